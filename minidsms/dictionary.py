@@ -20,8 +20,9 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 
+from minidsms.coded import text_of, value_of
 from minidsms.cql.errors import DataError
-from minidsms.elements import Column, Int64Array
+from minidsms.elements import Column, Int64Array, Type
 from minidsms.limits.allowance import OPEN, Allowance
 
 _UNSEEN = -1
@@ -189,11 +190,29 @@ class TextDictionary:
     def decode(self, column: Column) -> list[str | None]:
         """The column's texts, None for NULL."""
         texts = self._texts
-        return [texts[code] for code in self._clean(column).tolist()]
+        return [texts[code] for code in self.clean(column).tolist()]
+
+    def column(self, values: Sequence[Any], type_: Type) -> Column:
+        """Python values of the type (`minidsms.coded`), None for NULL, as a column."""
+        if type_.is_coded:
+            return self.encode([None if v is None else text_of(v, type_) for v in values])
+        valid = np.array([v is not None for v in values], np.bool_)
+        return Column(np.array([v or 0 for v in values], type_.dtype), None if valid.all() else valid)
+
+    def values(self, column: Column, type_: Type) -> list[Any]:
+        """The inverse of `column`."""
+        if type_ is Type.TEXT:
+            return list(self.decode(column))
+        if type_.is_coded:
+            return [None if text is None else value_of(text, type_) for text in self.decode(column)]
+        values = column.values.tolist()
+        if column.valid is None:
+            return values  # type: ignore[no-any-return]
+        return [v if ok else None for v, ok in zip(values, column.valid.tolist())]
 
     def decode_arrow(self, column: Column) -> Any:
         """The column's texts as a pyarrow string array. Each distinct text is touched at most once."""
-        codes = self._clean(column)
+        codes = self.clean(column)
         if self._arrow is None and len(codes) * _SMALL < self.capacity:
             unique, inverse = np.unique(codes, return_inverse=True)
             return pa.array([self._texts[c] for c in unique.tolist()], pa.string()).take(pa.array(inverse.reshape(-1)))
@@ -206,7 +225,7 @@ class TextDictionary:
 
         copy: makes a copy of the codes, which in the column may change.
         """
-        codes = self._clean(column)
+        codes = self.clean(column)
         if self._arrow is None and len(codes) * _SMALL < self.capacity:
             unique, inverse = np.unique(codes, return_inverse=True)
             texts = pa.array([self._texts[c] for c in unique.tolist()], pa.string())
@@ -216,7 +235,8 @@ class TextDictionary:
         return pa.DictionaryArray.from_arrays(pa.array(copy(codes)), self._arrow, safe=False)
 
     @staticmethod
-    def _clean(column: Column) -> Int64Array:
+    def clean(column: Column) -> Int64Array:
+        """The column's codes, 0 for NULL."""
         codes = cast(Int64Array, column.values)
         return codes if column.valid is None else np.where(column.valid, codes, 0)
 

@@ -12,13 +12,14 @@ Invariants, relied on by every kernel:
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
+
+from minidsms.types import Type as Type
 
 Int64Array = npt.NDArray[np.int64]
 Int8Array = npt.NDArray[np.int8]
@@ -31,66 +32,6 @@ MIN_INSTANT = -(2**63) + 1
 """Progress of an input that has shown nothing yet: before every instant."""
 MAX_INSTANT = 2**63 - 1
 """Progress of an input that has ended: after every instant."""
-
-
-class Type(enum.Enum):
-    """The types of docs/semantics R4 and the array that holds each.
-
-    INTEGER, TIMESTAMP and INTERVAL (ticks), TEXT and lists (codes of the connection's dictionary) are int64 arrays,
-    FLOAT is float64, BOOLEAN is bool. NULL is the type of the bare literal; a column of it is int64 zeros, never valid.
-    """
-
-    INTEGER = "INTEGER"
-    FLOAT = "FLOAT"
-    BOOLEAN = "BOOLEAN"
-    TEXT = "TEXT"
-    TIMESTAMP = "TIMESTAMP"
-    INTERVAL = "INTERVAL"
-    INTEGER_LIST = "INTEGER[]"
-    FLOAT_LIST = "FLOAT[]"
-    BOOLEAN_LIST = "BOOLEAN[]"
-    TEXT_LIST = "TEXT[]"
-    TIMESTAMP_LIST = "TIMESTAMP[]"
-    INTERVAL_LIST = "INTERVAL[]"
-    NULL = "NULL"
-
-    @property
-    def is_coded(self) -> bool:
-        """Its values are codes of the dictionary: texts, and lists as `minidsms.lists` writes them."""
-        return self is Type.TEXT or self.element is not None
-
-    @property
-    def element(self) -> Type | None:
-        """The type of a list's elements; None for what is no list."""
-        return _ELEMENTS.get(self)
-
-    @property
-    def list_type(self) -> Type:
-        """The type of lists of these."""
-        return _LISTS[self]
-
-    @property
-    def dtype(self) -> np.dtype[np.generic]:
-        """The numpy dtype of a column's values."""
-        if self is Type.FLOAT:
-            return np.dtype(np.float64)
-        if self is Type.BOOLEAN:
-            return np.dtype(np.bool_)
-        return np.dtype(np.int64)
-
-    def __str__(self) -> str:
-        return self.value
-
-
-_LISTS = {
-    Type.INTEGER: Type.INTEGER_LIST,
-    Type.FLOAT: Type.FLOAT_LIST,
-    Type.BOOLEAN: Type.BOOLEAN_LIST,
-    Type.TEXT: Type.TEXT_LIST,
-    Type.TIMESTAMP: Type.TIMESTAMP_LIST,
-    Type.INTERVAL: Type.INTERVAL_LIST,
-}
-_ELEMENTS = {list_: element for element, list_ in _LISTS.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ Each is a query over one stream and what its relation holds when all rows have c
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 import pytest
@@ -120,11 +121,9 @@ RISINGWAVE: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
         ],
     ),
     "approx_count_distinct": ("SELECT APPROX_COUNT_DISTINCT(name) FROM S", [(3,)]),
-    "date": ("SELECT DATE '2024-05-01' + 1 FROM S WHERE id = 1", [("2024-05-02",)]),
+    "date": ("SELECT DATE '2024-05-01' + 1 FROM S WHERE id = 1", [(datetime.date(2024, 5, 2),)]),
 }
-UNSAID = {
-    "EXPLODE", "TRANSFORM", "STRUCT", "MAP", "approx_count_distinct", "date",
-}  # fmt: skip
+UNSAID = {"EXPLODE", "approx_count_distinct"}
 """What CQL cannot say, and refuses: a test fails when one of these begins to be understood."""
 
 

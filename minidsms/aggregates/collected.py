@@ -91,7 +91,7 @@ def _text(types: Sequence[Type]) -> Signature | None:
 def listed(types: Sequence[Type]) -> Signature | None:
     """The signature of what makes a list of its values."""
     element = Type.INTEGER if types[0] is Type.NULL else types[0]
-    return None if element.element is not None else Signature((element,), element.list_type)
+    return None if element.is_nested else Signature((element,), element.list_type)
 
 
 FUNCTIONS = (

@@ -25,7 +25,7 @@ def _any(types: Sequence[Type]) -> Signature:
 
 
 def _ordered(types: Sequence[Type]) -> Signature | None:
-    return None if types[0].element is not None else _any(types)
+    return None if types[0].is_nested else _any(types)
 
 
 def _sum(types: Sequence[Type]) -> Signature | None:

@@ -182,7 +182,7 @@ def _number(types: Sequence[Type]) -> Signature | None:
 
 def _same(types: Sequence[Type]) -> Signature | None:
     """The first argument's type, whatever the others'; lists have no order."""
-    if any(t.element is not None for t in types):
+    if any(t.is_nested for t in types):
         return None
     known = tuple(Type.INTEGER if t is Type.NULL else t for t in types)
     return Signature(known, known[0])

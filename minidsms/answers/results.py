@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from minidsms.answers.rows import Row, row_type
+from minidsms.coded import as_text, has_shape, shown
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import Batch, Column, Schema, Type, columns_of_words, row_words
-from minidsms.lists import list_of
 
 _ARROW_UNITS = {1_000_000_000: "s", 1_000_000: "ms", 1_000: "us", 1: "ns"}
 
@@ -47,7 +47,9 @@ class ResultCodec:
         self._unit = _ARROW_UNITS.get(tick_ns)
 
     def rows(self, batch: Batch) -> list[Row]:
-        """The rows as tuples of None, bool, int, float and str; instants and durations are ticks."""
+        """The rows as tuples of None, bool, int, float, str, Decimal, date, time, list and dict; instants and durations
+        are ticks.
+        """
         if not len(self.schema):
             return [self._row(())] * len(batch)
         return list(map(self._row, zip(*[self._values(batch.column(i), t) for i, t in enumerate(self.schema.types)])))
@@ -58,14 +60,8 @@ class ResultCodec:
         return partial(tuple.__new__, row_type(self.schema.names))
 
     def _values(self, column: Column, type_: Type) -> list[Any]:
-        if type_ is Type.TEXT:
-            return list(self._dictionary.decode(column))
-        if type_.element is not None:
-            return [None if text is None else list(list_of(text)) for text in self._dictionary.decode(column)]
-        values = column.values.tolist()
-        if column.valid is None:
-            return values  # type: ignore[no-any-return]
-        return [v if ok else None for v, ok in zip(values, column.valid.tolist())]
+        values = self._dictionary.values(column, type_)
+        return [shown(v, type_) for v in values] if has_shape(type_) else values
 
     def table(self, batches: Sequence[Batch]) -> pa.Table:
         """The elements as an Arrow table: _ts, _sign, then the columns (a repeated name gets a number)."""
@@ -88,24 +84,43 @@ class ResultCodec:
         mask = None if column.valid is None else ~column.valid
         if type_ is Type.NULL:
             return pa.nulls(len(column))
-        if type_.element is not None:
-            element = self._array(Column.nulls(0, type_.element), type_.element).type
-            whole = pa.array(self._values(column, type_), pa.list_(self._plain(type_.element)))
-            return whole.cast(pa.list_(element))
+        if type_.is_coded:
+            codes, inverse = np.unique(self._dictionary.clean(column), return_inverse=True)
+            # Instants and durations inside are ticks in Python.
+            distinct = pa.array(self._values(Column(codes), type_), self._arrow_type(type_, is_plain=True))
+            return distinct.cast(self._arrow_type(type_)).take(pa.array(inverse.reshape(-1)))
+        if type_ is Type.DATE:
+            return pa.array(column.values.astype(np.int32), mask=mask).cast(pa.date32())
         array = pa.array(column.values, mask=mask)
-        if self._unit is not None and type_ is Type.TIMESTAMP:
-            return array.cast(pa.timestamp(self._unit, "UTC"))
-        if self._unit is not None and type_ is Type.INTERVAL:
-            return array.cast(pa.duration(self._unit))
-        return array
+        wanted = self._arrow_type(type_)
+        return array if array.type == wanted else array.cast(wanted)
 
-    @staticmethod
-    def _plain(type_: Type) -> pa.DataType:
-        return pa.string() if type_ is Type.TEXT else pa.from_numpy_dtype(type_.dtype)
+    def _arrow_type(self, type_: Type, is_plain: bool = False) -> pa.DataType:
+        """The Arrow type of a column. is_plain: with TIMESTAMP and INTERVAL as int64."""
+        if type_.element is not None:
+            return pa.list_(self._arrow_type(type_.element, is_plain))
+        inside = [(name, self._arrow_type(t, is_plain)) for name, t in type_.fields]
+        match type_.kind:
+            case "STRUCT":
+                return pa.struct(inside)
+            case "MAP":
+                return pa.map_(inside[0][1], inside[1][1])
+            case "DECIMAL":
+                return pa.decimal128(type_.digits, type_.scale)
+            case "TIMESTAMP" if self._unit is not None and not is_plain:
+                return pa.timestamp(self._unit, "UTC")
+            case "INTERVAL" if self._unit is not None and not is_plain:
+                return pa.duration(self._unit)
+            case "DATE" | "TIME" | "TEXT":
+                return {"DATE": pa.date32(), "TIME": pa.time64("us"), "TEXT": pa.string()}[type_.kind]
+        return pa.from_numpy_dtype(type_.dtype)
 
-    def texts(self, column: Column) -> pa.Array:
-        """A TEXT column's values as an Arrow string array."""
-        return self._dictionary.decode_arrow(column)
+    def texts(self, column: Column, type_: Type) -> pa.Array:
+        """The values of a coded column, or of DATE or TIME, as CAST to TEXT writes them: an Arrow string array."""
+        if type_ is Type.TEXT or type_.is_nested:
+            return self._dictionary.decode_arrow(column)
+        values = self._dictionary.values(column, type_)
+        return pa.array([None if v is None else as_text(v, type_) for v in values], pa.string())
 
     def net(self, batches: Sequence[Batch]) -> Batch:
         """The rows that all these changes leave, as insertions (ts of no meaning)."""

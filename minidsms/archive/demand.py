@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, Node
@@ -161,5 +162,6 @@ def _implied_by_not(inner: Expr) -> Condition | None:
 def _comparison(column: bound.ColumnRef, op: str, value: Expr) -> Condition | None:
     """Only values of the column's own type: how others compare is the engine's matter."""
     if isinstance(value, bound.Literal) and value.value is not None and value.type is column.type:
+        assert not isinstance(value.value, Decimal)
         return Comparison(column.index, op, value.value)
     return None

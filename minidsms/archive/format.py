@@ -132,8 +132,8 @@ class Metadata:
 
     def to_json(self) -> str:
         """The text of the metadata file."""
-        columns = [{"name": c.name, "type": c.type.value, "field": f} for c, f in zip(self.schema, self.fields)]
-        earlier = [[{"name": c.name, "type": c.type.value} for c in schema] for schema in self.earlier]
+        columns = [{"name": c.name, "type": str(c.type), "field": f} for c, f in zip(self.schema, self.fields)]
+        earlier = [[{"name": c.name, "type": str(c.type)} for c in schema] for schema in self.earlier]
         return json.dumps(
             {
                 "format": FORMAT,
@@ -184,7 +184,15 @@ class Metadata:
 
 
 def _schema(columns: Sequence[Any]) -> Schema:
-    return Schema(tuple(Field(str(c["name"]), Type(c["type"])) for c in columns))
+    return Schema(tuple(Field(str(c["name"]), _type(c["type"])) for c in columns))
+
+
+def _type(name: object) -> Type:
+    """The type of a column of an archive."""
+    found = next((t for t in (*Type.SCALARS, Type.NULL) if t.name == name and t.is_basic), None)
+    if found is None:
+        raise ValueError(f"{name!r} is no type of an archive")
+    return found
 
 
 @dataclass(frozen=True)

@@ -134,7 +134,7 @@ class AggregateCallBinder:
             if other is not None:
                 raise self._error("with DISTINCT the order can only be that of the values", "leave ORDER BY out", other)
             return (order, keys) if order else (values, (SortKey(),))
-        unordered = next((e for e in order if e.type.element is not None), None)
+        unordered = next((e for e in order if e.type.is_nested), None)
         if unordered is not None:
             raise self._error("lists have no order", "order by an element or by CARDINALITY", unordered)
         typed = [coerce(self._session, e, Type.INTEGER) if e.type is Type.NULL else e for e in order]

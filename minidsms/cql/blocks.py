@@ -123,7 +123,7 @@ class BlockBinder:
                         reason = "with DISTINCT, ORDER BY names columns of the select list"
                         raise self.session.error(reason, key.expr.span, "", "add it to the select list")
                     outputs.append(Output(self._name(key.expr, place), expr))
-            if outputs[place].expr.type.element is not None:
+            if outputs[place].expr.type.is_nested:
                 raise self.session.error("lists have no order", key.expr.span, "", "order by an element")
             keys.append((place, bound.SortKey(key.descending, bool(key.nulls_first))))
         return tuple(keys)

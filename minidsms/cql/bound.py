@@ -31,10 +31,12 @@ from minidsms.cql.scalar import ColumnRef as ColumnRef
 from minidsms.cql.scalar import Exists as Exists
 from minidsms.cql.scalar import Expr as Expr
 from minidsms.cql.scalar import InQuery as InQuery
+from minidsms.cql.scalar import Lambda as Lambda
 from minidsms.cql.scalar import Literal as Literal
 from minidsms.cql.scalar import LiteralList as LiteralList
 from minidsms.cql.scalar import OuterRef as OuterRef
 from minidsms.cql.scalar import OverRef as OverRef
+from minidsms.cql.scalar import Parameter as Parameter
 from minidsms.cql.scalar import Quantified as Quantified
 from minidsms.cql.scalar import ScalarQuery as ScalarQuery
 from minidsms.cql.scalar import UserCall as UserCall

@@ -5,15 +5,20 @@ Invariant: `coerce` returns an expression of exactly the wanted type, or raises.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
 
+from minidsms.coded import fitted
 from minidsms.cql import bound
 from minidsms.cql.errors import CqlError
 from minidsms.cql.functions import can_cast, common_type
 from minidsms.cql.session import Session
 from minidsms.cql.times import NotATime, iso_ticks
 from minidsms.elements import Field, Schema, Type
+from minidsms.inputs.values import ValueRefused, value_reader
+from minidsms.types import MOST_DIGITS
 
 
 def coerce(session: Session, expr: bound.Expr, target: Type) -> bound.Expr:
@@ -29,11 +34,12 @@ def coerce(session: Session, expr: bound.Expr, target: Type) -> bound.Expr:
             return replace(expr, type=target, value=float(expr.value))
         if expr.type is Type.INTEGER and target in (Type.TIMESTAMP, Type.INTERVAL):
             return replace(expr, type=target)
-        if isinstance(expr.value, str) and target is Type.TIMESTAMP:
-            try:
-                return replace(expr, type=target, value=iso_ticks(expr.value, session.catalog.tick_ns))
-            except NotATime as problem:
-                raise session.error(str(problem), expr.span, "", "write it as '2024-05-01 12:30:00'") from None
+        if isinstance(expr.value, str) and target in _READ:
+            return replace(expr, type=target, value=_read(session, expr.value, target, expr.span))
+        if target.kind == "DECIMAL" and isinstance(expr.value, Decimal | int):
+            value = fitted(Decimal(expr.value), target)
+            if value == expr.value:
+                return replace(expr, type=target, value=value)
     if common_type((expr.type, target)) is target:
         return bound.Cast(target, expr, span=expr.span)
     raise _cannot_stand(session, expr, target)
@@ -45,10 +51,11 @@ def _coerce_list(session: Session, expr: bound.LiteralList, target: Type) -> bou
         return replace(expr, type=target, values=tuple(map(float, expr.values)))
     if expr.type is Type.INTEGER and target in (Type.TIMESTAMP, Type.INTERVAL):
         return replace(expr, type=target)
-    if expr.type is Type.TEXT and target is Type.TIMESTAMP:
-        one = bound.Literal(Type.TEXT, None, span=expr.span)
-        ticks = (coerce(session, replace(one, value=v), target) for v in expr.values)
-        return replace(expr, type=target, values=tuple(t.value for t in ticks if isinstance(t, bound.Literal)))  # type: ignore[misc]
+    if (expr.type is Type.TEXT and target in _READ) or target.kind == "DECIMAL":
+        one = bound.Literal(expr.type, None, span=expr.span)
+        read = [coerce(session, _exact(replace(one, value=v)), target) for v in expr.values]
+        if all(isinstance(r, bound.Literal) for r in read):
+            return replace(expr, type=target, values=tuple(r.value for r in read if isinstance(r, bound.Literal)))  # type: ignore[misc]
     raise _cannot_stand(session, expr, target)
 
 
@@ -61,21 +68,51 @@ def _cannot_stand(session: Session, expr: bound.Expr, target: Type) -> CqlError:
     )
 
 
-def read_times(session: Session, exprs: Sequence[bound.Expr]) -> list[bound.Expr]:
-    """The expressions; where one is a TIMESTAMP, text literals beside it are read as ISO times."""
-    if not any(e.type is Type.TIMESTAMP for e in exprs):
-        return list(exprs)
-    return [
-        coerce(session, e, Type.TIMESTAMP)
-        if isinstance(e, bound.Literal | bound.LiteralList) and e.type is Type.TEXT
-        else e
-        for e in exprs
-    ]
+_READ = (Type.TIMESTAMP, Type.DATE, Type.TIME)
+
+
+def _read(session: Session, text: str, target: Type, span: tuple[int, int]) -> int:
+    """A text as TIMESTAMP, DATE or TIME."""
+    try:
+        if target is Type.TIMESTAMP:
+            return iso_ticks(text, session.catalog.tick_ns)
+        return int(value_reader(target, session.catalog.tick_ns)(text))
+    except NotATime as problem:
+        raise session.error(str(problem), span, "", "write it as '2024-05-01 12:30:00'") from None
+    except ValueRefused as problem:
+        raise session.error(f"'{text}' is no {target}", span, "", problem.hint) from None
+
+
+def read_literals(session: Session, exprs: Sequence[bound.Expr]) -> list[bound.Expr]:
+    """The expressions; beside a TIMESTAMP, DATE or TIME text literals are read as such, beside a DECIMAL numbers are
+    DECIMAL with the digits that are written.
+    """
+    time = next((t for t in _READ if any(e.type is t for e in exprs)), None)
+    if time is not None:
+        is_text = [isinstance(e, bound.Literal | bound.LiteralList) and e.type is Type.TEXT for e in exprs]
+        return [coerce(session, e, time) if reads else e for e, reads in zip(exprs, is_text)]
+    if any(e.type.kind == "DECIMAL" for e in exprs):
+        return [_exact(e) if isinstance(e, bound.Literal) else e for e in exprs]
+    return list(exprs)
+
+
+def _exact(literal: bound.Literal) -> bound.Literal:
+    """A number as DECIMAL, if it is one of at most 38 digits."""
+    value = literal.value
+    if literal.type not in (Type.INTEGER, Type.FLOAT) or value is None or value in (math.inf, -math.inf):
+        return literal
+    exact = Decimal(repr(value))
+    scale = max(-int(exact.as_tuple().exponent), 0)
+    digits = max(exact.adjusted() + 1 + scale, scale, 1)
+    if digits > MOST_DIGITS:
+        return literal
+    type_ = Type.decimal(digits, scale)
+    return replace(literal, type=type_, value=fitted(exact, type_))
 
 
 def agree(session: Session, exprs: Sequence[bound.Expr], what: str) -> list[bound.Expr]:
     """The expressions in their common type; an error about `what` where there is none."""
-    read = read_times(session, exprs)
+    read = read_literals(session, exprs)
     common = common_type([e.type for e in read])
     if common is None:
         raise mismatch(session, read, what)

@@ -14,7 +14,7 @@ from minidsms.aggregates import SYNONYMS as AGGREGATE_SYNONYMS
 from minidsms.cql import bound, syntax
 from minidsms.cql.aggregate_calls import AggregateCallBinder
 from minidsms.cql.aggregates import Groups, is_aggregate
-from minidsms.cql.coercion import agree, coerce, coerce_columns, mismatch, read_times
+from minidsms.cql.coercion import agree, coerce, coerce_columns, mismatch, read_literals
 from minidsms.cql.errors import CqlError
 from minidsms.cql.foreign_names import foreign_hint
 from minidsms.cql.functions import CALLED, FUNCTIONS, INT64_MAX, INT64_MIN, SYNONYMS, can_cast, common_type
@@ -27,6 +27,7 @@ from minidsms.elements import Type
 from minidsms.functions import LIBRARY
 from minidsms.functions.calendar import PARTS, TAKE_A_UNIT, UNITS
 from minidsms.functions.function import Function
+from minidsms.inputs.values import ValueRefused, inner_reader
 
 MAX_DEPTH = 220
 """How deep an expression may nest; the parser's cap on written nesting lies below it."""
@@ -60,6 +61,8 @@ class ExpressionBinder:
         self.context = context
         self.bind_relation = bind_relation
         self._depth = 0
+        self._parameters: list[bound.Parameter] = []  # of the lambdas around
+        self._named_parameters: dict[str, bound.Parameter] = {}
 
     def condition(self, expr: syntax.Expr) -> bound.Expr:
         """A condition: BOOLEAN."""
@@ -134,6 +137,13 @@ class ExpressionBinder:
                 return bound.Quantified(Type.BOOLEAN, op, quantifier, args[0], node, span=expr.span)
             case syntax.LiteralList(values=values):
                 return self._literal_list(values, expr)
+            case syntax.Pair() | syntax.Lambda():
+                what = (
+                    '":=" stands in STRUCT and MAP'
+                    if isinstance(expr, syntax.Pair)
+                    else "a lambda is the last argument of TRANSFORM, FILTER or REDUCE"
+                )
+                raise self.session.error(what, expr.span)
             case syntax.Row():
                 raise self.session.error(
                     "a row of several values may only stand before IN, = or <>",
@@ -155,9 +165,15 @@ class ExpressionBinder:
 
     def _column(self, name: syntax.Name) -> bound.Expr:
         """The column in this query's row, or in an enclosing query's where that is allowed."""
+        of = name.name if name.qualifier is None else name.qualifier
+        if of.lower() in self._named_parameters:
+            parameter = replace(self._named_parameters[of.lower()], span=name.span)
+            return parameter if name.qualifier is None else self._member(parameter, name)
         found = self._find(self.context, name)
         if found is not None:
             return replace(found, span=name.span)
+        if name.qualifier is not None and self._has_struct(name.qualifier, name.name):
+            return self._member(self._column(syntax.Name(name.qualifier, span=name.span)), name)
         context, level, allowed = self.context, 0, True
         while context.outer is not None:
             allowed = allowed and context.correlated
@@ -178,6 +194,23 @@ class ExpressionBinder:
         if meant is not None and self.context.clause == "HAVING":
             return replace(self.bind(meant), span=name.span)
         raise self._unknown_column(name)
+
+    def _has_struct(self, name: str, field: str) -> bool:
+        """Whether a column of this query's row or an enclosing one's is a STRUCT, and not a table's name is meant."""
+        context: Context | None = self.context
+        while context is not None:
+            found = self._find(context, syntax.Name(name))
+            if found is not None:
+                has_field = field.lower() in (n.lower() for n, _ in found.type.fields)
+                return found.type.kind == "STRUCT" and (has_field or context.scope.table(name) is None)
+            context = context.outer
+        return False
+
+    def _member(self, struct: bound.Expr, name: syntax.Name) -> bound.Expr:
+        """`s.a`, where s is no table."""
+        if struct.type.kind != "STRUCT":
+            raise self.session.error(f"{struct.type} has no fields", name.span)
+        return self._field(struct, bound.Literal(Type.TEXT, name.name), name)
 
     def _unknown_column(self, name: syntax.Name) -> CqlError:
         error = self.context.scope.unknown(name.name, name.qualifier, self.session.text, name.span)
@@ -245,7 +278,7 @@ class ExpressionBinder:
     def _read_times(self, function: Function, args: Sequence[bound.Expr]) -> Sequence[bound.Expr]:
         """Texts that are written where a TIMESTAMP is wanted are ISO times."""
         if function.name not in LIBRARY:
-            return read_times(self.session, args)
+            return args if function.name == "round" else read_literals(self.session, args)
         if function.resolve([a.type for a in args]) is not None:
             return args
         times = [
@@ -259,10 +292,10 @@ class ExpressionBinder:
 
     def _wrong_types(self, function: Function, args: Sequence[bound.Expr], expr: syntax.Syntax) -> CqlError:
         if function.takes == FUNCTIONS["="].takes:
-            listed = next((a for a in args if a.type.element is not None), None)
+            listed = next((a for a in args if a.type.is_nested), None)
             if listed is not None and common_type([a.type for a in args]) is not None:
                 name = function.name if not function.name[0].isalpha() else function.name.upper()
-                reason = "lists hold no lists" if function.name == "list_value" else f"lists have no order, for {name}"
+                reason = f"{'lists' if listed.type.element else f'{listed.type.kind}s'} have no order, for {name}"
                 raise self.session.error(reason, listed.span, f"this is {listed.type}")
             collects = function.name in ("coalesce", "least", "greatest", "nullif")
             verb = f"{function.name.upper()} cannot bring together" if collects else "cannot compare"
@@ -335,6 +368,13 @@ class ExpressionBinder:
             return replace(coerce(self.session, operand, target), span=expr.span)
         if operand.type is target:
             return replace(operand, span=expr.span)
+        if isinstance(operand, bound.Literal) and isinstance(operand.value, str) and not target.is_basic:
+            found = inner_reader(target, self.session.catalog.tick_ns)
+            if not target.is_nested:
+                try:
+                    return bound.Literal(target, found(operand.value), span=expr.span)
+                except ValueRefused:
+                    pass  # it fails where it is evaluated
         if not can_cast(operand.type, target):
             raise self.session.error(f"{operand.type} cannot be cast to {target}", expr.span)
         return bound.Cast(target, operand, span=expr.span)
@@ -393,7 +433,13 @@ class ExpressionBinder:
         if described is None:
             raise self._unknown_function(expr)
         self._check_count(expr, described)
+        if key in ("struct", "map"):
+            return self._struct(expr) if key == "struct" else self._map(expr)
+        if key in ("list_transform", "list_filter", "list_reduce"):
+            return self._with_lambda(key, expr)
         args = [self.bind(arg) for arg in self._with_unit(key, expr.args)]
+        if key in ("element_at", "struct_extract") and args[0].type.fields:
+            return self._field(args[0], args[1], expr)
         if key == "date_part":
             return self._date_part(args, expr)
         if key == "concat_ws":
@@ -412,6 +458,97 @@ class ExpressionBinder:
         ]
         self._check_literals(described, args, expr)
         return self.apply(key, args, expr)
+
+    def _struct(self, expr: syntax.Call) -> bound.Expr:
+        """STRUCT(a := 1, b): the names are those before `:=`, or of the columns."""
+        fields: list[tuple[str, bound.Expr]] = []
+        for arg in expr.args:
+            named = arg.name if isinstance(arg, syntax.Pair) else arg
+            if not isinstance(named, syntax.Name) or (isinstance(arg, syntax.Pair) and named.qualifier is not None):
+                raise self.session.error("a value in STRUCT needs a name", arg.span, "", "write STRUCT(a := 1, b := 2)")
+            if named.name.lower() in (name.lower() for name, _ in fields):
+                raise self.session.error(f'two fields are called "{named.name}"', arg.span)
+            value = self.bind(arg.value if isinstance(arg, syntax.Pair) else arg)
+            fields.append((named.name, self._known(value)))
+        type_ = Type.struct([(name, value.type) for name, value in fields])
+        return bound.Call(type_, "struct", tuple(value for _, value in fields), span=expr.span)
+
+    def _known(self, value: bound.Expr) -> bound.Expr:
+        """A bare NULL in what is nested is an INTEGER."""
+        return coerce(self.session, value, Type.INTEGER) if value.type is Type.NULL else value
+
+    def _map(self, expr: syntax.Call) -> bound.Expr:
+        """MAP('a' := 1, 'b' := 2)."""
+        keys, values = [], []
+        for arg in expr.args:
+            if not isinstance(arg, syntax.Pair):
+                raise self.session.error("MAP takes keys and values", arg.span, "", "write MAP('a' := 1, 'b' := 2)")
+            keys.append(self.bind(arg.name))
+            values.append(self.bind(arg.value))
+        keys = [self._known(key) for key in agree(self.session, keys, "the keys of a MAP differ:")]
+        values = [self._known(value) for value in agree(self.session, values, "the values of a MAP differ:")]
+        if keys[0].type not in (Type.TEXT, Type.INTEGER):
+            raise self.session.error("the keys of a MAP are TEXT or INTEGER", keys[0].span, f"this is {keys[0].type}")
+        both = tuple(e for pair in zip(keys, values) for e in pair)
+        return bound.Call(Type.map(keys[0].type, values[0].type), "map", both, span=expr.span)
+
+    def _field(self, operand: bound.Expr, key: bound.Expr, expr: syntax.Expr) -> bound.Expr:
+        """`s.a` and `s['a']` of a STRUCT, `m['a']` of a MAP."""
+        if operand.type.kind == "MAP":
+            return self.apply("map_extract", [operand, key], expr)
+        name = key.value if isinstance(key, bound.Literal) else None
+        names = [n for n, _ in operand.type.fields]
+        places = [i for i, n in enumerate(names) if isinstance(name, str) and n.lower() == name.lower()]
+        if not places:
+            hint = did_you_mean(name, names) if isinstance(name, str) else "a field is named by a text: s['a']"
+            place = key.span if key.span != (0, 0) else expr.span
+            raise self.session.error("this STRUCT has no such field", place, f"it has: {listing(names)}", hint)
+        at = bound.Literal(Type.INTEGER, places[0])
+        return bound.Call(operand.type.fields[places[0]][1], "struct_extract", (operand, at), span=expr.span)
+
+    def _with_lambda(self, key: str, expr: syntax.Call) -> bound.Expr:
+        """TRANSFORM(l, x -> ..), FILTER(l, x -> ..) and REDUCE(l, beginning, (s, x) -> ..)."""
+        *before, last = expr.args
+        listed = self.bind(before[0])
+        if listed.type.element is None:
+            raise self.session.error(
+                f"{expr.function} takes a list, not {listed.type}", listed.span, "", foreign_hint(expr.function)
+            )
+        if not isinstance(last, syntax.Lambda):
+            example = "(s, x) -> s + x" if key == "list_reduce" else "x -> x + 1"
+            raise self.session.error(f"{expr.function} ends with a lambda", last.span, "", f"for example {example}")
+        if key != "list_reduce":
+            taken = self._lambda(last, (listed.type.element, Type.INTEGER), 1)
+            if key == "list_filter":
+                body = self._boolean(taken.body, "the lambda of FILTER")
+                return bound.Call(
+                    listed.type, key, (listed, replace(taken, type=Type.BOOLEAN, body=body)), span=expr.span
+                )
+            return bound.Call(taken.type.list_type, key, (listed, taken), span=expr.span)
+        start = self._known(self.bind(before[1]))
+        taken = self._lambda(last, (start.type, listed.type.element), 2)
+        wider = common_type([start.type, taken.type])
+        if wider is not None and wider is not start.type:
+            start = coerce(self.session, start, wider)
+            taken = self._lambda(last, (wider, listed.type.element), 2)
+        body = coerce(self.session, taken.body, start.type)
+        return bound.Call(start.type, key, (listed, start, replace(taken, type=body.type, body=body)), span=expr.span)
+
+    def _lambda(self, expr: syntax.Lambda, types: Sequence[Type], least: int) -> bound.Lambda:
+        """A lambda that is called with values of these types; the last ones it need not take."""
+        names = [n.lower() for n in expr.parameters]
+        if not least <= len(names) <= len(types) or len(set(names)) < len(names):
+            wanted = str(least) if least == len(types) else f"{least} or {len(types)}"
+            reason = f"the lambda takes {wanted} different parameter{'s' * (wanted != '1')} here"
+            raise self.session.error(reason, expr.span)
+        first, around = len(self._parameters), dict(self._named_parameters)
+        own = [bound.Parameter(t, first + i, n) for i, (t, n) in enumerate(zip(types, expr.parameters))]
+        self._parameters += own
+        self._named_parameters |= dict(zip(names, own))
+        body = self._known(self.bind(expr.body))
+        self._parameters = self._parameters[:first]
+        self._named_parameters = around
+        return bound.Lambda(body.type, body, first, expr.parameters, span=expr.span)
 
     def _check_literals(self, function: Function, args: Sequence[bound.Expr], expr: syntax.Call) -> None:
         """Patterns, units and time zones are literals: what is wrong with one is said when the query is read."""
@@ -489,7 +626,12 @@ class ExpressionBinder:
             raise self.session.error(f"{name} takes ({wanted}), {len(types)} in all, not {len(args)}", expr.span)
         return tuple(coerce(self.session, a, t) for a, t in zip(args, types))
 
+    def _refuse_in_lambda(self, what: str, expr: syntax.Syntax) -> None:
+        if self._parameters:
+            raise self.session.error(f"{what} may not stand in a lambda", expr.span)
+
     def _aggregate(self, expr: syntax.Call, key: str) -> bound.Expr:
+        self._refuse_in_lambda("an aggregate", expr)
         groups, clause = self.context.groups, self.context.clause
         if groups is None:
             hint = "put the condition in HAVING" if clause == "WHERE" else ""
@@ -520,6 +662,7 @@ class ExpressionBinder:
         return groups.add(calls.bind(args, order), name)
 
     def _over(self, expr: syntax.Over) -> bound.Expr:
+        self._refuse_in_lambda("OVER", expr)
         overs = self.context.overs
         if overs is None:
             hint = (
@@ -539,6 +682,7 @@ class ExpressionBinder:
     # ----------------------------------------------------------------------------------------------- subqueries
 
     def _subquery(self, query: syntax.Query) -> Piece:
+        self._refuse_in_lambda("a subquery", query)
         piece = self.bind_relation(query, self.context)
         self.session.expanded[id(query)] = piece.tree
         return piece
@@ -571,7 +715,7 @@ class ExpressionBinder:
         args, types = [], []
         for value, column in zip(values, node.schema):
             if column.type is Type.TIMESTAMP:
-                value = read_times(self.session, [value, bound.Literal(Type.TIMESTAMP, None)])[0]
+                value = read_literals(self.session, [value, bound.Literal(Type.TIMESTAMP, None)])[0]
             common = common_type((value.type, column.type))
             if common is None:
                 raise self.session.error(

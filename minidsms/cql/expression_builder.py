@@ -23,6 +23,7 @@ from minidsms.cql import syntax
 from minidsms.cql.errors import CqlError
 from minidsms.cql.syntax import Span
 from minidsms.elements import Type
+from minidsms.types import MOST_DIGITS
 
 Part = Any
 """A token, a node, a list of either, or None."""
@@ -30,6 +31,7 @@ Part = Any
 MAX_INTEGER = 2**63 - 1
 _DURATION = re.compile(r"([+-]?)\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 _COUNT = re.compile(r"[0-9]+")
+_DIGITS = re.compile(r"\s*[+-]?([0-9]+)(?:\.([0-9]*))?\s*", re.ASCII)
 _TEXT = re.compile(r"'[^']*+(?:''[^']*+)*+'")
 
 
@@ -141,8 +143,21 @@ class ExpressionBuilder(Transformer[Token, Part]):
     def false(self, parts: list[Part]) -> syntax.Literal:
         return syntax.Literal(False, span=part_span(parts[0]))
 
-    def timestamp(self, parts: list[Part]) -> syntax.Cast:
-        return syntax.Cast(self.text_(parts[1:]), Type.TIMESTAMP, span=span_of(parts))
+    def typed_text(self, parts: list[Part]) -> syntax.Cast:
+        kind, text = parts
+        if kind.type == "DECIMAL":
+            type_ = self._decimal_of(text)
+        else:
+            type_ = {"TIMESTAMP": Type.TIMESTAMP, "DATE": Type.DATE, "TIME": Type.TIME}[kind.type]
+        return syntax.Cast(self.text_([text]), type_, span=span_of(parts))
+
+    def _decimal_of(self, text: Token) -> Type:
+        """DECIMAL with just the digits that are written."""
+        match = _DIGITS.fullmatch(text)
+        whole, fraction = (match.group(1).lstrip("0"), match.group(2) or "") if match else ("", "")
+        if match is None or len(whole) + len(fraction) > MOST_DIGITS:
+            raise self.fail(f"this is no DECIMAL of at most {MOST_DIGITS} digits", text, hint="write it like '-12.50'")
+        return Type.decimal(max(len(whole) + len(fraction), 1), len(fraction))
 
     def minus(self, parts: list[Part]) -> syntax.Expr:
         operand, span = parts[1], span_of(parts)
@@ -313,6 +328,25 @@ class ExpressionBuilder(Transformer[Token, Part]):
         name = "JSON_EXTRACT" if arrow == "->" else "JSON_EXTRACT_STRING"
         return syntax.Call(name, (operand, place), span=span_of(parts))
 
+    def struct_field(self, parts: list[Part]) -> syntax.Call:
+        operand, sign, name = parts
+        if sign == "->>":
+            raise self.fail('"->>" is followed by a text or a number', name, hint=f"a member of a JSON text: '{name}'")
+        field = syntax.Literal(str(name), span=part_span(name))
+        return syntax.Call("STRUCT_EXTRACT", (operand, field), span=span_of(parts))
+
+    def pair(self, parts: list[Part]) -> syntax.Pair:
+        return syntax.Pair(parts[0], parts[2], span=span_of(parts))
+
+    def lambda_(self, parts: list[Part]) -> syntax.Lambda:
+        written, _, body = parts
+        names: list[str] = []
+        for name in written.items if isinstance(written, syntax.Row) else (written,):
+            if not isinstance(name, syntax.Name) or name.qualifier is not None:
+                raise self.fail("the parameters of a lambda are names", name, hint="for example x => x + 1")
+            names.append(name.name)
+        return syntax.Lambda(tuple(names), body, span=span_of(parts))
+
     def suffix_cast(self, parts: list[Part]) -> syntax.Cast:
         return syntax.Cast(parts[0], parts[2], span=span_of(parts[:2]))
 
@@ -325,7 +359,7 @@ class ExpressionBuilder(Transformer[Token, Part]):
     def exprs(self, parts: list[Part]) -> tuple[syntax.Expr, ...]:
         return tuple(parts[::2])
 
-    names = groupings = exprs
+    names = groupings = arguments = exprs
 
     def idents(self, parts: list[Part]) -> tuple[Token, ...]:
         return tuple(parts[::2])

@@ -14,6 +14,7 @@ from minidsms.cql import scalar
 from minidsms.elements import Type
 from minidsms.functions import LIBRARY
 from minidsms.functions.function import Function, Signature, fixed
+from minidsms.types import MOST_DIGITS
 
 COMPARISONS = frozenset(("=", "<>", "<", "<=", ">", ">="))
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
@@ -27,31 +28,77 @@ def common_type(types: Sequence[Type]) -> Type | None:
     >>> common_type([Type.TEXT, Type.INTEGER]) is None
     True
     """
-    present = {t for t in types if t is not Type.NULL}
-    if not present:
-        return Type.NULL
-    if len(present) == 1:
-        return present.pop()
-    if len(present) == 2 and Type.INTEGER in present:
-        other = next(t for t in present if t is not Type.INTEGER)
-        if other in (Type.FLOAT, Type.TIMESTAMP, Type.INTERVAL):
+    found: Type | None = Type.NULL
+    for type_ in dict.fromkeys(types):
+        found = None if found is None else _common_of_two(found, type_)
+    return found
+
+
+def _common_of_two(a: Type, b: Type) -> Type | None:
+    if a is b or b is Type.NULL:
+        return a
+    if a is Type.NULL:
+        return b
+    if a.is_nested:
+        return _common_of_nested(a, b) if a.kind == b.kind else None
+    for one, other in ((a, b), (b, a)):
+        if one is Type.INTEGER and other in (Type.FLOAT, Type.TIMESTAMP, Type.INTERVAL):
             return other
-    return None
+        if one is Type.DATE and other is Type.TIMESTAMP:
+            return other
+        if one.kind == "DECIMAL" and other is Type.FLOAT:
+            return other
+    numbers = as_decimal(a), as_decimal(b)
+    if numbers[0] is None or numbers[1] is None or Type.INTEGER is a is b:
+        return None
+    return _decimal(max(n.digits - n.scale for n in numbers if n), max(n.scale for n in numbers if n))
+
+
+def _common_of_nested(a: Type, b: Type) -> Type | None:
+    """By parts: of elements, of keys and values, of fields of the same names."""
+    if a.element is not None and b.element is not None:
+        element = common_type([a.element, b.element])
+        return None if element is None else element.list_type
+    if [n.lower() for n, _ in a.fields] != [n.lower() for n, _ in b.fields]:
+        return None
+    parts = [common_type([t, u]) for (_, t), (_, u) in zip(a.fields, b.fields)]
+    known = [t for t in parts if t is not None]
+    if len(known) < len(parts):
+        return None
+    return Type.map(*known) if a.kind == "MAP" else Type.struct([(n, t) for (n, _), t in zip(a.fields, known)])
+
+
+def as_decimal(type_: Type) -> Type | None:
+    """The DECIMAL that holds all values of a DECIMAL or INTEGER; None for other types."""
+    if type_ is Type.INTEGER:
+        return Type.decimal(19, 0)
+    return type_ if type_.kind == "DECIMAL" else None
+
+
+def _decimal(whole: int, scale: int) -> Type:
+    """With so many digits before and behind the point, as far as 38 go: what does not fit fails when it comes."""
+    return Type.decimal(min(max(whole + scale, 1), MOST_DIGITS), scale)
 
 
 def can_cast(source: Type, target: Type) -> bool:
     """Whether CAST goes from one type to the other."""
     if source is target or source is Type.NULL or target is Type.TEXT:
         return True
+    if source.is_nested and source.kind == target.kind:
+        parts = zip(*(t.fields or (("", t.element or t),) for t in (source, target)))
+        return len(source.fields) == len(target.fields) and all(can_cast(s, t) for (_, s), (_, t) in parts)
+    if target.kind == "DECIMAL" or source.kind == "DECIMAL":
+        return {source.kind, target.kind} <= {"DECIMAL", "INTEGER", "FLOAT"} or source is Type.TEXT
     allowed = {
         Type.INTEGER: (Type.FLOAT, Type.TIMESTAMP, Type.INTERVAL),
         Type.FLOAT: (Type.INTEGER,),
         Type.BOOLEAN: (Type.INTEGER,),
-        Type.TEXT: (Type.INTEGER, Type.FLOAT, Type.TIMESTAMP),
-        Type.TIMESTAMP: (Type.INTEGER,),
+        Type.TEXT: (Type.INTEGER, Type.FLOAT, Type.TIMESTAMP, Type.DATE, Type.TIME),
+        Type.TIMESTAMP: (Type.INTEGER, Type.DATE, Type.TIME),
+        Type.DATE: (Type.TIMESTAMP,),
         Type.INTERVAL: (Type.INTEGER,),
     }
-    return target in allowed.get(source, ())
+    return target in allowed.get(source, ()) or (source is Type.TEXT and target.is_nested)
 
 
 # ------------------------------------------------------------------------------------------------------- resolvers
@@ -80,7 +127,7 @@ def _times(*rows: tuple[Type, Type, Type, Type, Type]) -> dict[tuple[Type, Type]
     return {(a, b): Signature((x, y), result) for a, b, x, y, result in rows}
 
 
-_TS, _IV, _INT = Type.TIMESTAMP, Type.INTERVAL, Type.INTEGER
+_TS, _IV, _INT, _DAY = Type.TIMESTAMP, Type.INTERVAL, Type.INTEGER, Type.DATE
 
 _PLUS = _times(
     (_TS, _IV, _TS, _IV, _TS),
@@ -90,6 +137,10 @@ _PLUS = _times(
     (_INT, _TS, _IV, _TS, _TS),
     (_IV, _INT, _IV, _IV, _IV),
     (_INT, _IV, _IV, _IV, _IV),
+    (_DAY, _INT, _DAY, _INT, _DAY),
+    (_INT, _DAY, _INT, _DAY, _DAY),
+    (_DAY, _IV, _TS, _IV, _TS),
+    (_IV, _DAY, _IV, _TS, _TS),
 )
 # TIMESTAMP - TIMESTAMP stands first so that TIMESTAMP - NULL is a distance.
 _MINUS = _times(
@@ -100,25 +151,49 @@ _MINUS = _times(
     (_INT, _TS, _TS, _TS, _IV),
     (_IV, _INT, _IV, _IV, _IV),
     (_INT, _IV, _IV, _IV, _IV),
+    (_DAY, _DAY, _DAY, _DAY, _INT),
+    (_DAY, _INT, _DAY, _INT, _DAY),
+    (_DAY, _IV, _TS, _IV, _TS),
+    (_DAY, _TS, _TS, _TS, _IV),
+    (_TS, _DAY, _TS, _TS, _IV),
 )
 _MULTIPLY = _times((_IV, _INT, _IV, _INT, _IV), (_INT, _IV, _INT, _IV, _IV))
 _DIVIDE = _times((_IV, _IV, _IV, _IV, _INT), (_IV, _INT, _IV, _INT, _IV))
 
 
+def _decimals(op: str, types: Sequence[Type]) -> Signature | None:
+    """The exact result of two DECIMALs, one of which may be an INTEGER or NULL."""
+    if not any(t.kind == "DECIMAL" for t in types):
+        return None
+    a, b = (as_decimal(Type.INTEGER if t is Type.NULL else t) for t in types)
+    if a is None or b is None:
+        return None
+    if op == "*":
+        scale = a.scale + b.scale
+        return Signature((a, b), _decimal(a.digits + b.digits - scale, scale)) if scale <= MOST_DIGITS else None
+    whole = max(a.digits - a.scale, b.digits - b.scale)
+    return Signature((a, b), _decimal(whole + (op != "%"), max(a.scale, b.scale)))
+
+
 def _plus(types: Sequence[Type]) -> Signature | None:
-    return _beside(types, _PLUS)
+    return _decimals("+", types) or _beside(types, _PLUS)
 
 
 def _minus(types: Sequence[Type]) -> Signature | None:
-    return _beside(types, _MINUS)
+    return _decimals("-", types) or _beside(types, _MINUS)
 
 
 def _multiply(types: Sequence[Type]) -> Signature | None:
-    return _beside(types, _MULTIPLY)
+    return _decimals("*", types) or _beside(types, _MULTIPLY)
+
+
+def _remainder(types: Sequence[Type]) -> Signature | None:
+    return _decimals("%", types) or _numbers(types)
 
 
 def _divide(types: Sequence[Type]) -> Signature | None:
-    return _beside(types, _DIVIDE)
+    """DECIMALs are divided as FLOAT."""
+    return _beside([Type.FLOAT if t.kind == "DECIMAL" else t for t in types], _DIVIDE)
 
 
 def _numbers(types: Sequence[Type]) -> Signature | None:
@@ -127,14 +202,24 @@ def _numbers(types: Sequence[Type]) -> Signature | None:
 
 
 def _number_or_interval(types: Sequence[Type]) -> Signature | None:
-    return Signature((_IV,), _IV) if types[0] is _IV else _numbers(types)
+    same = types[0] is _IV or types[0].kind == "DECIMAL"
+    return Signature((types[0],), types[0]) if same else _numbers(types)
+
+
+def _number_or_decimal(types: Sequence[Type]) -> Signature | None:
+    return _numbers(types) if types[0].kind != "DECIMAL" else Signature((types[0],), _rounded(types[0]))
+
+
+def _rounded(type_: Type) -> Type:
+    """9.9 is one digit longer when it is rounded."""
+    return _decimal(type_.digits + 1 - type_.scale, type_.scale) if type_.kind == "DECIMAL" else type_
 
 
 def _round(types: Sequence[Type]) -> Signature | None:
-    number = _number(types[:1])
+    number = types[0] if types[0].kind == "DECIMAL" else _number(types[:1])
     if number is None or any(t not in (Type.INTEGER, Type.NULL) for t in types[1:]):
         return None
-    return Signature((number, *(Type.INTEGER for _ in types[1:])), number)
+    return Signature((number, *(Type.INTEGER for _ in types[1:])), _rounded(number))
 
 
 def _compare(types: Sequence[Type]) -> Signature | None:
@@ -148,7 +233,7 @@ def _compare(types: Sequence[Type]) -> Signature | None:
 
 def _order(types: Sequence[Type]) -> Signature | None:
     """As `_compare`, of what has an order; lists have none."""
-    return None if any(t.element is not None for t in types) else _compare(types)
+    return None if any(t.is_nested for t in types) else _compare(types)
 
 
 def _collect(types: Sequence[Type]) -> Signature | None:
@@ -157,14 +242,14 @@ def _collect(types: Sequence[Type]) -> Signature | None:
 
 
 def _ordered(types: Sequence[Type]) -> Signature | None:
-    return None if any(t.element is not None for t in types) else _collect(types)
+    return None if any(t.is_nested for t in types) else _collect(types)
 
 
 def _anything(types: Sequence[Type]) -> Signature | None:
     return Signature(tuple(Type.INTEGER if t is Type.NULL else t for t in types), Type.BOOLEAN)
 
 
-_NUMBERS = "INTEGER or FLOAT"
+_NUMBERS = "numbers"
 _SAME = "values of one type"
 _AT = "TIMESTAMP '2013-05-31 14:35:07'"
 
@@ -173,12 +258,12 @@ def _operators() -> list[Function]:
     """What has signs or syntax of its own; `scalar.Call` has them under these names."""
     text, boolean = Type.TEXT, Type.BOOLEAN
     return [
-        Function("+", 2, 2, _plus, "numbers, TIMESTAMP and INTERVAL"),
-        Function("-", 2, 2, _minus, "numbers, TIMESTAMP and INTERVAL"),
+        Function("+", 2, 2, _plus, "numbers, TIMESTAMP, DATE, TIME and INTERVAL"),
+        Function("-", 2, 2, _minus, "numbers, TIMESTAMP, DATE, TIME and INTERVAL"),
         Function("*", 2, 2, _multiply, "numbers, or INTERVAL and INTEGER"),
         Function("/", 2, 2, _divide, "numbers, or INTERVAL by INTEGER or INTERVAL"),
-        Function("%", 2, 2, _numbers, _NUMBERS),
-        Function("neg", 1, 1, _number_or_interval, "INTEGER, FLOAT or INTERVAL"),
+        Function("%", 2, 2, _remainder, _NUMBERS),
+        Function("neg", 1, 1, _number_or_interval, "numbers or INTERVAL"),
         Function("||", 2, 2, fixed(text, text), "TEXT"),
         Function("and", 2, None, fixed(boolean, boolean), "BOOLEAN"),
         Function("or", 2, None, fixed(boolean, boolean), "BOOLEAN"),
@@ -204,15 +289,17 @@ def _called() -> list[Function]:
         Function("nullif", 2, 2, _collect, _SAME, "NULL where both are equal, else the first", ("NULLIF(1, 2)", "1")),
         Function("least", 1, None, _ordered, _SAME, "the least; NULLs do not count", ("LEAST(3, NULL, 2)", "2")),
         Function("greatest", 1, None, _ordered, _SAME, "the greatest; NULLs do not count", ("GREATEST(3, 2)", "3")),
-        Function("abs", 1, 1, _number_or_interval, "INTEGER, FLOAT or INTERVAL", "without its sign", ("ABS(-2)", "2")),
+        Function("abs", 1, 1, _number_or_interval, "numbers or INTERVAL", "without its sign", ("ABS(-2)", "2")),
         Function("sign", 1, 1, *number, "-1, 0 or 1", ("SIGN(-2.5)", "-1.0")),
-        Function("floor", 1, 1, *number, "the whole number at or below", ("FLOOR(-2.5)", "-3.0")),
-        Function("ceil", 1, 1, *number, "the whole number at or above", ("CEIL(-2.5)", "-2.0")),
+        Function("floor", 1, 1, _number_or_decimal, _NUMBERS, "the whole number at or below", ("FLOOR(-2.5)", "-3.0")),
+        Function("ceil", 1, 1, _number_or_decimal, _NUMBERS, "the whole number at or above", ("CEIL(-2.5)", "-2.0")),
         Function(
             "round", 1, 2, _round, "a number and INTEGER places",
             "to so many decimal places, away from zero at the half", ("ROUND(2.45, 1)", "2.5"),
         ),
-        Function("mod", 2, 2, *number, "the rest of a division, with the dividend's sign", ("MOD(-7, 3)", "-1")),
+        Function(
+            "mod", 2, 2, _remainder, _NUMBERS, "the rest of a division, with the dividend's sign", ("MOD(-7, 3)", "-1"),
+        ),
         Function("power", 2, 2, fixed(float_, float_), _NUMBERS, "the first to the second", ("POWER(2, 10)", "1024.0")),
         Function("sqrt", 1, 1, fixed(float_, float_), _NUMBERS, "the square root", ("SQRT(9)", "3.0")),
         Function("exp", 1, 1, fixed(float_, float_), _NUMBERS, "e to this", ("EXP(0)", "1.0")),
@@ -304,6 +391,14 @@ SYNONYMS = {
     "array_max": "list_max",
     "array_join": "array_to_string",
     "split": "string_split",
+    "transform": "list_transform",
+    "array_transform": "list_transform",
+    "list_apply": "list_transform",
+    "filter": "list_filter",
+    "array_filter": "list_filter",
+    "reduce": "list_reduce",
+    "array_reduce": "list_reduce",
+    "as_map": "map_from_lists",
     "string_to_array": "string_split",
 }
 """Other spellings of the same functions; the bound tree only knows the first one."""
@@ -329,9 +424,15 @@ def _fails_itself(expr: scalar.Expr) -> bool:
         case scalar.UserCall() | scalar.ScalarQuery():
             return True
         case scalar.Cast(type=target, arg=arg):
-            if arg.type is Type.TEXT:
-                return target is not Type.TEXT
-            return arg.type is Type.FLOAT and target is not Type.TEXT and target is not Type.FLOAT
+            if arg.type is Type.TEXT or target is Type.TEXT:
+                return target is not arg.type and arg.type is Type.TEXT
+            if not arg.type.is_basic or not target.is_basic:
+                return arg.type is not Type.NULL
+            return arg.type is Type.FLOAT and target is not Type.FLOAT
+        case scalar.Call(function="+" | "-" | "*" | "%" | "neg" | "abs" | "floor" | "ceil" | "round", args=args) if (
+            expr.type.kind in ("DECIMAL", "DATE")
+        ):
+            return True
         case scalar.Call(function="+" | "-" | "*" | "neg" | "abs", args=args):
             return any(a.type is not Type.FLOAT for a in args)
         case scalar.Call(function="/", args=(dividend, divisor)):

@@ -63,10 +63,15 @@ RESERVED = frozenset(
 )
 """Words that are keywords everywhere; as a name they stand in backquotes."""
 
+TAKE_A_LAMBDA = frozenset(
+    f"{prefix}{word}" for prefix in ("", "LIST_", "ARRAY_") for word in ("TRANSFORM", "APPLY", "FILTER", "REDUCE")
+)
+"""The functions in whose arguments `x ->` begins a lambda; `x =>` does everywhere."""
+
 STREAM_OPERATORS = frozenset({"ISTREAM", "DSTREAM", "RSTREAM"})
 
 _BEFORE_PARENTHESIS = frozenset({"CAST", "EXISTS", "USING"})
-_BEFORE_TEXT = frozenset({"INTERVAL", "TIMESTAMP", "ESCAPE"})
+_BEFORE_TEXT = frozenset({"INTERVAL", "TIMESTAMP", "DATE", "TIME", "DECIMAL", "ESCAPE"})
 _JOIN_WORDS = frozenset({"LEFT", "RIGHT", "FULL", "INNER", "CROSS", "OUTER"})
 _NATURAL_JOINS = _JOIN_WORDS - {"CROSS", "OUTER"} | {"JOIN"}
 
@@ -124,6 +129,8 @@ _SYMBOLS = {
     "%": "PERCENT",
     "||": "CONCAT",
     "::": "COLONS",
+    ":=": "ASSIGN",
+    "=>": "LAMBDA",
     "->": "ARROW",
     "->>": "ARROW",
     "=": "EQUAL",
@@ -140,7 +147,7 @@ _LEXEME = re.compile(
     |(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
     |(?P<text>'[^']*(?:''[^']*)*')
     |(?P<name>"[^"]*(?:""[^"]*)*"|`[^`]*(?:``[^`]*)*`)
-    |(?P<symbol>\|\||::|->>?|<>|!=|<=|>=|[-()\[\],.;*+/%=<>])
+    |(?P<symbol>\|\||::|:=|=>|->>?|<>|!=|<=|>=|[-()\[\],.;*+/%=<>])
     """,
     re.VERBOSE,
 )
@@ -152,8 +159,10 @@ _LITERALS = re.compile(
     re.VERBOSE,
 )
 """A whole list of literals in parentheses, of one kind. Possessive throughout: it is matched once, or not at all."""
-_INDEX = re.compile(r"\s*(?:-?\s*[0-9]+|(?!(?i:NOW)\s*\])[^\W\d]\w*)\s*\]")
-"""A number or a name alone in brackets, which is no window."""
+_INDEX = re.compile(r"\s*(?:-?\s*[0-9]+|'[^']*'|(?!(?i:NOW)\s*\])[^\W\d]\w*)\s*\]")
+"""A number, a text or a name alone in brackets, which is no window."""
+_EMPTY = re.compile(r"\s*\]")
+"""The rest of the brackets behind the type of a list's elements."""
 _SEPARATED_NUMBER = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?![0-9,.])")
 _WORD_CHARACTERS = re.compile(r"\w+")
 
@@ -214,6 +223,10 @@ def _read_statement(text: str, start: int, stop: int, text_quotes: str) -> tuple
         elif kind == "symbol":
             if lexeme == "[":
                 brackets.append(_bracket(text, end, stop, tokens, in_from))
+                empty = _EMPTY.match(text, end, stop) if brackets[-1] != "list" else None
+                if empty is not None:
+                    brackets.pop()
+                    kind, lexeme, end = "brackets", "[]", empty.end()
             if lexeme in "[]" and brackets:
                 kind = brackets[-1] if lexeme == "[" else brackets.pop()
             in_window = bool(brackets) and brackets[-1] == "symbol"
@@ -282,6 +295,8 @@ def _token(text: str, kind: str, lexeme: str, start: int, end: int) -> Token:
     if kind in ("list", "index"):
         side = "L" if lexeme == "[" else "R"
         return Token(f"{side}{kind.upper()}", lexeme, start, end_pos=end)
+    if kind == "brackets":
+        return Token("BRACKETS", lexeme, start, end_pos=end)
     if kind == "symbol":
         lexeme = "<>" if lexeme == "!=" else lexeme
         return Token(_SYMBOLS[lexeme], lexeme, start, end_pos=end)
@@ -345,12 +360,18 @@ def _find_keywords(tokens: list[Token]) -> None:
     for i, token in enumerate(tokens):
         if token.type == "WORD":
             token.type = context.classify(i)
+        elif token.type == "COMPARISON" and token in ("<", ">"):
+            context.find_angle(i)
+        elif token.type == "ARROW" and context.begins_lambda(i):
+            token.type = "LAMBDA"
         elif token.type == "LPAR":
             context.depth += 1
+            context.opened.append(i)
             context.in_options = i > 0 and tokens[i - 1].type == "WITH"
             if i > 0 and tokens[i - 1].type == "OVER":
                 context.frames.add(context.depth)
         elif token.type == "RPAR":
+            context.begun = context.opened.pop() if context.opened else 0
             context.ordered.discard(context.depth)
             context.frames.discard(context.depth)
             context.depth -= 1
@@ -372,6 +393,9 @@ class _Context:
         self.in_options = False
         self.ordered: set[int] = set()  # the depths of parentheses in which an ORDER BY has begun
         self.frames: set[int] = set()  # the depths of the parentheses behind OVER
+        self.opened: list[int] = []  # the places of the parentheses that are open
+        self.angles = 0  # how many `<` of types are open
+        self.begun = 0  # the place of the parenthesis that the last one closed
         self.kind_at = 3 if words[:3] == ["CREATE", "OR", "REPLACE"] else 1
         kind = self._word(self.kind_at)
         self.declares = words[0] in ("CREATE", "REGISTER") and kind in ("STREAM", "RELATION")
@@ -416,6 +440,24 @@ class _Context:
         if self.creates_query and self.depth == 0 and i > self.name_at and self._is_clause_of_query(i, word):
             return word
         return self._in_query(i, word)
+
+    def find_angle(self, i: int) -> None:
+        """`ARRAY<TEXT>`: a type's `<`, behind its name in a declaration or a CAST, and the `>` of one that is open."""
+        token = self.tokens[i]
+        if token == "<":
+            is_type = self.angles > 0 or self.declares or self._word(i - 2) == "AS"
+            if is_type and self._word(i - 1) in ("ARRAY", "LIST", "STRUCT", "MAP"):
+                token.type = "LANGLE"
+                self.angles += 1
+        elif self.angles:
+            token.type = "RANGLE"
+            self.angles -= 1
+
+    def begins_lambda(self, i: int) -> bool:
+        """Whether `->` at i follows the parameters of a lambda: behind a comma in the call of what takes one."""
+        first = self.begun if self._type(i - 1) == "RPAR" else i - 1
+        is_argument = self._type(first - 1) == "COMMA" and bool(self.opened)
+        return is_argument and self.tokens[i] == "->" and self._word(self.opened[-1] - 1) in TAKE_A_LAMBDA
 
     def _is_explain_option(self, i: int) -> bool:
         """In the parentheses behind EXPLAIN or EXPLAIN ANALYZE, where no query begins with such a word."""
@@ -554,7 +596,7 @@ class _Context:
             return "STREAM_OPERATOR" if after == "LPAR" else "IDENT"
         if word in _BEFORE_PARENTHESIS:
             return word if after == "LPAR" else "IDENT"
-        if word in _BEFORE_TEXT:
+        if word in _BEFORE_TEXT and not (word == "TIME" and self._word(i - 1) == "AT"):
             is_interval = word == "INTERVAL" and after == "NUMBER" and self._word(i + 2) in _UNIT_WORDS
             return word if after == "TEXT" or is_interval else "IDENT"
         if word in ("ANY", "SOME"):

@@ -108,7 +108,7 @@ def parse_type(text: str) -> Type:
     """The type a text names, as in a declaration.
 
     >>> parse_type("varchar(20)")
-    <Type.TEXT: 'TEXT'>
+    TEXT
     """
     found = list(lexer.statements(text))
     if len(found) != 1:

@@ -306,6 +306,10 @@ def _expression(expr: syntax.Expr, indent: str) -> tuple[str, int]:
             return _case(expr, indent), _PRIMARY
         case syntax.Cast(operand=operand, type=type_):
             return f"CAST({print_expression(operand, indent)} AS {type_})", _PRIMARY
+        case syntax.Pair(name=name, value=value):
+            return f"{print_expression(name, indent)} := {print_expression(value, indent)}", _PREDICATE
+        case syntax.Lambda(parameters=parameters, body=body):
+            return f"({', '.join(map(print_name, parameters))}) => {print_expression(body, indent)}", _PREDICATE
         case syntax.Row(items=items):
             return f"({', '.join(print_expression(e, indent) for e in items)})", _PRIMARY
         case syntax.ScalarQuery(query=query):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from functools import wraps
 from typing import TYPE_CHECKING, TypeVar
 
@@ -61,16 +62,16 @@ class OverRef(Expr):
 
 @dataclass(frozen=True)
 class Literal(Expr):
-    """A constant: None, bool, int (INTEGER, TIMESTAMP and INTERVAL in ticks), float or str."""
+    """A constant: None, bool, int (INTEGER, TIMESTAMP and INTERVAL in ticks, DATE, TIME), float, str or Decimal."""
 
-    value: bool | int | float | str | None
+    value: bool | int | float | str | Decimal | None
 
 
 @dataclass(frozen=True)
 class LiteralList(Expr):
     """Many constants of one type, none of them NULL: the list of an `in`, whose second and last argument it then is."""
 
-    values: tuple[int | float | str, ...]
+    values: tuple[int | float | str | Decimal, ...]
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,26 @@ class Call(Expr):
 
     function: str
     args: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Parameter(Expr):
+    """A parameter of a lambda around this. slot: its number among those of all lambdas around, outermost first."""
+
+    slot: int
+    name: str = field(compare=False, default="")
+
+
+@dataclass(frozen=True)
+class Lambda(Expr):
+    """The last argument of a function that calls it for elements: of the type of its body, which may also read the row.
+
+    first: the slot of the first of its `names`.
+    """
+
+    body: Expr
+    first: int
+    names: tuple[str, ...] = field(compare=False, default=())
 
 
 @dataclass(frozen=True)
@@ -204,6 +225,8 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             return (*(e for pair in whens for e in pair), otherwise)
         case Cast(arg=arg):
             return (arg,)
+        case Lambda(body=body):
+            return (body,)
         case InQuery(args=args):
             return args
         case Quantified(arg=arg):
@@ -250,6 +273,8 @@ def replace_children(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
             return replace(expr, whens=pairs, otherwise=new[-1])
         case Cast() | Quantified():
             return replace(expr, arg=new[0])
+        case Lambda():
+            return replace(expr, body=new[0])
         case _:
             raise AssertionError(f"no rule to rebuild {type(expr).__name__}")
 

@@ -5,7 +5,10 @@ Invariant: parentheses stand where, and only where, the text would otherwise gro
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from minidsms.aggregates.aggregate import SortKey
+from minidsms.coded import as_text
 from minidsms.cql import scalar
 
 _OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _PREFIX, _ATOM = range(1, 9)
@@ -56,6 +59,12 @@ def _print(expr: scalar.Expr) -> tuple[str, int]:
     match expr:
         case scalar.ColumnRef(name=name, index=index) | scalar.OuterRef(name=name, index=index):
             return name or f"${index}", _ATOM
+        case scalar.Parameter(name=name, slot=slot):
+            return name or f"${slot}", _ATOM
+        case scalar.Lambda(names=names, body=body):
+            return f"({', '.join(names)}) => {print_expression(body)}", _OR
+        case scalar.Literal(type=type_, value=int() | Decimal() as value) if not type_.is_basic:
+            return f"{type_.kind} '{as_text(value, type_)}'", _ATOM
         case scalar.Literal(value=value):
             return _literal(value)
         case scalar.LiteralList(values=values):
@@ -89,9 +98,9 @@ def _literal(value: object) -> tuple[str, int]:
         return ("TRUE" if value else "FALSE"), _ATOM
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'", _ATOM
-    if isinstance(value, int | float):
+    if isinstance(value, int | float | Decimal):
         # It binds as a sign does: the negation of a negative number needs parentheses, or `--` would start a comment.
-        return repr(value), _PREFIX if value < 0 else _ATOM
+        return str(value), _PREFIX if value < 0 else _ATOM
     raise AssertionError(f"no literal {value!r}")
 
 
@@ -99,6 +108,11 @@ def _call(expr: scalar.Call) -> tuple[str, int]:
     name, args = expr.function, expr.args
     if name == "single":
         return f"({print_expression(args[1])})", _ATOM  # the planner names its column after the subquery
+    if name == "struct_extract" and isinstance(args[1], scalar.Literal):
+        return f"{_inside(args[0], _ATOM)}.{args[0].type.fields[int(args[1].value or 0)][0]}", _ATOM
+    if name == "struct":
+        pairs = zip(expr.type.fields, args)
+        return f"STRUCT({', '.join(f'{n} := {print_expression(a)}' for (n, _), a in pairs)})", _ATOM
     level = _LEVEL.get(name)
     if level is None:
         return f"{name.upper()}({_list(args)})", _ATOM

@@ -251,6 +251,22 @@ class Cast(Expr):
 
 
 @dataclass(frozen=True)
+class Pair(Expr):
+    """`name := value`, an argument of STRUCT or MAP; the name is any expression."""
+
+    name: Expr
+    value: Expr
+
+
+@dataclass(frozen=True)
+class Lambda(Expr):
+    """`x -> body` or `(x, y) -> body`, an argument of a function that calls it."""
+
+    parameters: tuple[str, ...]
+    body: Expr
+
+
+@dataclass(frozen=True)
 class Row(Expr):
     """(a, b, ..): two or more items."""
 

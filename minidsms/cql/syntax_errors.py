@@ -36,7 +36,17 @@ _PREDICATES = frozenset({"IS", "IN", "LIKE", "ILIKE", "BETWEEN", "AND", "OR", "N
 _BEGIN_EXPRESSION = frozenset(
     {"NUMBER", "TEXT", "CASE", "CAST", "EXISTS", "EXTRACT", "NULL", "IDENT", "LPAR", "INTERVAL"}
 )
-_ONLY_IN_EXPRESSIONS = _BEGIN_EXPRESSION | {"TRUE", "FALSE", "TIMESTAMP", "NOT", "MINUS", "PLUS"}
+_ONLY_IN_EXPRESSIONS = _BEGIN_EXPRESSION | {
+    "TRUE",
+    "FALSE",
+    "TIMESTAMP",
+    "DATE",
+    "TIME",
+    "DECIMAL",
+    "NOT",
+    "MINUS",
+    "PLUS",
+}
 _JOINS = frozenset({"LEFT", "RIGHT", "FULL", "INNER", "CROSS", "JOIN"})
 
 _CLAUSES = ("FROM", "WHERE", "GROUP", "HAVING")

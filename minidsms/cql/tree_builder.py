@@ -20,6 +20,7 @@ from minidsms.cql.expression_builder import MAX_INTEGER, ExpressionBuilder, Part
 from minidsms.cql.foreign_names import foreign_hint
 from minidsms.cql.lexer import MAX_NESTING
 from minidsms.elements import Type
+from minidsms.types import MOST_DIGITS
 
 TYPES = {
     "INTEGER": Type.INTEGER,
@@ -39,8 +40,11 @@ TYPES = {
     "BYTE": Type.TEXT,
     "TIMESTAMP": Type.TIMESTAMP,
     "INTERVAL": Type.INTERVAL,
+    "DATE": Type.DATE,
+    "TIME": Type.TIME,
 }
 """The names a type goes by."""
+_MOST_NESTED = 16
 _SIZED_TYPES = frozenset({"VARCHAR", "CHAR", "CHARACTER", "TEXT", "STRING", "BYTE"})
 SHOWN = (
     "streams",
@@ -72,6 +76,15 @@ class _Clause(syntax.Syntax):
     field: str
     keyword: str
     value: Part = None
+
+
+@dataclasses.dataclass(frozen=True)
+class _TypeWords(syntax.Syntax):
+    """A type as it is written, in STRUCT behind the name of its field. lists: how many [] stand behind it."""
+
+    words: Sequence[Token]
+    arguments: list[Part] | None
+    lists: int
 
 
 class TreeBuilder(ExpressionBuilder):
@@ -279,24 +292,95 @@ class TreeBuilder(ExpressionBuilder):
     def one_word_type(self, parts: list[Part]) -> Type:
         return self.type([parts[0], None, *parts[1:]])
 
+    def type_arguments(self, parts: list[Part]) -> list[Part]:
+        return parts[1::2]
+
+    def words_of_type(self, parts: list[Part]) -> _TypeWords:
+        return _TypeWords(parts[0], parts[1], len(parts) - 2, span=span_of(parts))
+
+    def words(self, parts: list[Part]) -> list[Token]:
+        return parts
+
     def type(self, parts: list[Part]) -> Type:
-        word, second, _, size, _, scale, _ = parts
+        words = tuple(p for p in parts[:2] if p is not None)
+        return self._type_of(_TypeWords(words, parts[2], len(parts) - 3, span=span_of(parts)))
+
+    def _type_of(self, written: _TypeWords) -> Type:
+        word, given = written.words[0], written.arguments
+        type_ = self._nested_type(word.upper(), given, written) or self._scalar_type(*written.words, arguments=given)
+        for _ in range(written.lists):
+            type_ = type_.list_type
+        if type_.depth > _MOST_NESTED:
+            raise self.fail(f"a type nests at most {_MOST_NESTED} deep", written)
+        return type_
+
+    def _nested_type(self, name: str, arguments: list[Part] | None, written: _TypeWords) -> Type | None:
+        """LIST, STRUCT, MAP or DECIMAL; None for other names."""
+        if name not in ("LIST", "ARRAY", "STRUCT", "MAP", "DECIMAL", "NUMERIC", "DEC"):
+            return None
+        given = arguments or []
+        if len(written.words) > 1:
+            raise self.fail(f'unexpected "{written.words[1]}" behind a type', written.words[1], 'expected "," or ")"')
+        if name in ("DECIMAL", "NUMERIC", "DEC"):
+            return self._decimal(given, written)
+        odd = next((g for g in given if not isinstance(g, _TypeWords)), None)
+        if odd is not None:
+            raise self.fail(f"{name} takes types, not numbers", odd)
+        if name == "STRUCT":
+            unnamed = next((g for g in given if len(g.words) < 2), None)
+            if not given or unnamed is not None:
+                raise self.fail("STRUCT takes fields", unnamed or written, hint="for example STRUCT(a INTEGER, b TEXT)")
+            names = [g.words[0] for g in given]
+            twice = next((n for i, n in enumerate(names) if n.lower() in (m.lower() for m in names[:i])), None)
+            if twice is not None:
+                raise self.fail(f'two fields are called "{twice}"', twice)
+            types = [self._type_of(dataclasses.replace(g, words=g.words[1:])) for g in given]
+            return Type.struct([(str(n), t) for n, t in zip(names, types)])
+        wanted = 2 if name == "MAP" else 1
+        if len(given) != wanted:
+            example = "MAP(TEXT, INTEGER)" if name == "MAP" else f"{name}(TEXT), or TEXT[]"
+            raise self.fail(f"{name} takes {wanted} type{'s' * (wanted > 1)}", written, hint=f"write {example}")
+        types = [self._type_of(g) for g in given]
+        if name != "MAP":
+            return types[0].list_type
+        if types[0] not in (Type.TEXT, Type.INTEGER):
+            raise self.fail("the keys of a MAP are TEXT or INTEGER", given[0])
+        return Type.map(*types)
+
+    def _decimal(self, given: list[Part], written: _TypeWords) -> Type:
+        odd = next((g for g in given if not isinstance(g, Token)), None)
+        if odd is not None or len(given) > 2:
+            raise self.fail("DECIMAL takes digits and digits behind the point", odd or written, hint="DECIMAL(18, 2)")
+        digits, scale = [*(self.count_of(g) for g in given), *((18, 3) if not given else (0,))][:2]
+        if not 0 <= scale <= digits <= MOST_DIGITS or digits < 1:
+            raise self.fail(f"DECIMAL has 1 to {MOST_DIGITS} digits, and no more behind the point than all", written)
+        return Type.decimal(digits, scale)
+
+    def _scalar_type(
+        self, word: Token, second: Token | None = None, *more: Token, arguments: list[Part] | None
+    ) -> Type:
+        size, scale = [*(arguments or []), None, None][:2]
         name = word.upper()
+        if more:
+            raise self.fail(f'unexpected "{more[0]}" behind a type', more[0], 'expected "," or ")"')
         if second is not None and (name, second.upper()) not in (("DOUBLE", "PRECISION"), ("CHARACTER", "VARYING")):
             raise self.fail(f'unexpected "{second}" behind a type', second, 'expected "," or ")"')
         if name not in TYPES:
-            known = "INTEGER, FLOAT, BOOLEAN, TEXT, CHAR(n), VARCHAR(n), TIMESTAMP, INTERVAL"
+            known = (
+                "INTEGER, FLOAT, BOOLEAN, TEXT, CHAR(n), VARCHAR(n), TIMESTAMP, INTERVAL, DATE, TIME, DECIMAL(p, s), "
+                "t[], STRUCT(a t, ..), MAP(TEXT, t)"
+            )
             hint = self.near(word, list(TYPES)).upper().replace("DID YOU MEAN", "did you mean")
-            if name in ("DECIMAL", "NUMERIC", "NUMBER"):
-                hint = "there is no decimal type: use FLOAT, or INTEGER in the smallest unit"
-            if name in ("DATE", "TIME", "DATETIME"):
-                hint = "use TIMESTAMP"
+            if name in ("NUMBER", "DATETIME"):
+                hint = "use DECIMAL(p, s)" if name == "NUMBER" else "use TIMESTAMP"
             raise self.fail(f'unknown type "{word}"', word, f"types are {known}", hint)
         if size is not None:
             if name not in _SIZED_TYPES:
                 raise self.fail(f"{name} takes no length", size)
             if scale is not None:
                 raise self.fail(f"{name} takes one length", scale)
+            if not isinstance(size, Token):
+                raise self.fail(f"{name} takes a length", size)
             self.count_of(size)
         return TYPES[name]
 

@@ -28,7 +28,8 @@ The header's "kind" is one of
 "from" says source (its number among those of the input), at, rows, bad, rejected: `sources/read_until.py`.
 
 The batch is an encapsulated IPC message without its schema, which is the declaration's: `_ts` (int64), `_sign` (int8,
-of a relation), then the columns in their order: FLOAT double, BOOLEAN boolean, TEXT string, all others int64.
+of a relation), then the columns in their order: FLOAT double, BOOLEAN boolean, all that the dictionary codes string (as
+CAST to TEXT writes it), all others int64.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ import numpy as np
 import pyarrow as pa
 
 from minidsms.archive.format import ARROW_TYPES
+from minidsms.coded import as_text, value_of
 from minidsms.cql.errors import Error
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import Batch, Column, Int8Array, Int64Array, Schema, Type
@@ -79,7 +81,8 @@ class Rows:
         self.has_signs = has_signs
         own = [("_ts", pa.int64()), *([("_sign", pa.int8())] if has_signs else [])]
         # Positions, not names: a column may be called like one of ours.
-        columns = [(str(i), ARROW_TYPES.get(t, pa.int64())) for i, t in enumerate(schema.types)]
+        kinds = (pa.string() if t.is_coded else ARROW_TYPES.get(t, pa.int64()) for t in schema.types)
+        columns = [(str(i), kind) for i, kind in enumerate(kinds)]
         self._arrow = pa.schema([*own, *columns])
         self._names = schema.names
 
@@ -93,9 +96,7 @@ class Rows:
 
     def encoded_row(self, ts: int, values: Sequence[Any]) -> memoryview:
         """One element of stored scalars, None for NULL."""
-        shown = [
-            self._dictionary.text(v) if t is Type.TEXT and v is not None else v for v, t in zip(values, self._types)
-        ]
+        shown = [self._text(v, t) if t.is_coded and v is not None else v for v, t in zip(values, self._types)]
         arrays = [pa.array([v], t) for v, t in zip((ts, *shown), self._arrow.types)]
         return memoryview(pa.RecordBatch.from_arrays(arrays, schema=self._arrow).serialize())
 
@@ -130,7 +131,15 @@ class Rows:
         signs = batch.column(1).to_numpy()
         return Batch(batch.column(0).to_numpy().copy(), None if (signs == 1).all() else signs.copy(), columns)
 
+    def _text(self, code: int, type_: Type) -> str:
+        """A coded value as CAST to TEXT writes it."""
+        text = self._dictionary.text(code)
+        return text if type_ is Type.TEXT or type_.is_nested else as_text(value_of(text, type_), type_)
+
     def _array(self, column: Column, type_: Type) -> pa.Array:
-        if type_ is Type.TEXT:
+        if type_ is Type.TEXT or type_.is_nested:
             return self._dictionary.decode_arrow(column)
+        if type_.is_coded:
+            codes = self._dictionary.clean(column).tolist()
+            return pa.array([self._text(code, type_) if code else None for code in codes], pa.string())
         return pa.array(column.values, mask=None if column.valid is None else ~column.valid)

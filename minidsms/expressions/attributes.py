@@ -43,12 +43,14 @@ class Attributes:
 
     def readings(self) -> list[tuple[int, Reading]]:
         """Every column with every way to read it."""
-        return [(i, reading) for i, field in enumerate(self.fields) for reading in READINGS[field.type]]
+        return [(i, reading) for i, field in enumerate(self.fields) for reading in READINGS.get(field.type, ())]
 
     def has(self, classifier: Classifier) -> bool:
         """Its column can be read so."""
         fields = self.fields
-        return 0 <= classifier.column < len(fields) and classifier.reading in READINGS[fields[classifier.column].type]
+        return 0 <= classifier.column < len(fields) and classifier.reading in READINGS.get(
+            fields[classifier.column].type, ()
+        )
 
     def is_text(self, column: int) -> bool:
         """Its words are hashes."""

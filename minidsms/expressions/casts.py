@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
+from minidsms.coded import DAY_US, FIRST_DAY, LAST_DAY, as_text, fitted, value_of
 from minidsms.cql.times import NotATime, iso_ticks
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import Type
-from minidsms.expressions.text import CodeTable
-from minidsms.expressions.timestamps import iso_of_ticks
+from minidsms.expressions.text import CodeTable, per_combination
+from minidsms.expressions.timestamps import day, iso_of_ticks
 from minidsms.expressions.value import INT64_MAX, INT64_MIN, Value, finish
 from minidsms.functions.function import FAILED
+from minidsms.inputs.values import ValueRefused, inner_reader
 
 _INTEGER_TEXT = re.compile(r"\s*[+-]?[0-9]+\s*")
 _FLOAT_TEXT = re.compile(
@@ -73,41 +77,130 @@ def _float_to_integer(a: Value) -> Value:
 def _to_text(source: Type, dictionary: TextDictionary, tick_ns: int) -> Callable[[Value], Value]:
     """Each distinct value of the chunk is written once."""
 
-    def write(value: Any) -> str:
-        if source is Type.FLOAT:
-            return repr(value)
-        if source is Type.BOOLEAN:
-            return "true" if value else "false"
-        return iso_of_ticks(value, tick_ns) if source is Type.TIMESTAMP else str(value)
-
     def apply(a: Value) -> Value:
         distinct, inverse = np.unique(a.values, return_inverse=True)
-        codes = np.array([dictionary.code(write(v)) for v in distinct.tolist()], np.int64)
+        codes = np.array([dictionary.code(_written(v, source, tick_ns)) for v in distinct.tolist()], np.int64)
         return finish(codes[inverse.reshape(-1)], a.valid, a.failed)
+
+    return apply
+
+
+def _written(value: Any, source: Type, tick_ns: int) -> str:
+    """A value as TEXT."""
+    if source is Type.FLOAT:
+        return repr(value)
+    if source is Type.BOOLEAN:
+        return "true" if value else "false"
+    if source is Type.TIMESTAMP:
+        return iso_of_ticks(value, tick_ns)
+    return str(value) if source.is_basic else as_text(value, source)
+
+
+def _converted(value: Any, source: Type, target: Type, tick_ns: int) -> Any:
+    """A value, perhaps None, of one type as one of another, or FAILED: all but what columns do at once."""
+    if value is None or source is target:
+        return value
+    if target is Type.TEXT:
+        return _written(value, source, tick_ns)
+    if source is Type.TEXT:
+        return _read(value, target, tick_ns)
+    if source.is_nested:
+        return _converted_parts(value, source, target, tick_ns)
+    if target.kind == "DECIMAL":
+        exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+        found = fitted(exact, target) if exact.is_finite() else None
+        return FAILED if found is None else found
+    if target is Type.FLOAT:
+        return float(value)
+    whole = int(value) if not isinstance(value, float) or math.isfinite(value) else INT64_MAX + 1
+    return whole if INT64_MIN <= whole <= INT64_MAX else FAILED
+
+
+def _converted_parts(value: Any, source: Type, target: Type, tick_ns: int) -> Any:
+    if source.kind == "MAP":
+        inside = source.fields[1][1], target.fields[1][1]
+        found = [(k, _converted(v, *inside, tick_ns)) for k, v in value]
+        return FAILED if any(v is FAILED for _, v in found) else tuple(found)
+    pairs = zip(*(t.fields or (("", t.element),) * len(value) for t in (source, target)))
+    parts = tuple(_converted(v, s, t, tick_ns) for v, ((_, s), (_, t)) in zip(value, pairs))
+    return FAILED if FAILED in parts else parts
+
+
+def _read(text: str, target: Type, tick_ns: int) -> Any:
+    """The value that a text spells, or FAILED."""
+    match target.kind:
+        case "INTEGER" | "INTERVAL":
+            return read_integer(text)
+        case "FLOAT":
+            return read_float(text)
+        case "TIMESTAMP":
+            return read_timestamp(text, tick_ns)
+        case "BOOLEAN":
+            return {"true": True, "false": False}.get(text.strip().lower(), FAILED)
+    try:
+        found = inner_reader(target, tick_ns)(text)
+    except ValueRefused:
+        return FAILED
+    return FAILED if found is None else found
+
+
+def _date_to_timestamp(tick_ns: int) -> Callable[[Value], Value]:
+    """Midnight, UTC."""
+
+    def apply(a: Value) -> Value:
+        exact = a.values.astype(object) * (DAY_US * 1000) // tick_ns
+        outside = np.array((exact < INT64_MIN) | (exact > INT64_MAX), np.bool_)
+        return finish(np.where(outside, 0, exact).astype(np.int64), a.valid, a.failed, bad=outside)
+
+    return apply
+
+
+def _timestamp_to_date(tick_ns: int) -> Callable[[Value], Value]:
+    """The day, UTC."""
+
+    def apply(a: Value) -> Value:
+        days = day(a.values, tick_ns)
+        return finish(days.copy(), a.valid, a.failed, bad=(days < FIRST_DAY) | (days > LAST_DAY))
+
+    return apply
+
+
+def _timestamp_to_time(tick_ns: int) -> Callable[[Value], Value]:
+    """The time of the day, UTC."""
+
+    def apply(a: Value) -> Value:
+        exact = a.values.astype(object) * tick_ns // 1000 % DAY_US
+        return finish(exact.astype(np.int64), a.valid, a.failed)
 
     return apply
 
 
 def cast(source: Type, target: Type, dictionary: TextDictionary, tick_ns: int) -> Callable[[Value], Value]:
     """The conversion of a column; every pair the binder lets through has one."""
-    is_coded = source.is_coded or target.is_coded
-    if source is target or (source.dtype == target.dtype and not is_coded):
+    if source is target or (
+        source.dtype == target.dtype and source.is_basic and target.is_basic and Type.TEXT not in (source, target)
+    ):
         return _identity
     if source is Type.NULL:
         return lambda a: Value(a.values.astype(target.dtype), a.valid, a.failed)
-    if source.element is not None:
+    if source.is_nested and target is Type.TEXT:
         return _identity  # its text is its form as TEXT
+    if source.is_coded:
+        return CodeTable(dictionary, lambda text: _converted(value_of(text, source), source, target, tick_ns), target)
     if target is Type.TEXT:
         return _to_text(source, dictionary, tick_ns)
-    if source is Type.TEXT:
-        readers: dict[Type, Callable[[str], Any]] = {
-            Type.INTEGER: read_integer,
-            Type.INTERVAL: read_integer,
-            Type.FLOAT: read_float,
-            Type.TIMESTAMP: lambda text: read_timestamp(text, tick_ns),
-            Type.BOOLEAN: lambda text: {"true": True, "false": False}.get(text.strip().lower(), FAILED),
-        }
-        return CodeTable(dictionary, readers[target], target)
+    if target.is_coded:
+        combined = per_combination(
+            lambda value: _converted(value, source, target, tick_ns), [source], dictionary, target
+        )
+        return lambda a: combined([a])
+    special = {
+        (Type.DATE, Type.TIMESTAMP): _date_to_timestamp,
+        (Type.TIMESTAMP, Type.DATE): _timestamp_to_date,
+        (Type.TIMESTAMP, Type.TIME): _timestamp_to_time,
+    }.get((source, target))
+    if special is not None:
+        return special(tick_ns)
     if target is Type.FLOAT:
         return _to_float
     if target is Type.BOOLEAN:

@@ -35,10 +35,8 @@ READINGS = {
     Type.BOOLEAN: (Reading.VALUE,),
     Type.TIMESTAMP: (Reading.HOUR, Reading.WEEKDAY),
     Type.INTERVAL: (Reading.RANGE,),
-    Type.NULL: (),
-    **{type_: () for type_ in Type if type_.element is not None},
 }
-"""The partitioning functions tried for each type."""
+"""The partitioning functions tried for each type; none for others."""
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from minidsms.coded import text_of
 from minidsms.cql import bound
 from minidsms.cql.catalog import FunctionDef
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import Batch, BoolArray, Column, Int64Array, Type
-from minidsms.expressions import arithmetic, casts, library, logic, text, timestamps, user
+from minidsms.expressions import arithmetic, casts, decimals, lambdas, library, logic, text, timestamps, user
 from minidsms.expressions.value import Columns, Frame, Node, Value, constants, finish, full, take
 from minidsms.functions import LIBRARY
 
@@ -121,6 +122,8 @@ def compile_node(expr: bound.Expr, context: Context) -> Node:
     match expr:
         case bound.ColumnRef(index=index):
             return lambda frame: frame.column(index)
+        case bound.Parameter(slot=slot):
+            return lambda frame: frame.column(-1 - slot)
         case bound.Literal():
             return _literal(expr, context)
         case bound.Call(function="coalesce", args=args):
@@ -141,8 +144,8 @@ def _literal(expr: bound.Literal, context: Context) -> Node:
     if value is None or value != value:
         constant = Value(np.zeros(1, expr.type.dtype), np.zeros(1, np.bool_))
         return lambda frame: constant
-    if isinstance(value, str):
-        held = context.dictionary.hold(value)
+    if expr.type.is_coded:
+        held = context.dictionary.hold(text_of(value, expr.type))
         constant = Value(np.array([held.code], np.int64))
         # The closure keeps `held`, and `held` keeps the code from being given to another text.
         return lambda frame, held=held: constant  # type: ignore[misc]
@@ -167,11 +170,15 @@ def _user_call(expr: bound.UserCall, context: Context) -> Node:
 
 def _call(expr: bound.Call, context: Context) -> Node:
     name, args = expr.function, expr.args
+    if args and isinstance(args[-1], bound.Lambda):
+        return _lambda_call(expr, args[-1], context)
     if name in LIBRARY:
         return _library_call(expr, context)
+    if (exact := decimals.function(name, expr)) is not None:
+        return _text_call(expr, exact, context)
     if name in text.FUNCTIONS:
         return _text_call(expr, text.FUNCTIONS[name], context)
-    if name in ORDERINGS and Type.TEXT in (args[0].type, args[1].type):
+    if name in ORDERINGS and args[0].type.is_ranked:
         return _text_ordering(name, args, context)
     if name == "in" and isinstance(args[1], bound.LiteralList):
         return _member_of_constants(args[0], args[1], context)
@@ -183,6 +190,8 @@ def _call(expr: bound.Call, context: Context) -> Node:
             return lambda frame: one(first(frame))
     if len(nodes) == 2:
         two = logic_of_two(name) or arithmetic.binary(name, args[0].type)
+        if expr.type is Type.DATE and two is not None and name in ("+", "-"):
+            two = timestamps.within_dates(two)
         if two is not None:
             second = nodes[1]
             return lambda frame: two(first(frame), second(frame))
@@ -196,6 +205,14 @@ def _call(expr: bound.Call, context: Context) -> Node:
         case "least" | "greatest":
             return _extreme(name, nodes, expr.type, context)
     raise AssertionError(f"no built-in function {name} of {len(args)} arguments")
+
+
+def _lambda_call(expr: bound.Call, taken: bound.Lambda, context: Context) -> Node:
+    listed, *initial = (compile_node(a, context) for a in expr.args[:-1])
+    body = compile_node(taken.body, context)
+    if initial:
+        return lambdas.reduced(expr, listed, initial[0], body, context.dictionary)
+    return lambdas.per_element(expr, listed, body, context.dictionary)
 
 
 def _member_of_constants(operand: bound.Expr, listed: bound.LiteralList, context: Context) -> Node:
@@ -227,7 +244,7 @@ def logic_of_two(name: str) -> Callable[[Value, Value], Value] | None:
 
 
 def _constant_text(expr: bound.Expr) -> str | None:
-    return expr.value if isinstance(expr, bound.Literal) and isinstance(expr.value, str) else None
+    return text_of(expr.value, expr.type) if isinstance(expr, bound.Literal) and expr.value is not None else None
 
 
 def _library_call(expr: bound.Call, context: Context) -> Node:
@@ -246,8 +263,7 @@ def _text_call(expr: bound.Call, function: text.TextFunction, context: Context, 
     varying = [i for i, a in enumerate(args) if not isinstance(a, bound.Literal)]
     constants = [a.value for a in args if isinstance(a, bound.Literal)]
     if is_strict and None not in constants and len(varying) == 1 and args[varying[0]].type.is_coded:
-        is_list = args[varying[0]].type is not Type.TEXT
-        table = text.per_text(function, constants, varying[0], context.dictionary, expr.type, is_list)
+        table = text.per_text(function, constants, varying[0], context.dictionary, expr.type, args[varying[0]].type)
         return _unary(table, args[varying[0]], context)
     nodes = [compile_node(a, context) for a in args]
     combined = text.per_combination(function, [a.type for a in args], context.dictionary, expr.type, is_strict)
@@ -282,7 +298,7 @@ def _extreme(name: str, nodes: Sequence[Node], type_: Type, context: Context) ->
         values = [node(frame) for node in nodes]
         result = values[0]
         for value in values[1:]:
-            if type_ is Type.TEXT:
+            if type_.is_ranked:
                 left, right = logic.ranked(context.dictionary, (result, value))
                 wins = better(left, right)
             else:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from minidsms.coded import as_text
 from minidsms.cql import bound
 from minidsms.cql.scalar_text import print_expression
 from minidsms.elements import Type
@@ -50,8 +51,9 @@ def _innermost(expr: bound.Expr, context: Context, frame: Frame) -> bound.Expr:
 def _evaluated(expr: bound.Expr, context: Context, frame: Frame) -> Sequence[bound.Expr]:
     """The parts the expression evaluates on this row."""
     if not isinstance(expr, bound.Case):
-        # COALESCE stops at its first failing argument, as `next` does; those before it were NULL.
-        return bound.children(expr)
+        # COALESCE stops at its first failing argument, as `next` does; those before it were NULL. Of a lambda, the
+        # elements are not known here.
+        return [part for part in bound.children(expr) if not isinstance(part, bound.Lambda)]
     parts: list[bound.Expr] = []
     for condition, branch in expr.whens:
         parts.append(condition)
@@ -74,6 +76,8 @@ def _reason(expr: bound.Expr, context: Context, frame: Frame) -> str:
             return f"{_value(arg, context, frame).values[0].item()!r} is out of range for {target}"
         case bound.Call(function="single", args=(count, _)):
             return f"it gave {_value(count, context, frame).values[0].item()} rows; at most one is allowed"
+        case bound.Call(args=(*_, bound.Lambda(body=body))):
+            return f"{print_expression(body)} has no value for an element"
         case bound.Call(function=function, args=args):
             shown = ", ".join(_shown(_value(a, context, frame), a.type, context) for a in args)
             return f"it has no value for {shown}" if function in LIBRARY else f"{expr.type} overflow for {shown}"
@@ -84,10 +88,10 @@ def _shown(value: Value, type_: Type, context: Context) -> str:
     """One operand, as messages show it."""
     if value.valid is not None and not value.valid[0]:
         return "NULL"
-    if type_.is_coded:
-        text = context.dictionary.decode(value.column())[0]
-        return short(text) if type_ is Type.TEXT else str(text)[:60]
-    return str(value.values[0].item())
+    item = context.dictionary.values(value.column(), type_)[0]
+    if type_ is Type.TEXT:
+        return short(item)
+    return str(item)[:60] if type_.is_basic else as_text(item, type_)[:60]
 
 
 def _user_reason(expr: bound.UserCall, context: Context, frame: Frame) -> str:
@@ -95,8 +99,7 @@ def _user_reason(expr: bound.UserCall, context: Context, frame: Frame) -> str:
     operands = []
     for arg, type_ in zip(expr.args, definition.arg_types):
         value = _value(arg, context, frame)
-        item = context.dictionary.decode(value.column())[0] if type_ is Type.TEXT else value.values[0].item()
-        operands.append(item if value.valid is None or value.valid[0] else None)
+        operands.append(context.dictionary.values(value.column(), type_)[0])
     if definition.vectorized:
         operands = [np.array([o], object if isinstance(o, str) else None) for o in operands]
     try:

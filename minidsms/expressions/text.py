@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from minidsms.coded import text_of, value_of
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import Int64Array, Type
 from minidsms.expressions import like
 from minidsms.expressions.value import Value, any_failed, both_valid, finish
 from minidsms.functions.function import FAILED
-from minidsms.lists import list_of, list_text
 
 _UNKNOWN, _VALUE, _NULL, _FAILED = 0, 1, 2, 3
 
@@ -106,23 +106,19 @@ class CodeTable:
         self._results, self._states = results, states
 
     def _learn(self, code: int) -> None:
-        state, word = _word(self._function(self._dictionary.text(code)), self._dictionary)
+        state, word = _word(self._function(self._dictionary.text(code)), self._type, self._dictionary)
         self._states[code] = state
         self._results[code] = word
         if state != _VALUE:
             self._is_total = False
 
 
-def _word(result: Any, dictionary: TextDictionary) -> tuple[int, Any]:
+def _word(result: Any, type_: Type, dictionary: TextDictionary) -> tuple[int, Any]:
     if result is FAILED:
         return _FAILED, 0
     if result is None or result != result:
         return _NULL, 0
-    if isinstance(result, str):
-        return _VALUE, dictionary.code(result)
-    if isinstance(result, tuple):
-        return _VALUE, dictionary.code(list_text(result))
-    return _VALUE, result
+    return _VALUE, dictionary.code(text_of(result, type_)) if type_.is_coded else result
 
 
 def per_text(
@@ -131,13 +127,16 @@ def per_text(
     position: int,
     dictionary: TextDictionary,
     type_: Type,
-    is_list: bool = False,
+    varying: Type,
 ) -> CodeTable:
-    """The function with all arguments constant but the TEXT or list at `position`; constants holds the others."""
+    """The function with all arguments constant but the one at `position`, whose type, a coded one, is `varying`.
+
+    constants: the others.
+    """
     before, after = tuple(constants[:position]), tuple(constants[position:])
-    if is_list:
-        return CodeTable(dictionary, lambda text: function(*before, list_of(text), *after), type_)
-    return CodeTable(dictionary, lambda text: function(*before, text, *after), type_)
+    if varying is Type.TEXT:
+        return CodeTable(dictionary, lambda text: function(*before, text, *after), type_)
+    return CodeTable(dictionary, lambda text: function(*before, value_of(text, varying), *after), type_)
 
 
 def per_combination(
@@ -158,8 +157,9 @@ def per_combination(
         if any(len(a.values) == 0 for a in args):
             n = 0
         columns = [np.broadcast_to(_words(a, valid), (n,)) for a in args]
-        if not is_strict:
-            columns += [np.broadcast_to(a.valid, (n,)).astype(np.int64) for a in args if a.valid is not None]
+        # A NULL has the word of 0.
+        masks = [valid] if is_strict else [a.valid for a in args]
+        columns += [np.broadcast_to(mask, (n,)).astype(np.int64) for mask in masks if mask is not None]
         rows, inverse = _combinations(columns)
         pools = [_python(a, t, dictionary) for a, t in zip(args, arg_types)]
         results = np.zeros(len(rows), type_.dtype)
@@ -168,7 +168,7 @@ def per_combination(
         for i, row in enumerate(rows.tolist()):
             if usable[i]:
                 operands = (pool(row if len(a.values) == n else 0) for pool, a in zip(pools, args))
-                states[i], results[i] = _word(function(*operands), dictionary)
+                states[i], results[i] = _word(function(*operands), type_, dictionary)
         per_row = states[inverse]
         return finish(results[inverse], valid, failed, bad=per_row == _FAILED, null=per_row == _NULL)
 
@@ -201,11 +201,7 @@ def _python(value: Value, type_: Type, dictionary: TextDictionary) -> Callable[[
     values, valid = value.values, value.valid
 
     def present(row: int) -> Any:
-        if type_ is Type.TEXT:
-            return dictionary.text(int(values[row]))
-        if type_.element is not None:
-            return list_of(dictionary.text(int(values[row])))
-        return values[row].item()
+        return value_of(dictionary.text(int(values[row])), type_) if type_.is_coded else values[row].item()
 
     if valid is None:
         return present

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from minidsms.coded import FIRST_DAY, LAST_DAY
 from minidsms.elements import Int64Array
 from minidsms.expressions.value import Value, finish
 
@@ -30,7 +31,8 @@ def _floor_scale(ticks: Int64Array, tick_ns: int, unit_ns: int) -> Int64Array:
     return exact.astype(np.int64) if tick_ns <= unit_ns else exact
 
 
-def _day(ticks: Int64Array, tick_ns: int) -> Int64Array:
+def day(ticks: Int64Array, tick_ns: int) -> Int64Array:
+    """Days since 1970."""
     return _floor_scale(ticks, tick_ns, _DAY_NS)
 
 
@@ -59,14 +61,14 @@ def civil(days: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
 
 
 _PARTS: dict[str, Callable[[Int64Array, int], Any]] = {
-    "year": lambda ticks, tick_ns: civil(_day(ticks, tick_ns))[0],
-    "month": lambda ticks, tick_ns: civil(_day(ticks, tick_ns))[1],
-    "day": lambda ticks, tick_ns: civil(_day(ticks, tick_ns))[2],
+    "year": lambda ticks, tick_ns: civil(day(ticks, tick_ns))[0],
+    "month": lambda ticks, tick_ns: civil(day(ticks, tick_ns))[1],
+    "day": lambda ticks, tick_ns: civil(day(ticks, tick_ns))[2],
     "hour": lambda ticks, tick_ns: _second_of_day(ticks, tick_ns) // 3600,
     "minute": lambda ticks, tick_ns: _second_of_day(ticks, tick_ns) // 60 % 60,
     "second": lambda ticks, tick_ns: _second_of_day(ticks, tick_ns) % 60,
     # 1970-01-01 was a Thursday; the remainder is taken first, or the last days would overflow.
-    "dayofweek": lambda ticks, tick_ns: (_day(ticks, tick_ns) % 7 + 4) % 7,
+    "dayofweek": lambda ticks, tick_ns: (day(ticks, tick_ns) % 7 + 4) % 7,
 }
 
 
@@ -79,6 +81,19 @@ def part(name: str, tick_ns: int) -> Callable[[Value], Value] | None:
     def apply(a: Value) -> Value:
         values = np.array(function(a.values, tick_ns), np.int64)
         return finish(values, a.valid, a.failed)
+
+    return apply
+
+
+def within_dates(function: Callable[[Value, Value], Value]) -> Callable[[Value, Value], Value]:
+    """The function of days, which fails where its result is no DATE."""
+
+    def apply(a: Value, b: Value) -> Value:
+        found = function(a, b)
+        outside = (found.values < FIRST_DAY) | (found.values > LAST_DAY)
+        if found.valid is not None:
+            outside &= found.valid
+        return finish(found.values.copy(), found.valid, found.failed, bad=outside) if outside.any() else found
 
     return apply
 

@@ -15,6 +15,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from minidsms.coded import text_of
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import AnyArray, BoolArray, Column, Int64Array, Type
 
@@ -192,8 +193,8 @@ def constants(type_: Type, values: Sequence[Any], dictionary: TextDictionary) ->
     """Values of a type, none of them NULL, as the words of a column, and what keeps the codes of texts from being given
     away.
     """
-    if type_ is Type.TEXT:
-        held = [dictionary.hold(str(v)) for v in values]
+    if type_.is_coded:
+        held = [dictionary.hold(text_of(v, type_)) for v in values]
         return np.array([h.code for h in held], np.int64), [*held]
     array = np.array(values, type_.dtype)
     return (array + 0.0 if type_ is Type.FLOAT else array), []

@@ -7,7 +7,19 @@ definition (`minidsms.testing`) has its own.
 
 from __future__ import annotations
 
-from minidsms.functions import calendar, digests, documents, formats, lists, mathematics, patterns, texts, web, zones
+from minidsms.functions import (
+    calendar,
+    digests,
+    documents,
+    formats,
+    lists,
+    mathematics,
+    nested,
+    patterns,
+    texts,
+    web,
+    zones,
+)
 from minidsms.functions.function import Function
 
 FAMILIES: dict[str, tuple[Function, ...]] = {
@@ -17,6 +29,7 @@ FAMILIES: dict[str, tuple[Function, ...]] = {
     "web addresses": web.FUNCTIONS,
     "JSON": documents.FUNCTIONS,
     "lists": lists.FUNCTIONS,
+    "structs and maps": nested.FUNCTIONS,
     "mathematics": mathematics.FUNCTIONS,
     "calendar": calendar.FUNCTIONS,
     "times as text": formats.FUNCTIONS,

@@ -76,12 +76,15 @@ class Function:
 
 
 def fixed(result: Type, *params: Type) -> Callable[[Sequence[Type]], Signature | None]:
-    """Fixed parameter types (the last repeats as needed); an INTEGER may stand where a FLOAT is wanted."""
+    """Fixed parameter types (the last repeats as needed); an INTEGER or DECIMAL may stand where a FLOAT is wanted, a
+    DATE where a TIMESTAMP is."""
 
     def resolve(types: Sequence[Type]) -> Signature | None:
         wanted = tuple(params[min(i, len(params) - 1)] for i in range(len(types)))
         fits = (
-            have in (want, Type.NULL) or (have is Type.INTEGER and want is Type.FLOAT)
+            have in (want, Type.NULL)
+            or (want is Type.FLOAT and (have is Type.INTEGER or have.kind == "DECIMAL"))
+            or (want is Type.TIMESTAMP and have is Type.DATE)
             for have, want in zip(types, wanted)
         )
         return Signature(wanted, result) if all(fits) else None

@@ -6,17 +6,17 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from minidsms.coded import List
 from minidsms.elements import Type
 from minidsms.functions.function import FAILED, MOST_CHARACTERS, Function, Signature, fixed
-from minidsms.lists import List
 
 _INT, _FLOAT, _TEXT, _BOOL = Type.INTEGER, Type.FLOAT, Type.TEXT, Type.BOOLEAN
 _NUMBERS = (_INT, _FLOAT)
 Resolver = Callable[[Sequence[Type]], Signature | None]
 
 
-def _of_list(result: Callable[[Type], Type | None], *behind: Callable[[Type], Type]) -> Resolver:
-    """A list, then arguments whose types follow from that of its elements, as does the result's."""
+def _of_list(result: Callable[[Type], Type | None], *behind: Callable[[Type], Type], is_list: bool = False) -> Resolver:
+    """A list, then arguments whose types follow from that of its elements, as does the result's, or a list of it."""
 
     def resolve(types: Sequence[Type]) -> Signature | None:
         element = types[0].element
@@ -27,13 +27,19 @@ def _of_list(result: Callable[[Type], Type | None], *behind: Callable[[Type], Ty
             if have not in (want, Type.NULL) and not (have is _INT and want is _FLOAT):
                 return None
         found = result(element)
-        return None if found is None else Signature((types[0], *wanted), found)
+        if found is None:
+            return None
+        return Signature((types[0], *wanted), found.list_type if is_list else found)
 
     return resolve
 
 
 def _same(element: Type) -> Type:
     return element
+
+
+def _with_order(element: Type) -> Type | None:
+    return None if element.is_nested else element
 
 
 def _list(element: Type) -> Type:
@@ -52,9 +58,9 @@ def _elements(types: Sequence[Type]) -> Signature | None:
     """The elements of a list that is written out: of one type, NULLs, INTEGER among FLOAT."""
     present: list[Type] = [t for t in types if t is not Type.NULL] or [_INT]
     element = _FLOAT if set(present) == {_INT, _FLOAT} else present[0]
-    if element.element is not None or any(t not in (element, _INT) for t in present):
-        return None
-    if element is not _FLOAT and any(t is not element for t in present):
+    if any(t not in (element, _INT) for t in present) or (
+        element is not _FLOAT and any(t is not element for t in present)
+    ):
         return None
     return Signature((element,) * len(types), element.list_type)
 
@@ -130,6 +136,10 @@ def _both(types: Sequence[Type]) -> Signature | None:
     return Signature((first,) * len(types), first)
 
 
+def _by_lambda(types: Sequence[Type]) -> None:
+    """The type of a lambda follows from that of its parameters: the binder knows."""
+
+
 _LIST = "a list"
 _NUMBERED = "a list and a position"
 
@@ -172,7 +182,8 @@ FUNCTIONS = (
         ("LIST_DISTINCT([2, 1, 2])", "[2, 1]"), _distinct,
     ),
     Function(
-        "list_sort", 1, 1, _of_list(_list), _LIST, "the elements from least to greatest, NULLs last",
+        "list_sort", 1, 1, _of_list(_with_order, is_list=True), _LIST,
+        "the elements from least to greatest, NULLs last",
         ("LIST_SORT([2, NULL, 1])", "[1, 2, None]"), lambda values: tuple(sorted(values, key=_key)),
     ),
     Function(
@@ -188,12 +199,28 @@ FUNCTIONS = (
         "the mean; NULLs do not count", ("LIST_AVG([1, NULL, 2])", "1.5"), _mean,
     ),
     Function(
-        "list_min", 1, 1, _of_list(_same), _LIST, "the least; NULLs do not count", ("LIST_MIN(['b', 'a'])", "'a'"),
+        "list_min", 1, 1, _of_list(_with_order), _LIST,
+        "the least; NULLs do not count", ("LIST_MIN(['b', 'a'])", "'a'"),
         _extreme(min),
     ),
     Function(
-        "list_max", 1, 1, _of_list(_same), _LIST, "the greatest; NULLs do not count", ("LIST_MAX([1, NULL, 2])", "2"),
+        "list_max", 1, 1, _of_list(_with_order), _LIST,
+        "the greatest; NULLs do not count", ("LIST_MAX([1, NULL, 2])", "2"),
         _extreme(max),
+    ),
+    Function(
+        "list_transform", 2, 2, _by_lambda, "a list and a lambda",
+        "what the lambda gives for each element; it may take the position, too",
+        ("LIST_TRANSFORM([1, 2], x -> x * 10)", "[10, 20]"),
+    ),
+    Function(
+        "list_filter", 2, 2, _by_lambda, "a list and a lambda", "the elements for which the lambda is TRUE",
+        ("LIST_FILTER([1, 2, NULL, 3], x -> x > 1)", "[2, 3]"),
+    ),
+    Function(
+        "list_reduce", 3, 3, _by_lambda, "a list, a beginning and a lambda",
+        "what the lambda makes, from the beginning on, of what it made before and the next element",
+        ("LIST_REDUCE([1, 2, 3], 0, (sum, x) -> sum + x)", "6"),
     ),
     Function(
         "array_to_string", 2, 2, _of_list(lambda element: _TEXT if element is _TEXT else None, _always(_TEXT)),
@@ -201,12 +228,12 @@ FUNCTIONS = (
         ("ARRAY_TO_STRING(['a', NULL, 'b'], '-')", "'a-b'"), _joined,
     ),
     Function(
-        "string_split", 2, 2, fixed(Type.TEXT_LIST, _TEXT), "TEXT, and a separator",
+        "string_split", 2, 2, fixed(Type.TEXT.list_type, _TEXT), "TEXT, and a separator",
         "the parts between separators; the characters where that is ''", ("STRING_SPLIT('a-b', '-')", "['a', 'b']"),
         _split,
     ),
     Function(
-        "generate_series", 2, 3, fixed(Type.INTEGER_LIST, _INT), "INTEGER, from, to and perhaps a step",
+        "generate_series", 2, 3, fixed(Type.INTEGER.list_type, _INT), "INTEGER, from, to and perhaps a step",
         "the numbers from one to another, both included; fails above 1,000,000 and with a step of 0",
         ("GENERATE_SERIES(1, 7, 3)", "[1, 4, 7]"), _repeated, can_fail=True,
     ),

@@ -55,7 +55,7 @@ class ColumnReader:
 
     def _read_list(self, values: Sequence[Any], type_: Type) -> Column:
         kinds = set(map(type, values))
-        if type_ is not Type.NULL and kinds - {type(None)} <= _PLAIN_TYPES[type_]:
+        if kinds - {type(None)} <= _PLAIN_TYPES.get(type_, frozenset()):
             if type_ is Type.TEXT:
                 return self._encode(values)
             valid = None
@@ -79,7 +79,7 @@ class ColumnReader:
             except ValueRefused as refused:
                 refused.row = row
                 raise
-        if type_ is Type.TEXT:
+        if type_.is_coded:
             return self._encode(stored)
         valid = np.fromiter((v is not None for v in stored), np.bool_, len(stored))
         array = np.array([0 if v is None else v for v in stored], type_.dtype)
@@ -204,6 +204,9 @@ class ColumnReader:
                 array = array.cast(pa.float64(), safe=False)
             values = (array if not array.null_count else array.fill_null(0.0)).to_numpy(zero_copy_only=False)
             return self._clean_floats(values, _validity(array))
+        elif not type_.is_basic:
+            if _can_hold(kind, type_):
+                return self._read_list(array.to_pylist(), type_)
         elif type_ is not Type.NULL and (types.is_integer(kind) or (types.is_decimal(kind) and kind.scale <= 0)):
             if types.is_decimal(kind):
                 return self._read_each([None if v is None else int(v) for v in array.to_pylist()], type_)
@@ -279,6 +282,16 @@ def _int64_view(array: Any) -> Int64Array:
 
 def _written(valid: BoolArray | None, n: int) -> list[bool]:
     return [True] * n if valid is None else cast("list[bool]", valid.tolist())
+
+
+def _can_hold(kind: Any, type_: Type) -> bool:
+    """Whether values of a type that is not basic may come in an Arrow column."""
+    types = pa.types
+    if _is_text(kind) or type_.is_nested:
+        return _is_text(kind) or bool(types.is_nested(kind))
+    if type_.kind == "DECIMAL":
+        return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
+    return bool(types.is_integer(kind) or (types.is_date(kind) if type_ is Type.DATE else types.is_time(kind)))
 
 
 def _is_text(kind: Any) -> bool:

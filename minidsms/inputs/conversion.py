@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 import pyarrow as pa
 
+from minidsms.coded import shown as shown_value
 from minidsms.cql.errors import DataError, Error, quoted
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import Column, Int64Array, Schema, Type
@@ -44,7 +45,7 @@ class Converter:
         self.tick_ns = tick_ns
         self._columns = ColumnReader(dictionary, tick_ns)
         self._readers = [value_reader(t, tick_ns) for t in schema.types]
-        self._texts = tuple(i for i, t in enumerate(schema.types) if t is Type.TEXT)
+        self._texts = tuple(i for i, t in enumerate(schema.types) if t.is_coded)
         self._positions = {name.lower(): i for i, name in enumerate(schema.names)}
 
     # ---------------------------------------------------------------------------------------------------- rows
@@ -251,13 +252,7 @@ class Converter:
         """Columns back to rows of Python values, for what an error or a rejected row shows."""
         shown: list[list[Any]] = []
         for column, type_ in zip(columns, self.schema.types):
-            if type_ is Type.TEXT:
-                shown.append(list(self.dictionary.decode(column)))
-            else:
-                values = column.values.tolist()
-                if column.valid is not None:
-                    values = [v if known else None for v, known in zip(values, column.valid.tolist())]
-                shown.append(values)
+            shown.append([shown_value(v, type_) for v in self.dictionary.values(column, type_)])
         return list(zip(*shown))
 
 

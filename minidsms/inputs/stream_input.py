@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from minidsms.coded import shown as shown_value
+from minidsms.coded import value_of
 from minidsms.cql.catalog import StreamDef
 from minidsms.cql.errors import DataError, LateElementError, one_line
 from minidsms.dictionary import TextDictionary
@@ -369,7 +371,9 @@ class StreamInput:
 
     def _shown(self, values: Sequence[Any]) -> tuple[Any, ...]:
         text = self.converter.dictionary.text
-        return tuple(text(v) if i in self._text and v is not None else v for i, v in enumerate(values))
+        types = self.schema.types
+        shown = (value_of(text(v), types[i]) if i in self._text and v is not None else v for i, v in enumerate(values))
+        return tuple(map(shown_value, shown, types))
 
     def _too_late(self, ts: int, progress: int, row: int | None) -> DataError:
         where = "" if row is None else f"row {row}: "

@@ -8,17 +8,24 @@ floored. docs/semantics R4.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
+import json
+import re
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
+from minidsms.coded import DAY_US, FIRST_DAY, LAST_DAY, day_of, fitted, microseconds_of, text_of
 from minidsms.cql.times import NotATime, iso_ticks
 from minidsms.elements import Type
 
 INT64_MIN = -(2**63)
 INT64_MAX = 2**63 - 1
 
+_DECIMAL_TEXT = re.compile(r"\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?\s*", re.ASCII)
+_WHOLE_TEXT = re.compile(r"-?[0-9]{1,19}", re.ASCII)
 _EPOCH = datetime.datetime(1970, 1, 1)
 _EPOCH_UTC = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
@@ -108,7 +115,7 @@ def float_value(value: Any) -> float | None:
         raise ValueRefused(
             f"a BOOLEAN is no FLOAT: {show(value)}", hint="write float(value), or declare the column BOOLEAN"
         )
-    if is_integer(value) or isinstance(value, float | np.floating):
+    if is_integer(value) or isinstance(value, float | np.floating | Decimal):
         try:
             return float_value(float(value))
         except OverflowError:
@@ -208,6 +215,127 @@ def interval_value(value: Any, tick_ns: int) -> int | None:
     raise ValueRefused(f"{show(value)} is no INTERVAL", hint=hint)
 
 
+def date_value(value: Any) -> int | None:
+    """A DATE in days since 1970: a date, an ISO text, an int (days already), or datetime64 of whole days."""
+    if is_null(value):
+        return None
+    if isinstance(value, np.datetime64) and np.datetime_data(value.dtype)[0] in ("D", "W", "M", "Y"):
+        value = int(value.astype("datetime64[D]").astype(np.int64))
+    if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
+        return day_of(value)
+    if isinstance(value, str):
+        try:
+            return day_of(datetime.date.fromisoformat(value.strip()))
+        except ValueError:
+            raise ValueRefused(f"{show(value)} is no DATE", hint="write it like 2024-05-01") from None
+    if is_integer(value) and FIRST_DAY <= int(value) <= LAST_DAY:
+        return int(value)
+    hint = "write value.date(), or declare the column TIMESTAMP" if isinstance(value, datetime.datetime) else ""
+    raise ValueRefused(f"{show(value)} is no DATE", hint=hint)
+
+
+def time_value(value: Any) -> int | None:
+    """A TIME in microseconds since midnight: a time without a zone, an ISO text, or an int."""
+    if is_null(value):
+        return None
+    if isinstance(value, str):
+        try:
+            value = datetime.time.fromisoformat(value.strip())
+        except ValueError:
+            raise ValueRefused(f"{show(value)} is no TIME", hint="write it like 14:30:00") from None
+    if isinstance(value, datetime.time) and value.tzinfo is None:
+        return microseconds_of(value)
+    if is_integer(value) and 0 <= int(value) < DAY_US:
+        return int(value)
+    raise ValueRefused(f"{show(value)} is no TIME")
+
+
+def decimal_value(value: Any, type_: Type) -> Decimal | None:
+    """A DECIMAL: a Decimal, an int or a text that spells one, with no more digits behind the point than the type has;
+    a float is the shortest decimal that reads back equal, rounded half away from zero.
+    """
+    if is_null(value) or (isinstance(value, Decimal) and value.is_nan()):
+        return None
+    is_float = isinstance(value, float | np.floating)
+    exact: Decimal | None = None
+    if isinstance(value, Decimal):
+        exact = value
+    elif is_integer(value) or is_float:
+        exact = Decimal(repr(float(value))) if is_float else Decimal(int(value))
+    elif isinstance(value, str) and _DECIMAL_TEXT.fullmatch(value):
+        exact = Decimal(value.strip())
+    if exact is None or not exact.is_finite():
+        raise ValueRefused(f"{show(value)} is no DECIMAL")
+    found = fitted(exact, type_)
+    if found is None:
+        raise ValueRefused(f"{show(value)} does not fit {type_}")
+    if not is_float and found != exact:
+        hint = "round it before, or declare more digits behind the point"
+        raise ValueRefused(f"{show(value)} has more than {type_.scale} digits behind the point", hint=hint)
+    return found
+
+
+def nested_value(value: Any, type_: Type, tick_ns: int) -> Any:
+    """A list, STRUCT or MAP, as `minidsms.coded` has them in Python; a text is read as JSON.
+
+    A STRUCT is a dict, in which a name may be missing, or a tuple of all values; a MAP a dict, or pairs.
+    """
+    if is_null(value):
+        return None
+    if isinstance(value, str):
+        try:
+            value = json.loads(value, parse_float=Decimal)
+        except (ValueError, RecursionError):
+            raise ValueRefused(f"{show(value)} is no {type_.kind}", hint="a text is read as JSON") from None
+        return nested_value(value, type_, tick_ns)
+    readers = [inner_reader(t, tick_ns) for _, t in type_.fields]
+    if type_.element is not None:
+        if isinstance(value, list | tuple | np.ndarray):
+            reader = inner_reader(type_.element, tick_ns)
+            return tuple(reader(v) for v in value)
+    elif type_.kind == "STRUCT":
+        if isinstance(value, Mapping):
+            return tuple(r(v) for r, v in zip(readers, _by_name(value, type_)))
+        if isinstance(value, list | tuple) and len(value) == len(readers):
+            return tuple(r(v) for r, v in zip(readers, value))
+    elif isinstance(value, Mapping | list | tuple):
+        pairs = list(value.items() if isinstance(value, Mapping) else value)
+        if all(isinstance(p, list | tuple) and len(p) == 2 for p in pairs):
+            key, inside = readers
+            found = [(key(_key(k, type_)), inside(v)) for k, v in pairs]
+            if len({k for k, _ in found} - {None}) == len(found):
+                return tuple(sorted(found, key=itemgetter(0)))
+            raise ValueRefused(f"{show(value)}: the keys of a MAP are different, and none is NULL")
+    raise ValueRefused(f"{show(value)} is no {type_}")
+
+
+def _key(key: Any, type_: Type) -> Any:
+    """JSON has texts for keys."""
+    is_number = type_.fields[0][1] is Type.INTEGER and isinstance(key, str) and _WHOLE_TEXT.fullmatch(key)
+    return int(key) if is_number else key
+
+
+def _by_name(value: Mapping[Any, Any], type_: Type) -> list[Any]:
+    """A dict's values in the order of the fields, NULL for what it lacks; a name that is unknown is refused."""
+    names = {name.lower(): i for i, (name, _) in enumerate(type_.fields)}
+    found: list[Any] = [None] * len(names)
+    for name, part in value.items():
+        place = names.get(name.lower()) if isinstance(name, str) else None
+        if place is None:
+            raise ValueRefused(f"{show(name)} is no field of {type_}")
+        found[place] = part
+    return found
+
+
+def inner_reader(type_: Type, tick_ns: int) -> Callable[[Any], Any]:
+    """Of what stands in other values: as `value_reader`, before it is coded."""
+    if type_.is_nested:
+        return lambda value: nested_value(value, type_, tick_ns)
+    if type_.kind == "DECIMAL":
+        return lambda value: decimal_value(value, type_)
+    return value_reader(type_, tick_ns)
+
+
 def null_value(value: Any) -> None:
     """A column of the type NULL takes nothing else."""
     if not is_null(value):
@@ -215,7 +343,17 @@ def null_value(value: Any) -> None:
 
 
 def value_reader(type_: Type, tick_ns: int) -> Callable[[Any], Any]:
-    """The function that reads one value of the type; it gives the stored scalar (TEXT as str), or None for NULL."""
+    """The function that reads one value of the type: to the stored scalar (the dictionary's text of what is coded), or
+    None for NULL.
+    """
+    if type_.is_coded and type_ is not Type.TEXT:
+        inner = inner_reader(type_, tick_ns)
+
+        def read(value: Any) -> str | None:
+            found = inner(value)
+            return None if found is None else text_of(found, type_)
+
+        return read
     if type_ is Type.TIMESTAMP:
         return lambda value: timestamp_value(value, tick_ns)
     if type_ is Type.INTERVAL:
@@ -225,5 +363,7 @@ def value_reader(type_: Type, tick_ns: int) -> Callable[[Any], Any]:
         Type.FLOAT: float_value,
         Type.BOOLEAN: boolean_value,
         Type.TEXT: text_value,
+        Type.DATE: date_value,
+        Type.TIME: time_value,
         Type.NULL: null_value,
     }[type_]

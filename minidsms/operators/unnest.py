@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from minidsms.coded import value_of
 from minidsms.elements import Batch, Column, Schema, Type
-from minidsms.lists import list_of
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
 
@@ -19,7 +19,7 @@ _LARGEST_OUTPUT = 1 << 16
 class Texts(Protocol):
     """What it asks of the dictionary (`dictionary.TextDictionary`)."""
 
-    def encode(self, values: Sequence[str | None]) -> Column: ...
+    def column(self, values: Sequence[Any], type_: Type) -> Column: ...
 
     def decode(self, column: Column) -> list[str | None]: ...
 
@@ -43,9 +43,10 @@ class Unnest(Operator):
         lists = batch.column(last)
         rows = np.arange(len(batch)) if lists.valid is None else np.flatnonzero(lists.valid)
         codes, which = np.unique(lists.values[rows], return_inverse=True)
-        values = [list_of(text) for text in self._texts.decode(Column(codes)) if text is not None]
+        type_ = self.schema.types[last]
+        values = [value_of(text, type_.list_type) for text in self._texts.decode(Column(codes)) if text is not None]
         lengths = np.array([len(v) for v in values], np.int64)
-        elements = self._column(list(chain.from_iterable(values)), self.schema.types[last])
+        elements = self._texts.column(list(chain.from_iterable(values)), type_)
         begins = np.cumsum(lengths) - lengths
         counts = lengths[which]
         ends = np.cumsum(counts)
@@ -63,12 +64,6 @@ class Unnest(Operator):
                 columns = [*(batch.column(i).take(taken) for i in range(last)), column]
                 yield Batch(batch.ts[taken], None if batch.sign is None else batch.sign[taken], columns)
             start = stop
-
-    def _column(self, values: list[Any], type_: Type) -> Column:
-        if type_ is Type.TEXT:
-            return self._texts.encode(values)
-        valid = np.array([v is not None for v in values], np.bool_)
-        return Column(np.array([v or 0 for v in values], type_.dtype), None if valid.all() else valid)
 
     def describe(self) -> Description:
         return Description(self.name, self.schema.names[-1])

@@ -14,6 +14,7 @@ import copy
 import enum
 from collections import deque
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from functools import partial
 from random import Random
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
@@ -25,7 +26,7 @@ from sortedcontainers import SortedList
 from minidsms.cql.bound import Expr, Node, WindowSpec
 from minidsms.cql.catalog import AggregateDef, FunctionDef
 from minidsms.dictionary import TextDictionary
-from minidsms.elements import Schema
+from minidsms.elements import Schema, Type
 from minidsms.expressions import Context
 from minidsms.machine_code.templates import Form
 from minidsms.operators.adaptivity import SharedByCopies
@@ -47,9 +48,9 @@ _OTHERS_OWN = {
 """Attributes that are not copied with an object of the class."""
 
 _SAME = (
-    int, float, complex, str, bytes, bool, type(None), range, type, enum.Enum, np.generic, np.dtype, FunctionType,
-    BuiltinFunctionType, partial, ModuleType, Schema, Expr, Node, WindowSpec, AggregateDef, FunctionDef, Context,
-    TextDictionary, RelationStore, SharedByCopies, Box, Screening, Form,
+    int, float, complex, str, bytes, bool, Decimal, type(None), range, type, enum.Enum, Type, np.generic, np.dtype,
+    FunctionType, BuiltinFunctionType, partial, ModuleType, Schema, Expr, Node, WindowSpec, AggregateDef, FunctionDef,
+    Context, TextDictionary, RelationStore, SharedByCopies, Box, Screening, Form,
 )  # fmt: skip
 
 

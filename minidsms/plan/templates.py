@@ -16,6 +16,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, TypeVar
 
 from minidsms.cql import bound
@@ -171,7 +172,9 @@ def _places(condition: Expr, marks: Sequence[Value]) -> dict[Value, tuple[int, i
     for expr in bound.walk(condition):
         if isinstance(expr, bound.Call) and expr.function == "like":
             return None  # what a pattern says depends on its characters
-        if isinstance(expr, bound.Literal) and expr.value in number:
+        if isinstance(expr, bound.Lambda) or (isinstance(expr, bound.Literal) and isinstance(expr.value, Decimal)):
+            return None  # its digits are its type
+        if isinstance(expr, bound.Literal) and not isinstance(expr.value, Decimal) and expr.value in number:
             if expr.value in found:
                 return None
             found[expr.value] = number[expr.value]

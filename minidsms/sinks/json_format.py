@@ -48,12 +48,12 @@ def _value(column: Any) -> Any:
         # The body only: the quotes around it are added to all alike.
         texts = written(replace_where(column, escape, lambda text: json.dumps(text, ensure_ascii=False)[1:-1]))
         return join(('"', texts, '"'), "")
-    if pa.types.is_timestamp(column.type):
+    if pa.types.is_temporal(column.type):
         return join(('"', written(column), '"'), "")
-    if pa.types.is_list(column.type):
+    if pa.types.is_nested(column.type):
+        is_list_of_floats = pa.types.is_list(column.type) and pa.types.is_floating(column.type.value_type)
         texts = json_lists(column)
-        is_real = pa.types.is_floating(column.type.value_type)
-        return pc.replace_substring(texts, "Infinity", "1e999") if is_real else texts
+        return pc.replace_substring(texts, "Infinity", "1e999") if is_list_of_floats else texts
     texts = written(column)
     if pa.types.is_floating(column.type):
         infinite = pc.is_inf(column)

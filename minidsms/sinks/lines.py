@@ -179,13 +179,35 @@ def plain_columns(table: Any) -> Iterator[Any]:
 
 
 def json_lists(array: Any) -> Any:
-    """A column of lists as JSON texts, with instants as texts and durations in ticks; any other as it is."""
-    if not pa.types.is_list(array.type):
+    """A column of what is nested as JSON texts, with instants as texts and durations in ticks; any other as it is."""
+    if not pa.types.is_nested(array.type):
         return array
-    if pa.types.is_duration(array.type.value_type):
-        array = array.cast(pa.list_(pa.int64()))
-    texts = [None if v is None else json.dumps(v, ensure_ascii=False, default=str) for v in array.to_pylist()]
+    array = array.cast(_with_ticks(array.type))
+    values = [_with_objects(v, array.type) for v in array.to_pylist()]
+    texts = [None if v is None else json.dumps(v, ensure_ascii=False, default=str) for v in values]
     return pa.array(texts, pa.large_string())
+
+
+def _with_ticks(kind: Any) -> Any:
+    """An Arrow type with int64 for durations."""
+    if pa.types.is_list(kind):
+        return pa.list_(_with_ticks(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([(field.name, _with_ticks(field.type)) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(kind.key_type, _with_ticks(kind.item_type))
+    return pa.int64() if pa.types.is_duration(kind) else kind
+
+
+def _with_objects(value: Any, kind: Any) -> Any:
+    """A value with dicts for maps, which Arrow gives as pairs."""
+    if value is None or not pa.types.is_nested(kind):
+        return value
+    if pa.types.is_list(kind):
+        return [_with_objects(v, kind.value_type) for v in value]
+    if pa.types.is_map(kind):
+        return {key: _with_objects(v, kind.item_type) for key, v in value}
+    return {field.name: _with_objects(value[field.name], field.type) for field in kind}
 
 
 def is_text(array: Any) -> bool:

@@ -31,8 +31,8 @@ class StreamFormat:
         return b""
 
     def decode(self, batch: Batch) -> tuple[Batch, list[Any]]:
-        """The elements, and the texts of their TEXT columns."""
-        texts = [self._codec.texts(batch.column(i)) for i, t in enumerate(self._schema.types) if t.is_coded]
+        """The elements, and the texts of the columns that are not written as numbers."""
+        texts = [self._codec.texts(batch.column(i), t) for i, t in enumerate(self._schema.types) if _is_written(t)]
         return batch, texts
 
     def text(self, decoded: tuple[Batch, list[Any]]) -> bytes:
@@ -46,8 +46,12 @@ class StreamFormat:
             pieces.append(marks.take(pa.array((batch.sign > 0).astype(np.int8))))
         for i, type_ in enumerate(self._schema.types):
             pieces += [", "] if i else []
-            pieces.append(_escaped_where(next(texts)) if type_.is_coded else _texts(batch.column(i), type_))
+            pieces.append(_escaped_where(next(texts)) if _is_written(type_) else _texts(batch.column(i), type_))
         return joined([*pieces, "\n"], "", null="NULL")
+
+
+def _is_written(type_: Type) -> bool:
+    return type_.is_coded or type_ in (Type.DATE, Type.TIME)
 
 
 def _texts(column: Column, type_: Type) -> Any:

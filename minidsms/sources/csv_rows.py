@@ -99,7 +99,7 @@ class CsvRows:
     def parse(self, block: Block) -> tuple[Any, list[Reject]]:
         """The rows of a block as a record batch, and those that cannot be read."""
         try:
-            if not block.is_broken:
+            if not block.is_broken and all(type_.is_basic for type_ in self._types):
                 return self._parse(block), []
         except (pa.ArrowInvalid, UnicodeError):
             pass

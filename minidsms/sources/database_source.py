@@ -81,7 +81,7 @@ class DatabaseSource:
 
     def _array(self, values: tuple[Any, ...], type_: Type | None, name: str) -> Any:
         """A column as Arrow has it; instants may be times, texts or numbers."""
-        is_free = type_ is None or type_ is Type.TIMESTAMP
+        is_free = type_ is None or type_ is Type.TIMESTAMP or not type_.is_basic
         try:
             if type_ is Type.BOOLEAN:
                 values = tuple(bool(v) if v in (0, 1) else v for v in values)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -47,6 +48,8 @@ class JsonRows:
         """Of the first object: its names, and an empty text for a text, 0 for anything else."""
         self._batch_names = list(schema.names)
         self._types = list(schema.types)
+        self._is_basic = all(type_.is_basic for type_ in self._types)
+        """Arrow reads a block at once."""
 
     def read(self, block: Block) -> Any:
         """The rows of a block as a record batch; lines that cannot be read are counted and kept."""
@@ -75,9 +78,11 @@ class JsonRows:
         if self._names is None:
             self._learn(next((each for _, text in lines(block) if (each := _object(text))), {}))
         try:
-            return self._parse(block), []
+            if self._is_basic:
+                return self._parse(block), []
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeError):
-            return self._salvage(block)
+            pass
+        return self._salvage(block)
 
     def _learn(self, first: dict[str, Any]) -> None:
         """Names and kinds of time, from the first line that is an object."""
@@ -134,7 +139,7 @@ class JsonRows:
         readers = [value_reader(t, 1) for t in self._types]
         kept: list[list[Any]] = [[] for _ in self._types]
         for line, text in lines(block):
-            found = _object(text)
+            found = _object(text, exact=not self._is_basic)
             if found is None:
                 rejects.append(reject(self.path, line, text, "no JSON object"))
                 continue
@@ -146,7 +151,11 @@ class JsonRows:
                         raise ValueRefused("ticks and ISO times in one column")
                     if isinstance(value, str) and not value.isascii():
                         value.encode()
-                    row.append(reader(value))
+                    read = reader(value)
+                    # What is not basic goes on as text, and is read like any other.
+                    row.append(
+                        read if type_.is_basic or read is None else value if isinstance(value, str) else _json(value)
+                    )
             except UnicodeEncodeError:
                 rejects.append(reject(self.path, line, text, f'"{self._batch_names[len(row)]}": not valid Unicode'))
                 continue
@@ -167,10 +176,19 @@ class JsonRows:
         return pa.RecordBatch.from_arrays(columns, names=self._batch_names)
 
 
-def _object(text: bytes) -> dict[str, Any] | None:
-    """A line as a JSON object, or None."""
+def _json(value: Any) -> str:
+    """JSON of a value that JSON was read to, with every digit of its numbers."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{json.dumps(k)}: {_json(v)}' for k, v in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_json, value))}]"
+    return str(value) if isinstance(value, Decimal) else json.dumps(value)
+
+
+def _object(text: bytes, exact: bool = False) -> dict[str, Any] | None:
+    """A line as a JSON object, or None. exact: numbers with a point are Decimals."""
     try:
-        value = json.loads(text)
+        value = json.loads(text, parse_float=Decimal if exact else None)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from minidsms.elements import BoolArray, Type
+from minidsms.inputs.values import ValueRefused, value_reader
 from minidsms.sources.csv_form import TICKS_OR_ISO, Times
 
 TRUE_TEXTS = ("true", "True", "TRUE", "1", "t", "T")
@@ -100,6 +101,8 @@ def read_texts(
         type_ = Type.INTEGER
     if type_ is Type.TEXT:
         return texts, bad
+    if not type_.is_basic:
+        return _checked(texts, type_, bad), bad
     texts = pc.utf8_trim_whitespace(texts)
     if type_ in _NUMBERS:
         kind = _NUMBERS[type_]
@@ -117,6 +120,17 @@ def read_texts(
         return _read_iso_times(texts, bad), bad
     bad |= pc.is_valid(texts).to_numpy(zero_copy_only=False)
     return pa.nulls(len(texts)), bad
+
+
+def _checked(texts: Any, type_: Type, bad: BoolArray) -> Any:
+    """Texts that spell values of the type, which whoever takes the rows reads; sets bad where one spells none."""
+    reader = value_reader(type_, 1)
+    for row, text in enumerate(texts.to_pylist()):
+        try:
+            reader(text)
+        except ValueRefused:
+            bad[row] = True
+    return _without(texts, bad)
 
 
 def _read_iso_times(texts: Any, bad: BoolArray) -> Any:

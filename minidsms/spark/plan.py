@@ -77,8 +77,10 @@ def choose(
     if by not in (None, "frames", "engines"):
         raise Error(f'by: "{by}" is no way to carry out a query; there are: frames, engines')
     root = logical_plan(query.node, text)
-    if any(t.element is not None for n in nodes(root) for t in (*n.schema.types, *(e.type for e in _within(n)))):
-        raise Error("this query cannot be run on Spark: it has lists")
+    if any(not t.is_basic for n in nodes(root) for t in (*n.schema.types, *(e.type for e in _within(n)))):
+        raise Error(
+            "this query cannot be run on Spark: it has lists, or other values beside numbers, texts and instants"
+        )
     expressions = Expressions(catalog.tick_ns, catalog.functions)
     why = _beyond_spark(root, expressions)
     frames = None if why is not None else Choice(root, why=" and ".join(dict.fromkeys(expressions.in_batches)))

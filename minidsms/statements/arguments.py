@@ -32,7 +32,7 @@ def types_of(arg_types: Any) -> tuple[Type, ...]:
 
 def type_of(type_: str | Type) -> Type:
     """A type by its CQL name."""
-    if isinstance(type_, Type) and type_.element is None:
+    if isinstance(type_, Type):
         return type_
     if not isinstance(type_, str):
         raise Error(f"a type is given by its name, such as 'INTEGER', not as {type_!r}")
@@ -41,5 +41,5 @@ def type_of(type_: str | Type) -> Type:
     try:
         return parse_type(type_)
     except CqlError:
-        names = ", ".join(t.value for t in Type if t is not Type.NULL and t.element is None)
+        names = ", ".join(map(str, Type.SCALARS))
         raise Error(f"unknown type {type_!r}; there are: {names}") from None

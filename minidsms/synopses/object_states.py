@@ -12,15 +12,16 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Protocol
 
 import numpy as np
 
 from minidsms.aggregates.aggregate import State
+from minidsms.coded import fitted
 from minidsms.elements import AnyArray, Column, Int64Array, Type
 from minidsms.expressions.failures import told
 from minidsms.kernels.aggregation import NULL, VALUE
-from minidsms.lists import list_text
 from minidsms.process.interrupts import breakable
 from minidsms.synopses.group_state import Run
 
@@ -33,6 +34,10 @@ class Texts(Protocol):
     def encode(self, values: Sequence[str | None]) -> Column: ...
 
     def decode(self, column: Column) -> list[str | None]: ...
+
+    def column(self, values: Sequence[Any], type_: Type) -> Column: ...
+
+    def values(self, column: Column, type_: Type) -> list[Any]: ...
 
 
 ROW_BYTES = 100
@@ -176,9 +181,14 @@ class ObjectStates:
                 return None if math.isnan(result) else float(result) + 0.0
             case Type.TEXT if isinstance(result, str):
                 return result
-            case list_ if list_.element is not None and isinstance(result, tuple):
-                return list_text(result)
-            case Type.INTEGER | Type.TIMESTAMP | Type.INTERVAL if isinstance(result, int | np.integer):
+            case nested if nested.is_nested and isinstance(result, tuple):
+                return result
+            case decimal if decimal.kind == "DECIMAL" and isinstance(result, Decimal):
+                found = fitted(result, decimal)
+                if found is None:
+                    raise OverflowError(f"{result} is not of type {decimal}")
+                return found
+            case type_ if type_.dtype == np.int64 and not type_.is_coded and isinstance(result, int | np.integer):
                 if isinstance(result, bool) or not -(2**63) <= result < 2**63:
                     raise OverflowError(f"{result!r} is not of type {self._definition.type}")
                 return int(result)
@@ -187,17 +197,12 @@ class ObjectStates:
     def _column(self, answers: list[Any]) -> Column:
         if self._definition.type.is_coded:
             assert self._texts is not None
-            return self._texts.encode(answers)
+            return self._texts.column(answers, self._definition.type)
         return Column(np.array(answers, self._definition.type.dtype))
 
     def _python_values(self, column: Column, type_: Type) -> list[Any]:
-        if type_ is Type.TEXT:
-            assert self._texts is not None
-            return self._texts.decode(column)
-        values: list[Any] = column.values.tolist()
-        if column.valid is None:
-            return values
-        return [v if ok else None for v, ok in zip(values, column.valid.tolist())]
+        assert self._texts is not None
+        return self._texts.values(column, type_)
 
     def resize(self, capacity: int) -> None:
         """A dict needs no room made."""

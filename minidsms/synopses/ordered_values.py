@@ -47,7 +47,7 @@ class OrderedValues(GroupArrays):
         self._is_append_only = is_append_only
         self._ignores_nulls = ignores_nulls
         self._ranks = ranks
-        self._is_ranked = arg_type is Type.TEXT and not by_arrival
+        self._is_ranked = arg_type.is_ranked and not by_arrival
         self._rank_of: Int64Array = np.zeros(1, np.int64)
         self._nodes: Int64Array = np.zeros((_FIRST_CAPACITY, 8), np.int64)
         self._meta: Int64Array = np.array([0, 1, 88172645463325252], np.int64)

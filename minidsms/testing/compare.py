@@ -303,6 +303,8 @@ def canonical(row: Iterable[Value]) -> Row:
 
 
 def _written(value: Value) -> str:
+    if isinstance(value, dict):
+        value = tuple(value.items())
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_written, value))}]"
     if not isinstance(value, float):

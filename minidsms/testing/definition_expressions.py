@@ -6,12 +6,12 @@ such as an overflow, raises `Failed`; AND and OR take that as a fourth truth val
 
 from __future__ import annotations
 
-import json
+import datetime
 import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import add, eq, ge, gt, le, lt, mul, ne, neg, not_, sub
 from typing import Any
 
@@ -25,6 +25,8 @@ from minidsms.testing.civil_time import CALENDAR, iso_text
 from minidsms.testing.definition_documents import OF_DOCUMENTS
 from minidsms.testing.definition_library import OF_TIMES, OF_VALUES, Failure
 from minidsms.testing.definition_lists import OF_LISTS
+from minidsms.testing.definition_nested import OF_DECIMALS, OF_NESTED, literal, of_dates, of_decimals
+from minidsms.testing.definition_nested import cast as cast_nested
 from minidsms.testing.history import Row, Value
 
 MIN_INTEGER, MAX_INTEGER = -(2**63), 2**63 - 1
@@ -45,6 +47,7 @@ class Scope:
     outer: tuple[Row, ...] = ()
     functions: Mapping[str, FunctionDef] = field(default_factory=dict)
     tick_ns: int = 1_000_000
+    parameters: tuple[Value, ...] = ()
 
 
 def evaluate(expr: bound.Expr, row: Row, scope: Scope) -> Value:
@@ -54,7 +57,14 @@ def evaluate(expr: bound.Expr, row: Row, scope: Scope) -> Value:
         case bound.ColumnRef(index=index):
             return row[index]
         case bound.Literal(value=value):
-            return value
+            return literal(value, expr.type)  # type: ignore[no-any-return]
+        case bound.Parameter(slot=slot):
+            return scope.parameters[slot]
+        case bound.Call(function="list_transform" | "list_filter" | "list_reduce", args=(listed, *_)):
+            elements = evaluate(listed, row, scope)
+            return None if elements is None else with_lambda(expr, elements, row, scope)
+        case bound.Call(function="struct", args=args):
+            return tuple((name, evaluate(a, row, scope)) for (name, _), a in zip(expr.type.fields, args))
         case bound.OuterRef(index=index, level=level):
             return scope.outer[level - 1][index]
         case bound.Call(function="and", args=args):
@@ -62,8 +72,8 @@ def evaluate(expr: bound.Expr, row: Row, scope: Scope) -> Value:
         case bound.Call(function="or", args=args):
             return known(disjunction(judged(a, row, scope) for a in args))
         case bound.Call(function="in", args=(needle, bound.LiteralList(type=type_, values=constants))):
-            listed = tuple(bound.Literal(type_, value) for value in constants)
-            return evaluate(bound.Call(Type.BOOLEAN, "in", (needle, *listed)), row, scope)
+            items = tuple(bound.Literal(type_, each) for each in constants)
+            return evaluate(bound.Call(Type.BOOLEAN, "in", (needle, *items)), row, scope)
         case bound.Call(function="in", args=(needle, *items)):
             equalities = (bound.Call(Type.BOOLEAN, "=", (needle, item)) for item in items)
             return known(disjunction(judged(equality, row, scope) for equality in equalities))
@@ -71,13 +81,13 @@ def evaluate(expr: bound.Expr, row: Row, scope: Scope) -> Value:
             values = (evaluate(a, row, scope) for a in args)
             return next((value for value in values if value is not None), None)
         case bound.Call(function=function, args=args):
-            return normal(call(function, [evaluate(a, row, scope) for a in args], scope.tick_ns))
+            return normal(call(function, [evaluate(a, row, scope) for a in args], scope.tick_ns, expr.type))
         case bound.Case(whens=whens, otherwise=otherwise):
             chosen = (then for condition, then in whens if evaluate(condition, row, scope) is True)
             return evaluate(next(chosen, otherwise), row, scope)
         case bound.Cast(arg=arg):
-            value = evaluate(arg, row, scope)
-            return None if value is None else normal(cast(value, arg.type, expr.type, scope.tick_ns))
+            found = evaluate(arg, row, scope)
+            return None if found is None else normal(cast(found, arg.type, expr.type, scope.tick_ns))
         case bound.UserCall(function=function, args=args):
             return normal(user_call(scope.functions[function.lower()], [evaluate(a, row, scope) for a in args]))
         case bound.Exists(query=query):
@@ -92,9 +102,9 @@ def evaluate(expr: bound.Expr, row: Row, scope: Scope) -> Value:
             rows = scope.answer(query, inside)
             return known(disjunction(conjunction(map(compare, "=" * len(sought), sought, r)) for r in rows))
         case bound.Quantified(op=op, quantifier=quantifier, arg=arg, query=query):
-            value = evaluate(arg, row, scope)
+            found = evaluate(arg, row, scope)
             combine = conjunction if quantifier == "all" else disjunction
-            return known(combine(compare(op, value, other[0]) for other in scope.answer(query, inside)))
+            return known(combine(compare(op, found, other[0]) for other in scope.answer(query, inside)))
     raise TypeError(f"no expression: {expr!r}")
 
 
@@ -138,15 +148,38 @@ def compare(op: str, a: Value, b: Value) -> Value:
     return None if a is None or b is None else COMPARISONS[op](a, b)
 
 
-def call(function: str, values: Sequence[Any], tick_ns: int) -> Any:
+def with_lambda(expr: bound.Call, elements: Any, row: Row, scope: Scope) -> Value:
+    """TRANSFORM, FILTER and REDUCE: the body once for each element, in their order."""
+    taken = expr.args[-1]
+    assert isinstance(taken, bound.Lambda)
+
+    def called(*values: Value) -> Value:
+        return evaluate(taken.body, row, replace(scope, parameters=(*scope.parameters[: taken.first], *values)))
+
+    if expr.function == "list_reduce":
+        found = evaluate(expr.args[1], row, scope)
+        for element in elements:
+            found = called(found, element)
+        return found
+    results = [called(element, place) for place, element in enumerate(elements, 1)]
+    if expr.function == "list_filter":
+        return tuple(e for e, keeps in zip(elements, results) if keeps is True)
+    return tuple(results)
+
+
+def call(function: str, values: Sequence[Any], tick_ns: int, type_: Type) -> Any:
     """A built-in function of values; all but those of OF_NULLS are NULL where a value is."""
     if function in OF_NULLS:
         return OF_NULLS[function](*values)
-    if None in values and function != "list_value":
+    if None in values and function not in ("list_value", "map"):
         return None
     if function in CALENDAR:
         return CALENDAR[function](values[0] * tick_ns)
     try:
+        if type_.kind == "DECIMAL" and function in OF_DECIMALS:
+            return of_decimals(function, values, type_)
+        if function in ("+", "-") and any(isinstance(v, datetime.date) for v in values):
+            return of_dates(function, *values)
         if function in OF_TIMES:
             return OF_TIMES[function](*values, tick_ns)
         if function in _OF_TABLE:
@@ -156,7 +189,7 @@ def call(function: str, values: Sequence[Any], tick_ns: int) -> Any:
     return FUNCTIONS[function](*values)
 
 
-_OF_TABLE = OF_VALUES | OF_DOCUMENTS | OF_LISTS
+_OF_TABLE = OF_VALUES | OF_DOCUMENTS | OF_LISTS | OF_NESTED
 
 
 def normal(value: Value) -> Value:
@@ -256,11 +289,14 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 def cast(value: Any, source: Type, target: Type, tick_ns: int) -> Value:
     """CAST of a value that is not NULL; unreadable texts and floats beyond int64 fail."""
+    if not (source.is_basic and target.is_basic):
+        try:
+            return cast_nested(value, source, target, tick_ns)  # type: ignore[no-any-return]
+        except Failure as failure:
+            raise Failed(f"{value!r}: {failure}") from None
     if target is Type.TEXT:
         if source is Type.TIMESTAMP:
             return iso_text(value * tick_ns)
-        if isinstance(value, tuple):
-            return json.dumps(value, ensure_ascii=False)
         return value if isinstance(value, str) else repr(value).lower() if isinstance(value, bool) else repr(value)
     try:
         if target is Type.TIMESTAMP and isinstance(value, str):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
 
 from minidsms.cql.catalog import AggregateDef, FunctionDef
 
-Value = bool | int | float | str | None
+Value = bool | int | float | str | Decimal | datetime.date | datetime.time | tuple[Any, ...] | None
 Row = tuple[Value, ...]
 
 Change = tuple[int, int, Row]
@@ -50,4 +53,4 @@ def value_order(row: Row) -> tuple[tuple[bool, Value], ...]:
 
 def _plain(value: Value) -> Value:
     """A list is ordered as its text."""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, tuple) else value
+    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, tuple) else value

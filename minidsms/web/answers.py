@@ -133,4 +133,4 @@ def _cell(value: Any, type_: Type, instants: Instants) -> Any:
 
 
 def _in_order(row: Sequence[Any]) -> tuple[Any, ...]:
-    return tuple((v is None, str(type(v)), str(v) if isinstance(v, list) else v) for v in row)
+    return tuple((v is None, str(type(v)), str(v) if isinstance(v, list | dict) else v) for v in row)

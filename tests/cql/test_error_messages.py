@@ -58,7 +58,7 @@ MISTAKES = [
     (
         "SELECT car + road FROM Pos [ROWS 5]",
         8,
-        "+ takes numbers, TIMESTAMP and INTERVAL, not INTEGER, TEXT",
+        "+ takes numbers, TIMESTAMP, DATE, TIME and INTERVAL, not INTEGER, TEXT",
         "convert it: CAST(road AS INTEGER)",
     ),
     ("SELECT car FROM Pos [ROWS 5] WHERE road = main", 43, 'unknown column "main"', "a text stands in quotes: 'main'"),

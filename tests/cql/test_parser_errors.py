@@ -76,7 +76,7 @@ def test_an_end_that_comes_too_soon_is_shown_behind_the_last_token() -> None:
         ("SELECT a FROM A JOIN B", "ON condition or USING"),
         ("SELECT 'abc FROM S", "ends with '"),
         ("CREATE STREAM S (a INTEGR)", 'did you mean "INTEGER"'),
-        ("CREATE STREAM S (a DECIMAL(8, 2))", "FLOAT"),
+        ("CREATE STREAM S (a NUMBER(8, 2))", "DECIMAL(p, s)"),
         ("CREATE STREAM S (a INTEGER) FROM 'x' FORMAT cvs", 'did you mean "csv"'),
         ("CREATE RELATION R (a INTEGER) SLACK 5", "no slack"),
         ("CREATE STREAM S (a INTEGER) FORMAT csv", "FROM 'path'"),

@@ -84,7 +84,7 @@ def expressions(queries: st.SearchStrategy[s.Query]) -> st.SearchStrategy[s.Expr
             st.builds(s.Call, NAMES, several(e), st.booleans()),
             st.builds(s.Call, NAMES, st.sampled_from([(), (s.Star(),)])),
             st.builds(s.Case, st.one_of(st.none(), e), st.lists(pair, min_size=1, max_size=2).map(tuple), e),
-            st.builds(s.Cast, e, st.sampled_from([t for t in Type if t is not Type.NULL and t.element is None])),
+            st.builds(s.Cast, e, st.sampled_from([*Type.SCALARS, Type.TEXT.list_type, Type.decimal(9, 2)])),
             st.builds(s.Row, several(e, 2)),
             st.builds(s.InQuery, e, queries, st.booleans()),
             st.builds(s.Exists, queries),

@@ -55,13 +55,12 @@ def test_lists_read_as_people_write_them(expression: str, value: Any) -> None:
     [
         ("[]", "a list without elements has no type"),
         ("[1, 'a']", "INTEGER and TEXT"),
-        ("[[1]]", "lists hold no lists"),
+        ("[[1], ['a']]", "INTEGER[] and TEXT[]"),
         ("[1] < [2]", "lists have no order, for <"),
         ("MIN([v])", "MIN does not take INTEGER[]"),
         ("ARRAY_AGG([v])", "ARRAY_AGG does not take INTEGER[]"),
         ("ARRAY_AGG(v ORDER BY [v])", "lists have no order"),
         ("LIST_CONTAINS([1], 'a')", "LIST_CONTAINS takes a list and a value"),
-        ("CAST('[1]' AS INTEGER[])", 'unexpected "["'),
     ],
 )
 def test_a_wrong_list_is_told_when_the_query_is_read(expression: str, told: str) -> None:
@@ -149,7 +148,7 @@ def test_codes_of_lists_survive_the_sweep_of_the_dictionary() -> None:
 def test_an_archive_refuses_lists(tmp_path: Path) -> None:
     with minidsms.connect() as db:
         db.execute("CREATE STREAM S (k INTEGER)")
-        with pytest.raises(minidsms.Error, match="an archive holds no lists"):
+        with pytest.raises(minidsms.Error, match="an archive holds no LIST"):
             db.execute(f"CREATE QUERY q AS SELECT ISTREAM([k] AS l) FROM S [NOW] ARCHIVE '{tmp_path / 'a'}'")
 
 

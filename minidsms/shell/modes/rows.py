@@ -33,7 +33,7 @@ def cells_of(row: Sequence[Any], schema: Schema, instants: Instants) -> list[str
 
 def is_number(type_: Type) -> bool:
     """Values of the type stand to the right."""
-    return type_ in (Type.INTEGER, Type.FLOAT, Type.INTERVAL)
+    return type_ in (Type.INTEGER, Type.FLOAT, Type.INTERVAL) or type_.kind == "DECIMAL"
 
 
 def table_lines(
@@ -49,5 +49,6 @@ def table_lines(
 def sort_key(row: Sequence[Any]) -> list[tuple[bool, Any]]:
     """An order of rows that stands still while others come and go; NULL first, lists by their texts."""
     return [
-        (value is not None, 0 if value is None else str(value) if isinstance(value, list) else value) for value in row
+        (value is not None, 0 if value is None else str(value) if isinstance(value, list | dict) else value)
+        for value in row
     ]

@@ -1,0 +1,159 @@
+"""Values of DECIMAL and of nested types as texts, which the dictionary codes: equal values have equal texts.
+
+In Python a DECIMAL is a `Decimal` of its type's scale, a DATE an int of days, a TIME one of microseconds; a list and a
+STRUCT are tuples, a MAP is a tuple of (key, value) in the order of the keys. In the dictionary what is nested is JSON,
+which also is its form as TEXT; infinities are `Infinity`. A DECIMAL is its digits without the point, counted from the
+least that 38 digits can say: their texts are in the order of the numbers.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+from decimal import MAX_PREC, ROUND_HALF_UP, Context, Decimal
+from functools import lru_cache
+from typing import Any
+
+from minidsms.types import MOST_DIGITS, Type
+
+List = tuple[Any, ...]
+
+EXACT = Context(prec=MAX_PREC, Emin=-(10**6), Emax=10**6)
+"""Arithmetic of DECIMAL before it is judged whether a result fits: nothing is rounded."""
+_LEAST = 10**MOST_DIGITS
+_EPOCH = datetime.date(1970, 1, 1).toordinal()
+FIRST_DAY, LAST_DAY = 1 - _EPOCH, datetime.date.max.toordinal() - _EPOCH
+"""The days that a DATE can be: of the years 1 to 9999."""
+DAY_US = 86_400_000_000
+"""Microseconds of a day; a TIME is less."""
+
+
+def text_of(value: Any, type_: Type) -> str:
+    """The dictionary's text of a value, not NULL, of a coded type.
+
+    >>> text_of((1.0, None), Type.FLOAT.list_type)
+    '[1.0, null]'
+    >>> text_of((7, "é"), Type.struct((("a", Type.INTEGER), ("b", Type.TEXT))))
+    '{"a": 7, "b": "é"}'
+    """
+    if type_ is Type.TEXT:
+        return value  # type: ignore[no-any-return]
+    if type_.kind == "DECIMAL":
+        return f"{unscaled(value) + _LEAST:039d}"
+    return json.dumps(_in_json(value, type_), ensure_ascii=False)
+
+
+@lru_cache(maxsize=4096)
+def value_of(text: str, type_: Type) -> Any:
+    """The value whose text `text_of` wrote."""
+    if type_ is Type.TEXT:
+        return text
+    if type_.kind == "DECIMAL":
+        return scaled(int(text) - _LEAST, type_.scale)
+    return _from_json(json.loads(text), type_)
+
+
+def unscaled(value: Decimal) -> int:
+    """The digits of a DECIMAL without the point."""
+    return int(value.scaleb(-int(value.as_tuple().exponent), EXACT))
+
+
+def scaled(digits: int, scale: int) -> Decimal:
+    """The inverse of `unscaled`.
+
+    >>> scaled(-150, 2)
+    Decimal('-1.50')
+    """
+    return Decimal(digits).scaleb(-scale, EXACT)
+
+
+def fitted(value: Decimal, type_: Type) -> Decimal | None:
+    """A finite number as a DECIMAL, rounded half away from zero; None where it has too many digits."""
+    if value.adjusted() >= type_.digits:
+        return None
+    digits = value.quantize(Decimal(1).scaleb(-type_.scale), ROUND_HALF_UP, EXACT)
+    return EXACT.plus(digits) if abs(unscaled(digits)) < 10**type_.digits else None
+
+
+def day_of(date: datetime.date) -> int:
+    """A DATE's days since 1970."""
+    return date.toordinal() - _EPOCH
+
+
+def date_of(day: int) -> datetime.date:
+    """The inverse of `day_of`."""
+    return datetime.date.fromordinal(day + _EPOCH)
+
+
+def microseconds_of(time: datetime.time) -> int:
+    """A TIME's microseconds since midnight."""
+    return ((time.hour * 60 + time.minute) * 60 + time.second) * 1_000_000 + time.microsecond
+
+
+def time_of(microseconds: int) -> datetime.time:
+    """The inverse of `microseconds_of`."""
+    seconds, fraction = divmod(microseconds, 1_000_000)
+    return datetime.time(seconds // 3600, seconds // 60 % 60, seconds % 60, fraction)
+
+
+def shown(value: Any, type_: Type) -> Any:
+    """A value as rows have it: lists and dicts for what is nested, `datetime` for DATE and TIME.
+
+    >>> shown((("k", 20_000),), Type.map(Type.TEXT, Type.DATE))
+    {'k': datetime.date(2024, 10, 4)}
+    """
+    if value is None:
+        return None
+    if type_ is Type.DATE:
+        return date_of(value)
+    if type_ is Type.TIME:
+        return time_of(value)
+    if type_.element is not None:
+        return [shown(v, type_.element) for v in value] if has_shape(type_.element) else list(value)
+    if type_.kind == "STRUCT":
+        return {name: shown(v, t) for v, (name, t) in zip(value, type_.fields)}
+    if type_.kind == "MAP":
+        return {key: shown(v, type_.fields[1][1]) for key, v in value}
+    return value
+
+
+def has_shape(type_: Type) -> bool:
+    """`shown` gives something else than the value."""
+    return type_.is_nested or type_ in (Type.DATE, Type.TIME)
+
+
+def as_text(value: Any, type_: Type) -> str:
+    """A DECIMAL, a DATE, a TIME or what is nested, not NULL, as CAST to TEXT writes it."""
+    if type_.kind == "DECIMAL":
+        return format(value, "f")
+    return text_of(value, type_) if type_.is_nested else str(shown(value, type_))
+
+
+def _in_json(value: Any, type_: Type) -> Any:
+    if value is None or not (type_.kind == "DECIMAL" or has_shape(type_)):
+        return value
+    if type_.element is not None:
+        return [_in_json(v, type_.element) for v in value]
+    if type_.kind == "STRUCT":
+        return {name: _in_json(v, t) for v, (name, t) in zip(value, type_.fields)}
+    if type_.kind == "MAP":
+        return {str(key): _in_json(v, type_.fields[1][1]) for key, v in value}
+    return as_text(value, type_)
+
+
+def _from_json(value: Any, type_: Type) -> Any:
+    if value is None:
+        return None
+    if type_.element is not None:
+        is_plain = not (type_.element.kind == "DECIMAL" or has_shape(type_.element))
+        return tuple(value) if is_plain else tuple(_from_json(v, type_.element) for v in value)
+    if type_.kind == "STRUCT":
+        return tuple(_from_json(v, t) for v, (_, t) in zip(value.values(), type_.fields))
+    if type_.kind == "MAP":
+        (_, key), (_, inside) = type_.fields
+        return tuple((int(k) if key is Type.INTEGER else k, _from_json(v, inside)) for k, v in value.items())
+    if type_.kind == "DECIMAL":
+        return Decimal(value)
+    if type_ is Type.DATE:
+        return day_of(datetime.date.fromisoformat(value))
+    return microseconds_of(datetime.time.fromisoformat(value)) if type_ is Type.TIME else value
