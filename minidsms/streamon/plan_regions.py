@@ -1,4 +1,4 @@
-"""Plan logging: the regions of statistics in which a plan was found good, and what else a log of plans tells.
+"""Plan logging: the regions of statistics in which a plan was found good.
 
 An entry <t, S, P> says that at instant t, under the statistics S, a number for each dimension, the Re-optimizer picked
 plan P. Entries of a plan that are neighbours, whose statistics differ by a tolerance at most, are put together to
@@ -10,7 +10,7 @@ the very same statistics.  Babu 2005, section 7.1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -45,20 +45,6 @@ class Region(Generic[P]):
     def with_point(self, statistics: Float64Array) -> Region[P]:
         """The least box that holds this one and the point."""
         return Region(np.minimum(self.low, statistics), np.maximum(self.high, statistics), self.plan)
-
-
-@dataclass(frozen=True)
-class WhatIf(Generic[P]):
-    """Mean costs over the time of the log: of the plans that ran, and of the best one that never changes."""
-
-    adaptive: float
-    static: float
-    plan: P
-
-    @property
-    def saved(self) -> float:
-        """The share of the static plan's cost that adapting saved; negative where it lost."""
-        return 1 - self.adaptive / self.static if self.static else 0.0
 
 
 class PlanRegions(Generic[P]):
@@ -103,60 +89,12 @@ class PlanRegions(Generic[P]):
         point = self._point(statistics)
         return tuple(dict.fromkeys(r.plan for r in self._holding(point, self._tolerances)))
 
-    def importance(self) -> dict[str, float]:
-        """How much the changes of each statistic have to do with changes of the plan, from 0 to 1.
-
-        The mean step of the statistic from entry to entry where the plan changed, against that where it did not: 0.5
-        where they are alike, 0 where the statistic never moves when the plan does. Low ones need little tracking.
-        """
-        steps = np.abs(self._steps())
-        changed = np.array([a.plan != b.plan for a, b in zip(self.entries, self.entries[1:])], np.bool_)
-        moving, staying = _mean_rows(steps[changed]), _mean_rows(steps[~changed])
-        both = moving + staying
-        return self._named(np.divide(moving, both, out=np.zeros_like(both), where=both > 0))
-
-    def transience(self) -> dict[str, float]:
-        """The share of each statistic's steps, of more than a tolerance, that the next entry takes back.
-
-        Near 1: what is seen for an instant should not change a plan.
-        """
-        steps = self._steps()
-        large = np.abs(steps[:-1]) > 1
-        back = large & (np.abs(steps[:-1] + steps[1:]) <= 1)
-        of = large.sum(axis=0)
-        return self._named(np.divide(back.sum(axis=0), of, out=np.zeros(len(of)), where=of > 0))
-
-    def what_if(self, cost: Callable[[Mapping[str, float], P], float]) -> WhatIf[P]:
-        """What adapting has brought: costs of plans under statistics, over the time from each entry to the next.
-
-        cost: of a plan under given statistics.  ValueError with fewer than two instants logged.
-        """
-        ends = [entry.t for entry in self.entries[1:]]
-        lasted = np.array([end - entry.t for entry, end in zip(self.entries, ends)], np.float64)
-        if not lasted.sum() > 0:
-            raise ValueError("no time has passed in the plan log")
-        told = [self._named(entry.statistics) for entry in self.entries[:-1]]
-        plans = list(dict.fromkeys(entry.plan for entry in self.entries))
-        costs = np.array([[cost(statistics, plan) for plan in plans] for statistics in told])
-        ran = np.array([plans.index(entry.plan) for entry in self.entries[:-1]])
-        means = lasted @ costs / lasted.sum()
-        best = int(np.argmin(means))
-        return WhatIf(float(lasted @ costs[np.arange(len(ran)), ran] / lasted.sum()), float(means[best]), plans[best])
-
     def _point(self, statistics: Mapping[str, float]) -> Float64Array:
         """(d,), in the order of the dimensions."""
         point = np.array([statistics[name] for name in self.dimensions], np.float64)
         if not np.isfinite(point).all():
             raise ValueError("statistics of a plan log are finite numbers")
         return point
-
-    def _named(self, values: Float64Array) -> dict[str, float]:
-        return dict(zip(self.dimensions, values.tolist()))
-
-    def _steps(self) -> Float64Array:
-        """(entries - 1, d): from entry to entry, in tolerances."""
-        points = np.array([entry.statistics for entry in self.entries]).reshape(-1, len(self.dimensions))
-        return np.asarray(np.diff(points, axis=0) / self._tolerances, np.float64)
 
     def _holding(self, point: Float64Array, margin: Float64Array | float) -> list[Region[P]]:
         """The regions that hold the point, or lie within the margin of it."""
@@ -199,8 +137,3 @@ class PlanRegions(Generic[P]):
         else:
             self.regions.append(Region(point, point, entry.plan))
         self._corners = None
-
-
-def _mean_rows(rows: Float64Array) -> Float64Array:
-    """(d,) the mean of rows (m, d), 0 of none."""
-    return np.asarray(rows.sum(axis=0) / max(len(rows), 1), np.float64)

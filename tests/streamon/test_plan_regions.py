@@ -1,4 +1,4 @@
-"""Plan logging: regions of statistics, and what the log tells of statistics and plans."""
+"""Plan logging: regions of statistics."""
 
 from __future__ import annotations
 
@@ -81,45 +81,6 @@ def test_the_same_statistics_with_two_plans_answer_nothing() -> None:
     regions.record(0, {"d": 3.0}, "a")
     regions.record(1, {"d": 3.0}, "b")
     assert regions.plan_for({"d": 3.0}) is None
-
-
-def test_statistics_that_move_with_the_plan_are_important_and_others_are_not() -> None:
-    regions: PlanRegions[str] = PlanRegions({"drop": 0.1, "noise": 0.1, "still": 0.1})
-    rng = np.random.default_rng(2)
-    for t in range(200):
-        high = (t // 10) % 2 == 1
-        statistics = {"drop": 0.8 if high else 0.2, "noise": float(rng.random()), "still": 1.0}
-        regions.record(t, statistics, "first" if high else "second")
-    importance = regions.importance()
-    assert importance["drop"] == 1.0
-    assert 0.4 < importance["noise"] < 0.6
-    assert importance["still"] == 0.0
-
-
-def test_statistics_that_come_back_at_once_are_transient() -> None:
-    # It goes up ten times and down ten times; nobody knows what follows the last step.
-    regions: PlanRegions[str] = PlanRegions({"spike": 0.1, "shift": 0.1})
-    for t in range(40):
-        regions.record(t, {"spike": 1.0 if t % 4 == 2 else 0.0, "shift": float(t // 10)}, "a")
-    transience = regions.transience()
-    assert transience["spike"] == pytest.approx(10 / 19)
-    assert transience["shift"] == 0.0
-
-
-def test_what_if_tells_what_adapting_has_saved() -> None:
-    regions: PlanRegions[str] = PlanRegions({"drop": 0.1})
-    for t, drop in ((0, 0.9), (10, 0.1), (30, 0.9), (40, 0.1)):
-        regions.record(t, {"drop": drop}, "first" if drop > 0.5 else "second")
-
-    def cost(statistics: dict[str, float], plan: str) -> float:
-        return 1 + (1 - statistics["drop"]) if plan == "first" else 1.5
-
-    told = regions.what_if(cost)  # type: ignore[arg-type]
-    # Half of the time each; "first" costs 1.1 and 1.9, "second" always 1.5.
-    assert (told.adaptive, told.static) == (pytest.approx(1.3), pytest.approx(1.5))
-    assert told.saved == pytest.approx(1 - 1.3 / 1.5)
-    with pytest.raises(ValueError, match="no time has passed"):
-        PlanRegions({"drop": 0.1}).what_if(cost)  # type: ignore[arg-type]
 
 
 def test_old_entries_are_forgotten_with_their_regions() -> None:

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from minidsms.elements import Int64Array
-from minidsms.streamon.contracts import Float64Array
 from minidsms.streamon.filter_ordering.profile_window import UInt8Array
 
 
@@ -38,12 +37,3 @@ def counted(bits: UInt8Array, order: Sequence[int]) -> Int64Array:
         counts[i, i:] = np.count_nonzero(in_order[alive, i:], axis=0)
         alive &= in_order[:, i] == 0
     return counts
-
-
-def is_greedy(counts: Int64Array, times: Float64Array, alpha: float = 1.0) -> bool:
-    """Does every position hold the filter that drops most per time, up to alpha (equations 4.2 and 4.4)?
-
-    times: (n,) by position.
-    """
-    rates = counts / times
-    return all(rates[i, i] >= alpha * rates[i, i:].max() * (1 - 1e-12) for i in range(len(times)))
