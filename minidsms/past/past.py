@@ -1,8 +1,8 @@
 """Looks at a connection now and then, and keeps what it was: every figure of SysStream over time, every plan that ran.
 
-A look is taken as a call begins, where one is due: a second after the one before (sooner while the connection is
-young), or because a plan has changed, but only while looking has at most SHARE of the time. There is no thread and no
-clock of its own: while nobody calls, nothing changes.  The page looks on its own.
+A look is taken as a call begins, where one is due: at figures a second after the one before (sooner while the
+connection is young), at plans when one has changed; but only while looking has at most SHARE of the time. There is no
+thread and no clock of its own: while nobody calls, nothing changes.  The page looks on its own.
 Invariant: it changes nothing of the connection; what it keeps is bounded.  docs/visualizer.md.
 """
 
@@ -42,8 +42,9 @@ Told = dict[str, dict[str, dict[str, float | int | None]]]
 class Past:
     """Of a connection. The caller of every method holds its lock.
 
-    series: of every property.  pictures: of the plans, in the order of time.  told: at the last look, at_s seconds
-    after the connection began.  due_s: when the next look is, by `time.monotonic`.
+    series: of every property.  pictures: of the plans, in the order of time.  told: the last figures, at_s seconds
+    after the connection began.  due_s, figures_due_s: when the next look is, and the next at figures, by
+    `time.monotonic`.
     """
 
     def __init__(self, db: Database) -> None:
@@ -51,9 +52,9 @@ class Past:
         self.pictures: deque[Picture] = deque(maxlen=_MOST_PICTURES)
         self.told: Told = {}
         self.at_s = 0.0
-        self.due_s = db.began_s + _LEAST_S
+        self.due_s = self.figures_due_s = db.began_s + _LEAST_S
         self._db = db
-        self._soonest_s = self._last_s = db.began_s
+        self._soonest_s = self._last_s = self._looked_s = db.began_s
         self._debt_s = 0.0
         self._since: Memory = weakref.WeakKeyDictionary()
         self._plans: object = None
@@ -64,22 +65,31 @@ class Past:
         self.due_s = min(self.due_s, self._soonest_s)
 
     def look(self, drawn: Drawn | None = None) -> None:
-        """Look, and keep what is seen. drawn: the plan of now, of who has drawn it already."""
-        began = time.thread_time()
+        """Look, and keep what is seen: the plan, and the figures where they are due.
+
+        drawn: the plan of now, of who has drawn it already, and shows the figures too.
+        """
+        began, now_s = time.thread_time(), time.monotonic()
+        self._debt_s = max(0.0, self._debt_s - SHARE * (now_s - self._looked_s))
+        self._looked_s = now_s
         queries = self.queries()
         try:
-            self._remember(queries)
+            if drawn is not None or now_s >= self.figures_due_s:
+                self._remember(queries, now_s)
+                age_s = now_s - self._db.began_s
+                # Who shows them looks once in an interval: in between a rate would be of what happens to have come.
+                after_s = 2 * _INTERVAL_S if drawn is not None else min(_INTERVAL_S, max(_LEAST_S, age_s / 20))
+                self.figures_due_s = now_s + after_s
             running = tuple((id(query), *map(id, query.network.working)) for query in queries)
             plans = (self._db.streamon.plan_log.taken, len(self._db.queries), running)
             if drawn is not None or plans != self._plans:
-                self._remember_plan(drawn or self.draw(queries))
+                self._remember_plan(drawn or self.draw(queries), now_s)
             self._plans = plans
         except MemoryError:  # the call that is under way goes on without it
-            self._last_s = time.monotonic()
+            self.figures_due_s = now_s + _INTERVAL_S
         self._debt_s += time.thread_time() - began
-        self._soonest_s = self._last_s + max(_LEAST_S, (self._debt_s - CREDIT_S) / SHARE)
-        age_s = self._last_s - self._db.began_s
-        self.due_s = max(self._soonest_s, self._last_s + min(_INTERVAL_S, max(_LEAST_S, age_s / 20)))
+        self._soonest_s = now_s + max(_LEAST_S, (self._debt_s - CREDIT_S) / SHARE)
+        self.due_s = max(self._soonest_s, self.figures_due_s)
 
     def queries(self) -> list[RunningQuery]:
         """Those that are looked at."""
@@ -91,12 +101,10 @@ class Past:
 
         return draw(queries_drawn(queries), len(self._db.queries))
 
-    def _remember(self, queries: Sequence[RunningQuery]) -> None:
+    def _remember(self, queries: Sequence[RunningQuery], now_s: float) -> None:
         db = self._db
-        now_s = time.monotonic()
         rows = Rows()
         gather(_Looked(db, queries), rows, self._since, now_s - self._last_s, resets_peaks=False)
-        self._debt_s = max(0.0, self._debt_s - SHARE * (now_s - self._last_s))
         self._last_s, self.at_s = now_s, round(now_s - db.began_s, 6)
         self.told = _told(rows)
         began = {query.name: round(query.began_s - db.began_s, 6) for query in queries}
@@ -117,12 +125,12 @@ class Past:
             began_at,
         )
 
-    def _remember_plan(self, drawn: Drawn) -> None:
+    def _remember_plan(self, drawn: Drawn, now_s: float) -> None:
         from minidsms.past.pictures import Picture, written
 
         text = written(drawn)
         if not self.pictures or self.pictures[-1].text != text:
-            self.pictures.append(Picture(self.at_s, text))
+            self.pictures.append(Picture(round(now_s - self._db.began_s, 6), text))
 
 
 class _Looked:

@@ -375,7 +375,7 @@ def test_what_happened_before_the_page_was_asked_for_is_kept_figures_and_plans(d
     place = adaptations_of(query.network.working)[0]
     for ts, plan in enumerate([(0, 1, 2), (2, 1, 0), (1, 2, 0)]):
         place.pin(plan)
-        db.past.due_s = 0.0
+        db.past.due_s = db.past.figures_due_s = 0.0
         db.push("Pos", [(1, "A", 60.0)] * 100, ts=ts)
     page = Page(db)
     came = page.ask("/api/series", kind="operator", entity="few.2 Select", property="elements_in")
