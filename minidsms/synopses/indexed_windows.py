@@ -197,7 +197,8 @@ class IndexedWindow:
         zeros = np.zeros(len(slots), np.int64)
         columns = [kept.get(c) or Column.from_words(zeros, None, t) for c, t in enumerate(self.schema.types)]
         ago = (self._store.head - self.ring[places].astype(np.int64)) & _NUMBER_BITS
-        return Batch(self._index.instants[self.figures[MARKS] + places], None, columns, self._store.head - ago)
+        numbers = None if self._is_own else self._store.head - ago
+        return Batch(self._index.instants[self.figures[MARKS] + places], None, columns, numbers)
 
     # -------------------------------------------------------------------------------------------------- arrivals
 
