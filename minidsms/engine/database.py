@@ -41,8 +41,8 @@ from minidsms.scheduler import Scheduler, scheduler_named
 from minidsms.screens.screening import Screening
 from minidsms.settings import UNIT_NS, Settings
 from minidsms.sources.source_list import SourceList
+from minidsms.streamon.k_mon.adaptive_reduction import reduce_state
 from minidsms.streamon.planning import AdaptivePlans
-from minidsms.streamon.state_reduction import reduce_state
 from minidsms.streamon.stream_monitor import StreaMon
 from minidsms.synopses.relation_store import RelationStore
 from minidsms.synopses.stream_store import StreamStore

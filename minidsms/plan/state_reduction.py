@@ -47,7 +47,7 @@ def reduce_state(plan: LogicalPlan, catalog: Catalog, settings: Settings, memory
     """The plan with its joins reduced as far as that can be, and why the others are not."""
     mode, trust = settings["state_reduction"], settings["k_mon"]
     if mode == "auto":
-        # Joins that run are reduced when memory gets short (`streamon.state_reduction`).
+        # Joins that run are reduced when memory gets short (`streamon.k_mon`).
         mode, trust = "k-mon" if memory_is_short else "off", "exact"
     if mode == "off":
         return plan

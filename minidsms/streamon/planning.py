@@ -65,7 +65,7 @@ class AdaptivePlans:
     def spare_state(self, join: Join, reducing: Reducing) -> None:
         """See `Adaptivity.spare_state`."""
         if self.settings["state_reduction"] == "auto":
-            from minidsms.streamon.state_reduction.adaptive_reduction import AdaptiveReduction
+            from minidsms.streamon.k_mon.adaptive_reduction import AdaptiveReduction
 
             join.sparing = AdaptiveReduction(join, f"MJoin {', '.join(join.names)}", self._streamon, reducing)
 

@@ -25,8 +25,8 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
+from minidsms.streamon.k_mon.adaptive_reduction import TECHNIQUE
 from minidsms.streamon.loop import adaptations_of
-from minidsms.streamon.state_reduction import TECHNIQUE
 from minidsms.testing.compare import Answer, run_together
 from minidsms.testing.generators import Case
 from minidsms.testing.history import Row

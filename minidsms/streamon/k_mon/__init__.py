@@ -1,5 +1,7 @@
 """k-Mon: joins that keep only the rows that can still matter (Babu 2005, chapter 6).
 
+    executor.py, profiler.py, reoptimizer.py
+                     whether a join that runs is reduced when memory gets short: asked by adaptive_reduction.py
     watching.py      what a join tells its monitors, and what it takes from them
     monitoring/      the monitors, and the constraints of a connection
 

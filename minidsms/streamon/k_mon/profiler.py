@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from minidsms.joins.join import Join
+if TYPE_CHECKING:
+    from minidsms.joins.join import Join
 
 
 class ReductionProfiler:

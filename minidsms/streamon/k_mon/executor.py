@@ -12,11 +12,11 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from minidsms.elements import Batch
-from minidsms.joins.join import Join
-from minidsms.plan.adaptivity import Reducing
 
 if TYPE_CHECKING:
+    from minidsms.joins.join import Join
     from minidsms.operators.k_mon_join import KMonJoin
+    from minidsms.plan.adaptivity import Reducing
 
 
 class ReductionExecutor:

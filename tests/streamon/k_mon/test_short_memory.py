@@ -11,7 +11,7 @@ import minidsms
 from minidsms.connection import Connection
 from minidsms.cql.errors import MemoryLimitError
 from minidsms.limits import memory
-from minidsms.streamon.state_reduction import reoptimizer
+from minidsms.streamon.k_mon import reoptimizer
 from minidsms.testing.compare import check, run_definition
 from minidsms.testing.generators import Case
 from minidsms.testing.k_mon_cases import random_tree_case
@@ -59,7 +59,7 @@ def test_answers_do_not_show_when_a_join_begins_to_keep_fewer_rows(start: int, m
             nonlocal reduced
             reduced += 1
 
-    monkeypatch.setattr("minidsms.streamon.state_reduction.adaptive_reduction.ReductionReoptimizer", Counted)
+    monkeypatch.setattr("minidsms.streamon.k_mon.adaptive_reduction.ReductionReoptimizer", Counted)
     for seed in range(start, start + 15):
         case = over_streams(random_tree_case(seed, repeats=(0.0, 0.1, 1.0)[seed % 3]))
         expected = run_definition(case)

@@ -7,8 +7,8 @@ as many elements again, so that all of them together cost a part of what the joi
 from __future__ import annotations
 
 from minidsms.streamon.framework import Proposal
-from minidsms.streamon.state_reduction.executor import ReductionExecutor
-from minidsms.streamon.state_reduction.profiler import ReductionProfiler
+from minidsms.streamon.k_mon.executor import ReductionExecutor
+from minidsms.streamon.k_mon.profiler import ReductionProfiler
 
 LEAST_ELEMENTS = 1024
 """That the join has taken before the first trial: what it holds then is little."""
