@@ -13,6 +13,8 @@ another and calls again; where to go on stands in the state.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from minidsms.kernels.constraint_estimates import (
@@ -41,7 +43,7 @@ from minidsms.kernels.constraint_estimates import (
     K,
     judge,
 )
-from minidsms.machine_code import helper, kernel
+from minidsms.machine_code import Bools, Int64s, Int64Table, helper, kernel
 
 EMPTY = -1
 DONE, RESIZE = 0, 1
@@ -54,6 +56,23 @@ MOST_ENTRIES = 1 << 12
 constraint that is not kept is worth a quarter of that."""
 NOTHING_STAYS = 1 << 62
 """A clock by which every entry has left its window."""
+
+
+class Tracked(NamedTuple):
+    """What a monitor's estimate is made of, see `kernels.constraint_estimates`."""
+
+    state: Int64s
+    peaks: Int64s
+    settings: Int64s
+
+
+class Table(NamedTuple):
+    """Slots, and room (3, slots) for the entries while they are sorted out."""
+
+    keys: Int64s
+    marks: Int64s
+    born: Int64s
+    spare: Int64Table
 
 
 @helper(inline=True)
@@ -150,24 +169,16 @@ def sweep(
     return bool(2 * state[LIVE] <= slots and (8 * state[LIVE] >= slots or slots == SMALLEST))
 
 
-@kernel(
-    "int64(int64[::1], int64[::1], boolean[::1], int64[::1], int64[::1], boolean[::1], int64[::1], int64[::1],"
-    " int64[::1], int64[::1], int64[::1], int64[::1], int64[:, ::1])"
-)
+@kernel
 def observe_joins(
-    parents: np.ndarray,
-    parent_ts: np.ndarray,
-    settled: np.ndarray,
-    children: np.ndarray,
-    child_ts: np.ndarray,
-    valid: np.ndarray,
-    state: np.ndarray,
-    peaks: np.ndarray,
-    settings: np.ndarray,
-    keys: np.ndarray,
-    marks: np.ndarray,
-    born: np.ndarray,
-    spare: np.ndarray,
+    parents: Int64s,
+    parent_ts: Int64s,
+    settled: Bools,
+    children: Int64s,
+    child_ts: Int64s,
+    valid: Bools,
+    of: Tracked,
+    table: Table,
 ) -> int:
     """RIDS: join distances of both streams' next tuples, of which ARRIVED counts the children.
 
@@ -175,6 +186,8 @@ def observe_joins(
     instant the parents come first. A parent whose window is over waits no more. Only the first of a key is known: where
     others may have come before it left and be there still, its distance is taken for theirs, which it exceeds.
     """
+    state, peaks, settings = of.state, of.peaks, of.settings
+    keys, marks, born, spare = table.keys, table.marks, table.born, table.spare
     p, c = state[AT_PARENT], state[AT_CHILD]
     n, parent = state[ARRIVED], state[PARENTS]
     following, k, highest = state[NEXT], state[K], state[HIGHEST]
@@ -245,22 +258,11 @@ def observe_joins(
     return status
 
 
-@kernel(
-    "int64(int64[::1], boolean[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1],"
-    " int64[:, ::1])"
-)
-def observe_clusters(
-    values: np.ndarray,
-    valid: np.ndarray,
-    state: np.ndarray,
-    peaks: np.ndarray,
-    settings: np.ndarray,
-    keys: np.ndarray,
-    marks: np.ndarray,
-    born: np.ndarray,
-    spare: np.ndarray,
-) -> int:
+@kernel
+def observe_clusters(values: Int64s, valid: Bools, of: Tracked, table: Table) -> int:
     """CA: clustering distances of a stream's next tuples. A mark is the thesis' C_v (section 6.7.2)."""
+    state, peaks, settings = of.state, of.peaks, of.settings
+    keys, marks, born, spare = table.keys, table.marks, table.born, table.spare
     i = state[AT_PARENT]
     n, following, k, highest = state[ARRIVED], state[NEXT], state[K], state[HIGHEST]
     seed, shift = settings[SEED], state[SHIFT]

@@ -9,9 +9,9 @@ differs. What an instant leaves nowhere at all is named too, so that its id can 
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
-from minidsms.machine_code import helper, kernel
+from minidsms.machine_code import Int8s, Int64s, Int64Table, helper, kernel
 
 DISTINCT, UNION, EXCEPT, EXCEPT_ALL, INTERSECT, INTERSECT_ALL = range(6)
 
@@ -30,30 +30,26 @@ def _multiplicity(rule: int, left: int, right: int) -> int:
     return max(min(left, right), 0)
 
 
-@kernel(
-    "void(int64, int64[::1], int8[::1], int64[::1], int64[::1], int8[::1], int64[::1], int64[:,::1], int64[::1],"
-    " int8[::1], int64[::1], int64[::1], int64[::1])"
-)
+class Side(NamedTuple):
+    """Elements of an input: instants, signs, and the ids of their rows."""
+
+    ts: Int64s
+    sign: Int8s
+    ids: Int64s
+
+
+@kernel
 def count_rows(
-    rule: int,
-    left_ts: np.ndarray,
-    left_sign: np.ndarray,
-    left_ids: np.ndarray,
-    right_ts: np.ndarray,
-    right_sign: np.ndarray,
-    right_ids: np.ndarray,
-    counts: np.ndarray,
-    out_ts: np.ndarray,
-    out_sign: np.ndarray,
-    out_ids: np.ndarray,
-    gone: np.ndarray,
-    written: np.ndarray,
+    rule: int, left_side: Side, right_side: Side, counts: Int64Table, answer: Side, gone: Int64s, written: Int64s
 ) -> None:
     """Take whole instants of both sides in.
 
-    written: (2,) how many output rows there are, and rows in `gone`, ids that an instant left nowhere; both have room
-    for n_left + n_right. A row that is gone may have come back at a later instant.
+    written: (2,) how many rows of the answer there are, and rows in `gone`, ids that an instant left nowhere; both have
+    room for n_left + n_right. A row that is gone may have come back at a later instant.
     """
+    left_ts, left_sign, left_ids = left_side.ts, left_side.sign, left_side.ids
+    right_ts, right_sign, right_ids = right_side.ts, right_side.sign, right_side.ids
+    out_ts, out_sign, out_ids = answer.ts, answer.sign, answer.ids
     n_left = left_ts.shape[0]
     n_right = right_ts.shape[0]
     left = 0

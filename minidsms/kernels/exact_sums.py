@@ -12,14 +12,45 @@ in meta (2,), and is called again.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from minidsms.machine_code import helper, kernel
+from minidsms.machine_code import Float64Table, Int8s, Int8Table, Int64s, Int64Table, helper, kernel
 
 _MASK = 0xFFFFFFFF
 _NULL, _VALUE = 0, 1
+
+
+class Values(NamedTuple):
+    """Of each element its group, its weight and its value: the bits of a float, or an integer."""
+
+    ids: Int64s
+    weight: Int8s
+    words: Int64s
+
+
+class Limbs(NamedTuple):
+    """A long number per group. base: the first limb there is a column for."""
+
+    limbs: Int64Table
+    base: int
+
+
+class Answers(NamedTuple):
+    """Where the answer behind each element goes: into one column of (n, k)."""
+
+    floats: Float64Table
+    status: Int8Table
+    column: int
+
+
+class Room(NamedTuple):
+    """For the time of a call, see `limbs_of_variance`."""
+
+    digits: Int64s
+    total: Int64s
+    result: Int64s
 
 
 @helper("void(int64[:,::1], int64, int64, int64, int64)")
@@ -77,29 +108,23 @@ def _leading(digits: np.ndarray) -> tuple[float, int]:
     return float(kept), 32 * top + bits - 53
 
 
-@kernel(
-    "int64(int64, int64[::1], int8[::1], int64[::1], int64[:,::1], int64[:,::1], int64, boolean, int64[::1],"
-    " float64[:,::1], int8[:,::1], int64, int64[::1])"
-)
+@kernel
 def sum_floats(
     start: int,
-    ids: np.ndarray,
-    weight: np.ndarray,
-    words: np.ndarray,
-    counts: np.ndarray,
-    limbs: np.ndarray,
-    base: int,
+    values: Values,
+    counts: Int64Table,
+    sums: Limbs,
     average: bool,
-    meta: np.ndarray,
-    floats: np.ndarray,
-    status: np.ndarray,
-    j: int,
-    digits: np.ndarray,
+    meta: Int64s,
+    to: Answers,
+    digits: Int64s,
 ) -> int:
-    """SUM and AVG of FLOAT; words are the floats' bits.  counts: (cap, 3) [finite, +inf, -inf].
+    """SUM and AVG of FLOAT.  counts: (cap, 3) [finite, +inf, -inf].
 
     digits: two more than a group has limbs, for the time being.
     """
+    ids, weight, words, limbs, base = values.ids, values.weight, values.words, sums.limbs, sums.base
+    floats, status, j = to.floats, to.status, to.column
     width = limbs.shape[1]
     for i in range(start, ids.shape[0]):
         group = ids[i]
@@ -172,35 +197,27 @@ def _add_multiple(limbs: np.ndarray, n: int, total: np.ndarray, at: int) -> None
         total[at + l] += v & _MASK
 
 
-@kernel(
-    "int64(int64, int64[::1], int8[::1], int64[::1], boolean, int64[:,::1], int64[:,::1], int64, int64[:,::1],"
-    " int64, boolean, int64[::1], float64[:,::1], int8[:,::1], int64, int64[::1], int64[::1], int64[::1])"
-)
+@kernel
 def vary(
     start: int,
-    ids: np.ndarray,
-    weight: np.ndarray,
-    words: np.ndarray,
+    values: Values,
     is_integer: bool,
-    counts: np.ndarray,
-    sums: np.ndarray,
-    base: int,
-    squares: np.ndarray,
-    squares_base: int,
+    counts: Int64Table,
+    of_values: Limbs,
+    of_squares: Limbs,
     deviation: bool,
-    meta: np.ndarray,
-    floats: np.ndarray,
-    status: np.ndarray,
-    j: int,
-    digits: np.ndarray,
-    total: np.ndarray,
-    result: np.ndarray,
+    meta: Int64s,
+    to: Answers,
+    room: Room,
 ) -> int:
     """Sample VARIANCE and STDDEV: (n * sum of squares - square of the sum) / (n * (n - 1)), exact up to the division.
 
-    counts: (cap, 2) [finite, infinite].  sums, squares: limbs of both sums.
-    meta: (4,) the limbs an element needs, of sums and of squares.  digits, total, result: see `limbs_of_variance`.
+    counts: (cap, 2) [finite, infinite].  meta: (4,) the limbs an element needs, of sums and of squares.
     """
+    ids, weight, words = values.ids, values.weight, values.words
+    sums, base, squares, squares_base = of_values.limbs, of_values.base, of_squares.limbs, of_squares.base
+    floats, status, j = to.floats, to.status, to.column
+    digits, total, result = room.digits, room.total, room.result
     width = sums.shape[1]
     width_squares = squares.shape[1]
     # Both products are laid out from the lower of their first limbs on.

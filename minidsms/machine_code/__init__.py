@@ -20,6 +20,7 @@ from minidsms.machine_code.intrinsics import byte_at, word_at
 from minidsms.machine_code.records import (
     Bools,
     Float64s,
+    Float64Table,
     Grid,
     Int8s,
     Int8Table,
@@ -41,6 +42,7 @@ from minidsms.machine_code.records import (
 
 __all__ = [
     "Bools",
+    "Float64Table",
     "Float64s",
     "Grid",
     "Int8Table",

@@ -33,6 +33,7 @@ Int8s: TypeAlias = npt.NDArray[np.int8]
 Uint8s: TypeAlias = npt.NDArray[np.uint8]
 Uint8Table: TypeAlias = npt.NDArray[np.uint8]
 Float64s: TypeAlias = npt.NDArray[np.float64]
+Float64Table: TypeAlias = npt.NDArray[np.float64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
 _WORDS = {
@@ -51,6 +52,7 @@ _WORDS = {
     "Uint8s": "uint8[::1]",
     "Uint8Table": "uint8[:, ::1]",
     "Float64s": "float64[::1]",
+    "Float64Table": "float64[:, ::1]",
     "Bools": "boolean[::1]",
 }
 """Annotations, by their names, as numba writes the types."""

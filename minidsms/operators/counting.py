@@ -112,44 +112,29 @@ class CountingOperator(Operator):
         self._rule = rule
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterator[Batch]:
-        left_ts, left_sign, left_ids = self._side(batches, 0)
-        right_ts, right_sign, right_ids = self._side(batches, 1)
-        n = len(left_ids) + len(right_ids)
+        left, right = self._side(batches, 0), self._side(batches, 1)
+        n = len(left.ids) + len(right.ids)
         if not n:
             return
-        out_ts, out_sign, out_ids = np.empty(n, np.int64), np.empty(n, np.int8), np.empty(n, np.int64)
+        answer = kernels.Side(np.empty(n, np.int64), np.empty(n, np.int8), np.empty(n, np.int64))
         gone, written = np.empty(n, np.int64), np.zeros(2, np.int64)
-        kernels.count_rows(
-            self._rule,
-            left_ts,
-            left_sign,
-            left_ids,
-            right_ts,
-            right_sign,
-            right_ids,
-            self.rows.counts,
-            out_ts,
-            out_sign,
-            out_ids,
-            gone,
-            written,
-        )
+        kernels.count_rows(self._rule, left, right, self.rows.counts, answer, gone, written)
         n_out, n_gone = int(written[0]), int(written[1])
         result = None
         if n_out:
-            columns = self.rows.table.columns(out_ids[:n_out], self.schema)
-            result = Batch(out_ts[:n_out], out_sign[:n_out], columns)
+            columns = self.rows.table.columns(answer.ids[:n_out], self.schema)
+            result = Batch(answer.ts[:n_out], answer.sign[:n_out], columns)
         if n_gone:
             self.rows.forget(gone[:n_gone])
         if result is not None:
             yield result
 
-    def _side(self, batches: Sequence[Batch | None], side: int) -> tuple[Int64Array, Int8Array, Int64Array]:
+    def _side(self, batches: Sequence[Batch | None], side: int) -> kernels.Side:
         """The instants, signs and row ids of what one side brings."""
         batch = batches[side] if side < len(batches) else None
         if batch is None or not len(batch):
-            return NO_INSTANTS, _NO_SIGNS, NO_INSTANTS
-        return normal(batch.ts), normal(batch.signs), self.rows.acquire(batch, side)
+            return kernels.Side(NO_INSTANTS, _NO_SIGNS, NO_INSTANTS)
+        return kernels.Side(normal(batch.ts), normal(batch.signs), self.rows.acquire(batch, side))
 
     def contents(self) -> Batch:
         """The rows that are put out at present, as insertions (ts of no meaning)."""

@@ -26,25 +26,14 @@ class FloatSumState(GroupArrays):
     def advance(self, run: Run, weight: Int8Array, column: Column, j: int) -> None:
         """Take a batch in; answers go to column j of the run."""
         words = contiguous_words(column)
+        values, answers = exact.Values(run.ids, weight, words), exact.Answers(run.floats, run.status, j)
+        tables: dict[str, Any] = self.tables
         needed = np.zeros(2, np.int64)
         done = 0
         while True:
-            digits = np.empty(self.tables["limbs"].shape[1] + 2, np.int64)
-            done = exact.sum_floats(
-                done,
-                run.ids,
-                weight,
-                words,
-                self.tables["counts"],
-                self.tables["limbs"],
-                self._base,
-                self._average,
-                needed,
-                run.floats,
-                run.status,
-                j,
-                digits,
-            )
+            sums = exact.Limbs(tables["limbs"], self._base)
+            digits = np.empty(sums.limbs.shape[1] + 2, np.int64)
+            done = exact.sum_floats(done, values, tables["counts"], sums, self._average, needed, answers, digits)
             if done == len(words):
                 return
             self.tables["limbs"], self._base = _widened(self.tables["limbs"], self._base, needed)
@@ -70,30 +59,16 @@ class VariationState(GroupArrays):
     def advance(self, run: Run, weight: Int8Array, column: Column, j: int) -> None:
         """Take a batch in; answers go to column j of the run."""
         words = contiguous_words(column)
+        values, answers = exact.Values(run.ids, weight, words), exact.Answers(run.floats, run.status, j)
+        tables: dict[str, Any] = self.tables
         needed = np.zeros(4, np.int64)
         done = 0
         while True:
-            lengths = exact.limbs_of_variance(
-                self.tables["sums"], self._base, self.tables["squares"], self._squares_base
-            )
-            done = exact.vary(
-                done,
-                run.ids,
-                weight,
-                words,
-                self._is_integer,
-                self.tables["counts"],
-                self.tables["sums"],
-                self._base,
-                self.tables["squares"],
-                self._squares_base,
-                self._deviation,
-                needed,
-                run.floats,
-                run.status,
-                j,
-                *(np.empty(length, np.int64) for length in lengths),
-            )
+            sums = exact.Limbs(tables["sums"], self._base)
+            squares = exact.Limbs(tables["squares"], self._squares_base)
+            room = exact.Room(*(np.empty(length, np.int64) for length in exact.limbs_of_variance(*sums, *squares)))
+            counts, deviation = tables["counts"], self._deviation
+            done = exact.vary(done, values, self._is_integer, counts, sums, squares, deviation, needed, answers, room)
             if done == len(words):
                 return
             self.tables["sums"], self._base = _widened(self.tables["sums"], self._base, needed[:2])

@@ -34,7 +34,7 @@ class ClusteredMonitor(Estimate):
         state, entries = self.state, self._entries
         state[AT_PARENT] = 0
         given = (normal(arrivals.values), NOWHERE if arrivals.valid is None else normal(arrivals.valid))
-        while observe_clusters(*given, state, self.peaks, self.words, *entries.arrays, entries.spare()) != DONE:
+        while observe_clusters(*given, self.tracked, entries.table) != DONE:
             entries.resize(int(state[LIVE]))
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from minidsms.elements import Int64Array
-from minidsms.kernels.constraint_monitoring import EMPTY, SMALLEST, move_entries
+from minidsms.kernels.constraint_monitoring import EMPTY, SMALLEST, Table, move_entries
 
 
 class Entries:
@@ -31,9 +31,10 @@ class Entries:
         """As kernels take them."""
         return self.keys, self.marks, self.born
 
-    def spare(self) -> Int64Array:
-        """Room for the entries while they are sorted out."""
-        return np.empty((3, len(self.keys)), np.int64)
+    @property
+    def table(self) -> Table:
+        """As monitors' kernels take them, with room to sort them out."""
+        return Table(*self.arrays, np.empty((3, len(self.keys)), np.int64))
 
     @property
     def nbytes(self) -> int:

@@ -35,6 +35,7 @@ import numpy as np
 
 from minidsms.elements import BoolArray, Int64Array
 from minidsms.kernels import constraint_estimates as words
+from minidsms.kernels.constraint_monitoring import Tracked
 from minidsms.operators.adaptivity import SharedByCopies
 from minidsms.operators.k_mon.contracts import Arrivals, KConstraint
 
@@ -102,6 +103,11 @@ class Estimate(SharedByCopies):
             (words.SPAN, words.INFINITE),
         ):
             self.words[word] = value
+
+    @property
+    def tracked(self) -> Tracked:
+        """As kernels take it."""
+        return Tracked(self.state, self.peaks, self.words)
 
     @property
     def k(self) -> int | None:

@@ -51,7 +51,7 @@ class RidsMonitor(Estimate):
             normal(children.ts),
             NOWHERE if children.valid is None else normal(children.valid),
         )
-        while observe_joins(*given, state, self.peaks, self.words, *entries.arrays, entries.spare()) != DONE:
+        while observe_joins(*given, self.tracked, entries.table) != DONE:
             entries.resize(int(state[LIVE]))
 
     @property
