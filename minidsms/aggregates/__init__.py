@@ -30,5 +30,13 @@ SYNONYMS = {
     "collect_list": "array_agg",
     "list": "array_agg",
     "topk": "max_n",
+    "approx_quantile": "quantile_disc",
+    "collect_set": "array_agg",
+    "count_distinct": "count",
+    "approx_count_distinct": "count",
+    "topkdistinct": "max_n",
 }
 """Other spellings of the same aggregates; the bound tree only knows the first one."""
+
+OF_DIFFERENT = frozenset(("collect_set", "count_distinct", "approx_count_distinct", "topkdistinct"))
+"""Spellings that mean DISTINCT."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,7 +26,8 @@ class Collected:
 
     def _row(self, value: Any, by: tuple[Any, ...]) -> tuple[Any, ...]:
         # Without keys, `by` is the arrival number.
-        return sort_key(by, self._keys) if self._keys else by, value is None, value
+        place = sort_key(tuple(map(_ordered, by)), self._keys) if self._keys else by
+        return place, value is None, _ordered(value), value
 
     def add(self, value: Any, *by: Any) -> None:
         self._rows.add(self._row(value, by))
@@ -36,6 +38,11 @@ class Collected:
     def values(self) -> list[Any]:
         """The values in order."""
         return [row[-1] for row in self._rows]
+
+
+def _ordered(value: Any) -> Any:
+    """What is nested is sorted as its text."""
+    return json.dumps(value, default=str) if isinstance(value, tuple) else value
 
 
 class AtTheFront(Collected):
@@ -91,24 +98,24 @@ def _text(types: Sequence[Type]) -> Signature | None:
 def listed(types: Sequence[Type]) -> Signature | None:
     """The signature of what makes a list of its values."""
     element = Type.INTEGER if types[0] is Type.NULL else types[0]
-    return None if element.is_nested else Signature((element,), element.list_type)
+    return Signature((element,), element.list_type)
 
 
 FUNCTIONS = (
     Aggregate(
-        "array_agg", 1, 1, listed, "any type but lists",
+        "array_agg", 1, 1, listed, "any type",
         "the list of the values, NULLs among them, as they arrived or in the order of ORDER BY",
         ("ARRAY_AGG(v ORDER BY w DESC, t)", "[2, None, 2, 1]"), Gathered,
         ordering=Ordering.INSIDE, distinct=True, passes_nulls=False,
     ),
     Aggregate(
-        "first_n", 2, 2, listed, "any type but lists, and a number of values",
+        "first_n", 2, 2, listed, "any type, and a number of values",
         "the list of the first n values, as they arrived or in the order of ORDER BY",
         ("FIRST_N(v, 3 ORDER BY w DESC, t)", "[2, None, 2]"), AtTheFront,
         literals={1: number_of_values}, ordering=Ordering.INSIDE, passes_nulls=False,
     ),
     Aggregate(
-        "last_n", 2, 2, listed, "any type but lists, and a number of values",
+        "last_n", 2, 2, listed, "any type, and a number of values",
         "the list of the last n values, as they arrived or in the order of ORDER BY; the last stands last",
         ("LAST_N(v, 2) IGNORE NULLS", "[2, 2]"), AtTheBack,
         literals={1: number_of_values}, ordering=Ordering.INSIDE, passes_nulls=False,

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 
 from minidsms.aggregates.aggregate import Aggregate, Settings
+from minidsms.coded import EXACT
 from minidsms.elements import Type
 from minidsms.functions.function import Signature
+from minidsms.types import MOST_DIGITS
 
 _FLOAT = Type.FLOAT
 _MORE = 128
@@ -143,7 +146,33 @@ def _state(of: Callable[[Moments], float | None]) -> Callable[[Settings], Moment
     return lambda settings: Moments(of)
 
 
+class DecimalSum:
+    """The sum of DECIMALs, exact."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._sum = Decimal(0)
+
+    def add(self, value: Decimal) -> None:
+        self._sum = EXACT.add(self._sum, value)
+
+    def remove(self, value: Decimal) -> None:
+        self._sum = EXACT.subtract(self._sum, value)
+
+    def result(self) -> Decimal:
+        return self._sum
+
+
+def _decimal(types: Sequence[Type]) -> Signature | None:
+    type_ = Type.decimal(19, 0) if types[0] in (Type.INTEGER, Type.NULL) else types[0]
+    return Signature((type_,), Type.decimal(MOST_DIGITS, type_.scale)) if type_.kind == "DECIMAL" else None
+
+
 FUNCTIONS = (
+    Aggregate(
+        "sum_decimal", 1, 1, _decimal, "DECIMAL or INTEGER",
+        "the exact sum, as DECIMAL(38, s); SUM of DECIMALs is this",
+        ("SUM_DECIMAL(CAST(w AS DECIMAL(9, 2)))", "Decimal('110.00')"), DecimalSum, distinct=True,
+    ),
     Aggregate(
         "var_pop", 1, 1, _numbers, "INTEGER or FLOAT", "the variance of a population", ("VAR_POP(w)", "168.75"),
         _state(lambda m: m.square(m.sxx, m.n * m.n)), distinct=True,

@@ -15,7 +15,7 @@ from typing import Any
 from sortedcontainers import SortedList
 
 from minidsms.aggregates.aggregate import Aggregate, Ordering, Settings, State
-from minidsms.aggregates.collected import listed, number_of_values
+from minidsms.aggregates.collected import number_of_values
 from minidsms.elements import Type
 from minidsms.functions.function import Signature
 
@@ -92,10 +92,10 @@ class MostFrequent:
     def _move(self, value: Any, step: int) -> None:
         count = self._counts[value]
         if count:
-            self._ranked.remove((count, value))
+            self._ranked.remove((-count, value))
         if count + step:
             self._counts[value] = count + step
-            self._ranked.add((count + step, value))
+            self._ranked.add((-count - step, value))
         else:
             del self._counts[value]
 
@@ -106,8 +106,26 @@ class MostFrequent:
         self._move(value, -1)
 
     def result(self) -> Any:
-        count, value = self._ranked[-1]
-        return value if self._takes_last else self._ranked[self._ranked.bisect_left((count,))][1]
+        count, value = self._ranked[0]
+        return self._ranked[self._ranked.bisect_left((count + 1,)) - 1][1] if self._takes_last else value
+
+
+class MostFrequentOnes(MostFrequent):
+    """The n values that most rows have, the most frequent first; of several, the least."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        (self._wanted,) = settings.parameters
+
+    def result(self) -> tuple[Any, ...]:
+        return tuple(value for _, value in self._ranked[: self._wanted])
+
+
+class Histogram(MostFrequent):
+    """How many rows have each value."""
+
+    def result(self) -> tuple[Any, ...]:
+        return tuple(sorted(self._counts.items()))
 
 
 class Extreme:
@@ -173,6 +191,11 @@ def _greatest_ones(settings: Settings) -> State:
     return Extremes(settings, largest=True)
 
 
+def _counted(types: Sequence[Type]) -> Signature | None:
+    type_ = Type.TEXT if types[0] is Type.NULL else types[0]
+    return Signature((type_,), Type.map(type_, Type.INTEGER)) if type_ in (Type.TEXT, Type.INTEGER) else None
+
+
 def _number(types: Sequence[Type]) -> Signature | None:
     (type_,) = types
     if type_ not in (*_NUMBERS, Type.NULL):
@@ -227,6 +250,22 @@ FUNCTIONS = (
         ordering=Ordering.WITHIN,
     ),
     Aggregate(
+        "approx_percentile", 1, 2, _same, 
+        "a share from 0 to 1, and perhaps an error; any type in WITHIN GROUP (ORDER BY ..)",
+        "as PERCENTILE_DISC: the exact value is within every error",
+        ("APPROX_PERCENTILE(0.25, 0.01) WITHIN GROUP (ORDER BY w)", "10"), Chosen,
+        literals={0: _fraction, 1: _fraction}, defaults={1: 0.01}, ordering=Ordering.WITHIN,
+    ),
+    Aggregate(
+        "approx_top_k", 2, 2, _listed_by, "any type, and a number of values",
+        "the list of the n values that most rows have, the most frequent first; of several, the least; exact",
+        ("APPROX_TOP_K(t, 2)", "['b', 'a']"), MostFrequentOnes, literals={1: number_of_values},
+    ),
+    Aggregate(
+        "histogram", 1, 1, _counted, "TEXT or INTEGER", "the MAP from the values to how many rows have them",
+        ("HISTOGRAM(t)", "{'a': 1, 'b': 2, 'c': 1}"), Histogram,
+    ),
+    Aggregate(
         "arg_min", 2, 2, _same, "two values of any type",
         "the first argument in the row where the second is least; of several, its least",
         ("ARG_MIN(t, w)", "'a'"), _least, several="arg_min_n",
@@ -237,11 +276,12 @@ FUNCTIONS = (
         ("ARG_MAX(t, w)", "'c'"), _greatest, several="arg_max_n",
     ),
     Aggregate(
-        "min_n", 2, 2, listed, "any type but lists, and a number of values", "the list of the n least, the least first",
+        "min_n", 2, 2, _listed_by, "any type but lists, and a number of values",
+        "the list of the n least, the least first",
         ("MIN_N(w, 2)", "[10, 20]"), _least_ones, literals={1: number_of_values}, distinct=True,
     ),
     Aggregate(
-        "max_n", 2, 2, listed, "any type but lists, and a number of values",
+        "max_n", 2, 2, _listed_by, "any type but lists, and a number of values",
         "the list of the n greatest, the greatest first",
         ("MAX_N(w, 3)", "[40, 40, 20]"), _greatest_ones, literals={1: number_of_values}, distinct=True,
     ),

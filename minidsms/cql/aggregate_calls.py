@@ -58,7 +58,11 @@ class AggregateCallBinder:
         values, parameters = self._divided(args)
         if expr.within:
             values = list(order)
-        signature = row.resolve([v.type for v in values])
+        if row.name == "sum" and values[0].type.kind == "DECIMAL":
+            row = AGGREGATES["sum_decimal"]
+        types = [v.type for v in values]
+        # Means and the like of DECIMAL are those of FLOAT.
+        signature = row.resolve(types) or row.resolve([Type.FLOAT if t.kind == "DECIMAL" else t for t in types])
         if signature is None:
             raise self._wrong_types(values)
         values = [coerce(self._session, v, t) for v, t in zip(values, signature.args)]
@@ -103,7 +107,7 @@ class AggregateCallBinder:
             raise self._error(f"{expr.function} takes no ORDER BY inside", hint)
         if row.ordering is Ordering.WITHIN:
             # MODE(x) needs none; the others have no value without.
-            needs = 0 if row.least < row.most and count else 1
+            needs = 0 if row.least == 0 and count else 1
             if len(order) != needs:
                 hint = f"{expr.function}(..) WITHIN GROUP (ORDER BY value)"
                 raise self._error(f"{expr.function} takes {'one value' if needs else 'no'} WITHIN GROUP", hint)

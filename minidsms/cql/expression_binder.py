@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from minidsms.aggregates import AGGREGATES
+from minidsms.aggregates import AGGREGATES, OF_DIFFERENT
 from minidsms.aggregates import SYNONYMS as AGGREGATE_SYNONYMS
 from minidsms.cql import bound, syntax
 from minidsms.cql.aggregate_calls import AggregateCallBinder
@@ -267,6 +267,8 @@ class ExpressionBinder:
         """A built-in on bound arguments, which are converted to what it takes."""
         described = FUNCTIONS[function]
         args = self._read_times(described, args)
+        if function in ("+", "-") and any(a.type is Type.TIME for a in args):
+            return self._with_times(function, args, expr)
         signature = described.resolve([a.type for a in args])
         if signature is None:
             raise self._wrong_types(described, args, expr)
@@ -274,6 +276,19 @@ class ExpressionBinder:
             a if want is a.type else coerce(self.session, a, want) for a, want in zip(args, signature.args)
         )
         return bound.Call(signature.result, function, converted, span=expr.span)
+
+    def _with_times(self, op: str, args: Sequence[bound.Expr], expr: syntax.Syntax) -> bound.Expr:
+        """A TIME beside an INTERVAL is another TIME of the day; TIME - TIME is an INTERVAL, DATE + TIME a TIMESTAMP."""
+        left, right = args
+        if not {left.type, right.type} <= {Type.TIME, Type.INTERVAL, Type.DATE, Type.TIMESTAMP}:
+            raise self._wrong_types(FUNCTIONS[op], args, expr)
+        spans = [bound.Cast(Type.INTERVAL, a, span=a.span) if a.type is Type.TIME else a for a in args]
+        if left.type is right.type:
+            if op == "+":
+                raise self._wrong_types(FUNCTIONS[op], args, expr)
+            return self.apply(op, spans, expr)
+        found = self.apply(op, spans, expr)
+        return bound.Cast(Type.TIME, found, span=expr.span) if Type.INTERVAL in (left.type, right.type) else found
 
     def _read_times(self, function: Function, args: Sequence[bound.Expr]) -> Sequence[bound.Expr]:
         """Texts that are written where a TIMESTAMP is wanted are ISO times."""
@@ -579,6 +594,10 @@ class ExpressionBinder:
             raise self.session.error(f"a part of a TIMESTAMP is one of {', '.join(PARTS)}", part.span)
         if isinstance(instant, bound.Literal) and instant.type is Type.TEXT:
             instant = coerce(self.session, instant, Type.TIMESTAMP)
+        if instant.type is Type.TIME:
+            if name.lower() not in ("hour", "minute", "second", "millisecond", "microsecond"):
+                raise self.session.error(f"a TIME has no {name.lower()}", part.span)
+            instant = bound.Cast(Type.TIMESTAMP, instant, span=instant.span)
         return self.apply(PARTS[name.lower()], [instant], expr)
 
     def _concat_with(self, args: Sequence[bound.Expr], expr: syntax.Expr) -> bound.Expr:
@@ -636,7 +655,9 @@ class ExpressionBinder:
         if groups is None:
             hint = "put the condition in HAVING" if clause == "WHERE" else ""
             raise self.session.error(f"the aggregate {expr.function} may not stand in {clause}", expr.span, "", hint)
-        if key == "count" and expr.distinct and len(expr.args) > 1:
+        if key in OF_DIFFERENT:
+            expr = replace(expr, distinct=True)
+        if AGGREGATE_SYNONYMS.get(key, key) == "count" and expr.distinct and len(expr.args) > 1:
             expr = replace(expr, args=(_together(expr.args),))
         inside = replace(
             self.context, clause=f"the aggregate {expr.function}", groups=None, overs=None, correlated=False

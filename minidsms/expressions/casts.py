@@ -165,8 +165,13 @@ def _timestamp_to_date(tick_ns: int) -> Callable[[Value], Value]:
     return apply
 
 
-def _timestamp_to_time(tick_ns: int) -> Callable[[Value], Value]:
-    """The time of the day, UTC."""
+def _time_to_ticks(tick_ns: int) -> Callable[[Value], Value]:
+    """Since midnight, floored."""
+    return lambda a: Value(a.values * 1000 // tick_ns, a.valid, a.failed)
+
+
+def _to_time(tick_ns: int) -> Callable[[Value], Value]:
+    """The time of the day, UTC, that is so far from a midnight."""
 
     def apply(a: Value) -> Value:
         exact = a.values.astype(object) * tick_ns // 1000 % DAY_US
@@ -197,7 +202,10 @@ def cast(source: Type, target: Type, dictionary: TextDictionary, tick_ns: int) -
     special = {
         (Type.DATE, Type.TIMESTAMP): _date_to_timestamp,
         (Type.TIMESTAMP, Type.DATE): _timestamp_to_date,
-        (Type.TIMESTAMP, Type.TIME): _timestamp_to_time,
+        (Type.TIMESTAMP, Type.TIME): _to_time,
+        (Type.INTERVAL, Type.TIME): _to_time,
+        (Type.TIME, Type.TIMESTAMP): _time_to_ticks,
+        (Type.TIME, Type.INTERVAL): _time_to_ticks,
     }.get((source, target))
     if special is not None:
         return special(tick_ns)

@@ -5,7 +5,9 @@ Every function takes the rows that count, at least one, in the order of their ar
 
 from __future__ import annotations
 
+import json
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -49,9 +51,18 @@ def _most_frequent(rows: Rows, settings: Settings) -> Any:
     return max(values, key=values.count)  # the first of several
 
 
+def _as_text(value: Any) -> Any:
+    return json.dumps(value, default=str) if isinstance(value, tuple) else value
+
+
+def _most_frequent_ones(rows: Rows, settings: Settings) -> tuple[Any, ...]:
+    values = [row[0] for row in rows]
+    return tuple(sorted(set(values), key=lambda v: (-values.count(v), v))[: settings.parameters[0]])
+
+
 def _compared(settings: Settings) -> Callable[[Sequence[Any], Sequence[Any]], int]:
     def compare(a: Sequence[Any], b: Sequence[Any]) -> int:
-        for key, x, y in zip(settings.keys, a[settings.values :], b[settings.values :]):
+        for key, x, y in zip(settings.keys, map(_as_text, a[settings.values :]), map(_as_text, b[settings.values :])):
             if x is None or y is None:
                 if (x is None) != (y is None):
                     return -1 if (x is None) == key.nulls_first else 1
@@ -59,7 +70,8 @@ def _compared(settings: Settings) -> Callable[[Sequence[Any], Sequence[Any]], in
                 return -1 if (x < y) != key.descending else 1
         if a[0] is None or b[0] is None:
             return int(a[0] is None) - int(b[0] is None)
-        return int(a[0] > b[0]) - int(a[0] < b[0])
+        x, y = _as_text(a[0]), _as_text(b[0])
+        return int(x > y) - int(x < y)
 
     return compare
 
@@ -82,6 +94,11 @@ def _ranked(rows: Rows, sign: int, settings: Settings) -> tuple[Any, ...]:
 
 def _joined(rows: Rows, settings: Settings) -> str:
     return str(settings.parameters[0]).join(_together(rows, settings))
+
+
+def _decimal_sum(values: Sequence[Decimal]) -> Decimal:
+    with localcontext(prec=200):
+        return sum(values, Decimal(0))
 
 
 def _about(values: Sequence[Fraction], others: Sequence[Fraction]) -> Fraction:
@@ -127,6 +144,10 @@ OF_ROWS: dict[str, Callable[[Rows, Settings], Any]] = {
     "quantile_disc": _chosen,
     "percentile_disc": _chosen,
     "mode": _most_frequent,
+    "approx_percentile": _chosen,
+    "approx_top_k": _most_frequent_ones,
+    "histogram": lambda rows, settings: tuple(sorted(Counter(row[0] for row in rows).items())),
+    "sum_decimal": lambda rows, settings: _decimal_sum([row[0] for row in rows]),
     "arg_min": lambda rows, settings: min(rows, key=lambda row: (row[1], row[0]))[0],
     "arg_max": lambda rows, settings: max(rows, key=lambda row: (row[1], row[0]))[0],
     "min_n": lambda rows, settings: _ranked(rows, 1, settings),

@@ -99,6 +99,9 @@ def cast(value: Any, source: Type, target: Type, tick_ns: int) -> Any:
         return decimal(Fraction(repr(value) if isinstance(value, float) else value), target)
     if source.kind == "DECIMAL":
         return float(value) if target is Type.FLOAT else int(value)
+    if source is Type.TIME:
+        since = datetime.datetime.combine(_FIRST, value) - _MIDNIGHT
+        return since // datetime.timedelta(microseconds=1) * 1000 // tick_ns
     if source is Type.DATE:
         return (value - _FIRST).days * 86_400 * 10**9 // tick_ns
     microseconds = value * tick_ns // 1000

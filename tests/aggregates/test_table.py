@@ -13,7 +13,7 @@ import duckdb
 import pytest
 
 import minidsms
-from minidsms.aggregates import AGGREGATES, SYNONYMS
+from minidsms.aggregates import AGGREGATES, OF_DIFFERENT, SYNONYMS
 from minidsms.aggregates.aggregate import Settings
 from minidsms.aggregates.moments import Moments
 from minidsms.cql.functions import CALLED
@@ -66,7 +66,9 @@ def _case(name: str, seed: int) -> Case:
         s for types in ([Type.INTEGER] * 2, [Type.FLOAT] * 2, [Type.TEXT, Type.FLOAT], [Type.BOOLEAN] * 2)
         for s in [row.resolve(types[: row.values])] if s is not None
     ]  # fmt: skip
-    calls = [grammar.call_of(row, rng.choice(signatures).args, columns, one_stream) for _ in range(2)]
+    # The sum of DECIMALs takes INTEGER, too.
+    taken = [[Type.INTEGER if t.kind == "DECIMAL" else t for t in s.args] for s in signatures]
+    calls = [grammar.call_of(row, rng.choice(taken), columns, one_stream) for _ in range(2)]
     by = rng.choice((" GROUP BY s.k", "", " GROUP BY s.k"))
     named = f"{source} AS s" if one_stream or "Rel" in source else source
     query = f"SELECT {', '.join(f'{c} AS c{i}' for i, c in enumerate(calls))} FROM {named}{by}"
@@ -265,7 +267,8 @@ def _table() -> str:
     for row in AGGREGATES.values():
         call, value = row.example
         lines.append(f"| `{call}` | {row.takes} | `{value}` | {row.summary} |\n")
-    spellings = ", ".join(f"`{a.upper()}` is `{b.upper()}`" for a, b in SYNONYMS.items())
+    names = {a: f"{b.upper()}(DISTINCT ..)" if a in OF_DIFFERENT else b.upper() for a, b in SYNONYMS.items()}
+    spellings = ", ".join(f"`{a.upper()}` is `{b}`" for a, b in names.items())
     return "".join(lines) + f"\nOther spellings: {spellings}.\n"
 
 
