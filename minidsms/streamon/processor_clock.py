@@ -17,7 +17,7 @@ SAMPLED = 8
 
 
 class ProcessorClock:
-    """ns: of this thread, since the beginning."""
+    """ns: of this thread, and what others have spent on its parts (who divides them adds it), since the beginning."""
 
     def __init__(self) -> None:
         self.ns = 0

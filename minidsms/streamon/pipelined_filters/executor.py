@@ -117,7 +117,7 @@ class FilterExecutor:
 
     @property
     def time_ns(self) -> int:
-        """Of this thread, since the beginning; 0 where time is not measured."""
+        """Of all threads, since the beginning; 0 where time is not measured."""
         return 0 if self._clock is None else self._clock.ns
 
     def _evaluations_of_plan(self) -> int:
