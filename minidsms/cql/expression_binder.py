@@ -62,7 +62,7 @@ class ExpressionBinder:
         self.bind_relation = bind_relation
         self._depth = 0
         self._parameters: list[bound.Parameter] = []  # of the lambdas around
-        self._named_parameters: dict[str, bound.Parameter] = {}
+        self._named_parameters: dict[str, bound.Expr] = {}
 
     def condition(self, expr: syntax.Expr) -> bound.Expr:
         """A condition: BOOLEAN."""
@@ -265,6 +265,8 @@ class ExpressionBinder:
 
     def apply(self, function: str, args: Sequence[bound.Expr], expr: syntax.Syntax) -> bound.Expr:
         """A built-in on bound arguments, which are converted to what it takes."""
+        if function == "||" and any(a.type.element is not None for a in args):
+            function = "list_concat"
         described = FUNCTIONS[function]
         args = self._read_times(described, args)
         if function in ("+", "-") and any(a.type is Type.TIME for a in args):
@@ -453,10 +455,12 @@ class ExpressionBinder:
         if key in ("list_transform", "list_filter", "list_reduce"):
             return self._with_lambda(key, expr)
         args = [self.bind(arg) for arg in self._with_unit(key, expr.args)]
-        if key in ("element_at", "struct_extract") and args[0].type.fields:
+        if key in ("element_at", "struct_extract", "json_extract") and args[0].type.fields:
             return self._field(args[0], args[1], expr)
         if key == "date_part":
             return self._date_part(args, expr)
+        if expr.function.lower() == "parse_date":
+            return bound.Cast(Type.DATE, self.apply(key, args, expr), span=expr.span)
         if key == "concat_ws":
             return self._concat_with(args, expr)
         if key == "mod":
@@ -475,10 +479,12 @@ class ExpressionBinder:
         return self.apply(key, args, expr)
 
     def _struct(self, expr: syntax.Call) -> bound.Expr:
-        """STRUCT(a := 1, b): the names are those before `:=`, or of the columns."""
+        """STRUCT(a := 1, b): the names are those before `:=`, or of the columns; ROW(1, 2): f1 and f2."""
         fields: list[tuple[str, bound.Expr]] = []
-        for arg in expr.args:
+        for i, arg in enumerate(expr.args, 1):
             named = arg.name if isinstance(arg, syntax.Pair) else arg
+            if expr.function.lower() == "row":
+                named = syntax.Name(f"f{i}", span=arg.span)
             if not isinstance(named, syntax.Name) or (isinstance(arg, syntax.Pair) and named.qualifier is not None):
                 raise self.session.error("a value in STRUCT needs a name", arg.span, "", "write STRUCT(a := 1, b := 2)")
             if named.name.lower() in (name.lower() for name, _ in fields):
@@ -525,10 +531,14 @@ class ExpressionBinder:
         """TRANSFORM(l, x -> ..), FILTER(l, x -> ..) and REDUCE(l, beginning, (s, x) -> ..)."""
         *before, last = expr.args
         listed = self.bind(before[0])
+        if listed.type.kind == "MAP":
+            return self._of_map(key, listed, expr)
         if listed.type.element is None:
             raise self.session.error(
                 f"{expr.function} takes a list, not {listed.type}", listed.span, "", foreign_hint(expr.function)
             )
+        if key == "list_transform" and len(before) > 1:
+            raise self.session.error(f"{expr.function} of a list takes one lambda", before[1].span)
         if not isinstance(last, syntax.Lambda):
             example = "(s, x) -> s + x" if key == "list_reduce" else "x -> x + 1"
             raise self.session.error(f"{expr.function} ends with a lambda", last.span, "", f"for example {example}")
@@ -549,8 +559,64 @@ class ExpressionBinder:
         body = coerce(self.session, taken.body, start.type)
         return bound.Call(start.type, key, (listed, start, replace(taken, type=body.type, body=body)), span=expr.span)
 
-    def _lambda(self, expr: syntax.Lambda, types: Sequence[Type], least: int) -> bound.Lambda:
-        """A lambda that is called with values of these types; the last ones it need not take."""
+    def _of_map(self, key: str, mapped: bound.Expr, expr: syntax.Call) -> bound.Expr:
+        """TRANSFORM(m, (k, v) -> .., (k, v) -> ..), FILTER(m, (k, v) -> ..) and REDUCE(m, beginning, (s, k, v) -> ..):
+        those of the list of pairs.
+        """
+        entries = self.apply("map_entries", [mapped], expr)
+        pair = entries.type.element
+        assert pair is not None
+        wanted = expr.args[1:] if key != "list_reduce" else expr.args[2:]
+        taken = [w for w in wanted if isinstance(w, syntax.Lambda)]
+        if not len(taken) == len(wanted) == (2 if key == "list_transform" else 1):
+            example = "(k, v) -> k, (k, v) -> v + 1" if key == "list_transform" else "(k, v) -> v > 1"
+            reason = f"{expr.function} of a MAP ends with lambdas of keys and values"
+            raise self.session.error(reason, expr.span, "", f"for example {expr.function}(m, {example})")
+        if key == "list_reduce":
+            start = self._known(self.bind(expr.args[1]))
+            (found,) = self._lambdas_of_pairs(taken, pair, (start.type,))
+            body = coerce(self.session, found.body, start.type)
+            return bound.Call(
+                start.type, key, (entries, start, replace(found, type=body.type, body=body)), span=expr.span
+            )
+        found, *more = self._lambdas_of_pairs(taken, pair)
+        if key == "list_filter":
+            found = replace(found, type=Type.BOOLEAN, body=self._boolean(found.body, "the lambda of FILTER"))
+            kept = bound.Call(entries.type, key, (entries, found), span=expr.span)
+            return self.apply("map_from_entries", [kept], expr)
+        made = Type.struct((("key", found.type), ("value", more[0].type)))
+        body = bound.Call(made, "struct", (found.body, more[0].body), span=expr.span)
+        pairs = bound.Call(made.list_type, key, (entries, replace(found, type=made, body=body)), span=expr.span)
+        return self.apply("map_from_entries", [pairs], expr)
+
+    def _lambdas_of_pairs(
+        self, lambdas: Sequence[syntax.Lambda], pair: Type, before: tuple[Type, ...] = ()
+    ) -> list[bound.Lambda]:
+        """Lambdas whose last two parameters are the fields of a pair that they are called with."""
+        made = []
+        for each in lambdas:
+            names = each.parameters
+            if len(names) != len(before) + 2 or len({n.lower() for n in names}) < len(names):
+                raise self.session.error(f"the lambda takes {len(before) + 2} different parameters here", each.span)
+            one = replace(each, parameters=(*names[: len(before)], f"{names[-2]}, {names[-1]}"))
+            place = len(self._parameters) + len(before)
+            fields = [
+                bound.Call(t, "struct_extract", (bound.Parameter(pair, place, ""), bound.Literal(Type.INTEGER, i)))
+                for i, (_, t) in enumerate(pair.fields)
+            ]
+            made.append(self._lambda(one, (*before, pair), len(before) + 1, dict(zip(names[-2:], fields))))
+        return made
+
+    def _lambda(
+        self,
+        expr: syntax.Lambda,
+        types: Sequence[Type],
+        least: int,
+        others: Mapping[str, bound.Expr] | None = None,
+    ) -> bound.Lambda:
+        """A lambda that is called with values of these types; the last ones it need not take. others: what further
+        names stand for in it.
+        """
         names = [n.lower() for n in expr.parameters]
         if not least <= len(names) <= len(types) or len(set(names)) < len(names):
             wanted = str(least) if least == len(types) else f"{least} or {len(types)}"
@@ -559,7 +625,7 @@ class ExpressionBinder:
         first, around = len(self._parameters), dict(self._named_parameters)
         own = [bound.Parameter(t, first + i, n) for i, (t, n) in enumerate(zip(types, expr.parameters))]
         self._parameters += own
-        self._named_parameters |= dict(zip(names, own))
+        self._named_parameters |= dict(zip(names, own)) | {n.lower(): e for n, e in (others or {}).items()}
         body = self._known(self.bind(expr.body))
         self._parameters = self._parameters[:first]
         self._named_parameters = around

@@ -34,6 +34,19 @@ def _of_list(result: Callable[[Type], Type | None], *behind: Callable[[Type], Ty
     return resolve
 
 
+def _counted(types: Sequence[Type]) -> Signature | None:
+    return Signature((types[0],), _INT) if types[0].element is not None or types[0].kind == "MAP" else None
+
+
+def _to_the_front(types: Sequence[Type]) -> Signature | None:
+    found = _of_list(_list, _same)(types[::-1])
+    return None if found is None else Signature(found.args[::-1], found.result)
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else repr(value)
+
+
 def _same(element: Type) -> Type:
     return element
 
@@ -78,7 +91,7 @@ def _slice(values: List, first: int, last: int | None = None) -> List:
 
 
 def _joined(values: List, separator: str) -> str:
-    return separator.join(v for v in values if v is not None)
+    return separator.join(_shown(v) for v in values if v is not None)
 
 
 def _split(text: str, separator: str) -> List:
@@ -153,7 +166,8 @@ FUNCTIONS = (
         "the element at a position, NULL where there is none; also `l[2]`", ("ELEMENT_AT(['a', 'b'], -1)", "'b'"), _at,
     ),
     Function(
-        "cardinality", 1, 1, _of_list(_always(_INT)), _LIST, "how many elements", ("CARDINALITY([7, NULL])", "2"), len,
+        "cardinality", 1, 1, _counted, "a list or a MAP", "how many elements, or keys",
+        ("CARDINALITY([7, NULL])", "2"), len,
     ),
     Function(
         "list_contains", 2, 2, _of_list(_always(_BOOL), _same), "a list and a value", "whether the value is an element",
@@ -176,6 +190,34 @@ FUNCTIONS = (
     Function(
         "list_append", 2, 2, _of_list(_list, _same), "a list and a value", "the list with the value behind it",
         ("LIST_APPEND([1], 2)", "[1, 2]"), lambda values, value: (*values, value),
+    ),
+    Function(
+        "list_prepend", 2, 2, _to_the_front, "a value and a list", "the list with the value before it",
+        ("LIST_PREPEND(1, [2])", "[1, 2]"), lambda value, values: (value, *values),
+    ),
+    Function(
+        "list_remove", 2, 2, _of_list(_list, _same), "a list and a value",
+        "the list without the elements that are equal",
+        ("LIST_REMOVE([1, 2, 1], 1)", "[2]"), lambda values, value: tuple(v for v in values if v != value),
+    ),
+    Function(
+        "list_positions", 2, 2, _of_list(_always(_INT.list_type), _same), "a list and a value",
+        "the positions of all elements that are equal", ("LIST_POSITIONS([7, 9, 7], 7)", "[1, 3]"),
+        lambda values, value: tuple(i for i, v in enumerate(values, 1) if v == value),
+    ),
+    Function(
+        "list_union", 2, 2, _both, "lists of one type", "the different elements of both, where they stand first",
+        ("LIST_UNION([1, 2, 1], [3, 2])", "[1, 2, 3]"), lambda a, b: _distinct(a + b),
+    ),
+    Function(
+        "list_intersect", 2, 2, _both, "lists of one type",
+        "the different elements of the first that are in the second",
+        ("LIST_INTERSECT([1, 2, 1], [3, 1])", "[1]"), lambda a, b: tuple(v for v in _distinct(a) if v in b),
+    ),
+    Function(
+        "list_except", 2, 2, _both, "lists of one type",
+        "the different elements of the first that are not in the second",
+        ("LIST_EXCEPT([1, 2, 1], [3, 1])", "[2]"), lambda a, b: tuple(v for v in _distinct(a) if v not in b),
     ),
     Function(
         "list_distinct", 1, 1, _of_list(_list), _LIST, "each element once, where it stands first",
@@ -209,22 +251,24 @@ FUNCTIONS = (
         _extreme(max),
     ),
     Function(
-        "list_transform", 2, 2, _by_lambda, "a list and a lambda",
-        "what the lambda gives for each element; it may take the position, too",
+        "list_transform", 2, 3, _by_lambda, "a list and a lambda",
+        "what the lambda gives for each element and perhaps its position; of a MAP, one for keys and one for values",
         ("LIST_TRANSFORM([1, 2], x -> x * 10)", "[10, 20]"),
     ),
     Function(
-        "list_filter", 2, 2, _by_lambda, "a list and a lambda", "the elements for which the lambda is TRUE",
+        "list_filter", 2, 2, _by_lambda, "a list or MAP and a lambda", "the elements for which the lambda is TRUE",
         ("LIST_FILTER([1, 2, NULL, 3], x -> x > 1)", "[2, 3]"),
     ),
     Function(
-        "list_reduce", 3, 3, _by_lambda, "a list, a beginning and a lambda",
+        "list_reduce", 3, 3, _by_lambda, "a list or MAP, a beginning and a lambda",
         "what the lambda makes, from the beginning on, of what it made before and the next element",
         ("LIST_REDUCE([1, 2, 3], 0, (sum, x) -> sum + x)", "6"),
     ),
     Function(
-        "array_to_string", 2, 2, _of_list(lambda element: _TEXT if element is _TEXT else None, _always(_TEXT)),
-        "a list of TEXT, and a separator", "the texts with the separator between them; NULLs are passed over",
+        "array_to_string", 2, 2,
+        _of_list(lambda element: _TEXT if element in (_TEXT, *_NUMBERS) else None, _always(_TEXT)),
+        "a list of TEXT or numbers, and a separator",
+        "the texts with the separator between them; NULLs are passed over",
         ("ARRAY_TO_STRING(['a', NULL, 'b'], '-')", "'a-b'"), _joined,
     ),
     Function(

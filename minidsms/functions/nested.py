@@ -41,6 +41,13 @@ def _of_lists(types: Sequence[Type]) -> Signature | None:
     return Signature((keys, values), Type.map(keys.element, values.element))
 
 
+def _of_entries(types: Sequence[Type]) -> Signature | None:
+    pair = types[0].element
+    if pair is None or pair.kind != "STRUCT" or len(pair.fields) != 2 or pair.fields[0][1] not in _KEYS:
+        return None
+    return Signature((types[0],), Type.map(pair.fields[0][1], pair.fields[1][1]))
+
+
 def _same_maps(types: Sequence[Type]) -> Signature | None:
     is_one = types[0].kind == "MAP" and all(t is types[0] for t in types)
     return Signature(tuple(types), types[0]) if is_one else None
@@ -107,6 +114,12 @@ FUNCTIONS = (
         "map_entries", 1, 1, _of_map(lambda key, value: Type.struct((("key", key), ("value", value))).list_type), _MAP,
         "the list of its pairs, in the order of the keys", ("MAP_ENTRIES(MAP('a' := 1))", "[{'key': 'a', 'value': 1}]"),
         lambda pairs: pairs,
+    ),
+    Function(
+        "map_from_entries", 1, 1, _of_entries, "a list of STRUCTs of a key and a value",
+        "the MAP of these pairs; fails as MAP does, and where one is NULL",
+        ("MAP_FROM_ENTRIES([STRUCT(key := 'a', value := 1)])", "{'a': 1}"),
+        lambda entries: FAILED if None in entries else map_of(entries), can_fail=True,
     ),
     Function(
         "map_concat", 1, None, _same_maps, "MAPs of one type",

@@ -198,6 +198,12 @@ def _from_lists(keys: Sequence[Any], values: Sequence[Any]) -> Any:
     return _map([*zip(keys, values)])
 
 
+def _from_entries(entries: Sequence[Any]) -> Any:
+    if None in entries:
+        raise Failure("no pair")
+    return _map([(key, value) for (_, key), (_, value) in entries])
+
+
 def _concat(*maps: Sequence[tuple[Any, Any]]) -> Any:
     found: dict[Any, Any] = {}
     for pairs in maps:
@@ -214,6 +220,7 @@ OF_NESTED: dict[str, Callable[..., Any]] = {
     "map_keys": lambda pairs: tuple(k for k, _ in pairs),
     "map_values": lambda pairs: tuple(v for _, v in pairs),
     "map_entries": lambda pairs: tuple((("key", k), ("value", v)) for k, v in pairs),
+    "map_from_entries": _from_entries,
     "map_concat": _concat,
 }
 """Functions of STRUCT and MAP, by name; STRUCT itself needs the names of its type."""
