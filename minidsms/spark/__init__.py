@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from minidsms.archive.format import AsOf
 
-__all__ = ["explain", "explain_stream", "run", "stream"]
+__all__ = ["explain", "explain_stream", "register", "run", "stream"]
 
 
 def run(
@@ -42,6 +42,18 @@ def run(
     from minidsms.spark.running import prepare
 
     return prepare(cql, folder, spark=spark, by=by, as_of=as_of).frame(at, until)
+
+
+def register(spark: SparkSession | None = None) -> None:
+    """Let a session (default: the process's own) know `spark.read.format("minidsms")`.
+
+    Options: path, a folder of archives; name of an archive, whose elements are read, or query, CQL, whose changes are;
+    as_of, a commit or a time; from and to, instants.
+    """
+    from minidsms.spark.data_source import ArchiveSource
+    from minidsms.spark.session import session
+
+    (spark or session()).dataSource.register(ArchiveSource)
 
 
 def stream(

@@ -26,6 +26,7 @@ from minidsms.elements import Schema
 from minidsms.spark.frames import SIGN, TS, World, names
 from minidsms.spark.in_tasks import Setting, answer_ddl, engine_of, result_of
 from minidsms.spark.offload import FAILED_AT
+from minidsms.spark.slicing import Extent, slices
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -64,14 +65,26 @@ def runner(
     def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in numbers:
             for number in batch.column(0).to_pylist():
-                try:
-                    for table in answer_slice(setting, archives, parts[number]):
-                        yield from table.to_batches()
-                except QueryError as error:
-                    first = first_failure(setting, archives, parts[0].begin, error)
-                    raise RuntimeError(f"{FAILED_AT}{first.ts}: {first.reason}") from None
+                for table in answers(setting, archives, parts, number):
+                    yield from table.to_batches()
 
     return run
+
+
+def answers(setting: Setting, archives: Sequence[Archive], parts: Sequence[Part], number: int) -> Iterator[pa.Table]:
+    """The answers of one of the parts. RuntimeError, with the first failure of all, where the query fails in it."""
+    try:
+        yield from answer_slice(setting, archives, parts[number])
+    except QueryError as error:
+        first = first_failure(setting, archives, parts[0].begin, error)
+        raise RuntimeError(f"{FAILED_AT}{first.ts}: {first.reason}") from None
+
+
+def parts_of(extent: Extent, lookback: int, tasks: int, until: int | None = None) -> list[Part]:
+    """The parts of what archives hold up to an instant (None: all). tasks: how many run at a time."""
+    first, last = extent.span
+    until = last if until is None else until
+    return [Part(begin, end, lookback) for begin, end in slices(extent, lookback, tasks, min(first, until + 1), until)]
 
 
 def first_failure(setting: Setting, archives: Sequence[Archive], begin: int, error: QueryError) -> QueryError:

@@ -31,7 +31,7 @@ from minidsms.spark.expressions import Expressions
 from minidsms.spark.frames import SIGN, TS, Elements, Intervals, World, long
 from minidsms.spark.in_tasks import Setting, in_tasks, quoted
 from minidsms.spark.offload import History, finished
-from minidsms.spark.own_slices import Part, in_own_slices
+from minidsms.spark.own_slices import in_own_slices, parts_of
 from minidsms.spark.partitioning import ByKey, BySlices, Whole, partitioning
 from minidsms.spark.slicing import Extent, is_worth_it, slices
 from minidsms.spark.streams import contents, net_of_changes, output_of_relation, output_of_stream
@@ -182,9 +182,7 @@ def carry_out_by_slices(
     first, last = extent.span
     until = last if until is None else until
     world = World(spark, Expressions(catalog.tick_ns, catalog.functions), min(first, until + 1), until)
-    lookback = choice.cut.lookback
-    found = slices(extent, lookback, tasks or spark.sparkContext.defaultParallelism, world.first, until)
-    parts = [Part(begin, end, lookback) for begin, end in found]
+    parts = parts_of(extent, choice.cut.lookback, tasks or spark.sparkContext.defaultParallelism, until)
     changes = in_own_slices(world, setting_of(query, catalog), archives, parts)
     if at is not None:
         return _contents_of_changes(world, changes, query.node.schema, at)

@@ -58,7 +58,7 @@ def spark_tables(
         table: pa.Table = frame.filter(wanted).select(*columns).orderBy("_ts", "_arrival").toArrow()
         return table
 
-    parts = list(_slices(files))
+    parts = list(file_slices(files))
     with ThreadPoolExecutor(1) as pool:
         coming = pool.submit(fetch, parts[0]) if parts else None
         for i in range(len(parts)):
@@ -82,7 +82,7 @@ def data_frame(spark: SparkSession, archive: Archive, files: Sequence[ArchiveFil
         there = physical_schema(file.path, metadata) if metadata.has_widened else now
         by_schema.setdefault(there, []).append(f"file://{os.path.abspath(file.path)}")
     frames = [_of_schema(spark, there, now, paths) for there, paths in by_schema.items()]
-    frame = reduce(lambda a, b: a.unionAll(b), frames) if frames else spark.createDataFrame([], _ddl(now))
+    frame = reduce(lambda a, b: a.unionAll(b), frames) if frames else spark.createDataFrame([], schema_ddl(now))
     return frame if archive.end_arrival is None else frame.where(f"_arrival < {archive.end_arrival}")
 
 
@@ -91,13 +91,13 @@ def _of_schema(spark: SparkSession, there: pa.Schema, now: pa.Schema, paths: Seq
     from pyspark.sql import functions
 
     missing = pa.schema([f for f in now if f.name not in there.names])
-    frame = spark.read.schema(_ddl(pa.unify_schemas([there, missing]))).parquet(*paths)
+    frame = spark.read.schema(schema_ddl(pa.unify_schemas([there, missing]))).parquet(*paths)
     if there == now:
         return frame
     return frame.select(*[functions.col(quoted(f.name)).cast(_spark_type(f.type)).alias(f.name) for f in now])
 
 
-def _ddl(schema: pa.Schema) -> str:
+def schema_ddl(schema: pa.Schema) -> str:
     """The columns of files as Spark declares them."""
     return ", ".join(f"{quoted(f.name)} {_spark_type(f.type)}" for f in schema)
 
@@ -111,7 +111,7 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _slices(files: Sequence[ArchiveFile]) -> Iterator[list[ArchiveFile]]:
+def file_slices(files: Sequence[ArchiveFile]) -> Iterator[list[ArchiveFile]]:
     """Files that follow one another in time, about SLICE_BYTES each; what overlaps stays together."""
     part: list[ArchiveFile] = []
     nbytes = 0

@@ -1,0 +1,140 @@
+"""`spark.read.format("minidsms")`: archives, and the changes of queries over them, as Spark reads any other source.
+
+What is read is read in Python workers, in Arrow: some of the archive's files each, or engines that answer slices of
+time (`own_slices`). Spark plans a source in a process without a session, so queries are always answered by engines.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, MutableMapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+
+from minidsms.archive.files import read_files, within
+from minidsms.archive.format import Archive, archives_in, local
+from minidsms.cql.binder import bind
+from minidsms.cql.catalog import Catalog
+from minidsms.cql.errors import Error
+from minidsms.cql.times import NotATime, iso_ticks
+from minidsms.spark import archives
+from minidsms.spark.compiler import logical_plan
+from minidsms.spark.computed import spark_type
+from minidsms.spark.frames import SIGN, TS, names
+from minidsms.spark.in_tasks import Setting
+from minidsms.spark.offload import unique_names
+from minidsms.spark.own_slices import WHOLE, Part, answers, parts_of
+from minidsms.spark.partitioning import lookback_of
+from minidsms.spark.plan import setting_of
+from minidsms.spark.reading import file_slices, quoted, schema_ddl
+from minidsms.spark.running import query_of
+from minidsms.spark.slicing import Extent
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+_OPTIONS = ("path", "name", "query", "as_of", "from", "to")
+
+
+class ArchiveSource(DataSource):
+    """The format `minidsms`. Options: path, a folder of archives; name of one of them, or query, CQL over them; as_of;
+    from and to, the first instant (not with a query) and the last: ticks, or ISO times.
+    """
+
+    def __init__(self, options: MutableMapping[str, str]) -> None:
+        super().__init__(options)
+        wrong = [name for name in options if name.lower() not in _OPTIONS]
+        if wrong or "path" not in options or ("name" in options) == ("query" in options):
+            told = f"no option {wrong[0]}" if wrong else "a folder, and either name or query, are wanted"
+            raise Error(f"{told}\nhelp: the options of format minidsms are {', '.join(_OPTIONS)}")
+        when = options.get("as_of")
+        as_of = int(when) if when is not None and when.isdigit() else when
+        found = archives_in(os.path.abspath(local(options["path"])), as_of)
+        self._reader: _ArchiveReader | _QueryReader
+        if "query" in options:
+            if "from" in options:
+                raise Error("a query is answered from its beginning; leave out from")
+            self._reader = _QueryReader(found, options["query"], options.get("to"))
+        else:
+            name = options["name"].lower()
+            mine = [archive for archive in found if archive.metadata.name.lower() == name]
+            if not mine:
+                there = ", ".join(archive.metadata.name for archive in found) or "none"
+                raise Error(f"{options['path']!r} has no archive {options['name']!r}; there are: {there}")
+            self._reader = _ArchiveReader(mine[0], options.get("from"), options.get("to"))
+
+    @classmethod
+    def name(cls) -> str:
+        """As `format` calls it."""
+        return "minidsms"
+
+    def schema(self) -> str:
+        """The columns as Spark declares them."""
+        return self._reader.ddl
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """What Spark's tasks read with."""
+        return self._reader
+
+
+class _ArchiveReader(DataSourceReader):
+    """The elements of an archive: `_ts`, `_arrival`, `_sign` and the data columns, in no order."""
+
+    def __init__(self, archive: Archive, from_: str | None, to: str | None) -> None:
+        self._archive = archive
+        self._from, self._to = (_instant(text, archive.metadata.tick_ns) for text in (from_, to))
+        self.ddl = schema_ddl(archive.metadata.arrow_schema)
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Files that follow one another, in parts of about equal size."""
+        return [InputPartition(part) for part in file_slices(self._archive.files(self._from, self._to))]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The elements of some files."""
+        schema = self._archive.metadata.arrow_schema
+        for table in read_files(self._archive, partition.value, where=within(TS, self._from, self._to)):
+            yield from table.select(schema.names).cast(schema).to_batches()
+
+
+class _QueryReader(DataSourceReader):
+    """The changes of a query: `_ts`, `_sign` and its columns, in no order."""
+
+    def __init__(self, found: Sequence[Archive], cql: str, to: str | None) -> None:
+        catalog = Catalog()
+        archives.declare(catalog, found)
+        query = bind(query_of(cql, catalog), catalog, cql)
+        schema = query.node.schema
+        if any(t.element is not None for t in schema.types):
+            raise Error("this query cannot be run on Spark: it has lists")
+        by_name = {archive.metadata.name.lower(): archive for archive in found}
+        self._setting: Setting = setting_of(query, catalog)
+        self._archives = tuple(by_name[name.lower()] for name, _, _ in self._setting.inputs)
+        obstacle, lookback = lookback_of(logical_plan(query.node, cql))
+        until, extent = _instant(to, catalog.tick_ns), Extent.of(self._archives)
+        self._parts: Sequence[Part] = parts_of(extent, lookback, os.cpu_count() or 1, until)
+        if obstacle is not None and self._parts:
+            self._parts = [Part(self._parts[0].begin, self._parts[-1].end, WHOLE)]
+        self._names = [TS, SIGN, *unique_names(schema, (TS, SIGN))]
+        types = ["bigint", "tinyint", *map(spark_type, schema.types)]
+        self.ddl = ", ".join(f"{quoted(name)} {type_}" for name, type_ in zip(self._names, types))
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """The slices of time; one, where the query cannot be cut."""
+        return [InputPartition(number) for number in range(len(self._parts))]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """An engine's answers in a slice."""
+        columns = [TS, SIGN, *names(len(self._names) - 2)]
+        for table in answers(self._setting, self._archives, self._parts, partition.value):
+            yield from table.select(columns).rename_columns(self._names).to_batches()
+
+
+def _instant(text: Any, tick_ns: int) -> int | None:
+    if text is None or text.lstrip("-").isdigit():
+        return None if text is None else int(text)
+    try:
+        return iso_ticks(text, tick_ns)
+    except NotATime as error:
+        raise Error(f"{error}\nhelp: give ticks, or a time such as 2013-01-31T12:00:00") from None
