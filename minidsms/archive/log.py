@@ -59,7 +59,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Commit:
-    """What a commit changes. what: archive, ingest, compact, expire, or begin for the first.
+    """What a commit changes. what: archive, ingest, write, compact, expire, or begin for the first.
 
     added, removed: paths in the archive's folder.  batch, origins: the ingest's, and what it has read.
     """

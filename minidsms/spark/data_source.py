@@ -6,8 +6,9 @@ time (`own_slices`). Spark plans a source in a process without a session, so que
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -33,37 +34,44 @@ from minidsms.spark.running import query_of
 from minidsms.spark.slicing import Extent
 
 if TYPE_CHECKING:
+    from pyspark.sql.datasource import DataSourceStreamWriter, DataSourceWriter
     from pyspark.sql.types import StructType
 
 _OPTIONS = ("path", "name", "query", "as_of", "from", "to")
+_TO_WRITE = ("path", "name", "kind", "time_unit", "batch", "checkpointlocation")
 
 
 class ArchiveSource(DataSource):
-    """The format `minidsms`. Options: path, a folder of archives; name of one of them, or query, CQL over them; as_of;
-    from and to, the first instant (not with a query) and the last: ticks, or ISO times.
+    """The format `minidsms`. Options to read: path, a folder of archives; name of one of them, or query, CQL over them;
+    as_of; from and to, the first instant (not with a query) and the last: ticks, or ISO times. Options to write: path,
+    name; kind and time_unit of a new archive; batch, the name of what is written, or of the stream it comes from.
     """
 
-    def __init__(self, options: MutableMapping[str, str]) -> None:
-        super().__init__(options)
-        wrong = [name for name in options if name.lower() not in _OPTIONS]
-        if wrong or "path" not in options or ("name" in options) == ("query" in options):
+    def _check(self, known: Sequence[str], is_complete: bool) -> str:
+        """The folder. Error where an option is wrong, or lacks."""
+        wrong = [name for name in self.options if name.lower() not in known]
+        if wrong or "path" not in self.options or not is_complete:
             told = f"no option {wrong[0]}" if wrong else "a folder, and either name or query, are wanted"
-            raise Error(f"{told}\nhelp: the options of format minidsms are {', '.join(_OPTIONS)}")
+            raise Error(f"{told}\nhelp: the options of format minidsms are {', '.join(known)}")
+        return os.path.abspath(local(self.options["path"]))
+
+    @functools.cached_property
+    def _reader(self) -> _ArchiveReader | _QueryReader:
+        options = self.options
+        folder = self._check(_OPTIONS, ("name" in options) != ("query" in options))
         when = options.get("as_of")
         as_of = int(when) if when is not None and when.isdigit() else when
-        found = archives_in(os.path.abspath(local(options["path"])), as_of)
-        self._reader: _ArchiveReader | _QueryReader
+        found = archives_in(folder, as_of)
         if "query" in options:
             if "from" in options:
                 raise Error("a query is answered from its beginning; leave out from")
-            self._reader = _QueryReader(found, options["query"], options.get("to"))
-        else:
-            name = options["name"].lower()
-            mine = [archive for archive in found if archive.metadata.name.lower() == name]
-            if not mine:
-                there = ", ".join(archive.metadata.name for archive in found) or "none"
-                raise Error(f"{options['path']!r} has no archive {options['name']!r}; there are: {there}")
-            self._reader = _ArchiveReader(mine[0], options.get("from"), options.get("to"))
+            return _QueryReader(found, options["query"], options.get("to"))
+        name = options["name"].lower()
+        mine = [archive for archive in found if archive.metadata.name.lower() == name]
+        if not mine:
+            there = ", ".join(archive.metadata.name for archive in found) or "none"
+            raise Error(f"{options['path']!r} has no archive {options['name']!r}; there are: {there}")
+        return _ArchiveReader(mine[0], options.get("from"), options.get("to"))
 
     @classmethod
     def name(cls) -> str:
@@ -77,6 +85,32 @@ class ArchiveSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """What Spark's tasks read with."""
         return self._reader
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """What Spark's tasks write with."""
+        from minidsms.spark.archive_writer import ArchiveWriter
+
+        return ArchiveWriter(self._target(schema, overwrite), self.options.get("batch"))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        """The same for a stream."""
+        from minidsms.spark.archive_writer import ArchiveStreamWriter
+
+        if "batch" not in self.options:
+            raise Error(
+                "a stream that is written needs the option batch, a name that no other checkpoint uses\n"
+                "help: by it a batch that comes again after a crash is known"
+            )
+        return ArchiveStreamWriter(self._target(schema, overwrite), self.options["batch"])
+
+    def _target(self, schema: StructType, overwrite: bool) -> Archive:
+        from minidsms.spark.archive_writer import archive_for
+
+        options = self.options
+        folder = self._check(_TO_WRITE, "name" in options)
+        if overwrite:
+            raise Error("an archive is added to, not overwritten\nhelp: mode('append')")
+        return archive_for(folder, options["name"], options.get("kind"), options.get("time_unit"), schema)
 
 
 class _ArchiveReader(DataSourceReader):

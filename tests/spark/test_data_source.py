@@ -6,13 +6,18 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
+from pyspark.sql import types as T
+from pyspark.sql.pandas.types import to_arrow_schema
 
 import minidsms
+from minidsms.archive.format import find
+from minidsms.archive.verifying import verify
 from minidsms.cql.errors import Error
 from minidsms.spark import register
 from minidsms.spark.data_source import ArchiveSource
-from tests.archive.reading import rows
+from tests.archive.reading import elements, rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -71,7 +76,68 @@ def test_spark_reads_both_by_its_own_means(spark: SparkSession, data: Path) -> N
     assert spark.sql("SELECT k, v, t, _ts FROM archive_of_s WHERE _ts = 3").collect() == [(2**53 + 1, 1.5, None, 3)]
     frame = spark.read.format("minidsms").option("query", QUERIES[1]).load(str(data))
     assert frame.columns == ["_ts", "_sign", "MAX(v)", "MAX(v)_2"]
-    assert frame.where("_ts = 19 AND _sign = 1").collect() == [(19, 1, 9.5, 9.5)]
+    last = frame.where("_ts = 19 AND _sign = 1")
+    assert last.collect() == [(19, 1, 9.5, 9.5)]
+    last.write.format("minidsms").option("name", "greatest").mode("append").save(str(data))
+    assert elements(data, "greatest") == [(19, 1, 9.5, 9.5)]
+
+
+def _written(folder: Path, rows: list[dict[str, Any]], ddl: str, batch: int | None = None, **options: Any) -> None:
+    """As Spark writes, a row in each of two tasks and the others in a third, without it."""
+    types = {"long": T.LongType(), "int": T.IntegerType(), "byte": T.ByteType(), "double": T.DoubleType()}
+    types["timestamp"] = T.TimestampType()
+    fields = [column.split() for column in ddl.split(", ")]
+    schema = T.StructType([T.StructField(name, types[type_]) for name, type_ in fields])
+    options = {name.rstrip("_"): str(value) for name, value in options.items()}  # `batch` is a number here
+    source = ArchiveSource({"path": str(folder), **options})
+    writer: Any = source.writer(schema, False) if batch is None else source.streamWriter(schema, False)
+    arrow = to_arrow_schema(schema)
+    parts = [rows[:1], rows[1:2], rows[2:], []]
+    messages = [writer.write(iter(pa.Table.from_pylist(part, arrow).to_batches())) for part in parts]
+    writer.commit(messages, *([] if batch is None else [batch]))
+
+
+ANSWERS = "_ts long, _sign byte, k long, mean double"
+
+
+def test_what_is_written_is_an_archive_and_a_batch_that_comes_again_adds_nothing(tmp_path: Path) -> None:
+    changes = [
+        {"_ts": ts, "_sign": sign, "k": 2**53 + 1 if ts else None, "mean": mean}
+        for ts, sign, mean in ((0, 1, 0.5), (86_400_000, 1, float("nan")), (5, -1, -0.0), (3, 1, -0.0))
+    ]
+    of_stream = {"name": "A", "kind": "relation", "batch_": "x"}
+    for batch in (0, 0, 1):
+        _written(tmp_path, changes if batch == 0 else changes[:1], ANSWERS, batch, **of_stream)
+    _written(tmp_path, [{"_ts": 9, "_sign": 1, "k": 1, "mean": None, "n": 7}], f"{ANSWERS}, n int", name="a")
+    found = find(str(tmp_path), "A")
+    assert elements(tmp_path, "A") == [
+        (0, 1, None, 0.5, None),
+        (0, 1, None, 0.5, None),
+        (3, 1, 2**53 + 1, 0.0, None),
+        (5, -1, 2**53 + 1, 0.0, None),
+        (9, 1, 1, None, 7),
+        (86_400_000, 1, 2**53 + 1, None, None),
+    ]
+    assert list(verify(found)) == []
+    assert not list(Path(found.folder).glob("_write-*"))
+
+
+@pytest.mark.parametrize(
+    ("ddl", "row", "options", "reason"),
+    [
+        ("k long", {"k": 1}, {}, "takes a column _ts"),
+        ("_ts long, k timestamp", {}, {}, "cast it, instants to ticks"),
+        ("_ts long, k long", {"_ts": None, "k": 1}, {}, "_ts is NULL"),
+        ("_ts long, _sign byte, k long", {"_ts": 1, "_sign": -1, "k": 1}, {}, "_sign of a stream is 1"),
+        ("_ts long, k long", {}, {"kind": "table"}, "kind is stream or relation"),
+        ("_ts long, k long", {}, {"query": "x"}, "no option query"),
+    ],
+)
+def test_what_cannot_be_written_is_refused(
+    tmp_path: Path, ddl: str, row: dict[str, Any], options: dict[str, Any], reason: str
+) -> None:
+    with pytest.raises(Error, match=reason):
+        _written(tmp_path, [row], ddl, name="S", **options)
 
 
 @pytest.mark.parametrize(

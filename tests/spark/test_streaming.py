@@ -16,16 +16,18 @@ import pyarrow as pa
 import pytest
 
 from minidsms.cql.errors import CqlError, Error
-from minidsms.spark import explain_stream, stream
+from minidsms.spark import explain_stream, register, stream
+from minidsms.spark.ingest import ingest
 from minidsms.spark.packing import packed, unpacked
 from minidsms.spark.partitioning import ByKey
 from minidsms.spark.stateful import RELATIONS_SINCE, Engines, closed_by, forget_engines
 from minidsms.spark.streaming import Streamable, prepare
 from minidsms.testing.definition import answer
 from minidsms.testing.history import History, value_order
+from tests.archive import reading
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 DECLARED = """
 CREATE STREAM S (at TIMESTAMP, k INTEGER, v INTEGER) TIMESTAMP BY at SLACK 20;
@@ -234,6 +236,36 @@ def test_a_stream_of_spark_is_answered_over_restarts_as_by_the_definition(
     )
     assert Counter(found) == Counter(answer(prepare(query, declared).query.node, history, until))
     assert len(found) > 10
+
+
+@pytest.mark.long
+def test_answers_of_a_stream_go_into_an_archive_by_its_format_and_by_batches(
+    streaming: SparkSession, tmp_path: Path
+) -> None:
+    register(streaming)
+    (tmp_path / "raw").mkdir()
+    declared = "CREATE STREAM S (at INTEGER, v INTEGER) TIMESTAMP BY at"
+    archived = "CREATE STREAM Large (at INTEGER, v INTEGER) TIMESTAMP BY at"
+
+    def ingested(frame: DataFrame, number: int) -> None:
+        ingest(frame.selectExpr("_ts AS at", "v"), str(tmp_path / "data"), archived, batch=f"large {number}")
+
+    for part in range(2):
+        fed = [{"at": 1000 + 100 * i, "v": i} for i in range(part * 10, part * 10 + 10)]
+        _written(tmp_path / "raw", f"{part}.json", fed)
+        rows = streaming.readStream.schema("at long, v long").json(str(tmp_path / "raw"))
+        for checkpoint in ("format", "batches"):
+            answers = stream("ISTREAM (SELECT v FROM S [NOW] WHERE v > 4)", {"S": rows}, declared)
+            writing = answers.writeStream.option("checkpointLocation", str(tmp_path / checkpoint))
+            if checkpoint == "format":
+                writing = writing.format("minidsms").option("name", "Answers").option("batch", "answers")
+                writing = writing.option("path", str(tmp_path / "data"))
+            else:
+                writing = writing.foreachBatch(ingested)
+            writing.trigger(availableNow=True).start().awaitTermination()
+    expected = [(1000 + 100 * i, i) for i in range(5, 19)]  # the last instant is not closed
+    assert [(row[0], row[2]) for row in reading.elements(tmp_path / "data", "Answers")] == expected
+    assert [(row[2], row[3]) for row in reading.elements(tmp_path / "data", "Large")] == expected
 
 
 def test_late_elements_are_left_out() -> None:
