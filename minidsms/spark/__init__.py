@@ -48,12 +48,18 @@ def register(spark: SparkSession | None = None) -> None:
     """Let a session (default: the process's own) know `spark.read.format("minidsms")`.
 
     Options: path, a folder of archives; name of an archive, whose elements are read, or query, CQL, whose changes are;
-    as_of, a commit or a time; from and to, instants.
+    as_of, a commit or a time; from and to, instants. To write: path, name, kind, time_unit, batch.
     """
+    from pyspark.errors import AnalysisException
+
     from minidsms.spark.data_source import ArchiveSource
     from minidsms.spark.session import session
 
-    (spark or session()).dataSource.register(ArchiveSource)
+    try:
+        (spark or session()).dataSource.register(ArchiveSource)
+    except AnalysisException as error:
+        if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":  # another session has told Spark
+            raise
 
 
 def stream(

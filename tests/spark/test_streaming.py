@@ -240,9 +240,10 @@ def test_a_stream_of_spark_is_answered_over_restarts_as_by_the_definition(
 
 @pytest.mark.long
 def test_answers_of_a_stream_go_into_an_archive_by_its_format_and_by_batches(
-    streaming: SparkSession, tmp_path: Path
+    spark: SparkSession, tmp_path: Path
 ) -> None:
-    register(streaming)
+    register(spark)
+    register(spark)  # does no harm
     (tmp_path / "raw").mkdir()
     declared = "CREATE STREAM S (at INTEGER, v INTEGER) TIMESTAMP BY at"
     archived = "CREATE STREAM Large (at INTEGER, v INTEGER) TIMESTAMP BY at"
@@ -253,7 +254,7 @@ def test_answers_of_a_stream_go_into_an_archive_by_its_format_and_by_batches(
     for part in range(2):
         fed = [{"at": 1000 + 100 * i, "v": i} for i in range(part * 10, part * 10 + 10)]
         _written(tmp_path / "raw", f"{part}.json", fed)
-        rows = streaming.readStream.schema("at long, v long").json(str(tmp_path / "raw"))
+        rows = spark.readStream.schema("at long, v long").json(str(tmp_path / "raw"))
         for checkpoint in ("format", "batches"):
             answers = stream("ISTREAM (SELECT v FROM S [NOW] WHERE v > 4)", {"S": rows}, declared)
             writing = answers.writeStream.option("checkpointLocation", str(tmp_path / checkpoint))
