@@ -35,7 +35,7 @@ _EVENLY = 32
 
 
 class SequenceReoptimizer:
-    """`screening`: auto, macro, hybrid, ticket; written keeps the columns as they stand."""
+    """`screening`: auto, macro, hybrid, ticket; written goes back to the columns as they stand."""
 
     def __init__(self, screening: Screening, executor: SequenceExecutor, profiler: RegionProfiler) -> None:
         self._screening = screening
@@ -58,6 +58,9 @@ class SequenceReoptimizer:
             return (
                 None if isinstance(level.constructs, HomeLists) else Proposal(self._drawn(level), "ticket: drawn", None)
             )
+        if mode == "written" and isinstance(level.constructs, Constructs):
+            written = Sequence(tuple(range(len(level.domains.columns))))
+            return None if level.plan == written else Proposal(written, "written: as declared", None)
         if level.rows - self._mark < self._screening.settings["rearrange_period"]:
             return None
         self._mark = level.rows

@@ -60,6 +60,17 @@ def test_a_sequence_stays_as_written_where_that_is_asked_for() -> None:
     assert screen.levels[0].plan == Sequence((0, 1, 2, 3)) and not queries[0].decisions()
 
 
+def test_written_goes_back_to_the_order_of_the_declaration() -> None:
+    db, queries, screen = watched(screening="macro", cost_model="fixed", rearrange_period=1000)
+    for ts in range(2, 5):
+        push(db, ts, 1000)
+    assert screen.levels[0].plan.order[0] == 3
+    db.execute("SET screening = 'written'")
+    push(db, 5, 10)
+    assert screen.levels[0].plan == Sequence((0, 1, 2, 3))
+    assert queries[0].decisions()[-1].reason == "written: as declared"
+
+
 def test_a_pinned_sequence_stays_until_it_is_unpinned() -> None:
     db, queries, screen = watched(screening="macro", cost_model="fixed", rearrange_period=1000)
     db.execute("ALTER QUERY q3 PIN PLAN")
