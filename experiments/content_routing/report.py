@@ -16,7 +16,7 @@ TUPLES = 100_000
 SKEWS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.95)
 OPERATORS = (2, 4, 6, 8)
 POLICIES = {"SBR": simulator.SBR, "Ticket": simulator.TICKET, "Content-Learns": simulator.LEARNS}
-POLICIES |= {"Content-Knows": simulator.KNOWS}
+POLICIES |= {"told": simulator.TOLD, "Content-Knows": simulator.KNOWS}
 
 Points = dict[str, list[tuple[float, float]]]
 

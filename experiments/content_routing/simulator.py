@@ -5,6 +5,8 @@ A routing call sends one tuple to one operator. The policies:
     SBR       to the operator with the least W, all tuples alike
     LEARNS    Content-Learns, sections 4.1 and 4.2
     KNOWS     Content-Knows: it is told the best order of each class
+    TOLD      Content-Learns that is told what it would learn: when an operator has been profiled, the right classifier
+              and the true selectivities of its classes; what it saves less than Content-Knows is what profiles cost
     TICKET    a lottery (Avnur and Hellerstein 2000, section 4.2)
 
 The share P of the tuples begins with the profiled operator; under SBR, which profiles nothing, as many begin with any
@@ -23,7 +25,7 @@ from experiments.content_routing.streams import StarStream
 from minidsms.elements import Int64Array
 from minidsms.streamon.contracts import Float64Array
 
-SBR, LEARNS, KNOWS, TICKET = range(4)
+SBR, LEARNS, KNOWS, TOLD, TICKET = range(5)
 D, R, P, ALPHA = 24, 150, 0.06, 0.95
 SURE = 2.0
 """gamma, which is not given: an attribute must tell more than chance does, by so many standard deviations."""
@@ -55,7 +57,8 @@ def simulate(stream: StarStream, policy: int, sure: float = SURE, seed: int = 0)
     m = len(stream.classes)
     draws = rng.random((m, 1 + stream.n))
     counts = np.zeros(COUNTS, np.int64)
-    _simulate(stream.drops, stream.buckets(D), stream.classes, _best(stream), draws, policy, sure, counts)
+    told = _best(stream), np.ascontiguousarray(stream.selectivities)
+    _simulate(stream.drops, stream.buckets(D), stream.classes, *told, draws, policy, sure, counts)
     calls, of_dropped, dropped, classified, wrong, profiles = counts[:COUNTS].tolist()
     return Counted(calls / m, of_dropped / max(dropped, 1), classified / calls, wrong / calls, profiles)
 
@@ -115,6 +118,7 @@ def _simulate(
     buckets: Int64Array,
     classes: Int64Array,
     best: Int64Array,
+    selectivities: Float64Array,
     draws: Float64Array,
     policy: int,
     sure: float,
@@ -136,9 +140,9 @@ def _simulate(
         is_dropped = False
         first = -1
         is_sampled = False
-        if draws[t, 0] < P and policy in (SBR, LEARNS):
-            is_sampled = policy == LEARNS and not trying
-            first = profiled if policy == LEARNS else int(draws[t, 0] / P * n)
+        if draws[t, 0] < P and policy in (SBR, LEARNS, TOLD):
+            is_sampled = policy != SBR and not trying
+            first = profiled if policy != SBR else int(draws[t, 0] / P * n)
         for step in range(n):
             op = first if step == 0 else -1
             if op < 0 and policy == KNOWS:
@@ -160,6 +164,8 @@ def _simulate(
                 for f in range(n):
                     if not done[f]:
                         sigma = s[f, buckets[t, ca[f]]] if ca[f] >= 0 else w[f]
+                        if policy == TOLD and ca[f] >= 0:
+                            sigma = selectivities[classes[t], f]
                         if sigma < least:
                             least = sigma
                             op = f
@@ -187,7 +193,7 @@ def _simulate(
         if is_dropped:
             counts[DROPPED] += 1
             counts[CALLS_OF_DROPPED] += calls
-        if policy != LEARNS:
+        if policy != LEARNS and policy != TOLD:
             continue
         ended = False
         if not trying and seen >= R:
@@ -198,6 +204,8 @@ def _simulate(
                     greatest, chosen = ratio, j
             without = calls_since / since
             counts[PROFILES] += 1
+            if policy == TOLD:
+                chosen = 0
             ca[profiled] = chosen
             if chosen >= 0:
                 for i in range(D):
@@ -207,7 +215,7 @@ def _simulate(
             else:
                 ended = True
         elif trying and since >= TRIED:
-            if calls_since / since > (1.0 + WORSE) * without:
+            if policy == LEARNS and calls_since / since > (1.0 + WORSE) * without:
                 ca[profiled] = -1
             ended = True
         if ended:

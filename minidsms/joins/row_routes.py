@@ -55,7 +55,8 @@ class RowRoutes:
         for i in self._routes:
             begins[i] = size
             size += self._capacity(i)
-        self.bundle = Bundle(np.zeros(size, np.uint8), begins)
+        self._index.pipelines = np.zeros(size, np.uint8)
+        self.bundle = Bundle(self._index.pipelines, begins)
         self._sizes = {i: self._capacity(i) for i in self._routes}
         self._known = {i: int(self._index.inputs[i, LO]) for i in self._routes}
 

@@ -405,6 +405,8 @@ class WindowIndex:
         self._buckets = [_LEAST_CAPACITY] * n
         self.runs: Int64Array = np.zeros((_LEAST_CAPACITY, RUN_WORDS), np.int64)
         self.places: Int64Array = np.zeros(0, np.int64)
+        self.pipelines: np.ndarray = np.zeros(0, np.uint8)
+        """Of rows that are told apart (`joins.row_routes`)."""
         self._place()
         self.windows: list[IndexedWindow | BagWindow] = [
             BagWindow(self, i, schemas[i], keys[i], needed[i])
@@ -417,7 +419,7 @@ class WindowIndex:
     @property
     def nbytes(self) -> int:
         """Bytes of the index."""
-        arrays = (self.nodes, self.heads, self.backs, self.marks, self.instants, self.runs, self.places)
+        arrays = (self.nodes, self.heads, self.backs, self.marks, self.instants, self.runs, self.places, self.pipelines)
         return sum(array.nbytes for array in arrays)
 
     @property

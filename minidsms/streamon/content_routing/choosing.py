@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from minidsms.elements import Int64Array
+from minidsms.elements import BoolArray, Int64Array
 from minidsms.expressions.attributes import UInt8Array
 from minidsms.expressions.classifiers import Classifier
 from minidsms.expressions.routes import MOST_ORDERS, Order, Routes
@@ -127,11 +127,16 @@ def cost_of_routes(sample: Sample, routes: Routes, costs: Float64Array, dividing
     return cost + dividing.of_tuple(len(routes.classifiers)) + calls
 
 
-def could_save(drops: UInt8Array, order: Order, costs: Float64Array, dividing: Dividing) -> bool:
-    """Even if the filter that drops a tuple always came first, routing would save several times what dividing costs."""
+def could_save(drops: BoolArray, order: Order, costs: Float64Array, dividing: Dividing) -> bool:
+    """Even if the filter that drops a tuple always came first, routing would save several times what dividing costs.
+
+    drops: (n, m). Where all filters together cost too little, nobody looks at them.
+    """
     costs = np.where(np.isfinite(costs), costs, 0.0)
     least = PROMISING * dividing.of_tuple(1) if dividing.measures_time else dividing.of_tuple(1)
-    return bool(_cost(drops, costs, order) - costs.min() > least)
+    if costs.sum() - costs.min() <= least:
+        return False
+    return bool(_cost(np.array(drops, np.uint8, order="C"), costs, order) - costs.min() > least)
 
 
 def cost_of_order(sample: Sample, order: Order, costs: Float64Array) -> float:

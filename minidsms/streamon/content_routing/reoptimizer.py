@@ -12,8 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-import numpy as np
-
 from minidsms.elements import BoolArray
 from minidsms.expressions.classifiers import Classifier
 from minidsms.expressions.routes import FilterPlan, Order, Routes
@@ -90,8 +88,7 @@ class RoutedReoptimizer:
         """The filters of these tuples cost enough for classes to matter, and chunks are long. drops: (m, n)."""
         if self._measures_time and self.rows < LEAST_ROWS:
             return False
-        order = self._ordering.algorithm.order
-        return could_save(np.array(drops, np.uint8, order="C"), order, self._costs.values, self._dividing)
+        return could_save(drops, self._ordering.algorithm.order, self._costs.values, self._dividing)
 
     def _is_due(self) -> bool:
         sample = self._sample

@@ -55,8 +55,12 @@ def test_elements_of_one_input_take_different_orders_where_classes_are_dropped_b
         push(each, range(12, 20))
     routed, usual = (j.answer.state[INSPECTED] - b for j, b in zip((join, other), before))
     assert routed < usual - 1000, "of 4,000 elements of r three in four would find a partner in vain"
-    assert len(np.unique(join._pipelines.rows.bundle.pipelines)) >= 4
+    kept = join._pipelines.rows.bundle.pipelines
+    assert len(np.unique(kept)) >= 4
     assert q.fetch() == expected.fetch() != []
+    held = sum(each.nbytes for each in join.synopses())
+    join.take_routes(())
+    assert held - sum(each.nbytes for each in join.synopses()) == kept.nbytes > 0
 
 
 def test_routes_are_given_up_when_classes_no_longer_differ() -> None:
