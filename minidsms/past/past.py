@@ -52,7 +52,7 @@ class Past:
         self.pictures: deque[Picture] = deque(maxlen=_MOST_PICTURES)
         self.told: Told = {}
         self.at_s = 0.0
-        self.due_s = self.figures_due_s = db.began_s + _LEAST_S
+        self.due_s = self.figures_due_s = math.inf
         self._db = db
         self._soonest_s = self._last_s = self._looked_s = db.began_s
         self._debt_s = 0.0
@@ -61,8 +61,11 @@ class Past:
         db.streamon.plan_log.subscribe(lambda decision: self.hasten())
 
     def hasten(self) -> None:
-        """A plan has come, gone or changed: look as soon as may be."""
-        self.due_s = min(self.due_s, self._soonest_s)
+        """A plan has come, gone or changed: look as soon as may be, when there is something to see of it."""
+        soon_s = max(self._soonest_s, time.monotonic() + _LEAST_S)
+        if self.figures_due_s == math.inf:
+            self.figures_due_s = soon_s
+        self.due_s = min(self.due_s, soon_s)
 
     def look(self, drawn: Drawn | None = None) -> None:
         """Look, and keep what is seen: the plan, and the figures where they are due.

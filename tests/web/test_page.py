@@ -407,6 +407,8 @@ def test_looking_takes_a_share_of_the_time_and_a_changed_plan_is_looked_at_soon(
     seen = len(past.pictures)
     past._soonest_s = 0.0
     adaptations_of(query.network.working)[0].pin((1, 0))
+    assert time.monotonic() < past.due_s < time.monotonic() + 0.06
+    time.sleep(0.05)
     db.push("Pos", (1, "A", 1.0), ts=1)
     assert len(past.pictures) == seen + 1
     past._debt_s = 1.0
