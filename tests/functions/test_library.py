@@ -122,7 +122,7 @@ def _arguments(name: str) -> st.SearchStrategy[tuple[tuple[Type, ...], tuple[Any
             (INTEGER, INTEGER),
             (FLOAT, INTEGER),
             *[(t,) * 4 for t in (*VALUES, *LISTS)],
-            *[(t, t.element) for t in LISTS],
+            *[pair for t in LISTS for pair in ((t, t.element), (t.element, t))],
             (Type.FLOAT.list_type, INTEGER, INTEGER),
             (Type.TEXT.list_type, INTEGER),
         )
