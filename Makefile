@@ -83,6 +83,7 @@ page: env
 
 interrupts: env
 	@$(BIN)/python -m minidsms.testing.interrupted_calls $(INTERRUPTS)
+	@$(BIN)/python -m minidsms.testing.interrupted_calls --folder $(INTERRUPTS)
 
 switches: env
 	@$(BIN)/python -m minidsms.testing.switched_joins $(SWITCHES)

@@ -137,8 +137,7 @@ class Query(RunningQuery):
             return []
         if ack is not None:
             return self._collect()
-        self._connection.note_taken(self, self.results)
-        self._connection.lock.undo_on_error(self.giving_back())
+        self._connection.lock.undo_on_error(self.giving_back(self._connection.note_taken(self, self.results)))
         pending, self._pending = self._collect(), []
         return pending
 

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -124,6 +125,32 @@ def test_a_call_that_is_interrupted_has_happened_wholly_or_not_at_all(name: str)
 @pytest.mark.parametrize("name", ["push to user functions", "push to callbacks", "run", "CREATE QUERY INTO", "close"])
 def test_two_interrupts_at_once_leave_the_others_as_they_are(name: str) -> None:
     run_case(name, stride=150, times=2)
+
+
+@pytest.mark.parametrize("name", ["push rows", "DROP QUERY of a file", "CHECKPOINT"])
+def test_a_call_to_a_connection_with_a_folder_that_is_interrupted_has_happened_wholly_or_not_at_all(name: str) -> None:
+    _, raised = run_case(name, stride=200, in_folder=True)
+    assert raised > 0
+
+
+def test_what_was_interrupted_has_not_happened_when_the_folder_is_opened_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with minidsms.connect(tmp_path / "kept") as db:
+        db.execute("CREATE STREAM S (k INTEGER)")
+        query = db.query("SELECT k FROM S", name="old")
+        db.push("S", [(1,), (2,)], ts=[1, 2])
+        db.advance(2)
+        with monkeypatch.context() as patch:
+            patch.setattr(db, "_check", lambda: interrupts(1))
+            with pytest.raises(KeyboardInterrupt):
+                db.query("SELECT k FROM S", name="new")
+            with pytest.raises(KeyboardInterrupt):
+                query.fetch()
+        assert list(db.queries) == ["old"]
+    with minidsms.connect(tmp_path / "kept") as db:
+        assert list(db.queries) == ["old"]
+        assert [change.row for change in db.queries["old"].fetch()] == [(1,), (2,)]
 
 
 def interrupts(n: int) -> None:

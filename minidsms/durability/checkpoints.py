@@ -64,7 +64,7 @@ class Checkpoints:
                     made = {"at_s": time.time(), "took_s": round(took_s, 3), "nbytes": nbytes, "entries": log.next}
                     db.switch_to(log, os.path.join(place, FIRST_LOG), {**made, "whole": sorted(whole)})
                 shutil.rmtree(place, ignore_errors=True)
-            except Exception as error:
+            except (Exception, KeyboardInterrupt) as error:
                 if log is not None and log is not db.log:
                     log.abandon()
                 shutil.rmtree(place, ignore_errors=True)

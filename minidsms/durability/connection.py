@@ -318,7 +318,9 @@ class DurableConnection(Connection):
             self._check()
             text, name = written(text_of(cql), params), self.next_name() if name is None else name_of(name)
             with self.logged("query", cql=text, name=name):
-                return super().query(text, name)
+                query = super().query(text, name)
+            self.lock.undo_on_error(query.close)  # here interrupts may come out, not where it was made
+            return query
 
     def create_function(
         self,
@@ -380,14 +382,23 @@ class DurableConnection(Connection):
             self._append(kind="finish")
             return super().finish_unfed()
 
-    def note_taken(self, query: RunningQuery, until: int) -> None:
-        if self.log is None or self._noted.get(query.name, 0) >= until:
-            return
+    def note_taken(self, query: RunningQuery, until: int) -> Callable[[], None]:
+        before = self._noted.get(query.name, 0)
+        if self.log is None or before >= until:
+            return lambda: None
         self._check()
         # An answer that somebody has seen does not go back on what it was made of.
         self.log.commit()
+        log, number = self.log, self.log.next
         self._append(kind="taken", query=query.name, until=until)
         self._noted[query.name] = until
+
+        def unnote() -> None:
+            if log is self.log and log.next == number + 1 and not self._depth:
+                log.retract(number)
+                self._noted[query.name] = before
+
+        return unnote
 
     def _step(self, name: str | None) -> bool:
         has_news = super()._step(name)

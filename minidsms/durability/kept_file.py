@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from minidsms.archive.atomic import sync_folder
 from minidsms.cql.errors import Error
+from minidsms.process.interrupts import held
 from minidsms.sinks.locking import try_hold
 
 
@@ -90,9 +91,10 @@ class KeptFile:
 
     def leave(self) -> None:
         """Close the file as it is, to be gone on with."""
-        handle, self._handle = self._handle, None
-        if handle is not None:
-            os.close(handle)
+        with held:  # an interrupt must not come between the two
+            handle, self._handle = self._handle, None
+            if handle is not None:
+                os.close(handle)
 
     def discard(self) -> None:
         """Leave it, and nothing of a new one."""

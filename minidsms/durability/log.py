@@ -251,3 +251,8 @@ class Log:
         self._thread, self._due, self._syncing = None, threading.Condition(), threading.Lock()
         if handle is not None:
             os.close(handle)
+
+    def __del__(self) -> None:
+        """An interrupt may have come before whoever made it could close it."""
+        if getattr(self, "_handle", None) is not None:
+            self.abandon()

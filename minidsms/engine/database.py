@@ -133,8 +133,11 @@ class Database:
         """What the context changes is kept where there is a folder for it (`minidsms.durability`)."""
         return _NOT_LOGGED
 
-    def note_taken(self, query: RunningQuery, until: int) -> None:
-        """Answers before this position of the query's need not be kept."""
+    def note_taken(self, query: RunningQuery, until: int) -> Callable[[], None]:
+        """Answers before this position of the query's need not be kept. What takes that back, as long as nothing else
+        has been noted.
+        """
+        return lambda: None
 
     def _advance_all(self, ts: int) -> None:
         """Time has come for every stream, or, with a MemoryError, for none."""

@@ -282,12 +282,13 @@ class RunningQuery:
             changes.extend(self._changes(batch))
         return changes
 
-    def giving_back(self) -> Callable[[], None]:
-        """What lets wait again what waits now. The caller holds the lock."""
+    def giving_back(self, unnote: Callable[[], None] = lambda: None) -> Callable[[], None]:
+        """What lets wait again what waits now. The caller holds the lock. unnote: see `Database.note_taken`."""
         waiting = [*self._collect()]
 
         def give_back() -> None:
             self._pending = [*waiting, *self._pending]
+            unnote()
 
         return give_back
 

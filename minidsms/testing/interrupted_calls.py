@@ -6,7 +6,9 @@ interrupt: that which made the call or that which did not. A call that gives som
 Whatever happened, all can be dropped and made anew, and nothing is left of what is gone: no operator, no reader of a
 store, no thread, no open file, no handler.
 
-With `twice`, two interrupts come at once: a query may then fail, and says so; the others are held to the same.
+With `twice`, two interrupts come at once: a query may then fail, and says so; the others are held to the same. With
+`--folder` a folder keeps the connection, which is opened again behind the call: what it tells then is what a twin tells
+that was opened again.
 
 Every line at which an interrupt may come out is interrupted, at its first and its last turn in the call, and of those
 at which it waits one in so many: there it is only counted. `--every`: all, at every turn.
@@ -51,10 +53,13 @@ CREATE QUERY joined AS SELECT S.k, R.t FROM S [RANGE 10], R WHERE S.k = R.k
 
 @dataclass
 class World:
-    """What a call is made in. given: what it gave.  told: what callbacks were told.  things: what was prepared."""
+    """What a call is made in. told: what callbacks were told.  things: what was prepared.  kept: the connection's own
+    folder, or None.
+    """
 
     folder: str
     db: minidsms.Connection
+    kept: str | None = None
     told: list[Any] = field(default_factory=list)
     things: dict[str, Any] = field(default_factory=dict)
 
@@ -65,6 +70,12 @@ class World:
     def tell(self, news: Any) -> None:
         """A callback."""
         self.told.append(news)
+
+    def open_again(self) -> None:
+        """Close the connection that a folder keeps, and open the folder again."""
+        if self.kept is not None:
+            self.db.close()
+            self.db = minidsms.connect(self.kept)
 
 
 @dataclass(frozen=True)
@@ -291,14 +302,34 @@ CASES: dict[str, Case] = {
 }
 
 
+_NOT_KEPT = (
+    "CREATE STREAM ARCHIVE", "CREATE QUERY WITH HISTORY", "CREATE QUERY ARCHIVE", "SET memory_limit", "query_each",
+    "create_function", "create_aggregate", "push to callbacks", "push to user functions", "push into rules",
+    "push to a callback of all", "push into an archive", "fetch of rules", "fetch_arrow of rules", "close rules",
+    "into", "feed", "run", "archive", "archive no longer", "flush", "replay",
+)  # fmt: skip
+"""What a connection with a folder refuses, or needs more than the folder for when it is opened again."""
+IN_FOLDER: dict[str, Case] = {name: case for name, case in CASES.items() if name not in _NOT_KEPT} | {
+    "checkpoint": Case(lambda w: w.db.checkpoint(), _something_waits),
+    "CHECKPOINT": _execute("CHECKPOINT"),
+    "position": Case(lambda w: w.db.position("S"), _something_waits, gives=True),
+}
+"""Of a connection that a folder keeps."""
+
+
+def _case(name: str, in_folder: bool) -> Case:
+    return (IN_FOLDER if in_folder else CASES)[name]
+
+
 # ------------------------------------------------------------------------------------------------------ worlds
 
 
 @contextlib.contextmanager
-def _world(case: Case) -> Iterator[World]:
+def _world(case: Case, in_folder: bool) -> Iterator[World]:
     folder = tempfile.mkdtemp(prefix="minidsms-interrupts-")
-    db = minidsms.connect(archive_rows=5)
-    world = World(folder, db)
+    kept = f"{folder}.kept" if in_folder else None
+    db = minidsms.connect(archive_rows=5) if kept is None else minidsms.connect(kept, durability="os")
+    world = World(folder, db, kept)
     try:
         db.execute(DECLARATIONS)
         db.push("R", [(1, "one"), (2, "two")])
@@ -307,8 +338,9 @@ def _world(case: Case) -> Iterator[World]:
         case.prepare(world)
         yield world
     finally:
-        db.close()
-        shutil.rmtree(folder, ignore_errors=True)
+        world.db.close()
+        for path in (folder, f"{folder}.kept"):
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def _gone_on(world: World) -> dict[str, Any]:
@@ -449,10 +481,10 @@ def lines_of(call: Callable[[], object], at: Place | None = None, times: int = 1
     return lines
 
 
-def places(name: str, every: bool = False) -> tuple[list[Place], list[Place]]:
+def places(name: str, every: bool = False, in_folder: bool = False) -> tuple[list[Place], list[Place]]:
     """Where the call of a case can be interrupted: where an interrupt may come out, and where it waits."""
-    case = CASES[name]
-    with _world(case) as world:
+    case = _case(name, in_folder)
+    with _world(case, in_folder) as world:
         lines = lines_of(lambda: case.call(world))
     turns = Counter(line[:2] for line in lines)
     held = {line[:2] for line in lines} - {line[:2] for line in lines if not line[2]}
@@ -463,16 +495,17 @@ def places(name: str, every: bool = False) -> tuple[list[Place], list[Place]]:
 class Twins:
     """What a case's world tells without an interrupt: with the call, without it, and with a part of it."""
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: Case, in_folder: bool) -> None:
+        self.in_folder = in_folder
         self.with_call = self._of(case, case.call)
         self.without = self._of(case, None)
         self.partly = None if case.partly is None else self._of(case, case.partly)
 
-    @staticmethod
-    def _of(case: Case, call: Callable[[World], Any] | None) -> dict[str, Any]:
-        with _world(case) as world:
+    def _of(self, case: Case, call: Callable[[World], Any] | None) -> dict[str, Any]:
+        with _world(case, self.in_folder) as world:
             if call is not None:
                 call(world)
+            world.open_again()
             return _gone_on(world)
 
     def after(self, case: Case, raised: bool) -> list[dict[str, Any]]:
@@ -486,10 +519,10 @@ class Twins:
 
 def interrupt(name: str, place: Place, twins: Twins, times: int = 1) -> bool:
     """Interrupt the call of a case once, and check; whether it raised. AssertionError where anything is wrong."""
-    case = CASES[name]
+    case = _case(name, twins.in_folder)
     raised = False
     try:
-        with _world(case) as world:
+        with _world(case, twins.in_folder) as world:
             try:
                 lines_of(lambda: case.call(world), place, times)
             except KeyboardInterrupt:
@@ -497,6 +530,7 @@ def interrupt(name: str, place: Place, twins: Twins, times: int = 1) -> bool:
             if raised and case.goes_on:
                 with contextlib.suppress(minidsms.Error):
                     case.call(world)
+            world.open_again()
             _check_free(world)
             told = _gone_on(world)
             _check_told(told, twins.after(case, raised), times > 1)
@@ -528,12 +562,14 @@ def _differences(told: dict[str, Any], expected: dict[str, Any]) -> list[str]:
     return [f"{n}: {told.get(n)} for {expected.get(n)}" for n in names if told.get(n) != expected.get(n)]
 
 
-def run_case(name: str, every: bool = False, stride: int = 1, times: int = 1) -> tuple[int, int]:
+def run_case(
+    name: str, every: bool = False, stride: int = 1, times: int = 1, in_folder: bool = False
+) -> tuple[int, int]:
     """Interrupt the call of a case before one in so many of its lines, of those where interrupts wait one in 40 times
     so many; how many, and how often the call raised.
     """
-    twins = Twins(CASES[name])  # first: it loads what is loaded once
-    outside, inside = places(name, every)
+    twins = Twins(_case(name, in_folder), in_folder)  # first: it loads what is loaded once
+    outside, inside = places(name, every, in_folder)
     chosen = [*outside[::stride], *(inside if every else inside[:: 40 * stride])]
     threads, files = set(threading.enumerate()), open_files()
     raised = sum(interrupt(name, place, twins, times) for place in chosen)
@@ -547,17 +583,18 @@ def run_case(name: str, every: bool = False, stride: int = 1, times: int = 1) ->
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run cases; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m minidsms.testing.interrupted_calls", description=__doc__)
-    parser.add_argument("--case", choices=CASES, action="append", help="only this one")
+    parser.add_argument("--case", choices=[*CASES, *IN_FOLDER], action="append", help="only this one")
     parser.add_argument("--every", action="store_true", help="every turn of a line, not only its first and last")
     parser.add_argument("--stride", type=int, default=1, help="one place in so many")
+    parser.add_argument("--folder", action="store_true", help="a folder keeps the connection")
     options = parser.parse_args(arguments)
     # A shell lets what runs behind it ignore interrupts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     failed = 0
-    for name in options.case or CASES:
+    for name in options.case or (IN_FOLDER if options.folder else CASES):
         for times in (1, 2):
             try:
-                done, raised = run_case(name, options.every, options.stride, times)
+                done, raised = run_case(name, options.every, options.stride, times, options.folder)
                 print(
                     f"{name}, interrupted {'once' if times == 1 else 'twice'}: {done} places, {raised} raised",
                     flush=True,
