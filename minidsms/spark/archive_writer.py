@@ -46,8 +46,9 @@ _FROM_WHOLE = (Type.FLOAT, Type.TIMESTAMP, Type.INTERVAL, Type.NULL)
 
 
 def archive_for(folder: str, name: str, kind: str | None, time_unit: str | None, schema: T.StructType) -> Archive:
-    """The archive that frames of these columns are written into; made where it is not there. Error where they do not
-    fit. kind, time_unit: of a new one; None: a stream, in milliseconds.
+    """The archive that frames of these columns are written into; made where it is not there.
+
+    kind, time_unit: of a new one; None: a stream, in milliseconds.  Error where archive and frame do not fit.
     """
     there = next((a.metadata for a in _archives(folder) if a.metadata.name.lower() == name.lower()), None)
     kind = kind or ("stream" if there is None else there.kind)

@@ -70,6 +70,7 @@ def test_changes_are_those_of_the_live_engine(data: Path, query: str) -> None:
     assert Counter(_read(path=data, query=query, to=7)) == Counter({c: n for c, n in expected.items() if c[0] <= 7})
 
 
+@pytest.mark.long
 def test_spark_reads_both_by_its_own_means(spark: SparkSession, data: Path) -> None:
     register(spark)
     spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW archive_of_s USING minidsms OPTIONS (path '{data}', name 'S')")
