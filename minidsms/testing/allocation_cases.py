@@ -9,7 +9,6 @@ is held by what is gone.
 
 from __future__ import annotations
 
-import argparse
 import functools
 import sys
 from collections.abc import Callable, Sequence
@@ -17,6 +16,7 @@ from typing import Any
 
 import minidsms
 from minidsms.testing.allocations import Allocations, failing
+from minidsms.testing.fault_cases import run_chosen
 from minidsms.testing.slopes import KINDS
 
 DECLARATIONS = (
@@ -184,17 +184,7 @@ def run_all(name: str, lasting: bool = False, stride: int = 1, first: int = 1) -
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run cases; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m minidsms.testing.allocation_cases", description=__doc__)
-    parser.add_argument("--case", choices=CASES, action="append", help="only this one")
-    options = parser.parse_args(arguments)
-    total = 0
-    for name in options.case or CASES:
-        for lasting in (False, True):
-            runs = run_all(name, lasting)
-            print(f"{name}, {'until the call is over' if lasting else 'once'}: {runs} allocations", flush=True)
-            total += runs
-    print(f"{total} runs")
-    return 0
+    return run_chosen("minidsms.testing.allocation_cases", __doc__ or "", CASES, run_all, arguments)
 
 
 if __name__ == "__main__":
