@@ -109,6 +109,7 @@ def test_places_of_the_earth_stand_on_a_map(page: Any, db: Connection) -> None:
 
 def test_a_decision_shows_the_plans_before_and_after_and_what_each_other_order_costs(page: Any, db: Connection) -> None:
     db.execute("CREATE QUERY few AS SELECT v FROM S WHERE v > 10 AND v % 5 < 4 AND v % 4 = 1")
+    db.ui().observer.look()
     push(db, 0, 4000)
     page.locator(".decision", has_text="another order costs less").click()
     playwright.expect(page.locator("dialog .side text.plan-line")).to_have_count(6)
