@@ -227,7 +227,7 @@ def _read_statement(text: str, start: int, stop: int, text_quotes: str) -> tuple
                 if empty is not None:
                     brackets.pop()
                     kind, lexeme, end = "brackets", "[]", empty.end()
-            if lexeme in "[]" and brackets:
+            if kind != "brackets" and lexeme in "[]" and brackets:
                 kind = brackets[-1] if lexeme == "[" else brackets.pop()
             in_window = bool(brackets) and brackets[-1] == "symbol"
             parentheses += (lexeme == "(") - (lexeme == ")")

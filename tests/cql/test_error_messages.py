@@ -78,10 +78,10 @@ MISTAKES = [
     ("SELECT owner FROM Cars [ROWS 5]", 24, "a window needs a stream", "leave the window out"),
     ("SELECT medain(speed) FROM Pos [ROWS 5]", 8, 'unknown function "medain"', 'did you mean "median"?'),
     (
-        "SELECT collect_set(speed) FROM Pos [ROWS 5]",
+        "SELECT top_k(speed) FROM Pos [ROWS 5]",
         8,
-        'unknown function "collect_set"',
-        "write ARRAY_AGG(DISTINCT x)",
+        'unknown function "top_k"',
+        "write MAX(x, n): the n greatest, the greatest first",
     ),
     ("SELECT now() FROM Pos [ROWS 5]", 8, 'unknown function "now"', NO_CLOCK),
     ("SELECT car FROM Pos [ROWS 5] WHERE at < CURRENT_DATE", 41, 'unknown column "CURRENT_DATE"', NO_CLOCK),
