@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from minidsms.dictionary import TextDictionary
 from minidsms.elements import Column, Schema, Type
 from minidsms.operators.aggregate import Aggregate, AggregateSpec
 from minidsms.operators.operator import Operator
@@ -33,10 +34,11 @@ WORDS = ["m", "z", "a", "q", "b", "y", "c"]
 """The text of code c is WORDS[c - 1]: codes are not in the order of the texts."""
 
 
-class Texts:
+class Texts(TextDictionary):
     """A dictionary whose ranks are renumbered whenever it is asked about a larger code."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.known = 0
 
     def ranks(self, codes: np.ndarray) -> np.ndarray:
