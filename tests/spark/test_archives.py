@@ -84,17 +84,17 @@ def test_spark_answers_as_the_engine_did(archived: tuple[Connection, str], spark
     assert live
 
 
-def test_the_program_of_the_page_runs(
+def test_the_first_program_of_the_page_runs(
     archived: tuple[Connection, str], spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = (Path(__file__).parent.parent.parent / "docs" / "spark.md").read_text(encoding="utf-8")
-    programs = re.findall(r"^```py\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    program = re.search(r"^```py\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert program is not None
     (tmp_path / "data").symlink_to(archived[1])
     monkeypatch.chdir(tmp_path)
-    for program in programs:
-        names: dict[str, DataFrame] = {}
-        exec(program, names)
-        assert names["frame"].columns == ["_ts", "_sign", "road", "AVG(speed)"] and names["frame"].take(1)
+    names: dict[str, DataFrame] = {}
+    exec(program[1], names)
+    assert names["frame"].columns == ["_ts", "_sign", "road", "AVG(speed)"] and names["frame"].take(1)
 
 
 def test_a_relation_is_told_at_chosen_instants(archived: tuple[Connection, str], spark: SparkSession) -> None:
