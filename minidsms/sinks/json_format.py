@@ -6,6 +6,7 @@ An infinite FLOAT is written as 1e999, which is a number of JSON and reads as in
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from minidsms.answers.results import ResultCodec
 from minidsms.elements import Batch, Schema
 from minidsms.sinks.lines import is_text, join, joined, json_lists, plain_columns, replace_where, written
 
+_TEXT_OR_INFINITY = re.compile(r'"(?:[^"\\]|\\.)*"|Infinity')
 _NEEDS_ESCAPE = '["\\\\\\x00-\\x1f\\x7f]'
 
 
@@ -42,6 +44,11 @@ class JsonFormat:
         return joined([*pieces, "}\n"], "", null="null")
 
 
+def _finite(text: str) -> str:
+    """Nested values as JSON, with numbers for infinities: Python's `Infinity` is none, but within a text it is one."""
+    return _TEXT_OR_INFINITY.sub(lambda found: "1e999" if found[0] == "Infinity" else found[0], text)
+
+
 def _value(column: Any) -> Any:
     if is_text(column):
         escape = pc.match_substring_regex(column, _NEEDS_ESCAPE)
@@ -51,9 +58,8 @@ def _value(column: Any) -> Any:
     if pa.types.is_temporal(column.type):
         return join(('"', written(column), '"'), "")
     if pa.types.is_nested(column.type):
-        is_list_of_floats = pa.types.is_list(column.type) and pa.types.is_floating(column.type.value_type)
         texts = json_lists(column)
-        return pc.replace_substring(texts, "Infinity", "1e999") if is_list_of_floats else texts
+        return replace_where(texts, pc.match_substring(texts, "Infinity"), _finite)
     texts = written(column)
     if pa.types.is_floating(column.type):
         infinite = pc.is_inf(column)

@@ -179,3 +179,15 @@ def test_texts_are_written_before_their_codes_are_reclaimed(tmp_path: Path) -> N
             db.push("S", {"d": [f"t{start + i}" for i in range(50_000)]}, ts=list(range(start, start + 50_000)))
         assert len(db.dictionary) < 250_000
     assert [line.split(",")[2] for line in path.read_text().split("\n")[1:-1]] == [f"t{i}" for i in range(250_000)]
+
+
+def test_infinities_within_nested_values_are_numbers_of_json_and_texts_stay(tmp_path: Path) -> None:
+    db = minidsms.connect()
+    db.execute("CREATE STREAM S (a STRUCT(x FLOAT, t TEXT), l FLOAT[], m MAP(TEXT, FLOAT))")
+    db.query("SELECT ISTREAM(*) FROM S").into(tmp_path / "s.jsonl")
+    row = ({"x": float("inf"), "t": 'a "Infinity\\'}, [float("-inf"), 1.0], {"Infinity": float("-inf")})
+    db.push("S", row, ts=1)
+    db.advance(1)
+    db.close()
+    text = (tmp_path / "s.jsonl").read_text()
+    assert json.loads(text, parse_constant=pytest.fail) == {"_ts": 1, "_sign": 1, "a": row[0], "l": row[1], "m": row[2]}
