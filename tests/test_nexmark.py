@@ -14,6 +14,7 @@ from minidsms.cql import syntax
 from minidsms.cql.binder import bind, relation_def, stream_def, view_def
 from minidsms.cql.catalog import Catalog
 from minidsms.cql.parser import parse
+from minidsms.elements import Type
 from minidsms.plan.ending import end_of
 from minidsms.shell.main import main
 from minidsms.testing.compare import Answer, difference_of
@@ -79,7 +80,7 @@ def test_a_query_agrees_with_the_definition(name: str, answers: Path) -> None:
 
 def written_rows(rows: list[tuple[Any, ...]], node: Any) -> list[tuple[Any, ...]]:
     """The rows with FLOAT columns as floats: JSON writes 5.0 as 5."""
-    floats = [i + 2 for i, type_ in enumerate(node.schema.types) if type_.value == "FLOAT"]
+    floats = [i + 2 for i, type_ in enumerate(node.schema.types) if type_ is Type.FLOAT]
     return [tuple(float(v) if i in floats and v is not None else v for i, v in enumerate(row)) for row in rows]
 
 
