@@ -22,9 +22,10 @@ LOWER = ("operators", "synopses", "plan", "kernels", "joins", "cql", "inputs", "
 
 FACADES = ("minidsms.connection", "minidsms.query")
 BELOW = {
-    "aggregates", "answers", "cql", "dictionary", "elements", "engine", "expressions", "functions", "inputs", "joins",
-    "kernels", "limits", "lists", "machine_code", "operators", "plan", "process", "queues", "scheduler", "screens",
+    "aggregates", "answers", "coded", "cql", "dictionary", "elements", "engine", "expressions", "functions", "inputs",
+    "joins", "kernels", "limits", "machine_code", "operators", "plan", "process", "queues", "scheduler", "screens",
     "settings", "sinks", "sources", "streamon", "synopses", "system_streams",
+    "types",
 }  # fmt: skip
 """Rooms that the facades stand above."""
 

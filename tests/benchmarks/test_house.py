@@ -38,9 +38,7 @@ def test_counts_of_a_kernel(tmp_path: Path) -> None:
     assert found["join kernels (compiled functions that join)"] == 1
 
 
-def test_nothing_below_streamon_imports_it() -> None:
-    assert upward(sources(ROOT)) == []
-
-
-def test_nothing_below_the_facades_imports_them() -> None:
-    assert into_facades(sources(ROOT)) == []
+def test_nothing_below_streamon_imports_it_and_nothing_below_the_facades_imports_them() -> None:
+    files = sources(ROOT)
+    assert upward(files) == []
+    assert into_facades(files) == []

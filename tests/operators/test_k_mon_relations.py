@@ -196,7 +196,7 @@ def test_answers_are_the_same_while_relations_change_too_often_to_let_rows_go(
 ) -> None:
     monkeypatch.setattr(updates, "_ENOUGH", 2)
     monkeypatch.setattr(updates, "_FIRST_REST", 2)
-    for seed in (11, 12, 13):
+    for seed in (11, 12):
         check(graph, "children", seed, for_istream=seed % 2 == 1)
 
 
