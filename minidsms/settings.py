@@ -218,7 +218,7 @@ SETTINGS: dict[str, Setting] = {
         Setting("scheduler", "chain", _one_of("round_robin", "fifo", "greedy", "chain"), "which operator runs next"),
         Setting("chain_latency_bound", None, _optional_ticks, "ticks an element may wait before Chain lets it pass"),
         Setting("batch_size", 65_536, _at_least(1), "elements in a slice"),
-        Setting("threads", "auto", _auto_or_count, "threads that divide large slices; auto: as there are processors"),
+        Setting("threads", 1, _auto_or_count, "threads that divide large slices; auto: as many as are faster"),
         Setting("quantum", 65_536, _at_least(1), "elements an operator may take in a turn"),
         Setting("queue_size", 1_000_000, _at_least(1), "bound of a queue between operators, in elements"),
         Setting("queue_bytes", 2**28, _optional_bytes, "bound of a queue between operators, in bytes"),
