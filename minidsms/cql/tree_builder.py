@@ -87,6 +87,13 @@ class _TypeWords(syntax.Syntax):
     lists: int
 
 
+@dataclasses.dataclass(frozen=True)
+class _Row(syntax.Syntax):
+    """A row of VALUES, with its parentheses."""
+
+    values: tuple[syntax.Expr, ...]
+
+
 class TreeBuilder(ExpressionBuilder):
     """All callbacks of the grammar. `text` is set before each parse."""
 
@@ -275,19 +282,19 @@ class TreeBuilder(ExpressionBuilder):
     def values(self, parts: list[Part]) -> list[Part]:
         return parts[::2]
 
-    def values_row(self, parts: list[Part]) -> tuple[syntax.Expr, ...]:
-        exprs: tuple[syntax.Expr, ...] = parts[1]
-        return exprs
+    def values_row(self, parts: list[Part]) -> _Row:
+        return _Row(tuple(parts[1]), span=span_of(parts))
 
     def constant_values(self, parts: list[Part]) -> syntax.Constants:
-        rows = tuple(tuple(syntax.SelectItem(expr, span=expr.span) for expr in row) for row in parts[1])
-        return syntax.Constants(rows, span=(part_span(parts[0])[0], rows[-1][-1].span[1]))
+        rows = tuple(tuple(syntax.SelectItem(expr, span=expr.span) for expr in row.values) for row in parts[1])
+        return syntax.Constants(rows, span=span_of(parts))
 
     def insert(self, parts: list[Part]) -> syntax.Insert:
         first, replaces, name, columns, rows = parts[0], parts[1], parts[4], parts[5], parts[7]
         names = () if columns is None else tuple(str(c) for c in columns.names)
-        span = (part_span(first)[0], rows[-1][-1].span[1])
-        return syntax.Insert(str(name), names, tuple(rows), replaces is not None, span=span, name_span=part_span(name))
+        span = (part_span(first)[0], rows[-1].span[1])
+        values = tuple(row.values for row in rows)
+        return syntax.Insert(str(name), names, values, replaces is not None, span=span, name_span=part_span(name))
 
     def one_word_type(self, parts: list[Part]) -> Type:
         return self.type([parts[0], None, *parts[1:]])

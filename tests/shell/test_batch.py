@@ -175,3 +175,13 @@ def test_an_interrupt_ends_it_with_130_and_leaves_no_file(
     monkeypatch.setattr("minidsms.connection.Connection.drive", interrupt)
     assert main(["-c", f"{SOURCE} CREATE QUERY z AS SELECT a FROM S INTO 'z.csv'"]) == 130
     assert "interrupted" in capsys.readouterr().err and not (folder / "z.csv").exists()
+
+
+def test_rows_are_inserted_and_constants_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    declared = "CREATE RELATION R (k INTEGER, day DATE) KEY (k)"
+    rows = "INSERT INTO R VALUES (1, DATE '2026-01-01'), (2, NULL); INSERT OR REPLACE INTO R (k) VALUES (1)"
+    commands = [f"{declared}; {rows}; VALUES (1, 'a'), (2, 'b')", "SELECT * FROM R", ".advance 5"]
+    assert main(["--csv", *(word for command in commands for word in ("-c", command))]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:3] == ["column1,column2", "1,a", "2,b"]
+    assert sorted(line.partition(",")[2] for line in lines[4:]) == ["1,1,", "1,2,"]
