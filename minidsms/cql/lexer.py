@@ -338,10 +338,10 @@ def _unreadable(text: str, start: int, stop: int) -> CqlError:
         "^": "powers are POWER(x, y)",
         "&": "a conjunction is written AND",
         "|": 'a disjunction is written OR; "||" joins texts',
-        "{": "CQL has no braces",
+        "{": "CQL has no braces; the value of a parameter is $name",
         "$": "put a name with this character in double quotes",
         "@": "put a name with this character in double quotes",
-        ":": "a STREAM script (`table :`, `query :`) runs with `minidsms run`; in CQL there is no colon",
+        ":": "the value of a parameter is $name; a STREAM script (`table :`, `query :`) runs with `minidsms run`",
     }
     hint = hints.get(character, "")
     if character in "\u2018\u2019\u201c\u201d\u00ab\u00bb\u00b4":
