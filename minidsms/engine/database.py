@@ -278,7 +278,7 @@ class Database:
             self.groups.add(group, inputs)
             self._process([group])
             self._rest()
-            self.past.hasten()
+            self.past.begin()
         except BaseException:
             # It has never been there: what a plan has claimed of stores is given back.
             self.forget(query)
@@ -291,7 +291,7 @@ class Database:
         self.queries[query.name.lower()] = query
         self._networks[query.name.lower()] = network
         group.add(network)
-        self.past.hasten()
+        self.past.begin()
 
     def forget(self, query: RunningQuery) -> None:
         """Stop a query and free what only it used."""

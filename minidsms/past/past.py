@@ -1,13 +1,15 @@
 """Looks at a connection now and then, and keeps what it was: every figure of SysStream over time, every plan that ran.
 
 A look is taken as a call begins, where one is due: at figures a second after the one before (sooner while the
-connection is young), at plans when one has changed; but only while looking has at most SHARE of the time. There is no
-thread and no clock of its own: while nobody calls, nothing changes.  The page looks on its own.
-Invariant: it changes nothing of the connection; what it keeps is bounded.  docs/visualizer.md.
+connection is young), at plans when one has changed, and as a query is registered; but only while looking has at most
+SHARE of the time. There is no thread and no clock of its own: while nobody calls, nothing changes.  The page looks on
+its own.
+Invariant: it changes nothing of the connection, and ends no call; what it keeps is bounded.  docs/visualizer.md.
 """
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 import weakref
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from minidsms.engine.running_query import RunningQuery
     from minidsms.past.pictures import Drawn, Picture
 
+_log = logging.getLogger("minidsms.past")
 SHARE = 0.003
 CREDIT_S = 0.05
 """What looking may take beyond its share: the first looks take longer."""
@@ -58,14 +61,21 @@ class Past:
         self._debt_s = 0.0
         self._since: Memory = weakref.WeakKeyDictionary()
         self._plans: object = None
+        self._has_failed = False
         db.streamon.plan_log.subscribe(lambda decision: self.hasten())
 
     def hasten(self) -> None:
-        """A plan has come, gone or changed: look as soon as may be, when there is something to see of it."""
-        soon_s = max(self._soonest_s, time.monotonic() + _LEAST_S)
+        """A plan has gone or changed: look as the next call begins, or as soon as may be."""
+        now_s = time.monotonic()
         if self.figures_due_s == math.inf:
-            self.figures_due_s = soon_s
-        self.due_s = min(self.due_s, soon_s)
+            self.figures_due_s = now_s + _LEAST_S
+        self.due_s = min(self.due_s, max(self._soonest_s, now_s))
+
+    def begin(self) -> None:
+        """A plan has come: keep it before a decision changes it."""
+        self.hasten()
+        if time.monotonic() >= self.due_s:
+            self.look()
 
     def look(self, drawn: Drawn | None = None) -> None:
         """Look, and keep what is seen: the plan, and the figures where they are due.
@@ -88,10 +98,13 @@ class Past:
             if drawn is not None or plans != self._plans:
                 self._remember_plan(drawn or self.draw(queries), now_s)
             self._plans = plans
-        except MemoryError:  # the call that is under way goes on without it
+        except Exception:  # the call that is under way goes on without it
+            if not self._has_failed:
+                _log.exception("what the connection was could not be kept; told once")
+            self._has_failed = True
             self.figures_due_s = now_s + _INTERVAL_S
         self._debt_s += time.thread_time() - began
-        self._soonest_s = now_s + max(_LEAST_S, (self._debt_s - CREDIT_S) / SHARE)
+        self._soonest_s = now_s + max(0.0, (self._debt_s - CREDIT_S) / SHARE)
         self.due_s = max(self._soonest_s, self.figures_due_s)
 
     def queries(self) -> list[RunningQuery]:

@@ -7,6 +7,7 @@ Invariant: it changes nothing of the connection.  docs/visualizer.md.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from minidsms.query import Query
     from minidsms.streamon.plan_log import Decision
 
+_log = logging.getLogger("minidsms.web")
 SHARE = 0.01
 _MOST_DECISIONS = 500
 """Told at a time; those before them are asked for."""
@@ -54,13 +56,13 @@ class Observer:
         self._feeds = feeds
         self._shown: Picture | None = None
         self._wake = threading.Event()
-        self._is_over = False
+        self._is_over = self._has_failed = False
         self._look = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="minidsms-web-observer", daemon=True)
 
     def start(self) -> None:
         """Begin to look."""
-        self.look()
+        self._try_to_look()
         self._thread.start()
 
     def stop(self) -> None:
@@ -83,8 +85,16 @@ class Observer:
             if self._is_over or self._db.is_closed:
                 return
             began = time.thread_time()
-            self.look()
+            self._try_to_look()
             rest = max(self._interval_s, (time.thread_time() - began) / SHARE)
+
+    def _try_to_look(self) -> None:
+        try:
+            self.look()
+        except Exception:  # the next look may see more
+            if not self._has_failed:
+                _log.exception("the page could not be told what runs; told once")
+            self._has_failed = True
 
     # ------------------------------------------------------------------------------------------------------- a look
 
@@ -101,7 +111,7 @@ class Observer:
                 described = self._describe(list(db.queries.values())[-MOST_QUERIES:], len(db.queries))
                 decisions = list(db.streamon.plan_log)[-_MOST_DECISIONS:]
             self._set("catalog", described)
-            if pictures[-1] is not self._shown:
+            if pictures and pictures[-1] is not self._shown:
                 self._shown = pictures[-1]
                 self._set("graph", {"at": at_s, **plan_view.picture(drawn)})
                 self._set("pictures", [each.at_s for each in pictures])

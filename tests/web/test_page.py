@@ -399,23 +399,52 @@ def test_what_happened_before_the_page_was_asked_for_is_kept_figures_and_plans(d
     assert page.ask("/api/decisions", before=first["number"]) == []
 
 
-def test_looking_takes_a_share_of_the_time_and_a_changed_plan_is_looked_at_soon(db: Connection) -> None:
+def test_a_decision_right_after_the_registration_has_the_plans_before_and_after_it(db: Connection) -> None:
+    for turn in range(3):
+        query = db.query(f"SELECT car FROM Pos WHERE speed > {turn} AND car % 3 = 1", name=f"few{turn}")
+        adaptations_of(query.network.working)[0].pin((1, 0))
+    db.push("Pos", (1, "A", 1.0), ts=1)
+    past = db.past
+    for turn, decision in enumerate(db.streamon.plan_log):
+        at_s = decision.decided_s - db.began_s
+        before = [picture for picture in past.pictures if picture.at_s < at_s][-1]
+        after = next(picture for picture in past.pictures if picture.at_s >= at_s)
+        plans = [
+            [node.parts for node in picture.drawn().graph.nodes if f"few{turn}" in node.queries and node.parts]
+            for picture in (before, after)
+        ]
+        assert [[line[:2] for line in lines[0]] for lines in plans] == [["F1", "F2"], ["F2", "F1"]]
+
+
+def test_looking_takes_a_share_of_the_time(db: Connection) -> None:
     past = db.past
     query = db.query("SELECT car FROM Pos WHERE speed > 10 AND car % 3 = 1", name="few")
-    past.look()
-    assert past.due_s > time.monotonic()
-    seen = len(past.pictures)
-    past._soonest_s = 0.0
-    adaptations_of(query.network.working)[0].pin((1, 0))
-    assert time.monotonic() < past.due_s < time.monotonic() + 0.06
-    time.sleep(0.05)
-    db.push("Pos", (1, "A", 1.0), ts=1)
-    assert len(past.pictures) == seen + 1
+    assert len(past.pictures) == 1 and past.due_s > time.monotonic()
     past._debt_s = 1.0
     past.look()
     assert past.due_s > time.monotonic() + 0.9 / SHARE
-    past.hasten()
+    adaptations_of(query.network.working)[0].pin((1, 0))
     assert past.due_s > time.monotonic() + 0.9 / SHARE
+
+
+def test_a_look_that_fails_ends_no_call_and_is_told_once(
+    db: Connection, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*given: object) -> None:
+        raise RuntimeError("no picture")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(db.past, "draw", fail)
+        for turn in range(3):
+            query = db.query(f"SELECT car FROM Pos WHERE speed > {turn}")
+            db.past.due_s = 0.0
+            db.push("Pos", (1, "A", 60.0), ts=turn)
+            assert query.results == 1
+        page = Page(db)
+    failures = [record.name for record in caplog.records if record.levelname == "ERROR"]
+    assert failures == ["minidsms.past", "minidsms.web"]
+    page.shown.observer.look()
+    assert page.events("graph")["graph"]["nodes"]
 
 
 def test_the_page_ends_with_the_connection_and_with_stop() -> None:

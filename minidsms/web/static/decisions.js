@@ -24,7 +24,7 @@ export function setUpDecisions(area, count, dialog) {
   area.append(line, list);
   const write = () => {
     const shown = before.length ? all() : all().slice(-MOST_LISTED);
-    list.replaceChildren(...shown.reverse().map((each) => row(each, () => compare(dialog, each))));
+    list.replaceChildren(...shown.reverse().map((each) => row(each, () => compare(dialog, each, all()))));
     if (shown.length && shown.at(-1).number > 1) list.append(earlier);
     draw();
   };
@@ -32,7 +32,7 @@ export function setUpDecisions(area, count, dialog) {
     const decisions = all();
     const now = known("now")?.at ?? 1;
     count.textContent = decisions.length ? `${decisions.at(-1).number} so far` : "";
-    line.replaceChildren(decisions.length ? timeline(decisions, now, line.clientWidth || 800, (each) => compare(dialog, each)) : html("p", { class: "empty" }, "No plan has changed yet."));
+    line.replaceChildren(decisions.length ? timeline(decisions, now, line.clientWidth || 800, (each) => compare(dialog, each, decisions)) : html("p", { class: "empty" }, "No plan has changed yet."));
   };
   on("decisions", write);
   on("now", draw);
@@ -72,17 +72,19 @@ function gains({ expected, measured }) {
     html("meter", { min: 0, max: 1, value: Math.max(0, gain ?? 0), "aria-label": `${name} gain`, title: `${name} gain` }), html("span", { class: gain < 0 ? "muted" : "" }, percent(gain))]));
 }
 
-/** The plan before and after a decision, side by side. */
-async function compare(dialog, each) {
+/** The plan before and after a decision, one of all, side by side. */
+async function compare(dialog, each, all) {
   const times = known("pictures") ?? [];
   // The picture drawn at the first look after the decision has it; the one before it has not.
   const after = times.findIndex((at) => at >= each.at);
+  const together = all.filter(({ at }) => after > 0 && at > times[after - 1] && at <= times[after]);
   const sides = [side("before", each.old, "old"), side("after", each.new, "")];
   dialog.replaceChildren(
     html("div", { class: "head" }, html("h2", {}, `Decision ${each.number}: ${each.technique} of ${each.query}`), html("span", {}, button("✕", () => dialog.close(), { "aria-label": "close" }))),
     html("div", { class: "body" },
       html("p", {}, `${each.operator}. ${each.reason}. Expected gain ${percent(each.expected)}, measured ${percent(each.measured)} of the cost per tuple.`),
       html("div", { class: "pair" }, sides.map((s) => s.element)),
+      together.length > 1 ? html("p", { class: "muted" }, `One call took the decisions ${together[0].number} to ${together.at(-1).number}: the pictures are those before and after it.`) : null,
       considered(each.statistics, each)),
   );
   dialog.showModal();
