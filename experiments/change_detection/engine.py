@@ -119,6 +119,7 @@ def run(stream: Phased, condition: str, oracle: bool = False, chunk: int = CHUNK
                 place.pin(orders[phase])
             db.push("tuples", columns, ts=ts)
             seconds += time.process_time() - began
+            phase = int(np.searchsorted(stream.starts, begin + len(ts) - 1, side="right")) - 1
             if found[phase] is None and place.executor.plan[0] == orders[phase][0]:
                 found[phase] = begin - stream.starts[phase] + len(ts)
         began = time.process_time()

@@ -20,7 +20,7 @@ def _answered(saving: float, took_ns: int, ns_per_tuple: float, phases: int) -> 
         if answers.pay(int(k * PHASE * ns_per_tuple), k * PHASE):
             answered += 1
             answers.begin()
-            answers.profiled(took_ns, saving, k * PHASE)
+            answers.profiled(took_ns, lambda: saving, k * PHASE)
     return answered
 
 
@@ -38,7 +38,7 @@ def test_answers_that_save_nothing_take_their_share_of_the_time() -> None:
 def test_what_an_answer_saves_ends_with_the_next_change() -> None:
     answers = Answers()
     answers.begin()
-    answers.profiled(1000, 5.0, 100)
+    answers.profiled(1000, lambda: 5.0, 100)
     assert answers.saved_ns(300) == 1000
     answers.changed(300)
     assert answers.saved_ns(900) == 1000
@@ -46,7 +46,7 @@ def test_what_an_answer_saves_ends_with_the_next_change() -> None:
 
 def test_a_profile_that_answers_no_change_is_no_answer() -> None:
     answers = Answers()
-    answers.profiled(10**9, 5.0, 100)
+    answers.profiled(10**9, lambda: 5.0, 100)
     assert (answers.spent_ns, answers.saved_ns(200)) == (0, 0)
 
 

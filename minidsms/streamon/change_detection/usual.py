@@ -73,6 +73,10 @@ class Usual:
         """There are usual ratios under this condition."""
         return self.ratios is not None and condition == self._condition
 
+    def begin(self, condition: Hashable, counts: Sequence[int], of: Sequence[int]) -> None:
+        """It is known that things have changed: what is usual is what is counted from here on."""
+        self._condition, self.ratios, self._counted = condition, None, (counts, of)
+
     def change(self, condition: Hashable, counts: Sequence[int], of: Sequence[int]) -> float:
         """The largest change that matters, as a share, of the ratios counts / of over the while since this was last
         answered; 0 for none, and while the while is short.
@@ -80,9 +84,8 @@ class Usual:
         counts, of: totals, as many as there are ratios.
         """
         if condition != self._condition or len(counts) != len(self._counted[0]):
-            self._condition, self.ratios = condition, None
             nothing = (0,) * len(counts)
-            self._counted = (nothing, nothing) if self._restarts else (counts, of)
+            self.begin(condition, *((nothing, nothing) if self._restarts else (counts, of)))
         before, of_before = self._counted
         if of[0] - of_before[0] < self._enough:
             return 0.0

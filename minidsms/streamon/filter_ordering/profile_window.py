@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from minidsms.elements import BoolArray, Int64Array
 from minidsms.kernels.filter_ordering import NEXT, PLACE_WORDS, SCALE, SIZE, Profile, append_tuples
+from minidsms.machine_code import kernel
 from minidsms.streamon.contracts import Float64Array, OrderStatistics
 
 UInt8Array = npt.NDArray[np.uint8]
@@ -91,11 +92,21 @@ class ProfileWindow:
 
 def reaching_by_position(bits: UInt8Array, order: Sequence[int]) -> Int64Array:
     """(n + 1,) how many of the tuples (m, n) reach each position of the order, and its end."""
-    dropped = np.logical_or.accumulate(bits[:, list(order)] != 0, axis=1)
-    reaching = np.empty(len(order) + 1, np.int64)
-    reaching[0] = len(bits)
-    reaching[1:] = len(bits) - np.count_nonzero(dropped, axis=0)
+    reaching = np.zeros(len(order) + 1, np.int64)
+    _count_reaching(np.ascontiguousarray(bits, np.uint8), np.array(order, np.int64), reaching)
     return reaching
+
+
+@kernel("void(uint8[:,::1], int64[::1], int64[::1])")
+def _count_reaching(bits: np.ndarray, order: np.ndarray, reaching: np.ndarray) -> None:
+    """Add each tuple to the positions up to the first whose filter drops it, or to all and the end."""
+    n = len(order)
+    for t in range(len(bits)):
+        place = 0
+        reaching[0] += 1
+        while place < n and bits[t, order[place]] == 0:
+            place += 1
+            reaching[place] += 1
 
 
 def cost_of(bits: UInt8Array, times: Float64Array, order: Sequence[int]) -> float | None:

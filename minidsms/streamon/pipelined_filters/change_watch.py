@@ -10,7 +10,7 @@ look ahead.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from minidsms.expressions.routes import Order, Routes
@@ -21,7 +21,7 @@ from minidsms.streamon.contracts import Change, DetectsChanges, OrderingAlgorith
 from minidsms.streamon.pipelined_filters.algorithms import OrderingOptions
 from minidsms.streamon.pipelined_filters.answers import Answers
 from minidsms.streamon.pipelined_filters.executor import FilterExecutor
-from minidsms.streamon.pipelined_filters.look_ahead import change_ahead
+from minidsms.streamon.pipelined_filters.look_ahead import WORTH_A_LOOK, change_ahead
 
 FRESH = 256
 """Tuples profiled after a change where older ones are discarded: so few tell which order is good now."""
@@ -30,14 +30,12 @@ DROP_RATES = Tolerance(absolute=0.04, sure=5.0)
 """Drop rates at a place are the same within chance, and where they differ by less than matters."""
 LOOK_SHARE = 0.01
 """Of the time spent in the filters, what looking ahead takes; ..."""
-LOOK_SAVED = 0.2
+LOOK_SAVED = 0.1
 """... and of what answers have saved: where changes have come there may be others."""
 CALM = 1_000_000
 """Tuples without a change, from which it pays to learn what only long phases pay for: routes."""
 ENOUGH = 4_096
 """Tuples over which they are compared."""
-EDGE = 16
-"""A change within one in so many parts of a chunk, the first one, is answered before the chunk."""
 
 
 class ChangeWatch:
@@ -73,11 +71,15 @@ class ChangeWatch:
             self._drop_rates = tuple(Usual(DROP_RATES, ENOUGH, restarts=True) for _ in executor.parts)
         parts = zip(self._drop_rates, executor.parts)
         changed = [(u, part.order) for u, part in parts if drop_rates_have_changed(u, part.order, part.reached)]
-        if changed:
+        if changed and self._ahead is None:
             usual, order = changed[0]
             place, before, after, of = usual.moved
             self.noticed(_counted(place, order, before, after, executor.tuples - of, executor.tuples))
-        return bool(changed)
+        return bool(changed) and self._ahead is None
+
+    def looks_ahead(self, tuples: int) -> bool:
+        """A chunk of so many tuples that is to come is worth a look, or is known to begin with a change."""
+        return self._ahead is not None or (self._looks_ahead and tuples >= WORTH_A_LOOK)
 
     def change_ahead(self, frame: Frame, use_kernels: bool) -> int | None:
         """The tuple of a chunk to come before which the first filter's drop rate changes; None where it does not. At 0
@@ -90,7 +92,7 @@ class ChangeWatch:
             self._ahead = None
             return 0
         plan = self._executor.plan
-        if not self._looks_ahead or isinstance(plan, Routes) or not self._drop_rates or not self.may_answer():
+        if isinstance(plan, Routes) or not self._drop_rates or not self.may_answer():
             return None
         usual = self._drop_rates[0]
         if usual.ratios is None or not usual.is_known(plan) or not self._may_look():
@@ -103,7 +105,7 @@ class ChangeWatch:
             return None
         at, after = found
         change = _counted(0, plan, rate, after, self._executor.tuples + at, self._executor.tuples)
-        if at <= frame.n // EDGE:
+        if at == 0:
             self.noticed(change)
             return 0
         self._ahead = change
@@ -148,13 +150,15 @@ class ChangeWatch:
         return not self._measures_time or self.answers.pay(self._executor.time_ns, self._executor.tuples)
 
     def answered(self) -> None:
-        """What execution told is taken for a change: profile tuples are out of date."""
+        """What execution told is taken for a change: profile tuples are out of date, and what was usual is."""
         self.answers.begin()
+        for usual, part in zip(self._drop_rates, self._executor.parts):
+            usual.begin(part.order, *_dropped(part.reached))
         if self._detecting is not None:
             self._detecting.notice()
             self._told = self._detecting.changes
 
-    def profiled(self, took_ns: int, saving: float) -> None:
+    def profiled(self, took_ns: int, saving: Callable[[], float]) -> None:
         """See `Answers.profiled`."""
         self.answers.profiled(took_ns, saving, self._executor.tuples)
 
@@ -182,5 +186,9 @@ def _counted(place: int, order: Order, before: float, after: float, since: int, 
 
 def drop_rates_have_changed(usual: Usual, order: Order, reached: Sequence[int]) -> bool:
     """reached: (n + 1,) tuples that reached each place and the end since the order is what it is."""
-    of = reached[:-1]
-    return usual.change(order, [before - after for before, after in pairwise(reached)], of) > 0
+    return usual.change(order, *_dropped(reached)) > 0
+
+
+def _dropped(reached: Sequence[int]) -> tuple[list[int], list[int]]:
+    """(what is dropped at each place, what reaches it)."""
+    return [before - after for before, after in pairwise(reached)], list(reached[:-1])

@@ -21,7 +21,6 @@ from minidsms.expressions.filters import TupleFilter
 from minidsms.expressions.predicate import CHUNK, Tuples, chunk_of, settle
 from minidsms.expressions.value import Frame
 from minidsms.streamon.loop import Loop
-from minidsms.streamon.pipelined_filters.look_ahead import WORTH_A_LOOK
 from minidsms.streamon.pipelined_filters.pipeline import FilterPipeline
 from minidsms.streamon.stream_monitor import StreaMon
 
@@ -72,7 +71,7 @@ class Conjunction:
 
     def _before_change(self, batch: Tuples, start: int, stop: int) -> int:
         """Where to stop, that a change of what enters does not lie within the chunk, as far as a look ahead tells."""
-        if len(self._pipelines[0].executor.filters) < 2 or stop - start < WORTH_A_LOOK:
+        if not self._pipelines[0].looks_ahead(stop - start):
             return stop
         with np.errstate(all="ignore"):
             frame = chunk_of(batch, start, stop)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from minidsms.elements import BoolArray, Int64Array
 from minidsms.expressions.attributes import Attributes
 from minidsms.expressions.filters import TupleFilter
-from minidsms.expressions.routes import FilterPlan, Routes, usual_order
+from minidsms.expressions.routes import FilterPlan, Order, Routes, usual_order
 from minidsms.expressions.value import Frame
 from minidsms.streamon.content_routing.content_learns import ContentLearns
 from minidsms.streamon.content_routing.learning import LearnedReoptimizer, LearningProfiler
@@ -82,19 +82,21 @@ class FilterPipeline:
         self._ordering: OrderingAlgorithm | None = None
         self._watch = ChangeWatch(self._options, self.executor, static)
         self._reordered = 0
+        self._order_before: Order | None = None
         self._has_asked = False
+
+    def looks_ahead(self, tuples: int) -> bool:
+        """Whether `part_before_change` should be asked about a chunk of so many tuples."""
+        return self._schedule is not None and self._watch.looks_ahead(tuples) and self.adaptation.is_free
 
     def part_before_change(self, frame: Frame, use_kernels: bool) -> int:
         """How many tuples of a chunk, from its first on, to run first: all, or those before a change that lies ahead.
 
         A change that lies behind is answered now.
         """
-        schedule = self._schedule
-        if schedule is None or not self.adaptation.is_free:
-            return frame.n
         at = self._watch.change_ahead(frame, use_kernels)
-        if at == 0:
-            self._answer(schedule)
+        if at == 0 and self._schedule is not None:
+            self._answer(self._schedule)
         return at or frame.n
 
     def run(
@@ -126,26 +128,30 @@ class FilterPipeline:
         """Profile sampled tuples, and take the order that they ask for."""
         assert self._schedule is not None and self._profiler is not None
         adaptation, schedule, watch = self.adaptation, self._schedule, self._watch
-        decided_ns = adaptation.decided_ns
+        decided_ns, order = adaptation.decided_ns, usual_order(self.executor.plan)
         with adaptation.deciding():
             self._profiler.profile(frame, rows, sampled, use_kernels, self.executor.tuples)
             has_changed = adaptation.reconsider(instant)
             schedule.profiled(has_changed)
             if watch.detectors_have_told() and not has_changed:
                 schedule.hurry(watch.fresh, is_sure=True)
-        watch.profiled(adaptation.decided_ns - decided_ns, self._saving() if has_changed else 0.0)
-        self._reordered += has_changed
+        if has_changed:
+            self._reordered += 1
+            self._order_before = order
+        watch.profiled(adaptation.decided_ns - decided_ns, self._saving)
         adaptation.changes = watch.changes
 
     def _saving(self) -> float:
-        """What the last decision is expected to save, ns per tuple: of what is modelled, and of what is spent, the
-        smaller share, for some of the time does not depend on orders.
+        """ns per tuple that the order saves against the one before it, as far as profile tuples tell; scaled down where
+        they promise more than what is spent altogether.
         """
-        gain, executor = self.adaptation.decisions[-1].expected_gain, self.executor
-        cost = None if self._ordering is None else self._ordering.expected_cost(usual_order(executor.plan))
-        if cost is None or gain is None or not 0 < gain < 1:
+        executor, ordering = self.executor, self._ordering
+        if ordering is None or self._order_before is None:
             return 0.0
-        return min(cost * gain / (1 - gain), gain * executor.time_ns / max(executor.tuples, 1))
+        before, now = (ordering.expected_cost(o) for o in (self._order_before, usual_order(executor.plan)))
+        if before is None or now is None or not 0 < now < before:
+            return 0.0
+        return (before - now) * min(1.0, executor.time_ns / max(executor.tuples, 1) / now)
 
     def _notice(self, schedule: SamplingSchedule, instant: int) -> None:
         """A chunk has passed: have the streams changed, is it time to look for routes?"""
