@@ -22,7 +22,8 @@ MOST_ORDERS = 8
 class Routes:
     """order: of chunks of fewer than `least` tuples, which are not divided.  classifiers: one or two.  orders: the
     different ones, at most MOST_ORDERS.  table: by cell, which of them; the cell of two buckets is first * d + second,
-    with d the buckets of the second classifier.
+    with d the buckets of the second classifier.  own: as many places of each order are its own; filters behind them
+    come in the succession of `order`, and are asked about the tuples of all orders at once. None: all places are.
     """
 
     order: Order
@@ -30,6 +31,7 @@ class Routes:
     orders: tuple[Order, ...]
     table: bytes
     least: int = 1
+    own: int | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -44,6 +46,7 @@ class Routes:
             and all(len(each.bounds) <= each.buckets - 2 for each in self.classifiers)
             and len(self.table) == cells
             and max(self.table) < len(self.orders)
+            and (self.own is None or all(o == prefixed(self.order, o[: self.own]) for o in self.orders))
         )
 
 
@@ -54,3 +57,8 @@ FilterPlan = Order | Routes
 def usual_order(plan: FilterPlan) -> Order:
     """The order of tuples that are not told apart."""
     return plan.order if isinstance(plan, Routes) else plan
+
+
+def prefixed(order: Order, first: Order) -> Order:
+    """These first, and the others in the succession of the order."""
+    return (*first, *(each for each in order if each not in first))

@@ -18,7 +18,7 @@ import numpy as np
 from minidsms.elements import BoolArray, Int64Array
 from minidsms.expressions.attributes import UInt8Array
 from minidsms.expressions.classifiers import Classifier
-from minidsms.expressions.routes import MOST_ORDERS, Order, Routes
+from minidsms.expressions.routes import MOST_ORDERS, Order, Routes, prefixed
 from minidsms.streamon.content_routing.costs import Dividing
 from minidsms.streamon.content_routing.gain_ratio import sure_gains
 from minidsms.streamon.content_routing.sample import Sample
@@ -32,6 +32,11 @@ PROMISING = 3.0
 """A classifier never tells all, and looking for it costs some ms."""
 MOST_CANDIDATES = 24
 """Orders that are compared, of those that most tuples ask for."""
+OWN_PLACES = (1, 2)
+"""Of an order, that differ between classes, where all other places are those of the usual order."""
+CHANCE = 0.02
+"""Of the cost of a sample, what more places of its own save it by chance: orders are made from it.
+"""
 MOST_JUDGED = 4
 """Classifiers, of those that tell most."""
 LEAST_SAVED = 0.03
@@ -101,16 +106,16 @@ def _whole(
 ) -> Choice | None:
     """The routes by these classifiers, made from the whole sample."""
     count = int(np.prod([each.buckets for each in chosen]))
-    orders, table = _routes_of(sample.drops, cells, count, usual, costs, dividing.of_part(len(usual), rows))
+    made = _made(sample.drops, cells, count, usual, costs, dividing, rows)
     usual_cost = _cost(sample.drops, costs, usual)
-    cost = _routed_cost(sample.drops, cells, count, costs, orders, table)
-    parts = len(orders) * len(usual)
-    divided = cost + dividing.of_tuple(len(chosen)) + dividing.of_calls(parts, rows)
-    if divided >= usual_cost or len(orders) < 2:
+    cost = _routed_cost(sample.drops, cells, count, costs, made)
+    calls = calls_of(len(made.orders), len(usual), made.own)
+    divided = cost + dividing.of_tuple(len(chosen)) + dividing.of_calls(calls, rows)
+    if divided >= usual_cost or len(made.orders) < 2:
         return None
-    least = dividing.least_rows(parts, usual_cost - cost, len(chosen))
-    routes = Routes(usual, chosen, tuple(tuple(o) for o in orders.tolist()), bytes(table.tolist()), least)
-    return Choice(routes, divided, usual_cost)
+    least = dividing.least_rows(calls, usual_cost - cost, len(chosen))
+    orders = tuple(tuple(o) for o in made.orders.tolist())
+    return Choice(Routes(usual, chosen, orders, bytes(made.table.tolist()), least, made.own), divided, usual_cost)
 
 
 def cost_of_routes(sample: Sample, routes: Routes, costs: Float64Array, dividing: Dividing, rows: float) -> float:
@@ -120,10 +125,10 @@ def cost_of_routes(sample: Sample, routes: Routes, costs: Float64Array, dividing
     for classifier in routes.classifiers:
         cells = cells * classifier.buckets + sample.buckets(classifier)
         count *= classifier.buckets
-    orders = np.array(routes.orders, np.int64)
     table = np.frombuffer(routes.table, np.uint8).astype(np.int64)
-    cost = _routed_cost(sample.drops, cells, count, np.ascontiguousarray(costs), orders, table)
-    calls = dividing.of_calls(len(orders) * len(routes.order), rows)
+    made = _Made(np.array(routes.orders, np.int64), table, routes.own)
+    cost = _routed_cost(sample.drops, cells, count, np.ascontiguousarray(costs), made)
+    calls = dividing.of_calls(calls_of(len(routes.orders), len(routes.order), routes.own), rows)
     return cost + dividing.of_tuple(len(routes.classifiers)) + calls
 
 
@@ -158,23 +163,41 @@ class Judge:
     def saved(self, cells: Int64Array, count: int, classifiers: int) -> float:
         """Per tuple, in the worse of the two halves, when both cost what they do."""
         parted = np.ascontiguousarray(cells[0::2]), np.ascontiguousarray(cells[1::2])
-        n = len(self.usual)
         least = np.inf
         for made, judged in ((0, 1), (1, 0)):
-            of_part = self.dividing.of_part(n, self.rows)
-            orders, table = _routes_of(self.halves[made], parted[made], count, self.usual, self.costs, of_part)
-            cost = _routed_cost(self.halves[judged], parted[judged], count, self.costs, orders, table)
-            dividing = self.dividing.of_tuple(classifiers) + self.dividing.of_calls(len(orders) * n, self.rows)
+            routes = _made(self.halves[made], parted[made], count, self.usual, self.costs, self.dividing, self.rows)
+            cost = _routed_cost(self.halves[judged], parted[judged], count, self.costs, routes)
+            calls = calls_of(len(routes.orders), len(self.usual), routes.own)
+            dividing = self.dividing.of_tuple(classifiers) + self.dividing.of_calls(calls, self.rows)
             least = min(least, self.usual_costs[judged] - cost - dividing)
         return float(least)
 
 
-def _routes_of(
-    drops: UInt8Array, cells: Int64Array, count: int, usual: Order, costs: Float64Array, of_part: float
-) -> tuple[Int64Array, Int64Array]:
-    """(orders (k, n), table (count,)): the greedy orders of the cells; an order stays if it saves its own part.
+@dataclass(frozen=True)
+class _Made:
+    """orders: (k, n).  table: (cells,), which of them.  own: see `Routes`."""
 
-    of_part: what one order more costs a tuple.
+    orders: Int64Array
+    table: Int64Array
+    own: int | None
+
+
+def calls_of(orders: int, filters: int, own: int | None) -> int:
+    """Of filters, for a chunk; putting parts together for a filter and taking them apart again costs as one more."""
+    return orders * filters if own is None else orders * own + filters
+
+
+def _made(
+    drops: UInt8Array,
+    cells: Int64Array,
+    count: int,
+    usual: Order,
+    costs: Float64Array,
+    dividing: Dividing,
+    rows: float,
+) -> _Made:
+    """The first places of the cells' greedy orders before the usual order of the others, or the whole of these orders,
+    whatever costs least; an order stays if it saves its own calls.
     """
     from minidsms.kernels.content_routing import costs_by_cell, greedy_orders
 
@@ -184,12 +207,22 @@ def _routes_of(
     wanted = np.empty((count, n), np.int64)
     usual_order = np.array(usual, np.int64)
     greedy_orders(drops, cells, known, costs, usual_order, np.ones(m, np.bool_), np.empty((count, n), np.int64), wanted)
-    distinct, places = np.unique(wanted[known], axis=0, return_inverse=True)
-    often = np.argsort(-np.bincount(places.reshape(-1), tuples[known], len(distinct)), kind="stable")[:MOST_CANDIDATES]
-    candidates = np.ascontiguousarray(np.unique(np.vstack((usual_order, distinct[often])), axis=0))
-    by_cell = np.zeros((len(candidates), count))
-    costs_by_cell(drops, cells, costs, candidates, by_cell)
-    return few_orders(candidates, by_cell, usual_order, of_part * m)
+    best, least = None, np.inf
+    for own in [*(k for k in OWN_PLACES if k < n - 1 and dividing.calls_by_part), None]:
+        distinct, places = np.unique(wanted[known][:, :own], axis=0, return_inverse=True)
+        often = np.argsort(-np.bincount(places.reshape(-1), tuples[known], len(distinct)), kind="stable")
+        orders = [prefixed(usual, tuple(each)) for each in distinct[often[:MOST_CANDIDATES]].tolist()]
+        candidates = np.unique(np.array([usual, *orders], np.int64), axis=0)
+        by_cell = np.zeros((len(candidates), count))
+        costs_by_cell(drops, cells, costs, candidates, by_cell)
+        of_part = dividing.of_calls(n if own is None else own, rows) if dividing.calls_by_part else 0.0
+        chosen, table = few_orders(candidates, by_cell, usual_order, of_part * m)
+        made = _Made(chosen, table, own)
+        cost = _routed_cost(drops, cells, count, costs, made) + dividing.of_calls(calls_of(len(chosen), n, own), rows)
+        if cost < (1 - CHANCE) * least:
+            best, least = made, cost
+    assert best is not None
+    return best
 
 
 def few_orders(
@@ -215,17 +248,15 @@ def few_orders(
     return np.ascontiguousarray(candidates[[taken[i] for i in used.tolist()]]), places.reshape(-1)
 
 
-def _routed_cost(
-    drops: UInt8Array, cells: Int64Array, count: int, costs: Float64Array, orders: Int64Array, table: Int64Array
-) -> float:
+def _routed_cost(drops: UInt8Array, cells: Int64Array, count: int, costs: Float64Array, made: _Made) -> float:
     """Per tuple, without dividing."""
     from minidsms.kernels.content_routing import costs_by_cell
 
-    by_cell = np.zeros((len(orders), count))
-    costs_by_cell(drops, cells, costs, orders, by_cell)
-    return float(by_cell[table, np.arange(count)].sum()) / max(len(drops), 1)
+    by_cell = np.zeros((len(made.orders), count))
+    costs_by_cell(drops, cells, costs, made.orders, by_cell)
+    return float(by_cell[made.table, np.arange(count)].sum()) / max(len(drops), 1)
 
 
 def _cost(drops: UInt8Array, costs: Float64Array, order: Order) -> float:
     one = np.zeros(len(drops), np.int64)
-    return _routed_cost(drops, one, 1, costs, np.array([order], np.int64), np.zeros(1, np.int64))
+    return _routed_cost(drops, one, 1, costs, _Made(np.array([order], np.int64), np.zeros(1, np.int64), None))

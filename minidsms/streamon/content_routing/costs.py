@@ -9,22 +9,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 DIVIDING_NS = 4.0
 """Per tuple, for the sort there and back."""
 CLASSIFYING_NS = 2.5
 """Per tuple and classifier."""
-CALL_NS = 8_000.0
-"""A filter, on one part more."""
+CALL_NS = 20_000.0
+"""A filter, on one part more: a vectorised user function, its argument gathered, and what passes."""
 LEAST_ROWS = 2_000
 """Chunks below are never divided, where time counts."""
 
 
 @dataclass(frozen=True)
 class Dividing:
-    """measures_time: else it costs 1 a tuple."""
+    """measures_time: else it costs 1 a tuple.  calls_by_part: each part calls its filters by itself."""
 
     measures_time: bool
+    calls_by_part: ClassVar[bool] = True
 
     def of_tuple(self, classifiers: int) -> float:
         """Per tuple."""
@@ -33,10 +35,6 @@ class Dividing:
     def of_calls(self, calls: int, rows: float) -> float:
         """Per tuple of a chunk of so many, for calls of filters."""
         return CALL_NS * calls / max(rows, 1.0) if self.measures_time else 0.0
-
-    def of_part(self, filters: int, rows: float) -> float:
-        """Per tuple, for one order more."""
-        return self.of_calls(filters, rows)
 
     def least_rows(self, calls: int, saved: float, classifiers: int) -> int:
         """Of a chunk that is worth dividing, where so much is saved per tuple before dividing."""

@@ -1,7 +1,9 @@
 """A chunk divided by route: each part runs through the filters in its own order; then survivors stand in order again.
 
-Invariant: the parts are a partition of the rows in question, each ascending; what comes out is what `narrow_by` gives
-of all rows in any one order.  Content-Based Routing, section 4.2, in columns.
+Where orders differ in their first places alone, filters of the other places are called once for the tuples of all
+parts, and not for each part.
+Invariant: the parts are a partition of the rows in question, each ascending; no filter is asked twice about a tuple;
+what comes out is what `narrow_by` gives of all rows in any one order.  Content-Based Routing, section 4.2, in columns.
 """
 
 from __future__ import annotations
@@ -23,19 +25,14 @@ _NO_ROWS = np.zeros(0, np.int64)
 _ITSELF = np.arange(256, dtype=np.uint8)
 
 
-def divided(
-    routes: Routes, attributes: Attributes, frame: Frame, rows: Int64Array | None
-) -> list[tuple[int, Int64Array]]:
-    """(the number of its order, its rows) of each part that has any.  rows: those in question, None for all."""
-    in_question = frame.n if rows is None else len(rows)
-    if not in_question:
-        return []
-    cells, table = _cells(routes, attributes, frame)
+def divided(routes: Routes, attributes: Attributes, frame: Frame, rows: Int64Array | None) -> list[Int64Array]:
+    """By order, its rows.  rows: those in question, None for all."""
     ends = np.zeros(len(routes.orders) + 1, np.int64)
-    out = np.empty(in_question, np.int64)
-    kernels.divide(cells, table, _NO_ROWS if rows is None else rows, ends, out)
-    bounds = ends.tolist()
-    return [(part, out[start:stop]) for part, (start, stop) in enumerate(pairwise(bounds)) if stop > start]
+    out = np.empty(frame.n if rows is None else len(rows), np.int64)
+    if len(out):
+        cells, table = _cells(routes, attributes, frame)
+        kernels.divide(cells, table, _NO_ROWS if rows is None else rows, ends, out)
+    return [out[start:stop] for start, stop in pairwise(ends.tolist())]
 
 
 def _cells(routes: Routes, attributes: Attributes, frame: Frame) -> tuple[UInt8Array, UInt8Array]:
@@ -52,17 +49,41 @@ def _cells(routes: Routes, attributes: Attributes, frame: Frame) -> tuple[UInt8A
 
 def narrow_by_routes(
     filters: Sequence[TupleFilter],
-    parts: Sequence[tuple[Sequence[int], Int64Array, list[int]]],
+    routes: Routes,
+    parts: Sequence[Int64Array],
     frame: Frame,
     use_kernels: bool,
+    reached: Sequence[list[int]],
 ) -> tuple[Int64Array, Int64Array | None]:
-    """As `narrow_by`.  parts: (order, rows, counters of what reaches each place and the end)."""
-    passing = np.zeros(frame.n, np.bool_)
+    """As `narrow_by`.  parts: as `divided` gives them.  reached: by order, counters of what reaches each place and the
+    end.
+    """
+    left: list[Int64Array] = []
     wrong: list[Int64Array] = []
-    for order, rows, reached in parts:
-        kept, failed = narrow_by(filters, order, frame, rows, use_kernels, reached)
-        if kept is not None:
-            passing[kept] = True
+    for order, rows, counts in zip(routes.orders, parts, reached):
+        if len(rows):
+            kept, failed = narrow_by(filters, order[: routes.own], frame, rows, use_kernels, counts)
+            rows = rows if kept is None else kept
+            if failed is not None:
+                wrong.append(failed)
+        left.append(rows)
+    for number in () if routes.own is None else routes.order:
+        places = [order.index(number) if number in order[routes.own :] else -1 for order in routes.orders]
+        asked = [rows if place >= 0 else _NO_ROWS for place, rows in zip(places, left)]
+        together = np.concatenate(asked)
+        if not len(together):
+            continue
+        # Of a subset all are asked: what it keeps are places in it, which tell the parts.
+        passing, failed = filters[number].narrow(frame.subset(together), None, use_kernels)
         if failed is not None:
-            wrong.append(failed)
-    return np.flatnonzero(passing), np.sort(np.concatenate(wrong)) if wrong else None
+            wrong.append(together[failed])
+        kept = together[passing]
+        ends = np.searchsorted(passing, np.cumsum([0, *map(len, asked)])).tolist()
+        for i, place in enumerate(places):
+            if place >= 0:
+                left[i] = kept[ends[i] : ends[i + 1]]
+                reached[i][place + 1] += len(left[i])
+    is_left = np.zeros(frame.n, np.bool_)
+    for rows in left:
+        is_left[rows] = True
+    return np.flatnonzero(is_left), np.unique(np.concatenate(wrong)) if wrong else None

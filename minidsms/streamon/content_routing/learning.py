@@ -80,7 +80,7 @@ class LearningProfiler:
             return [(plan, rows)]
         from minidsms.streamon.content_routing.dividing import divided
 
-        return [(plan.orders[i], chosen) for i, chosen in divided(plan, self._attributes, part, rows)]
+        return list(zip(plan.orders, divided(plan, self._attributes, part, rows)))
 
     def _pass(self, number: int, part: Frame, rows: Int64Array | None, use_kernels: bool) -> Int64Array:
         """Evaluate a filter on rows; what it lets pass."""

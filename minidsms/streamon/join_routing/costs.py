@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 from minidsms.streamon.content_routing.costs import Dividing
 
@@ -21,14 +22,13 @@ LEAST_ROWS = 256
 class JoinDividing(Dividing):
     """measures_time: else it costs 1 an element. Parts of an input run in one pass, and cost nothing of their own."""
 
+    calls_by_part: ClassVar[bool] = False
+
     def of_tuple(self, classifiers: int) -> float:
         return ROUTED_NS + CLASSIFIED_NS * classifiers if self.measures_time else 1.0
 
     def of_calls(self, calls: int, rows: float) -> float:
         return PART_NS / max(rows, 1.0) if self.measures_time else 0.0
-
-    def of_part(self, filters: int, rows: float) -> float:
-        return 0.0
 
     def least_rows(self, calls: int, saved: float, classifiers: int) -> int:
         left = saved - self.of_tuple(classifiers)

@@ -100,7 +100,7 @@ class FilterExecutor:
         """Any permutation; one time in two, where tuples can be told apart, random routes."""
         n = len(self.filters)
         if n > 1 and self._attributes is not None and self._attributes.readings() and rng.random() < 0.5:
-            return random_routes(self._attributes, rng, lambda: tuple(rng.sample(range(n), n)))
+            return random_routes(self._attributes, rng, lambda: tuple(rng.sample(range(n), n)), True)
         return tuple(rng.sample(range(n), n))
 
     def plan_text(self, plan: FilterPlan) -> str:
@@ -150,9 +150,9 @@ class FilterExecutor:
         from minidsms.streamon.content_routing.dividing import divided, narrow_by_routes
 
         assert self._attributes is not None
-        chosen = divided(routes, self._attributes, frame, rows)
-        parts = [(self.parts[i].order, part, self.parts[i].reached) for i, part in chosen]
-        return narrow_by_routes(self.filters, parts, frame, use_kernels)
+        parts = divided(routes, self._attributes, frame, rows)
+        reached = [part.reached for part in self.parts]
+        return narrow_by_routes(self.filters, routes, parts, frame, use_kernels, reached)
 
     def _ranges(self, frame: Frame) -> int:
         """Into how many ranges of rows a chunk is worth dividing."""
