@@ -15,7 +15,9 @@ MOST_SERIES = 4000
 MOST_HELD = 400_000
 """Points of all series: where there are many, each has fewer."""
 
-_FROM_NOTHING = {"elements_in", "elements_out", "elements", "nbytes", "waiting", "changes", "decisions", "time_ns"}
+_FROM_NOTHING = {
+    "elements_in", "elements_out", "elements", "nbytes", "waiting", "changes", "decisions", "time_ns", "total_ns",
+}  # fmt: skip
 """What is 0 at the beginning, of a connection that goes on where another ended too."""
 
 Key = tuple[str, str, str]

@@ -99,6 +99,7 @@ def tell_operators(
         if n_in:
             add("operator", name, "selectivity", None, n_out / n_in)
         add("operator", name, "time_ns", time_ns)
+        add("operator", name, "total_ns", operator.counters.time_ns)
         if total:
             add("operator", name, "time_share", None, time_ns / total)
         add("operator", name, "stalls", stalls)

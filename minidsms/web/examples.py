@@ -139,7 +139,7 @@ SET cost_model = measured;
 SET join_plan = auto;
 """,
         1.0,
-        watched=(("operator", "cached.10 MJoin", "time_ns"), ("operator", "uncached.10 MJoin", "time_ns")),
+        watched=(("operator", "cached.10 MJoin", "total_ns"), ("operator", "uncached.10 MJoin", "total_ns")),
         paper="Babu 2005, section 5.8",
     ),
     Example(
@@ -189,7 +189,7 @@ CREATE QUERY IF NOT EXISTS by_{index} AS
         1.0,
         watched=tuple(
             ("operator", f"by_{index}.{number} MJoin", name)
-            for name in ("time_ns", "nbytes")
+            for name in ("total_ns", "nbytes")
             for index, number in (("patterns", 13), ("hash", 13))
         ),
         paper="Works, Rundensteiner, Agu 2012",
@@ -239,7 +239,7 @@ SET change_detection = auto;
         1.0,
         watched=tuple(
             (kind, f"{query}.2 Select{what}", name)
-            for kind, what, name in (("operator", "", "time_ns"), ("adaptation", ": filter ordering", "decisions"))
+            for kind, what, name in (("operator", "", "total_ns"), ("adaptation", ": filter ordering", "decisions"))
             for query in ("sensing", "unaware")
         ),
         paper="docs/adaptivity.md",

@@ -99,11 +99,14 @@ class Feeding:
     def told(self) -> list[dict[str, Any]]:
         """What the page shows of each."""
         driver = self._db.source_driver
+        declared = [target.definition.name for _, target in self._db.reading.sources]
         return [
             {
                 "number": each.number,
-                "names": each.feed.names,
-                "is_declared": driver is not None and each.feed.drives(driver),
+                "names": declared
+                if (is_declared := driver is not None and each.feed.drives(driver))
+                else each.feed.names,
+                "is_declared": is_declared,
                 "speed": each.feed.speed,
                 "fraction": round(each.feed.fraction, 3) if each.feed.is_bounded else None,
                 "rows": each.feed.rows,

@@ -31,10 +31,10 @@ def side_by_side(seed: int) -> dict[str, list[int]]:
     """Elements in all queues after every run of an operator, by scheduler. seed: of the elements that come."""
     for name in SCHEDULERS:
         queued(name, seed, 1)  # what is loaded and compiled at first would count as the operators' time
-    return {name: queued(name, seed) for name in SCHEDULERS}
+    return {name: queued(name, seed, BURSTS) for name in SCHEDULERS}
 
 
-def queued(scheduler_name: str, seed: int, bursts: int = BURSTS) -> list[int]:
+def queued(scheduler_name: str, seed: int, bursts: int) -> list[int]:
     """Elements in all queues after every run of an operator."""
     from minidsms.connection import connect
 

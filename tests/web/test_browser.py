@@ -15,6 +15,7 @@ import pytest
 import minidsms
 from minidsms.connection import Connection
 from minidsms.statements.query_settings import ALTERABLE
+from minidsms.web import scheduling
 
 pytest.importorskip("uvicorn", reason="the page needs minidsms[web]")
 playwright = pytest.importorskip("playwright.sync_api", reason="the browser is driven by playwright")
@@ -120,7 +121,10 @@ def test_a_decision_shows_the_plans_before_and_after_and_what_each_other_order_c
     )
 
 
-def test_an_experiment_with_all_schedulers_is_one_click_away(page: Any, db: Connection) -> None:
+def test_an_experiment_with_all_schedulers_is_one_click_away(
+    page: Any, db: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scheduling, "BURSTS", 1)
     page.select_option("#examples select[aria-label=Experiments]", label="Chain against FIFO, Greedy and round robin")
     playwright.expect(page.locator(".schedulers path.line")).to_have_count(4)
     assert [text.partition(":")[0] for text in page.locator(".schedulers .keys span").all_text_contents()] == [
@@ -156,6 +160,18 @@ def test_a_property_is_pinned_and_goes_on(page: Any, db: Connection) -> None:
     playwright.expect(value).to_have_text("4.00k")
     page.reload()
     playwright.expect(page.locator(".graph .value")).to_have_text("4.00k")
+
+
+def test_two_plans_of_a_query_are_compared_by_what_they_take(page: Any, db: Connection) -> None:
+    db.execute("CREATE QUERY few AS SELECT v FROM S WHERE v > 10 AND v % 3 = 1")
+    db.ui().observer.look()
+    page.locator("#query-list button", has_text="Compare").click()
+    playwright.expect(page.locator("#query-list .query")).to_have_count(2)
+    push(db, 0)
+    taken = page.locator(".graph.wide .keys span")
+    playwright.expect(taken.nth(1)).to_contain_text(re.compile(r"few_pinned.2 Select: \d+(\.\d+)? [mµ]?s"))
+    page.locator(".graph button", has_text="From now").click()
+    playwright.expect(taken.nth(1)).to_have_text("few_pinned.2 Select: 0 s")
 
 
 def test_the_keyboard_reaches_everything(page: Any, db: Connection) -> None:
@@ -237,3 +253,15 @@ def test_nothing_is_wider_than_the_window(page: Any, db: Connection, width: int,
     push(db, 0)
     page.locator(".box", has_text="Select").click()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_of_many_plans_the_one_chosen_is_large_enough_to_read(page: Any, db: Connection) -> None:
+    page.set_viewport_size({"width": 400, "height": 900})
+    for i in range(6):
+        db.execute(f"CREATE QUERY few{i} AS SELECT v FROM S WHERE v > {i} AND v % 3 = 1")
+    db.ui().observer.look()
+    page.locator(".box", has_text="v > 4").press("Enter")
+    playwright.expect(page.locator("#inspector")).to_be_visible()
+    assert page.locator(".box.chosen").bounding_box()["width"] > 100
+    page.get_by_role("button", name="Fit").click()
+    assert page.locator(".box.chosen").bounding_box()["width"] < 60

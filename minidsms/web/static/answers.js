@@ -3,7 +3,7 @@
 import { barChart, keys, lineChart } from "./chart.js";
 import { button, html, menu } from "./dom.js";
 import { short } from "./format.js";
-import { ask, on } from "./live.js";
+import { ask, known, on } from "./live.js";
 import { mapChart } from "./map.js";
 import place, { keep } from "./place.js";
 import { saveSvg } from "./saving.js";
@@ -62,17 +62,15 @@ function choices(answer, draw) {
   const numbers = answer.columns.filter((c) => c.is_number).map((c) => c.name);
   const others = answer.columns.filter((c) => !c.is_number).map((c) => c.name);
   const pick = (name, options, chosen, label) => menu(options.map((o) => [o, o]), chosen, (value) => { keep({ [name]: value }); draw(); }, { "aria-label": label });
-  const made = [html("div", { class: "row head-line" }, html("b", {}, answer.name), html("span", { class: "muted grow note" }, note(answer)))];
+  const path = `/export/${encodeURIComponent(answer.name)}?format=`;
+  const file = (kind, label) => html("a", { href: path + kind, download: `${answer.name}.${kind}` }, label);
+  const isTable = place.view === "table" || place.view === "changes";
+  const made = [html("div", { class: "row head-line" }, html("b", {}, answer.name), html("span", { class: "muted grow note" }, note(answer)),
+    isTable ? [file("csv", "CSV"), file("parquet", "Parquet")] : button("SVG", (event) => saveSvg(event.target.closest(".body").querySelector("svg.chart"), answer.name), { class: "plain" }))];
   const columns = drawn(answer);
   if (place.view === "line" || place.view === "bars") made.push(pick("y", numbers, columns.y, "value"), pick("by", ["", ...others, ...numbers], columns.by, "by"));
   if (place.view === "points") made.push(pick("x", numbers, columns.x, "across"), pick("y", numbers, columns.y, "up"));
   if (place.view === "map") made.push(pick("east", numbers, columns.east, "across"), pick("north", numbers, columns.north, "up"), pick("colour", ["", ...numbers], columns.colour, "colour"));
-  const path = `/export/${encodeURIComponent(answer.name)}?format=`;
-  if (place.view === "table" || place.view === "changes") {
-    made.push(html("a", { href: `${path}csv`, download: `${answer.name}.csv` }, "CSV"), html("a", { href: `${path}parquet`, download: `${answer.name}.parquet` }, "Parquet"));
-  } else {
-    made.push(button("SVG", (event) => saveSvg(event.target.closest(".body").querySelector("svg.chart"), answer.name), { class: "plain" }));
-  }
   return made;
 }
 
@@ -101,7 +99,9 @@ function drawn({ columns }) {
 }
 
 function shown(answer) {
-  const nothing = html("p", { class: "empty" }, "Nothing yet.");
+  const isFed = known("feeds")?.length || !known("catalog")?.inputs.some((input) => input.has_source);
+  const nothing = html("p", { class: "empty" }, isFed ? "Nothing yet." : "Nothing yet: Read sources, above, begins.");
+  if (!answer.results) return nothing;
   if (place.view === "changes" || (place.view === "table" && answer.kind === "stream")) return changes(answer);
   if (place.view === "table") {
     return answer.present.length ? table(answer.columns, answer.present) : html("p", { class: "empty" }, "The relation holds no rows now.");

@@ -31,7 +31,7 @@ export function setUpDecisions(area, count, dialog) {
   const draw = () => {
     const decisions = all();
     const now = known("now")?.at ?? 1;
-    count.textContent = decisions.length ? `${decisions.at(-1).number} so far` : "";
+    count.textContent = decisions.length ? `${decisions.at(-1).number} so far, each with the gain expected and measured` : "";
     line.replaceChildren(decisions.length ? timeline(decisions, now, line.clientWidth || 800, (each) => compare(dialog, each, decisions)) : html("p", { class: "empty" }, "No plan has changed yet."));
   };
   on("decisions", write);
@@ -82,7 +82,7 @@ async function compare(dialog, each, all) {
   dialog.replaceChildren(
     html("div", { class: "head" }, html("h2", {}, `Decision ${each.number}: ${each.technique} of ${each.query}`), html("span", {}, button("✕", () => dialog.close(), { "aria-label": "close" }))),
     html("div", { class: "body" },
-      html("p", {}, `${each.operator}. ${each.reason}. Expected gain ${percent(each.expected)}, measured ${percent(each.measured)} of the cost per tuple.`),
+      html("p", {}, `${each.operator}: ${each.reason}. Expected gain ${percent(each.expected)}, measured ${percent(each.measured)} of the cost per tuple.`),
       html("div", { class: "pair" }, sides.map((s) => s.element)),
       together.length > 1 ? html("p", { class: "muted" }, `One call took the decisions ${together[0].number} to ${together.at(-1).number}: the pictures are those before and after it.`) : null,
       considered(each.statistics, each)),
@@ -92,21 +92,23 @@ async function compare(dialog, each, all) {
     sides.forEach((s) => s.drawn.remove());
     return;
   }
-  for (const [i, at] of [times[after - 1], times[after]].entries()) {
-    const graph = await ask("/api/picture", { at });
-    if (!graph) continue;
-    const picture = new PlanPicture(sides[i].drawn);
+  const graphs = await Promise.all([times[after - 1], times[after]].map((at) => ask("/api/picture", { at })));
+  const plans = graphs.map((graph) => new Map(graph?.nodes.map(({ entity, plan }) => [entity, plan.join()])));
+  const isChanged = ({ entity }) => plans[0].get(entity) !== plans[1].get(entity);
+  graphs.forEach((graph, i) => {
+    if (!graph) return;
+    const picture = new PlanPicture(sides[i].drawn, undefined, isChanged);
     picture.draw(graph);
     picture.mark(null, each.query);
     picture.fit();
-  }
+  });
 }
 
 function side(title, plan, kind) {
   const drawn = html("div", { class: "drawn" });
   const steps = plan.split(/ \| /);
   const element = html("div", { class: "side" }, html("h3", {}, title),
-    html("div", { class: "body" }, steps.map((step) => html("div", { class: "chips" }, step.split(/, (?![^(]*\))/).map((part) => html("span", { class: `chip ${kind}` }, part))))), drawn);
+    html("div", { class: "body" }, steps.map((step) => html("div", { class: "chips" }, step.split(/, (?![^([]*[)\]])/).map((part) => html("span", { class: `chip ${kind}` }, part))))), drawn);
   return { element, drawn };
 }
 

@@ -48,6 +48,6 @@ export function property(name, value) {
   if (name === "nbytes" || name === "bytes") return bytes(value);
   if (name.startsWith("rate")) return `${short(value)}/s`;
   if (name.endsWith("share") || name === "selectivity" || name === "dropped") return percent(value);
-  if (name === "time_ns") return `${short(value / 1e6)} ms`;
+  if (name.endsWith("_ns")) return duration(value / 1e9);
   return short(value);
 }

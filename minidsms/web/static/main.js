@@ -18,7 +18,7 @@ import { setUpSummary } from "./summary.js";
 const area = byId("plan-picture");
 const pins = setUpPins(byId("pinned"));
 const inspector = new Inspector(byId("inspector"), pins);
-const picture = new PlanPicture(area, (node) => choose(node));
+const picture = new PlanPicture(area, (node) => choose(node), ({ queries }) => queries.includes(inspector.node?.queries.at(-1) ?? place.query));
 const empty = noPlan();
 area.append(empty);
 
@@ -26,6 +26,7 @@ function choose(node) {
   keep({ chosen: node?.entity ?? null });
   inspector.show(node);
   picture.mark(place.chosen, place.marked);
+  if (!picture.isMoved) picture.fit();
 }
 
 inspector.onClose = () => choose(null);
@@ -47,7 +48,7 @@ on("now", (now) => {
 byId("plan-tools").append(
   button("−", () => picture.zoom(1.25), { "aria-label": "smaller", class: "plain" }),
   button("+", () => picture.zoom(0.8), { "aria-label": "larger", class: "plain" }),
-  button("Fit", () => picture.fit(), { class: "plain" }),
+  button("Fit", () => picture.fit(true), { class: "plain" }),
   button("Save SVG", () => saveSvg(picture.svg, "plan", picture.whole), { class: "plain" }),
 );
 
@@ -70,8 +71,10 @@ function chooseQuery(name, isAsked = true) {
 byId("theme").addEventListener("click", () => {
   const isDark = getComputedStyle(document.documentElement).colorScheme === "dark"
     || (!document.documentElement.dataset.theme && matchMedia("(prefers-color-scheme: dark)").matches);
-  document.documentElement.dataset.theme = isDark ? "light" : "dark";
+  keep({ theme: isDark ? "light" : "dark" });
+  document.documentElement.dataset.theme = place.theme;
 });
+if (place.theme) document.documentElement.dataset.theme = place.theme;
 
 listen((isLive) => {
   const state = byId("state");

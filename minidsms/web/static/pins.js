@@ -43,7 +43,7 @@ export function setUpPins(area) {
   /** Run a query a second time with a plan that stays, and pin what both take. */
   const compare = async (query) => {
     const { entities } = await tell("/api/compare", { query });
-    pin("operator", entities, "time_ns");
+    pin("operator", entities, "total_ns");
   };
   /** The schedulers side by side on the same bursts, each in a connection of its own. */
   const schedulers = async () => {
@@ -96,15 +96,16 @@ class Schedulers {
 /** A property over time, of one entity or of several as lines of one graph. */
 class Pin {
   constructor(kind, entities, name, remove) {
-    Object.assign(this, { kind, name, isReady: false });
+    Object.assign(this, { kind, name, isReady: false, from: 0, isTotal: entities.length > 1 && name === "total_ns" });
     this.lines = entities.map((entity) => ({ name: entity, points: [] }));
     this.value = html("span", { class: "value" });
     this.picture = html("div", {});
     this.keys = html("div", {});
-    const title = entities.length > 1 ? `${name}, side by side` : `${entities[0]} · ${name}`;
+    const title = entities.length > 1 ? `${this.isTotal ? "time taken" : name}, side by side` : `${entities[0]} · ${name}`;
     const save = () => saveSvg(this.picture.querySelector("svg"), title);
     this.element = html("div", { class: `graph${entities.length > 1 ? " wide" : ""}` },
       html("div", { class: "title" }, html("b", { title: `${kind} ${entities.join(", ")}` }, title), this.value,
+        this.isTotal ? button("From now", () => { this.from = this.lines[0].points.at(-1)?.[0] ?? 0; this.#draw(); }, { class: "plain", title: "what each takes from now on" }) : null,
         button("SVG", save, { class: "plain" }), button("✕", remove, { class: "plain", "aria-label": "remove" })),
       this.picture, this.keys);
   }
@@ -131,12 +132,24 @@ class Pin {
 
   #draw() {
     const show = (value) => property(this.name, value);
-    const last = ({ points }) => show(points.at(-1)?.[1]);
+    const last = ({ points }) => points.at(-1)?.[1];
     const isOne = this.lines.length === 1;
-    this.value.textContent = isOne ? last(this.lines[0]) : "";
+    const lines = this.isTotal ? sinceAllRun(this.lines, this.from) : this.lines;
+    this.value.textContent = isOne ? show(last(lines[0])) : "";
     const label = `${this.name} of ${this.lines.map(({ name }) => name).join(" and ")} over time`;
     const size = isOne ? { width: 300, height: 130 } : { width: this.picture.clientWidth || 560, height: 170 };
-    this.picture.replaceChildren(lineChart(this.lines, { ...size, showX: clock, showY: show, label }));
-    if (!isOne) this.keys.replaceChildren(keys(this.lines.map((line) => `${line.name}: ${last(line)}`)));
+    this.picture.replaceChildren(lineChart(lines, { ...size, showX: clock, showY: show, label }));
+    if (isOne) return;
+    const least = Math.min(...lines.map(last));
+    this.keys.replaceChildren(keys(lines.map((line) => `${line.name}: ${show(last(line))}${last(line) > least && least > 0 ? ` (× ${(last(line) / least).toFixed(2)})` : ""}`)));
   }
+}
+
+/** Totals from when all of them had begun, or from later: what is compared is what each has taken since. */
+function sinceAllRun(lines, from) {
+  const began = Math.max(from, ...lines.map(({ points }) => points[0]?.[0] ?? 0));
+  return lines.map(({ name, points }) => {
+    const later = points.filter(([time]) => time >= began);
+    return { name, points: later.map(([time, value]) => [time, value - later[0][1]]) };
+  });
 }

@@ -1,6 +1,6 @@
 // The state of the page in its address, behind the #: what is chosen, pinned and shown. It can be kept and sent on.
 
-const place = { query: null, marked: null, view: "table", chosen: null, pins: [], x: "", y: "", by: "", east: "", north: "", colour: "" };
+const place = { theme: "", query: null, marked: null, view: "table", chosen: null, pins: [], x: "", y: "", by: "", east: "", north: "", colour: "" };
 try {
   Object.assign(place, JSON.parse(decodeURIComponent(location.hash.slice(1)) || "{}"));
 } catch {

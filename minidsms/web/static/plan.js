@@ -8,10 +8,11 @@ const PAD = 10;
 const CHARACTER = 7;
 const MARGIN = 20;
 const MOST_SCALE = 1.25;
+const LEAST_SCALE = 0.6;
 
 export class PlanPicture {
-  /** area: where it stands. choose(node): a box was chosen. */
-  constructor(area, choose = () => {}) {
+  /** area: where it stands. choose(node): a box was chosen. isFocal(node): is shown where all would be too small. */
+  constructor(area, choose = () => {}, isFocal = () => true) {
     this.area = area;
     this.choose = choose;
     this.boxes = new Map();
@@ -19,6 +20,7 @@ export class PlanPicture {
     this.lines = new Map();
     this.graph = { nodes: [], edges: [], width: 0, height: 0 };
     this.view = null;
+    this.isFocal = isFocal;
     this.svg = svg("svg", { class: "plan", role: "group", "aria-label": "the plan of all running queries" });
     area.append(this.svg);
     this.#movable();
@@ -84,20 +86,27 @@ export class PlanPicture {
     }
   }
 
-  /** Show all of it, or all that serves the query that is marked. */
-  fit() {
+  /** Show all of it, or all that serves the query that is marked; where that is too small to read, and nobody asked for
+   *  it, what is focal, or the box chosen. */
+  fit(isAsked = false) {
     this.isMoved = false;
-    const [left, top, width, height] = this.#marked();
     const room = this.area.getBoundingClientRect();
+    const scaleOf = ([, , width, height]) => Math.min(MOST_SCALE, room.width / width, room.height / height);
+    const isMarked = ({ group }) => !group.classList.contains("aside");
+    const isFocal = (box) => isMarked(box) && this.isFocal(box.node);
+    const isChosen = ({ group }) => group.classList.contains("chosen");
+    const places = [isMarked, isFocal, isChosen].map((isMeant) => this.#around(isMeant));
+    const place = places.find((each) => isAsked || scaleOf(each) >= LEAST_SCALE) ?? places[1];
+    const [left, top, width, height] = place;
     if (!width || !room.width) return;
-    const scale = Math.min(MOST_SCALE, room.width / width, room.height / height);
+    const scale = isAsked ? scaleOf(place) : Math.max(LEAST_SCALE, scaleOf(place));
     const [w, h] = [room.width / scale, room.height / scale];
     this.#show([left + (width - w) / 2, top + (height - h) / 2, w, h]);
   }
 
-  /** Where what is not put aside stands. */
-  #marked() {
-    const boxes = [...this.boxes.values()].filter(({ group }) => !group.classList.contains("aside")).map(({ node }) => node.box);
+  /** Where the boxes that are meant stand; the whole, where there are none. */
+  #around(isMeant) {
+    const boxes = [...this.boxes.values()].filter(isMeant).map(({ node }) => node.box);
     if (!boxes.length || boxes.length === this.boxes.size) return this.whole;
     const [left, top] = [0, 1].map((i) => Math.min(...boxes.map((box) => box[i])) - MARGIN);
     const [right, bottom] = [0, 1].map((i) => Math.max(...boxes.map((box) => box[i] + box[i + 2])) + MARGIN);
@@ -115,6 +124,15 @@ export class PlanPicture {
     const [cx, cy] = at ?? [x + w / 2, y + h / 2];
     this.isMoved = true;
     this.#show([cx - (cx - x) * factor, cy - (cy - y) * factor, w * factor, h * factor]);
+  }
+
+  /** Move so that a box is seen: the keyboard reaches those outside too. */
+  #bring([x, y, w, h]) {
+    if (!this.view) return;
+    const [left, top, width, height] = this.view;
+    if (x >= left && y >= top && x + w <= left + width && y + h <= top + height) return;
+    this.isMoved = true;
+    this.#show([x + (w - width) / 2, y + (h - height) / 2, width, height]);
   }
 
   #show(view) {
@@ -142,7 +160,7 @@ export class PlanPicture {
     const bar = node.kind === "store" ? [] : [ground, share];
     const chosen = () => this.choose(node);
     const group = svg("g", { class: marks.join(" "), tabindex: 0, role: "button", "aria-label": node.name,
-      on: { click: chosen, keydown: (event) => (event.key === "Enter" || event.key === " ") && (event.preventDefault(), chosen()) } },
+      on: { click: chosen, focus: () => this.#bring(node.box), keydown: (event) => (event.key === "Enter" || event.key === " ") && (event.preventDefault(), chosen()) } },
       frame, texts, bar);
     return { node, group, frame, figures, share };
   }

@@ -14,7 +14,7 @@ export function setUpSummary(list) {
       ["lag", duration(lag * (known("catalog")?.tick_ns ?? 1e6) / 1e9)],
       ["queues", short(sum("queue", "elements"))],
       ["memory", bytes(told.connection?.connection?.nbytes)],
-      ["watched for", clock(at)],
+      ["running for", clock(at)],
     ];
     list.replaceChildren(...shown.map(([name, value]) => html("div", {}, html("dt", {}, name), html("dd", {}, value))));
   });
