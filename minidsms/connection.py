@@ -7,6 +7,7 @@ answered. One lock guards the engine; callbacks run outside it, and what they pu
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
     from minidsms.web.server import Visualizer
 
-
+logging.getLogger("minidsms").addHandler(logging.NullHandler())  # records are for who listens
 _KEEPS_NOTHING = "a connection without a folder keeps nothing\nhelp: minidsms.connect(folder)"
 
 

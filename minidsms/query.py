@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("minidsms.sinks")
 _life = logging.getLogger("minidsms.queries")
-_life.addHandler(logging.NullHandler())  # a failed query says so when it is fetched; this is for who listens
 
 
 PUBLIC = (

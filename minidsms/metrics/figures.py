@@ -18,7 +18,7 @@ OTHERS = "(others)"
 
 @dataclass
 class Metric:
-    """label: what its values are told by, "" where there is one.  is_total: it never falls.  values: by label."""
+    """label: what its values are told by, "" of one at most.  is_total: it never falls.  values: by label."""
 
     name: str
     about: str
@@ -67,16 +67,14 @@ def figures(db: Connection) -> list[Metric]:
             _one("memory", "Held by streams, relations, operators and answers.", "bytes", db.nbytes),
             _one("operators", "Time of all operators that run.", "seconds", spent_ns / 1e9),
             _one("plan_changes", "Decisions that have changed a running plan.", "", db.streamon.plan_log.taken, True),
+            _one("memory_limit", "What may be held.", "bytes", limit),
+            _one("last_checkpoint", "When, since 1970.", "seconds", checkpointed_s),
         ]
-        if limit is not None:
-            single.append(_one("memory_limit", "What may be held.", "bytes", limit))
-        if checkpointed_s is not None:
-            single.append(_one("last_checkpoint", "When, since 1970.", "seconds", checkpointed_s))
         return [accepted, late, rejected, shed, results, waiting, behind, lag, failed, paused, *single]
 
 
-def _one(name: str, about: str, unit: str, value: float, is_total: bool = False) -> Metric:
-    return Metric(name, about, unit, "", is_total, {"": float(value)})
+def _one(name: str, about: str, unit: str, value: float | None, is_total: bool = False) -> Metric:
+    return Metric(name, about, unit, "", is_total, {} if value is None else {"": float(value)})
 
 
 def _add(metric: Metric, label: str, value: float) -> None:

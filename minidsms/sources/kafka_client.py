@@ -18,7 +18,6 @@ from minidsms.sources.addresses import check_loopback
 _BROKER = r"(?:[^/,:\[\]]+|\[[0-9a-fA-F:]+\]):[0-9]{1,5}"
 _ADDRESS = re.compile(rf"kafka://({_BROKER}(?:,{_BROKER})*)/([\w.-]{{1,249}})", re.IGNORECASE)
 _log = logging.getLogger("minidsms.sources.kafka")
-_log.addHandler(logging.NullHandler())  # what the client has to say is for who listens to the logger
 ANSWER_S = 10.0
 """How long a broker may take to say which topics there are."""
 

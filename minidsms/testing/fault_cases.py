@@ -13,7 +13,6 @@ import contextlib
 import functools
 import gc
 import importlib.util
-import logging
 import os
 import shutil
 import socket
@@ -576,7 +575,6 @@ def _wait(holds: Callable[[], bool], what: Callable[[], str]) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run cases; returns the exit status."""
-    logging.getLogger("minidsms").addHandler(logging.NullHandler())
     return run_chosen("minidsms.testing.fault_cases", __doc__ or "", CASES, run_all, arguments)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
+import subprocess
+import sys
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +16,7 @@ import pytest
 import minidsms
 from minidsms.connection import Connection
 from minidsms.cql.errors import Error
-from minidsms.metrics import Collector, health, observe, serve
+from minidsms.metrics import Collector, health, observe, open_telemetry, serve
 from minidsms.metrics.figures import MOST_LABELLED, OTHERS, figures
 
 HOSTILE = 'a"b\\c\nd{e="f"} 1'
@@ -89,18 +91,26 @@ def test_the_page_serves_them_too(db: Connection) -> None:
             assert wanted in answer.read()
 
 
-def test_open_telemetry_observes_the_same(db: Connection) -> None:
+def test_open_telemetry_observes_the_same(db: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("opentelemetry.sdk")
     from opentelemetry.sdk.metrics import MeterProvider
     from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
+    db.set("memory_limit", None)
     reader = InMemoryMetricReader()
     observe(db, MeterProvider([reader]).get_meter("test"))
-    data: Any = reader.get_metrics_data()
-    told = {m.name: m for m in data.resource_metrics[0].scope_metrics[0].metrics}
+
+    def read() -> dict[str, Any]:
+        data: Any = reader.get_metrics_data()
+        return {m.name: m for m in data.resource_metrics[0].scope_metrics[0].metrics}
+
+    told = read()
     (point,) = told["minidsms.answers"].data.data_points
     assert (point.value, dict(point.attributes)) == (2, {"query": "q"})
-    assert told["minidsms.memory"].unit == "By"
+    assert told["minidsms.memory"].unit == "By" and "minidsms.memory_limit" not in told
+    db.set("memory_limit", 2**30)
+    monkeypatch.setattr(open_telemetry, "_KEPT_S", 0.0)
+    assert read()["minidsms.memory_limit"].data.data_points[0].value == 2**30
 
 
 def test_health_tells_which_queries_have_failed_and_why(db: Connection) -> None:
@@ -139,10 +149,14 @@ def test_log_records_tell_of_failures_and_plans(db: Connection, caplog: pytest.L
     assert told[-1] == ("minidsms.queries", "DEBUG", "query filters: closed")
 
 
-def test_nothing_is_logged_unasked(db: Connection, capfd: pytest.CaptureFixture[str]) -> None:
-    db.push("S", [(3,)], ts=5)
-    db.advance(6)
-    assert capfd.readouterr().err == ""
+def test_nothing_is_logged_unasked() -> None:
+    program = (
+        "import minidsms; db = minidsms.connect(); db.execute('CREATE STREAM S (v INTEGER)'); db.past.draw = None; "
+        "q = db.query('SELECT v * 3074457345618258603 AS d FROM S'); db.push('S', [(3,)], ts=1); "
+        "db.advance(2); print(q.state)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("failed\n", "")
 
 
 def test_the_dashboard_asks_for_metrics_that_there_are(db: Connection) -> None:
