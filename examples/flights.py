@@ -1,8 +1,9 @@
-"""What can be told of a year of departures from New York while it happens?
+"""What can be told of the departures from New York while they happen?
 
-The year is replayed through eleven continuous queries, each of which opens with a question of its own.
+Ten weeks of 2013 are replayed through three continuous queries, or the whole year through eleven, each of which opens
+with a question of its own.
 
-    python examples/flights.py [--days N] [--plain]
+    python examples/flights.py [--year] [--days N] [--plain]
 
 The queries stand in examples/flights/, one per file; the choices about the data stand in docs/flights.md and in
 `flights_timeline`. The streams are pushed in steps of a day of event time, all of them cut at the same instants; then a
@@ -14,8 +15,10 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import Any
 
 import flights_tables as tables
 from flights_timeline import DAY, Year, read_year
@@ -46,11 +49,17 @@ QUERIES: dict[str, Callable[[Query], Table]] = {
 }
 """The queries, in the order of the page, and what shows their answers."""
 
+SHORT, SHORT_DAYS = ("worst_hours", "never_left", "standstill"), 70
+"""What is shown without --year: to the end of winter, in which two storms close the airports."""
+
 EXPLAINED = "never_left"
 """The query whose plan is shown: two windows over two streams, a derived stream and an anti-join."""
 
 REDUCED = {"what can still matter": "in_fog", "the whole four weeks": "in_fog_whole"}
 """The query whose join keeps only what can still matter, and the same join with whole windows."""
+
+TOLD_S = 2.0
+"""How often a replay without a terminal tells where it is."""
 
 KEYWORDS = (
     r"\b(SELECT|DISTINCT|FROM|WHERE|GROUP BY|HAVING|AS|AND|OR|NOT|IN|EXISTS|CASE|WHEN|THEN|ELSE|END|LEFT|JOIN|ON|EXCEPT"
@@ -64,13 +73,13 @@ def question(name: str) -> str:
     return (FOLDER / f"{name}.cql").read_text(encoding="utf-8").splitlines()[0].removeprefix("--").strip()
 
 
-def open_queries() -> tuple[Connection, dict[str, Query]]:
-    """A connection with the streams declared and every query running. A tick is a minute."""
+def open_queries(names: Iterable[str] = QUERIES) -> tuple[Connection, dict[str, Query]]:
+    """A connection with the streams declared and these queries running. A tick is a minute."""
     db = minidsms.connect(time_unit="m")
     db.execute((FOLDER / "inputs.cql").read_text(encoding="utf-8"))
-    for name in QUERIES:
+    for name in names:
         db.execute((FOLDER / f"{name}.cql").read_text(encoding="utf-8"))
-    return db, {name: db.queries[name] for name in QUERIES}
+    return db, {name: db.queries[name] for name in names}
 
 
 def replay(db: Connection, year: Year, tell: Callable[[int, int], None] = lambda done, instant: None) -> int:
@@ -91,13 +100,21 @@ def replay(db: Connection, year: Year, tell: Callable[[int, int], None] = lambda
     return done
 
 
+def telling(console: Console, what: str) -> AbstractContextManager[Any]:
+    """Say what is done meanwhile: beside a turning wheel on a terminal, in a line elsewhere."""
+    if console.is_terminal:
+        return console.status(Text(what))
+    console.print(what)
+    return nullcontext()
+
+
 def replay_with_progress(console: Console, db: Connection, year: Year) -> dict[str, list[int]]:
-    """`replay` under a bar that tells the date and the rate; without a terminal only the summary is printed.
+    """`replay` under a bar that tells the date and the rate; without a terminal a line does, every TOLD_S seconds.
 
     Returns what the joins of REDUCED hold at the end of each day, in bytes.
     """
-    held: dict[str, list[int]] = {name: [] for name in REDUCED}
-    started = time.perf_counter()
+    held: dict[str, list[int]] = {name: [] for name, query in REDUCED.items() if query in db.queries}
+    started = told = time.perf_counter()
     columns = (
         TextColumn("{task.fields[date]}"),
         BarColumn(bar_width=None),
@@ -109,15 +126,20 @@ def replay_with_progress(console: Console, db: Connection, year: Year) -> dict[s
         task = progress.add_task("", total=year.elements, date="starting (a first run compiles)", rate="")
 
         def tell(done: int, instant: int) -> None:
-            rate = done / (time.perf_counter() - started)
-            progress.update(task, completed=done, date=tables.date_of(instant), rate=f"{rate:>9,.0f} elements/s")
-            for name, query in REDUCED.items():
-                held[name].append(tables.held_by(db.queries[query]))
+            nonlocal told
+            now = time.perf_counter()
+            date, rate = tables.date_of(instant), f"{done / (now - started):>9,.0f} elements/s"
+            progress.update(task, completed=done, date=date, rate=rate)
+            if progress.disable and now - told >= TOLD_S:
+                told = now
+                console.print(f"{date} {done:>9,} elements {rate}")
+            for name in held:
+                held[name].append(tables.held_by(db.queries[REDUCED[name]]))
 
         done = replay(db, year, tell)
     seconds = time.perf_counter() - started
     flow = ", ".join(f"{len(feed.instants):,} in {feed.stream}" for feed in year.feeds)
-    rate = f"{done / seconds:,.0f} a second through {len(QUERIES)} queries"
+    rate = f"{done / seconds:,.0f} a second through {len(db.queries)} queries"
     console.print(Text(f"{done:,} elements in {seconds:.1f} s: {rate}", style="bold"))
     console.print(Text(flow, style="dim"))
     return held
@@ -162,7 +184,7 @@ def show_answers(console: Console, queries: dict[str, Query]) -> None:
 def show_plan(console: Console, query: Query) -> None:
     """The plan, with the figures of the replay."""
     console.print()
-    title = Text(f"How question {list(QUERIES).index(EXPLAINED) + 1} was answered", style="bold")
+    title = Text(f"How the answer to “{question(EXPLAINED)}” was found", style="bold")
     console.print(Rule(title, align="left", style="cyan"))
     logical = query.explain().split("Logical plan\n", 1)[1].split("Physical plan", 1)[0]
     console.print(Padding(Text(logical.rstrip(), no_wrap=True, overflow="ellipsis"), (1, 0, 1, 0), expand=False))
@@ -184,8 +206,9 @@ def show_savings(console: Console, db: Connection, held: dict[str, list[int]]) -
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the demo."""
-    parser = argparse.ArgumentParser(description="A year of departures from New York, replayed")
-    parser.add_argument("--days", type=int, default=None, help="replay only the first N days of the year")
+    parser = argparse.ArgumentParser(description="Departures from New York in 2013, replayed")
+    parser.add_argument("--year", action="store_true", help="the whole year, eleven questions")
+    parser.add_argument("--days", type=int, default=None, help="replay only the first N days")
     parser.add_argument("--plain", action="store_true", help="no colours and no progress bar")
     options = parser.parse_args(arguments)
     console = Console(highlight=False)
@@ -193,18 +216,23 @@ def main(arguments: list[str] | None = None) -> int:
         # A file or a pipe has no width to ask for; the tables want about a hundred characters.
         console = Console(highlight=False, width=110, no_color=True, force_terminal=False)
     console.print(Rule(Text("Departures from New York, 2013", style="bold"), align="left", style="cyan"))
-    with console.status(Text("reading the files")):
+    with telling(console, "reading the files"):
         year = read_year()
-    if options.days is not None:
-        year = year.until(year.first // DAY * DAY + options.days * DAY)
-    show_notes(console, year)
-    with console.status(Text("starting the queries; a first run on a machine compiles, for a minute or so")):
-        db, queries = open_queries()
+    days = SHORT_DAYS if options.days is None and not options.year else options.days
+    if days is not None:
+        year = year.until(year.first // DAY * DAY + days * DAY)
+    if options.year:
+        show_notes(console, year)
+    with telling(console, "starting the queries; the first run on a machine compiles for a minute or so"):
+        db, queries = open_queries(QUERIES if options.year else SHORT)
     with db:
         held = replay_with_progress(console, db, year)
         show_answers(console, queries)
         show_plan(console, queries[EXPLAINED])
-        show_savings(console, db, held)
+        if held:
+            show_savings(console, db, held)
+    if not options.year:
+        console.print("The whole year, and eight questions more: make demo DEMO=--year (docs/flights.md)")
     return 0
 
 

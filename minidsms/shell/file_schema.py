@@ -13,7 +13,7 @@ from minidsms.cql.printer import print_statement
 from minidsms.elements import Type
 from minidsms.inputs.foreign import check_whole
 from minidsms.shell.column_guesses import Guess, delimiter_of, guess, guess_epoch, merged_options, slack_of
-from minidsms.sources.blocks import give_up, open_file, unpacked_name
+from minidsms.sources.files import open_file, unpacked_name
 
 _BYTES = 1 << 20
 _INSTANTS = ("ts", "t", "time", "timestamp", "at", "instant", "_ts")
@@ -131,11 +131,11 @@ def _read(path: str, kind: str) -> tuple[Any, str]:
         table = ipc.open_file(path).read_all()
         check_whole(table)
         return table.slice(0, 1000), ""
-    file, raw, _ = open_file(path)
+    file = open_file(path)
     try:
-        start = file.read(_BYTES)
+        start = file.data.read(_BYTES)
     finally:
-        give_up(file, raw)
+        file.close()
     if len(start) == _BYTES:
         start = start[: start.rfind(b"\n") + 1]
     if kind in (".json", ".jsonl", ".ndjson"):

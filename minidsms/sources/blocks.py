@@ -8,21 +8,17 @@ marked as broken: one bad quote costs a line and not the file.
 
 from __future__ import annotations
 
-import bz2
-import contextlib
-import gzip
-import lzma
-import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import IO, Any, cast
+from typing import IO, Any
 
 import numpy as np
 
-from minidsms.cql.errors import Error, shown
+from minidsms.cql.errors import Error
 from minidsms.elements import BoolArray
+from minidsms.sources.files import cannot_read
 
 BLOCK_BYTES = 4 << 20
 RECORD_BYTES = 1 << 20
@@ -32,14 +28,19 @@ LINE_BYTES = 64 << 20
 
 _NEWLINE = 10
 _RETURN = 13
-_QUOTE = 34
-_PACKED: dict[str, Callable[[IO[bytes]], Any]] = {
-    ".gz": lambda raw: gzip.GzipFile(fileobj=raw),
-    ".bz2": bz2.BZ2File,
-    ".xz": lzma.LZMAFile,
-}
 _ROW_END = re.compile(rb"\r\n|\n|\r")
-COMMA = b","
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What divides CSV. delimiter: one byte between fields.  quote: one byte around fields; none: nothing is quoted."""
+
+    delimiter: bytes = b","
+    quote: bytes = b'"'
+
+
+LINES = Marks(quote=b"")
+"""A record is a line, whatever stands in it."""
 
 
 @cache
@@ -51,16 +52,19 @@ def _before_field(delimiter: bytes) -> BoolArray:
 
 
 @cache
-def _quoted(delimiter: bytes) -> re.Pattern[bytes]:
+def _quoted(marks: Marks) -> re.Pattern[bytes]:
     """A field in quotes. A quote means something only where a field begins; the group is the closing quote."""
-    return re.compile(rb'(?:(?<=[%s\n\r])|\A)"[^"]*(?:""[^"]*)*("?)' % re.escape(delimiter))
+    q = re.escape(marks.quote)
+    text = rb"(?:(?<=[%b\n\r])|\A)%b[^%b]*(?:%b%b[^%b]*)*(%b?)"
+    return re.compile(text % (re.escape(marks.delimiter), q, q, q, q, q, q))
 
 
 @cache
-def _field(delimiter: bytes) -> re.Pattern[bytes]:
+def _field(marks: Marks) -> re.Pattern[bytes]:
     """A field and what ends it."""
-    mark = re.escape(delimiter)
-    return re.compile(rb'(?:"([^"]*(?:""[^"]*)*)"([^%s]*)|([^%s]*))(%s|\Z)' % (mark, mark, mark), re.DOTALL)
+    d, q = re.escape(marks.delimiter), re.escape(marks.quote)
+    text = rb"(?:%b([^%b]*(?:%b%b[^%b]*)*)%b([^%b]*)|([^%b]*))(%b|\Z)"
+    return re.compile(text % (q, q, q, q, q, q, d, d, d), re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -112,53 +116,14 @@ class Lines(Sequence[tuple[int, bytes]]):
         return self
 
 
-def open_file(path: str) -> tuple[IO[bytes], IO[bytes], int]:
-    """(decompressed, as it stands on disk, bytes on disk). Error with a way out where it cannot be opened."""
-    try:
-        raw = cast("IO[bytes]", open(path, "rb"))  # noqa: SIM115
-        size = os.fstat(raw.fileno()).st_size
-    except (OSError, ValueError) as error:
-        raise cannot_read(path, error) from None
-    for ending, unpacked in _PACKED.items():
-        if path.lower().endswith(ending):
-            return cast("IO[bytes]", unpacked(raw)), raw, size
-    return raw, raw, size
-
-
-def unpacked_name(path: str) -> str:
-    """The name in lower case, without what says how the file is compressed."""
-    return next((path[: -len(e)] for e in _PACKED if path.lower().endswith(e)), path).lower()
-
-
-def give_up(*files: IO[bytes]) -> None:
-    """Close files that have been read, or cannot be: nothing is lost where that fails."""
-    for file in files:
-        with contextlib.suppress(OSError):
-            file.close()
-
-
-def cannot_read(path: str, error: Exception) -> Error:
-    """The error for a file that cannot be opened or read."""
-    if isinstance(error, FileNotFoundError):
-        return Error(f"no file {shown(path)}\nhelp: relative paths start at {os.getcwd()}")
-    if isinstance(error, IsADirectoryError):
-        return Error(f"{shown(path)} is a folder\nhelp: name a file in it")
-    if isinstance(error, PermissionError):
-        return Error(f"{shown(path)} may not be read\nhelp: check its permissions")
-    return Error(f"cannot read {shown(path)}: {str(error)[:200]}")
-
-
 class BlockReader:
-    """Reads blocks of one open file. quotes: it is CSV, whose quoted fields may hold newlines."""
+    """Reads blocks of one open file. marks: of CSV, whose quoted fields may hold newlines, or LINES."""
 
-    def __init__(
-        self, path: str, file: IO[bytes], quotes: bool, block_bytes: int = BLOCK_BYTES, delimiter: bytes = COMMA
-    ) -> None:
+    def __init__(self, path: str, file: IO[bytes], marks: Marks, block_bytes: int = BLOCK_BYTES) -> None:
         self.path = path
         self._file = file
-        self._quotes = quotes
+        self._marks = marks
         self._block_bytes = block_bytes
-        self._delimiter = delimiter
         self._line, self._start = 1, 0
 
     def header(self) -> bytes:
@@ -174,7 +139,12 @@ class BlockReader:
     def go_on(self, start: int, line: int) -> None:
         """Let the next block begin here."""
         try:
-            self._file.seek(start)
+            if self._file.seekable():
+                self._file.seek(start)
+            else:
+                left = start - self._start
+                while left > 0 and (data := self._file.read(min(left, self._block_bytes))):
+                    left -= len(data)
         except Exception as error:
             raise cannot_read(self.path, error) from None
         self._line, self._start = line, start
@@ -188,7 +158,7 @@ class BlockReader:
             at_end = not more
             data += more
             while data:
-                cut = _whole_records(data, at_end, self._quotes, self._delimiter)
+                cut = _whole_records(data, at_end, self._marks)
                 if cut:
                     yield self._block(data[:cut])
                 elif at_end or (len(data) > RECORD_BYTES and b"\n" in data[: len(data) - RECORD_BYTES]):
@@ -213,13 +183,13 @@ class BlockReader:
             raise cannot_read(self.path, error) from None
 
 
-def _whole_records(data: bytes, at_end: bool, quotes: bool, delimiter: bytes) -> int:
+def _whole_records(data: bytes, at_end: bool, marks: Marks) -> int:
     """How many bytes are whole records; 0 where the first is not whole."""
     end = len(data) if at_end else data.rfind(b"\n") + 1
-    if not quotes or not end or b'"' not in data or are_lines(data[:end], delimiter):
+    if not end or not marks.quote or marks.quote not in data or are_lines(data[:end], marks):
         return end
     whole, outside = 0, 0
-    for match in _quoted(delimiter).finditer(data):
+    for match in _quoted(marks).finditer(data):
         if match.start() >= end:
             break
         whole = data.rfind(b"\n", outside, match.start()) + 1 or whole
@@ -229,35 +199,36 @@ def _whole_records(data: bytes, at_end: bool, quotes: bool, delimiter: bytes) ->
     return end if at_end else data.rfind(b"\n", outside, end) + 1 or whole
 
 
-def are_lines(data: bytes, delimiter: bytes = COMMA) -> bool:
+def are_lines(data: bytes, marks: Marks) -> bool:
     """No quoted field holds a newline: quotes pair up in every line, and open where fields begin. Quick, not for all
     data."""
+    if not marks.quote:
+        return True
     array = np.frombuffer(data, np.uint8)
-    quotes = np.flatnonzero(array == _QUOTE)
+    quotes = np.flatnonzero(array == marks.quote[0])
     if not len(quotes):
         return True
     inside = np.searchsorted(quotes, np.flatnonzero(array == _NEWLINE)) & 1
     if len(quotes) & 1 or inside.any():
         return False
     opening, closing = quotes[0::2], quotes[1::2]
-    begins = _before_field(delimiter)[array[opening - 1]] | (opening == 0)
+    begins = _before_field(marks.delimiter)[array[opening - 1]] | (opening == 0)
     begins[1:] |= opening[1:] == closing[:-1] + 1
     return bool(begins.all())
 
 
-def opens_unclosed(data: bytes) -> bool:
+def opens_unclosed(data: bytes, marks: Marks) -> bool:
     """A field begins with a quote that is not closed."""
-    return any(not match.group(1) for match in _quoted(COMMA).finditer(data))
+    return bool(marks.quote) and any(not match.group(1) for match in _quoted(marks).finditer(data))
 
 
-def csv_rows(
-    block: Block, quotes: bool, delimiter: bytes = COMMA, nulls: Sequence[bytes] = (b"",)
-) -> list[tuple[int, bytes, list[bytes | None]]]:
+def csv_rows(block: Block, marks: Marks, nulls: Sequence[bytes]) -> list[tuple[int, bytes, list[bytes | None]]]:
     """(line, text, fields) of the rows of a CSV block, empty lines left out; a field without quotes that is one of the
     nulls is None.
     """
     data = block.data
-    spans = [m.span() for m in _quoted(delimiter).finditer(data)] if quotes and b'"' in data else []
+    has_quotes = bool(marks.quote) and marks.quote in data
+    spans = [m.span() for m in _quoted(marks).finditer(data)] if has_quotes else []
     spans.append((len(data) + 1, len(data) + 1))
     span = 0
     rows: list[tuple[int, bytes, list[bytes | None]]] = []
@@ -270,23 +241,27 @@ def csv_rows(
             continue
         text = data[start:stop]
         if text:
-            rows.append((line, text, _fields(text, quotes, delimiter, nulls)))
+            rows.append((line, text, _fields(text, marks, nulls)))
         line += data.count(b"\n", start, after)
         start = after
     return rows
 
 
-def _fields(text: bytes, quotes: bool, delimiter: bytes, nulls: Sequence[bytes]) -> list[bytes | None]:
+def _fields(text: bytes, marks: Marks, nulls: Sequence[bytes]) -> list[bytes | None]:
     """The fields of one row."""
-    if not quotes or b'"' not in text:
-        return [None if field in nulls else field for field in text.split(delimiter)]
+    if not marks.quote or marks.quote not in text:
+        return [None if field in nulls else field for field in text.split(marks.delimiter)]
     fields: list[bytes | None] = []
     position = 0
     while True:
-        match = _field(delimiter).match(text, position)
+        match = _field(marks).match(text, position)
         assert match is not None
         quoted, tail, plain, end = match.groups()
-        fields.append((None if plain in nulls else plain) if quoted is None else quoted.replace(b'""', b'"') + tail)
+        fields.append(
+            (None if plain in nulls else plain)
+            if quoted is None
+            else quoted.replace(marks.quote * 2, marks.quote) + tail
+        )
         position = match.end()
         if not end:
             return fields

@@ -16,7 +16,7 @@ from minidsms.cql.errors import Error
 from minidsms.elements import Schema
 from minidsms.inputs.foreign import check_whole
 from minidsms.inputs.rejected import RejectedRows
-from minidsms.sources.blocks import cannot_read, give_up, open_file
+from minidsms.sources.files import LOCAL, Files, cannot_read, open_file
 from minidsms.sources.read_ahead import ReadAhead
 from minidsms.sources.source import BATCH_ROWS, FileColumn, Pace, choose_columns
 
@@ -26,7 +26,7 @@ class ParquetSource:
 
     pace = Pace()
 
-    def __init__(self, path: str, schema: Schema, relation: bool = False) -> None:
+    def __init__(self, path: str, schema: Schema, relation: bool = False, files: Files = LOCAL) -> None:
         from pyarrow import parquet
 
         self.path = path
@@ -36,11 +36,12 @@ class ParquetSource:
         self.position: Any = None
         self.rejected_before = 0
         self._from = 0
-        self._raw, _, self.bytes_total = open_file(path)
+        self._opened = open_file(path, files)
+        self.bytes_total = self._opened.size
         self._done = 0.0
         self._ahead: ReadAhead[Any, Any] | None = None
         try:
-            self._file = parquet.ParquetFile(self._raw)
+            self._file = parquet.ParquetFile(self._opened.data)
             names = self._file.schema_arrow.names
             self._columns = choose_columns(path, names, schema, relation)
         except Error:
@@ -78,7 +79,7 @@ class ParquetSource:
         """Give up the file."""
         if self._ahead is not None:
             self._ahead.close()
-        give_up(self._raw)
+        self._opened.close()
 
     def read(self) -> Iterator[Any]:
         """The rows, BATCH_ROWS at a time."""
@@ -109,21 +110,22 @@ class ArrowSource:
 
     pace = Pace()
 
-    def __init__(self, path: str, schema: Schema, relation: bool = False) -> None:
+    def __init__(self, path: str, schema: Schema, relation: bool = False, files: Files = LOCAL) -> None:
         from pyarrow import ipc
 
         self.path = path
         self.schema = schema
         self.rejected = RejectedRows()
         self.first_line: int | None = None
-        self._raw, _, self.bytes_total = open_file(path)
+        self._opened = open_file(path, files)
+        self.bytes_total = self._opened.size
         try:
             try:
-                self._file: Any = ipc.open_file(self._raw)
+                self._file: Any = ipc.open_file(self._opened.data)
                 self._batches = (self._file.get_batch(i) for i in range(self._file.num_record_batches))
             except pa.ArrowInvalid:
-                self._raw.seek(0)
-                self._file = ipc.open_stream(self._raw)
+                self._opened.data.seek(0)
+                self._file = ipc.open_stream(self._opened.data)
                 self._batches = iter(self._file)
             self._columns = choose_columns(path, self._file.schema.names, schema, relation)
         except Error:
@@ -136,11 +138,11 @@ class ArrowSource:
     @property
     def bytes_read(self) -> int:
         """Bytes of the file consumed so far."""
-        return self.bytes_total if self._raw.closed else min(self._raw.tell(), self.bytes_total)
+        return self.bytes_total if self._opened.raw.closed else min(self._opened.raw.tell(), self.bytes_total)
 
     def close(self) -> None:
         """Give up the file."""
-        give_up(self._raw)
+        self._opened.close()
 
     def read(self) -> Iterator[Any]:
         """The rows, at most BATCH_ROWS at a time."""

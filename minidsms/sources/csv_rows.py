@@ -22,7 +22,7 @@ from pyarrow import csv as arrow_csv
 from minidsms.cql.errors import Error
 from minidsms.elements import BoolArray, Schema, Type
 from minidsms.inputs.rejected import RejectedRows
-from minidsms.sources.blocks import Block, Lines, Reject, are_lines, csv_rows, reject
+from minidsms.sources.blocks import LINES, Block, Lines, Reject, are_lines, csv_rows, reject
 from minidsms.sources.csv_form import USUAL, CsvForm
 from minidsms.sources.source import SIGN_COLUMN, TS_COLUMN, choose_columns
 from minidsms.sources.text_columns import (
@@ -54,20 +54,27 @@ class CsvRows:
         self.rejected = rejected
         self._has_types_line = types_line
         self._form = form
-        self._delimiter = form.delimiter.encode()
+        self._marks = LINES if types_line else form.marks
         self._nulls = [null.encode() for null in form.nulls]
         self._ticks: dict[str, bool] = {}
 
     def take_header(self, header: bytes, relation: bool) -> None:
-        """Learn the columns from the first line. Error where one is missing."""
+        """Learn the columns from the first line, where the form does not name them. Error where one is missing."""
         if self._has_types_line:
             self._take_types(header, relation)
+        elif self._form.names:
+            self._take_names(self._form.names, relation)
         else:
-            self._take_names(header, relation)
+            self._take_names(self._names_in(header), relation)
 
     def take_order(self, relation: bool) -> None:
-        """The columns are the schema's in its order; a relation's lines have ts and sign before them."""
-        self._take_order([TS_COLUMN, SIGN_COLUMN] if relation else [])
+        """Without a first line: the columns are those the form names, or the schema's in its order; then a relation's
+        lines have ts and sign before them.
+        """
+        if self._form.names:
+            self._take_names(self._form.names, relation)
+        else:
+            self._take_order([TS_COLUMN, SIGN_COLUMN] if relation else [])
 
     def _take_order(self, extra: list[str]) -> None:
         self._width = len(extra) + len(self.schema)
@@ -107,14 +114,21 @@ class CsvRows:
 
     # -------------------------------------------------------------------------------------------------- headers
 
-    def _take_names(self, header: bytes, relation: bool) -> None:
+    def _names_in(self, header: bytes) -> list[str]:
         try:
-            names = next(csv.reader([header.decode("utf-8")], delimiter=self._form.delimiter), [])
+            line = header.decode("utf-8")
+            if self._form.quote:
+                found = next(csv.reader([line], delimiter=self._form.delimiter, quotechar=self._form.quote), [])
+            else:
+                found = line.split(self._form.delimiter)
         except (UnicodeDecodeError, csv.Error) as error:
             raise Error(f"{self.path}: the first line cannot be read: {error}") from None
-        names = [name.strip() for name in names]
+        names = [name.strip() for name in found]
         if not any(names):
             raise Error(f"{self.path}: the first line is empty\nhelp: a CSV file begins with the names of its columns")
+        return names
+
+    def _take_names(self, names: Sequence[str], relation: bool) -> None:
         columns = choose_columns(self.path, names, self.schema, relation)
         self._width = len(names)
         self._positions = [c.position for c in columns]
@@ -147,7 +161,7 @@ class CsvRows:
             read_options=arrow_csv.ReadOptions(column_names=names, block_size=len(block.data) + 1, use_threads=False),
             parse_options=arrow_csv.ParseOptions(
                 delimiter=self._form.delimiter,
-                quote_char=False if self._has_types_line else '"',
+                quote_char=self._marks.quote.decode() or False,
                 newlines_in_values=True,
                 invalid_row_handler=skip,
             ),
@@ -205,10 +219,10 @@ class CsvRows:
         """Row by row; every way to write CSV is understood."""
         rows, fields = [], []
         rejects: list[tuple[int, bytes, str]] = []
-        for line, text, found in csv_rows(block, not self._has_types_line, self._delimiter, self._nulls):
+        for line, text, found in csv_rows(block, self._marks, self._nulls):
             if block.is_broken:
                 long = "the line is longer than 1 MB, or a quote is not closed"
-                rejects.append((line, text, "a quote is not closed" if b'"' in text else long))
+                rejects.append((line, text, "a quote is not closed" if self._marks.quote in text else long))
             elif len(found) != self._width:
                 rejects.append((line, text, _of_width(len(found), self._width)))
             else:
@@ -221,7 +235,7 @@ class CsvRows:
         data = block.data
         if block.is_broken or data.count(b"\r") != data.count(b"\r\n") or not _is_utf8(data):
             return None
-        if not data.strip(b"\r\n") or not (self._has_types_line or are_lines(data, self._delimiter)):
+        if not data.strip(b"\r\n") or not are_lines(data, self._marks):
             return None
         widths: dict[int, int] = {}
 

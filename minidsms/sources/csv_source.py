@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from minidsms.cql.errors import Error
 from minidsms.elements import Schema
-from minidsms.sources.blocks import BLOCK_BYTES
+from minidsms.sources.blocks import BLOCK_BYTES, LINES
 from minidsms.sources.csv_form import USUAL, CsvForm
 from minidsms.sources.csv_rows import CsvRows
+from minidsms.sources.files import LOCAL, Files
 from minidsms.sources.text_file import TextFile
 
 
@@ -21,8 +22,9 @@ class CsvSource(TextFile):
         types_line: bool = False,
         block_bytes: int = BLOCK_BYTES,
         form: CsvForm = USUAL,
+        files: Files = LOCAL,
     ) -> None:
-        super().__init__(path, schema, not types_line, block_bytes, form.delimiter.encode())
+        super().__init__(path, schema, LINES if types_line else form.marks, block_bytes, files)
         rows = CsvRows(path, schema, self.rejected, types_line, form)
         try:
             if form.header:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from minidsms.cql.errors import Error, shown
 from minidsms.elements import Schema, Type
 from minidsms.inputs.rejected import RejectedRows
-from minidsms.sources.blocks import cannot_read, give_up, open_file
+from minidsms.sources.files import cannot_read, open_file
 from minidsms.sources.source import BATCH_ROWS, Pace, choose_columns
 from minidsms.sources.text_columns import arrow_type
 
@@ -34,7 +34,7 @@ class DatabaseSource:
         self.schema = schema
         self.rejected = RejectedRows()
         self.first_line: int | None = None
-        give_up(*open_file(path)[:2])  # what is not there is told as of any file
+        open_file(path).close()  # what is not there is told as of any file
         self.bytes_total = os.path.getsize(path)
         self.bytes_read = 0
         self._database = _sqlite(path) if kind == "sqlite" else _duckdb(path)

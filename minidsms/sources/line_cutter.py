@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from minidsms.sources.blocks import Block, are_lines, opens_unclosed
+from minidsms.sources.blocks import Block, Marks, are_lines, opens_unclosed
 
 LONGEST_LINE = 1 << 20
 """Bytes after which a line that does not end is given up."""
@@ -67,15 +67,15 @@ class LineCutter:
         return block
 
 
-def lines_apart(block: Block) -> Iterator[Block]:
+def lines_apart(block: Block, marks: Marks) -> Iterator[Block]:
     """The block, cut so that no quoted field reaches beyond its line; such lines are broken blocks of their own."""
-    if block.is_broken or b'"' not in block.data or are_lines(block.data):
+    if block.is_broken or marks.quote not in block.data or are_lines(block.data, marks):
         yield block
         return
     line = first = block.first_line
     whole: list[bytes] = []
     for data in block.data.splitlines(keepends=True):
-        if b'"' in data and opens_unclosed(data):
+        if marks.quote in data and opens_unclosed(data, marks):
             if whole:
                 yield Block(b"".join(whole), first)
             yield Block(data, line, True)

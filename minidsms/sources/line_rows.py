@@ -14,7 +14,8 @@ from typing import Any
 from minidsms.cql.errors import Error
 from minidsms.elements import Schema
 from minidsms.inputs.rejected import RejectedRows
-from minidsms.sources.blocks import Block
+from minidsms.sources.blocks import LINES, Block
+from minidsms.sources.csv_form import CsvForm
 from minidsms.sources.csv_rows import CsvRows
 from minidsms.sources.json_rows import JsonRows
 from minidsms.sources.line_cutter import lines_apart
@@ -22,7 +23,7 @@ from minidsms.sources.source import Heartbeat
 
 LINE_FORMATS = ("csv", "json")
 
-_HEARTBEAT_CSV = re.compile(rb"^_heartbeat,[ \t]*(-?[0-9]{1,19})[ \t]*\r?\n", re.MULTILINE)
+_HEARTBEAT_CSV = rb"^_heartbeat%b[ \t]*(-?[0-9]{1,19})[ \t]*\r?\n"
 _HEARTBEAT_JSON = re.compile(
     rb'^[ \t]*\{[ \t]*"_heartbeat"[ \t]*:[ \t]*(-?[0-9]{1,19})[ \t]*\}[ \t]*\r?\n', re.MULTILINE
 )
@@ -31,9 +32,8 @@ _HEARTBEAT_JSON = re.compile(
 class LineRows:
     """Reads the blocks of one origin, in order.
 
-    path: as errors name the origin.  header: the first CSV line names the columns; else they come in the schema's
-    order.  is_lenient: an origin whose header does not fit is counted as one malformed line and otherwise ignored,
-    instead of being an Error.
+    path: as errors name the origin.  form: of CSV, None: JSON.  is_lenient: an origin whose header does not fit is
+    counted as one malformed line and otherwise ignored, instead of being an Error.
     """
 
     def __init__(
@@ -42,17 +42,20 @@ class LineRows:
         schema: Schema,
         rejected: RejectedRows,
         relation: bool,
-        format: str,
-        header: bool,
+        form: CsvForm | None,
         is_lenient: bool = False,
     ) -> None:
-        self._csv = CsvRows(path, schema, rejected) if format == "csv" else None
+        self._csv = None if form is None else CsvRows(path, schema, rejected, form=form)
+        self._marks = LINES if form is None else form.marks
+        self._heartbeat = _HEARTBEAT_JSON
+        if form is not None:
+            self._heartbeat = re.compile(_HEARTBEAT_CSV % re.escape(self._marks.delimiter), re.MULTILINE)
         self._json = JsonRows(path, schema, rejected, relation)
         self._relation = relation
-        self._needs_header = self._csv is not None and header
+        self._needs_header = form is not None and form.header
         self._is_lenient = is_lenient
         self._is_ignored = False
-        if self._csv is not None and not header:
+        if self._csv is not None and not self._needs_header:
             self._csv.take_order(relation)
 
     def take_header(self, line: bytes) -> None:
@@ -94,7 +97,7 @@ class LineRows:
             elif self._csv is None:
                 found.append(self._json.read(part))
             else:
-                found += [self._csv.read(lines) for lines in lines_apart(part)]
+                found += [self._csv.read(lines) for lines in lines_apart(part, self._marks)]
         return [item for item in found if isinstance(item, Heartbeat) or item.num_rows]
 
     def _parts(self, block: Block) -> Iterator[Block | Heartbeat]:
@@ -104,7 +107,7 @@ class LineRows:
                 yield block
             return
         start, line = 0, block.first_line
-        for match in (_HEARTBEAT_CSV if self._csv is not None else _HEARTBEAT_JSON).finditer(block.data):
+        for match in self._heartbeat.finditer(block.data):
             if match.start() > start:
                 yield Block(block.data[start : match.start()], line)
             yield Heartbeat(int(match.group(1)))

@@ -16,6 +16,7 @@ from minidsms.cql.errors import Error
 from minidsms.elements import Schema
 from minidsms.inputs.rejected import RejectedRows
 from minidsms.sources.blocks import Block
+from minidsms.sources.csv_form import CsvForm
 from minidsms.sources.inbox import Inbox
 from minidsms.sources.line_rows import LineRows
 from minidsms.sources.source import Pace
@@ -53,7 +54,7 @@ class LiveLines:
     """Rows of lines that a feeder waits for.
 
     notes_pushed: keep account in `pushed`, for a feeder that has to tell somebody else how far it is.
-    format: "csv" or "json".  header: each origin begins with a line of names (CSV).  is_lenient: one origin among many
+    form: of CSV, None: JSON. Where it has a header, each origin begins with one.  is_lenient: one origin among many
     that does not fit is ignored, instead of ending the source.
     """
 
@@ -62,8 +63,7 @@ class LiveLines:
         path: str,
         schema: Schema,
         relation: bool,
-        format: str,
-        header: bool,
+        form: CsvForm | None,
         feeder: Feeder,
         is_lenient: bool = False,
     ) -> None:
@@ -77,7 +77,7 @@ class LiveLines:
         self.bytes_read = 0
         self.inbox: Inbox[LineRows] = Inbox()
         self.feeder = feeder
-        self._relation, self._format, self._header, self._is_lenient = relation, format, header, is_lenient
+        self._relation, self._form, self._is_lenient = relation, form, is_lenient
         # How far each origin has been pushed: the line behind. What was taken last counts when more is asked for.
         self.pushed: dict[LineRows, int] = {}
         self.notes_pushed = False
@@ -89,9 +89,7 @@ class LiveLines:
 
     def rows(self, origin: str) -> LineRows:
         """A reader for the lines of one origin; origin: as errors name it."""
-        return LineRows(
-            origin, self.schema, self.rejected, self._relation, self._format, self._header, self._is_lenient
-        )
+        return LineRows(origin, self.schema, self.rejected, self._relation, self._form, self._is_lenient)
 
     def note(self, text: str) -> None:
         """Tell what happened: kept for SHOW SOURCES, and logged."""

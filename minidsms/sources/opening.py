@@ -5,7 +5,6 @@ for, else by its name, else by its first bytes. docs/sources.md.
 from __future__ import annotations
 
 import csv
-import glob
 import os
 import re
 import stat
@@ -15,11 +14,11 @@ from typing import Any
 from minidsms.cql.catalog import SourceDef
 from minidsms.cql.errors import Error, quoted, shown
 from minidsms.elements import Schema
-from minidsms.sources.blocks import cannot_read, give_up, open_file, unpacked_name
 from minidsms.sources.columnar_source import ArrowSource, ParquetSource
-from minidsms.sources.csv_form import csv_form
+from minidsms.sources.csv_form import CsvForm, csv_form
 from minidsms.sources.csv_source import CsvSource
 from minidsms.sources.database_source import DATABASES, DatabaseSource
+from minidsms.sources.files import LOCAL, Files, cannot_read, open_file, unpacked_name
 from minidsms.sources.json_source import JsonSource
 from minidsms.sources.line_rows import LINE_FORMATS
 from minidsms.sources.live_lines import LiveLines
@@ -92,74 +91,95 @@ def open_definition(definition: SourceDef, schema: Schema, relation: bool, tick_
 
 
 def _open(path: str, format: str | None, schema: Schema, relation: bool, options: Options) -> Source | LiveSource:
-    scheme = re.match(r"([a-z-]+)://", path, re.IGNORECASE)
+    scheme = re.match(r"([a-z0-9-]+)://", path, re.IGNORECASE)
     if scheme is not None:
         return _open_address(path, scheme[1].lower(), format, schema, relation, options)
     if path == "-" or _is_pipe(path):
         from minidsms.sources.pipe_source import PipeReader
 
-        chosen = _line_format(format, "csv" if path == "-" else _by_name(path) or "csv", path)
-        header = chosen == "csv" and options.flag("header", True)
-        return LiveLines(path, schema, relation, chosen, header, PipeReader(path))
+        form = _line_form(format, "csv" if path == "-" else _by_name(path) or "csv", path, options, True)
+        return LiveLines(path, schema, relation, form, PipeReader(path))
     if options.flag("follow"):
         return _open_tail(path, format, schema, relation, options)
-    if glob.has_magic(path) and not os.path.exists(path):
-        found = sorted(glob.glob(path))
-        if not found:
-            raise Error(f"no file fits {shown(path)}\nhelp: relative paths start at {os.getcwd()}")
-        return ManyFiles(path, found, schema, lambda each: _open_file(each, format, schema, relation, options))
-    return _open_file(path, format, schema, relation, options)
+    return _open_files(path, format, schema, relation, options, LOCAL)
 
 
-def _open_file(path: str, format: str | None, schema: Schema, relation: bool, options: Options) -> Source:
+def _open_files(
+    path: str, format: str | None, schema: Schema, relation: bool, options: Options, files: Files
+) -> Source:
+    """One file, or all that a pattern or a folder names."""
+    found = files.named(path)
+    if found is None:
+        return _open_file(path, format, schema, relation, options, files)
+    if not found:
+        where = f"\nhelp: relative paths start at {os.getcwd()}" if files is LOCAL else ""
+        raise Error(f"no file fits {shown(path)}{where}")
+    return ManyFiles(path, found, schema, lambda each: _open_file(each, format, schema, relation, options, files))
+
+
+def _open_file(path: str, format: str | None, schema: Schema, relation: bool, options: Options, files: Files) -> Source:
     chosen = format
     if chosen in (None, "csv"):
         # A STREAM script's data is often called .csv too; its line of types tells it.
-        start = _start(path)
+        start = _start(path, files)
         if _is_stream_data(start, schema):
             chosen = "stream"
     if chosen is None:
         chosen = _by_name(path) or _by_content(path, start)
     if chosen in DATABASES:
+        if files is not LOCAL:
+            raise Error(f"{shown(path)}: a database is read where it lies, on this machine")
         return DatabaseSource(path, chosen, options.text("table", None), schema, relation)
     if chosen == "parquet":
-        return ParquetSource(path, schema, relation)
+        return ParquetSource(path, schema, relation, files)
     if chosen == "arrow":
-        return ArrowSource(path, schema, relation)
+        return ArrowSource(path, schema, relation, files)
     if chosen == "json":
-        return JsonSource(path, schema, relation)
+        return JsonSource(path, schema, relation, files=files)
     if chosen == "stream":
-        return CsvSource(path, schema, relation, types_line=True)
-    return CsvSource(path, schema, relation, form=csv_form(options))
+        return CsvSource(path, schema, relation, types_line=True, files=files)
+    return CsvSource(path, schema, relation, form=csv_form(options), files=files)
 
 
 def _open_address(
     path: str, scheme: str, format: str | None, schema: Schema, relation: bool, options: Options
-) -> LiveLines:
+) -> Source | LiveLines:
     if scheme == "kafka":
         return _open_kafka(path, format or "json", schema, relation, options)
+    if scheme in ("tcp", "tcp-listen"):
+        return _open_tcp(path, scheme, format, schema, relation, options)
+    from minidsms.sources.remote_files import SCHEMES, remote_files
+
+    if scheme in SCHEMES:
+        return _open_files(path, format, schema, relation, options, remote_files(path, scheme, options))
+    there = "there are https://, s3://, tcp://, tcp-listen://, kafka:// and the paths of files"
+    raise Error(f"there is no source {quoted(scheme + '://')}\nhelp: {there}")
+
+
+def _open_tcp(
+    path: str, scheme: str, format: str | None, schema: Schema, relation: bool, options: Options
+) -> LiveLines:
     from minidsms.sources.addresses import tcp_address
     from minidsms.sources.tcp_source import TcpListener, TcpReader
 
-    if scheme not in ("tcp", "tcp-listen"):
-        there = "there are tcp://, tcp-listen://, kafka:// and the paths of files"
-        raise Error(f"there is no source {quoted(scheme + '://')}\nhelp: {there}")
-    chosen = _line_format(format, "json", path)
-    header = chosen == "csv" and options.flag("header")
+    form = _line_form(format, "json", path, options, False)
     address = tcp_address(path, options.flag("allow_remote"))
     if not address.listens:
         reader = TcpReader(address, options.seconds("retry", None))
-        return LiveLines(path, schema, relation, chosen, header, reader)
+        return LiveLines(path, schema, relation, form, reader)
     listener = TcpListener(address, options.count("clients", None))
     # The port that was taken, where it was left open.
     shown = f"{scheme}://{path.split('://')[1].rsplit(':', 1)[0]}:{listener.address[1]}"
-    return LiveLines(shown, schema, relation, chosen, header, listener, is_lenient=True)
+    return LiveLines(shown, schema, relation, form, listener, is_lenient=True)
 
 
 def _open_kafka(path: str, format: str, schema: Schema, relation: bool, options: Options) -> LiveLines:
     from minidsms.sources.kafka_client import kafka_address
     from minidsms.sources.kafka_source import KafkaReader
 
+    form = _line_form(format, format, path, options, False)
+    if form is not None and form.header:
+        raise OptionError("header", "a message is one record, and has no line of names", "write names = 'a, b, ..'")
     reader = KafkaReader(
         kafka_address(path, options.flag("allow_remote")),
         options.text("group", None),
@@ -167,31 +187,31 @@ def _open_kafka(path: str, format: str, schema: Schema, relation: bool, options:
         options.flag("until_end"),
         options.rest("kafka."),
     )
-    return LiveLines(path, schema, relation, _line_format(format, format, path), False, reader)
+    return LiveLines(path, schema, relation, form, reader)
 
 
 def _open_tail(path: str, format: str | None, schema: Schema, relation: bool, options: Options) -> LiveLines:
     from minidsms.sources.tail_source import Tail
 
-    chosen = _line_format(format, _by_name(path) or _by_content(path, _start(path)), path)
-    header = chosen == "csv" and options.flag("header", True)
+    form = _line_form(format, _by_name(path) or _by_content(path, _start(path, LOCAL)), path, options, True)
     tail = Tail(
         path,
-        header,
+        form is not None and form.header,
         options.flag("from_end"),
         options.seconds("poll", 0.1) or 0.01,
         options.seconds("stop_after", None),
     )
-    return LiveLines(path, schema, relation, chosen, header, tail)
+    return LiveLines(path, schema, relation, form, tail)
 
 
-def _line_format(format: str | None, otherwise: str, path: str) -> str:
+def _line_form(format: str | None, otherwise: str, path: str, options: Options, header: bool) -> CsvForm | None:
+    """How lines are written: a form of CSV, or None for JSON. header: of CSV, unless the options say otherwise."""
     chosen = format or otherwise
     if chosen not in LINE_FORMATS or unpacked_name(path) != path.lower():
         raise Error(
             f"{shown(path)}: what grows or comes in lines is csv or json\nhelp: write FORMAT csv or FORMAT json"
         )
-    return chosen
+    return csv_form(options, header) if chosen == "csv" else None
 
 
 def _is_pipe(path: str) -> bool:
@@ -205,15 +225,15 @@ def _by_name(path: str) -> str | None:
     return _BY_NAME.get(os.path.splitext(unpacked_name(path))[1])
 
 
-def _start(path: str) -> bytes:
+def _start(path: str, files: Files) -> bytes:
     """The first bytes of the file."""
-    file, raw, _ = open_file(path)
+    file = open_file(path, files)
     try:
-        return file.read(4096)
+        return file.data.read(4096)
     except Exception as error:
         raise cannot_read(path, error) from None
     finally:
-        give_up(file, raw)
+        file.close()
 
 
 def _is_stream_data(start: bytes, schema: Schema) -> bool:

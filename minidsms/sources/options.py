@@ -91,6 +91,18 @@ class Options:
             raise OptionError(name, f'"{name}" is a text, not {value!r}')
         return value
 
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Texts: in CQL one text in which they stand apart by commas, in Python also a list of them."""
+        value = self._take(name)
+        if value is None:
+            return ()
+        if isinstance(value, str):
+            parts = value.split(",")
+            value = parts if len(parts) == 1 else [part.strip() for part in parts]
+        if not isinstance(value, list | tuple) or not all(isinstance(each, str) and each for each in value):
+            raise OptionError(name, f'"{name}" is texts that stand apart by commas, not {value!r}')
+        return tuple(value)
+
     def one_of(self, name: str, words: tuple[str, ...], default: str) -> str:
         """One of the words, in any case."""
         value = self._take(name)

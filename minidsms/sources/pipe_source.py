@@ -8,7 +8,7 @@ import socket
 import sys
 
 from minidsms.cql.errors import Error
-from minidsms.sources.blocks import cannot_read
+from minidsms.sources.files import cannot_read
 from minidsms.sources.line_cutter import LineCutter
 from minidsms.sources.live_lines import LiveLines
 

@@ -5,22 +5,19 @@ Invariant: a place is the beginning of a block, and a file that does not begin a
 
 from __future__ import annotations
 
-import os
 import zlib
 from typing import Any
 
 from minidsms.cql.errors import Error, shown
-from minidsms.sources.blocks import Block, cannot_read, unpacked_name
-
-_BEGINNING = 1024
-"""Bytes by which a file is known again."""
+from minidsms.sources.blocks import Block
+from minidsms.sources.files import OpenFile, cannot_read, unpacked_name
 
 
-def place_in(path: str, handle: int, block: Block, learned: Any) -> dict[str, Any]:
+def place_in(path: str, file: OpenFile, block: Block, learned: Any) -> dict[str, Any]:
     """The place of a block in an open file. learned: what its reader knows of the columns."""
     end = block.start + len(block.data)
     try:
-        beginning = os.pread(handle, min(_BEGINNING, end), 0)
+        beginning = file.beginning(end)
     except OSError as error:
         raise cannot_read(path, error) from None
     return {
@@ -32,12 +29,12 @@ def place_in(path: str, handle: int, block: Block, learned: Any) -> dict[str, An
     }
 
 
-def check_beginning(path: str, handle: int, place: dict[str, Any]) -> None:
+def check_beginning(path: str, file: OpenFile, place: dict[str, Any]) -> None:
     """Error where a file is not the one that a place is in, or ends before it."""
     is_packed = unpacked_name(path) != path.lower()
     length, crc = place["begins"]
     try:
-        beginning, size = os.pread(handle, length, 0), os.fstat(handle).st_size
+        beginning, size = file.beginning(length), file.size_now()
     except OSError as error:
         raise cannot_read(path, error) from None
     if zlib.crc32(beginning) != crc or (not is_packed and size < place["end"]):

@@ -15,7 +15,8 @@ from typing import IO, Any
 from weakref import WeakKeyDictionary
 
 from minidsms.cql.errors import Error
-from minidsms.sources.blocks import Block, cannot_read, give_up
+from minidsms.sources.blocks import Block
+from minidsms.sources.files import cannot_read, give_up
 from minidsms.sources.line_cutter import LineCutter
 from minidsms.sources.line_rows import LineRows
 from minidsms.sources.live_lines import LiveLines

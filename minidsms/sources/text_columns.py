@@ -7,6 +7,7 @@ the careful way (value by value) accept the same texts.
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,10 @@ def read_timestamps(texts: Any, ticks: bool | None, times: Times = TICKS_OR_ISO)
     """Texts as int64 ticks or as an Arrow timestamp; ArrowInvalid where one of them is something else."""
     texts = pc.utf8_trim_whitespace(texts)
     if times.format is not None:
-        return pc.strptime(texts, times.format, "us")
+        read = _by_format(texts, times.format)
+        if read.null_count > texts.null_count:
+            raise pa.ArrowInvalid("a time in another format")
+        return read
     if ticks or ticks is None:
         numbers = pc.cast(texts, pa.int64())
         if times.epoch is not None and _too_far(numbers, times.epoch).any():
@@ -71,6 +75,21 @@ def read_timestamps(texts: Any, ticks: bool | None, times: Times = TICKS_OR_ISO)
         except pa.ArrowInvalid:
             continue
     raise pa.ArrowInvalid("no ISO times")
+
+
+def _by_format(texts: Any, format: str) -> Any:
+    """Texts as times, as strptime reads them; NULL where one is none. Fractions of a second are read in Python."""
+    if "%f" not in format:
+        return pc.strptime(texts, format, "us", error_is_null=True)
+    different = texts.dictionary_encode()
+    times: list[datetime | None] = []
+    for text in different.dictionary.to_pylist():
+        try:
+            time = datetime.strptime(text, format)
+            times.append(time.replace(tzinfo=time.tzinfo or UTC).astimezone(UTC))
+        except (ValueError, OverflowError):
+            times.append(None)
+    return pa.array(times, pa.timestamp("us", "UTC")).take(different.indices)
 
 
 def _too_far(numbers: Any, epoch: str) -> BoolArray:
@@ -87,7 +106,7 @@ def read_texts(
     """(array, bad): a binary column as the type, NULL where `bad`; the careful way. ticks: of a TIMESTAMP column."""
     texts, bad = _decode(values)
     if type_ is Type.TIMESTAMP and times.format is not None:
-        read = pc.strptime(pc.utf8_trim_whitespace(texts), times.format, "us", error_is_null=True)
+        read = _by_format(pc.utf8_trim_whitespace(texts), times.format)
         bad |= (pc.is_valid(texts).to_numpy(zero_copy_only=False)) & (pc.is_null(read).to_numpy(zero_copy_only=False))
         return read, bad
     if type_ is Type.TIMESTAMP and ticks is not False and times.epoch is not None:

@@ -12,7 +12,8 @@ from typing import Any, Protocol
 
 from minidsms.elements import Schema
 from minidsms.inputs.rejected import RejectedRows
-from minidsms.sources.blocks import COMMA, Block, BlockReader, Reject, give_up, open_file
+from minidsms.sources.blocks import Block, BlockReader, Marks, Reject
+from minidsms.sources.files import LOCAL, Files, open_file
 from minidsms.sources.places import check_beginning, place_in
 from minidsms.sources.read_ahead import ReadAhead
 from minidsms.sources.source import Pace
@@ -46,25 +47,26 @@ class TextFile:
     pace = Pace()
     _rows: Rows
 
-    def __init__(self, path: str, schema: Schema, quotes: bool, block_bytes: int, delimiter: bytes = COMMA) -> None:
+    def __init__(self, path: str, schema: Schema, marks: Marks, block_bytes: int, files: Files = LOCAL) -> None:
         self.path = path
         self.schema = schema
         self.rejected = RejectedRows()
         self.first_line: int | None = None
         self.position: Any = None
         self.rejected_before = 0
-        self._file, self._raw, self.bytes_total = open_file(path)
-        self._reader = BlockReader(path, self._file, quotes, block_bytes, delimiter)
+        self._file = open_file(path, files)
+        self.bytes_total = self._file.size
+        self._reader = BlockReader(path, self._file.data, marks, block_bytes)
         self._ahead: ReadAhead[Block, tuple[Block, Any, list[Reject]]] | None = None
 
     @property
     def bytes_read(self) -> int:
         """Bytes of the file consumed so far."""
-        return self.bytes_total if self._raw.closed else self._raw.tell()
+        return self.bytes_total if self._file.raw.closed else self._file.raw.tell()
 
     def go_on(self, position: Any) -> str:
         """See `GoesOn`."""
-        check_beginning(self.path, self._raw.fileno(), position)
+        check_beginning(self.path, self._file, position)
         self._rows.learn(position["learned"])
         self._reader.go_on(position["byte"], position["line"])
         return ""
@@ -73,13 +75,13 @@ class TextFile:
         """Give up the file."""
         if self._ahead is not None:
             self._ahead.close()
-        give_up(self._file, self._raw)
+        self._file.close()
 
     def read(self) -> Iterator[Any]:
         """The rows, a batch per block."""
         for block, batch, rejects in self._parsed():
             self.first_line = block.first_line
-            self.position = place_in(self.path, self._raw.fileno(), block, self._rows.learned)
+            self.position = place_in(self.path, self._file, block, self._rows.learned)
             self.rejected_before = self.rejected.count
             for each in rejects:
                 self.rejected.add(*each)
@@ -91,7 +93,7 @@ class TextFile:
         blocks = self._reader.blocks()
         for block in blocks:
             yield self._parse(block)
-            if self._rows.is_settled and self._raw.tell() < self.bytes_total:
+            if self._rows.is_settled and self._file.raw.tell() < self.bytes_total:
                 break
         else:
             return

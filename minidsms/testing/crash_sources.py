@@ -45,8 +45,8 @@ def small_blocks(nbytes: int = 256, rows: int = 16) -> Iterator[None]:
     """Files are read in blocks of so many bytes, or rows."""
     begin, batch_rows = blocks.BlockReader.__init__, source.BATCH_ROWS
 
-    def small(self: blocks.BlockReader, path: str, file: Any, quotes: bool, *_: Any) -> None:
-        begin(self, path, file, quotes, nbytes)
+    def small(self: blocks.BlockReader, path: str, file: Any, marks: blocks.Marks, *_: Any) -> None:
+        begin(self, path, file, marks, nbytes)
 
     blocks.BlockReader.__init__ = small  # type: ignore[assignment, method-assign]
     setattr(columnar_source, "BATCH_ROWS", rows)  # noqa: B010 it is imported there

@@ -22,7 +22,7 @@ from minidsms.cql.errors import Error
 from minidsms.elements import Schema, Type
 from minidsms.inputs.rejected import RejectedRows
 from minidsms.sources import open_source
-from minidsms.sources.blocks import Block, BlockReader
+from minidsms.sources.blocks import Block, BlockReader, Marks
 from minidsms.sources.csv_rows import CsvRows
 from minidsms.sources.csv_source import CsvSource
 from minidsms.sources.json_source import JsonSource
@@ -310,7 +310,7 @@ def test_a_null_that_is_no_row_is_rejected_instead_of_ending_the_process(tmp_pat
 @fuzzed
 @given(st.binary(max_size=60).map(lambda b: b.replace(b"x", b'"').replace(b"y", b"\n")), st.integers(1, 9))
 def test_every_byte_is_in_one_block(tmp_path: Path, content: bytes, size: int) -> None:
-    reader = BlockReader("x", io.BytesIO(content), True, size)
+    reader = BlockReader("x", io.BytesIO(content), Marks(), size)
     blocks = list(reader.blocks())
     assert b"".join(block.data for block in blocks) == content
     line = 1

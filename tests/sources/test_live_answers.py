@@ -12,6 +12,7 @@ import pytest
 import minidsms
 from minidsms.cql.errors import CqlError, QueryError
 from minidsms.inputs.conversion import FIRST_INSTANT
+from minidsms.sources.csv_form import CsvForm
 from minidsms.sources.line_cutter import LineCutter
 from minidsms.sources.line_rows import heartbeat_line
 from minidsms.sources.live_lines import LiveLines
@@ -42,7 +43,7 @@ class Lines:
     def __init__(self, db: Any, name: str, format: str, cut: int) -> None:
         target = db.stream_input(name)
         # A relation's lines have instants and signs; a stream takes the instants as well.
-        self.source = LiveLines(name, target.schema, True, format, False, Script())
+        self.source = LiveLines(name, target.schema, True, CsvForm(header=False) if format == "csv" else None, Script())
         self._rows, self._cutter = self.source.rows(name), LineCutter()
         self._names, self._format, self._cut = target.schema.names, format, cut
         db.reading.add(self.source, target)
