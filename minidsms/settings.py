@@ -193,7 +193,7 @@ def _folders(value: Any) -> tuple[str, ...]:
         raise ValueError("give a list of folders") from None
     if not all(isinstance(folder, str) and folder.strip() and "\0" not in folder for folder in folders):
         raise ValueError("give a list of folders, none of them empty")
-    return tuple(f if f == STANDARD else os.path.realpath(os.path.expanduser(f)) for f in folders)
+    return tuple(f if f == STANDARD or "://" in f else os.path.realpath(os.path.expanduser(f)) for f in folders)
 
 
 def _join_plan(value: Any) -> str:

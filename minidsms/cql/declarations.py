@@ -19,7 +19,6 @@ from minidsms.cql.views import bind_view
 from minidsms.cql.windows import ticks
 from minidsms.elements import Field, Schema, Type
 
-FORMATS = ("csv", "json", "parquet", "arrow", "archive")
 _LIVE = re.compile(r"-|(tcp|tcp-listen|kafka)://.*", re.IGNORECASE | re.DOTALL)
 
 
@@ -120,12 +119,12 @@ def _source(
             raise session.error("FORMAT describes a file, and this is a generator", source.span, "", "leave it out")
         args = tuple(_argument(session, arg) for arg in source.args)
         return SourceDef(source.name, None, options, True, args)
-    if source.format is not None and source.format.lower() not in FORMATS:
+    if source.format is not None and source.format.lower() not in syntax.FORMATS:
         raise session.error(
             f'unknown format "{source.format}"',
             source.span,
-            f"there are: {listing(FORMATS)}",
-            did_you_mean(source.format, FORMATS),
+            f"there are: {listing(syntax.FORMATS)}",
+            did_you_mean(source.format, syntax.FORMATS),
         )
     return SourceDef(source.path, None if source.format is None else source.format.lower(), options)
 

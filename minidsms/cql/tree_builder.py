@@ -66,7 +66,6 @@ _FOREIGN_JOINS = {
     "ASOF": "join S [NOW] with a relation, which is as it is at the instant of the row, or T [PARTITION BY k ROWS 1]",
 }
 """Kinds of joins that elsewhere stand between a table and JOIN, where here an alias may."""
-FORMATS = ("csv", "json", "parquet", "arrow", "archive")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -425,9 +424,9 @@ class TreeBuilder(ExpressionBuilder):
 
     def format(self, parts: list[Part]) -> _Clause:
         word = parts[1]
-        if word.lower() not in FORMATS:
-            formats = ", ".join(FORMATS)
-            raise self.fail(f'unknown format "{word}"', word, f"formats are {formats}", self.near(word, FORMATS))
+        if word.lower() not in syntax.FORMATS:
+            formats = ", ".join(syntax.FORMATS)
+            raise self.fail(f'unknown format "{word}"', word, f"formats are {formats}", self.near(word, syntax.FORMATS))
         return _Clause("format", "FORMAT", word.lower(), span=span_of(parts))
 
     def option(self, parts: list[Part]) -> syntax.Option:

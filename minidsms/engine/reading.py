@@ -102,7 +102,7 @@ class ReadsSources(Database):
             self._check()
             target = self.stream_input(name)
             if isinstance(source, str | os.PathLike) and not is_generator(source):
-                self.safety.check_place(os.fspath(source))
+                self.safety.check_source(os.fspath(source))
             path = source if isinstance(source, str) else f"the source of {target.definition.name}"
             opened = self.opened(lambda: open_anything(source, format, target, options), path)
             self.reading.add(opened, target)

@@ -12,6 +12,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
 
 from minidsms.cql.errors import Error, shown
 
@@ -43,18 +44,23 @@ _NO_PLACES = frozenset({"name", "format", "kind", "action", "setting", "value", 
 _STANDARD = ("-", "stdin", "stdin:", "stdout", "stdout:")
 STANDARD = "-"
 """Among the folders allowed: the standard input and output."""
-
+_FILE_OPTIONS = frozenset({"schema", "descriptors"})
+"""Options that name files."""
 
 _ALLOWING = "minidsms.connect(safe=True, allowed_paths=[FOLDER]), minidsms --safe --allow FOLDER"
 
 
 class Safety:
-    """What may be touched. folders: where files may be, in safe mode; "-" among them allows the standard streams."""
+    """What may be touched. folders: where files may be, in safe mode; "-" among them allows the standard streams, and
+    an address such as https://host/folder what is below it.
+    """
 
     def __init__(self, is_safe: bool, folders: Sequence[str] = ()) -> None:
         self._is_safe = is_safe
         self._is_standard_allowed = STANDARD in folders
-        self._folders = tuple(os.path.realpath(os.path.expanduser(f)) for f in folders if f != STANDARD)
+        self._addresses = tuple(f for f in folders if "://" in f)
+        own = (f for f in folders if f != STANDARD and f not in self._addresses)
+        self._folders = tuple(os.path.realpath(os.path.expanduser(f)) for f in own)
 
     def switch_on(self) -> None:
         """From now on, for good."""
@@ -67,8 +73,8 @@ class Safety:
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """The folders files may be in, in safe mode."""
-        return self._folders
+        """The folders files may be in, in safe mode, and the addresses below which may be read."""
+        return *self._folders, *self._addresses
 
     def allows(self, path: str) -> bool:
         """A file or folder may be read and written there."""
@@ -81,7 +87,7 @@ class Safety:
 
     def check_path(self, path: str) -> None:
         """Error where a file there may not be touched."""
-        matching = glob.glob(path) if glob.has_magic(path) else []
+        matching = glob.glob(path, recursive=True) if self._is_safe and glob.has_magic(path) else []
         if all(map(self.allows, [path, *matching])):
             return
         allowed = f"allowed are files in {', '.join(self._folders)}" if self._folders else "no folder is allowed"
@@ -94,9 +100,21 @@ class Safety:
         is_standard = place.lower() in _STANDARD
         if is_standard and self._is_standard_allowed:
             return
+        if any(_is_below(place, address) for address in self._addresses):
+            return
         if is_standard or "://" in place or place.lower().startswith(_SCHEMES):
-            raise Error(f"safe mode: {shown(place)} is no file, and only files may be touched")
+            allowed = f"files and what is below {', '.join(self._addresses)}" if self._addresses else "files"
+            raise Error(f"safe mode: {shown(place)} is no file, and only {allowed} may be touched")
         self.check_path(place)
+
+    def check_source(self, place: str) -> None:
+        """Error where a source there is none that may be read, or a file of its folder leads out of it."""
+        self.check_place(place)
+        if self._is_safe and os.path.isdir(place):
+            from minidsms.sources.files import LOCAL
+
+            for path in LOCAL.named(place) or ():
+                self.check_path(path)
 
     def check_program(self, name: str) -> None:
         """Error where another program would be started, or spoken with."""
@@ -116,7 +134,7 @@ class Safety:
         for f in fields(statement):
             value = getattr(statement, f.name)
             if isinstance(value, syntax.Source):
-                self.check_place(value.path)
+                self.check_source(value.path)
                 self._check_options(value.options)
             elif f.name == "options":
                 self._check_options(value)
@@ -125,8 +143,31 @@ class Safety:
 
     def _check_options(self, options: Sequence[syntax.Option]) -> None:
         for option in options:
-            if isinstance(option.value, str) and _looks_like_a_place(option.value):
+            if "." in option.name:
+                raise Error(f"safe mode: {option.name} may lead elsewhere, and is left to the program")
+            if isinstance(option.value, str) and (
+                option.name.lower() in _FILE_OPTIONS or _looks_like_a_place(option.value)
+            ):
                 self.check_place(option.value)
+
+
+def _is_below(place: str, address: str) -> bool:
+    """An address is another one, or below it.
+
+    >>> _is_below("https://a.org/data/x.csv", "https://a.org/data")
+    True
+    >>> [_is_below(f"https://a.org{rest}", "https://a.org/data") for rest in ("/data2", "/data/../x", "/data/%2e%2e/x")]
+    [False, False, False]
+    """
+    try:
+        asked, allowed = urlsplit(place), urlsplit(address)
+    except ValueError:
+        return False
+    if any(c in place for c in "\\\n\r\t") or {"..", "."} & set(unquote(asked.path).split("/")):
+        return False
+    folder = allowed.path.rstrip("/")
+    is_there = (asked.scheme, asked.netloc.lower()) == (allowed.scheme, allowed.netloc.lower())
+    return is_there and (asked.path == folder or asked.path.startswith(folder + "/"))
 
 
 def _looks_like_a_place(value: str) -> bool:

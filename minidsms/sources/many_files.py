@@ -53,8 +53,9 @@ class ManyFiles:
         """See `GoesOn`. Error where the files before it are not those that were read."""
         i = position["behind"][0]
         if self._paths[i : i + 1] != [position["file"]] or self._behind(i) != position["behind"]:
+            where = f"up to {shown(position['file'])}, where reading stopped"
             raise Error(
-                f"{shown(self.path)}: up to {shown(position['file'])}, where reading stopped, there are other files now\n"
+                f"{shown(self.path)}: {where}, there are other files now\n"
                 "help: give new files names that come after those that have been read"
             )
         if i:

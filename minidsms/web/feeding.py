@@ -58,7 +58,7 @@ class Feeding:
 
     def feed_file(self, name: str, path: str, format: str | None, speed: float | None) -> None:
         """Read a file into a stream or relation. speed: event time against the clock, None: as fast as possible."""
-        self._db.safety.check_place(path)
+        self._db.safety.check_source(path)
         self._begin(open_feed(self._db, [(name, path, format)], speed, time.monotonic))
 
     def feed_declared(self, speed: float | None) -> None:

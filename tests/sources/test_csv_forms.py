@@ -55,6 +55,40 @@ def test_without_a_header_the_columns_are_those_of_the_declaration(tmp_path: Pat
     assert rows == [(1769940000000, 1.0, "a"), (1769940060000, 2.0, "b")]
 
 
+@pytest.mark.parametrize("broken", ["", "x,1,b\n", "'1,1,b\n"])
+def test_quotes_are_those_that_are_said_or_none(tmp_path: Path, broken: str) -> None:
+    text = "at,x,t\n1,1,'it''s, so'\n2,2,\"\n3,3,'two\nlines'\n" + broken
+    rows, _ = answer(tmp_path / "f.csv", text, "quote = ''''")
+    assert rows == [(1, 1.0, "it's, so"), (2, 2.0, '"'), (3, 3.0, "two\nlines")]
+    rows, _ = answer(tmp_path / "f.csv", f"at,x,t\n1,1,'a\n2,2,\"b\n{broken}", "quote = 'none'")
+    assert rows == [(1, 1.0, "'a"), (2, 2.0, '"b')]
+
+
+@pytest.mark.parametrize("first", ["", "A,B,C,D\n"])
+def test_columns_are_named_by_the_declaration_in_place_of_the_file(tmp_path: Path, first: str) -> None:
+    options = "names = 't, other, at, x', null = 'NA, -'" + (", header = true" if first else "")
+    rows, _ = answer(tmp_path / "f.csv", f"{first}a,9,1,2\nNA,9,2,-\n", options)
+    assert rows == [(1, 2.0, "a"), (2, None, None)]
+
+
+def test_lines_that_come_are_written_as_the_options_of_files_say(tmp_path: Path) -> None:
+    path = tmp_path / "f.csv"
+    path.write_text("01.02.2026;1,5;'a;b'\n_heartbeat;1769990399999\n02.02.2026;NA;'c'\n")
+    form = "header = false, delimiter = ';', quote = '''', decimal_comma = true, null = 'NA', time_format = '%d.%m.%Y'"
+    with minidsms.connect() as db:
+        source = f"FROM '{path}' WITH (follow = true, stop_after = 0 SECONDS, {form})"
+        db.execute(f"CREATE STREAM S (at TIMESTAMP, x FLOAT, t TEXT) TIMESTAMP BY at {source}")
+        q = db.query("SELECT x, t FROM S")
+        db.run()
+        assert [tuple(row) for _, _, row in q.fetch()] == [(1.5, "a;b"), (None, "c")]
+
+
+def test_times_with_fractions_of_a_second_are_read_by_their_format(tmp_path: Path) -> None:
+    text = "at,x,t\n01.02.2026 10:00:00.25,1,a\nno time,2,b\n01.02.2026 10:00:01.5,3,c\n"
+    rows, _ = answer(tmp_path / "f.csv", text, "time_format = '%d.%m.%Y %H:%M:%S.%f'")
+    assert [at for at, _, _ in rows] == [1769940000250, 1769940001500]
+
+
 @pytest.mark.parametrize(("epoch", "value"), [("milliseconds", 7), ("microseconds", 7_000), ("nanoseconds", 7_000_000)])
 def test_numbers_are_instants_in_their_unit_and_those_too_far_away_are_none(
     tmp_path: Path, epoch: str, value: int
@@ -90,6 +124,9 @@ def test_instants_that_may_be_meant_are_not_warned_of(tmp_path: Path, first: str
     [
         ("delimiter = ';;'", "one character"),
         ("decimal_comma = true", "cannot be both"),
+        ("quote = ','", "cannot be both"),
+        ("quote = 'ab'", "one character"),
+        ("names = 'at, y'", 'no column "x"'),
         ("epoch = 'years'", "one of seconds"),
         ("epoch = 'seconds', time_format = '%Y'", "numbers or texts"),
     ],

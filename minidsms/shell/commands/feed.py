@@ -25,7 +25,7 @@ def _feed(session: Session, arguments: Arguments) -> None:
     files = _take_files(words, arguments)
     if files:
         for _, path, _ in files:
-            session.safety.check_place(path)
+            session.safety.check_source(path)
         for feed in session.feeds:
             both = [name for name, _, _ in files if name.lower() in (n.lower() for n in feed.names)]
             if both:
