@@ -60,6 +60,26 @@ def test_a_malformed_table_is_refused_as_a_source(db: minidsms.Connection, given
         db.run()
 
 
+def test_offsets_of_lists_without_rows_are_not_followed() -> None:
+    """No rows, no value: Arrow calls it valid, wherever its only offset points."""
+    anywhere = pa.py_buffer(np.array([2**40], np.int64).tobytes())
+    inner = pa.Array.from_buffers(pa.list_(pa.int64()), 0, [None, anywhere], children=[pa.array([1])])
+    lists = pa.Array.from_buffers(pa.large_list(inner.type), 0, [None, anywhere], children=[inner])
+    db = minidsms.connect()
+    db.execute("CREATE RELATION R (v INTEGER[])")
+    db.feed("R", pa.table({"v": lists}))
+    db.run()
+    assert db.push("R", {"v": lists}, ts=1) == 0
+
+
+def test_an_extension_of_an_extension_is_read_or_refused_and_ends_nothing(db: minidsms.Connection) -> None:
+    array: Any = pa.array(["a"])
+    for _ in range(2):
+        array = pa.ExtensionArray.from_storage(pa.opaque(array.type, "a type", "somebody"), array)
+    with pytest.raises(minidsms.DataError):
+        db.push("S", {"t": array}, ts=1)
+
+
 def test_views_of_texts_beside_a_null_timestamp_are_read() -> None:
     db = minidsms.connect()
     db.execute("CREATE STREAM S (at TIMESTAMP, t TEXT) TIMESTAMP BY at")

@@ -16,6 +16,8 @@ import pyarrow as pa
 
 def check_whole(data: Any) -> None:
     """Check all of an Arrow array or batch from a file or another program: pa.ArrowInvalid where it is malformed."""
+    while isinstance(data, pa.ExtensionArray):
+        data = data.storage  # Arrow ends the process over an extension of an extension
     data.validate(full=True)
 
 
@@ -26,7 +28,7 @@ def check_bounds(array: Any) -> None:
     """
     kind = array.type
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-        array.validate(full=True)
+        check_whole(array)
         return
     array.validate()
     if not len(array):

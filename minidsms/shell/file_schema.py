@@ -117,7 +117,7 @@ def _sample(path: str) -> _Sample:
 
 
 def _read(path: str, kind: str) -> tuple[Any, str]:
-    import io
+    import pyarrow as pa
 
     if kind in (".parquet", ".pq"):
         from pyarrow import parquet
@@ -139,19 +139,19 @@ def _read(path: str, kind: str) -> tuple[Any, str]:
     if len(start) == _BYTES:
         start = start[: start.rfind(b"\n") + 1]
     if kind in (".json", ".jsonl", ".ndjson"):
-        from pyarrow import ArrowInvalid, json
+        from pyarrow import json
 
         from minidsms.sources.json_rows import crashes_arrow
 
         if crashes_arrow(start):
-            raise ArrowInvalid("null where an object should stand")
-        return json.read_json(io.BytesIO(start)), ""
+            raise pa.ArrowInvalid("null where an object should stand")
+        return json.read_json(pa.BufferReader(start)), ""
     from pyarrow import csv
 
     delimiter = delimiter_of(start.split(b"\n", 1)[0].decode("utf-8", "replace"))
     options = csv.ConvertOptions(strings_can_be_null=True, null_values=[""])
     form = csv.ParseOptions(delimiter=delimiter, invalid_row_handler=lambda row: "skip")
-    return csv.read_csv(io.BytesIO(start), parse_options=form, convert_options=options), delimiter
+    return csv.read_csv(pa.BufferReader(start), parse_options=form, convert_options=options), delimiter
 
 
 def _table(batch: Any) -> Any:

@@ -8,6 +8,7 @@ value; no row is malformed here.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from minidsms.cql.errors import Error
 from minidsms.elements import Schema
 from minidsms.inputs.foreign import check_whole
 from minidsms.inputs.rejected import RejectedRows
-from minidsms.sources.files import LOCAL, Files, cannot_read, open_file
+from minidsms.sources.files import LOCAL, Files, OpenFile, cannot_read, open_file
 from minidsms.sources.read_ahead import ReadAhead
 from minidsms.sources.source import BATCH_ROWS, FileColumn, Pace, choose_columns
 
@@ -117,7 +118,7 @@ class ArrowSource:
         self.schema = schema
         self.rejected = RejectedRows()
         self.first_line: int | None = None
-        self._opened = open_file(path, files)
+        self._opened = _natively(path, files)
         self.bytes_total = self._opened.size
         try:
             try:
@@ -151,6 +152,21 @@ class ArrowSource:
             for start in range(0, whole.num_rows, BATCH_ROWS):
                 yield whole.slice(start, BATCH_ROWS)
         self.close()
+
+
+def _natively(path: str, files: Files) -> OpenFile:
+    """The file, opened by Arrow itself where it can be: its threads read, and one that still has a file of Python's
+    when the interpreter ends would end the process by a signal.
+    """
+    opened = open_file(path, files)
+    if files is not LOCAL or opened.data is not opened.raw:
+        return opened
+    opened.close()
+    try:
+        native = pa.OSFile(path)
+    except (pa.ArrowException, OSError) as error:
+        raise cannot_read(path, error) from None
+    return replace(opened, data=native, raw=native)
 
 
 def _as_it_is(batch: Any) -> Any:

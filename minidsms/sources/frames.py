@@ -15,7 +15,7 @@ import pyarrow as pa
 from minidsms.cql.catalog import SourceDef
 from minidsms.cql.errors import Error
 from minidsms.elements import Schema
-from minidsms.inputs.foreign import check_whole, raised
+from minidsms.inputs.foreign import raised
 from minidsms.inputs.rejected import RejectedRows
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
@@ -38,8 +38,11 @@ class FrameSource:
         self.pace = Pace()
         self._relation = relation
         self._frames: Any = [frames] if is_frame(frames) else frames
-        # The size of one table is known; what an iterable still has is not, and then there is no fraction to tell.
-        self.bytes_total = _size(name, frames)
+        # The size of an Arrow table is known; of what others and iterables still have there is no fraction to tell.
+        # It is that of its buffers: `nbytes` follows offsets, and those of an array without rows are not validated.
+        is_arrow = isinstance(frames, pa.Table | pa.RecordBatch)
+        self.bytes_total = frames.get_total_buffer_size() if is_arrow else 0
+        self._rows_total = max(1, frames.num_rows) if is_arrow else 1
         self.bytes_read = 0
         if is_frame(frames):
             choose_columns(self.path, self._reader(frames).schema.names, schema, relation)
@@ -50,6 +53,7 @@ class FrameSource:
 
     def read(self) -> Iterator[Any]:
         """The rows, at most BATCH_ROWS at a time."""
+        rows = 0
         for frame in self._given():
             if not is_frame(frame):
                 kinds = "tables of pyarrow, polars or pandas, or dicts of columns"
@@ -60,7 +64,8 @@ class FrameSource:
                 whole = checked_batch(self.path, [batch.column(c.position) for c in columns], columns)
                 for start in range(0, whole.num_rows, BATCH_ROWS):
                     part = whole.slice(start, BATCH_ROWS)
-                    self.bytes_read = min(self.bytes_total, self.bytes_read + part.nbytes)
+                    rows += part.num_rows
+                    self.bytes_read = self.bytes_total * rows // self._rows_total
                     yield part
         self.close()
 
@@ -92,16 +97,6 @@ def is_generator(source: Any) -> bool:
 def is_frame(data: Any) -> bool:
     """A table: of pyarrow, polars, pandas, or a dict of columns."""
     return isinstance(data, Mapping) or hasattr(data, "__arrow_c_stream__")
-
-
-def _size(name: str, frame: Any) -> int:
-    try:
-        if isinstance(frame, pa.Table | pa.RecordBatch):
-            check_whole(frame)  # what tells the size follows offsets
-        size = getattr(frame, "nbytes", None)
-    except Exception as error:
-        raise Error(f"{name} cannot be read as a table: {raised(error)}") from error
-    return size if isinstance(size, int) else 0
 
 
 def open_anything(

@@ -1,9 +1,9 @@
 """`python -m minidsms.testing.malformed_arrow --cases N --seed S`: malformed Arrow data, until some is believed.
 
-A case is an array over random buffers, a foreign producer of one, or a damaged file (Arrow IPC as file and stream,
-Parquet, an archive), given to a connection by `push`, `feed` or `replay`. It is taken or refused with an Error, and a
-push that is refused has changed nothing; whatever else happens ends the run with exit status 1. A wild read ends the
-process: run it in one of its own.
+A case is an array over random buffers, nested ones among them, a foreign producer of one, or a damaged file (Arrow IPC
+as file and stream, Parquet, an archive), given to a connection by `push`, `feed` or `replay`. It is taken or refused
+with an Error, and a push that is refused has changed nothing; whatever else happens ends the run with exit status 1. A
+wild read ends the process: run it in one of its own.
 """
 
 from __future__ import annotations
@@ -28,6 +28,12 @@ _NUMBERS: list[Any] = [
     pa.int8(), pa.int64(), pa.uint64(), pa.float16(), pa.float32(), pa.float64(), pa.bool_(), pa.date32(), pa.date64(),
     pa.timestamp("s"), pa.timestamp("ns", "UTC"), pa.duration("us"), pa.decimal128(5, 0), pa.null(), pa.binary(4),
 ]  # fmt: skip
+
+
+_NESTED = (
+    "INTEGER[]", "FLOAT[]", "TEXT[]", "DATE[]", "STRUCT(a INTEGER, b TEXT[])", "STRUCT(a TEXT, b TIMESTAMP)[][]",
+    "MAP(TEXT, INTEGER)", "DECIMAL(9, 2)", "TIME", "TEXT",
+)  # fmt: skip
 
 
 class Producer:
@@ -77,11 +83,90 @@ def _random_array(rng: Random, n: int, believed: bool) -> Any:
         return pa.Array.from_buffers(sound.type, n, [None], children=children)
     if kind == "nested":
         return pa.ListArray.from_arrays(pa.array(np.arange(n + 1, dtype=np.int32)), _texts(rng, n, False, believed))
+    return _numbers(rng, n, believed)
+
+
+def _numbers(rng: Random, n: int, believed: bool) -> Any:
     type_ = rng.choice(_NUMBERS)
     bits = None if believed or rng.random() < 0.5 else pa.py_buffer(bytes(rng.randrange(2)))
     data = rng.randbytes(n * 16 if believed else rng.choice((n * 16, n * 16, n, 0)))
     buffers = [None] if pa.types.is_null(type_) else [bits, pa.py_buffer(data)]
     return pa.Array.from_buffers(type_, n, buffers, null_count=rng.choice((-1, -1, 0, n)) if bits else -1)
+
+
+def _nested_array(rng: Random, n: int, depth: int = 0) -> Any:
+    """Lists, structs, maps, unions, run ends and codes within each other, whose offsets, sizes and lengths may be
+    wrong.
+
+    What pyarrow itself ends the process over when an array is made is left out: a MAP with keys that are NULL.
+    """
+    if depth > 3 or (depth and rng.random() < 0.4):
+        return _random_array(rng, n, False) if rng.random() < 0.5 else _texts(rng, n, rng.random() < 0.5, False)
+    bits = None if rng.random() < 0.6 else pa.py_buffer(rng.randbytes(rng.randrange(n // 8 + 2)))
+    start = rng.choice((0, 0, 0, 1)) if n else 0
+    length = rng.choice((n, n, 2 * n, max(0, n - 1), 0))
+    kind = rng.choice(
+        ("list", "list", "view", "fixed", "struct", "map", "dense", "sparse", "codes", "ends", "extension")
+    )
+    if kind in ("list", "view"):
+        inner, is_large = _nested_array(rng, length, depth + 1), rng.random() < 0.5
+        width = np.int64 if is_large else np.int32
+        buffers = [bits, _offsets(rng, n, length, width)]
+        if kind == "list":
+            type_ = pa.large_list(inner.type) if is_large else pa.list_(inner.type)
+        else:
+            type_ = pa.large_list_view(inner.type) if is_large else pa.list_view(inner.type)
+            sizes = [rng.choice((0, 1, -1, 2**30)) if rng.random() < 0.2 else 0 for _ in range(n)]
+            buffers.append(pa.py_buffer(np.array(sizes, width).tobytes()))
+        return pa.Array.from_buffers(type_, n - start, buffers, offset=start, children=[inner])
+    if kind == "fixed":
+        size = rng.randrange(4)
+        inner = _nested_array(rng, rng.choice((n * size, n * size, 0)), depth + 1)
+        return pa.Array.from_buffers(pa.list_(inner.type, size), n - start, [bits], offset=start, children=[inner])
+    if kind == "struct":
+        inners = [_nested_array(rng, rng.choice((n, n, n, length)), depth + 1) for _ in range(rng.randrange(4))]
+        type_ = pa.struct([pa.field(rng.choice("abcAB"), inner.type) for inner in inners])
+        return pa.Array.from_buffers(type_, n - start, [bits], offset=start, children=inners)
+    if kind == "map":
+        keys = pa.Array.from_buffers(
+            pa.string(), length, [None, _offsets(rng, length, 40, np.int32), pa.py_buffer(b"ab" * 20)]
+        )
+        values = _nested_array(rng, rng.choice((length, length, 0)), depth + 1)
+        entry = pa.struct([pa.field("key", pa.string(), nullable=False), pa.field("value", values.type)])
+        entries = pa.Array.from_buffers(entry, length, [None], children=[keys, values])
+        buffers = [bits, _offsets(rng, n, length, np.int32)]
+        return pa.Array.from_buffers(
+            pa.map_(pa.string(), values.type), n - start, buffers, offset=start, children=[entries]
+        )
+    if kind in ("dense", "sparse"):
+        inners = [_nested_array(rng, n, depth + 1), _numbers(rng, n, False)]
+        fields = [pa.field(name, inner.type) for name, inner in zip("ab", inners)]
+        which = pa.py_buffer(bytes(rng.choice((0, 1, 5, 255)) if rng.random() < 0.2 else 0 for _ in range(n)))
+        if kind == "sparse":
+            return pa.Array.from_buffers(pa.sparse_union(fields), n, [None, which], children=inners)
+        buffers = [None, which, _offsets(rng, n, n, np.int32)]
+        return pa.Array.from_buffers(pa.dense_union(fields), n, buffers, children=inners)
+    if kind == "codes":
+        codes = np.array([rng.choice((0, 1, 2, 3, -1, 100)) for _ in range(n)], rng.choice((np.int8, np.int64)))
+        return pa.DictionaryArray.from_arrays(pa.array(codes), _nested_array(rng, 3, depth + 1), safe=False)
+    if kind == "ends":
+        ends = pa.array([rng.choice((1, n, n + 1, -1)) for _ in range(2)], pa.int32())
+        inner = _nested_array(rng, 2, depth + 1)
+        type_ = pa.run_end_encoded(pa.int32(), inner.type)
+        return pa.Array.from_buffers(type_, n, [None], children=[ends, inner])
+    inner = _nested_array(rng, n, depth + 1)
+    if depth and isinstance(inner, pa.ExtensionArray):
+        return inner
+    return pa.ExtensionArray.from_storage(pa.opaque(inner.type, "a type", "somebody"), inner)
+
+
+def _offsets(rng: Random, n: int, size: int, width: Any) -> Any:
+    """A buffer of n + 1 offsets into so many values, of which some may point outside."""
+    offsets = np.array(sorted(rng.randrange(size + 1) for _ in range(n + 1)), width)
+    for _ in range(rng.choice((0, 0, 1, 2))):
+        offsets[rng.randrange(n + 1)] = rng.choice((-1, -(2**31), size + 1, 2**30, 2**31 - 1))
+    written = offsets.tobytes()
+    return pa.py_buffer(written if rng.random() < 0.9 else written[: rng.randrange(len(written) + 1)])
 
 
 def _texts(rng: Random, n: int, large: bool, believed: bool) -> Any:
@@ -124,9 +209,16 @@ def damage(rng: Random, content: bytes) -> bytes:
 
 
 def sound_file(path: str, form: str) -> None:
-    """A file that is well formed, of the columns k, x and t. form: "file", "stream" or "parquet"."""
+    """A file that is well formed, of the columns k, x, t, l, s and m. form: "file", "stream" or "parquet"."""
     texts = pa.array(["a", None, "öl", "ab"] * 5)
     table = pa.table({"ts": pa.array(range(20)), "k": pa.array([1, None] * 10), "x": pa.array([0.5] * 20), "t": texts})
+    nested = {
+        "l": pa.array([[1, None], [], None, [2]] * 5, pa.list_(pa.int64())),
+        "s": pa.array([{"a": 1, "b": ["x", "öl"]}, None, {"a": None, "b": None}, {"a": 2, "b": []}] * 5),
+        "m": pa.array([[("k", 1)], None, [], [("k", 1), ("l", None)]] * 5, pa.map_(pa.string(), pa.int64())),
+    }
+    for name, column in nested.items():
+        table = table.append_column(name, column)
     if form == "parquet":
         from pyarrow import parquet
 
@@ -142,7 +234,8 @@ def sound_file(path: str, form: str) -> None:
 
 def _declared(source: str = "") -> minidsms.Connection:
     db = minidsms.connect()
-    db.execute(f"CREATE STREAM S (ts TIMESTAMP, k INTEGER, x FLOAT, t TEXT) TIMESTAMP BY ts {source}")
+    nested = ", l INTEGER[], s STRUCT(a INTEGER, b TEXT[]), m MAP(TEXT, INTEGER)" if source else ""
+    db.execute(f"CREATE STREAM S (ts TIMESTAMP, k INTEGER, x FLOAT, t TEXT{nested}) TIMESTAMP BY ts {source}")
     db.execute("CREATE RELATION R (k INTEGER, x FLOAT, t TEXT)")
     db.query("SELECT k, MAX(t), SUM(x) FROM S [ROWS 3] GROUP BY k")
     return db
@@ -174,6 +267,29 @@ def _pushed(rng: Random, _: str) -> None:
         assert db.stream_input(name).counters.accepted == before
         raise
     assert db.stream_input(name).counters.accepted == before + taken
+
+
+def _pushed_nested(rng: Random, _: str) -> None:
+    """A push of a nested column, or a table of one as a source."""
+    db, n = minidsms.connect(), rng.randrange(6)
+    db.execute(f"CREATE STREAM S (v {rng.choice(_NESTED)}); CREATE RELATION R (v INTEGER[])")
+    query = db.query("SELECT v FROM S")
+    array: Any = None
+    while array is None:
+        with contextlib.suppress(pa.ArrowException, ValueError, TypeError):
+            array = _nested_array(rng, n)
+    if rng.random() < 0.3:
+        db.feed("R", pa.table({"v": array}))
+        db.run()
+        return
+    data: Any = {"v": pa.chunked_array([array, array])} if rng.random() < 0.3 else pa.table({"v": array})
+    try:
+        taken = db.push("S", data, ts=1)
+    except minidsms.Error:
+        assert db.stream_input("S").counters.accepted == 0
+        raise
+    db.advance(2)
+    assert len(query.fetch()) == taken
 
 
 def _read(rng: Random, folder: str) -> None:
@@ -215,7 +331,12 @@ def _replayed(rng: Random, folder: str) -> None:
         db.replay(place)
 
 
-CASES: tuple[tuple[Callable[[Random, str], None], int], ...] = ((_pushed, 12), (_read, 6), (_replayed, 1))
+CASES: tuple[tuple[Callable[[Random, str], None], int], ...] = (
+    (_pushed, 12),
+    (_pushed_nested, 8),
+    (_read, 6),
+    (_replayed, 1),
+)
 """What is tried, and how often."""
 
 

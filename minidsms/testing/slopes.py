@@ -1,10 +1,10 @@
 """`python -m minidsms.testing.slopes --seconds T`: what a process holds while streams flow, by kind of state.
 
 Each kind runs in a process of its own, under a stream that is steady and never ends: keys come and go, windows are
-full after a moment. The slope of the resident set over the later half of the time is printed, in bytes a second and by
-element: that of its floor, the least of every tenth of the samples, for what is held until a file has been written
-comes and goes. So are the bytes by call of connections that are opened and closed, and of queries registered and
-dropped.
+full after a moment. With `--rate` all kinds run side by side, at so many pushes a second to each of their streams. The
+slope of the resident set over the later half of the time is printed, in bytes a second and by element: that of its
+floor, the least of every tenth of the samples, for what is held until a file has been written comes and goes. So are
+the bytes by call of connections that are opened and closed, and of queries registered and dropped.
 docs/design, point 10: state is bounded by what windows hold, not by the length of the stream.
 """
 
@@ -68,6 +68,7 @@ KINDS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "sinks": ({}, ("SELECT ISTREAM(k, t) FROM R", "SELECT k, COUNT(*) FROM S [ROWS 50] GROUP BY k")),
 }
 """Options of the connection, and queries, by the kind of state that they keep."""
+_CALLS = ("connections", "registrations")
 
 
 def resident() -> int:
@@ -107,8 +108,11 @@ def feed(db: minidsms.Connection, at: int, texts_last: bool) -> None:
         db.push(name, {"k": n // 3, "v": (n * (7 + number)) % 100, "t": texts}, ts=n)
 
 
-def run(kind: str, seconds: float) -> tuple[float, float, int]:
-    """(bytes a second, bytes an element, elements) of one kind, over the later half of so many seconds."""
+def run(kind: str, seconds: float, rate: float = 0) -> tuple[float, float, int]:
+    """(bytes a second, bytes an element, elements) of one kind, over the later half of so many seconds.
+
+    rate: pushes a second to each stream; 0 is as many as there can be.
+    """
     options, texts = KINDS[kind]
     texts_last = kind not in ("dictionary", "archive")
     with tempfile.TemporaryDirectory() as folder, minidsms.connect(**options) as db:
@@ -137,6 +141,8 @@ def run(kind: str, seconds: float) -> tuple[float, float, int]:
                 times.append(passed)
                 held.append(resident())
                 elements.append(3 * at)
+            if rate:
+                time.sleep(max(0.0, started + at / _ROWS / rate - time.monotonic()))
         places = floor(held)
         lows = [held[i] for i in places]
         return slope([times[i] for i in places], lows), slope([elements[i] for i in places], lows), 3 * at
@@ -196,14 +202,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print a line per kind; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m minidsms.testing.slopes", description=__doc__)
     parser.add_argument("--seconds", type=float, default=20, help="of each kind")
+    parser.add_argument("--rate", type=float, default=0, help="pushes a second to each stream; kinds run side by side")
     parser.add_argument("--connections", type=int, default=1000)
     parser.add_argument("--registrations", type=int, default=5000)
-    parser.add_argument("--kind", choices=[*KINDS, "connections", "registrations"], help="one, in this process")
+    parser.add_argument("--kind", choices=[*KINDS, *_CALLS], help="one, in this process")
     options = parser.parse_args(arguments)
     if options.kind is None:
-        return _each(sys.argv[1:] if arguments is None else list(arguments))
+        return _each(sys.argv[1:] if arguments is None else list(arguments), options.rate > 0)
     if options.kind in KINDS:
-        by_time, by_element, n = run(options.kind, options.seconds)
+        by_time, by_element, n = run(options.kind, options.seconds, options.rate)
         print(f"{options.kind:26}{by_time:12,.0f} bytes/s {by_element:9.2f} bytes/element {n:14,} elements", flush=True)
     else:
         what: Callable[[int], float] = globals()[options.kind]
@@ -212,11 +219,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _each(arguments: list[str]) -> int:
-    failed = 0
-    for kind in (*KINDS, "connections", "registrations"):
-        command = [sys.executable, "-m", "minidsms.testing.slopes", *arguments, "--kind", kind]
-        failed += subprocess.run(command, check=False).returncode != 0
+def _each(arguments: list[str], side_by_side: bool) -> int:
+    command = [sys.executable, "-m", "minidsms.testing.slopes", *arguments, "--kind"]
+    failed, running = 0, []
+    for kind in KINDS:
+        running.append(subprocess.Popen([*command, kind]))
+        if not side_by_side:
+            failed += running.pop().wait() != 0
+    failed += sum(process.wait() != 0 for process in running)
+    failed += sum(subprocess.run([*command, kind], check=False).returncode != 0 for kind in _CALLS)
     return 1 if failed else 0
 
 
