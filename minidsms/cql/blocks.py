@@ -1,7 +1,7 @@
 """One SELECT block, from FROM to DISTINCT (docs/semantics R1, R3).
 
-The shape: [Top] <- [Distinct] <- Project <- [Over .. <- Project] <- [Filter having] <- [Aggregate] <- [Filter where]
-<- the FROM tree.
+The shape: [Top] <- [Distinct] <- Project <- [Filter qualify <- Project] <- [Over .. <- Project] <- [Filter having]
+<- [Aggregate] <- [Filter where] <- the FROM tree.
 
 Invariant: a block without GROUP BY, HAVING and aggregates has no Aggregate node; every other block has exactly one.
 """
@@ -16,12 +16,12 @@ from minidsms.cql.aggregates import Groups, has_aggregates
 from minidsms.cql.defaults import event_windows
 from minidsms.cql.expression_binder import Context, ExpressionBinder
 from minidsms.cql.over import Overs
-from minidsms.cql.scope import Ambiguous, Column, Scope
+from minidsms.cql.scope import Ambiguous, Column, Scope, did_you_mean, listing
 from minidsms.cql.session import Piece, Session, parts
 from minidsms.cql.sources import SourceBinder, equate_conjuncts
 from minidsms.elements import Field, Schema
 
-_WHERE_OVER_STANDS = ("the select list", "ORDER BY")
+_WHERE_OVER_STANDS = ("the select list", "ORDER BY", "QUALIFY")
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,8 @@ class BlockBinder:
             raise self.session.error(
                 "a query needs FROM", select.span, "", "name the streams or relations it reads: SELECT .. FROM S"
             )
+        if any(isinstance(key, syntax.EveryKey) for key in select.group_by):
+            select = self._by_every_key(select)
         self.aliases = {item.alias.lower(): item.expr for item in select.items if item.alias is not None}
         named = {part.name.lower() for part in parts(limited or select) if isinstance(part, syntax.Name)}
         sources = SourceBinder(self.session, self.outer, self.bind_query, self.bind_relation, named)
@@ -75,6 +77,10 @@ class BlockBinder:
             having = self._binder(scope, "HAVING", groups=groups).condition(select.having)
         shown = len(outputs)
         keys = () if limited is None else self._sort_keys(limited, select, scope, groups, outputs)
+        qualified = len(outputs)
+        if select.qualify is not None:
+            condition = self._binder(scope, "QUALIFY", groups=groups).condition(select.qualify)
+            outputs.append(Output("qualify", condition))
         if groups is not None:
             self._check_arrival(groups, from_node)
             node = _aggregate(node, groups)
@@ -85,6 +91,11 @@ class BlockBinder:
         if self.overs.calls:
             node, exprs = self.overs.over(node, exprs)
         node = bound.Project(schema, node, tuple(exprs))
+        if select.qualify is not None:
+            refs = bound.column_refs(schema)
+            node = bound.Filter(schema, node, refs[qualified])
+            schema = Schema(schema.fields[:qualified])
+            node = bound.projected(node, refs[:qualified], schema.names)
         if select.distinct:
             node = bound.Distinct(schema, node)
         if limited is not None:
@@ -96,6 +107,7 @@ class BlockBinder:
             sources=source_trees,
             where=None if select.where is None else self.session.expand(select.where),
             having=None if select.having is None else self.session.expand(select.having),
+            qualify=None if select.qualify is None else self.session.expand(select.qualify),
         )
         if limited is None:
             return Piece(node, tree)
@@ -154,7 +166,8 @@ class BlockBinder:
     def _groups(self, select: syntax.Select, scope: Scope) -> Groups | None:
         catalog = self.session.catalog
         grouped = bool(select.group_by) or select.having is not None
-        if not grouped and not any(has_aggregates(item.expr, catalog) for item in select.items):
+        shown = [item.expr for item in select.items] + ([] if select.qualify is None else [select.qualify])
+        if not grouped and not any(has_aggregates(expr, catalog) for expr in shown):
             return None
         keys: dict[bound.Expr, None] = {}
         for expr in select.group_by:
@@ -166,6 +179,21 @@ class BlockBinder:
                 )
             keys.setdefault(key)
         return Groups(self.session, tuple(keys))
+
+    def _by_every_key(self, select: syntax.Select) -> syntax.Select:
+        """GROUP BY ALL, with the keys that are meant."""
+        keys: list[syntax.Expr] = []
+        for item in select.items:
+            if isinstance(item.expr, syntax.Star):
+                raise self.session.error("GROUP BY ALL counts past a *", item.span, "", "name the columns")
+            has_over = any(isinstance(part, syntax.Over) for part in parts(item, syntax.Query))
+            is_constant = isinstance(item.expr, syntax.Literal)
+            if not (has_over or is_constant or has_aggregates(item.expr, self.session.catalog)):
+                keys.append(item.expr)
+        having = select.having
+        if not keys and having is None:
+            having = syntax.Literal(True)
+        return replace(select, group_by=tuple(keys), having=having)
 
     def _meant(self, expr: syntax.Expr, select: syntax.Select, scope: Scope) -> syntax.Expr:
         """A bare name that is no column of FROM may be an alias of the select list, a number the place of a column."""
@@ -214,13 +242,20 @@ class BlockBinder:
         for item in select.items:
             if isinstance(item.expr, syntax.Star):
                 columns = self._star(item.expr, scope)
-                for _, column in columns:
+                replaced = {each.alias.lower(): each for each in item.expr.replaced if each.alias is not None}
+                written: list[syntax.SelectItem] = []
+                for alias, column in columns:
+                    other = replaced.get(column.name.lower())
+                    if other is not None:
+                        outputs.append(Output(column.name, binder.value(other.expr)))
+                        written.append(replace(other, expr=self.session.expand(other.expr)))
+                        continue
                     expr = replace(column.expr, span=item.expr.span)
                     outputs.append(Output(column.name, expr if groups is None else groups.to_row(expr)))
-                names = [_written(scope, alias, column) for alias, column in columns]
-                written = [syntax.SelectItem(name) for name in names if name is not None]
+                    name = _written(scope, alias, column)
+                    written += [] if name is None else [syntax.SelectItem(name)]
                 # A column that has no name of its own can only be had by the star.
-                trees += written if len(written) == len(names) else [item]
+                trees += written if len(written) == len(columns) else [item]
             else:
                 outputs.append(Output(item.alias or self._name(item.expr, len(outputs)), binder.value(item.expr)))
                 trees.append(replace(item, expr=self.session.expand(item.expr)))
@@ -235,7 +270,18 @@ class BlockBinder:
     def _star(self, star: syntax.Star, scope: Scope) -> list[tuple[str, Column]]:
         if star.qualifier is not None and scope.table(star.qualifier) is None:
             raise scope.unknown("*", star.qualifier, self.session.text, star.span)
-        return scope.star(star.qualifier)
+        columns = scope.star(star.qualifier)
+        there = [column.name for _, column in columns]
+        named = [(name.name, name.span) for name in star.left_out]
+        for name, span in [*named, *((item.alias or "", item.span) for item in star.replaced)]:
+            if name.lower() not in map(str.lower, there):
+                hint = did_you_mean(name, there)
+                raise self.session.error(f'* has no column "{name}"', span, f"it has: {listing(there)}", hint)
+        left_out = {name.lower() for name, _ in named}
+        kept = [each for each in columns if each[1].name.lower() not in left_out]
+        if not kept:
+            raise self.session.error("EXCLUDE leaves no column", star.span)
+        return kept
 
 
 def _written(scope: Scope, alias: str, column: Column) -> syntax.Name | None:

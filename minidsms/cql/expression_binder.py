@@ -191,7 +191,7 @@ class ExpressionBinder:
                 found = context.groups.to_row(replace(found, span=name.span))
             return seen_from_inside(replace(found, span=name.span), level)
         meant = self.context.aliases.get(name.name.lower()) if name.qualifier is None else None
-        if meant is not None and self.context.clause == "HAVING":
+        if meant is not None and self.context.clause in ("HAVING", "QUALIFY"):
             return replace(self.bind(meant), span=name.span)
         raise self._unknown_column(name)
 
@@ -751,10 +751,11 @@ class ExpressionBinder:
     def _over(self, expr: syntax.Over) -> bound.Expr:
         self._refuse_in_lambda("OVER", expr)
         overs = self.context.overs
+        if expr.window is not None:
+            hint = "FROM .. WINDOW w AS (PARTITION BY k ORDER BY ts)"
+            raise self.session.error(f'there is no window "{expr.window}"', expr.span, "", hint)
         if overs is None:
-            hint = (
-                "name it in an inner query: SELECT * FROM (SELECT .., ROW_NUMBER() OVER (..) AS n FROM ..) WHERE n < 4"
-            )
+            hint = "a condition on it stands behind QUALIFY: SELECT .. FROM .. QUALIFY ROW_NUMBER() OVER (..) < 4"
             raise self.session.error(f"OVER may not stand in {self.context.clause}", expr.span, "", hint)
         inside = replace(self.context, clause=f"{expr.call.function} with OVER", overs=None)
         binder = ExpressionBinder(self.session, inside, self.bind_relation)

@@ -13,6 +13,7 @@ import difflib
 import math
 import re
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 from lark import Token
@@ -21,6 +22,7 @@ from lark.visitors import Transformer
 from minidsms.aggregates import AGGREGATES, SYNONYMS
 from minidsms.cql import syntax
 from minidsms.cql.errors import CqlError
+from minidsms.cql.lexer import UNITS
 from minidsms.cql.syntax import Span
 from minidsms.elements import Type
 from minidsms.types import MOST_DIGITS
@@ -123,6 +125,21 @@ class ExpressionBuilder(Transformer[Token, Part]):
         is_negative, duration = self.duration_of(parts[-2], parts[-1], span)
         interval = syntax.Interval(duration, span=span)
         return syntax.Unary("-", interval, span=span) if is_negative else interval
+
+    def interval_text(self, parts: list[Part]) -> syntax.Expr:
+        """INTERVAL '1 hour 30 minutes': the sum of its parts."""
+        written = parts[1].split()
+        span = span_of(parts)
+        units = [word.lower().removesuffix("s") for word in written[1::2]]
+        if not written or len(written) % 2 or any(unit not in UNITS for unit in units):
+            hint = f"INTERVAL '90' MINUTE, or INTERVAL '1 hour 30 minutes'; units are {', '.join(UNITS)}"
+            raise self.fail("this is not a length of time", parts[1], hint=hint)
+        place = {"start_pos": span[0], "end_pos": span[1]}
+        each = [
+            self.interval([Token("TEXT", number, **place), Token("UNIT", unit, **place)])
+            for number, unit in zip(written[::2], units)
+        ]
+        return reduce(lambda left, right: syntax.Binary("+", left, right, span=span), each)
 
     # --------------------------------------------------------------------------------------------- expressions
 
@@ -281,19 +298,41 @@ class ExpressionBuilder(Transformer[Token, Part]):
         return dataclasses.replace(call, args=(chosen(value), *call.args[1:]), span=span)
 
     def over(self, parts: list[Part]) -> syntax.Over:
-        call, partition, order, frame = parts[0], parts[5], parts[6], parts[7]
-        return syntax.Over(call, partition or (), order or (), frame, span=span_of(parts))
+        call, rows = parts[0], parts[2]
+        if isinstance(rows, syntax.Over):
+            return dataclasses.replace(rows, call=call, span=span_of(parts))
+        return syntax.Over(call, window=str(rows), span=span_of(parts))
+
+    def over_rows(self, parts: list[Part]) -> syntax.Over:
+        """What stands in the parentheses behind OVER, of a call that is not known yet."""
+        window, partition, order, frame = parts[1], parts[4], parts[5], parts[6]
+        name = None if window is None else str(window)
+        return syntax.Over(syntax.Call("", ()), partition or (), order or (), frame, name, span=span_of(parts))
 
     def frame(self, parts: list[Part]) -> syntax.Frame:
-        preceding: Token = next(part for part in parts if part is not None and part.type in ("NUMBER", "UNBOUNDED"))
-        rows = None if preceding.type == "UNBOUNDED" else self.count_of(preceding)
-        return syntax.Frame(rows, span=span_of(parts))
+        unit, start, end = parts[0], parts[1], syntax.FrameBound(0)
+        if len(parts) > 2:
+            start, end = parts[2], parts[4]
+        for bound, wrong in ((start, 1), (end, -1)):
+            if bound.direction == wrong and bound.length is None:
+                raise self.fail("a frame begins before it ends", bound)
+        if start.direction > end.direction:
+            raise self.fail("a frame begins before it ends", parts[-1], hint="BETWEEN n PRECEDING AND CURRENT ROW")
+        return syntax.Frame(unit.type == "RANGE", start, end, span=span_of(parts))
 
-    def preceding(self, parts: list[Part]) -> Part:
-        return parts[0]
-
-    def usual_frame(self, parts: list[Part]) -> None:
-        """What ORDER BY alone means."""
+    def frame_bound(self, parts: list[Part]) -> syntax.FrameBound:
+        span = span_of(parts)
+        direction = -1 if parts[-1].type == "PRECEDING" else 1
+        if isinstance(parts[0], syntax.Duration):
+            return syntax.FrameBound(direction, parts[0], span=span)
+        if parts[0].type == "CURRENT":
+            return syntax.FrameBound(0, span=span)
+        if parts[0].type == "UNBOUNDED":
+            return syntax.FrameBound(direction, span=span)
+        is_negative, length = self.duration_of(parts[1], parts[2], span)
+        if is_negative:
+            raise self.fail("the distance of a frame is not negative", parts[1])
+        return syntax.FrameBound(direction, length, span=span)
 
     def case(self, parts: list[Part]) -> syntax.Case:
         whens = tuple((p[1], p[3]) for p in parts if isinstance(p, list))

@@ -77,8 +77,13 @@ _NATURAL_JOINS = _JOIN_WORDS - {"CROSS", "OUTER"} | {"JOIN"}
 
 _ORDER_WORDS = frozenset(
     {"ORDER", "ASC", "DESC", "NULLS", "FIRST", "LAST", "WITHIN", "IGNORE", "RESPECT", "LIMIT", "OFFSET"}
+    | {"FETCH", "NEXT", "ROW", "ROWS", "ONLY"}
 )
-_OVER_WORDS = frozenset({"OVER", "PARTITION", "ROWS", "RANGE", "UNBOUNDED", "PRECEDING", "CURRENT", "ROW"})
+_OVER_WORDS = frozenset({"OVER", "PARTITION", "ROWS", "RANGE", "UNBOUNDED", "PRECEDING", "FOLLOWING", "CURRENT", "ROW"})
+_BEGIN_CLAUSES = frozenset(
+    {"ORDER", "QUALIFY", "WINDOW", "NATURAL", "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "LIMIT"}
+)
+"""Words that are not reserved, and that an alias may stand before."""
 _BEFORE_LISTS = frozenset({"LPAR", "COMMA", "PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "CONCAT", "EQUAL"}) | {
     "COMPARISON",
     "LLIST",
@@ -338,8 +343,9 @@ def _unreadable(text: str, start: int, stop: int) -> CqlError:
         "^": "powers are POWER(x, y)",
         "&": "a conjunction is written AND",
         "|": 'a disjunction is written OR; "||" joins texts',
-        "{": "CQL has no braces; the value of a parameter is $name",
-        "$": "put a name with this character in double quotes",
+        "{": "a STRUCT is STRUCT(a := 1), a MAP is MAP('a' := 1); the value of a parameter is $name",
+        "$": "the value of a parameter is ? or $name: db.query(cql, params=..); a name with $ stands in double quotes",
+        "\\": "commands of the shell begin with a dot: .help",
         "@": "put a name with this character in double quotes",
         ":": "the value of a parameter is $name; a STREAM script (`table :`, `query :`) runs with `minidsms run`",
     }
@@ -368,7 +374,7 @@ def _find_keywords(tokens: list[Token]) -> None:
             context.depth += 1
             context.opened.append(i)
             context.in_options = i > 0 and tokens[i - 1].type == "WITH"
-            if i > 0 and tokens[i - 1].type == "OVER":
+            if i > 0 and (tokens[i - 1].type == "OVER" or context.defines_window(i)):
                 context.frames.add(context.depth)
         elif token.type == "RPAR":
             context.begun = context.opened.pop() if context.opened else 0
@@ -395,6 +401,7 @@ class _Context:
         self.frames: set[int] = set()  # the depths of the parentheses behind OVER
         self.opened: list[int] = []  # the places of the parentheses that are open
         self.angles = 0  # how many `<` of types are open
+        self.windows_at = -1  # in how many parentheses the last WINDOW stands
         self.begun = 0  # the place of the parenthesis that the last one closed
         self.kind_at = 3 if words[:3] == ["CREATE", "OR", "REPLACE"] else 1
         kind = self._word(self.kind_at)
@@ -458,6 +465,17 @@ class _Context:
         first = self.begun if self._type(i - 1) == "RPAR" else i - 1
         is_argument = self._type(first - 1) == "COMMA" and bool(self.opened)
         return is_argument and self.tokens[i] == "->" and self._word(self.opened[-1] - 1) in TAKE_A_LAMBDA
+
+    def defines_window(self, i: int) -> bool:
+        """Whether the parenthesis at i is that of `name AS (` behind WINDOW."""
+        return self.depth - 1 == self.windows_at and self._type(i - 1) == "AS" and self._type(i - 2) == "IDENT"
+
+    def _begins_value(self, i: int) -> bool:
+        """Whether an expression may begin at i, and no clause does."""
+        word = self._word(i)
+        if not word:
+            return self._type(i) in ("IDENT", "NUMBER", "TEXT", "LPAR", "LLIST", "MINUS")
+        return word in _BEGINNINGS_OF_VALUES or word not in RESERVED | _BEGIN_CLAUSES
 
     def _is_explain_option(self, i: int) -> bool:
         """In the parentheses behind EXPLAIN or EXPLAIN ANALYZE, where no query begins with such a word."""
@@ -547,9 +565,18 @@ class _Context:
             case "IGNORE" | "RESPECT":
                 return before == "RPAR" and self._word(i + 1) == "NULLS"
             case "FIRST" | "LAST":
-                return before == "NULLS"
+                return before in ("NULLS", "FETCH")
             case "OFFSET":
-                return self._type(i - 2) == "LIMIT" and after == "NUMBER"
+                is_first = self._type(i - 2) == "LIMIT" or self._word(i + 3) == "FETCH" or self._word(i + 2) == "FETCH"
+                return is_first and after == "NUMBER"
+            case "FETCH":
+                return self.depth in self.ordered and self._word(i + 1) in ("FIRST", "NEXT")
+            case "NEXT":
+                return before == "FETCH"
+            case "ROW" | "ROWS":
+                return before == "NUMBER" and self._type(i - 2) in ("FIRST", "NEXT", "OFFSET")
+            case "ONLY":
+                return before in ("ROW", "ROWS") and self._type(i - 3) in ("FIRST", "NEXT")
             case "NULLS" if before in ("IGNORE", "RESPECT"):
                 return True
         if self.depth not in self.ordered or before in ("BY", "COMMA"):
@@ -558,29 +585,52 @@ class _Context:
             return self._word(i + 1) in ("FIRST", "LAST")
         if word == "LIMIT":
             return True
-        return after in ("COMMA", "RPAR", "") or self._word(i + 1) in ("NULLS", "LIMIT", "ROWS", "RANGE")
+        return after in ("COMMA", "RPAR", "") or self._word(i + 1) in (
+            "NULLS",
+            "LIMIT",
+            "ROWS",
+            "RANGE",
+            "FETCH",
+            "OFFSET",
+        )
 
     def _frames(self, i: int, word: str) -> bool:
         """Whether the word belongs to OVER: it, PARTITION BY, or what says of which rows an aggregate is."""
         before, after = self._type(i - 1), self._word(i + 1)
         match word:
             case "OVER":
-                return before == "RPAR" and self._type(i + 1) == "LPAR"
+                names = self._type(i + 1) == "WORD" and after not in RESERVED | _BEGIN_CLAUSES
+                return before == "RPAR" and (self._type(i + 1) in ("LPAR", "IDENT") or names)
             case "PARTITION":
-                return before == "LPAR" and after == "BY" and self.depth in self.frames
+                return before in ("LPAR", "IDENT") and after == "BY" and self.depth in self.frames
         if self.depth not in self.frames:
             return False
         match word:
             case "ROWS" | "RANGE":
                 begins = before not in ("BY", "COMMA", "DOT") and before not in _BEFORE_LISTS - {"LPAR"}
-                return begins and (self._type(i + 1) == "NUMBER" or after in ("UNBOUNDED", "BETWEEN"))
+                return begins and (
+                    self._type(i + 1) == "NUMBER" or after in ("UNBOUNDED", "BETWEEN", "CURRENT", "INTERVAL")
+                )
             case "UNBOUNDED":
-                return after == "PRECEDING"
-            case "PRECEDING":
-                return before in ("NUMBER", "UNBOUNDED")
+                return after in ("PRECEDING", "FOLLOWING")
+            case "PRECEDING" | "FOLLOWING":
+                return before in ("NUMBER", "UNBOUNDED", "UNIT")
             case "CURRENT":
                 return after == "ROW"
         return word == "ROW" and before == "CURRENT"
+
+    def _changes_star(self, i: int) -> bool:
+        """Whether EXCLUDE or REPLACE at i stands behind the * of a select list."""
+        end = i - 1
+        if self._type(end) == "RPAR" and self._word(i) == "REPLACE" and self.begun > 0:
+            end = self.begun - 2  # behind EXCLUDE (..)
+        elif self._type(end - 1) == "EXCLUDE":
+            end -= 2
+        before = self._type(end - 1)
+        is_first = before in ("SELECT", "DISTINCT", "ALL", "COMMA", "DOT", "LPAR")
+        is_first |= before == "RPAR" and self._type(self.begun - 1) == "ON" and self._type(self.begun - 2) == "DISTINCT"
+        is_change = self._type(i + 1) in ("LPAR", "WORD", "IDENT") and self._word(i + 1) not in RESERVED
+        return self._type(end) == "STAR" and is_first and is_change
 
     def _in_query(self, i: int, word: str) -> str:
         before, after = self._type(i - 1), self._type(i + 1)
@@ -590,6 +640,17 @@ class _Context:
             return word
         if word == "ARRAY":
             return word if after == "LLIST" else "IDENT"
+        if word in ("EXCLUDE", "REPLACE"):
+            return word if self._changes_star(i) else "IDENT"
+        if word == "QUALIFY":
+            ends = before in _ENDS_OF_FROM_ITEMS or (before == "ALL" and self._type(i - 2) == "BY")
+            return word if ends and self._begins_value(i + 1) else "IDENT"
+        if word == "WINDOW":
+            is_clause = before in _ENDS_OF_FROM_ITEMS and self._word(i + 2) == "AS" and self._type(i + 3) == "LPAR"
+            self.windows_at = self.depth if is_clause else self.windows_at
+            return word if is_clause else "IDENT"
+        if word == "LATERAL":
+            return word if self._word(i + 1) == "UNNEST" else "IDENT"
         if word in _ORDER_WORDS and self._orders(i, word):
             return word
         if word in STREAM_OPERATORS:

@@ -15,7 +15,18 @@ from dataclasses import dataclass, field
 from minidsms.aggregates import AGGREGATES as TABLE
 from minidsms.aggregates import SYNONYMS
 from minidsms.aggregates.aggregate import SortKey
-from minidsms.aggregates.over import AGGREGATES, NEIGHBOURS, RANKS, Frame, OverCall
+from minidsms.aggregates.over import (
+    AGGREGATES,
+    FUNCTIONS,
+    NEIGHBOURS,
+    PARTITION,
+    PEERS,
+    PLACES,
+    RANKS,
+    SHARES,
+    Frame,
+    OverCall,
+)
 from minidsms.cql import bound, syntax
 from minidsms.cql.aggregate_calls import AggregateCallBinder
 from minidsms.cql.catalog import Catalog
@@ -23,9 +34,20 @@ from minidsms.cql.coercion import coerce
 from minidsms.cql.errors import CqlError
 from minidsms.cql.scalar import rewrite
 from minidsms.cql.session import Session
+from minidsms.cql.windows import ticks
 from minidsms.elements import Field, Schema, Type
 
-_KNOWN = ", ".join(name.upper() for name in (*RANKS, *NEIGHBOURS, *AGGREGATES))
+_KNOWN = ", ".join(map(str.upper, FUNCTIONS))
+_WITH_NUMBER = {
+    "lag": "LAG takes a value and how many rows it stands away",
+    "lead": "LEAD takes a value and how many rows it stands away",
+    "nth_value": "NTH_VALUE takes a value and which of the frame's rows it is of, from 1",
+    "ntile": "NTILE takes the number of parts",
+    "first_value": "FIRST_VALUE takes one value",
+    "last_value": "LAST_VALUE takes one value",
+}
+_OF_DISTANCE = (Type.INTEGER, Type.TIMESTAMP, Type.INTERVAL)
+"""The types of keys that frames reach from by a distance."""
 
 
 @dataclass(frozen=True)
@@ -60,10 +82,10 @@ class Overs:
         call = over.call
         name = SYNONYMS.get(call.function.lower(), call.function.lower())
         for expr in (*args, *order, *partition):
-            if expr.type.is_nested and not (expr in args and name in NEIGHBOURS):
+            if expr.type.is_nested and not (expr in args and name in (*NEIGHBOURS, *PLACES)):
                 raise self.session.error("lists have no order", expr.span, "", "take an element")
         keys = tuple(SortKey(key.descending, bool(key.nulls_first)) for key in over.order)
-        function, type_, arg, distance, frame = self._shape(over, name, args)
+        function, type_, arg, distance, frame = self._shape(over, name, args, order)
         label = self.session.snippet(call.span)
         ordered = tuple(zip(map(self._typed, order), keys))
         written = _Written(function, type_, arg, tuple(map(self._typed, partition)), ordered, frame, distance, label)
@@ -72,7 +94,7 @@ class Overs:
         return bound.OverRef(type_, self.calls.index(written), span=over.span)
 
     def _shape(
-        self, over: syntax.Over, name: str, args: Sequence[bound.Expr]
+        self, over: syntax.Over, name: str, args: Sequence[bound.Expr], order: Sequence[bound.Expr]
     ) -> tuple[str, Type, bound.Expr | None, int | None, Frame]:
         """Function, type, argument, distance and frame of a call."""
         call, frame = over.call, over.frame
@@ -80,17 +102,19 @@ class Overs:
             raise self._error(
                 f"{call.function} with OVER takes its arguments only", over, "no DISTINCT, order or NULLS"
             )
-        if name in RANKS or name in NEIGHBOURS:
+        if name in (*RANKS, *SHARES, *NEIGHBOURS):
             if frame is not None:
-                raise self._error(f"{call.function} looks at no frame", frame, "leave ROWS out")
+                raise self._error(f"{call.function} looks at no frame", frame, f"leave {_unit(frame)} out")
             if not over.order and name != "row_number":
                 raise self._error(f"{call.function} needs an order", over, "OVER (PARTITION BY .. ORDER BY ..)")
-        if name in RANKS:
+        if name in (*RANKS, "percent_rank", "cume_dist"):
             if args or call.args:
                 raise self._error(f"{call.function} takes no argument", call)
-            return name, Type.INTEGER, None, None, Frame.ROWS
-        if name in NEIGHBOURS:
-            return name, args[0].type if args else Type.NULL, *self._neighbour(call, args), Frame.ROWS
+            return name, Type.INTEGER if name in RANKS else Type.FLOAT, None, None, PARTITION
+        if name in _WITH_NUMBER:
+            arg, distance = self._with_number(call, name, args)
+            type_ = Type.INTEGER if name == "ntile" else args[0].type
+            return name, type_, arg, distance, self._frame(over, order) if name in PLACES else PARTITION
         if name not in TABLE:
             raise self._error(f"{call.function} takes no OVER", call, f"with OVER stand {_KNOWN}")
         if args or not call.args:
@@ -99,21 +123,53 @@ class Overs:
             aggregate = bound.AggregateCall("count", None, Type.INTEGER)
         if aggregate.function not in AGGREGATES:
             raise self._error(f"{call.function} takes no OVER", call, f"with OVER stand {_KNOWN}")
-        if frame is not None:
-            return aggregate.function, aggregate.type, aggregate.arg, frame.preceding, Frame.ROWS
-        reach = Frame.PEERS if over.order else Frame.PARTITION
-        return aggregate.function, aggregate.type, aggregate.arg, None, reach
+        return aggregate.function, aggregate.type, aggregate.arg, None, self._frame(over, order)
 
-    def _neighbour(self, call: syntax.Call, args: Sequence[bound.Expr]) -> tuple[bound.Expr, int]:
-        if not 1 <= len(args) <= 2:
-            hint = f"COALESCE({call.function}(x), default)" if len(args) == 3 else ""
-            raise self._error(f"{call.function} takes a value and how many rows it stands away", call, hint)
-        if len(args) == 1:
-            return self._typed(args[0]), 1
-        distance = args[1]
-        if not isinstance(distance, bound.Literal) or type(distance.value) is not int or distance.value < 0:
-            raise self._error(f"{call.function} looks a whole number of rows away", call.args[1])
-        return self._typed(args[0]), distance.value
+    def _frame(self, over: syntax.Over, order: Sequence[bound.Expr]) -> Frame:
+        """The frame that is written, or the one that is meant where none is."""
+        written = over.frame
+        if written is None:
+            return PEERS if over.order else PARTITION
+        start, end = (self._bound_of(written, each) for each in (written.start, written.end))
+        if start is not None and end is not None and start > end:
+            raise self._error("a frame begins before it ends", written, "BETWEEN n PRECEDING AND CURRENT ROW")
+        frame = Frame(written.by_value, start, end)
+        if frame.is_by_distance and (len(order) != 1 or order[0].type not in _OF_DISTANCE):
+            reason = "RANGE with a distance needs one key, an INTEGER, a TIMESTAMP or an INTERVAL"
+            raise self._error(
+                reason, written, "ORDER BY ts RANGE 10 SECONDS PRECEDING, or count rows: ROWS n PRECEDING"
+            )
+        if not over.order and frame.by_value:
+            return PARTITION
+        return frame
+
+    def _bound_of(self, frame: syntax.Frame, bound_: syntax.FrameBound) -> int | None:
+        length = bound_.length
+        if length is None:
+            return None if bound_.direction else 0
+        if not frame.by_value and (length.unit is not None or not length.number.isdecimal()):
+            raise self._error("ROWS counts rows", bound_, "a length of time stands behind RANGE")
+        n = ticks(self.session, length)
+        return n * bound_.direction
+
+    def _with_number(
+        self, call: syntax.Call, name: str, args: Sequence[bound.Expr]
+    ) -> tuple[bound.Expr | None, int | None]:
+        """The argument, and the number that is written behind it, or by itself."""
+        takes_number = name not in ("first_value", "last_value")
+        values = args if name == "ntile" else args[1:]
+        most = (0 if name == "ntile" else 1) + takes_number
+        if not (len(args) == most or (name in NEIGHBOURS and len(args) == 1)):
+            hint = f"COALESCE({call.function}(x), default)" if name in NEIGHBOURS and len(args) == 3 else ""
+            raise self._error(_WITH_NUMBER[name], call, hint)
+        arg = None if name == "ntile" else self._typed(args[0])
+        if not values:
+            return arg, 1 if name in NEIGHBOURS else None
+        number, least = values[0], 0 if name in NEIGHBOURS else 1
+        if not isinstance(number, bound.Literal) or type(number.value) is not int or number.value < least:
+            what = "looks a whole number of rows away" if name in NEIGHBOURS else "takes a number from 1"
+            raise self._error(f"{call.function} {what}", call.args[-1])
+        return arg, number.value
 
     def _typed(self, expr: bound.Expr) -> bound.Expr:
         return coerce(self.session, expr, Type.INTEGER) if expr.type is Type.NULL else expr
@@ -198,3 +254,7 @@ def is_instant(node: bound.Node, column: int, catalog: Catalog) -> bool:
                 return catalog.streams[name.lower()].timestamp_by == column
             case _:
                 return False
+
+
+def _unit(frame: syntax.Frame) -> str:
+    return "RANGE" if frame.by_value else "ROWS"

@@ -139,6 +139,8 @@ def _select(select: syntax.Select, op: str | None, indent: str) -> str:
         lines.append("GROUP BY " + _list([_grouping(e, indent) for e in select.group_by], indent, 9))
     if select.having is not None:
         lines.append("HAVING " + _condition(select.having, indent))
+    if select.qualify is not None:
+        lines.append("QUALIFY " + _condition(select.qualify, indent))
     return "\n".join(indent + line for line in lines)
 
 
@@ -162,6 +164,8 @@ def _list(parts: Sequence[str], indent: str, hanging: int) -> str:
 
 
 def _grouping(expr: syntax.Expr, indent: str) -> str:
+    if isinstance(expr, syntax.EveryKey):
+        return "ALL"
     if not isinstance(expr, syntax.GroupingSets):
         return print_expression(expr, indent)
     sets = (", ".join(print_expression(e, indent) for e in keys) for keys in expr.sets)
@@ -275,8 +279,11 @@ def _expression(expr: syntax.Expr, indent: str) -> tuple[str, int]:
             return print_name(name), _PRIMARY
         case syntax.Name(name=name, qualifier=qualifier):
             return f"{print_name(qualifier or '')}.{print_name(name)}", _PRIMARY
-        case syntax.Star(qualifier=qualifier):
-            return "*" if qualifier is None else f"{print_name(qualifier)}.*", _PRIMARY
+        case syntax.Star(qualifier=qualifier, left_out=left_out, replaced=replaced):
+            text = "*" if qualifier is None else f"{print_name(qualifier)}.*"
+            text += f" EXCLUDE{_name_list([name.name for name in left_out])}" if left_out else ""
+            text += f" REPLACE ({', '.join(_item(item, indent) for item in replaced)})" if replaced else ""
+            return text, _PRIMARY
         case syntax.Literal(value=value):
             text = _value(value)
             return text, _FACTOR if text.startswith("-") else _PRIMARY
@@ -367,9 +374,20 @@ def _over(over: syntax.Over, indent: str) -> str:
         parts.append("PARTITION BY " + ", ".join(print_expression(e, indent) for e in over.partition))
     if over.order:
         parts.append("ORDER BY " + ", ".join(_sort_key(key, indent) for key in over.order))
+    if over.window is not None:
+        parts.insert(0, print_name(over.window))
     if over.frame is not None:
-        parts.append(f"ROWS {'UNBOUNDED' if over.frame.preceding is None else over.frame.preceding} PRECEDING")
+        unit = "RANGE" if over.frame.by_value else "ROWS"
+        start, end = _frame_bound(over.frame.start), _frame_bound(over.frame.end)
+        parts.append(f"{unit} {start}" if over.frame.end.direction == 0 else f"{unit} BETWEEN {start} AND {end}")
     return f"{print_expression(over.call, indent)} OVER ({' '.join(parts)})"
+
+
+def _frame_bound(bound: syntax.FrameBound) -> str:
+    if bound.direction == 0:
+        return "CURRENT ROW"
+    length = "UNBOUNDED" if bound.length is None else print_duration(bound.length)
+    return f"{length} {'PRECEDING' if bound.direction < 0 else 'FOLLOWING'}"
 
 
 def _sort_key(key: syntax.SortKey, indent: str) -> str:

@@ -37,7 +37,8 @@ class QueryBinder:
                 raise self.session.error("ORDER BY .. LIMIT is of one GROUP BY", query.span, "", hint)
             case syntax.Select():
                 # Of the rows for each outer row only some would be there, and unnesting makes one relation of all.
-                apart = any(isinstance(part, syntax.Over) for item in query.items for part in parts(item, syntax.Query))
+                shown = (*query.items, *(() if query.qualify is None else (query.qualify,)))
+                apart = any(isinstance(part, syntax.Over) for item in shown for part in parts(item, syntax.Query))
                 block = BlockBinder(self.session, outer, correlated and not apart, self._from_item, self.relation)
                 return block.bind(query)
             case syntax.Limited():

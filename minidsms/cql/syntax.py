@@ -53,9 +53,14 @@ class Name(Expr):
 
 @dataclass(frozen=True)
 class Star(Expr):
-    """`*` or `qualifier.*`: in a select list, or as the argument of COUNT(*)."""
+    """`*` or `qualifier.*`: in a select list, or as the argument of COUNT(*).
+
+    left_out: the columns behind EXCLUDE.  replaced: those behind REPLACE, whose aliases say in whose places they stand.
+    """
 
     qualifier: str | None = None
+    left_out: tuple[Name, ...] = ()
+    replaced: tuple[SelectItem, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -208,6 +213,11 @@ class GroupingSets(Expr):
 
 
 @dataclass(frozen=True)
+class EveryKey(Expr):
+    """ALL behind GROUP BY: whatever the select list shows that has no aggregate."""
+
+
+@dataclass(frozen=True)
 class SortKey(Syntax):
     """One expression of ORDER BY. nulls_first: None where the text does not say."""
 
@@ -217,20 +227,34 @@ class SortKey(Syntax):
 
 
 @dataclass(frozen=True)
-class Frame(Syntax):
-    """ROWS preceding PRECEDING; None is UNBOUNDED."""
+class FrameBound(Syntax):
+    """length PRECEDING (direction -1) or FOLLOWING (1), without a length UNBOUNDED; CURRENT ROW (0)."""
 
-    preceding: int | None
+    direction: int
+    length: Duration | None = None
+
+
+@dataclass(frozen=True)
+class Frame(Syntax):
+    """ROWS or RANGE BETWEEN start AND end."""
+
+    by_value: bool
+    start: FrameBound
+    end: FrameBound
 
 
 @dataclass(frozen=True)
 class Over(Expr):
-    """call OVER ([PARTITION BY partition] [ORDER BY order] [frame])."""
+    """call OVER ([window] [PARTITION BY partition] [ORDER BY order] [frame]).
+
+    window: a name that WINDOW would have to give; None in every tree of a query.
+    """
 
     call: Call
     partition: tuple[Expr, ...] = ()
     order: tuple[SortKey, ...] = ()
     frame: Frame | None = None
+    window: str | None = None
 
 
 @dataclass(frozen=True)
@@ -408,7 +432,7 @@ class SelectItem(Syntax):
 
 @dataclass(frozen=True)
 class Select(Query):
-    """SELECT [DISTINCT] items FROM sources [WHERE where] [GROUP BY group_by] [HAVING having].
+    """SELECT [DISTINCT] items FROM sources [WHERE where] [GROUP BY group_by] [HAVING having] [QUALIFY qualify].
 
     sources: the comma-separated items of FROM; () where FROM is missing.
     """
@@ -419,6 +443,7 @@ class Select(Query):
     group_by: tuple[Expr, ...] = ()
     having: Expr | None = None
     distinct: bool = False
+    qualify: Expr | None = None
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from collections.abc import Collection
 from lark import Lark, Token, UnexpectedToken
 
 from minidsms.cql.errors import CqlError
+from minidsms.cql.foreign_names import FOREIGN_JOINS
 from minidsms.cql.lexer import RESERVED, STATEMENT_WORDS, Statement
 
 _SHOWN = {
@@ -80,18 +81,44 @@ _CHANGE = "INSERT OR REPLACE INTO R replaces rows by their KEY; push(relation, r
 _PATTERN = "write REGEXP_MATCHES(text, 'pattern'), or LIKE"
 _KEPT = "CREATE VIEW names a query, CREATE QUERY keeps its answer up to date"
 _BEHIND = "the window stands behind the stream: FROM S [TUMBLE 1 MINUTE]"
+_INPUTS = "declare what is read: CREATE STREAM S (..) FROM 'file'; minidsms proposes it: .schema 'file'"
+_ANSWERS = "an answer goes into a file by CREATE QUERY name AS SELECT .. INTO 'file'"
+_FROM_PYTHON = (
+    "functions come from Python: db.create_function(name, function, ['FLOAT'], 'FLOAT'), or name a query by CREATE VIEW"
+)
+_NO_SAMPLES = "CQL has no samples: filter by a column, or bound the stream by a window"
+_PREPARED = "a query with parameters: db.query('SELECT .. WHERE v > ?', params=[..])"
 _CONSTANTS = "constants stand in a relation: CREATE RELATION R (k INTEGER, name TEXT); INSERT INTO R VALUES (1, 'a')"
 _FOREIGN = {
     **dict.fromkeys(("BEGIN", "COMMIT", "ROLLBACK"), _NO_TRANSACTIONS),
     **dict.fromkeys(("MERGE", "TRUNCATE", "UPSERT"), _CHANGE),
     **dict.fromkeys(("MATERIALIZED", "TEMP", "TEMPORARY"), _KEPT),
     **dict.fromkeys(("SIMILAR", "RLIKE", "REGEXP", "GLOB"), _PATTERN),
+    **dict.fromkeys(("ATTACH", "SOURCE", "COPY"), f"{_INPUTS}; {_ANSWERS}"),
+    **dict.fromkeys(("FUNCTION", "MACRO", "PROCEDURE"), _FROM_PYTHON),
+    **dict.fromkeys(("PREPARE", "EXECUTE", "DEALLOCATE"), _PREPARED),
+    **dict.fromkeys(("IGNORE", "CONFLICT"), _CHANGE),
+    **FOREIGN_JOINS,
+    "SINK": _ANSWERS,
+    "PRAGMA": "SHOW SETTINGS lists what can be set, DESCRIBE name tells the columns",
+    "USE": "a connection has one catalog: minidsms.connect(folder) opens another one",
+    **dict.fromkeys(("INSTALL", "LOAD"), "there are no extensions: pip install brings what a source needs"),
+    **dict.fromkeys(("VACUUM", "OPTIMIZE"), "what windows no longer hold is let go by itself"),
+    "ANALYZE": "statistics are gathered while queries run; EXPLAIN ANALYZE name shows those of a query",
+    **dict.fromkeys(("GRANT", "REVOKE"), "there are no users: minidsms.connect(safe=True) bounds what a text may do"),
+    "CALL": "a function stands in a select list",
+    "SUMMARIZE": "aggregates summarize: SELECT COUNT(*), MIN(v), MAX(v), AVG(v) FROM S",
+    **dict.fromkeys(("HELP", "LIST", "EXIT", "QUIT"), "commands of the shell begin with a dot: .help, .streams, .quit"),
+    "ADD": "columns are fixed: DROP the stream and declare it anew",
+    "NOTNULL": "write IS NOT NULL",
+    "ISNULL": "write IS NULL",
+    "SYMMETRIC": "BETWEEN has the least value first",
+    "SAMPLE": _NO_SAMPLES,
     "INDEX": "there are no indexes to create: joins and groups keep their own",
-    "EXCLUDE": "* shows every column: name those that are wanted",
     "ORDER": "ORDER BY .. LIMIT n stands behind a SELECT and keeps the first n rows of its relation",
     "LIMIT": "LIMIT stands behind ORDER BY, which says which rows are the first; a stream is bounded by [ROWS 10]",
     "OFFSET": "OFFSET stands behind LIMIT: ORDER BY a LIMIT 10 OFFSET 5",
-    "FETCH": "write ORDER BY .. LIMIT n",
+    "FETCH": "FETCH stands behind ORDER BY: ORDER BY a FETCH FIRST 5 ROWS ONLY, or LIMIT 5",
     "RECURSIVE": "CQL has no recursion: the tables of a WITH stand on those before them",
     "INSERT": "a statement: INSERT INTO S (a, b) VALUES (1, 2), or push() from Python",
     "UPDATE": _CHANGE,
@@ -99,7 +126,7 @@ _FOREIGN = {
     "WINDOW": "the window stands behind the stream, for example FROM S [ROWS 10]",
     "TABLE": "declare a STREAM or a RELATION",
     "DESC": "write DESCRIBE name",
-    "QUALIFY": "CQL has no QUALIFY: put the query in FROM (..) and its condition in WHERE",
+    "QUALIFY": "QUALIFY stands behind HAVING and before ORDER BY: QUALIFY ROW_NUMBER() OVER (..) <= 3",
     "REFERENCES": "a declaration has KEY (columns) behind its columns, and no foreign keys",
     "PRIMARY": "KEY (columns) stands behind the columns: CREATE STREAM S (a INTEGER) KEY (a)",
     "DEFAULT": "columns have no default values; what is not given is NULL",
@@ -111,16 +138,16 @@ _TAKEN_FOR_NAMES = {
     "SETS": "the sets stand in parentheses: GROUPING SETS ((a, b), (a), ())",
     "EMIT": "ISTREAM(..) gives what is new; the answer of a query that is a relation are its changes",
     "LATERAL": "a subquery may use the row around it in its own WHERE: IN, EXISTS or (SELECT ..) as a value",
-    "TABLESAMPLE": "CQL has no samples: filter by a column, or bound the stream by a window",
+    "TABLESAMPLE": _NO_SAMPLES,
     "MATCH_RECOGNIZE": "patterns of rows are joins of windows with conditions on their instants, as in a.ts < b.ts",
     "PIVOT": "write COUNT(*) FILTER (WHERE k = 'a') for each column",
     "UNPIVOT": "put a query for each column together with UNION ALL",
     "FOR": "a relation joined with S [NOW] is as it was at the instant of the row",
-    "OVER": "behind OVER stand parentheses: OVER (PARTITION BY k ORDER BY ts ROWS 10 PRECEDING)",
+    "OVER": "behind OVER stands what the call sees: OVER (PARTITION BY k ORDER BY ts ROWS 10 PRECEDING)",
     "MINUS": "write EXCEPT",
     "MOD": "write a % b",
     "DIV": "write a / b, which truncates integers",
-    "INTO": "an answer goes into a file by CREATE QUERY name AS SELECT .. INTO 'file'",
+    "INTO": _ANSWERS,
     "VALUES": _CONSTANTS,
     "WATERMARK": "how late rows may come is declared with the stream: CREATE STREAM .. SLACK 5 SECONDS",
     "STRAIGHT_JOIN": "write JOIN: plans order joins themselves",
@@ -194,7 +221,7 @@ def describe(expected: Collection[str]) -> str:
     if "AS" in left and "IDENT" in left:
         parts.append("an alias")
         left -= {"AS", "IDENT"}
-    left -= {"LLIST", "RLIST", "LINDEX", "RINDEX", "ARRAY"}
+    left -= {"LLIST", "RLIST", "LINDEX", "RINDEX", "ARRAY", "LATERAL", "EXCLUDE", "REPLACE"}
     names = sorted(t for t in left if t in _SHOWN and t != "$END")
     words = [t for t in _ORDER if t in left] + sorted(t for t in left if t not in _SHOWN and t not in _ORDER)
     parts += [_SHOWN[t] for t in names] + words
@@ -259,7 +286,21 @@ def _special(tokens: list[Token], at: int, expected: Collection[str]) -> str:
     word, last = "" if token is None else token.upper(), "" if before is None else before.upper()
     kind, last_kind = "" if token is None else token.type, "" if before is None else before.type
     if any(t.type == "OVER" for t in tokens[:at]) and ({"UNBOUNDED", "CURRENT", "PRECEDING"} & set(expected)):
-        return "a frame is ROWS n PRECEDING; LEAD(x, n) looks ahead, and a window bounds by time: S [RANGE 1 HOUR]"
+        return "a frame is ROWS n PRECEDING, RANGE 10 SECONDS PRECEDING or ROWS BETWEEN n PRECEDING AND m FOLLOWING"
+    declares = tokens[0].type in ("CREATE", "REGISTER")
+    if declares and any(t.upper() == "WATERMARK" for t in tokens[:at]):
+        return _TAKEN_FOR_NAMES["WATERMARK"]
+    if declares and word == "AS" and "IDENT" in expected and token is not None and last_kind == "IDENT":
+        return "columns are computed by queries: a column is a name and a type"
+    if declares and kind == "TEXT" and last_kind == "LPAR":
+        return "options have bare names, as in WITH (header = FALSE); where the rows come from stands behind FROM"
+    called = "" if at < 3 or tokens[at - 2].type != "LPAR" else tokens[at - 3].upper()
+    if called in ("TRY_CAST", "SAFE_CAST"):
+        return "write CAST(x AS type)"
+    if called in ("SUBSTRING", "TRIM", "OVERLAY", "POSITION"):
+        return (
+            f"arguments stand apart by commas: {'SUBSTRING(x, 1, 2)' if called == 'SUBSTRING' else f'{called}(a, b)'}"
+        )
     if tokens[0].type == "INSERT" and word in ("SELECT", "WITH"):
         return "INSERT writes its rows out: VALUES (..), (..); CREATE VIEW names what a query gives"
     if kind == "EQUAL" and last_kind == "EQUAL":
@@ -275,21 +316,33 @@ def _special(tokens: list[Token], at: int, expected: Collection[str]) -> str:
         and "LSQB" in expected
     ):
         return "a window stands in brackets: S [RANGE 10 SECONDS], S [ROWS 10]"
+    if last == "TABLE" and at == 1:
+        return "write SELECT * FROM name"
     if last_kind == "IDENT" and last in _TAKEN_FOR_NAMES and token is not None:
         return _TAKEN_FOR_NAMES[last]
     behind = tokens[at - 2] if at > 1 else None
     if last_kind == "LPAR" and behind is not None and behind.type == "IDENT" and behind.upper() in _TAKEN_FOR_NAMES:
         return _TAKEN_FOR_NAMES[behind.upper()]
-    if last_kind == "STAR" and word in ("EXCEPT", "REPLACE"):
-        return _FOREIGN["EXCLUDE"]
+    if last_kind == "SLASH" and kind == "SLASH":
+        return "a / b truncates integers"
+    if kind == "COMMA" and any(t.type == "LIMIT" for t in tokens[:at]):
+        return "write LIMIT n OFFSET m"
+    if last == "BY" and word == "NAME":
+        return "UNION puts columns together by their places: name them in the same order on both sides"
+    if last_kind == "LPAR" and at > 1 and tokens[at - 2].type == "ANY":
+        return "write x IN (a, b), or LIST_CONTAINS(list, x)"
+    if last == "FROM" and token is not None and kind == "TEXT" and set(token) & set("./*"):
+        return _INPUTS
+    if tokens[0].type == "SHOW" and word in ("TABLE", "CREATE"):
+        return "DESCRIBE name tells the columns, .schema name in the shell the statement"
+    if tokens[0].type == "DROP" and word == "TABLE":
+        return "write DROP STREAM name, or DROP RELATION name"
+    if tokens[0].type == "INSERT" and word == "ON":
+        return _CHANGE
     if last_kind == "STAR" and kind == "STAR":
         return "powers are POWER(x, y)"
     if last == "BY" and word == "ALL":
-        return "name the columns, or their places: GROUP BY 1, 2"
-    if last == "DISTINCT" and word == "ON":
-        return "the last row of each key is S [PARTITION BY k ROWS 1]"
-    if at == 0 and word == "FROM":
-        return "a query begins with SELECT"
+        return "name the columns, or their places: ORDER BY 1, 2"
     if last == "PLAN" and word == "FOR":
         return "write EXPLAIN SELECT .."
     if word == "WHERE" and any(t.type in ("GROUP", "HAVING") for t in tokens[:at]):

@@ -9,7 +9,7 @@ Invariant: a tree that passes `check_tree` is at most MAX_NESTING deep and holds
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lark import Token
@@ -17,7 +17,7 @@ from lark import Token
 from minidsms.cql import syntax
 from minidsms.cql.errors import CqlError
 from minidsms.cql.expression_builder import MAX_INTEGER, ExpressionBuilder, Part, part_span, span_of
-from minidsms.cql.foreign_names import foreign_hint
+from minidsms.cql.foreign_names import FOREIGN_JOINS, foreign_hint
 from minidsms.cql.lexer import MAX_NESTING
 from minidsms.elements import Type
 from minidsms.types import MOST_DIGITS
@@ -60,12 +60,6 @@ SHOWN = (
     "screens",
     "system",
 )
-_FOREIGN_JOINS = {
-    "SEMI": "write WHERE k IN (SELECT k FROM T), or EXISTS",
-    "ANTI": "write WHERE NOT EXISTS (SELECT * FROM T WHERE T.k = S.k)",
-    "ASOF": "join S [NOW] with a relation, which is as it is at the instant of the row, or T [PARTITION BY k ROWS 1]",
-}
-"""Kinds of joins that elsewhere stand between a table and JOIN, where here an alias may."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,7 +113,7 @@ class TreeBuilder(ExpressionBuilder):
         return self.query_ref([query, window, alias, columns])
 
     def unnest(self, parts: list[Part]) -> syntax.Unnest:
-        name, _, listed, _, alias, columns = parts
+        _, name, _, listed, _, alias, columns = parts
         if name.lower() != "unnest":
             hint = foreign_hint(name) or "UNNEST(list) AS name gives a row for each element"
             raise self.fail(f"{name} is no relation with arguments", name, hint=hint)
@@ -158,10 +152,10 @@ class TreeBuilder(ExpressionBuilder):
     def _check_alias(self, left: syntax.FromItem) -> None:
         """`S ANTI JOIN T` would otherwise be a plain join, of an S that is called ANTI."""
         written = self.text[left.span[0] : left.span[1]].split()
-        if len(written) < 2 or written[-1].upper() not in _FOREIGN_JOINS or written[-2].upper() == "AS":
+        if len(written) < 2 or written[-1].upper() not in FOREIGN_JOINS or written[-2].upper() == "AS":
             return
         kind = written[-1].upper()
-        raise self.fail(f"CQL has no {kind} JOIN", left, hint=_FOREIGN_JOINS[kind])
+        raise self.fail(f"CQL has no {kind} JOIN", left, hint=FOREIGN_JOINS[kind])
 
     def natural_join(self, parts: list[Part]) -> syntax.Join:
         kind, outer = parts[2], parts[3]
@@ -176,9 +170,20 @@ class TreeBuilder(ExpressionBuilder):
     # ------------------------------------------------------------------------------------------------- queries
 
     def star(self, parts: list[Part]) -> syntax.SelectItem:
-        qualifier = None if len(parts) == 1 else str(parts[0])
+        qualifier = None if len(parts) == 3 else str(parts[0])
         span = span_of(parts)
-        return syntax.SelectItem(syntax.Star(qualifier, span=span), span=span)
+        left_out, replaced = (tuple(part or ()) for part in parts[-2:])
+        return syntax.SelectItem(syntax.Star(qualifier, left_out, replaced, span=span), span=span)
+
+    def left_out(self, parts: list[Part]) -> list[syntax.Name]:
+        names = parts[2] if len(parts) > 2 else parts[1:]
+        return [syntax.Name(str(name), span=part_span(name)) for name in names]
+
+    def replaced(self, parts: list[Part]) -> list[syntax.SelectItem]:
+        return parts[2::2]
+
+    def replacement(self, parts: list[Part]) -> syntax.SelectItem:
+        return syntax.SelectItem(parts[0], str(parts[2]), span=span_of(parts))
 
     def item(self, parts: list[Part]) -> syntax.SelectItem:
         return syntax.SelectItem(parts[0], _text(parts[1]), span=span_of(parts))
@@ -194,6 +199,38 @@ class TreeBuilder(ExpressionBuilder):
 
     def having(self, parts: list[Part]) -> _Clause:
         return _Clause("having", "HAVING", parts[1], span=span_of(parts))
+
+    def qualify(self, parts: list[Part]) -> _Clause:
+        return _Clause("qualify", "QUALIFY", parts[1], span=span_of(parts))
+
+    def named_windows(self, parts: list[Part]) -> _Clause:
+        windows: dict[str, syntax.Over] = {}
+        for name, over in parts[1::2]:
+            if name.lower() in windows:
+                raise self.fail(f'the window "{name}" is defined twice', name)
+            windows[name.lower()] = self._with_window(over, windows)
+        return _Clause("windows", "WINDOW", windows, span=part_span(parts[0]))
+
+    def named_window(self, parts: list[Part]) -> tuple[Token, syntax.Over]:
+        return parts[0], parts[2]
+
+    def _with_window(self, over: syntax.Over, windows: Mapping[str, syntax.Over]) -> syntax.Over:
+        """What stands behind OVER, with the window that it names written out."""
+        if over.window is None:
+            return over
+        named = windows.get(over.window.lower())
+        if named is None:
+            there = f"there are: {', '.join(windows)}" if windows else ""
+            raise self.fail(f'there is no window "{over.window}"', over, there, "FROM .. WINDOW w AS (PARTITION BY ..)")
+        doubled = over.partition or (over.order and named.order) or (over.frame and named.frame)
+        if doubled:
+            raise self.fail(f'"{over.window}" says already what stands behind it', over, "", "write it out")
+        order, frame = over.order or named.order, over.frame or named.frame
+        return syntax.Over(over.call, named.partition, order, frame, span=over.span)
+
+    def group_by_all(self, parts: list[Part]) -> _Clause:
+        every = syntax.EveryKey(span=part_span(parts[2]))
+        return _Clause("group_by", "GROUP BY", (every,), span=span_of(parts))
 
     def group_by(self, parts: list[Part]) -> _Clause:
         return _Clause("group_by", "GROUP BY", parts[2], span=(part_span(parts[0])[0], part_span(parts[2][-1])[1]))
@@ -212,8 +249,48 @@ class TreeBuilder(ExpressionBuilder):
         span = span_of([*parts[0], *parts[1:]])
         return _Clause("limited", "ORDER BY", (parts[0], self.count_of(parts[2]), offset), span=span)
 
+    def fetch_first(self, parts: list[Part]) -> _Clause:
+        order, offset, limit = parts[0], parts[2], parts[-3]
+        return self.limited([order, parts[-5], limit, None, offset])
+
     def select(self, parts: list[Part]) -> syntax.Select | syntax.Limited:
         return self._limited(self._select(parts, parts[2], [parts[1]], parts[3:-1]), parts[-1])
+
+    def select_first(self, parts: list[Part]) -> syntax.Select | syntax.Limited:
+        """DISTINCT ON: the first row of each key, as QUALIFY ROW_NUMBER() says it."""
+        keys, items, last = parts[4], parts[6], parts[-1]
+        order = () if last is None else last.value[0] if isinstance(last, _Clause) else last
+        aliases: dict[str, syntax.Expr] = {item.alias.lower(): item.expr for item in items if item.alias is not None}
+
+        def meant(expr: syntax.Expr) -> syntax.Expr:
+            if isinstance(expr, syntax.Name) and expr.qualifier is None:
+                return aliases.get(expr.name.lower(), expr)
+            if isinstance(expr, syntax.Literal) and type(expr.value) is int and 1 <= expr.value <= len(items):
+                return items[expr.value - 1].expr  # type: ignore[no-any-return]
+            return expr
+
+        span = span_of(parts[1:6])
+        partition = tuple(map(meant, keys))
+        by = (dataclasses.replace(key, expr=meant(key.expr)) for key in order)
+        # Within a partition its keys are all equal; without them an order by the instant is seen to be one.
+        within = tuple(key for key in by if key.expr not in partition)
+        place = syntax.Over(syntax.Call("ROW_NUMBER", (), span=span), partition, within, span=span)
+        is_first = syntax.Binary("=", place, syntax.Literal(1), span=span)
+        select = self._select(parts[:-1], items, [], parts[7:-1])
+        if select.qualify is not None:
+            hint = "SELECT DISTINCT ON (..) .. FROM (SELECT .. QUALIFY ..)"
+            raise self.fail("DISTINCT ON and QUALIFY in one SELECT", select.qualify, hint=hint)
+        select = dataclasses.replace(select, qualify=is_first)
+        return self._limited(select, last if isinstance(last, _Clause) else None)
+
+    def select_behind(self, parts: list[Part]) -> syntax.Select | syntax.Limited:
+        """FROM .. SELECT ..; without SELECT all columns are meant."""
+        items = parts[3]
+        if items is None:
+            span = part_span(parts[0])
+            items = [syntax.SelectItem(syntax.Star(span=span), span=span)]
+        select = self._select(parts, items, [parts[2]], [parts[0], *parts[4:-1]])
+        return self._limited(select, parts[-1])
 
     def select_stream(self, parts: list[Part]) -> syntax.RelationToStream:
         select = self._select(parts, parts[5], [parts[1], parts[4]], parts[7:-1])
@@ -228,7 +305,22 @@ class TreeBuilder(ExpressionBuilder):
     ) -> syntax.Select:
         distinct = any(mode is not None and mode.type == "DISTINCT" for mode in modes)
         given = {clause.field: clause.value for clause in clauses if clause is not None}
+        windows = given.pop("windows", {})
+        if windows:
+            items, given["qualify"] = self._written_out((items, given.get("qualify")), windows)
         return syntax.Select(tuple(items), distinct=distinct, span=span_of(parts), **given)
+
+    def _written_out(self, value: Part, windows: Mapping[str, syntax.Over]) -> Part:
+        """Items or a condition in which no OVER names a window any more. Queries inside have windows of their own."""
+        if isinstance(value, tuple | list):
+            return type(value)(self._written_out(part, windows) for part in value)
+        if not isinstance(value, syntax.Syntax) or isinstance(value, syntax.Query | syntax.LiteralList):
+            return value
+        if isinstance(value, syntax.Over):
+            return self._with_window(value, windows)
+        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        inside = {name: self._written_out(part, windows) for name, part in fields.items() if name != "span"}
+        return dataclasses.replace(value, **inside)
 
     def query_in_parentheses(self, parts: list[Part]) -> syntax.Query:
         return dataclasses.replace(parts[1], span=span_of(parts))  # type: ignore[no-any-return]

@@ -20,15 +20,16 @@ from sortedcontainers import SortedList
 
 from minidsms.aggregates.aggregate import SortKey
 from minidsms.aggregates.over import (
-    AGGREGATES,
     NEIGHBOURS,
     RANKS,
-    Frame,
+    SHARES,
     OverCall,
-    accumulated,
     accumulator,
     neighbours,
+    slid,
+    tile,
 )
+from minidsms.aggregates.sorting import sort_key
 from minidsms.elements import Batch, Column, Schema
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
@@ -73,9 +74,11 @@ class Over(Operator):
         self._call, self._texts, self._width = call, texts, len(by)
         self._at_most = at_most
         self._append_only = input_append_only
-        self._in_order = in_order and input_append_only
-        is_bounded = call.function in NEIGHBOURS or call.frame is Frame.ROWS
-        self._kept = call.distance if is_bounded and call.distance is not None else 0
+        self._descends = bool(call.order) and call.order[0][1].descending
+        sees_all = call.function in SHARES or (call.is_framed and call.frame.end is None)
+        self._in_order = in_order and input_append_only and not sees_all
+        self._kept = (call.frame.reach if call.is_framed else call.distance) or 0
+        self._carries = call.function in RANKS or (call.is_framed and call.frame.start is None)
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         batch = batches[0]
@@ -156,20 +159,34 @@ class Over(Operator):
 
     def _of_change(self, entry: Entry, start: int, end: int, turning: set[Keys]) -> tuple[int, int]:
         """The places of the rows that see a row come or leave."""
-        rows, call = self._sorted.rows, self._call
+        rows, call, frame = self._sorted.rows, self._call, self._call.frame
         low, high = rows.bisect_left(entry), rows.bisect_right(entry)
         match call.function:
             case "dense_rank" if entry.keys not in turning:
                 return low, high
-            case "lead":
-                return low - (call.distance or 0), high
-            case function if function not in AGGREGATES:
-                return low, end if call.distance is None else high + call.distance
-        if call.frame is Frame.PARTITION:
-            return start, end
-        if call.frame is Frame.PEERS:
-            return self._first(entry.keys), end
-        return low, end if call.distance is None else high + call.distance
+            case "lag" | "lead":
+                back, on = (0, call.distance or 0) if call.function == "lag" else (call.distance or 0, 0)
+                return low - back, high + on
+            case function if function in SHARES:
+                return start, end
+            case function if function in RANKS:
+                return low, end
+        if frame.by_value:
+            first = start if frame.end is None else min(low, self._place(entry, -frame.end))
+            return first, end if frame.start is None else max(high, self._place(entry, -frame.start, True))
+        first = start if frame.end is None else low - max(0, frame.end)
+        return first, end if frame.start is None else high + max(0, -frame.start)
+
+    def _place(self, entry: Entry, distance: int, is_behind: bool = False) -> int:
+        """The place of the first row whose key is not before that of the row and so much; or behind the last such."""
+        keys = entry.keys
+        if distance:
+            column, key = self._call.order[0]
+            is_there, value = entry.values[column]
+            if is_there:
+                moved = value - distance if self._descends else value + distance
+                keys = (*keys[: self._width], *sort_key([moved], [key]))
+        return self._behind(keys) if is_behind else self._first(keys)
 
     # ---------------------------------------------------------------------------------------------------------- results
 
@@ -187,19 +204,14 @@ class Over(Operator):
         passed = self._passed.partitions.get(partition)
         if call.function in RANKS:
             return self._ranks(start, low, high, passed)
+        if call.function in SHARES:
+            return self._shares(start, end, low, high)
         if call.function in NEIGHBOURS:
             assert call.distance is not None
             first, last = max(start, low - call.distance), min(end, high + call.distance)
             by = -call.distance if call.function == "lag" else call.distance
             return neighbours(self._arguments(first, last), low - first, high - first, by)
-        if call.frame is Frame.PARTITION:
-            return self._in_range([accumulated(call.function, self._arguments(start, end))]) * (high - low)
-        if call.distance is None:
-            return self._in_range(self._running(start, low, high, passed))
-        first = max(start, low - call.distance)
-        values = self._arguments(first, high)
-        frames = (values[max(0, i - call.distance) : i + 1] for i in range(low - first, high - first))
-        return self._in_range([accumulated(call.function, frame) for frame in frames])
+        return self._in_range(self._framed(start, end, low, high, passed))
 
     def _ranks(self, start: int, low: int, high: int, passed: Passed | None) -> Sequence[int]:
         before, keys_before = (0, 0) if passed is None else (passed.rows, passed.keys)
@@ -222,21 +234,44 @@ class Over(Operator):
             ranks.append(place - start + before + 1)
         return ranks
 
-    def _running(self, start: int, low: int, high: int, passed: Passed | None) -> list[Any]:
-        """The aggregates of all rows up to each of the places, and, where the frame says so, of those equal to it."""
-        call, rows = self._call, self._sorted.rows
-        found = accumulator(call.function) if passed is None else passed.further()
-        last = self._behind(rows[high - 1].keys) if call.frame is Frame.PEERS else high
-        entries = list(rows.islice(start, last))
-        values = self._arguments(start, last)
-        results: list[Any] = []
-        for i, value in enumerate(values):
-            if value is not None:
-                found.add(value)
-            ends = call.frame is Frame.ROWS or i + 1 == len(values) or entries[i].keys != entries[i + 1].keys
-            if ends:
-                results += [found.result()] * (i + 1 - len(results))
-        return results[low - start : high - start]
+    def _shares(self, start: int, end: int, low: int, high: int) -> list[float]:
+        """The places of these rows among all of the partition."""
+        call, n = self._call, end - start
+        if call.function == "ntile":
+            assert call.distance is not None
+            return [tile(place - start, n, call.distance) for place in range(low, high)]
+        if call.function == "percent_rank":
+            return [(rank - 1) / (n - 1) if n > 1 else 0.0 for rank in self._ranks(start, low, high, None)]
+        return [(self._behind(entry.keys) - start) / n for entry in self._sorted.rows.islice(low, high)]
+
+    def _framed(self, start: int, end: int, low: int, high: int, passed: Passed | None) -> list[Any]:
+        """What the call gives of the frames of the rows at these places of a partition."""
+        frames = self._frames(start, end, low, high)
+        first, last = frames[0][0], max(frames[-1][1], frames[0][0])
+        found = accumulator(self._call) if passed is None else passed.further()
+        return slid(found, self._arguments(first, last), frames, first)
+
+    def _frames(self, start: int, end: int, low: int, high: int) -> list[tuple[int, int]]:
+        """From which place to before which the frame of each row reaches."""
+        frame = self._call.frame
+        if not frame.by_value:
+            return [
+                (
+                    start if frame.start is None else min(end, max(start, place + frame.start)),
+                    end if frame.end is None else max(start, min(end, place + frame.end + 1)),
+                )
+                for place in range(low, high)
+            ]
+        frames: list[tuple[int, int]] = []
+        before: Keys | None = None
+        for entry in self._sorted.rows.islice(low, high):
+            if entry.keys == before:
+                frames.append(frames[-1])
+                continue
+            before = entry.keys
+            first = start if frame.start is None else max(start, self._place(entry, frame.start))
+            frames.append((first, end if frame.end is None else min(end, self._place(entry, frame.end, True))))
+        return frames
 
     def _arguments(self, first: int, last: int) -> list[Any]:
         """The argument of the rows at these places; 1 for COUNT(*)."""
@@ -284,7 +319,7 @@ class Over(Operator):
         """Let go of rows that no later one can change, and of those that will never be of interest."""
         rows, start, end = self._sorted.rows, self._first(partition), self._behind(partition)
         if self._in_order:
-            self._pass(partition, start, end - self._kept)
+            self._pass(partition, start, self._passing(start, end))
         elif self._append_only and self._at_most is not None:
             gone = {entry.keys for entry in rows.islice(self._shown_up_to(start, end), end)}
             del rows[self._shown_up_to(start, end) : end]
@@ -292,13 +327,19 @@ class Over(Operator):
                 for keys in gone:
                     self._note_keys(keys)
 
+    def _passing(self, start: int, end: int) -> int:
+        """The place of the first row that one which comes may still change, or see."""
+        if self._call.is_framed and self._call.frame.by_value and start < end:
+            last = self._sorted.rows[end - 1]
+            return max(start, self._place(last, -self._kept)) if self._kept else end
+        return end - self._kept
+
     def _pass(self, partition: Keys, start: int, end: int) -> None:
         call, rows = self._call, self._sorted.rows
         if start >= end:
             return
-        if not self._kept:
-            is_aggregate = call.function in AGGREGATES
-            made = Passed(accumulator(call.function) if is_aggregate else None)
+        if self._carries:
+            made = Passed(accumulator(call) if call.is_framed else None)
             passed = self._passed.partitions.setdefault(partition, made)
             passed.rows += end - start
             if call.function == "dense_rank":
@@ -308,8 +349,7 @@ class Over(Operator):
                     self._different.remove(keys)
             if passed.aggregate is not None:
                 for value in self._arguments(start, end):
-                    if value is not None:
-                        passed.aggregate.add(value)
+                    passed.aggregate.add(value)
         del rows[start:end]
 
     # --------------------------------------------------------------------------------------------------------- outwards

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.aggregates.over import Accumulator, Count, Extreme, Total
+from minidsms.aggregates.over import Accumulator, Count, Extreme, Place, Total
 from minidsms.elements import AnyArray, Int64Array
 
 _PARTITION_BYTES = 400
@@ -29,7 +29,7 @@ class Passed:
 
     def further(self) -> Any:
         """The aggregate, to be carried on beside this one."""
-        return copy.copy(self.aggregate)
+        return copy.deepcopy(self.aggregate)
 
 
 class PassedRows:
@@ -66,7 +66,8 @@ class PassedRows:
 
 
 def _aggregate(kind: str, held: Mapping[str, Any]) -> Accumulator:
-    made: Accumulator = Count() if kind == "Count" else Extreme(True) if kind == "Extreme" else Total(False)
+    new: tuple[Accumulator, ...] = (Count(), Extreme(True, True), Place(1, True), Total(False))
+    made = next(each for each in new if type(each).__name__ == kind)
     vars(made).update(held)
     return made
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from minidsms.aggregates.aggregate import SortKey
-from minidsms.aggregates.over import Frame, OverCall
+from minidsms.aggregates.over import OverCall
 from minidsms.testing.history import Row, value_order
 
 
@@ -49,15 +49,56 @@ def _result(rows: Sequence[Row], place: int, call: OverCall) -> Any:
             assert call.arg is not None and call.distance is not None
             other = place - call.distance if call.function == "lag" else place + call.distance
             return rows[other][call.arg] if 0 <= other < len(rows) else None
-    frame = list(rows)
-    if call.frame is Frame.ROWS:
-        frame = list(rows[0 if call.distance is None else max(0, place - call.distance) : place + 1])
-    if call.frame is Frame.PEERS:
-        frame = list(rows[: len(before) + keys.count(keys[place])])
+        case "ntile":
+            assert call.distance is not None
+            return _tile(place, len(rows), call.distance)
+        case "percent_rank":
+            return len(before) / (len(rows) - 1) if len(rows) > 1 else 0.0
+        case "cume_dist":
+            return (len(before) + keys.count(keys[place])) / len(rows)
+    frame = [row for i, row in enumerate(rows) if _is_within(rows, place, i, call)]
     if call.arg is None:
         return len(frame)
-    values = [row[call.arg] for row in frame if row[call.arg] is not None]
-    return _aggregate(call.function, values)
+    values = [row[call.arg] for row in frame]
+    match call.function:
+        case "first_value":
+            return values[0] if values else None
+        case "last_value":
+            return values[-1] if values else None
+        case "nth_value":
+            assert call.distance is not None
+            return values[call.distance - 1] if call.distance <= len(values) else None
+    return _aggregate(call.function, [value for value in values if value is not None])
+
+
+def _tile(place: int, rows: int, tiles: int) -> int:
+    """Deal the rows out, one to each tile in turn: so many each holds, and in their order they are filled."""
+    sizes = [len(range(tile, rows, tiles)) for tile in range(tiles)]
+    return next(tile + 1 for tile in range(tiles) if place < sum(sizes[: tile + 1]))
+
+
+def _is_within(rows: Sequence[Row], place: int, other: int, call: OverCall) -> bool:
+    """Whether the frame of the row at a place holds another one."""
+    start, end = call.frame.start, call.frame.end
+    if not call.frame.by_value:
+        return (start is None or other - place >= start) and (end is None or other - place <= end)
+    behind_start = start is None or _compared(rows[other], rows[place], start, call) >= 0
+    return behind_start and (end is None or _compared(rows[other], rows[place], end, call) <= 0)
+
+
+def _compared(row: Row, other: Row, distance: int, call: OverCall) -> int:
+    """Whether a row stands before the keys of another one and so much (-1), behind them (1) or with them (0)."""
+    for column, key in call.order:
+        value: Any = row[column]
+        bound: Any = other[column]
+        if bound is not None and distance:
+            bound += -distance if key.descending else distance
+        if value is None or bound is None:
+            if value is not bound:
+                return -1 if (value is None) == key.nulls_first else 1
+        elif value != bound:
+            return -1 if (value < bound) != key.descending else 1
+    return 0
 
 
 def _aggregate(function: str, values: list[Any]) -> Any:

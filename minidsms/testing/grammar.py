@@ -198,29 +198,46 @@ class Grammar:
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         partition = f"PARTITION BY {self.rng.choice(columns).text}" if self.chance(0.6) else ""
         stamps = [c.text for c in columns if c.text.endswith(".ts")]
-        first = stamps[0] if stamps and self.chance(0.7) else self.rng.choice(columns).text
+        key = self.rng.choice(columns)
+        is_distance = key.type is INTEGER or key.text in stamps
+        first = key.text
+        if stamps and self.chance(0.7):
+            first, is_distance = stamps[0], True
         order = f"ORDER BY {first}{self.pick('', '', ' DESC')}{self.pick('', '', ' NULLS FIRST')}"
         if self.chance(0.4):
             rank = f"{self.pick('ROW_NUMBER', 'RANK', 'DENSE_RANK')}() OVER ({partition} {order})"
             inner = ", ".join([*(f"{s} AS c{i}" for i, s in enumerate(shown)), f"{rank} AS n"])
             outer = ", ".join(f"c{i}" for i in range(len(shown)))
             condition = self.pick("n <= 2", "n = 1", "2 > n", "n > 1", "n < 3 AND c0 IS NOT NULL")
+            if self.chance(0.4):
+                named = ", ".join(f"{s} AS c{i}" for i, s in enumerate(shown))
+                qualified = condition.replace("n ", f"{rank} ", 1) if condition[0] == "n" else f"2 > {rank}"
+                select = f"{operator}({named})" if operator else named
+                return f"SELECT {select} FROM {sources}{where} QUALIFY {qualified}", tuple(wanted)
             select = f"{operator}({outer})" if operator else outer
             return f"SELECT {select} FROM (SELECT {inner} FROM {sources}{where}) WHERE {condition}", tuple(wanted)
         place = self.rng.randrange(len(wanted))
         type_ = wanted[place]
         arg = self.expression(type_, columns, 0)
-        frame = self.pick("", "", " ROWS 1 PRECEDING", " ROWS UNBOUNDED PRECEDING", " ROWS 2 PRECEDING")
+        rows = "ROWS 1 PRECEDING", "ROWS UNBOUNDED PRECEDING", "ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING"
+        distances = (
+            "RANGE 2 PRECEDING",
+            "RANGE BETWEEN 3 PRECEDING AND 1 PRECEDING",
+            "RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING",
+        )
+        frame = self.pick("", *(f" {text}" for text in (*rows, *(distances if is_distance else ()))))
         aggregates = [f"{self.pick('MIN', 'MAX')}({arg}) OVER ({partition} {order}{frame})"]
         if type_ in (INTEGER, FLOAT):
             aggregates.append(f"SUM({arg}) OVER ({partition}{self.pick(f' {order}{frame}', '')})")
         if type_ is INTEGER:
             aggregates.append(f"COUNT({self.pick('*', arg)}) OVER ({partition} {order}{frame}) - 1")
-            aggregates.append(f"{self.pick('RANK', 'DENSE_RANK')}() OVER ({partition} {order})")
+            aggregates.append(f"{self.pick('RANK()', 'DENSE_RANK()', 'NTILE(2)')} OVER ({partition} {order})")
         if type_ is FLOAT:
             aggregates.append(f"AVG({self.expression(INTEGER, columns, 0)}) OVER ({partition} {order}{frame})")
+            aggregates.append(f"{self.pick('PERCENT_RANK', 'CUME_DIST')}() OVER ({partition} {order})")
         neighbour = f"{self.pick('LAG', 'LEAD')}({arg}{self.pick('', ', 2')}) OVER ({partition} {order})"
-        shown[place] = self.rng.choice([neighbour, *aggregates])
+        value = self.pick(f"FIRST_VALUE({arg})", f"LAST_VALUE({arg})", f"NTH_VALUE({arg}, 2)")
+        shown[place] = self.rng.choice([neighbour, f"{value} OVER ({partition} {order}{frame})", *aggregates])
         named = ", ".join(f"{s} AS c{i}" for i, s in enumerate(shown))
         select = f"{operator}({named})" if operator else named
         return f"SELECT {select} FROM {sources}{where}", tuple(wanted)

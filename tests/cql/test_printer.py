@@ -16,7 +16,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
 # ----------------------------------------------------------------------------------- trees as the parser gives them
 
 WORDS = (
-    "day rows range now slide by key format interval timestamp escape any some into with natural left select istream"
+    "day rows range now slide by key format interval timestamp escape any some into with natural left select istream "
+    "qualify window lateral exclude replace fetch over following"
 )
 NAMES = st.one_of(st.sampled_from(["a", "b", "S", "T", *WORDS.split()]), st.text(min_size=1, max_size=6))
 LITERALS = st.one_of(
@@ -132,9 +133,10 @@ def selects(queries: st.SearchStrategy[s.Query]) -> st.SearchStrategy[s.Select]:
         st.lists(items, min_size=1, max_size=3).map(tuple),
         st.lists(from_items(queries, e), min_size=1, max_size=2).map(tuple),
         maybe,
-        st.one_of(st.just(()), several(e)),
+        st.one_of(st.just(()), st.just((s.EveryKey(),)), several(e)),
         maybe,
         st.booleans(),
+        maybe,
     )
 
 

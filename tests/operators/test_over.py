@@ -24,6 +24,31 @@ IN_ORDER = [
     "AVG(x) OVER (ORDER BY ts ROWS UNBOUNDED PRECEDING)",
     "MAX(t) OVER (PARTITION BY k ORDER BY ts)",
     "COUNT(*) OVER (ORDER BY ts DESC)",
+    "SUM(x) OVER (PARTITION BY k ORDER BY ts RANGE 3 PRECEDING)",
+    "MIN(v) OVER (ORDER BY ts RANGE BETWEEN 4 PRECEDING AND 1 PRECEDING)",
+    "MAX(v) OVER (PARTITION BY k ORDER BY ts RANGE BETWEEN UNBOUNDED PRECEDING AND 2 PRECEDING)",
+    "AVG(x) OVER (PARTITION BY k ORDER BY ts RANGE BETWEEN 2 PRECEDING AND 1 FOLLOWING)",
+    "COUNT(v) OVER (ORDER BY ts ROWS BETWEEN 3 PRECEDING AND 1 PRECEDING)",
+    "SUM(v) OVER (PARTITION BY k ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)",
+    "SUM(v) OVER (PARTITION BY k ORDER BY ts ROWS BETWEEN 1 FOLLOWING AND 2 FOLLOWING)",
+    "MAX(t) OVER (PARTITION BY k ORDER BY ts ROWS BETWEEN 1 PRECEDING AND UNBOUNDED FOLLOWING)",
+    "FIRST_VALUE(t) OVER (PARTITION BY k ORDER BY ts)",
+    "LAST_VALUE(v) OVER (PARTITION BY k ORDER BY ts)",
+    "NTH_VALUE(v, 3) OVER (PARTITION BY k ORDER BY ts ROWS UNBOUNDED PRECEDING)",
+    "FIRST_VALUE(v) OVER (ORDER BY ts ROWS 3 PRECEDING)",
+    "NTH_VALUE(t, 2) OVER (PARTITION BY k ORDER BY ts RANGE BETWEEN 3 PRECEDING AND CURRENT ROW)",
+    "NTILE(3) OVER (PARTITION BY k ORDER BY ts)",
+    "CUME_DIST() OVER (ORDER BY ts)",
+]
+FRAMES = [
+    "",
+    "RANGE 1 PRECEDING",
+    "RANGE BETWEEN 2 PRECEDING AND 1 PRECEDING",
+    "RANGE BETWEEN CURRENT ROW AND 2 FOLLOWING",
+    "RANGE BETWEEN UNBOUNDED PRECEDING AND 1 FOLLOWING",
+    "RANGE BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING",
+    "ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING",
+    "ROWS BETWEEN 2 PRECEDING AND UNBOUNDED FOLLOWING",
 ]
 FIRST = ["ROW_NUMBER", "RANK", "DENSE_RANK"]
 
@@ -35,10 +60,22 @@ def case_of(query: str, seed: int) -> Case:
 
 @pytest.mark.parametrize("call", IN_ORDER)
 def test_rows_that_no_later_row_can_change_are_let_go_and_the_answer_stays(call: str) -> None:
-    for seed in range(2):
-        case = case_of(f"SELECT k, v, {call} AS r FROM Sa", seed)
-        for batch_size in (1, 7, 1000):
-            assert check(case, batch_size=batch_size) == "agreed"
+    case = case_of(f"SELECT k, v, {call} AS r FROM Sa", 1)
+    for batch_size in (1, 7, 1000):
+        assert check(case, batch_size=batch_size) == "agreed"
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+@pytest.mark.parametrize("key", ["v", "v DESC NULLS FIRST"])
+def test_a_frame_holds_what_its_bounds_say_whatever_the_order(frame: str, key: str) -> None:
+    rows = f"OVER (PARTITION BY k ORDER BY {key} {frame})"
+    picked = f"FIRST_VALUE(t) {rows} AS a, LAST_VALUE(t) {rows} AS b, NTH_VALUE(t, 2) {rows} AS c"
+    shares = f"PERCENT_RANK() OVER (ORDER BY {key}) AS d, CUME_DIST() OVER (PARTITION BY k ORDER BY {key}) AS e"
+    for query in (
+        f"SELECT k, v, SUM(x) {rows} AS s, MIN(x) {rows} AS m, {picked} FROM Sa [ROWS 6]",
+        f"SELECT k, v, {shares}, NTILE(2) OVER (PARTITION BY k ORDER BY {key}) AS n FROM Sa [RANGE 4]",
+    ):
+        assert check(case_of(query, 3), batch_size=7) == "agreed"
 
 
 @pytest.mark.parametrize("function", FIRST)
@@ -72,6 +109,9 @@ def held(query: str, rows: int) -> Any:
         ("SELECT LAG(v, 2) OVER (PARTITION BY k ORDER BY ts) AS a FROM S", 6),
         ("SELECT SUM(v) OVER (ORDER BY ts ROWS 4 PRECEDING) AS a FROM S", 4),
         ("SELECT SUM(v) OVER (PARTITION BY k ORDER BY ts) AS a FROM S", 0),
+        ("SELECT MIN(v) OVER (ORDER BY ts RANGE 5 PRECEDING) AS a FROM S", 6),
+        ("SELECT MIN(v) OVER (ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND 2 PRECEDING) AS a FROM S", 2),
+        ("SELECT NTH_VALUE(v, 3) OVER (PARTITION BY k ORDER BY ts) AS a FROM S", 0),
         ("SELECT v FROM (SELECT v, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v) AS n FROM S) WHERE n < 3", 6),
     ],
 )

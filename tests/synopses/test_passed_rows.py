@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from minidsms.aggregates.over import accumulator
+from minidsms.aggregates.over import PEERS, OverCall, accumulator
+from minidsms.elements import Type
 from minidsms.synopses.passed_rows import Passed, PassedRows
 
 
-@pytest.mark.parametrize("function", ["count", "sum", "avg", "min", "max"])
+@pytest.mark.parametrize("function", ["count", "sum", "avg", "min", "max", "first_value", "last_value", "nth_value"])
 def test_partitions_come_back_as_they_were(function: str) -> None:
     kept = PassedRows()
     for key, value in ((((1, "a"), (2,)), 2**70), (((1, 3), (1, 0.5)), 0.1), (((1, True), (0,)), float("-inf"))):
-        passed = kept.partitions[key] = Passed(accumulator(function))
+        call = OverCall(function, Type.FLOAT, (), (), function, 0, PEERS, 2)
+        passed = kept.partitions[key] = Passed(accumulator(call))
         passed.rows, passed.keys = 3, 2
         assert passed.aggregate is not None
         passed.aggregate.add(value)
