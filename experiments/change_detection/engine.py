@@ -1,6 +1,7 @@
 """Queries whose filters change, against an oracle: the same query with the best order of each phase pinned.
 
-Contestants run by turns, and are compared by processor time.
+Contestants stand side by side in one process and take each chunk by turns, so that what slows the machine for a while
+slows all of them; they are compared by processor time.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ import gc
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 import minidsms
-from benchmarks.feeds import Feed
 from benchmarks.limits_filters import chain_hash
 
 CHUNK = 65_536
@@ -90,75 +91,102 @@ def _filters(condition: str, order: Sequence[int]) -> tuple[int, ...]:
 @dataclass(frozen=True)
 class Run:
     """CPU seconds; the answer's size and sum; tuples from each change until the best filter stood first, None if it
-    never did; decisions taken.
+    never did; decisions taken; of the CPU seconds those spent evaluating filters, and those profiling and choosing.
     """
 
     seconds: float
     answer: tuple[int, int]
     found_after: tuple[int | None, ...]
     decisions: int
+    filtering: float
+    deciding: float
+
+
+class Contestant:
+    """A query over the stream. oracle: pin the best order of each phase instead of adapting."""
+
+    def __init__(self, stream: Phased, condition: str, oracle: bool = False, **options: Any) -> None:
+        self._stream = stream
+        self._oracle = oracle
+        self._orders = [_filters(condition, order) for order in stream.orders]
+        self._db = minidsms.connect(**options)
+        self._db.execute(f"CREATE STREAM tuples ({', '.join(f'{c} INTEGER' for c in stream.columns)})")
+        self._db.create_function("H", chain_hash, ["INTEGER", "INTEGER"], "INTEGER", vectorized=True)
+        self._query = self._db.query(f"SELECT a0 FROM tuples WHERE {condition}")
+        operators = self._query.network.operators
+        (self._place,) = [a for op in operators if hasattr(op, "adaptations") for a in op.adaptations()]
+        self._seconds = 0.0
+        self._found: list[int | None] = [None] * len(stream.starts)
+
+    def push(self, begin: int, end: int) -> None:
+        """Take these tuples; the oracle's are cut where conditions change."""
+        for first, last in self._cut(begin, end):
+            phase = self._phase(first)
+            part = {c: v[first:last] for c, v in self._stream.columns.items()}
+            ts = np.arange(first, last, dtype=np.int64)
+            began = time.process_time()
+            if self._oracle and first == self._stream.starts[phase]:
+                self._place.pin(self._orders[phase])
+            self._db.push("tuples", part, ts=ts)
+            self._seconds += time.process_time() - began
+            phase = self._phase(last - 1)
+            if self._found[phase] is None and self._place.executor.plan[0] == self._orders[phase][0]:
+                self._found[phase] = last - self._stream.starts[phase]
+
+    def _phase(self, at: int) -> int:
+        return int(np.searchsorted(self._stream.starts, at, side="right")) - 1
+
+    def _cut(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
+        cuts = [start for start in self._stream.starts if begin < start < end] if self._oracle else []
+        return pairwise([begin, *cuts, end])
+
+    def finish(self) -> Run:
+        """Fetch the answer."""
+        with self._db:
+            began = time.process_time()
+            self._db.advance(self._stream.tuples)
+            answer = self._query.fetch_arrow()
+            self._seconds += time.process_time() - began
+            total = int(answer.column("a0").to_numpy().sum())
+            filtering, deciding = self._place.executor.spent()[0] / 1e9, self._place.decided_ns / 1e9
+            decisions = len(self._query.decisions())
+        return Run(self._seconds, (len(answer), total), tuple(self._found), decisions, filtering, deciding)
 
 
 def run(stream: Phased, condition: str, oracle: bool = False, chunk: int = CHUNK, **options: Any) -> Run:
-    """Push the stream and fetch the answer. oracle: pin the best order of each phase instead of adapting."""
-    n = stream.tuples
-    feed = Feed(np.arange(n, dtype=np.int64), dict(stream.columns))
-    with minidsms.connect(**options) as db:
-        db.execute(f"CREATE STREAM tuples ({', '.join(f'{c} INTEGER' for c in feed.columns)})")
-        db.create_function("H", chain_hash, ["INTEGER", "INTEGER"], "INTEGER", vectorized=True)
-        query = db.query(f"SELECT a0 FROM tuples WHERE {condition}")
-        (place,) = [a for op in query.network.operators if hasattr(op, "adaptations") for a in op.adaptations()]
-        pieces = list(_pieces(feed, stream.starts, chunk, cut=oracle))
-        orders = [_filters(condition, order) for order in stream.orders]
-        gc.collect()
-        seconds = 0.0
-        found: list[int | None] = [None] * len(stream.starts)
-        for phase, begin, columns, ts in pieces:
-            began = time.process_time()
-            if oracle and begin == stream.starts[phase]:
-                place.pin(orders[phase])
-            db.push("tuples", columns, ts=ts)
-            seconds += time.process_time() - began
-            phase = int(np.searchsorted(stream.starts, begin + len(ts) - 1, side="right")) - 1
-            if found[phase] is None and place.executor.plan[0] == orders[phase][0]:
-                found[phase] = begin - stream.starts[phase] + len(ts)
-        began = time.process_time()
-        db.advance(n)
-        answer = query.fetch_arrow()
-        seconds += time.process_time() - began
-        total = int(answer.column("a0").to_numpy().sum())
-        return Run(seconds, (len(answer), total), tuple(found), len(query.decisions()))
+    """Push the stream and fetch the answer."""
+    (found,) = side_by_side(stream, {"": Contestant(stream, condition, oracle, **options)}, chunk).values()
+    return found
 
 
-def _pieces(feed: Feed, starts: Sequence[int], chunk: int, cut: bool) -> Iterator[tuple[int, int, Columns, Any]]:
-    """(phase, first tuple, columns, timestamps) of each push. cut: pushes end where conditions change."""
-    bounds = [*starts, len(feed.ts)]
-    begin = 0
-    n = len(feed.ts)
-    while begin < n:
-        end = min(begin + chunk, n)
-        phase = int(np.searchsorted(bounds, begin, side="right")) - 1
-        if cut:
-            end = min(end, bounds[phase + 1])
-        yield phase, begin, {c: v[begin:end] for c, v in feed.columns.items()}, feed.ts[begin:end]
-        begin = end
+def side_by_side(stream: Phased, contestants: Mapping[str, Contestant], chunk: int = CHUNK) -> dict[str, Run]:
+    """Each chunk goes to one after the other, another one first each time."""
+    gc.collect()
+    names = list(contestants)
+    for number, begin in enumerate(range(0, stream.tuples, chunk)):
+        for k in range(len(names)):
+            contestants[names[(number + k) % len(names)]].push(begin, min(begin + chunk, stream.tuples))
+    return {name: contestant.finish() for name, contestant in contestants.items()}
 
 
-def compare(stream: Phased, condition: str, ways: Mapping[str, Mapping[str, Any]], rounds: int) -> dict[str, float]:
-    """Time of each way, and of the order written, over the oracle's; of so many rounds the fastest of each."""
-    seconds: dict[str, list[float]] = {}
-    answers = set()
-    for _ in range(rounds + 1):
-        done = {"oracle": run(stream, condition, oracle=True)}
-        done |= {name: run(stream, condition, **options) for name, options in ways.items()}
-        done["as written"] = run(stream, condition, adaptive="off")
-        for name, result in done.items():
-            seconds.setdefault(name, []).append(result.seconds)
-            answers.add(result.answer)
-    if len(answers) != 1:
-        raise AssertionError(f"answers differ: {answers}")
-    best = {name: min(values) for name, values in seconds.items()}
-    return {name: value / best["oracle"] for name, value in best.items()}
+def compare(stream: Phased, condition: str, ways: Mapping[str, Mapping[str, Any]], rounds: int) -> dict[str, list[Run]]:
+    """So many runs of each way, of the order written and of the oracle, behind one that warms up."""
+    found: dict[str, list[Run]] = {}
+    for turn in range(rounds + 1):
+        contestants = {"oracle": Contestant(stream, condition, oracle=True)}
+        contestants |= {name: Contestant(stream, condition, **options) for name, options in ways.items()}
+        contestants["as written"] = Contestant(stream, condition, adaptive="off")
+        runs = side_by_side(stream, contestants)
+        if len({each.answer for each in runs.values()}) != 1:
+            raise AssertionError(f"answers differ: {runs}")
+        for name, each in runs.items() if turn else ():
+            found.setdefault(name, []).append(each)
+    return found
+
+
+def ratio(runs: Mapping[str, Sequence[Run]], way: str, to: str = "oracle") -> float:
+    """Processor time of a way over another's: the median of the rounds."""
+    return float(np.median([one.seconds / other.seconds for one, other in zip(runs[way], runs[to])]))
 
 
 HIDDEN_SEEDS = 5

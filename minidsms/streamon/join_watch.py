@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from minidsms.elements import Batch
-from minidsms.streamon.change_detection.usual import Tolerance, Usual
+from minidsms.streamon.change_detection.usual import SHARES, Tolerance, Usual
 from minidsms.streamon.loop import Loop
 from minidsms.streamon.processor_clock import ProcessorClock
 from minidsms.streamon.stream_monitor import StreaMon
@@ -28,8 +28,6 @@ FEW = 512
 """So many at first, and at least."""
 LONG_NS = 20_000_000
 """What a part takes then at most, about, if it is not of so few."""
-SHARES = Tolerance(relative=0.5, matters=0.05)
-"""Of the inputs in the elements: a burst, or its end. Inputs that bring less than a twentieth do not matter."""
 WORK = Tolerance(relative=0.25, floor=0.1)
 """Slots inspected and tuples found per element under a plan; less than a tenth of one does not matter ..."""
 WORK_ENOUGH = 16_384

@@ -78,7 +78,9 @@ class AdaptivePlans:
         streamon = self._streamon
         forcing, sources = streamon.forcing, [Source(*source) for source in node.sources]
         return Surroundings(
-            watch=watched_by(streamon.constraints, sources) if streamon.is_adaptive else None,
+            watch=watched_by(streamon.constraints, sources, streamon.settings["change_detection"] != "off")
+            if streamon.is_adaptive
+            else None,
             may_adapt=lambda: streamon.is_adaptive,
             texts=self._texts,
             tell=lambda join, instant, text: streamon.note_violation(instant, join, operator, text),

@@ -130,6 +130,9 @@ class Monitor(Protocol):
     def below(self, k: int, number: int | None = None) -> int | None:
         """OAP and OAC: no row to come, from this number on, has a lesser word if k holds. None: nothing is known."""
 
+    def notice(self, number: int) -> None:
+        """Conditions have changed before this row of its stream: if it sleeps, it looks again from here on."""
+
     def refuted(self) -> None:
         """The executor has found a row that the constraint, at the k it gave, said could not come: reset."""
 
@@ -181,7 +184,10 @@ class Watches(Protocol):
         """Watch what these keys make useful, and nothing else."""
 
     def reckon(self, figures: Int64Array, now: int) -> bool:
-        """Tell the monitors which k are of use, if that has changed. figures: of the streams (`kernels.k_mon_join`)."""
+        """Tell the monitors which k are of use, if that has changed, and whether conditions have.
+
+        figures: of the streams (`kernels.k_mon_join`).
+        """
 
     def room(self, figures: Int64Array) -> list[int]:
         """Rows of each stream that room should be made for: a small part of those that its window takes."""

@@ -51,6 +51,10 @@ class Tolerance:
         return difference / scale
 
 
+SHARES = Tolerance(relative=0.5, matters=0.05)
+"""Of inputs in the elements of a join: a burst, or its end. What brings less than a twentieth does not matter."""
+
+
 class Usual:
     """enough: of the first ratio's denominator, from which a while is compared.  restarts: counters begin at 0 again
     under each condition; else they go on.

@@ -35,6 +35,7 @@ from minidsms.operators.k_mon.contracts import (
     User,
 )
 from minidsms.operators.k_mon.limits import no_limits, ordered_words
+from minidsms.streamon.change_detection.usual import SHARES, Usual
 from minidsms.streamon.k_mon.arrival_marks import ArrivalInstants
 from minidsms.streamon.k_mon.journal import MOST, Journal, Told, told
 
@@ -70,6 +71,7 @@ class Watching:
     for good.
     is_exact: a row that a constraint excluded is noticed when it comes.  changing: the inputs that are relations, whose
     rows come and go: of the joins with them nothing is watched, and a declared key is one until it is refuted.
+    notices_changes: when other shares of the rows come from the inputs than did, whoever sleeps looks again.
 
     Invariant: constraints that are of use only where a side is a key are watched while it is one.
     """
@@ -77,7 +79,7 @@ class Watching:
     def __init__(
         self, schemas: Sequence[Schema], sources: Sequence[Source], edges: Sequence[Edge], declared: Sequence[bool],
         monitors: Monitors, user: User, windows: Sequence[tuple[bool, int] | None] | None = None,
-        is_exact: bool = False, changing: Sequence[int] = (),
+        is_exact: bool = False, changing: Sequence[int] = (), notices_changes: bool = True,
     ) -> None:  # fmt: skip
         self._schemas, self._edges = list(schemas), tuple(edges)
         self._monitors, self._user, self._windows = monitors, user, windows
@@ -103,6 +105,7 @@ class Watching:
         """Of each input, the columns that are looked at; None: its rows are not."""
         self._are_marked_always = False
         self._rates = _Rates(len(schemas))
+        self._shares, self._notices = Usual(SHARES, 1), notices_changes
         self._waits = [inf] * (2 * len(edges))
         """By side: the arrivals of the child for which a parent waits in vain, at most."""
         stands_for = [s.stream or f"input {i + 1} of join {next(_derived)}" for i, s in enumerate(sources)]
@@ -394,8 +397,14 @@ class Watching:
 
     def reckon(self, figures: Int64Array, now: int) -> bool:
         """See `Watches`."""
-        if not self._rates.learn(figures[:, TOTAL], now):
+        totals = figures[:, TOTAL]
+        if not self._rates.learn(totals, now):
             return False
+        if self._notices and self._shares.change((), totals.tolist(), [int(totals.sum())] * len(totals)):
+            self.tell()
+            for each in self._told:
+                each.monitor.notice(self._next[self._end(each.side ^ 1)[0]])
+            self._look()
         needs: dict[int, float] = {}
         for each in self.watched:
             held, counted = self._end(each.side)[0], self._end(each.side ^ 1)[0]
@@ -485,6 +494,9 @@ class OfKey:
         """It tells of no order."""
         return None
 
+    def notice(self, number: int) -> None:
+        """It is known."""
+
     def refuted(self) -> None:
         """The join says itself that a key is none."""
 
@@ -492,14 +504,17 @@ class OfKey:
 _NONE: Int64Array = np.zeros(0, np.int64)
 
 
-def watched_by(monitors: Monitors, sources: Sequence[Source]) -> Callable[[KMonJoin], Watching]:
-    """What makes the constraints of a new join. sources: of its inputs."""
+def watched_by(
+    monitors: Monitors, sources: Sequence[Source], notices_changes: bool = True
+) -> Callable[[KMonJoin], Watching]:
+    """What makes the constraints of a new join. sources: of its inputs.  notices_changes: see `Watching`."""
 
     def watch(join: KMonJoin) -> Watching:
         keys = join.rows.sides[:, UNIQUE].astype(bool).tolist()
         spans = [(w.clock == RANGE, w.length) if w.clock in (RANGE, ROWS) else None for w in join.windows]
         changing = [i for i, w in enumerate(join.windows) if w.clock == CHANGES]
         schemas = [queue.schema for queue in join.inputs]
-        return Watching(schemas, sources, join.edges, keys, monitors, join, spans, not join.is_lossy, changing)
+        is_exact = not join.is_lossy
+        return Watching(schemas, sources, join.edges, keys, monitors, join, spans, is_exact, changing, notices_changes)
 
     return watch

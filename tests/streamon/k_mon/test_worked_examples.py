@@ -45,6 +45,9 @@ class Held:
     def below(self, k: int, number: int | None = None) -> int | None:
         return max(self._values[: max(0, len(self._values) - k)], default=None)
 
+    def notice(self, number: int) -> None:
+        """It does not sleep."""
+
     def refuted(self) -> None:
         raise AssertionError("the constraint holds")
 

@@ -24,7 +24,7 @@ nothing costs next to nothing, and others little. All this is not the thesis'.
 
 Invariants: after every arrival k_u is no less than every distance seen in the last W arrivals, but for those before an
 increase. A distance up to k_e of a key that is watched is always seen. As long as `need` is not called k depends on the
-rows and their order alone, never on how they are cut into slices.
+rows and their order alone, never on how they are cut into slices.  `notice` moves only when rows are looked at.
 """
 
 from __future__ import annotations
@@ -184,6 +184,14 @@ class Estimate(SharedByCopies):
         """Bytes held."""
         return self.state.nbytes + self.peaks.nbytes + self.words.nbytes
 
+    def notice(self, number: int) -> None:
+        """See `Monitor`."""
+        state, now = self.state, awake_at(self.state[words.ARRIVED], self.state[words.ASLEEP], self.unseen, number)
+        if now is not None:
+            state[words.ASLEEP] = now
+            state[words.FROM] = now if state[words.DORMANT] else now + state[words.K]
+            state[words.NEXT] = now + self.words[words.BLOCK]
+
     def refuted(self) -> None:
         """A row has come that k_u excluded. Where all who use k notice that, it is more than twice as great soon."""
         if self.k is not None:
@@ -222,3 +230,11 @@ class Unseen:
         """They have been shown."""
         if len(numbers):
             self.next = max(self.next, int(numbers[-1]) + 1)
+
+
+def awake_at(arrived: int, asleep: int, unseen: Unseen, number: int) -> int | None:
+    """The arrival from which on to look again, of a monitor that sleeps up to another one; None: it does not sleep.
+
+    number: of the stream's next row.
+    """
+    return None if arrived >= asleep else min(asleep, arrived + max(0, number - unseen.next))

@@ -152,6 +152,9 @@ class Unwatched:
     def leave(self, user: object) -> None:
         """Nothing is kept."""
 
+    def notice(self, number: int) -> None:
+        """Nothing is looked at."""
+
     def refuted(self) -> None:
         """Nothing was said."""
 

@@ -18,7 +18,7 @@ from minidsms.kernels import unique_keys as words
 from minidsms.kernels.arrays import normal
 from minidsms.operators.adaptivity import SharedByCopies
 from minidsms.operators.k_mon.contracts import Arrivals, KConstraint
-from minidsms.streamon.k_mon.monitoring.estimate import NOWHERE, Unseen
+from minidsms.streamon.k_mon.monitoring.estimate import NOWHERE, Unseen, awake_at
 
 WINDOW = 500
 """W, as for RIDS (section 6.6.4)."""
@@ -107,6 +107,14 @@ class UniqueMonitor(SharedByCopies):
         if len(arrivals.values):
             valid = NOWHERE if arrivals.valid is None else normal(arrivals.valid)
             words.observe_keys(normal(arrivals.values), valid, self.state, self._keys, self._at)
+
+    def notice(self, number: int) -> None:
+        """See `Monitor`."""
+        state, now = self.state, awake_at(self.state[words.ARRIVED], self.state[words.ASLEEP], self._unseen, number)
+        if now is not None:
+            state[words.ASLEEP] = state[words.FROM] = now
+            if not state[words.IS_KEY]:
+                state[words.SINCE] = now
 
     def refuted(self) -> None:
         """A join has found a value that came twice."""

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import minidsms
 from minidsms.operators.k_mon.contracts import NEVER, KConstraint, Kind
 from minidsms.streamon.k_mon.monitoring.clustered import ClusteredMonitor
-from minidsms.streamon.k_mon.monitoring.estimate import MonitorSettings
+from minidsms.streamon.k_mon.monitoring.estimate import Estimate, MonitorSettings
 from minidsms.streamon.k_mon.monitoring.rids import RidsMonitor
 from minidsms.streamon.k_mon.monitoring.unique import UniqueMonitor
 from tests.streamon.k_mon.monitoring.streams import CA, RIDS, arrivals
@@ -169,3 +170,51 @@ def test_what_becomes_a_key_after_all_is_found() -> None:
     assert monitor.k is None
     keys(monitor, 100_000, 700_000, values)
     assert monitor.k == 0
+
+
+def test_who_sleeps_looks_again_when_conditions_have_changed_and_finds_the_new_k() -> None:
+    monitor, end = resting(40)
+    assert monitor.asleep_until > end + 200
+    rows = monitor.asleep_until - 200
+    shown(monitor, end, rows, 3)
+    monitor.notice(rows)
+    assert monitor.asleep_until <= rows
+    # Distances are whole k rows later; then a window tells.
+    shown(monitor, rows, rows + 40 + 2 * 100, 3)
+    assert monitor.k == 3
+    assert rows + 240 == monitor.arrived, "rows that it was not shown count"
+
+
+def test_what_becomes_a_key_is_found_at_once_when_conditions_change_with_it() -> None:
+    values = np.concatenate((np.random.default_rng(1).integers(0, 500, 100_000), np.arange(1000, 101_000)))
+    found = []
+    for is_noticed in (False, True):
+        monitor = UniqueMonitor(KEY)
+        keys(monitor, 0, 100_000, values)
+        if is_noticed:
+            monitor.notice(100_000)
+        at = 100_000
+        while monitor.k is None and at < len(values):
+            keys(monitor, at, at + 500, values)
+            at += 500
+        found.append(at - 100_000)
+    assert found[1] <= 1000 < 10_000 < found[0]
+
+
+@pytest.mark.parametrize("detection", ["auto", "off"])
+def test_joins_tell_monitors_when_the_shares_of_their_inputs_have_changed(
+    detection: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    n = 4000
+    told: list[int] = []
+    for each in (Estimate, UniqueMonitor):
+        monkeypatch.setattr(each, "notice", lambda self, number: told.append(number))
+    with minidsms.connect(state_reduction="k-mon", change_detection=detection) as db:
+        db.execute("CREATE STREAM O (k INTEGER); CREATE STREAM F (k INTEGER)")
+        db.query("SELECT O.k AS a, F.k AS b FROM O [RANGE 2000], F [RANGE 2000] WHERE O.k = F.k")
+        for part in range(10):
+            for name, step in (("O", 2), ("F", 2 if part < 5 else 40)):
+                ts = np.arange(part * n, (part + 1) * n, step)
+                db.push(name, {"k": ts}, ts=ts)
+            db.advance((part + 1) * n - 1)
+    assert bool(told) == (detection == "auto")
