@@ -49,8 +49,13 @@ def value_of(text: str, type_: Type) -> Any:
     if type_ is Type.TEXT:
         return text
     if type_.kind == "DECIMAL":
-        return scaled(int(text) - _LEAST, type_.scale)
+        return scaled(digits_of(text), type_.scale)
     return _from_json(json.loads(text), type_)
+
+
+def digits_of(text: str) -> int:
+    """The digits of a DECIMAL without the point, from its text."""
+    return int(text) - _LEAST
 
 
 def unscaled(value: Decimal) -> int:

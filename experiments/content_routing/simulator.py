@@ -9,9 +9,9 @@ A routing call sends one tuple to one operator. The policies:
               and the true selectivities of its classes; what it saves less than Content-Knows is what profiles cost
     TICKET    a lottery (Avnur and Hellerstein 2000, section 4.2)
 
-The share P of the tuples begins with the profiled operator; under SBR, which profiles nothing, as many begin with any
-operator. What is not in the paper: whether a classifier helps is judged by routing calls per tuple while it is used
-for TRIED tuples, against those while its operator was profiled, and gamma is what chance gives.
+The share P of the tuples begins with the operator that is profiled, while it is; under SBR, which profiles nothing, as
+many begin with any operator. What is not in the paper: whether a classifier helps is judged by routing calls per tuple
+while it is used for TRIED tuples, against those while its operator was profiled, and gamma is what chance gives.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Counted:
 
 def simulate(stream: StarStream, policy: int, sure: float = SURE, seed: int = 0) -> Counted:
     """Route a stream."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng((seed, 2))
     m = len(stream.classes)
     draws = rng.random((m, 1 + stream.n))
     counts = np.zeros(COUNTS, np.int64)
@@ -140,8 +140,8 @@ def _simulate(
         is_dropped = False
         first = -1
         is_sampled = False
-        if draws[t, 0] < P and policy in (SBR, LEARNS, TOLD):
-            is_sampled = policy != SBR and not trying
+        if draws[t, 0] < P and (policy == SBR or (policy in (LEARNS, TOLD) and not trying)):
+            is_sampled = policy != SBR
             first = profiled if policy != SBR else int(draws[t, 0] / P * n)
         for step in range(n):
             op = first if step == 0 else -1

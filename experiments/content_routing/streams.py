@@ -37,7 +37,7 @@ class StarStream:
 
     def columns(self, seed: int = 0) -> dict[str, Int64Array]:
         """The tuples as a query reads them: attrc, f0 .., of which those with BIT are dropped, x0 .."""
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng((seed, 1))  # not the one that drew the classes
         m = len(self.classes)
         columns = {"attrc": self.classes * 7 + 3}
         for j in range(self.n):

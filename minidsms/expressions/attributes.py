@@ -1,22 +1,25 @@
 """The attributes of the tuples that a pipeline filters: as words to keep in a sample, and as buckets.
 
-A word is the value itself (int64, float64), or for a TEXT a hash of what it says: codes are given to other texts once
-nobody holds them. Hashes are kept by code for a generation of the dictionary.
+A word is the value itself (int64, float64); of a TEXT and of nested types a hash of what they say, and of a DECIMAL its
+digits as a float, for codes are given to other texts once nobody holds them. These are kept by code for a generation of
+the dictionary.
 Invariant: words of one column are all of one dtype; a NULL has word 0 and is not valid.
 """
 
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from minidsms.coded import digits_of
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import AnyArray, BoolArray, Column, Int64Array, Schema
-from minidsms.expressions.classifiers import READINGS, Classifier, Reading
+from minidsms.expressions.classifiers import Classifier, Reading, readings_of
 from minidsms.expressions.value import Frame
 
 UInt8Array = npt.NDArray[np.uint8]
@@ -24,7 +27,8 @@ UInt8Array = npt.NDArray[np.uint8]
 MOST = 32
 """Columns that are considered: the first of the tuple."""
 _HOUR_NS, _DAY_NS = 3_600_000_000_000, 86_400_000_000_000
-_UNSEEN = -1
+_UNIT_NS = {"DATE": _DAY_NS, "TIME": 1000}
+"""Of types that are not counted in ticks."""
 _FEW = 8192
 """Tuples for which ranges are searched for rather than looked up in a grid."""
 _GRID = 1022
@@ -38,23 +42,24 @@ class Attributes:
         self.fields = schema.fields[:MOST]
         self._dictionary = dictionary
         self._tick_ns = tick_ns
-        self._hashes: Int64Array = np.full(1, _UNSEEN, np.int64)
-        self._generation = dictionary.generation
+        self._hashes = _ByCode(dictionary, np.int64, lambda text: zlib.crc32(text.encode("utf-8", "surrogatepass")))
+        self._numbers = _ByCode(dictionary, np.float64, digits_of)
 
     def readings(self) -> list[tuple[int, Reading]]:
         """Every column with every way to read it."""
-        return [(i, reading) for i, field in enumerate(self.fields) for reading in READINGS.get(field.type, ())]
+        return [(i, reading) for i, field in enumerate(self.fields) for reading in readings_of(field.type)]
 
     def has(self, classifier: Classifier) -> bool:
         """Its column can be read so."""
         fields = self.fields
-        return 0 <= classifier.column < len(fields) and classifier.reading in READINGS.get(
-            fields[classifier.column].type, ()
+        return 0 <= classifier.column < len(fields) and classifier.reading in readings_of(
+            fields[classifier.column].type
         )
 
-    def is_text(self, column: int) -> bool:
+    def is_hashed(self, column: int) -> bool:
         """Its words are hashes."""
-        return self.fields[column].type.is_coded
+        type_ = self.fields[column].type
+        return type_.is_coded and type_.kind != "DECIMAL"
 
     def words(self, column: int, frame: Frame) -> tuple[AnyArray, BoolArray | None]:
         """(words, valid or None for all), both (frame.n,)."""
@@ -64,8 +69,10 @@ class Attributes:
     def words_of(self, column: int, read: Column) -> tuple[AnyArray, BoolArray | None]:
         """As `words`, of what stands in the column."""
         values: Any = read.values
-        if self.fields[column].type.is_coded:
-            values = self._hashed(values)
+        if self.fields[column].type.kind == "DECIMAL":
+            values = self._numbers.of(values)
+        elif self.is_hashed(column):
+            values = self._hashes.of(values)
         elif values.dtype == np.bool_:
             values = values.astype(np.int64)
         return values, read.valid
@@ -87,10 +94,10 @@ class Attributes:
             case Reading.VALUE:
                 kernels.remainders(normal(numbers), classifier.buckets, out)
             case Reading.HOUR:
-                out[:] = 1 + numbers // max(_HOUR_NS // self._tick_ns, 1) % 24 % (classifier.buckets - 1)
+                out[:] = 1 + numbers // self._units(classifier.column, _HOUR_NS) % 24 % (classifier.buckets - 1)
             case Reading.WEEKDAY:
                 # 1970 began on a Thursday.
-                days = (numbers // max(_DAY_NS // self._tick_ns, 1) + 3) % 7
+                days = (numbers // self._units(classifier.column, _DAY_NS) + 3) % 7
                 out[:] = 1 + days % (classifier.buckets - 1)
         if valid is not None:
             out[~valid] = 0
@@ -100,22 +107,37 @@ class Attributes:
         """The buckets of a frame's rows, (frame.n,)."""
         return self.buckets(classifier, *self.words(classifier.column, frame))
 
-    def _hashed(self, codes: Int64Array) -> Int64Array:
-        """Hashes of texts by their codes."""
-        if self._generation != self._dictionary.generation:
-            self._generation = self._dictionary.generation
-            self._hashes = np.full(self._dictionary.capacity, _UNSEEN, np.int64)
-        if len(self._hashes) < self._dictionary.capacity:
-            more = np.full(2 * self._dictionary.capacity - len(self._hashes), _UNSEEN, np.int64)
-            self._hashes = np.concatenate((self._hashes, more))
-        hashes = self._hashes[codes]
-        unseen = np.flatnonzero(hashes == _UNSEEN)
-        if len(unseen):
-            for code in np.unique(codes[unseen]).tolist():
-                text = self._dictionary.text(code) if code else ""
-                self._hashes[code] = zlib.crc32(text.encode("utf-8", "surrogatepass"))
-            hashes = self._hashes[codes]
-        return hashes
+    def _units(self, column: int, ns: int) -> int:
+        """How many of the column's units such a time has, at least 1."""
+        return max(ns // _UNIT_NS.get(self.fields[column].type.kind, self._tick_ns), 1)
+
+
+class _ByCode:
+    """Words of the texts that a dictionary codes.  word: of a text, of the dtype."""
+
+    def __init__(self, dictionary: TextDictionary, dtype: type, word: Callable[[str], float]) -> None:
+        self._dictionary = dictionary
+        self._word = word
+        self._generation = dictionary.generation
+        self._words: Any = np.zeros(1, dtype)
+        self._is_known = np.zeros(1, np.bool_)
+
+    def of(self, codes: Int64Array) -> AnyArray:
+        """(n,), 0 of NULL."""
+        dictionary = self._dictionary
+        if self._generation != dictionary.generation:
+            self._generation = dictionary.generation
+            self._is_known[:] = False
+        if len(self._words) < dictionary.capacity:
+            self._words, self._is_known = (
+                np.concatenate((each, np.zeros(2 * dictionary.capacity - len(each), each.dtype)))
+                for each in (self._words, self._is_known)
+            )
+        for code in np.unique(codes[~self._is_known[codes]]).tolist():
+            self._words[code] = self._word(dictionary.text(code)) if code else 0
+            self._is_known[code] = True
+        words: AnyArray = self._words[codes]
+        return words
 
 
 @lru_cache(maxsize=64)

@@ -19,24 +19,31 @@ class Reading(Enum):
     """How an attribute is read."""
 
     VALUE = "value"
-    """INTEGER by remainder, so that neighbours never share a bucket; TEXT by a hash of the text; BOOLEAN."""
+    """INTEGER by remainder, so that neighbours never share a bucket; TEXT and nested types by a hash; BOOLEAN."""
     RANGE = "range"
     """Between quantiles of a sample."""
     HOUR = "hour"
-    """Of the day, UTC."""
+    """Of the day; of a TIMESTAMP in UTC."""
     WEEKDAY = "weekday"
     """From Monday."""
 
 
-READINGS = {
-    Type.INTEGER: (Reading.VALUE, Reading.RANGE),
-    Type.FLOAT: (Reading.RANGE,),
-    Type.TEXT: (Reading.VALUE,),
-    Type.BOOLEAN: (Reading.VALUE,),
-    Type.TIMESTAMP: (Reading.HOUR, Reading.WEEKDAY),
-    Type.INTERVAL: (Reading.RANGE,),
+_READINGS = {
+    "INTEGER": (Reading.VALUE, Reading.RANGE),
+    "FLOAT": (Reading.RANGE,),
+    "DECIMAL": (Reading.RANGE,),
+    "BOOLEAN": (Reading.VALUE,),
+    "TIMESTAMP": (Reading.HOUR, Reading.WEEKDAY),
+    "DATE": (Reading.WEEKDAY, Reading.RANGE),
+    "TIME": (Reading.HOUR, Reading.RANGE),
+    "INTERVAL": (Reading.RANGE,),
+    "NULL": (),
 }
-"""The partitioning functions tried for each type; none for others."""
+
+
+def readings_of(type_: Type) -> tuple[Reading, ...]:
+    """The partitioning functions that are tried for a type; TEXT and nested ones have the one of their values."""
+    return _READINGS.get(type_.kind, (Reading.VALUE,))
 
 
 @dataclass(frozen=True)

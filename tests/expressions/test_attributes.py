@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 import pytest
 
+from minidsms.coded import text_of
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import Column, Schema, Type
 from minidsms.expressions.attributes import Attributes
-from minidsms.expressions.classifiers import READINGS, Classifier, Reading
+from minidsms.expressions.classifiers import Classifier, Reading, readings_of
 from minidsms.expressions.value import Frame
 from minidsms.streamon.content_routing.sample import Sample
 
@@ -21,8 +24,30 @@ def buckets(type_: Type, classifier: Classifier, column: Column, dictionary: Tex
     return cells
 
 
-def test_basic_types_have_readings_and_others_none() -> None:
-    assert set(READINGS) == {t for t in Type.SCALARS if t.is_basic}
+def test_every_type_but_that_of_null_has_a_reading() -> None:
+    types = [*Type.SCALARS, Type.decimal(9, 2), Type.TEXT.list_type, Type.struct((("a", Type.DATE),))]
+    assert all(readings_of(t) for t in types) and not readings_of(Type.NULL)
+
+
+def test_dates_and_times_of_day_are_read_in_their_own_units() -> None:
+    monday = 18_260  # 2019-12-30
+    days = Column(np.arange(monday, monday + 8))
+    assert buckets(Type.DATE, Classifier(0, "x", Reading.WEEKDAY, 8), days) == [1, 2, 3, 4, 5, 6, 7, 1]
+    times = Column(np.array([0, 3_599_999_999, 3_600_000_000, 86_399_999_999]))
+    assert buckets(Type.TIME, Classifier(0, "x", Reading.HOUR, 25), times) == [1, 1, 2, 24]
+
+
+def test_decimals_lie_in_ranges_and_nested_values_by_what_they_say() -> None:
+    dictionary = TextDictionary()
+    type_ = Type.decimal(38, 2)
+    prices = [Decimal("-5"), Decimal("0.10"), Decimal("0.20"), Decimal("12345678901234567890.00")]
+    column = dictionary.encode([None, *(text_of(price, type_) for price in prices)])
+    ranges = Classifier(0, "x", Reading.RANGE, 4, (0.0, 15.0))  # of digits: 0.00 and 0.15
+    assert buckets(type_, ranges, column, dictionary) == [0, 1, 2, 3, 3]
+    lists = Type.INTEGER.list_type
+    same = dictionary.encode([text_of(each, lists) for each in ((1, 2), (3,), (1, 2))])
+    seen = buckets(lists, Classifier(0, "x", Reading.VALUE, 24), same, dictionary)
+    assert seen[0] == seen[2] != seen[1]
 
 
 def test_neighbouring_integers_never_share_a_bucket() -> None:

@@ -11,6 +11,7 @@ Routing pays where the filters saved cost more than dividing does.  Content-Base
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,7 +39,9 @@ CHANCE = 0.02
 """Of the cost of a sample, what more places of its own save it by chance: orders are made from it.
 """
 MOST_JUDGED = 4
-"""Classifiers, of those that tell most."""
+"""Classifiers, of those that tell most, ..."""
+LEAST_TELLING = 0.1
+"""... if they tell so much of what the best one does."""
 LEAST_SAVED = 0.03
 """Of what the usual order costs, what each half of the sample must save."""
 
@@ -84,15 +87,18 @@ def best_routes(
 
 
 def _telling_most(sample: Sample, costs: Float64Array, buckets: int) -> list[Classifier]:
-    """The classifiers that tell most of the filters, by bits times cost, the best first."""
+    """Of each attribute its best classifier, those that tell most of the filters, by bits times cost, first."""
     step = max(len(sample) // SCREENED, 1)
     read = (sample.classifier(*each, buckets, step) for each in sample.attributes.readings())
     classifiers = [each for each in read if each is not None]
     cells = [sample.buckets(each, step) for each in classifiers]
     most = max((each.buckets for each in classifiers), default=0)
     worth = sure_gains(sample.drops[::step], cells, most) @ costs
-    ranked = np.argsort(-worth, kind="stable")[:MOST_JUDGED]
-    return [classifiers[i] for i in ranked.tolist() if worth[i] > 0]
+    best: dict[int, Classifier] = {}
+    for i in np.argsort(-worth, kind="stable").tolist():
+        if worth[i] > LEAST_TELLING * worth.max():
+            best.setdefault(classifiers[i].column, classifiers[i])
+    return list(best.values())[:MOST_JUDGED]
 
 
 def _whole(
@@ -207,21 +213,31 @@ def _made(
     wanted = np.empty((count, n), np.int64)
     usual_order = np.array(usual, np.int64)
     greedy_orders(drops, cells, known, costs, usual_order, np.ones(m, np.bool_), np.empty((count, n), np.int64), wanted)
-    best, least = None, np.inf
-    for own in [*(k for k in OWN_PLACES if k < n - 1 and dividing.calls_by_part), None]:
-        distinct, places = np.unique(wanted[known][:, :own], axis=0, return_inverse=True)
-        often = np.argsort(-np.bincount(places.reshape(-1), tuples[known], len(distinct)), kind="stable")
-        orders = [prefixed(usual, tuple(each)) for each in distinct[often[:MOST_CANDIDATES]].tolist()]
-        candidates = np.unique(np.array([usual, *orders], np.int64), axis=0)
+    asked: Counter[Order] = Counter()
+    for cell in np.flatnonzero(known).tolist():
+        asked[tuple(wanted[cell].tolist())] += int(tuples[cell])
+
+    def made(own: int | None) -> tuple[float, _Made]:
+        first: Counter[Order] = Counter()
+        for order, count_of in asked.items():
+            first[prefixed(usual, order[:own])] += count_of
+        often = {usual, *(order for order, _ in first.most_common(MOST_CANDIDATES))}
+        candidates = np.array(sorted(often), np.int64)
         by_cell = np.zeros((len(candidates), count))
         costs_by_cell(drops, cells, costs, candidates, by_cell)
         of_part = dividing.of_calls(n if own is None else own, rows) if dividing.calls_by_part else 0.0
-        chosen, table = few_orders(candidates, by_cell, usual_order, of_part * m)
-        made = _Made(chosen, table, own)
-        cost = _routed_cost(drops, cells, count, costs, made) + dividing.of_calls(calls_of(len(chosen), n, own), rows)
-        if cost < (1 - CHANCE) * least:
-            best, least = made, cost
-    assert best is not None
+        orders, table = few_orders(candidates, by_cell, usual_order, of_part * m)
+        found = _Made(orders, table, own)
+        return _routed_cost(drops, cells, count, costs, found) + dividing.of_calls(
+            calls_of(len(orders), n, own), rows
+        ), found
+
+    cost, best = made(None)
+    for own in OWN_PLACES if dividing.calls_by_part else ():
+        if own < n - 1:
+            alike, found = made(own)
+            if (1 - CHANCE) * alike <= cost:
+                return found
     return best
 
 

@@ -32,8 +32,8 @@ ENOUGH = 500
 """Tuples of a sample that says something."""
 ANEW = 0.25
 """Routes are looked for again when so much of the sample is new."""
-FIRST_NS = 50_000_000
-"""Time spent in the filters before routes are looked for, which takes three and more."""
+FIRST_NS = 30_000_000
+"""Time spent in the filters before routes are looked for, which takes three and more, in ms."""
 SHARE = 0.01
 """Of the time spent in the filters, what looking for routes takes."""
 

@@ -76,7 +76,7 @@ class Sample:
             if distinct < 3:
                 return None
             return Classifier(column, name, reading, buckets, _bounds(ordered, buckets))
-        if self.attributes.is_text(column) and distinct > _MOST_TEXTS * len(words):
+        if self.attributes.is_hashed(column) and distinct > _MOST_TEXTS * len(words):
             return None
         return Classifier(column, name, reading, buckets)
 

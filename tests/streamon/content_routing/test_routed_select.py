@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from datetime import datetime, timedelta
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -153,6 +154,35 @@ def test_tuples_take_the_order_that_suits_their_class() -> None:
         evaluated, tuples = adaptation_of(query).executor.spent()
         evaluated_usual, _ = adaptation_of(usual).executor.spent()
         assert tuples == 6000 and evaluated < 0.6 * evaluated_usual
+
+
+@pytest.mark.parametrize(
+    ("type_", "classes", "told"),
+    [
+        ("DECIMAL(6, 2)", [Decimal("1.25"), Decimal("7"), Decimal("7.5"), None], "x"),
+        ("DATE", [date(2013, 1, day) for day in (7, 8, 9, 10)], "weekday(x)"),
+        ("TIME", [time(hour) for hour in (1, 2, 3, 4)], "hour(x)"),
+        ("INTEGER[]", [[1], [2, 3], [], None], "x"),
+    ],
+)
+def test_classes_are_told_by_attributes_of_other_types(type_: str, classes: list[Any], told: str) -> None:
+    rng = np.random.default_rng(2)
+    number = rng.integers(0, 4, 1500)
+    drops = [rng.random(1500) < np.where(number == j, 0.95, 0.05) for j in range(4)]
+    columns = {name: (2 * rng.integers(0, 500, 1500) + dropped).tolist() for name, dropped in zip("abcd", drops)}
+    columns["x"] = [classes[k] for k in number.tolist()]
+    answers = []
+    for routing in ("auto", "off"):
+        with minidsms.connect(cost_model="fixed", profile_rate=1.0, profile_window=100, routing=routing) as db:
+            db.execute(f"CREATE STREAM S (x {type_}, a INTEGER, b INTEGER, c INTEGER, d INTEGER)")
+            query = db.query("SELECT a FROM S WHERE " + " AND ".join(f"{name} % 2 = 0" for name in "abcd"))
+            fed(db, columns, 250)
+            answers.append(query.fetch())
+            plan = adaptation_of(query).executor.plan
+            assert isinstance(plan, Routes) == (routing == "auto")
+            if isinstance(plan, Routes):
+                assert [str(each) for each in plan.classifiers] == [told]
+    assert answers[0] == answers[1] and len(answers[0]) > 10
 
 
 def test_without_classes_tuples_are_not_told_apart() -> None:
