@@ -58,7 +58,7 @@ class RoutedReoptimizer:
     ) -> None:
         self.rows = 1.0
         self._spent = spent
-        self._seen = spent()
+        self._seen: Spent | None = None
         self._trial = RouteTrial()
         self._has_failed = False
         self._bans: Bans[tuple[Classifier, ...]] = Bans(FIRST_BAN)
@@ -78,10 +78,14 @@ class RoutedReoptimizer:
 
     def seen(self) -> bool:
         """A chunk has passed; whether it is time to look for routes, or to give up those that were tried."""
+        if not len(self._sample) and not isinstance(self._plan, Routes):
+            self._seen = None
+            return False
         before, self._seen = self._seen, self._spent()
-        tuples = self._seen[1] - before[1]
-        if self._measures_time and tuples >= LEAST * self.rows:
-            self._has_failed |= self._trial.has_failed((self._seen[0] - before[0]) / tuples)
+        if before is not None and self._measures_time:
+            tuples = self._seen[1] - before[1]
+            if tuples >= LEAST * self.rows:
+                self._has_failed |= self._trial.has_failed((self._seen[0] - before[0]) / tuples)
         return self._has_failed or self._is_due()
 
     def is_promising(self, drops: BoolArray) -> bool:

@@ -76,8 +76,8 @@ def test_single_tuples_are_not_worth_a_sample() -> None:
 def test_routes_that_cost_more_by_the_clock_are_given_up_and_left_alone() -> None:
     clock = Clock()
     routing, sample = reoptimizer(clock, 90.0)
-    clock.pass_chunks(routing, 250.0)
     drawn(sample)
+    clock.pass_chunks(routing, 250.0, 2)
     proposal = routing.propose()
     assert proposal is not None and isinstance(proposal.plan, Routes)
     routing.adopt(proposal.plan)
@@ -97,8 +97,8 @@ def test_routes_that_cost_more_by_the_clock_are_given_up_and_left_alone() -> Non
 def test_routes_that_save_by_the_clock_stay() -> None:
     clock = Clock()
     routing, sample = reoptimizer(clock, 90.0)
-    clock.pass_chunks(routing, 250.0)
     drawn(sample)
+    clock.pass_chunks(routing, 250.0, 2)
     proposal = routing.propose()
     assert proposal is not None
     routing.adopt(proposal.plan)
