@@ -20,7 +20,7 @@ List = tuple[Any, ...]
 
 EXACT = Context(prec=MAX_PREC, Emin=-(10**6), Emax=10**6)
 """Arithmetic of DECIMAL before it is judged whether a result fits: nothing is rounded."""
-_LEAST = 10**MOST_DIGITS
+_LEAST: int = 10**MOST_DIGITS
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 FIRST_DAY, LAST_DAY = 1 - _EPOCH, datetime.date.max.toordinal() - _EPOCH
 """The days that a DATE can be: of the years 1 to 9999."""
