@@ -83,6 +83,7 @@ def test_a_program_that_was_submitted_keeps_what_submit_said(tmp_path: Path) -> 
     home = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     submit = [f"{home}/bin/spark-submit", "--master", "local[3]", "--name", "theirs", "--conf", "spark.ui.port=0"]
     submit += ["--conf", "spark.driver.bindAddress=127.0.0.1", "--conf", "spark.driver.memory=512m"]
+    submit += ["--driver-java-options", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"]
     environment = os.environ | {"JAVA_HOME": java.java_home(), "PYSPARK_PYTHON": sys.executable}
     environment |= {"SPARK_LOCAL_IP": LOOPBACK, "PYTHONPATH": os.getcwd(), "SPARK_MASTER": "local[1]"}
     environment.pop("PYSPARK_GATEWAY_PORT", None)
