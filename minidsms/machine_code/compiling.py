@@ -25,6 +25,7 @@ from minidsms.machine_code import binding, environment, store
 from minidsms.machine_code.definition import definition_of
 from minidsms.machine_code.entry import Variant, write_entry
 from minidsms.machine_code.intrinsics import Intrinsic
+from minidsms.machine_code.parts import PartCompiler
 from minidsms.machine_code.records import ArgumentType, Bundle, RecordArray, Signature
 from minidsms.machine_code.store import ObjectCode
 
@@ -150,8 +151,7 @@ def _intrinsic(value: Intrinsic) -> Any:
 def _callee(definition: Definition) -> Any:
     """A function that kernels call, as numba calls it."""
     options: dict[str, Any] = dict(_OPTIONS, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-    if definition.inline:
-        options["inline"] = "always"
+    options |= {"pipeline_class": PartCompiler, "forceinline": definition.inline}
     decorate = (
         numba.njit([*map(_written, definition.signatures)], **options)
         if definition.signatures

@@ -90,8 +90,7 @@ def helper(given: Any = None, /, *, inline: bool = False, typed: bool = False) -
 
     typed: the signature is that of the annotations.
 
-    inline: written into its callers before they are compiled: costs compilation at every call, and gains where a
-    caller's constants make branches of it go away.
+    inline: written into its callers however long it is: gains where a caller's constants make branches of it go away.
     """
     written = (given,) if isinstance(given, str) else ()
 
