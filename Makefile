@@ -24,7 +24,7 @@ help:
 	@echo "make check   format, lint, types, then the tests"
 	@echo "make soak    generated cases against the definition (SOAK='--cases N --seed S'), malformed Arrow and requests to the page (MALFORMED=..), failing files, sockets, clocks and allocations"
 	@echo "make slopes  how memory grows under steady streams, by kind of state, and by connections and queries that come and go (SLOPES='--seconds 20')"
-	@echo "make page    how the memory of engine and browser grows with the page open, an hour (PAGE='--seconds 900')"
+	@echo "make page    how the memory of engine and browser grows with the page open, an hour (PAGE='--seconds 900'), or what the engine loses to it, 2 minutes (PAGE=--loss)"
 	@echo "make interrupts  an interrupt before every line of every public call (INTERRUPTS='--case push --every')"
 	@echo "make switches  joins whose orders, trees and caches change at every k-th element (SWITCHES='--switches N --seed S')"
 	@echo "make reductions  joins of thousands of rows with and without state_reduction (REDUCTIONS='--cases N --seed S')"

@@ -133,3 +133,8 @@ def test_every_example_of_the_page_is_of_a_kind_that_runs(page: Path) -> None:
     known = {"cqlt", "pycon", "cql", "python", "py", "text", "sh", "stream", "console"}
     fences = re.findall(r"^ *```(.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     assert set(fences[::2]) <= known and set(fences[1::2]) <= {""}
+
+
+def test_pages_of_results_hold_no_examples() -> None:
+    results = [*ROOT.glob("experiments/results/*.md"), *ROOT.glob("benchmarks/*.md")]
+    assert results and not [name(page) for page in results if "```" in page.read_text(encoding="utf-8")]

@@ -1,10 +1,14 @@
-"""`python -m minidsms.testing.open_page --seconds T`: what server and browser hold while the page is open under load.
+"""`python -m minidsms.testing.open_page --seconds T`: what server and browser hold while the page is open under load;
+with --loss: what the engine loses to it.
 
 The engine runs in a process of its own, fed without end; queries come and go, plans are forced, and the page in a
 headless Chromium shows every view of the answers by turns, with graphs pinned. Now and then a decision is compared, and
 the experiment of the schedulers run, which opens connections of its own. The slope over the later half of the time is
 printed, in bytes a second: of the floor (the least of every tenth of the samples) of the resident sets of engine and
-renderer, of what scripts hold after a collection, and of the elements that the page has.  docs/visualizer.md.
+renderer, of what scripts hold after a collection, and of the elements that the page has.
+
+What the engine loses is seen beside an engine without a page: both run the same queries at full speed by turns of a few
+seconds, each in a process of its own, whose processor time and rate are compared.  docs/visualizer.md.
 """
 
 from __future__ import annotations
@@ -20,6 +24,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 import minidsms
 from minidsms.testing.slopes import floor, slope
 
@@ -34,6 +41,8 @@ _PUSH_S = 0.05
 _VIEWS = ("table", "changes", "line", "bars", "points", "map")
 _SAMPLES = 200
 _SCHEDULERS = "Chain against FIFO, Greedy and round robin"
+_TURN_S = 2.0
+_TURN_ROWS = 2000
 
 
 def serve() -> None:
@@ -71,11 +80,38 @@ def serve() -> None:
                     db.execute("CREATE QUERY passing AS SELECT MAX(value) FROM Reading [RANGE 500]")
 
 
+def take_turns(has_page: bool) -> None:
+    """Print the page's URL, or an empty line. For every line that comes push for a turn, and print the rows of a second
+    of the engine's processor time, those of a second, and the processor time of all other threads in a second.
+    """
+    with minidsms.connect() as db:
+        db.execute(_DECLARED)
+        print(db.ui().url if has_page else "", flush=True)
+        rows = np.arange(_TURN_ROWS)
+        at = 0
+        for _ in sys.stdin:
+            before, began = at, _clocks()
+            while time.monotonic() < began[1] + _TURN_S:
+                sensors = (at + rows) % 40
+                values = (at + rows) * 7 % 1000 / 1.0
+                columns = {"sensor": sensors, "value": values, "lat": 48 + sensors / 40, "lon": 11 + sensors / 20}
+                db.push("Reading", columns, ts=at + rows)
+                for query in db.queries.values():
+                    query.fetch_arrow()
+                at += _TURN_ROWS
+            spent, passed, by_all = _clocks() - began
+            print((at - before) / spent, (at - before) / passed, (by_all - spent) / passed, flush=True)
+
+
+def _clocks() -> npt.NDArray[np.float64]:
+    return np.array([time.thread_time(), time.monotonic(), time.process_time()])
+
+
 def look(page: Any, turn: int) -> None:
     """What a person does: another view, another plan, and back from the comparison of two."""
     page.click(f"[data-view={_VIEWS[turn % len(_VIEWS)]}]")
     if turn % 2 == 0:
-        page.locator(".box", has_text="Select").first.click()
+        page.locator(".box", has_text="Select").first.press("Enter")
         page.locator("#inspector button.force").first.click()
     if turn % 10 == 5 and page.locator(".decision").count():
         page.locator(".decision").first.click()
@@ -109,24 +145,61 @@ def renderers(ancestor: int) -> list[int]:
     return [pid for pid in drawing if is_below(pid)]
 
 
+def start(*options: str) -> subprocess.Popen[str]:
+    """An engine in a process of its own."""
+    command = [sys.executable, "-m", "minidsms.testing.open_page", *options]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def show(started: Any, url: str) -> Any:
+    """The page of an engine in a browser, with graphs pinned."""
+    browser_path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    page = started.chromium.launch(executable_path=browser_path, args=["--no-sandbox"]).new_page(
+        viewport={"width": 1280, "height": 900}
+    )
+    page.goto(url)
+    page.locator("#query-list button", has_text="means").first.click()
+    for entity in ("Select", "Aggregate"):
+        page.locator(".box", has_text=entity).first.press("Enter")
+        for row in page.locator(".property").all()[:4]:
+            row.click()
+    return page
+
+
+def lose(seconds: float) -> npt.NDArray[np.float64]:
+    """What is left with the page open of the rows of a second of the engine's processor time, and of a second; and the
+    processors that the page's threads take: medians of pairs of turns.
+    """
+    from playwright.sync_api import sync_playwright
+
+    with start("--turns") as alone, start("--turns", "--page") as shown, sync_playwright() as started:
+        engines = [alone, shown]
+        urls = [each.stdout.readline().strip() for each in engines if each.stdout is not None]
+        page = show(started, urls[1])
+        pairs = []
+        for number in range(-1, max(1, int(seconds / 2 / _TURN_S))):
+            told = {}
+            for engine in engines[:: 1 if number % 2 else -1]:
+                assert engine.stdout is not None and engine.stdin is not None
+                engine.stdin.write("\n")
+                engine.stdin.flush()
+                told[engine] = np.array([float(each) for each in engine.stdout.readline().split()])
+            if number >= 0:  # before, all is compiled
+                pairs.append([*(told[shown][:2] / told[alone][:2]), told[shown][2] - told[alone][2]])
+        page.context.browser.close()
+        for engine in engines:
+            assert engine.stdin is not None
+            engine.stdin.close()
+    return np.median(np.array(pairs), axis=0)
+
+
 def watch(seconds: float) -> dict[str, tuple[float, float]]:
     """By what is held: at the end, and its slope a second over the later half of so many seconds."""
     from playwright.sync_api import sync_playwright
 
-    browser_path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    command = [sys.executable, "-m", "minidsms.testing.open_page", "--serve"]
-    engine = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    with engine, sync_playwright() as started:
+    with start("--serve") as engine, sync_playwright() as started:
         assert engine.stdout is not None and engine.stdin is not None
-        url = engine.stdout.readline().strip()
-        browser = started.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 1280, "height": 900})
-        page.goto(url)
-        page.locator("#query-list button", has_text="means").first.click()
-        for entity in ("Select", "Aggregate"):
-            page.locator(".box", has_text=entity).first.click()
-            for row in page.locator(".property").all()[:4]:
-                row.click()
+        page = show(started, engine.stdout.readline().strip())
         session = page.context.new_cdp_session(page)
         session.send("Performance.enable")
         began, turn = time.monotonic(), 0
@@ -151,7 +224,7 @@ def watch(seconds: float) -> dict[str, tuple[float, float]]:
                 "listeners": counted["JSEventListeners"],
             }.items():
                 held.setdefault(name, []).append(float(value))
-        browser.close()
+        page.context.browser.close()
         engine.stdin.close()
     return {
         name: (values[-1], slope([times[i] for i in floor(values)], [values[i] for i in floor(values)]))
@@ -162,13 +235,22 @@ def watch(seconds: float) -> dict[str, tuple[float, float]]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print a line for each thing held; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m minidsms.testing.open_page", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=3600)
-    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--seconds", type=float, help="default: 3600, with --loss 120")
+    parser.add_argument("--loss", action="store_true", help="what the engine loses while the page is open")
+    for name in ("--serve", "--turns", "--page"):
+        parser.add_argument(name, action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.serve:
         serve()
+    elif options.turns:
+        take_turns(options.page)
+    elif options.loss:
+        of_time, of_rate, by_page = lose(options.seconds or 120)
+        print(f"with the page open: {of_rate:.3f} of the rows of a second, {of_time:.3f} of those of a second of the")
+        print(f"engine's processor time; the page's threads take {by_page:.4f} of a processor")
+    if options.serve or options.turns or options.loss:
         return 0
-    for name, (last, by_second) in watch(options.seconds).items():
+    for name, (last, by_second) in watch(options.seconds or 3600).items():
         print(f"{name:24}{last:16,.0f} at the end {by_second:12,.1f} a second", flush=True)
     return 0
 

@@ -28,14 +28,16 @@ export function setUpDecisions(area, count, dialog) {
     if (shown.length && shown.at(-1).number > 1) list.append(earlier);
     draw();
   };
+  let drawnAt = 0;
   const draw = () => {
     const decisions = all();
     const now = known("now")?.at ?? 1;
+    drawnAt = now;
     count.textContent = decisions.length ? `${decisions.at(-1).number} so far, each with the gain expected and measured` : "";
     line.replaceChildren(decisions.length ? timeline(decisions, now, line.clientWidth || 800, (each) => compare(dialog, each, decisions)) : html("p", { class: "empty" }, "No plan has changed yet."));
   };
   on("decisions", write);
-  on("now", draw);
+  on("now", ({ at }) => at > 1.01 * drawnAt && draw());
 }
 
 function techniques(decisions) {
