@@ -14,6 +14,7 @@ algorithm, as published.
 from __future__ import annotations
 
 import math
+import sys
 from statistics import NormalDist
 from typing import ClassVar
 
@@ -100,7 +101,7 @@ class BetaCusum:
     ) -> None:
         self.threshold = THRESHOLD + math.log(checked_streams(m)) if threshold is None else threshold
         self._training = TRAINING if training is None else max(training, 2)
-        self._z = NormalDist().inv_cdf(1 - confidence / 2)
+        self._z = -NormalDist().inv_cdf(max(confidence / 2, sys.float_info.min))
         self._states = np.zeros((m, _WORDS))
         self._pair = np.zeros(2)
 

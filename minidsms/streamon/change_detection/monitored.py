@@ -50,7 +50,7 @@ class Monitored:
         self._inner = algorithm
         n = len(algorithm.order)
         self._takes_all = self._inner.wanted().evaluate is Evaluate.ALL
-        self._blocks = Blocks(n, max(block, 1), Evaluate.ALL if self._takes_all else Evaluate.NEXT)
+        self._blocks = Blocks(n, max(min(block, window), 1), Evaluate.ALL if self._takes_all else Evaluate.NEXT)
         self.detectors = detectors(len(self._blocks.places))
         self.window = window
         self.default_rate, self.default_window = algorithm.default_rate, algorithm.default_window

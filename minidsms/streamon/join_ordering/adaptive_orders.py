@@ -14,6 +14,7 @@ import numpy as np
 
 from minidsms.elements import Batch
 from minidsms.joins.plan import Orders
+from minidsms.streamon.contracts import DetectsChanges
 from minidsms.streamon.join_ordering.executor import OrderExecutor, Reorderable
 from minidsms.streamon.join_ordering.logical_filters import LogicalFilters
 from minidsms.streamon.join_ordering.profiler import JoinOrderProfiler
@@ -21,6 +22,7 @@ from minidsms.streamon.join_ordering.reoptimizer import JoinOrderReoptimizer
 from minidsms.streamon.join_watch import JoinWatch
 from minidsms.streamon.loop import Budget, Loop
 from minidsms.streamon.pipelined_filters.algorithms import OrderingOptions, check_size
+from minidsms.streamon.pipelined_filters.change_watch import FRESH, watched_by
 from minidsms.streamon.pipelined_filters.sampling import SamplingSchedule
 from minidsms.streamon.stream_monitor import StreaMon
 from minidsms.synopses.indexed_windows import WindowIndex
@@ -69,6 +71,8 @@ class AdaptiveOrders:
         )
         self._can_adapt = bool(self.filters) and self._options.algorithm != "static"
         self._schedules: dict[int, SamplingSchedule] = {}
+        self._told: dict[int, int] = {}
+        """By input, changes that its detectors had told when they were asked last."""
         self._arrived = np.zeros(graph.n, np.int64)
         self._watch = watch
 
@@ -107,10 +111,20 @@ class AdaptiveOrders:
     def notice(self, shares_have_shifted: bool, work_changed_by: float) -> None:
         """See `Adapting.notice`."""
         if work_changed_by and self._schedules:
-            for schedule in self._schedules.values():
-                schedule.hurry()
+            self.reoptimizer.has_noticed = True
+            for i, schedule in self._schedules.items():
+                if not schedule.is_deaf:
+                    detecting = self._detecting(i)
+                    schedule.hurry(None if detecting is None else FRESH)
+                    if detecting is not None:
+                        detecting.notice()
+                        self._told[i] = detecting.changes
             self.adaptation.rest.wake()
             self.due_at = 0
+
+    def _detecting(self, i: int) -> DetectsChanges | None:
+        algorithm = self.reoptimizer.algorithms[i]
+        return algorithm if isinstance(algorithm, DetectsChanges) else None
 
     def _begin(self) -> None:
         options = self._options
@@ -161,10 +175,23 @@ class AdaptiveOrders:
         self.reoptimizer.weights = {i: int(self._arrived[i]) / total for i in self.filters}
         self.reoptimizer.least = LEAST_SAVED * self._cost()
         before = self.executor.plan
+        found = {i: self._found(i) for i in profiled}
+        self.adaptation.changes += sum(found.values())
+        self.reoptimizer.has_noticed |= any(found.values())
         self.adaptation.reconsider(instant)
         after = self.executor.plan
         for i in profiled:
             self._schedules[i].profiled(before[i] != after[i])
+            if found[i] and before[i] == after[i]:
+                self._schedules[i].hurry(FRESH, is_sure=True)
+
+    def _found(self, i: int) -> int:
+        """Changes that the detectors of a pipeline have told since they were asked last."""
+        detecting = self._detecting(i)
+        if detecting is None:
+            return 0
+        told, self._told[i] = self._told.get(i, 0), detecting.changes
+        return detecting.changes - told
 
     def _waits(self) -> int:
         """Elements until profiling has taken its share at most, whatever is urgent: bursts of small parts take a look
@@ -196,6 +223,8 @@ class AdaptiveOrders:
             if algorithm is not None:
                 steps = self._steps_with_figures(i, order)
             lines.append(f"{names[i]}: {', '.join(steps)}")
+        if self._schedules:
+            lines += watched_by(self._options.detection, self.adaptation.changes, None, self.adaptation.switches)
         return tuple(lines)
 
     def _steps_with_figures(self, i: int, order: Sequence[int]) -> list[str]:

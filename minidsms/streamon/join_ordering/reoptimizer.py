@@ -36,6 +36,8 @@ class JoinOrderReoptimizer:
         self.algorithms = algorithms
         self.weights: dict[int, float] = dict.fromkeys(algorithms, 1.0)
         self.least = 0.0
+        self.has_noticed = False
+        """Conditions have changed since the last proposal, as far as anybody has told."""
         self._current = current
 
     def propose(self) -> Proposal[Orders] | None:
@@ -59,9 +61,9 @@ class JoinOrderReoptimizer:
         if proposed == self._current or before - after < self.least:
             return None
         gain = 1 - after / before if before > 0 else None
-        return Proposal(
-            proposed, f"{self.name}: other orders cost less", gain, self._considered(proposed, before, after)
-        )
+        reason = f"{self.name}: other orders cost less" + (", after a change" if self.has_noticed else "")
+        self.has_noticed = False
+        return Proposal(proposed, reason, gain, self._considered(proposed, before, after))
 
     def _considered(self, proposed: Orders, before: float, after: float) -> list[tuple[Orders, float]]:
         """The present plan and the proposed one, which cost so much, and those with another order of one pipeline."""

@@ -16,6 +16,7 @@ from itertools import pairwise
 from minidsms.expressions.routes import Order, Routes
 from minidsms.expressions.value import Frame
 from minidsms.machine_code.compile_time import thread_ns
+from minidsms.streamon.change_detection.detectors import ChangeDetection
 from minidsms.streamon.change_detection.usual import Tolerance, Usual
 from minidsms.streamon.contracts import Change, DetectsChanges, OrderingAlgorithm
 from minidsms.streamon.pipelined_filters.algorithms import OrderingOptions
@@ -171,12 +172,16 @@ class ChangeWatch:
 
     def describe(self, reordered: int) -> tuple[str, ...]:
         """What EXPLAIN ANALYZE tells. reordered: how often the order changed."""
-        if not self._detection.uses_counts:
-            return ()
-        changes = f"{self._changes} change{'' if self._changes == 1 else 's'}"
-        last = f", last at {self._changed_at:,}" if self._changes else ""
-        times = f"{reordered} re-order{'' if reordered == 1 else 's'}"
-        return (f"watched by {self._detection.text}: {changes}{last}; {times}",)
+        return watched_by(self._detection, self._changes, self._changed_at, reordered)
+
+
+def watched_by(detection: ChangeDetection, changes: int, last: int | None, reordered: int) -> tuple[str, ...]:
+    """What EXPLAIN ANALYZE tells of the sense of change of one place. last: tuple at which the last was noticed."""
+    if not detection.uses_counts:
+        return ()
+    told = f"{changes} change{'' if changes == 1 else 's'}"
+    where = f", last at {last:,}" if changes and last is not None else ""
+    return (f"watched by {detection.text}: {told}{where}; {reordered} re-order{'' if reordered == 1 else 's'}",)
 
 
 def _counted(place: int, order: Order, before: float, after: float, since: int, at: int) -> Change:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from minidsms.streamon.change_detection.contracts import ChangeDetectors
+from minidsms.streamon.change_detection.contracts import NONE, ChangeDetectors
 from minidsms.streamon.change_detection.detectors import NAMES, detectors
 
 OF = 20
@@ -142,3 +142,13 @@ def test_more_streams_ask_for_more_certainty(name: str) -> None:
 def test_there_is_a_stream(name: str) -> None:
     with pytest.raises(ValueError):
         detectors(name, 0)
+
+
+@pytest.mark.parametrize("tuned", [{"threshold": 1e-300}, {"threshold": 1e6}, {"training": 1}, {"training": 10**9}])
+@pytest.mark.parametrize("confidence", [0.0, 1e-18, 1.0])
+def test_whatever_the_settings_take_makes_detectors_that_work(
+    name: str, tuned: dict[str, float], confidence: float
+) -> None:
+    feed = Feed(detectors(name, 3, confidence=confidence, **tuned), 3)
+    told = np.concatenate((feed.items(40, 0.1), feed.items(40, 0.9)))
+    assert ((told == NONE) | ((told >= 0) & (told <= feed.now))).all()

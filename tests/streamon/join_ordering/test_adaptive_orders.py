@@ -52,6 +52,26 @@ def test_the_window_that_drops_most_comes_first(algorithm: str) -> None:
             assert decision.expected_gain == pytest.approx(1 - costs[decision.new_plan] / costs[decision.old_plan])
 
 
+@pytest.mark.parametrize("detection, watching", [("auto", "counts and cusum"), ("counts", "counts"), ("off", None)])
+def test_orders_follow_a_change_of_the_streams_at_once_where_it_is_noticed(
+    detection: str, watching: str | None
+) -> None:
+    with connected(change_detection=detection) as db:
+        q = db.query(STAR)
+        for k in range(6):
+            r = (10, 200) if k < 3 else (200, 10)
+            push(db, 20_000 * k, 20_000, {"S": (10, 10), "T": (10, 10), "R": r}, {"S": 5, "T": 5, "R": 1})
+        assert q.decisions()[0].new_plan.startswith("R: T, S |")
+        watched = [line.strip() for line in q.explain(analyze=True).splitlines() if "watched" in line]
+        if watching is None:
+            assert watched == [] and len(q.decisions()) == 1
+            return
+        last = q.decisions()[-1]
+        assert last.new_plan.startswith("R: S, T |") and last.reason.endswith("other orders cost less, after a change")
+        assert 60_000 <= last.instant < 110_000
+        assert len(watched) == 1 and watched[0].startswith(f"- watched by {watching}: ")
+
+
 def test_pinned_orders_stay_and_static_ones_are_not_profiled() -> None:
     for options in ({"pin": True}, {"filter_ordering": "static"}, {"adaptive": "off"}):
         pins = options.pop("pin", False)
