@@ -39,7 +39,7 @@ def text_of(value: Any, type_: Type) -> str:
     if type_ is Type.TEXT:
         return value  # type: ignore[no-any-return]
     if type_.kind == "DECIMAL":
-        return f"{unscaled(value) + _LEAST:039d}"
+        return text_of_digits(unscaled(value))
     return json.dumps(_in_json(value, type_), ensure_ascii=False)
 
 
@@ -53,8 +53,13 @@ def value_of(text: str, type_: Type) -> Any:
     return _from_json(json.loads(text), type_)
 
 
+def text_of_digits(digits: int) -> str:
+    """The text of a DECIMAL, given its digits without the point."""
+    return f"{digits + _LEAST:039d}"
+
+
 def digits_of(text: str) -> int:
-    """The digits of a DECIMAL without the point, from its text."""
+    """The inverse of `text_of_digits`."""
     return int(text) - _LEAST
 
 

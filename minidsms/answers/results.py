@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from minidsms.answers.rows import Row, row_type
+from minidsms.arrow_types import array_of_texts, array_of_words, arrow_type
 from minidsms.coded import as_text, has_shape, shown
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import Batch, Column, Schema, Type, columns_of_words, row_words
@@ -82,38 +83,14 @@ class ResultCodec:
         if type_ is Type.TEXT:
             return self._dictionary.decode_arrow(column)
         mask = None if column.valid is None else ~column.valid
+        wanted = arrow_type(type_, self._unit)
         if type_ is Type.NULL:
             return pa.nulls(len(column))
         if type_.is_coded:
             codes, inverse = np.unique(self._dictionary.clean(column), return_inverse=True)
-            # Instants and durations inside are ticks in Python.
-            distinct = pa.array(self._values(Column(codes), type_), self._arrow_type(type_, is_plain=True))
-            return distinct.cast(self._arrow_type(type_)).take(pa.array(inverse.reshape(-1)))
-        if type_ is Type.DATE:
-            return pa.array(column.values.astype(np.int32), mask=mask).cast(pa.date32())
-        array = pa.array(column.values, mask=mask)
-        wanted = self._arrow_type(type_)
-        return array if array.type == wanted else array.cast(wanted)
-
-    def _arrow_type(self, type_: Type, is_plain: bool = False) -> pa.DataType:
-        """The Arrow type of a column. is_plain: with TIMESTAMP and INTERVAL as int64."""
-        if type_.element is not None:
-            return pa.list_(self._arrow_type(type_.element, is_plain))
-        inside = [(name, self._arrow_type(t, is_plain)) for name, t in type_.fields]
-        match type_.kind:
-            case "STRUCT":
-                return pa.struct(inside)
-            case "MAP":
-                return pa.map_(inside[0][1], inside[1][1])
-            case "DECIMAL":
-                return pa.decimal128(type_.digits, type_.scale)
-            case "TIMESTAMP" if self._unit is not None and not is_plain:
-                return pa.timestamp(self._unit, "UTC")
-            case "INTERVAL" if self._unit is not None and not is_plain:
-                return pa.duration(self._unit)
-            case "DATE" | "TIME" | "TEXT":
-                return {"DATE": pa.date32(), "TIME": pa.time64("us"), "TEXT": pa.string()}[type_.kind]
-        return pa.from_numpy_dtype(type_.dtype)
+            distinct = array_of_texts(self._dictionary.decode(Column(codes)), type_, wanted)
+            return distinct.take(pa.array(inverse.reshape(-1)))
+        return array_of_words(pa.array(column.values, mask=mask), type_, wanted)
 
     def texts(self, column: Column, type_: Type) -> pa.Array:
         """The values of a coded column, or of DATE or TIME, as CAST to TEXT writes them: an Arrow string array."""

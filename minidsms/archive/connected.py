@@ -181,9 +181,6 @@ def _attach(
 
     if partition is not None and partition < 1:
         raise Error("partition is a number of ticks, at least 1")
-    other = next((f for f in target.schema if not f.type.is_basic), None)
-    if other is not None:
-        raise Error(f"an archive holds no {other.type.kind}\nhelp: archive CAST({other.name} AS TEXT)")
     ticks = partition or default_partition_ticks(db.tick_ns)
     unit = db.settings["time_unit"]
     if isinstance(target, StreamInput):

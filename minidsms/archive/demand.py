@@ -162,6 +162,7 @@ def _implied_by_not(inner: Expr) -> Condition | None:
 def _comparison(column: bound.ColumnRef, op: str, value: Expr) -> Condition | None:
     """Only values of the column's own type: how others compare is the engine's matter."""
     if isinstance(value, bound.Literal) and value.value is not None and value.type is column.type:
-        assert not isinstance(value.value, Decimal)
+        if isinstance(value.value, tuple | Decimal) or not value.type.is_basic:
+            return None
         return Comparison(column.index, op, value.value)
     return None

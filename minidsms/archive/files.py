@@ -225,9 +225,9 @@ def physical_schema(path: str, metadata: Metadata) -> pa.Schema:
         there = parquet.read_schema(path)
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         raise Error(f"{path}: it cannot be read: {str(error)[:200]}") from None
-    columns = {(f.name, f.type) for f in there}
+    columns = {f.name: f.type for f in there}
     for schema in metadata.arrow_schemas:
-        if columns == {(f.name, f.type) for f in schema}:
+        if columns == {f.name: f.type for f in schema}:
             return schema
     raise Error(f"{path}: the columns are {', '.join(there.names)}")
 

@@ -13,8 +13,9 @@ sorted by (_ts, _arrival). Files of a partition may overlap in time; none crosse
 days are numbered. In archives of version 1 all are, in folders `_part=15706`, and the metadata are `archive.json`.
 
 Types on disk: INTEGER int64; FLOAT double, never NaN nor -0.0; BOOLEAN boolean; TEXT string; TIMESTAMP, INTERVAL and
-`_ts` int64, in ticks of the archive's time unit (TIMESTAMP and `_ts` since 1970 UTC); NULL int64, always null. So
-every reader of Parquet sees the same numbers, whatever the unit.
+`_ts` int64, in ticks of the archive's time unit (TIMESTAMP and `_ts` since 1970 UTC); NULL int64, always null; DECIMAL,
+DATE, TIME (microseconds), LIST, STRUCT and MAP Parquet's own, of these within. So every reader of Parquet sees the same
+values, whatever the unit.
 
 A declaration with more columns, or with FLOAT for INTEGER, changes the metadata and no file: what a file lacks is NULL.
 
@@ -41,6 +42,7 @@ import pyarrow as pa
 from minidsms.archive import unlogged
 from minidsms.archive.atomic import sync_folder, write_bytes
 from minidsms.archive.log import Mark, read_snapshot
+from minidsms.arrow_types import stored_type
 from minidsms.cql.errors import Error, one_line, quoted
 from minidsms.cql.times import NotATime, iso_ticks
 from minidsms.elements import Field, Schema, Type
@@ -53,7 +55,6 @@ _PARTITION = {1: "_part", 2: "part"}
 OWN_COLUMNS = ("_ts", "_arrival", "_sign")
 DAY_NS = 86_400_000_000_000
 
-ARROW_TYPES = {Type.FLOAT: pa.float64(), Type.BOOLEAN: pa.bool_(), Type.TEXT: pa.string()}
 _FILE = re.compile(r"(-?\d+)_(-?\d+)_(\d+)_(\d+)_[0-9a-f]+\.parquet")
 
 
@@ -108,7 +109,7 @@ class Metadata:
 
     def _arrow(self, schema: Schema) -> pa.Schema:
         own = [pa.field("_ts", pa.int64()), pa.field("_arrival", pa.int64()), pa.field("_sign", pa.int8())]
-        types = [ARROW_TYPES.get(t, pa.int64()) for t in schema.types]
+        types = map(stored_type, schema.types)
         return pa.schema([*own, *[pa.field(f, t) for f, t in zip(self._fields(schema), types)]])
 
     @property
@@ -189,10 +190,9 @@ def _schema(columns: Sequence[Any]) -> Schema:
 
 def _type(name: object) -> Type:
     """The type of a column of an archive."""
-    found = next((t for t in (*Type.SCALARS, Type.NULL) if t.name == name and t.is_basic), None)
-    if found is None:
-        raise ValueError(f"{name!r} is no type of an archive")
-    return found
+    from minidsms.cql.parser import parse_type
+
+    return Type.NULL if name == Type.NULL.name else parse_type(str(name))
 
 
 @dataclass(frozen=True)

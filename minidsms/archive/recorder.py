@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from minidsms.archive.format import Archive
+from minidsms.arrow_types import array_of_words, stored_type, word_type
 from minidsms.cql.errors import Error
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import Batch, Column, Int8Array, Int64Array, Type
@@ -73,8 +74,8 @@ class Recorder:
         self._dictionary = dictionary
         self._schema = archive.metadata.arrow_schema
         self._types = archive.metadata.schema.types
-        self._text = tuple(i for i, t in enumerate(self._types) if t is Type.TEXT)
-        self._width = 24 + sum(16 if t is Type.TEXT else 8 for t in self._types)
+        self._text = tuple(i for i, t in enumerate(self._types) if t.is_coded)
+        self._width = 24 + sum(16 if t.is_coded else 8 for t in self._types)
 
     def check_resumed(self) -> None:
         """Error where a relation's archive holds an earlier run's changes, which have not been replayed yet."""
@@ -109,7 +110,7 @@ class Recorder:
 
     def _taken(self, column: Column, type_: Type) -> pa.Array:
         copy = self._archiver.buffers.copy
-        if type_ is Type.TEXT:
+        if type_.is_coded:
             return self._dictionary.dictionary_arrow(column, copy)
         if type_ is Type.NULL:
             return pa.nulls(len(column), pa.int64())
@@ -136,12 +137,18 @@ class Recorder:
         n = len(chunk)
         arrival = np.arange(chunk.first, chunk.first + n, dtype=np.int64)
         sign = np.ones(n, np.int8) if chunk.sign is None else chunk.sign
-        return [pa.array(chunk.ts), pa.array(arrival), pa.array(sign), *chunk.columns]
+        columns = self._stored(chunk.columns)
+        return [pa.array(chunk.ts), pa.array(arrival), pa.array(sign), *columns]
+
+    def _stored(self, columns: Sequence[Any]) -> list[Any]:
+        return [array_of_words(c, t, stored_type(t)) for c, t in zip(columns, self._types)]
 
     def table_of_rows(self, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
         """Single rows, (ts, arrival, sign, values..), as a table."""
-        arrays = [pa.array(values, type_) for values, type_ in zip(zip(*rows), self._schema.types)]
-        return pa.Table.from_arrays(arrays, names=self._schema.names)
+        columns = list(zip(*rows))
+        own = [pa.array(values, type_) for values, type_ in zip(columns[:3], self._schema.types)]
+        data = self._stored([pa.array(values, word_type(t)) for values, t in zip(columns[3:], self._types)])
+        return pa.Table.from_arrays([*own, *data], names=self._schema.names)
 
 
 def _chunks(parts: Sequence[Any]) -> list[Any]:

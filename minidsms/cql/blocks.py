@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from minidsms.cql import bound, syntax
 from minidsms.cql.aggregates import Groups, has_aggregates
@@ -239,7 +240,7 @@ class BlockBinder:
         binder = self._binder(scope, "the select list", groups=groups)
         outputs: list[Output] = []
         trees: list[syntax.SelectItem] = []
-        for item in select.items:
+        for item in chain.from_iterable(self._fields(written, binder) for written in select.items):
             if isinstance(item.expr, syntax.Star):
                 columns = self._star(item.expr, scope)
                 replaced = {each.alias.lower(): each for each in item.expr.replaced if each.alias is not None}
@@ -266,6 +267,17 @@ class BlockBinder:
         if isinstance(expr, syntax.Name):
             return expr.name
         return self.session.snippet(expr.span) or f"column{position + 1}"
+
+    def _fields(self, item: syntax.SelectItem, binder: ExpressionBinder) -> list[syntax.SelectItem]:
+        """`s.*` of a STRUCT as its fields; any other item as it is."""
+        star = item.expr
+        if not isinstance(star, syntax.Star) or star.qualifier is None or not binder.is_struct(star.qualifier):
+            return [item]
+        struct = syntax.Name(star.qualifier, span=star.span)
+        names = [name for name, _ in binder.bind(struct).type.fields]
+        literals = [syntax.Literal(name, span=star.span) for name in names]
+        calls = [syntax.Call("STRUCT_EXTRACT", (struct, literal), span=star.span) for literal in literals]
+        return [syntax.SelectItem(call, name) for call, name in zip(calls, names)]
 
     def _star(self, star: syntax.Star, scope: Scope) -> list[tuple[str, Column]]:
         if star.qualifier is not None and scope.table(star.qualifier) is None:

@@ -25,7 +25,7 @@ from minidsms.cql.session import Piece, Session
 from minidsms.cql.times import NotATime, duration_ticks
 from minidsms.elements import Type
 from minidsms.functions import LIBRARY
-from minidsms.functions.calendar import PARTS, TAKE_A_UNIT, UNITS
+from minidsms.functions.calendar import DAYS_AND_MORE, PARTS, TAKE_A_UNIT, UNITS
 from minidsms.functions.function import Function
 from minidsms.inputs.values import ValueRefused, inner_reader
 
@@ -194,6 +194,11 @@ class ExpressionBinder:
         if meant is not None and self.context.clause in ("HAVING", "QUALIFY"):
             return replace(self.bind(meant), span=name.span)
         raise self._unknown_column(name)
+
+    def is_struct(self, name: str) -> bool:
+        """Whether the name is that of a STRUCT in this query's row, and of no table."""
+        found = self._find(self.context, syntax.Name(name)) if self.context.scope.table(name) is None else None
+        return found is not None and found.type.kind == "STRUCT"
 
     def _has_struct(self, name: str, field: str) -> bool:
         """Whether a column of this query's row or an enclosing one's is a STRUCT, and not a table's name is meant."""
@@ -459,7 +464,7 @@ class ExpressionBinder:
             return self._field(args[0], args[1], expr)
         if key == "date_part":
             return self._date_part(args, expr)
-        if expr.function.lower() == "parse_date":
+        if expr.function.lower() == "parse_date" or _moves_days(key, args):
             return bound.Cast(Type.DATE, self.apply(key, args, expr), span=expr.span)
         if key == "concat_ws":
             return self._concat_with(args, expr)
@@ -825,3 +830,11 @@ def _together(args: Sequence[syntax.Expr]) -> syntax.Expr:
     present = tuple(syntax.IsNull(arg, True, span=arg.span) for arg in args)
     listed = syntax.Call("LIST_VALUE", texts, span=span)
     return syntax.Case(None, ((syntax.Logical("and", present, span=span), listed),), span=span)
+
+
+def _moves_days(function: str, args: Sequence[bound.Expr]) -> bool:
+    """Whether whole days are added to a DATE, or it is truncated: the result is another one."""
+    if function not in ("timestampadd", "date_trunc", "last_day") or args[-1].type is not Type.DATE:
+        return False
+    unit = args[0].value if isinstance(args[0], bound.Literal) else None
+    return function == "last_day" or (isinstance(unit, str) and unit.lower() in DAYS_AND_MORE)

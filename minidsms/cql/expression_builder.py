@@ -248,6 +248,15 @@ class ExpressionBuilder(Transformer[Token, Part]):
         operand, op, quantifier, query = parts
         return syntax.Quantified(str(op), quantifier.type.lower(), operand, query, span=span_of(parts))
 
+    def quantified_list(self, parts: list[Part]) -> syntax.Call:
+        """operand op ALL|ANY (list): whether it is so of every element, or of any."""
+        operand, op, quantifier, _, listed, _ = parts
+        span, element = span_of(parts), "an element"
+        compared = syntax.Binary(str(op), operand, syntax.Name(element, span=part_span(listed)), span=span)
+        each = syntax.Lambda((element,), compared, span=span)
+        judged = syntax.Call("LIST_TRANSFORM", (listed, each), span=span)
+        return syntax.Call(f"LIST_{quantifier.type}", (judged,), span=span)
+
     def exists(self, parts: list[Part]) -> syntax.Exists:
         return syntax.Exists(parts[1], span=span_of(parts))
 
@@ -356,6 +365,11 @@ class ExpressionBuilder(Transformer[Token, Part]):
 
     def index(self, parts: list[Part]) -> syntax.Call:
         return syntax.Call("ELEMENT_AT", (parts[0], parts[2]), span=span_of(parts))
+
+    def slice(self, parts: list[Part]) -> syntax.Call:
+        listed, _, first, _, last, _ = parts
+        begin = first or syntax.Literal(1, span=part_span(parts[1]))
+        return syntax.Call("LIST_SLICE", (listed, begin, *([] if last is None else [last])), span=span_of(parts))
 
     def arrow(self, parts: list[Part]) -> syntax.Call:
         """What stands in a JSON document: `->` as JSON, `->>` as text."""

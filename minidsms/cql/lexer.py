@@ -85,8 +85,7 @@ _BEGIN_CLAUSES = frozenset(
 )
 """Words that are not reserved, and that an alias may stand before."""
 _BEFORE_LISTS = frozenset({"LPAR", "COMMA", "PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "CONCAT", "EQUAL"}) | {
-    "COMPARISON",
-    "LLIST",
+    *("COMPARISON", "LLIST", "LINDEX", "COLON", "ASSIGN", "ARROW", "LAMBDA"),
 }
 _CLAUSES = frozenset({"SELECT", "FROM", "JOIN", "ON", "WHERE", "BY", "HAVING"})
 _WORDS_BEFORE_LISTS = RESERVED - {"NULL", "TRUE", "FALSE", "END", "AS"} | {"ARRAY"}
@@ -134,6 +133,7 @@ _SYMBOLS = {
     "%": "PERCENT",
     "||": "CONCAT",
     "::": "COLONS",
+    ":": "COLON",
     ":=": "ASSIGN",
     "=>": "LAMBDA",
     "->": "ARROW",
@@ -152,7 +152,7 @@ _LEXEME = re.compile(
     |(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
     |(?P<text>'[^']*(?:''[^']*)*')
     |(?P<name>"[^"]*(?:""[^"]*)*"|`[^`]*(?:``[^`]*)*`)
-    |(?P<symbol>\|\||::|:=|=>|->>?|<>|!=|<=|>=|[-()\[\],.;*+/%=<>])
+    |(?P<symbol>\|\||::|:=|=>|->>?|<>|!=|<=|>=|[-()\[\],.;:*+/%=<>])
     """,
     re.VERBOSE,
 )
@@ -164,8 +164,8 @@ _LITERALS = re.compile(
     re.VERBOSE,
 )
 """A whole list of literals in parentheses, of one kind. Possessive throughout: it is matched once, or not at all."""
-_INDEX = re.compile(r"\s*(?:-?\s*[0-9]+|'[^']*'|(?!(?i:NOW)\s*\])[^\W\d]\w*)\s*\]")
-"""A number, a text or a name alone in brackets, which is no window."""
+_WINDOW = re.compile(r"\s*(?i:NOW\s*\]|(?:RANGE|ROWS|TUMBLE|SESSION|HOP|PARTITION)\s+(?:[\w.]|\$))")
+"""What a window begins with."""
 _EMPTY = re.compile(r"\s*\]")
 """The rest of the brackets behind the type of a list's elements."""
 _SEPARATED_NUMBER = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?![0-9,.])")
@@ -226,6 +226,8 @@ def _read_statement(text: str, start: int, stop: int, text_quotes: str) -> tuple
                     lexeme, end = separated.group().replace(",", ""), separated.end()
             _refuse_glued_word(text, start, end, stop)
         elif kind == "symbol":
+            if lexeme == ":" and (not brackets or brackets[-1] != "index"):
+                raise _unreadable(text, start, stop)
             if lexeme == "[":
                 brackets.append(_bracket(text, end, stop, tokens, in_from))
                 empty = _EMPTY.match(text, end, stop) if brackets[-1] != "list" else None
@@ -271,7 +273,7 @@ def _bracket(text: str, start: int, stop: int, tokens: list[Token], in_from: boo
     is_by = word == "BY" and len(tokens) > 1 and tokens[-2].upper() in ("GROUP", "ORDER")
     if word in _WORDS_BEFORE_LISTS or is_by:
         return "list"
-    return "index" if not in_from and _INDEX.match(text, start, stop) else "symbol"
+    return "symbol" if in_from or _WINDOW.match(text, start, stop) else "index"
 
 
 def _literals(text: str, start: int, stop: int) -> Token | None:

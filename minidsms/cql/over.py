@@ -10,7 +10,7 @@ told apart by nothing that the block does not use.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from minidsms.aggregates import AGGREGATES as TABLE
 from minidsms.aggregates import SYNONYMS
@@ -121,6 +121,8 @@ class Overs:
             aggregate = AggregateCallBinder(self.session, call, name).bind(args, ())
         else:
             aggregate = bound.AggregateCall("count", None, Type.INTEGER)
+        if aggregate.function == "sum_decimal":
+            aggregate = replace(aggregate, function="sum", arg=aggregate.args[0])
         if aggregate.function not in AGGREGATES:
             raise self._error(f"{call.function} takes no OVER", call, f"with OVER stand {_KNOWN}")
         return aggregate.function, aggregate.type, aggregate.arg, None, self._frame(over, order)

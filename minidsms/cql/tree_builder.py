@@ -114,7 +114,7 @@ class TreeBuilder(ExpressionBuilder):
 
     def unnest(self, parts: list[Part]) -> syntax.Unnest:
         _, name, _, listed, _, alias, columns = parts
-        if name.lower() != "unnest":
+        if name.lower() not in ("unnest", "explode"):
             hint = foreign_hint(name) or "UNNEST(list) AS name gives a row for each element"
             raise self.fail(f"{name} is no relation with arguments", name, hint=hint)
         names = () if columns is None else tuple(str(c) for c in columns.names)

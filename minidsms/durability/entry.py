@@ -42,7 +42,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from minidsms.archive.format import ARROW_TYPES
+from minidsms.arrow_types import word_type
 from minidsms.coded import as_text, value_of
 from minidsms.cql.errors import Error
 from minidsms.dictionary import TextDictionary
@@ -81,7 +81,7 @@ class Rows:
         self.has_signs = has_signs
         own = [("_ts", pa.int64()), *([("_sign", pa.int8())] if has_signs else [])]
         # Positions, not names: a column may be called like one of ours.
-        kinds = (pa.string() if t.is_coded else ARROW_TYPES.get(t, pa.int64()) for t in schema.types)
+        kinds = map(word_type, schema.types)
         columns = [(str(i), kind) for i, kind in enumerate(kinds)]
         self._arrow = pa.schema([*own, *columns])
         self._names = schema.names

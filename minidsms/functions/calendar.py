@@ -30,7 +30,8 @@ _CLOCK = {
 }
 """Units of constant length within a day, in nanoseconds."""
 _MONTHS = {"month": 1, "quarter": 3, "year": 12, "decade": 120}
-UNITS = (*_CLOCK, "day", "week", *_MONTHS)
+DAYS_AND_MORE = ("day", "week", *_MONTHS)
+UNITS = (*_CLOCK, *DAYS_AND_MORE)
 """The units of the calendar, shortest first."""
 
 _unit = one_of(UNITS, "a unit")

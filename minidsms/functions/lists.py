@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from minidsms.coded import List
@@ -136,6 +137,10 @@ def _extreme(choose: Callable[..., Any]) -> Callable[[List], Any]:
     return lambda values: choose(_present(values), default=None)
 
 
+def _junction(values: List, decides: bool) -> bool | None:
+    return decides if decides in values else None if None in values else not decides
+
+
 def _repeated(first: int, last: int, step: int = 1) -> Any:
     if step == 0 or (last - first) // step >= MOST_CHARACTERS:
         return FAILED
@@ -263,6 +268,16 @@ FUNCTIONS = (
         "list_reduce", 3, 3, _by_lambda, "a list or MAP, a beginning and a lambda",
         "what the lambda makes, from the beginning on, of what it made before and the next element",
         ("LIST_REDUCE([1, 2, 3], 0, (sum, x) -> sum + x)", "6"),
+    ),
+    *(
+        Function(
+            f"list_{word}", 1, 1, _of_list(_only(_BOOL)), "a list of BOOLEAN", summary,
+            (f"LIST_{word.upper()}([true, NULL])", value), partial(_junction, decides=decides),
+        )
+        for word, decides, value, summary in (
+            ("any", True, "true", "TRUE where an element is, else NULL where one is; also `x = ANY(l)`"),
+            ("all", False, "null", "FALSE where an element is, else NULL where one is; also `x <> ALL(l)`"),
+        )
     ),
     Function(
         "array_to_string", 2, 2,

@@ -30,12 +30,14 @@ from minidsms.aggregates.over import (
     tile,
 )
 from minidsms.aggregates.sorting import sort_key
+from minidsms.coded import digits_of, text_of_digits
 from minidsms.elements import Batch, Column, Schema
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
 from minidsms.synopses.object_states import Texts
 from minidsms.synopses.passed_rows import Passed, PassedRows
 from minidsms.synopses.sorted_rows import Entry, SortedRows
+from minidsms.types import MOST_DIGITS
 
 _LARGEST_OUTPUT = 1 << 14
 _BEHIND_ALL = ((3,),)
@@ -72,6 +74,7 @@ class Over(Operator):
         self._passed = PassedRows()
         self._different: SortedList[Keys] = SortedList()
         self._call, self._texts, self._width = call, texts, len(by)
+        self._sums_decimals = call.function == "sum" and call.type.kind == "DECIMAL"
         self._at_most = at_most
         self._append_only = input_append_only
         self._descends = bool(call.order) and call.order[0][1].descending
@@ -277,12 +280,18 @@ class Over(Operator):
         """The argument of the rows at these places; 1 for COUNT(*)."""
         arg = self._call.arg
         entries = self._sorted.rows.islice(first, last)
-        return [1 for _ in entries] if arg is None else [entry.values[arg][1] for entry in entries]
+        if arg is None:
+            return [1 for _ in entries]
+        values = [entry.values[arg][1] for entry in entries]
+        return [v if v is None else digits_of(v) for v in values] if self._sums_decimals else values
 
     def _in_range(self, results: list[Any]) -> list[Any]:
-        if self._call.can_fail and any(r is not None and not -(2**63) <= r < 2**63 for r in results):
+        if not self._call.can_fail:
+            return results
+        least, behind = (1 - 10**MOST_DIGITS, 10**MOST_DIGITS) if self._sums_decimals else (-(2**63), 2**63)
+        if any(r is not None and not least <= r < behind for r in results):
             raise OverflowError
-        return results
+        return [r if r is None else text_of_digits(r) for r in results] if self._sums_decimals else results
 
     # ------------------------------------------------------------------------------------------------------------ state
 

@@ -24,6 +24,7 @@ from minidsms.archive.files import pieces, write_piece
 from minidsms.archive.format import Archive, Metadata, archives_in, create, default_partition_ticks
 from minidsms.archive.progress import Progress, read_progress, write_progress
 from minidsms.archive.writer import Writer
+from minidsms.arrow_types import stored_type
 from minidsms.cql.errors import Error
 from minidsms.elements import Field, Schema, Type
 from minidsms.settings import UNIT_NS
@@ -32,6 +33,7 @@ from minidsms.spark.frames import SIGN, TS
 _STAGING = "_write-"
 _OWN = (TS, "_arrival", SIGN)
 _TYPES: dict[type[T.DataType], Type] = {
+    T.DateType: Type.DATE,
     T.LongType: Type.INTEGER,
     T.IntegerType: Type.INTEGER,
     T.ShortType: Type.INTEGER,
@@ -41,8 +43,6 @@ _TYPES: dict[type[T.DataType], Type] = {
     T.BooleanType: Type.BOOLEAN,
     T.StringType: Type.TEXT,
 }
-_FROM_WHOLE = (Type.FLOAT, Type.TIMESTAMP, Type.INTERVAL, Type.NULL)
-"""What an archive may have where a frame has whole numbers."""
 
 
 def archive_for(folder: str, name: str, kind: str | None, time_unit: str | None, schema: T.StructType) -> Archive:
@@ -57,29 +57,57 @@ def archive_for(folder: str, name: str, kind: str | None, time_unit: str | None,
         raise Error(f"kind is stream or relation, not {kind!r}")
     if time_unit not in UNIT_NS:
         raise Error(f'no time unit "{time_unit}"; there are: {", ".join(UNIT_NS)}')
-    types = {field.name: type(field.dataType) for field in schema.fields}
+    types = {field.name: _type(field.dataType) for field in schema.fields}
     wanted = (TS, SIGN) if kind == "relation" else (TS,)
     missing = next((name for name in wanted if name not in types), None)
     if missing is not None:
         raise Error(f"an archive of a {kind} takes a column {missing}\nhelp: raw data go into archives by ingest")
-    columns = {name: type_ for name, type_ in types.items() if name not in _OWN}
-    for column, type_ in columns.items():
-        if type_ not in _TYPES:
-            raise Error(f"column {column} is {type_().simpleString()}\nhelp: cast it, instants to ticks")
+    columns: dict[str, Type] = {}
+    for column in [column for column in types if column not in _OWN]:
+        if (type_ := types[column]) is None:
+            shown = schema[column].dataType.simpleString()
+            raise Error(f"column {column} is {shown}\nhelp: cast it, instants to ticks")
+        columns[column] = type_
     if there is None:
-        declared = Schema(tuple(Field(column, _TYPES[type_]) for column, type_ in columns.items()))
+        declared = Schema(tuple(Field(column, type_) for column, type_ in columns.items()))
         return create(folder, Metadata(name, kind, time_unit, declared, default_partition_ticks(UNIT_NS[time_unit])))
     # Columns that the archive has keep their places; new ones follow.
-    known = {column: _TYPES[columns[column]] for column in there.schema.names if column in columns}
+    known = {column: columns[column] for column in there.schema.names if column in columns}
     if len(known) < len(there.schema):
         raise Error(f"the frame lacks a column of the archive\nhelp: it has {there.schema}")
-    known |= {column: _TYPES[type_] for column, type_ in columns.items()}
+    known |= columns
     for field in there.schema:
-        if known[field.name] is Type.INTEGER and field.type in _FROM_WHOLE:
+        comes = known[field.name]
+        # Ticks come as whole numbers, which may be FLOAT, too.
+        if stored_type(comes) == stored_type(field.type) or (comes, field.type) == (Type.INTEGER, Type.FLOAT):
             known[field.name] = field.type
     declared = Schema(tuple(Field(column, type_) for column, type_ in known.items()))
     ticks = there.partition_ticks
     return create(folder, Metadata(there.name, kind, time_unit, declared, ticks, there.timestamp_by, there.key))
+
+
+def _type(kind: T.DataType) -> Type | None:
+    """The type that a column of a frame has in an archive; None where it has none."""
+    inside: list[Type | None] = []
+    match kind:
+        case T.DecimalType():
+            return Type.decimal(kind.precision, kind.scale)
+        case T.ArrayType():
+            inside = [_type(kind.elementType)]
+        case T.MapType():
+            inside = [_type(kind.keyType), _type(kind.valueType)]
+        case T.StructType():
+            inside = [_type(field.dataType) for field in kind.fields]
+        case _:
+            return _TYPES.get(type(kind))
+    known = [type_ for type_ in inside if type_ is not None]
+    if len(known) < len(inside) or not known:
+        return None
+    if isinstance(kind, T.StructType):
+        return Type.struct(list(zip(kind.names, known)))
+    if isinstance(kind, T.MapType):
+        return Type.map(*known) if known[0] in (Type.TEXT, Type.INTEGER) else None
+    return known[0].list_type
 
 
 def _archives(folder: str) -> list[Archive]:

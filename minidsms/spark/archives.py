@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from minidsms.archive.format import Archive, ArchiveFile
 from minidsms.cql.catalog import Catalog, RelationDef, StreamDef
 from minidsms.cql.errors import Error
+from minidsms.spark.batches import words
 from minidsms.spark.frames import TS, long
 from minidsms.spark.offload import History
 from minidsms.spark.reading import data_frame, quoted
@@ -55,5 +56,7 @@ def _read(spark: SparkSession, archive: Archive, files: Sequence[ArchiveFile], u
     """The elements of files: `_ts`, `_arrival`, `_sign`, c0, c1 .."""
     frame = data_frame(spark, archive, files)
     own = [F.col("_ts"), F.col("_arrival"), F.col("_sign")]
-    data = [frame[quoted(f)].alias(f"c{i}") for i, f in enumerate(archive.metadata.fields)]
+    metadata = archive.metadata
+    columns = enumerate(zip(metadata.fields, metadata.schema.types))
+    data = [words(frame[quoted(field)], type_).alias(f"c{i}") for i, (field, type_) in columns]
     return frame.select(*own, *data).where(F.col(TS) <= long(until))

@@ -6,26 +6,28 @@ function is not a user's own, Python sees columns, never rows. docs/semantics R4
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import functions as F
 
+from minidsms.arrow_types import array_of_words, stored_type, word_type, words_of_array
 from minidsms.cql import bound
 from minidsms.cql.catalog import FunctionDef
+from minidsms.cql.errors import Error
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import Column as EngineColumn
 from minidsms.elements import Type
 from minidsms.plan.logical import columns_used, substitute
 from minidsms.spark.computed import Computed, spark_type
+from minidsms.spark.reading import spark_type_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
-
-ARROW_TYPES = {Type.FLOAT: pa.float64(), Type.BOOLEAN: pa.bool_(), Type.TEXT: pa.string()}
 
 
 def are_possible() -> bool:
@@ -83,7 +85,7 @@ class Batches:
 
 
 def _engine_column(array: pa.Array, type_: Type, dictionary: TextDictionary) -> EngineColumn:
-    if type_ is Type.TEXT:
+    if type_.is_coded:
         return dictionary.encode(array)
     valid = None if array.null_count == 0 else array.is_valid().to_numpy(zero_copy_only=False)
     filled = array if valid is None else array.fill_null(False if type_ is Type.BOOLEAN else 0)
@@ -91,7 +93,60 @@ def _engine_column(array: pa.Array, type_: Type, dictionary: TextDictionary) -> 
 
 
 def _arrow_array(column: EngineColumn, type_: Type, dictionary: TextDictionary) -> Any:
-    if type_ is Type.TEXT:
+    if type_.is_coded:
         return dictionary.decode_arrow(column).cast(pa.string())
     mask = None if column.valid is None else ~column.valid
-    return pa.array(column.values, ARROW_TYPES.get(type_, pa.int64()), mask=mask)
+    return pa.array(column.values, word_type(type_), mask=mask)
+
+
+# ---------------------------------------------------------------------------------------- columns of archives
+
+
+def words(column: Column, type_: Type) -> Column:
+    """A column of an archive in the form of frames."""
+    if type_ is Type.DATE:
+        return F.unix_date(column).cast("bigint")
+    return _converted(column, lambda array: words_of_array(array, type_), "string") if _is_written(type_) else column
+
+
+def stored(column: Column, type_: Type) -> Column:
+    """The inverse of `words`."""
+    if type_ is Type.DATE:
+        return F.date_from_unix_date(column.cast("int"))
+    wanted = stored_type(type_)
+    if not _is_written(type_):
+        return column
+    return _converted(column, lambda array: array_of_words(array, type_, wanted), spark_type_of(wanted))
+
+
+def read_values(column: Column, type_: Type, tick_ns: int) -> Column:
+    """A raw column as an archive has it, of a type that is not basic; NULL where a value cannot be read."""
+    return _converted(column, lambda array: _read(array, type_, tick_ns), spark_type_of(stored_type(type_)))
+
+
+def _read(array: pa.Array, type_: Type, tick_ns: int) -> pa.Array:
+    from minidsms.inputs.values import ValueRefused, value_reader
+
+    reader = value_reader(type_, tick_ns)
+
+    def word(value: Any) -> Any:
+        with contextlib.suppress(ValueRefused):
+            return reader(value)
+        return None
+
+    return array_of_words(pa.array(map(word, array.to_pylist()), word_type(type_)), type_, stored_type(type_))
+
+
+def _is_written(type_: Type) -> bool:
+    """Frames have its values as the dictionary's texts."""
+    return type_.is_coded and type_ is not Type.TEXT
+
+
+def _converted(column: Column, convert: Callable[[Any], Any], returned: str) -> Column:
+    if not are_possible():
+        raise Error("lists, structs, maps and DECIMAL need Spark 4.1 or newer")
+
+    def over_array(array: pa.Array) -> pa.Array:
+        return convert(array)
+
+    return F.arrow_udf(over_array, returned)(column)  # type: ignore[attr-defined,no-any-return]

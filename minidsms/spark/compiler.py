@@ -195,6 +195,10 @@ def beyond_frames(node: Node) -> str | None:
             return aggregates.beyond_columns(node)
         case bound.Top():
             return "ORDER BY .. LIMIT"
+        case bound.Unnest():
+            return "UNNEST"
+        case bound.Over():
+            return "OVER"
         case bound.Window(spec=spec) | WindowEvents(spec=spec) if spec.kind is WindowKind.SESSION:
             return "a SESSION window"
         case _:

@@ -11,6 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
+from minidsms.arrow_types import word_type
 from minidsms.cql import bound
 from minidsms.elements import Type
 from minidsms.expressions import print_expression
@@ -18,12 +21,14 @@ from minidsms.expressions import print_expression
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-SPARK_TYPES = {Type.FLOAT: "double", Type.BOOLEAN: "boolean", Type.TEXT: "string"}
+_SPARK_TYPES = {pa.float64(): "double", pa.bool_(): "boolean", pa.string(): "string", pa.int64(): "bigint"}
 
 
 def spark_type(type_: Type) -> str:
-    """The Spark type of a column: ticks and integers are bigint, and so is NULL."""
-    return SPARK_TYPES.get(type_, "bigint")
+    """The Spark type of a column of frames, in the engine's own form (`minidsms.arrow_types`): ticks, days and integers
+    are bigint, and so is NULL.
+    """
+    return _SPARK_TYPES[word_type(type_)]
 
 
 class NotExpressibleError(Exception):

@@ -16,20 +16,20 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from minidsms.archive.files import read_files, within
 from minidsms.archive.format import Archive, archives_in, local
+from minidsms.arrow_types import array_of_words, stored_type
 from minidsms.cql.binder import bind
 from minidsms.cql.catalog import Catalog
 from minidsms.cql.errors import Error
 from minidsms.cql.times import NotATime, iso_ticks
 from minidsms.spark import archives
 from minidsms.spark.compiler import logical_plan
-from minidsms.spark.computed import spark_type
 from minidsms.spark.frames import SIGN, TS, names
 from minidsms.spark.in_tasks import Setting
 from minidsms.spark.offload import unique_names
 from minidsms.spark.own_slices import WHOLE, Part, answers, parts_of
 from minidsms.spark.partitioning import lookback_of
 from minidsms.spark.plan import setting_of
-from minidsms.spark.reading import file_slices, quoted, schema_ddl
+from minidsms.spark.reading import file_slices, quoted, schema_ddl, spark_type_of
 from minidsms.spark.running import query_of
 from minidsms.spark.slicing import Extent
 
@@ -140,8 +140,6 @@ class _QueryReader(DataSourceReader):
         archives.declare(catalog, found)
         query = bind(query_of(cql, catalog), catalog, cql)
         schema = query.node.schema
-        if any(t.element is not None for t in schema.types):
-            raise Error("this query cannot be run on Spark: it has lists")
         by_name = {archive.metadata.name.lower(): archive for archive in found}
         self._setting: Setting = setting_of(query, catalog)
         self._archives = tuple(by_name[name.lower()] for name, _, _ in self._setting.inputs)
@@ -150,8 +148,9 @@ class _QueryReader(DataSourceReader):
         self._parts: Sequence[Part] = parts_of(extent, lookback, os.cpu_count() or 1, until)
         if obstacle is not None and self._parts:
             self._parts = [Part(self._parts[0].begin, self._parts[-1].end, WHOLE)]
+        self._types = schema.types
         self._names = [TS, SIGN, *unique_names(schema, (TS, SIGN))]
-        types = ["bigint", "tinyint", *map(spark_type, schema.types)]
+        types = ["bigint", "tinyint", *(spark_type_of(stored_type(t)) for t in schema.types)]
         self.ddl = ", ".join(f"{quoted(name)} {type_}" for name, type_ in zip(self._names, types))
 
     def partitions(self) -> Sequence[InputPartition]:
@@ -160,9 +159,10 @@ class _QueryReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """An engine's answers in a slice."""
-        columns = [TS, SIGN, *names(len(self._names) - 2)]
+        columns = [(c, type_, stored_type(type_)) for c, type_ in zip(names(len(self._types)), self._types)]
         for table in answers(self._setting, self._archives, self._parts, partition.value):
-            yield from table.select(columns).rename_columns(self._names).to_batches()
+            arrays = [table[TS], table[SIGN], *(array_of_words(table[c], *types) for c, *types in columns)]
+            yield from pa.table(arrays, names=self._names).to_batches()
 
 
 def _instant(text: Any, tick_ns: int) -> int | None:

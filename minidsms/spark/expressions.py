@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from minidsms.coded import text_of
 from minidsms.cql import bound
 from minidsms.cql.catalog import FunctionDef
 from minidsms.elements import Type
@@ -38,6 +39,9 @@ _COMPARE: dict[str, Callable[[Column, Column], Column]] = {
     ">": lambda a, b: a > b,
     ">=": lambda a, b: a >= b,
 }
+
+_OF_ANY_TYPE = {*_COMPARE, "in", "is null", "is distinct from", "least", "greatest", "coalesce", "nullif", "single"}
+"""What is the same of values and of the texts by which they are coded, which have their order."""
 
 
 def data_column(index: int) -> Column:
@@ -90,6 +94,8 @@ class Expressions:
         if name == "in" and isinstance(expr.args[1], bound.LiteralList):
             listed = expr.args[1]
             expr = replace(expr, args=(expr.args[0], *(bound.Literal(listed.type, v) for v in listed.values)))
+        if name not in _OF_ANY_TYPE and not all(e.type.is_basic for e in (expr, *expr.args)):
+            raise NotExpressibleError(f"{name.upper()} of {', '.join(str(a.type) for a in expr.args)}")
         args = [self.compute(a) for a in expr.args]
         values = [a.value for a in args]
         if name in _COMPARE:
@@ -140,6 +146,8 @@ class Expressions:
         source, target = expr.arg.type, expr.type
         if source is Type.NULL:
             return Computed(no_value(target), self.compute(expr.arg).failed)
+        if source is not target and not (source.is_basic and target.is_basic):
+            raise NotExpressibleError(f"CAST from {source} to {target}")
         arg = self.compute(expr.arg)
         if source is target or spark_type(source) == spark_type(target):
             return arg
@@ -163,6 +171,8 @@ def _literal(expr: bound.Literal) -> Column:
         return no_value(expr.type)
     if expr.type is Type.FLOAT:
         value = float(value) + 0.0
+    elif expr.type.is_coded:
+        value = text_of(value, expr.type)
     return F.lit(value).cast(spark_type(expr.type))
 
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
+from minidsms.arrow_types import array_of_words, stored_type, word_type, words_of_array
 from minidsms.cql.catalog import AggregateDef, FunctionDef
 from minidsms.cql.errors import QueryError
 from minidsms.elements import Schema, Type
@@ -137,7 +138,7 @@ def _feed(db: Any, setting: Setting, table: pa.Table) -> None:
     order = sorted(_all(setting), key=lambda item: item[1][1])
     for index, (name, is_stream, schema) in order:
         mine = table.filter(pc.equal(table[INPUT], index))
-        data = pa.table({f.name: mine[f"s{index}c{i}"] for i, f in enumerate(schema)})
+        data = data_of(schema, mine, f"s{index}c")
         ts = mine[TS].to_numpy()
         if not len(mine):
             continue
@@ -145,6 +146,12 @@ def _feed(db: Any, setting: Setting, table: pa.Table) -> None:
             db.push(name, data, ts=ts)
         else:
             db.push(name, data, ts=ts, sign=mine[SIGN].to_numpy())
+
+
+def data_of(schema: Schema, table: pa.Table, prefix: str = "c") -> pa.Table:
+    """The columns of a frame as they are pushed."""
+    columns = zip(names(len(schema), prefix), schema)
+    return pa.table({f.name: array_of_words(table[c], f.type, stored_type(f.type)) for c, f in columns})
 
 
 def answer_ddl(setting: Setting) -> str:
@@ -156,14 +163,14 @@ def answer_ddl(setting: Setting) -> str:
 
 def _answer_schema(setting: Setting) -> pa.Schema:
     own = [(TS, pa.int64()), (SIGN, pa.int8()), (FAILED_TS, pa.int64()), (REASON, pa.string())]
-    return pa.schema(own + [(c, _arrow_type(t)) for c, t in zip(names(len(setting.columns)), setting.columns)])
+    return pa.schema(own + [(c, word_type(t)) for c, t in zip(names(len(setting.columns)), setting.columns)])
 
 
 def result_of(setting: Setting, table: pa.Table) -> pa.Table:
-    """Fetched answers under Spark's types."""
+    """Fetched answers as frames have them."""
     n = len(table)
     arrays = [table["_ts"].cast(pa.int64()), table["_sign"], pa.nulls(n, pa.int64()), pa.nulls(n, pa.string())]
-    arrays += [table.column(2 + i).cast(_arrow_type(t)) for i, t in enumerate(setting.columns)]
+    arrays += [words_of_array(table.column(2 + i).cast(stored_type(t)), t) for i, t in enumerate(setting.columns)]
     return pa.table(arrays, schema=_answer_schema(setting))
 
 
@@ -179,7 +186,3 @@ def failures_of(world: World, answered: DataFrame) -> DataFrame:
     failed = answered.where(F.col(REASON).isNotNull())
     world.failures.append(failed.select(F.col(FAILED_TS).alias(TS), F.col(REASON)))
     return answered.where(F.col(REASON).isNull())
-
-
-def _arrow_type(type_: Type) -> pa.DataType:
-    return {Type.FLOAT: pa.float64(), Type.BOOLEAN: pa.bool_(), Type.TEXT: pa.string()}.get(type_, pa.int64())

@@ -36,6 +36,7 @@ from minidsms.archive.inspecting import rows_of
 from minidsms.archive.log import Origin
 from minidsms.archive.progress import Progress, read_progress, write_progress
 from minidsms.archive.writer import Writer
+from minidsms.arrow_types import stored_type
 from minidsms.cql import syntax
 from minidsms.cql.catalog import Catalog, StreamDef
 from minidsms.cql.declarations import stream_def
@@ -45,7 +46,7 @@ from minidsms.elements import Type
 from minidsms.settings import UNIT_NS
 from minidsms.spark.progress import watched
 from minidsms.spark.raw_files import RawFiles, address, new_files
-from minidsms.spark.reading import data_frame, quoted
+from minidsms.spark.reading import data_frame, quoted, spark_type_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -244,7 +245,6 @@ def _typed(raw: DataFrame, format: str, stream: StreamDef, tick_ns: int) -> Data
     """The rows of files of one form: see `_read`."""
     from pyspark.sql import functions as F
 
-    from minidsms.spark.computed import spark_type
     from minidsms.spark.raw_columns import read_column
 
     kinds = {f.name.lower(): f for f in raw.schema.fields}
@@ -254,7 +254,7 @@ def _typed(raw: DataFrame, format: str, stream: StreamDef, tick_ns: int) -> Data
     for column in stream.schema:
         field = kinds.get(column.name.lower())
         if field is None:
-            values.append(F.lit(None).cast(spark_type(column.type)))
+            values.append(F.lit(None).cast(spark_type_of(stored_type(column.type))))
             continue
         source = raw[f"`{field.name}`"]
         value = read_column(source, field.dataType, column.type, tick_ns, column.name)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from minidsms.elements import Schema
+from minidsms.spark.batches import stored
 from minidsms.spark.frames import TS, World, long, names
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ def finished(world: World, frame: DataFrame, schema: Schema, own: Sequence[str])
     if world.failures:
         frame = _failing(world, frame)
     unique = unique_names(schema, own)
-    return frame.select(*own, *(F.col(c).alias(name) for c, name in zip(names(len(schema)), unique)))
+    columns = zip(names(len(schema)), schema.types, unique)
+    return frame.select(*own, *(stored(F.col(c), type_).alias(name) for c, type_, name in columns))
 
 
 def unique_names(schema: Schema, own: Sequence[str]) -> list[str]:

@@ -136,7 +136,7 @@ class _Keys:
                 if spec.kind is WindowKind.PARTITION:
                     return [o if i in spec.keys else None for i, o in enumerate(below[0])]
                 return below[0]
-            case bound.Stamped() | bound.Bounds():
+            case bound.Stamped() | bound.Bounds() | bound.Unnest():
                 return [*below[0], *nothing[len(below[0]) :]]
             case bound.Join(join=JoinKind.INNER):
                 return self._join(node, below[0], below[1])

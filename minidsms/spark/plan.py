@@ -9,18 +9,15 @@ EXPLAIN says. What no way can answer is refused with the reasons.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from minidsms.archive.format import Archive
-from minidsms.cql import bound
 from minidsms.cql.binder import Bound
 from minidsms.cql.catalog import Catalog
 from minidsms.cql.errors import Error
-from minidsms.cql.node import Node
 from minidsms.cql.printer import print_query
-from minidsms.cql.scalar import walk
 from minidsms.elements import Schema
 from minidsms.plan.explain import logical_text
 from minidsms.plan.logical import Stop, nodes
@@ -77,10 +74,6 @@ def choose(
     if by not in (None, "frames", "engines"):
         raise Error(f'by: "{by}" is no way to carry out a query; there are: frames, engines')
     root = logical_plan(query.node, text)
-    if any(not t.is_basic for n in nodes(root) for t in (*n.schema.types, *(e.type for e in _within(n)))):
-        raise Error(
-            "this query cannot be run on Spark: it has lists, or other values beside numbers, texts and instants"
-        )
     expressions = Expressions(catalog.tick_ns, catalog.functions)
     why = _beyond_spark(root, expressions)
     frames = None if why is not None else Choice(root, why=" and ".join(dict.fromkeys(expressions.in_batches)))
@@ -103,11 +96,6 @@ def choose(
             f"  by key: {cut.no_key}\n  by time: {cut.no_time}"
         )
     return Choice(root, cut, why or "", frames if isinstance(cut, BySlices) else None)
-
-
-def _within(node: Node) -> Iterator[bound.Expr]:
-    """All expressions in those of a node."""
-    return (part for expr in node.expressions for part in walk(expr))
 
 
 def _beyond_spark(root: Stop, expressions: Expressions) -> str | None:

@@ -15,6 +15,7 @@ from pyspark.sql import types as T
 from minidsms.cql.errors import Error
 from minidsms.elements import Type
 from minidsms.sources.text_columns import FALSE_TEXTS, TRUE_TEXTS
+from minidsms.spark.batches import read_values
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -30,7 +31,9 @@ def read_column(raw: Column, kind: T.DataType, type_: Type, tick_ns: int, name: 
     if isinstance(kind, T.StringType):
         if type_ is Type.TEXT:
             return raw
-        return _READERS[type_](F.trim(raw), tick_ns)
+        return _READERS[type_](F.trim(raw), tick_ns) if type_.is_basic else read_values(raw, type_, tick_ns)
+    if not type_.is_basic and isinstance(kind, _KINDS[type_.kind]):
+        return read_values(raw, type_, tick_ns)
     whole = isinstance(kind, T.IntegralType)
     if type_ is Type.FLOAT and isinstance(kind, T.NumericType):
         return _finite(raw.cast("double"))
@@ -76,6 +79,15 @@ def _ticks_of_micros(micros: Column, nanos: Column, tick_ns: int) -> Column:
         return F.call_function("div", micros - F.pmod(micros, step), step)
     return F.try_add(F.try_multiply(micros, F.lit(1000 // tick_ns).cast("bigint")), nanos)
 
+
+_KINDS: dict[str, tuple[type[T.DataType], ...]] = {
+    "LIST": (T.ArrayType,),
+    "STRUCT": (T.StructType, T.MapType),
+    "MAP": (T.MapType, T.StructType),
+    "DECIMAL": (T.NumericType,),
+    "DATE": (T.DateType,),
+    "TIME": (),
+}
 
 _READERS: dict[Type, Callable[[Column, int], Column]] = {
     Type.INTEGER: _integer,

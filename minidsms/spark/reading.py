@@ -26,7 +26,14 @@ if TYPE_CHECKING:
 SLICE_BYTES = 128 << 20
 """Bytes of the files of a slice, about."""
 
-_TYPES = {"double": "double", "bool": "boolean", "string": "string", "int64": "bigint", "int8": "tinyint"}
+_TYPES = {
+    "double": "double",
+    "bool": "boolean",
+    "string": "string",
+    "int64": "bigint",
+    "int8": "tinyint",
+    "date32[day]": "date",
+}
 
 
 def spark_tables(
@@ -94,16 +101,23 @@ def _of_schema(spark: SparkSession, there: pa.Schema, now: pa.Schema, paths: Seq
     frame = spark.read.schema(schema_ddl(pa.unify_schemas([there, missing]))).parquet(*paths)
     if there == now:
         return frame
-    return frame.select(*[functions.col(quoted(f.name)).cast(_spark_type(f.type)).alias(f.name) for f in now])
+    return frame.select(*[functions.col(quoted(f.name)).cast(spark_type_of(f.type)).alias(f.name) for f in now])
 
 
 def schema_ddl(schema: pa.Schema) -> str:
     """The columns of files as Spark declares them."""
-    return ", ".join(f"{quoted(f.name)} {_spark_type(f.type)}" for f in schema)
+    return ", ".join(f"{quoted(f.name)} {spark_type_of(f.type)}" for f in schema)
 
 
-def _spark_type(type_: pa.DataType) -> str:
-    return _TYPES[str(type_)]
+def spark_type_of(type_: pa.DataType) -> str:
+    """The Spark type of a column of files."""
+    if pa.types.is_decimal(type_):
+        return f"decimal({type_.precision}, {type_.scale})"
+    if pa.types.is_map(type_):
+        return f"map<{spark_type_of(type_.key_type)}, {spark_type_of(type_.item_type)}>"
+    if pa.types.is_struct(type_):
+        return f"struct<{', '.join(f'{quoted(f.name)}: {spark_type_of(f.type)}' for f in type_)}>"
+    return f"array<{spark_type_of(type_.value_type)}>" if pa.types.is_list(type_) else _TYPES[str(type_)]
 
 
 def quoted(name: str) -> str:

@@ -27,7 +27,7 @@ from minidsms.cql.errors import QueryError
 from minidsms.durability.retention import before_last
 from minidsms.elements import MIN_INSTANT
 from minidsms.spark.frames import TS
-from minidsms.spark.in_tasks import Setting, engine_of, result_of
+from minidsms.spark.in_tasks import Setting, data_of, engine_of, result_of
 from minidsms.spark.offload import FAILED_AT
 from minidsms.spark.packing import packed, unpacked
 
@@ -76,7 +76,9 @@ class PartEngine:
         self._fed: dict[int, pa.Table] = {}
         self._waiting: dict[int, pa.Table] = {}
         for i, table in relations.items():
-            self._db.push(setting.inputs[i][0], self._data(i, table), ts=np.full(len(table), RELATIONS_SINCE))
+            self._db.push(
+                setting.inputs[i][0], data_of(setting.inputs[i][2], table), ts=np.full(len(table), RELATIONS_SINCE)
+            )
 
     def close(self) -> None:
         """Forget it."""
@@ -92,17 +94,15 @@ class PartEngine:
             is_due = pc.less_equal(table[TS], closed)
             due = in_order(table.filter(is_due))
             if len(due):
-                self._db.push(self._setting.inputs[index][0], self._data(index, due), ts=due[TS].to_numpy())
+                self._db.push(
+                    self._setting.inputs[index][0], data_of(self._setting.inputs[index][2], due), ts=due[TS].to_numpy()
+                )
                 self._waiting[index] = table.filter(pc.invert(is_due))
                 self._fed[index] = _behind(self._fed.get(index), due)
         self._db.advance(closed)
         while len(fetched := self._query.fetch_arrow()):
             yield result_of(self._setting, fetched)
         self._forget(closed)
-
-    def _data(self, index: int, table: pa.Table) -> pa.Table:
-        schema = self._setting.inputs[index][2]
-        return pa.table({field.name: table[f"c{i}"] for i, field in enumerate(schema)})
 
     def _forget(self, closed: int) -> None:
         """Let go of the elements that matter no more."""

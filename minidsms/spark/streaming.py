@@ -26,6 +26,7 @@ from minidsms.elements import Schema, Type
 from minidsms.plan.explain import logical_text
 from minidsms.plan.logical import SemiJoin, Stop, nodes
 from minidsms.settings import UNIT_NS
+from minidsms.spark.batches import stored, words
 from minidsms.spark.compiler import logical_plan
 from minidsms.spark.computed import spark_type
 from minidsms.spark.frames import SIGN, TS, long, names
@@ -83,8 +84,6 @@ def prepare(cql: str, declarations: str, time_unit: str = "ms") -> Streamable:
     query = bind(query_of(cql, catalog), catalog, cql)
     if not query.streams:
         raise Error("the query reads no stream, so time does not pass for it")
-    if any(t.element is not None for t in query.node.schema.types):
-        raise Error("this query cannot be run on Spark: it has lists")
     for name in query.streams:
         if catalog.streams[name.lower()].timestamp_by is None:
             raise Error(f"nothing says when the rows of {name} come\nhelp: TIMESTAMP BY names the column")
@@ -153,7 +152,9 @@ def stream(
     own = names(len(schema := ready.query.node.schema))
     ddl = f"{TS} bigint, {SIGN} tinyint" + "".join(f", {c} {spark_type(t)}" for c, t in zip(own, schema.types))
     unique = unique_names(schema, (TS, SIGN))
-    return answered.mapInArrow(unpack, ddl).select(TS, SIGN, *[F.col(c).alias(n) for c, n in zip(own, unique)])
+    return answered.mapInArrow(unpack, ddl).select(
+        TS, SIGN, *[stored(F.col(c), t).alias(n) for c, t, n in zip(own, schema.types, unique)]
+    )
 
 
 def _columns(frame: DataFrame, name: str, schema: Schema, tick_ns: int) -> list[Column]:
@@ -166,11 +167,12 @@ def _columns(frame: DataFrame, name: str, schema: Schema, tick_ns: int) -> list[
             raise Error(
                 f'the DataFrame of {name} has no column "{column.name}"\nhelp: it has {", ".join(frame.columns)}'
             )
-        if isinstance(field.dataType, T.StringType) and column.type is not Type.TEXT:
+        if isinstance(field.dataType, T.StringType) and column.type.is_basic and column.type is not Type.TEXT:
             raise Error(
                 f"column {column.name} of {name} is string, and is declared {column.type}\nhelp: cast it before"
             )
-        found.append(read_column(frame[f"`{field.name}`"], field.dataType, column.type, tick_ns, column.name))
+        value = read_column(frame[f"`{field.name}`"], field.dataType, column.type, tick_ns, column.name)
+        found.append(words(value, column.type))
     return found
 
 

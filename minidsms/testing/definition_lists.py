@@ -108,6 +108,8 @@ OF_LISTS: dict[str, Callable[..., Any]] = {
     "list_append": lambda values, value: tuple([*values, value]),
     "list_distinct": _once,
     "list_sort": _sorted,
+    "list_any": lambda values: True if True in values else None if None in values else False,
+    "list_all": lambda values: False if False in values else None if None in values else True,
     "list_reverse": lambda values: tuple(reversed(values)),
     "list_sum": _sum,
     "list_avg": _mean,

@@ -5,10 +5,14 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 from minidsms.aggregates.aggregate import SortKey
 from minidsms.aggregates.over import OverCall
+from minidsms.elements import Type
+from minidsms.testing.definition_nested import decimal
 from minidsms.testing.history import Row, value_order
 
 
@@ -68,7 +72,7 @@ def _result(rows: Sequence[Row], place: int, call: OverCall) -> Any:
         case "nth_value":
             assert call.distance is not None
             return values[call.distance - 1] if call.distance <= len(values) else None
-    return _aggregate(call.function, [value for value in values if value is not None])
+    return _aggregate(call.function, [value for value in values if value is not None], call.type)
 
 
 def _tile(place: int, rows: int, tiles: int) -> int:
@@ -101,13 +105,15 @@ def _compared(row: Row, other: Row, distance: int, call: OverCall) -> int:
     return 0
 
 
-def _aggregate(function: str, values: list[Any]) -> Any:
+def _aggregate(function: str, values: list[Any], type_: Type) -> Any:
     if function == "count":
         return len(values)
     if not values:
         return None
     if function in ("min", "max"):
         return min(values) if function == "min" else max(values)
+    if isinstance(values[0], Decimal) and function == "sum":
+        return decimal(sum(map(Fraction, values)), type_)
     is_exact = isinstance(values[0], int) or any(map(math.isinf, values))
     total = sum(values) if is_exact else math.fsum(values)
     return total if function == "sum" else total / len(values)

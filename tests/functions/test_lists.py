@@ -145,13 +145,6 @@ def test_codes_of_lists_survive_the_sweep_of_the_dictionary() -> None:
         assert sorted(grouped.snapshot()) == [([298],), ([299],)]
 
 
-def test_an_archive_refuses_lists(tmp_path: Path) -> None:
-    with minidsms.connect() as db:
-        db.execute("CREATE STREAM S (k INTEGER)")
-        with pytest.raises(minidsms.Error, match="an archive holds no LIST"):
-            db.execute(f"CREATE QUERY q AS SELECT ISTREAM([k] AS l) FROM S [NOW] ARCHIVE '{tmp_path / 'a'}'")
-
-
 def test_the_shell_shows_and_sorts_lists() -> None:
     rows = [(1, [1, None]), (1, [1, 2]), (None, None)]
     assert sorted(rows, key=sort_key)[0] == (None, None)

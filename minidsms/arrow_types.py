@@ -1,0 +1,98 @@
+"""Types in Arrow, and values between Arrow and the texts by which the dictionary codes them.
+
+A column has three forms there: as people read it (`arrow_type`), as archives hold it (`stored_type`), and as the
+engine's own columns have it (`word_type`), where DECIMAL and what is nested are the dictionary's texts
+(`minidsms.coded`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from minidsms.coded import shown, value_of
+from minidsms.types import Type
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_PLAIN = {
+    "FLOAT": pa.float64(),
+    "BOOLEAN": pa.bool_(),
+    "TEXT": pa.string(),
+    "DATE": pa.date32(),
+    "TIME": pa.time64("us"),
+}
+
+
+def arrow_type(type_: Type, unit: str | None, time: pa.DataType = _PLAIN["TIME"]) -> pa.DataType:
+    """The Arrow type of a column. unit: of TIMESTAMP and INTERVAL, whose ticks are int64 without one."""
+    if type_.element is not None:
+        return pa.list_(arrow_type(type_.element, unit, time))
+    inside = [(name, arrow_type(t, unit, time)) for name, t in type_.fields]
+    match type_.kind:
+        case "STRUCT":
+            return pa.struct(inside)
+        case "MAP":
+            return pa.map_(inside[0][1], inside[1][1])
+        case "DECIMAL":
+            return pa.decimal128(type_.digits, type_.scale)
+        case "TIMESTAMP" if unit is not None:
+            return pa.timestamp(unit, "UTC")
+        case "INTERVAL" if unit is not None:
+            return pa.duration(unit)
+        case "TIME":
+            return time
+    return _PLAIN.get(type_.kind, pa.int64())
+
+
+def stored_type(type_: Type) -> pa.DataType:
+    """The Arrow type of a column of an archive: ticks and microseconds of the day are int64."""
+    return arrow_type(type_, None, pa.int64())
+
+
+def word_type(type_: Type) -> pa.DataType:
+    """The Arrow type of a column in the engine's own form: texts for what is coded, days and ticks as int64."""
+    if type_.is_coded:
+        return pa.string()
+    return pa.int64() if type_ is Type.DATE else stored_type(type_)
+
+
+def array_of_texts(texts: Sequence[str | None], type_: Type, wanted: pa.DataType) -> pa.Array:
+    """The values of texts of the dictionary, under their `arrow_type`.
+
+    >>> array_of_texts(["[1, null]", None], Type.INTEGER.list_type, pa.list_(pa.int64())).to_pylist()
+    [[1, None], None]
+    """
+    values = [None if text is None else shown(value_of(text, type_), type_) for text in texts]
+    return pa.array(values, arrow_type(type_, None)).cast(wanted)  # Python counts ticks
+
+
+def array_of_words(array: Any, type_: Type, wanted: pa.DataType) -> Any:
+    """A column as `word_type` has it, or as codes of texts, under its `arrow_type`; each distinct text is read once.
+    TEXT stays as it is.
+    """
+    if type_ is Type.DATE:
+        return array.cast(pa.int32()).cast(wanted)
+    if not type_.is_coded or type_ is Type.TEXT:
+        return array if type_ is Type.TEXT or array.type == wanted else array.cast(wanted)
+    if isinstance(array, pa.ChunkedArray):
+        return pa.chunked_array([array_of_words(chunk, type_, wanted) for chunk in array.chunks], wanted)
+    coded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+    used = pc.unique(coded.indices.drop_null())
+    return array_of_texts(coded.dictionary.take(used).to_pylist(), type_, wanted).take(pc.index_in(coded.indices, used))
+
+
+def words_of_array(array: Any, type_: Type) -> Any:
+    """The inverse of `array_of_words`, of a column that an archive holds."""
+    if type_ is Type.DATE:
+        return array.cast(pa.int32()).cast(pa.int64())
+    if not type_.is_coded or type_ is Type.TEXT:
+        return array
+    from minidsms.dictionary import TextDictionary
+    from minidsms.inputs.arrays import ColumnReader
+
+    dictionary = TextDictionary()
+    return dictionary.decode_arrow(ColumnReader(dictionary, 1).read(array, type_))
