@@ -261,6 +261,7 @@ ALONG_A_TREE = "SELECT COUNT(*) FROM S, T, S U WHERE S.k = T.k AND T.t = U.t AND
         *product(COMPARING, ("join_plan = 'xjoin'", "caching = 'global'", "join_plan = 'mjoin'")),
         (ALONG_A_TREE, "state_reduction = 'swj'"),
         (ALONG_A_TREE, "state_reduction = 'k-mon'"),
+        (COMPARING[0], "state_reduction = 'k-mon'"),
     ],
 )
 def test_statement_timeout_ends_a_join_that_compares_for_long_and_finds_nothing(

@@ -480,8 +480,9 @@ class ExpressionBinder:
             else a
             for a in args
         ]
+        found = self.apply(key, args, expr)  # first: it refuses literals of another type
         self._check_literals(described, args, expr)
-        return self.apply(key, args, expr)
+        return found
 
     def _struct(self, expr: syntax.Call) -> bound.Expr:
         """STRUCT(a := 1, b): the names are those before `:=`, or of the columns; ROW(1, 2): f1 and f2."""
@@ -644,8 +645,6 @@ class ExpressionBinder:
             arg, place = args[i], args[i].span if args[i].span != (0, 0) else expr.span
             if not isinstance(arg, bound.Literal) or arg.value is None:
                 raise self.session.error(f"argument {i + 1} of {expr.function} must be a literal", place)
-            if isinstance(arg.value, str) != (i == 0 or not isinstance(arg.value, int)):
-                continue  # of a wrong type, which `apply` tells
             problem = check(arg.value)
             if problem is not None:
                 raise self.session.error(f"{expr.function}: {problem}", place)

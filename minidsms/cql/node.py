@@ -19,13 +19,15 @@ from typing import TYPE_CHECKING, Any, Self
 
 from minidsms.cql.functions import can_fail
 from minidsms.cql.scalar import ColumnRef, Expr, Part, kept, walk
-from minidsms.elements import Schema
+from minidsms.elements import Schema, Type
 
 if TYPE_CHECKING:
     from minidsms.cql.bound import Narrowed
     from minidsms.cql.catalog import Catalog
     from minidsms.cql.keys import Key
 
+_PLAIN = frozenset((bool, int, float, str, type(None), Type))
+"""Types of fields' values in which nothing stands: to ask whether they are of an abstract class takes long."""
 AS_WRITTEN = {"as written": True}
 """Metadata of a field whose nodes are spoken of and not read."""
 
@@ -146,6 +148,8 @@ def _fields_of(part: Any) -> tuple[str, ...]:
 
 def _find(value: object, found: list[Node | Expr]) -> None:
     """Append the nodes and expressions in the value of a field."""
+    if type(value) in _PLAIN:
+        return
     if isinstance(value, tuple):
         for each in value:
             _find(each, found)
@@ -165,6 +169,8 @@ def _inside(part: Part) -> list[Node | Expr]:
 
 def _mapped(value: Any, node: Callable[[Node], Node], expr: Callable[[Expr], Expr]) -> Any:
     """The value of a field with its nodes and expressions changed; the same object where none is."""
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, tuple):
         new = tuple([_mapped(each, node, expr) for each in value])
         return new if any(map(is_not, new, value)) else value

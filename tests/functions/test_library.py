@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import re
 import string
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -421,6 +423,21 @@ def test_a_wrong_call_is_told_when_the_query_is_read(expression: str, told: str)
         db.execute("CREATE STREAM S (t TEXT, at TIMESTAMP)")
         with pytest.raises(minidsms.CqlError, match=re.escape(told)):
             db.query(f"SELECT {expression} FROM S [NOW]")
+
+
+LITERALS_OF_ANY_TYPE = ("0", "TRUE", "1.5", "'zz'", "DATE '2024-01-01'", "INTERVAL '1' DAY", "[1]", "MAP('a' := 1)")
+
+
+@pytest.mark.parametrize("name", sorted(n for n, f in [*LIBRARY.items(), *AGGREGATES.items()] if f.literals))
+def test_a_literal_of_another_type_is_a_query_or_an_error_with_a_place(name: str) -> None:
+    function: Any = LIBRARY.get(name) or AGGREGATES[name]
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (t TEXT)")
+        for place, literal in product(function.literals, LITERALS_OF_ANY_TYPE):
+            for n in range(place + 1, place + 3):
+                args = [literal if i == place else "t" for i in range(n)]
+                with contextlib.suppress(minidsms.CqlError):
+                    db.query(f"SELECT {name}({', '.join(args)}) FROM S [ROWS 3]")
 
 
 def test_a_text_that_would_be_too_long_fails_the_query_and_makes_nothing() -> None:
