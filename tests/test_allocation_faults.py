@@ -113,3 +113,17 @@ def test_a_text_for_which_the_dictionary_has_no_room_is_not_there() -> None:
     assert (len(dictionary), dictionary.nbytes, dictionary.text(a)) == (1, nbytes, "a")
     dictionary.sweep([])
     assert len(dictionary) == 0
+
+
+@pytest.mark.parametrize("has_null", [False, True])
+def test_what_room_was_made_for_is_appended_without_asking_for_memory(has_null: bool) -> None:
+    store = StreamStore(Schema.of(("v", Type.INTEGER)))
+    first, ts = np.arange(3), np.arange(3, 9)
+    store.append(first, [Column(first, first > 0)])  # from now on it keeps which are NULL
+    columns = [Column(ts, ts > 5 if has_null else None)]
+    store.prepare(ts, columns)
+    with failing(Allocations(1, lasting=True)):
+        store.append(ts, columns)
+    column = store.gather(0, np.arange(9))
+    assert column.valid is not None
+    assert column.valid.tolist() == [False, True, True] + [not has_null or t > 5 for t in ts.tolist()]

@@ -352,10 +352,10 @@ class StreamStore:
             array[: len(values) - first] = values[first:]
 
     def _fill(self, valid: BoolArray, start: int, n: int) -> None:
-        """So many elements from a slot on are not NULL."""
+        """So many elements from a slot on are not NULL. `fill` asks for no memory, as an assigned True would."""
         first = min(n, self._mask + 1 - start)
-        valid[start : start + first] = True
-        valid[: n - first] = True
+        valid[start : start + first].fill(True)
+        valid[: n - first].fill(True)
 
     def _read(self, array: npt.NDArray[T], start: int, stop: int) -> npt.NDArray[T]:
         begin = start & self._mask
