@@ -138,10 +138,11 @@ def test_a_forced_plan_redraws_the_graph_and_stands_among_the_decisions(page: An
     db.ui().observer.look()
     page.locator(".box", has_text="Select").click()
     before = page.locator(".box text.plan-line").all_text_contents()
-    page.locator("#inspector button", has_text="⇄").first.click()
+    page.locator("#inspector button", has_text="⇄").first.press("Enter")
     page.locator(".box.changed").wait_for()
     after = page.locator(".box text.plan-line").all_text_contents()
     assert after != before and sorted(after) == sorted(before)
+    assert page.evaluate("document.activeElement.textContent") == "⇄"
     page.locator(".decision", has_text="pinned").first.click()
     playwright.expect(page.locator("dialog .side text.plan-line")).to_have_count(6)
     drawn = [page.locator(f"dialog .side:nth-child({i}) text.plan-line").all_text_contents() for i in (1, 2)]
@@ -196,6 +197,10 @@ def test_the_keyboard_reaches_everything(page: Any, db: Connection) -> None:
     assert page.locator("dialog#settings").is_visible()
     page.keyboard.press("Escape")
     assert page.evaluate("document.activeElement.id") == "open-settings"
+    page.get_by_role("button", name="Pause").press("Enter")
+    page.get_by_role("button", name="Resume").press("Enter")
+    page.get_by_role("button", name="Pause").wait_for()
+    assert page.evaluate("document.activeElement.textContent") == "Pause"
 
 
 def test_a_setting_is_changed(page: Any, db: Connection) -> None:

@@ -1,7 +1,7 @@
 // The answers of the query chosen, while they change: as a table, over time, as bars, as points, or on a map.
 
 import { barChart, keys, lineChart } from "./chart.js";
-import { button, html, menu } from "./dom.js";
+import { button, html, menu, replace } from "./dom.js";
 import { short } from "./format.js";
 import { ask, known, on } from "./live.js";
 import { mapChart } from "./map.js";
@@ -17,12 +17,16 @@ const NORTH = /^(.*[ _])?(lat|latitude)$/i;
 export function setUpAnswers(area, tools) {
   let isAsking = false;
   let last = null;
+  let offered = "";
   const picture = html("div", {}, html("p", { class: "empty" }, "No query is chosen."));
   const head = html("div", { class: "row" });
   area.append(head, picture);
   const draw = () => {
     if (!last) return;
-    head.replaceChildren(...choices(last, draw));
+    const key = JSON.stringify([last.name, last.columns, place.view, drawn(last)]);
+    if (key !== offered) replace(head, choices(last, draw));
+    offered = key;
+    head.querySelector(".note").textContent = note(last);
     picture.replaceChildren(shown(last));
   };
   const look = async () => {
@@ -51,6 +55,7 @@ export function setUpAnswers(area, tools) {
     show(name) {
       last = null;
       head.replaceChildren();
+      offered = "";
       picture.replaceChildren(html("p", { class: "empty" }, name ? "" : "No query is chosen."));
       look();
     },
@@ -65,7 +70,7 @@ function choices(answer, draw) {
   const path = `/export/${encodeURIComponent(answer.name)}?format=`;
   const file = (kind, label) => html("a", { href: path + kind, download: `${answer.name}.${kind}` }, label);
   const isTable = place.view === "table" || place.view === "changes";
-  const made = [html("div", { class: "row head-line" }, html("b", {}, answer.name), html("span", { class: "muted grow note" }, note(answer)),
+  const made = [html("div", { class: "row head-line" }, html("b", {}, answer.name), html("span", { class: "muted grow note" }),
     isTable ? [file("csv", "CSV"), file("parquet", "Parquet")] : button("SVG", (event) => saveSvg(event.target.closest(".body").querySelector("svg.chart"), answer.name), { class: "plain" }))];
   const columns = drawn(answer);
   if (place.view === "line" || place.view === "bars") made.push(pick("y", numbers, columns.y, "value"), pick("by", ["", ...others, ...numbers], columns.by, "by"));

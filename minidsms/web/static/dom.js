@@ -31,6 +31,14 @@ function asNode(child) {
   return child instanceof Node ? child : document.createTextNode(String(child));
 }
 
+/** Put other children into an element; the control that has the focus keeps it, by its place among them. */
+export function replace(area, children) {
+  const controls = () => [...area.querySelectorAll("a, button, select, input")];
+  const focused = controls().indexOf(document.activeElement);
+  area.replaceChildren(...children);
+  controls()[focused]?.focus();
+}
+
 export function byId(id) {
   return document.getElementById(id);
 }

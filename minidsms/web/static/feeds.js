@@ -1,6 +1,6 @@
 // What is read into the streams: sources that were declared, and files; each can wait, go on, stop, and change its speed.
 
-import { button, html, menu } from "./dom.js";
+import { button, html, menu, replace } from "./dom.js";
 import { percent, short } from "./format.js";
 import { known, on, tell } from "./live.js";
 
@@ -32,7 +32,7 @@ export function setUpFeeds(area) {
     const chosen = target.value;
     target.replaceChildren(...inputs.map(({ name }) => html("option", { value: name, selected: name === chosen }, name)));
   });
-  const draw = (feeds) => running.replaceChildren(...feeds.map((feed) => row(feed, control)));
+  const draw = (feeds) => replace(running, feeds.map((feed) => row(feed, control)));
   on("feeds", draw);
   draw(known("feeds") ?? []);
 }

@@ -1,6 +1,6 @@
 // The entity that was chosen: what it is, its plan and how to change it, and every property of it, which can be pinned.
 
-import { button, html } from "./dom.js";
+import { button, html, replace } from "./dom.js";
 import { property } from "./format.js";
 import { known, on, tell } from "./live.js";
 
@@ -10,7 +10,7 @@ export class Inspector {
     this.pins = pins;
     this.onClose = () => {};
     this.node = null;
-    on("catalog", () => this.#draw());
+    on("catalog", () => this.#drawPlaces());
   }
 
   show(node) {
@@ -22,8 +22,9 @@ export class Inspector {
   /** The plan has been drawn anew: the same entity may stand in another box. */
   keepUp(graph) {
     if (!this.node) return;
-    this.node = graph.nodes.find((node) => node.entity === this.node.entity && node.kind === this.node.kind) ?? this.node;
-    this.#draw();
+    const before = this.node;
+    this.node = graph.nodes.find((node) => node.entity === before.entity && node.kind === before.kind) ?? before;
+    if (String([this.node.detail, this.node.queries]) !== String([before.detail, before.queries])) this.#draw();
   }
 
   figures({ parts }) {
@@ -39,19 +40,27 @@ export class Inspector {
     this.values = new Map();
     this.parts = html("ul", {});
     this.said = html("p", { class: "muted", "aria-live": "polite" });
-    const places = (known("catalog")?.places ?? []).filter((place) => place.entity === node.entity);
+    this.places = html("div", {});
     this.area.replaceChildren(
       html("div", { class: "title" }, html("b", {}, node.kind === "store" ? `Store ${node.entity}` : node.entity), button("✕", () => this.onClose(), { class: "plain", "aria-label": "close" })),
       html("p", { class: "mono" }, node.detail.join(" ")),
       node.queries.length ? html("p", { class: "muted" }, `serves ${node.queries.join(", ")}`) : null,
-      ...places.map((place) => this.#place(place)),
+      this.places,
       this.said,
       this.parts,
       html("h3", {}, "Properties"),
       this.properties,
     );
+    this.#drawPlaces();
     const now = known("now");
     if (now) this.figures(now);
+  }
+
+  /** Where its plan can change. */
+  #drawPlaces() {
+    if (!this.node) return;
+    const places = (known("catalog")?.places ?? []).filter((place) => place.entity === this.node.entity);
+    replace(this.places, places.map((place) => this.#place(place)));
   }
 
   /** What is told of it now: kind, entity, property, value. */

@@ -1,6 +1,6 @@
 // The queries that run, and what may be done with each.
 
-import { button, html } from "./dom.js";
+import { button, html, replace } from "./dom.js";
 import { short } from "./format.js";
 import { known, named, on } from "./live.js";
 import place from "./place.js";
@@ -20,7 +20,7 @@ export function setUpQueries(area, choose, editor, pins, showSettings) {
     figures.clear();
     const rows = catalog.queries.map((query) => row(query, figures, (name, isAsked) => { choose(name, isAsked); draw(); }, editor, compare, showSettings));
     if (catalog.more_queries) rows.push(html("p", { class: "muted" }, `and ${catalog.more_queries} more`));
-    area.replaceChildren(...(rows.length ? rows : [html("p", { class: "empty" }, "No query runs.")]));
+    replace(area, rows.length ? rows : [html("p", { class: "empty" }, "No query runs.")]);
     if (!catalog.queries.some(({ name }) => name === place.query) && (place.query || catalog.queries.length)) choose(catalog.queries[0]?.name ?? null, false);
     update();
   };
