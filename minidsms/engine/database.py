@@ -41,6 +41,7 @@ from minidsms.scheduler import Scheduler, scheduler_named
 from minidsms.screens.screening import Screening
 from minidsms.settings import UNIT_NS, Settings
 from minidsms.sources.source_list import SourceList
+from minidsms.streamon.join_index.adaptive_index import spare_index
 from minidsms.streamon.k_mon.adaptive_reduction import reduce_state
 from minidsms.streamon.planning import AdaptivePlans
 from minidsms.streamon.stream_monitor import StreaMon
@@ -99,9 +100,7 @@ class Database:
         self._streams: dict[str, StreamInput] = {}
         self._relations: dict[str, RelationInput] = {}
         self.streamon = StreaMon(self.settings)
-        self.memory.spare = lambda: reduce_state(
-            chain.from_iterable(group.operators for group in self.groups.all), self.streamon.instant
-        )
+        self.memory.spare = self._spare_memory
         self.adaptivity = AdaptivePlans(self.streamon, self.dictionary)
         screening = Screening(self.dictionary, self.settings, self.adaptivity)
         self.groups = Groups(self.settings["sharing"] == "on", screening, self.allowance)
@@ -128,6 +127,11 @@ class Database:
         for publisher in (SysStream(self), SysDecisions(self.streamon.plan_log)):
             self.add_system_stream(publisher)
         self.past = Past(self)
+
+    def _spare_memory(self) -> bool:
+        """Memory is short: let joins do without patterns, else without rows that no longer matter; whether any does."""
+        operators = list(chain.from_iterable(group.operators for group in self.groups.all))
+        return spare_index(operators, self.streamon.instant) or reduce_state(operators, self.streamon.instant)
 
     def logged(self, kind: str, **fields: Any) -> contextlib.AbstractContextManager[None]:
         """What the context changes is kept where there is a folder for it (`minidsms.durability`)."""

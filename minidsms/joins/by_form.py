@@ -15,7 +15,7 @@ import numpy as np
 
 from minidsms.elements import Batch, Column, Int64Array
 from minidsms.joins.spec import JoinSpec
-from minidsms.kernels.join_layout import DONE, HAS_NULLS, HI, IS_SHOWN, STATUS, STOP
+from minidsms.kernels.join_layout import DONE, HAS_NULLS, HI, IS_SHOWN, KEY, STATUS, STOP
 from minidsms.kernels.two_streams_join import SOURCE_WORDS, Room, Source, join_two_streams
 from minidsms.machine_code.templates import Form
 from minidsms.synopses.indexed_windows import IndexedWindow, WindowIndex
@@ -63,13 +63,15 @@ class ByForm:
         """There is a form for such a join."""
         keys = [window.keys for window in index.windows]
         has_one_key = len(keys) == 2 and all(len(each) == 1 and len(each[0]) == 1 and each[0][0] >= 0 for each in keys)
-        is_shown = has_one_key and bool(index.keys[:, IS_SHOWN].all())
+        is_shown = has_one_key and bool(index.keys[index.inputs[:, KEY], IS_SHOWN].all())
         return is_shown and spec.ranges is not None and spec.leaves_out and bool(spec.columns)
 
     def fitting(self) -> Form | None:
-        """The form for what the windows hold; None where they have held no rows of both streams yet."""
+        """The form for what the windows hold; None where they have held no rows of both streams yet, or are indexed by
+        patterns.
+        """
         (window0, window1), inputs = self._windows, self._index.inputs
-        if window0.store is None or window1.store is None:
+        if window0.store is None or window1.store is None or len(window0.keys) > 1:
             return None
         table0, table1 = window0.store.places()[0], window1.store.places()[0]
         nulls = inputs.item(0, HAS_NULLS) != 0, inputs.item(1, HAS_NULLS) != 0

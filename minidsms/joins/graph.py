@@ -20,8 +20,9 @@ from minidsms.elements import Int64Array
 from minidsms.joins.bands import Band
 from minidsms.joins.equal_columns import EqualColumns, Equality, classes_of
 from minidsms.joins.plan import Configurations, Index, Key, Orders, Patterns
-from minidsms.kernels.join_layout import BY_ADDRESS, CONFIGURATION, STEP_WORDS, Path
+from minidsms.kernels.join_layout import BY_ADDRESS, BY_CELLS, BY_ORDER, CONFIGURATION, STEP_WORDS, Path
 from minidsms.synopses.bit_addresses import ADDRESS, MOST_BITS, Bits
+from minidsms.synopses.cells import with_cells
 
 Link = tuple[int, Key, int, Key]
 """Equal keys: input, its key, other input, its key."""
@@ -34,8 +35,9 @@ class JoinGraph:
     classes: the (input, column) that are equal to each other, sorted.
     keys: of each input, those of no or one column first.  is_connected: no pipeline needs a Cartesian step.
     rooms: of each input, how many patterns it has at most in any orders, or more, or its address.  has_patterns: there
-    are orders in which some input has one.  bands: by which steps may go that no
-    equality links; the key of band b is (~b,).
+    are orders in which some input has one.  bands: by which steps may go that no equality links; the key of band b is
+    (~b,), of several between the same two inputs one of them all. Of two inputs that an equality links they are parts
+    of a pattern.
     """
 
     def __init__(self, n: int, equalities: Sequence[Equality], bands: Sequence[Band] = ()) -> None:
@@ -49,15 +51,18 @@ class JoinGraph:
         self._into = [[link for link in links if link[2] == j] for j in range(n)]
         self._linked = tuple(frozenset(i for i, _, _, _ in into) for into in self._into)
         self.is_connected = len(self._component(0)) == n
-        if not self.is_connected:
+        if not self.is_connected and (n > 2 or not bands):
             for keys in self.keys:
                 keys.insert(0, ())
         rooms = [self._room(j) for j in range(n)]
         self.has_patterns = any(rooms)
         self.rooms = [max(room, 1) for room in rooms] if n > 2 else rooms
-        for number, band in enumerate(self.bands):
-            for i, _ in (band.a, band.b):
-                self.keys[i].append((~number,))
+        between: dict[frozenset[int], list[int]] = {}
+        for number, band in enumerate(self.bands if not self.is_connected else ()):
+            between.setdefault(frozenset((band.a[0], band.b[0])), []).append(~number)
+        for inputs, columns in between.items():
+            for i in inputs:
+                self.keys[i] += [(c,) for c in columns] + [tuple(sorted(columns))] * (len(columns) > 1)
 
     def linked(self, i: int) -> frozenset[int]:
         """The inputs that some equality links with input i."""
@@ -151,13 +156,25 @@ class JoinGraph:
         return tuple(tuple(sorted(each)) for each in found) if any(found) else ()
 
     def pattern(self, visited: Sequence[int], j: int) -> Key:
-        """The columns of input j that a step compares with the inputs visited; () where a key has them all."""
-        columns = tuple(sorted(self._compared(visited, j)))
+        """The columns of input j that a step compares with the inputs visited, and the cells of bands; () where a key
+        has them all.
+        """
+        cells = [~number for number in range(len(self.bands))] if self.has_banded_patterns else []
+        columns = tuple(sorted([*cells, *self._compared(visited, j)]))
         return () if any(set(key) == set(columns) for key in self.keys[j]) else columns
 
+    @property
+    def has_banded_patterns(self) -> bool:
+        """There are two inputs, and both an equality and bands link them."""
+        return self.n == 2 and self.is_connected and bool(self.bands)
+
     def is_index(self, index: Index, orders: Orders) -> bool:
-        """Of each input these are patterns of the orders, ascending and none twice, or bits that it can have."""
+        """Of each input these are patterns of the orders, ascending and none twice, or bits that it can have. Cells
+        are of both inputs or none.
+        """
         able = self.patterns(orders) or ((),) * self.n
+        if self.has_banded_patterns and index not in ((), able):
+            return False
         return len(index) == self.n and all(
             self.is_address(j, keys)
             if isinstance(keys, Bits)
@@ -205,6 +222,8 @@ class JoinGraph:
 
     def _room(self, j: int) -> int:
         """Several inputs give parts of a pattern only where one leads to the other without input j."""
+        if self.has_banded_patterns:
+            return len(self.bands) + 1
         columns = {c for key in self.keys[j] for c in key}
         for i in self._linked[j]:
             others = self._component(i, without=j)
@@ -228,6 +247,8 @@ class JoinGraph:
             (source, key, _, probed), *others = self.joining(visited, (j,))
             parts: list[Link] = []
             compared = self._compared(visited, j) if index else {}
+            by: Key
+            cells: list[tuple[int, Key, int]]
             is_addressed = bool(configurations and configurations[j])
             able = [key for key in (*self.keys[j], *_beside_keys(index, j)) if compared.keys() >= set(key)]
             best = tuple(compared) if is_addressed else max(able, key=len, default=())
@@ -238,8 +259,10 @@ class JoinGraph:
                     link for link in self.joining(visited, (j,)) if len(link[1]) == 1 and link not in parts
                 ]
             reach = 0
-            for f, band, way in self._banded(visited, j)[:1] if not probed else ():
-                source, key, probed, reach = f, band, band, way
+            by, cells = ((), []) if probed and not self.has_banded_patterns else self._cells_to(visited, j, index)
+            if cells:
+                # Equal hashes prove nothing.
+                probed, (source, key, reach), others = by, cells[0], list(compared.values())
             begin = len(checks)
             checks.extend((f, place[f, its], j, place[j, other]) for f, its, _, other in others)
             end, hashed = len(checks), len(parts)
@@ -249,8 +272,29 @@ class JoinGraph:
                 ways = [_way(number, bits, self.columns(j), known) for number, bits in configurations[j]]
                 reach = int(len(ways) > 1 or any(way[0][1] for way in ways))
                 checks += [(len(ways), 0, 0, 0), *(row for way in ways for row in way)]
+            elif len(cells) > 1:
+                hashed = BY_CELLS
+                tags = 2 ** sum(way != 0 for _, _, way in cells)
+                checks += [(tags, len(cells), 0, 0), *((f, place[f, its], way, 0) for f, its, way in cells)]
+            elif cells and self.bands[~probed[0]].is_order:
+                hashed = BY_ORDER
             asked = visited.index(source)
             steps[d] = j, place[j, probed], source, place[source, key], begin, end, asked, hashed, reach, 0
+
+    def _cells_to(self, visited: Sequence[int], j: int, index: Index) -> tuple[Key, list[tuple[int, Key, int]]]:
+        """By which key with cells a step visits input j, and of what the tag is made: inputs visited and their keys,
+        with how far from a cell the other one lies that it asks for, and 0 of a column. Empty where it does not.
+        """
+        banded = self._banded(visited, j)
+        if not self.has_banded_patterns:
+            inputs = [f for f, _, _ in banded]
+            parts = sorted(each for each in banded if each[0] == max(inputs, key=inputs.count))
+            return tuple(sorted(c for _, key, _ in parts for c in key)), parts
+        patterns = index[j] if index else ()
+        if isinstance(patterns, Bits) or not patterns:
+            return (), []
+        compared, cells = self._compared(visited, j), {key[0]: part for part in banded for key in [part[1]]}
+        return patterns[0], [cells[c] if c < 0 else (*compared[c][:2], 0) for c in patterns[0]]
 
     def _banded(self, visited: Sequence[int], j: int) -> list[tuple[int, Key, int]]:
         """The inputs visited that a band connects with input j: each with its key, and where the other tag lies."""
@@ -258,7 +302,7 @@ class JoinGraph:
         for number, band in enumerate(self.bands):
             for (f, _), (target, _), reach in ((band.a, band.b, -1), (band.b, band.a, 1)):
                 if target == j and f in visited:
-                    found.append((f, (~number,), reach))
+                    found.append((f, (~number,), -reach if band.is_order else reach))
         return found
 
     def links_between(self, visited: Sequence[int], j: int) -> list[Link]:
@@ -304,7 +348,7 @@ class JoinGraph:
 def _beside_keys(index: Index, j: int) -> Sequence[Key]:
     """What the windows of input j are indexed by beside, or instead of, its keys."""
     beside = index[j] if index else ()
-    return (ADDRESS,) if isinstance(beside, Bits) else beside
+    return (ADDRESS,) if isinstance(beside, Bits) else with_cells(beside)
 
 
 def _way(

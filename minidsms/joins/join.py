@@ -402,7 +402,8 @@ class Join(Operator):
             return self._reduced.describe()
         names = [q.schema.names for q in self.inputs]
         detail = equalities_text(self.graph.written, names, self.names)
-        detail = " AND ".join([*([detail] if detail else []), *(b.text(names, self.names) for b in self.graph.bands)])
+        bands = () if self.graph.has_banded_patterns else self.graph.bands
+        detail = " AND ".join([*([detail] if detail else []), *(band.text(names, self.names) for band in bands)])
         detail = detail or "every pair"
         if self.spec.condition is not None:
             detail += " AND residual"

@@ -5,14 +5,14 @@ Invariant: a spec says what the answer is; a plan (`joins.plan`) says how it is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from minidsms.elements import Batch, BoolArray, Schema, Type
+from minidsms.elements import Batch, BoolArray, Schema
 from minidsms.joins.bands import Band
 from minidsms.joins.equal_columns import Equality
 from minidsms.joins.graph import JoinGraph
-from minidsms.synopses.cells import Cells
+from minidsms.synopses.cells import Cells, CellsInOrder
 from minidsms.synopses.indexed_windows import WindowIndex
 
 Predicate = Callable[[Batch], tuple[BoolArray, BoolArray | None]]
@@ -77,16 +77,17 @@ class JoinSpec:
             of_keys = [any((i, *key) in keyed for key in graph.keys[i]) for i in range(n)]
             if all(has_one or not columns for has_one, columns in zip(of_keys, marked)):
                 marked = None  # what the answer shows of the keys tells rows apart well enough
-        needed = [
+        needed: list[Iterable[int]] = [
             range(len(schemas[i])) if self.condition is not None else [c for k, c in self.columns if k == i]
             for i in range(n)
         ]
         bags = [i in self.bags for i in range(n)]
-        cells = {
-            (i, ~number): Cells.of(c, *band.cell((i, c)), band.is_whole, schemas[i][c].type is Type.FLOAT)
-            for number, band in enumerate(graph.bands)
-            for i, c in (band.a, band.b)
-        }
+        cells: dict[tuple[int, int], Cells | CellsInOrder] = {}
+        for number, band in enumerate(graph.bands):
+            types = {(i, c): schemas[i][c].type for i, c in (band.a, band.b)}
+            for (i, c), its in band.cells(types):
+                cells[i, ~number] = its
+                needed[i] = {*needed[i], c}
         index = WindowIndex(schemas, graph.keys, marked, needed, self.ranges, bags, graph.rooms, cells)
         index.show(keyed)
         return index

@@ -6,9 +6,11 @@ newest slot to ever older ones; of a window whose rows leave in order it ends at
 that stand in it are there. A slot of which a key is NULL stands in no bucket: it joins with nothing.
 
 Which rows have a tag in common is the access method. A *hash*: those whose column has a word, or columns a hash of
-words. A *band*: those whose column lies in a cell; the step asks for a second one (`further`), REACH away. A *bit
-address*: those whose columns' hashes begin with the same bits, so many of each as the configuration says that was in
-use when the row came; the step asks for every address that has the bits it knows, under each configuration.
+words. A *band*: those whose column lies in a cell; the step asks for a second one (`further`), REACH away. *Cells*:
+those whose columns have words and lie in cells, hashed as one; the step asks for all choices among two cells of each
+band. An *order*: those whose column lies in a cell of so many, as many rows in each; the step asks for all on one side.
+A *bit address*: those whose columns' hashes begin with the same bits, so many of each as the configuration says that
+was in use when the row came; the step asks for every address that has the bits it knows, under each configuration.
 
 How it all stands in arrays says `kernels.join_layout`.
 """
@@ -20,6 +22,8 @@ from typing import Any, NamedTuple
 from minidsms.kernels.join_layout import (
     BACKS,
     BY_ADDRESS,
+    BY_CELLS,
+    BY_ORDER,
     CHECK,
     CHECKS_END,
     CONFIGURATION,
@@ -32,6 +36,7 @@ from minidsms.kernels.join_layout import (
     IS_LINKED,
     KEY,
     KEYS_END,
+    LAST_CELL,
     MASK,
     NODES,
     PROBE_HI,
@@ -87,6 +92,8 @@ def link_slot(windows: Windows, i: int, slot: int) -> Any:
         k = uint64(keys[x, NODES] + at)
         if not linked:
             nodes[k + uint64(1)] = UNLINKED
+            if inputs[i, IS_BAG] != 0:
+                backs[keys[x, BACKS] + slot] = UNLINKED
             continue
         if inputs[i, IS_BAG] != 0:
             backs[keys[x, BACKS] + slot] = -1
@@ -131,7 +138,59 @@ def step_tag(windows: Windows, steps: Int64Table, r: int, checks: Int64Table, ch
     elif steps[r, HASHED] == BY_ADDRESS:
         steps[r, REQUESTS] += 1
         tag = address_tag(windows, checks, chosen, steps[r, CHECKS_END] + 1)
+    elif steps[r, HASHED] == BY_CELLS:
+        tag = cells_tag(windows, checks, chosen, steps[r, CHECKS_END], 0)
     return tag
+
+
+@helper
+def cells_tag(windows: Windows, checks: Int64Table, chosen: Int64s, at: int, choice: int) -> Any:
+    """The tag that the slots chosen give for a choice among the cells of the parts at checks[at] (see BY_CELLS).
+
+    choice: a bit for each part that is a cell, whether it is the one away.
+    """
+    inputs, keys, nodes = windows.inputs, windows.keys, windows.nodes
+    tag, left = int64(1), int64(choice)
+    for p in range(at + 1, at + 1 + checks[at, 1]):
+        f, reach = checks[p, 0], checks[p, 2]
+        word = nodes[keys[checks[p, 1], NODES] + 2 * (chosen[f] & inputs[f, MASK])]
+        if reach != 0:
+            word += (left & 1) * reach
+            left >>= 1
+        tag = mixed(tag, word)
+    return tag
+
+
+@helper
+def next_tag(
+    windows: Windows, checks: Int64Table, chosen: Int64s, at: int, hashed: int, reach: int, last: int, origin: int,
+    tag: int,
+) -> Any:  # fmt: skip
+    """The tag that a step, no address, asks for behind this one; the same where there is none.
+
+    at: where its parts stand in `checks`.  last: of the cells in order.  origin: the tag of FROM_KEY.
+    """
+    following = tag
+    if hashed == BY_ORDER:
+        if tag != (last if reach > 0 else int64(0)):
+            following = tag + reach
+    elif hashed == BY_CELLS:
+        choice = int64(0)
+        while cells_tag(windows, checks, chosen, at, choice) != tag:
+            choice += 1
+        is_new = False
+        while not is_new and choice + 1 < checks[at, 0]:
+            choice += 1
+            following = cells_tag(windows, checks, chosen, at, choice)
+            # A hash that two choices have in common is asked for once.
+            is_new = True
+            for before in range(choice):
+                is_new &= cells_tag(windows, checks, chosen, at, before) != following
+        if not is_new:
+            following = tag
+    elif tag == origin:
+        following = origin + reach
+    return following
 
 
 @helper
@@ -299,7 +358,14 @@ def further(
             if left > 0:
                 slot, looked = next_slot(windows.nodes, chain, tag, first_slot(windows, steps, r, tag))
                 inspected += looked + 1
-    elif tag == origin:
-        tag = origin + steps[r, REACH]
-        slot, inspected = next_slot(windows.nodes, chain, tag, first_slot(windows, steps, r, tag))
+    else:
+        at, hashed, reach = steps[r, CHECKS_END], steps[r, HASHED], steps[r, REACH]
+        last = windows.keys[steps[r, PROBED], LAST_CELL]
+        following = next_tag(windows, checks, chosen, at, hashed, reach, last, origin, tag)
+        while slot < chain.low and following != tag:
+            tag = following
+            slot, looked = next_slot(windows.nodes, chain, tag, first_slot(windows, steps, r, tag))
+            inspected += looked
+            if slot < chain.low:
+                following = next_tag(windows, checks, chosen, at, hashed, reach, last, origin, tag)
     return tag, slot, inspected

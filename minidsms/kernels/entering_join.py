@@ -19,9 +19,19 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from minidsms.elements import MAX_INSTANT
-from minidsms.kernels.chains import Stay, checks_hold, hashed_tag, link_slots, next_present, tag_at
+from minidsms.kernels.chains import (
+    Stay,
+    cells_tag,
+    checks_hold,
+    hashed_tag,
+    link_slots,
+    next_present,
+    next_tag,
+    tag_at,
+)
 from minidsms.kernels.join_layout import (
     ASKED,
+    BY_CELLS,
     CHECK,
     CHECKS_END,
     CROWDED,
@@ -39,6 +49,7 @@ from minidsms.kernels.join_layout import (
     INSPECTED,
     INSTANT,
     KEY,
+    LAST_CELL,
     LENGTH,
     LINKED,
     LO,
@@ -155,15 +166,20 @@ def _older(nodes: Int64s, stay: Stay, slot: int) -> Any:
 
 
 @helper
-def _further(windows: Windows, placed: Int64s, p: int, chosen: Int64s, stay: Stay, tag: int) -> Any:
+def _further(windows: Windows, placed: Int64s, p: int, checks: Int64Table, chosen: Int64s, stay: Stay, tag: int) -> Any:
     """As `chains.further`, of a placed step."""
     step = placed[int64(p) : int64(p) + PLACED_WORDS]
     origin = windows.nodes[step[SOURCE_NODES] + 2 * (chosen[step[FROM]] & step[SOURCE_MASK])]
+    at, hashed, reach, last = step[CHECKS_END], step[HASHED], step[REACH], windows.keys[step[PROBED], LAST_CELL]
     slot, inspected = int64(-1), int64(0)
-    if tag == origin:
-        tag = origin + step[REACH]
+    following = next_tag(windows, checks, chosen, at, hashed, reach, last, origin, tag)
+    while slot < stay.low and following != tag:
+        tag = following
         first = windows.heads[step[TARGET_HEADS] + bucket(tag, step[TARGET_SHIFT])]
-        slot, inspected, _ = next_present(windows.nodes, windows.instants, stay, tag, first)
+        slot, looked, _ = next_present(windows.nodes, windows.instants, stay, tag, first)
+        inspected += looked
+        if slot < stay.low:
+            following = next_tag(windows, checks, chosen, at, hashed, reach, last, origin, tag)
     return tag, slot, inspected
 
 
@@ -525,6 +541,8 @@ def _generate(
                         if placed[p + uint64(HASHED)] > 0:
                             check = placed[p + uint64(CHECK)]
                             tag = hashed_tag(windows, checks, chosen, 0, check, check + placed[p + uint64(HASHED)])
+                        elif placed[p + uint64(HASHED)] == BY_CELLS:
+                            tag = cells_tag(windows, checks, chosen, placed[p + uint64(CHECKS_END)], 0)
                         if position == 0 and placed[p + uint64(IS_DROPPING)] != 0 and not cancels:
                             s = firsts[i, d, slot - inputs[i, HI]]
                         elif known >= 0 and d == position:
@@ -535,7 +553,7 @@ def _generate(
                             s, looked, _ = next_present(nodes, instants, stay, tag, heads[uint64(b)])
                             inspected += looked
                             if s < stay.low and placed[p + uint64(REACH)] != 0:
-                                tag, s, looked = _further(windows, placed, p, chosen, stay, tag)
+                                tag, s, looked = _further(windows, placed, p, checks, chosen, stay, tag)
                                 inspected += looked
                         if s < inputs[placed[p + uint64(TARGET)], LO]:
                             is_chosen = False
@@ -577,7 +595,7 @@ def _generate(
                 s, looked, _ = next_present(nodes, instants, stay, tag, s)
                 inspected += looked
                 if s < stay.low and placed[p + uint64(REACH)] != 0:
-                    tag, s, looked = _further(windows, placed, p, chosen, stay, tag)
+                    tag, s, looked = _further(windows, placed, p, checks, chosen, stay, tag)
                     walks[TAG, uint64(depth)] = tag
                     inspected += looked
                 if s < stay.low:

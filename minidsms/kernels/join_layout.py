@@ -92,10 +92,11 @@ IS_BAG, INPUT_WORDS = range(19, 21)
 NO_RANGE = -1
 """The window is unbounded: as an unsigned number, the longest of ranges."""
 
-NODES, HEADS, SHIFT, BACKS, IS_SHOWN, IS_LINKED, KEY_WORDS = range(7)
+NODES, HEADS, SHIFT, BACKS, IS_SHOWN, IS_LINKED, LAST_CELL, KEY_WORDS = range(8)
 """Of a key: where its nodes, bucket heads and, of a bag, backward links begin in the flat arrays; its bucket shift;
-whether it is a column that the answer shows, or that is equal to one; and whether slots stand in buckets of it: where
-rows are found by their bit addresses, the columns' nodes have the words alone."""
+whether it is a column that the answer shows, or that is equal to one; whether slots stand in buckets of it: where rows
+are found by their bit addresses, or by several columns' cells, the columns' nodes have the words alone; and of cells
+in order, the last one."""
 
 TARGET, PROBED, FROM, FROM_KEY, CHECK, CHECKS_END, ASKED, HASHED, REACH, REQUESTS, STEP_WORDS = range(11)
 """Of a step: the input and its key that are probed, the input and its key that give the tag, its further checks, and
@@ -110,6 +111,15 @@ p, 0) and p rows (input, key, place, shift). The tag has the configuration's num
 the bits of the address that the step does not know; the others are the hash of a key, shifted right by `shift` and left
 by `place`. REACH is 1 where there is more than one tag."""
 CONFIGURATION = 48
+
+BY_ORDER = -2
+"""As a step's HASHED: its tags are cells in order, from that of FROM_KEY on up to the last one, or down to 0, as REACH
+says, which is 1 or -1."""
+
+BY_CELLS = -3
+"""As a step's HASHED: its tags are hashes of words and cells. Behind its checks, where CHECKS_END points to, stands a
+row (how many tags, how many parts, 0, 0), and for each part a row (input, key, reach, 0): a word where reach is 0, else
+a cell, in place of which the one so far away is asked for too. So the tags are those of all choices among the cells."""
 
 TAG, FOLLOWING, FOUND, WALKS = range(4)
 """Rows of `walks`, of each step: its tag, the slot to look at next, and the first that matches. WALKS: how many."""

@@ -9,6 +9,7 @@ Invariant: as of `kernels.mjoin`; the two leave the same windows and put out the
 from __future__ import annotations
 
 from minidsms.kernels.chains import (
+    cells_tag,
     chain_of,
     checks_hold,
     further,
@@ -20,6 +21,7 @@ from minidsms.kernels.chains import (
 )
 from minidsms.kernels.join_instants import next_runs
 from minidsms.kernels.join_layout import (
+    BY_CELLS,
     CHECK,
     CHECKS_END,
     DELETE,
@@ -29,6 +31,7 @@ from minidsms.kernels.join_layout import (
     FROM_KEY,
     FULL,
     HAS_NULLS,
+    HASHED,
     HEADS,
     HI,
     INPUT,
@@ -114,6 +117,8 @@ def pair_join(windows: Windows, steps: Int64Table, checks: Int64Table, run: Join
                 chosen[i] = own
                 if joins:
                     tag = nodes[uint64(own_base + 2 * (own & own_mask))]
+                    if steps[i, HASHED] == BY_CELLS:
+                        tag = cells_tag(windows, checks, chosen, checks_end, 0)
                     first = heads[uint64(buckets + bucket(tag, shift))]
                     s, looked = next_slot(nodes, chain, tag, first)
                     inspected += looked

@@ -166,7 +166,8 @@ class MultiJoin(Node):
     columns: the (input, column) of each column of the schema.  shown: the columns that stand unchanged in the rows of
     the ISTREAM above, where nothing else reads them; else None.  specs: where given, `windows` are the streams, and
     the join itself lets their rows go as these windows do; None for a relation, whose changes it follows.  names: what
-    FROM calls each window, or "".  bands: what the filter above asks for; pairs outside may be left out.
+    FROM calls each window, or "".  bands: what the filter above asks for; pairs outside may be left out. Beside an
+    equality they may be a part of what windows are indexed by.
     """
 
     windows: tuple[Node, ...]
@@ -183,7 +184,8 @@ class MultiJoin(Node):
         names = [window.schema.names for window in self.windows]
         told = input_names(self.names)
         equal = equalities_text(self.equalities, names, told)
-        on = " AND ".join([*([equal] if equal else []), *(band.text(names, told) for band in self.bands)])
+        bands = self.bands if len(self.windows) > 2 or not equal else ()
+        on = " AND ".join([*([equal] if equal else []), *(band.text(names, told) for band in bands)])
         kind = f"{len(names)}-way " + (f"Join{self._how()} on {on}" if on else "Product")
         return kind + (f" of {of}" if of else "")
 

@@ -41,7 +41,7 @@ def plan_key(node: MultiJoin, settings: SettingValues) -> Hashable:
     """What must be alike in the settings of two queries that share a join: its plan, its caching and its index."""
     asked = join_plan_of(node, settings)
     if len(node.windows) < 3:
-        return asked, node.bands and settings["join_index"] == "hash", settings["state_reduction"]
+        return asked, node.bands and settings["join_index"], settings["state_reduction"]
     names = "join_index", "routing", "state_reduction"
     return asked, caching_of(asked, settings), *(settings[name] for name in names)
 
@@ -80,7 +80,7 @@ def n_way_join(
         join.take_tree(_checked(asked, join))
     elif asked == "xjoin":
         join.take_tree(_first_tree(join))
-    if len(queues) > 2:
+    if len(queues) > 2 or join.graph.has_patterns:
         adaptivity.adapt_join(join, asked, attributes)
     if ranges is not None:
         adaptivity.spare_state(join, reducing)

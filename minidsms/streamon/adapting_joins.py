@@ -20,19 +20,21 @@ from minidsms.synopses.indexed_windows import IndexedWindow
 def adapt_join(join: Join, asked: Hashable, streamon: StreaMon, attributes: Callable[[Schema], Attributes]) -> None:
     """Let all of the join's plan adapt that was not asked for. What times a plan looks first: others may profile.
 
-    Where steps go by bands, or by bit addresses, neither caches nor trees know what they find.
+    Where steps go by bands, or by bit addresses, neither caches nor trees know what they find. Of two inputs there is
+    the index alone.
     """
     from minidsms.streamon.join_ordering.adaptive_orders import AdaptiveOrders
     from minidsms.streamon.join_watch import JoinWatch
 
     names, operator = join.names, f"MJoin {', '.join(join.names)}"
     has_bits = _has_bits(join, streamon)
+    is_pair = join.graph.n == 2
     has_trees = asked in ("auto", "xjoin") and not join.graph.bands and not has_bits
     watch = JoinWatch(join, join.graph.n, streamon)
     join.watch_by(watch)
     caching = None
     consistency = caching_of(asked, streamon.settings)
-    if consistency != "off" and not join.graph.bands and not has_bits:
+    if consistency != "off" and not join.graph.bands and not has_bits and not is_pair:
         from minidsms.streamon.caching.adaptive_caches import AdaptiveCaches
 
         caching = AdaptiveCaches(join, names, operator, streamon, watch, consistency)
@@ -50,6 +52,8 @@ def adapt_join(join: Join, asked: Hashable, streamon: StreaMon, attributes: Call
         from minidsms.streamon.join_index.adaptive_index import AdaptiveIndex
 
         watch.add(AdaptiveIndex(join, names, operator, streamon, watch, streamon.settings["join_index"] == "patterns"))
+    if is_pair:
+        return
     orders = AdaptiveOrders(join, names, operator, streamon, watch)
     watch.add(orders)
     if streamon.settings["routing"] == "auto":

@@ -20,7 +20,8 @@ from minidsms.synopses.bit_addresses import ADDRESS
 from minidsms.synopses.row_layout import RowLayout
 
 if TYPE_CHECKING:
-    from minidsms.synopses.indexed_windows import Key, WindowIndex
+    from minidsms.synopses.cells import Key
+    from minidsms.synopses.indexed_windows import WindowIndex
 
 _LEAST_CAPACITY = 64
 _SLICES_BEFORE_SHRINKING = 8
@@ -103,8 +104,13 @@ class BagWindow:
 
     def _index_keys(self, slots: Int64Array) -> None:
         """Write the keys of the rows in these slots into the index."""
-        index, layout, first = self._index, self.layout, int(self.figures[KEY])
-        for x, key in enumerate(self.keys, first):
+        self.take_keys(slots, range(len(self.keys)))
+
+    def take_keys(self, slots: Int64Array, which: Iterable[int]) -> None:
+        """Write these of the keys of the slots into the index, from their rows."""
+        index, layout = self._index, self.layout
+        for k in which:
+            x, key = int(self.figures[KEY]) + k, self.keys[k]
             base = index.keys[x, NODES]
             if key == ADDRESS:
                 index.take_addresses(self._number, slots)
@@ -117,16 +123,6 @@ class BagWindow:
                     index.take_cells(self._number, x, key[0], slots)
             else:
                 self._kernels.combine_keys_of(index.nodes, base, index.parts_of(self._number, key), slots)
-
-    def hash_patterns(self, slots: Int64Array) -> None:
-        """Write the composite keys of the rows in these slots, and their addresses, into the index."""
-        index = self._index
-        for x, key in enumerate(self.keys, int(self.figures[KEY])):
-            if key == ADDRESS:
-                index.take_addresses(self._number, slots)
-            elif len(key) > 1:
-                parts = index.parts_of(self._number, key)
-                self._kernels.combine_keys_of(index.nodes, index.keys[x, NODES], parts, slots)
 
     # ----------------------------------------------------------------------------------------------------- state
 

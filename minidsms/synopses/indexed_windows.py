@@ -49,6 +49,7 @@ from minidsms.kernels.join_layout import (
     KEY,
     KEY_WORDS,
     KEYS_END,
+    LAST_CELL,
     LEAVES,
     LENGTH,
     LINKED,
@@ -67,7 +68,7 @@ from minidsms.kernels.join_layout import (
 )
 from minidsms.synopses.bag_windows import BagWindow
 from minidsms.synopses.bit_addresses import ADDRESS, MOST_CONFIGURATIONS, NUMBERS, Bits
-from minidsms.synopses.cells import Cells
+from minidsms.synopses.cells import SAMPLED, Cells, CellsInOrder, Key, elements_until_fit, with_cells
 from minidsms.synopses.stream_store import Reader, StreamStore
 
 _LEAST_CAPACITY = 64
@@ -80,9 +81,6 @@ _NO_NULLS: BoolArray = np.zeros(0, np.bool_)
 _NO_MASKS: BoolArray = np.zeros((0, 0), np.bool_)
 _NO_SIGNS: Int8Array = np.zeros(0, np.int8)
 _NO_TS: Int64Array = np.zeros(0, np.int64)
-
-Key = tuple[int, ...]
-"""A key of an input: its column, or several, whose hash it is; none: every row has the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,36 +228,35 @@ class IndexedWindow:
         """Copy the words of the slots [lo, hi) into the index."""
         store, index, ring, figures = self._store, self._index, self.ring, self.figures
         assert store is not None
-        first = figures.item(KEY)
-        for x, key in enumerate(self.keys, first):
-            base = index.keys.item(x, NODES)
-            if key == ADDRESS:
-                index.take_addresses(self._number, np.arange(lo, hi))
-            elif len(key) == 1:
-                values, valid, mask = store.raw(self._columns[index.column_of(self._number, key[0])])
-                valid = _NO_NULLS if valid is None else valid
-                if kernels.take_key(_words(values), valid, mask, ring, lo, hi, index.nodes, base):
-                    figures[HAS_NULLS] = 1
-                if key[0] < 0:
-                    index.take_cells(self._number, x, key[0], np.arange(lo, hi))
-            else:
-                parts = index.parts_of(self._number, key)
-                kernels.combine_keys(index.nodes, base, parts, len(ring) - 1, lo, hi, figures[HAS_NULLS])
+        for x, key in enumerate(self.keys, figures.item(KEY)):
+            self._take_key(x, key, lo, hi)
         if self.marked is not None:
             for n, c in enumerate(self.marked):
                 values, _, mask = store.raw(self._columns[c])
                 kernels.take_marks(_words(values), mask, ring, lo, hi, index.marks, figures[MARKS], n == 0)
 
-    def hash_patterns(self, slots: Int64Array) -> None:
-        """Write the composite keys of these slots, an ascending run, and their addresses into the index."""
-        index, figures = self._index, self.figures
-        for x, key in enumerate(self.keys, figures.item(KEY)):
-            if key == ADDRESS:
-                index.take_addresses(self._number, slots)
-            elif len(key) > 1 and len(slots):
-                parts, mask = index.parts_of(self._number, key), len(self.ring) - 1
-                lo, hi = int(slots[0]), int(slots[-1]) + 1
-                kernels.combine_keys(index.nodes, index.keys[x, NODES], parts, mask, lo, hi, figures[HAS_NULLS])
+    def _take_key(self, x: int, key: Key, lo: int, hi: int) -> None:
+        """Write a key of the slots [lo, hi), the index's x."""
+        store, index, ring, figures = self._store, self._index, self.ring, self.figures
+        assert store is not None
+        base = index.keys.item(x, NODES)
+        if key == ADDRESS:
+            index.take_addresses(self._number, np.arange(lo, hi))
+        elif len(key) == 1:
+            values, valid, mask = store.raw(self._columns[index.column_of(self._number, key[0])])
+            valid = _NO_NULLS if valid is None else valid
+            if kernels.take_key(_words(values), valid, mask, ring, lo, hi, index.nodes, base):
+                figures[HAS_NULLS] = 1
+            if key[0] < 0:
+                index.take_cells(self._number, x, key[0], np.arange(lo, hi))
+        else:
+            parts = index.parts_of(self._number, key)
+            kernels.combine_keys(index.nodes, base, parts, len(ring) - 1, lo, hi, figures[HAS_NULLS])
+
+    def take_keys(self, slots: Int64Array, which: Iterable[int]) -> None:
+        """Write these of the keys of the slots, an ascending run, into the index, from their rows."""
+        for k in which if len(slots) else ():
+            self._take_key(self.figures.item(KEY) + k, self.keys[k], int(slots[0]), int(slots[-1]) + 1)
 
     def _may_refer(self, batch: Batch) -> bool:
         """References where the batch has them and all rows held are of that store."""
@@ -376,7 +373,7 @@ class WindowIndex:
         self, schemas: Sequence[Schema], keys: Sequence[Sequence[Key]], marked: Sequence[Sequence[int]] | None,
         needed: Sequence[Iterable[int]], ranges: Sequence[int | None] | None = None,
         bags: Sequence[bool] | None = None, rooms: Sequence[int] | None = None,
-        cells: Mapping[tuple[int, int], Cells] | None = None,
+        cells: Mapping[tuple[int, int], Cells | CellsInOrder] | None = None,
     ) -> None:  # fmt: skip
         n = len(schemas)
         bags, rooms = bags or [False] * n, rooms or [0] * n
@@ -386,11 +383,12 @@ class WindowIndex:
         for i in range(n):
             self.inputs[i, KEY], self.inputs[i, KEYS_END] = at, at + len(keys[i])
             at += len(keys[i]) + rooms[i]
-        self.keys[:, IS_LINKED] = 1
         self._linked = [tuple(each) for each in keys]
         self.configurations: list[list[tuple[int, Bits]]] = [[] for _ in range(n)]
         self._next_number = 0
         self._cells = cells or {}
+        self._in_order = {place: each for place, each in self._cells.items() if isinstance(each, CellsInOrder)}
+        self._came = self._fits_at = 0
         self._has_wild = False
         self.has_cells = bool(cells)
         self._has_marks = marked is not None
@@ -407,6 +405,7 @@ class WindowIndex:
         self.places: Int64Array = np.zeros(0, np.int64)
         self.pipelines: np.ndarray = np.zeros(0, np.uint8)
         """Of rows that are told apart (`joins.row_routes`)."""
+        self._note_linked(self._linked)
         self._place()
         self.windows: list[IndexedWindow | BagWindow] = [
             BagWindow(self, i, schemas[i], keys[i], needed[i])
@@ -434,6 +433,8 @@ class WindowIndex:
 
     def admit(self, batches: Sequence[Batch | None]) -> None:
         """Take in the inputs' elements: rows into slots, and when they enter and leave into runs."""
+        if self._in_order:
+            self._fit_cells(batches)
         total = sum(len(b) for b in batches if b is not None)
         if total > len(self.runs) or (len(self.runs) > 4096 and total * 16 < len(self.runs)):
             self.runs = np.zeros((max(_LEAST_CAPACITY, total), RUN_WORDS), np.int64)
@@ -471,6 +472,8 @@ class WindowIndex:
 
     def arrive(self, batches: Sequence[Batch | None]) -> None:
         """Take in the elements of streams with ranges."""
+        if self._in_order:
+            self._fit_cells(batches)
         self.reserve({i: len(batch) for i, batch in enumerate(batches) if batch is not None})
         most: dict[int, int] = {}
         for i, (window, batch) in enumerate(zip(self.windows, batches)):
@@ -504,11 +507,43 @@ class WindowIndex:
             return
         self._has_wild = self.has_cells = False
         for i, c in self._cells:
-            base = int(self.keys[int(self.inputs[i, KEY]) + self.windows[i].keys.index((c,)), NODES])
-            self.nodes[base : base + 2 * self._capacities[i] : 2] = 0
+            if (c,) in self.windows[i].keys:
+                x = int(self.inputs[i, KEY]) + self.windows[i].keys.index((c,))
+                base, self.keys[x, LAST_CELL] = int(self.keys[x, NODES]), 0
+                self.nodes[base : base + 2 * self._capacities[i] : 2] = 0
+        for i, window in enumerate(self.windows):
+            # Of the slots to come, too.
+            hashed = [k for k, key in enumerate(window.keys) if len(key) > 1 and min(key) < 0]
+            window.take_keys(np.arange(self._capacities[i]), hashed)
+        self._relink_all()
+
+    def _relink_all(self) -> None:
         self._place_buckets()
         for j in range(len(self.windows)):
             self.relink(j)
+
+    def _fit_cells(self, batches: Sequence[Batch | None]) -> None:
+        """Let cells in order follow the rows held, and those that come, once as many came as were held before. Nothing
+        waits.  O(rows).
+        """
+        self._came += sum(len(batch) for batch in batches if batch is not None)
+        if self._came < self._fits_at or not self.has_cells:
+            return
+        values: dict[int, list[AnyArray]] = {}
+        for (i, _), cells in self._in_order.items():
+            slots, batch, of = self.sample(i, SAMPLED), batches[i], values.setdefault(id(cells.order), [])
+            if len(slots):
+                of.append(cells.values(self.windows[i].gather([cells.column], slots)[0]))
+            if batch is not None:
+                of.append(cells.values(batch.column(cells.column)))
+        for (i, c), cells in self._in_order.items():
+            if id(cells.order) in values:
+                cells.order.fit(values.pop(id(cells.order)))
+            k = self.windows[i].keys.index((c,))
+            self.keys[int(self.inputs[i, KEY]) + k, LAST_CELL] = cells.order.last
+            self.windows[i].take_keys(self.present(i), range(k, k + 1))
+        self._fits_at = self._came + elements_until_fit(sum(map(len, self.windows)))
+        self._relink_all()
 
     # -------------------------------------------------------------------------------------------------- arrivals
 
@@ -582,10 +617,9 @@ class WindowIndex:
         for i, window in enumerate(self.windows):
             wanted = patterns[i] if patterns else ()
             self._configure(i, wanted if isinstance(wanted, Bits) else None)
-            window.keys = (*self._linked[i], *((ADDRESS,) if isinstance(wanted, Bits) else wanted))
-            first = int(self.inputs[i, KEY])
-            self.inputs[i, KEYS_END] = first + len(window.keys)
-            self.keys[first : first + len(self._linked[i]), IS_LINKED] = not isinstance(wanted, Bits)
+            window.keys = (*self._linked[i], *((ADDRESS,) if isinstance(wanted, Bits) else with_cells(wanted)))
+            self.inputs[i, KEYS_END] = int(self.inputs[i, KEY]) + len(window.keys)
+        self._note_linked([window.keys for window in self.windows])
         self._place(keeps_rows=True)
         for i, window in enumerate(self.windows):
             capacity, first = self._capacities[i], int(self.inputs[i, KEY])
@@ -597,10 +631,18 @@ class WindowIndex:
                     at, before = self.keys[x, BACKS], old_keys[x, BACKS]
                     self.backs[at : at + capacity] = backs[before : before + capacity]
             if len(window.keys) > len(self._linked[i]) and not keeps_addresses:
-                window.hash_patterns(self.present(i))
+                window.take_keys(self.present(i), range(len(self._linked[i]), len(window.keys)))
             self.relink(i)
             if len(self.configurations[i]) > MOST_CONFIGURATIONS:
                 self.migrate(i, [number for number, _ in self.configurations[i]])
+        self.give_up_cells()
+
+    def _note_linked(self, keys: Sequence[Sequence[Key]]) -> None:
+        """Which of these keys have buckets: beside an address none, and no cells that others are made of."""
+        for i, each in enumerate(keys):
+            parts = {(c,) for key in each if len(key) > 1 for c in key if c < 0}
+            for x, key in enumerate(each, int(self.inputs[i, KEY])):
+                self.keys[x, IS_LINKED] = key == ADDRESS or (ADDRESS not in each and key not in parts)
 
     # ------------------------------------------------------------------------------------------------- addresses
 

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 import minidsms
 from minidsms.joins.bands import LARGEST, band_of
+from minidsms.synopses import cells
 from minidsms.testing.compare import check, run_definition
 from minidsms.testing.feeds import Advance, Push, Step
 from minidsms.testing.generators import Case
@@ -30,6 +32,23 @@ CONDITIONS = (
     "ABS(A.x - B.f) <= 1.5",
     "A.t BETWEEN B.t - 2 AND B.t",
     "ABS(A.x - B.x) < 3 AND 10 / (A.k - B.k) > 0",
+    "ABS(A.x - B.x) < 4 AND A.t BETWEEN B.t - 3 AND B.t + 3",
+    "ABS(A.f - B.f) < 1.5 AND ABS(B.x - A.x) <= 5",
+)
+ORDERS = (
+    "A.x < B.x",
+    "A.x + 4 <= B.x",
+    "B.x - 3 >= A.x AND 10 / (A.k - B.k) > 0",
+    "A.f > B.f",
+    "A.f - 0.5 < B.f + 0.25",
+    "A.x < B.f - 1.5",
+    "A.t <= B.t",
+)
+BESIDE = (
+    "A.k = B.k AND ABS(A.x - B.x) < 3",
+    "A.k = B.k AND A.t BETWEEN B.t - 2 AND B.t",
+    "A.k = B.k AND ABS(A.f - B.f) < 0.75 AND ABS(A.x - B.x) < 6",
+    "A.k = B.k AND A.t = B.t AND ABS(A.x - B.x) < 7",
 )
 BATCHES = (1, 2, 7, 65_536)
 
@@ -84,7 +103,7 @@ def test_bands_of_windows_of_every_kind_give_the_answers_by_definition(condition
     assert changes > 20
 
 
-@pytest.mark.parametrize("condition", CONDITIONS[:5])
+@pytest.mark.parametrize("condition", CONDITIONS[:5] + ORDERS[:3])
 def test_values_near_the_ends_of_64_bits_fail_where_the_definition_does(condition: str) -> None:
     for seed in range(4):
         query = f"SELECT A.x, B.x FROM A [RANGE 6], B [ROWS 5] WHERE {condition}"
@@ -98,6 +117,78 @@ def test_bands_with_relations_follow_their_changes(condition: str) -> None:
         query = f"SELECT A.x, R.x, R.f FROM A [RANGE 4], R WHERE {condition.replace('B.', 'R.')}"
         changes += agree(Case((*STREAMS, RELATION), query, feed(700 + seed, "AR", 30, False)), seed)
     assert changes
+
+
+@pytest.mark.parametrize("condition", BESIDE)
+@pytest.mark.parametrize("index, forced_every", [("patterns", None), ("auto", 1), ("auto", 3)])
+def test_a_band_beside_an_equality_is_a_part_of_the_pattern(
+    condition: str, index: str, forced_every: int | None
+) -> None:
+    changes = 0
+    pairs = (("A [RANGE 5]", "B [RANGE 7]"), ("A [ROWS 4]", "B [PARTITION BY k ROWS 2]"), ("A [RANGE 4]", "R"))
+    for seed, (one, other) in enumerate(pairs):
+        for which, operator in enumerate(("ISTREAM", "RSTREAM")):
+            on = condition.replace("B.", "R.") if other == "R" else condition
+            query = f"SELECT {operator}(A.x, A.f, A.t) FROM {one}, {other} WHERE {on}"
+            case = Case((*STREAMS, RELATION), query, feed(300 + seed, f"A{other[0]}", 30, which == 1 and seed == 0))
+            changes += agree(case, seed, join_index=index, forced_every=forced_every)
+    assert changes
+
+
+def test_a_band_beside_an_equality_is_used_where_many_rows_share_the_column_alone() -> None:
+    rng = np.random.default_rng(3)
+    told = {}
+    for values in (4, 100_000):
+        with minidsms.connect(cost_model="fixed") as db:
+            for name in "AB":
+                db.execute(f"CREATE STREAM {name} (k INTEGER, x INTEGER)")
+            query = db.query(
+                "SELECT ISTREAM(A.x, B.x) FROM A [ROWS 500], B [ROWS 500] WHERE A.k = B.k AND ABS(A.x - B.x) < 5"
+            )
+            for ts in range(20):
+                for name in "AB":
+                    columns = {"k": rng.integers(0, values, 200), "x": rng.integers(0, 10**6, 200)}
+                    db.push(name, columns, ts=np.full(200, ts))
+            told[values] = query.explain(analyze=True)
+    assert "also by (k, cells of x)" in told[4]
+    assert "cells" not in told[100_000]
+
+
+@pytest.fixture
+def small_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Orders of two rows a cell, which follow the rows after every third."""
+    monkeypatch.setattr(cells, "ROWS_OF_A_CELL", 2)
+    monkeypatch.setattr(cells, "LEAST_BETWEEN_FITS", 3)
+
+
+@pytest.mark.parametrize("condition", ORDERS)
+@pytest.mark.usefixtures("small_cells")
+def test_cells_in_order_leave_out_no_pair_while_they_follow_the_rows(condition: str) -> None:
+    changes = 0
+    for seed, (one, other) in enumerate((("[RANGE 5]", "[RANGE 9]"), ("[ROWS 9]", "[PARTITION BY k ROWS 2]"))):
+        for which, operator in enumerate(("ISTREAM", "RSTREAM")):
+            query = f"SELECT {operator}(A.x, B.x, A.f, B.f, A.t) FROM A {one}, B {other} WHERE {condition}"
+            changes += agree(Case(STREAMS, query, feed(200 + seed, "AB", 40, seed + which == 2)), seed)
+    on = condition.replace("B.", "R.")
+    query = f"SELECT A.x, R.x, R.f FROM A [RANGE 4], R WHERE {on}"
+    changes += agree(Case((*STREAMS, RELATION), query, feed(210, "AR", 40, False)), 0)
+    assert changes > 20
+
+
+def test_an_order_meets_the_cells_on_one_side_alone() -> None:
+    n = 2_000
+    rng = np.random.default_rng(4)
+    with minidsms.connect() as db:
+        for name in "AB":
+            db.execute(f"CREATE STREAM {name} (x INTEGER)")
+        query = db.query("SELECT A.x, B.x FROM A [ROWS 2000], B [ROWS 2000] WHERE A.x + 990000 < B.x")
+        for name in "AB":
+            db.push(name, {"x": rng.integers(0, 10**6, n)}, ts=0)
+        db.advance(1)
+        (line,) = (line for line in query.explain(analyze=True).splitlines() if "MJoin" in line)
+        assert "A.x - B.x up to -990000" in line
+        (inspected,) = re.findall(r"inspected ([\d,]+)", line)
+        assert int(inspected.replace(",", "").rstrip(",")) < n * n / 100
 
 
 THREE = (

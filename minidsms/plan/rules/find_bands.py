@@ -1,12 +1,13 @@
 """Joins by bands: where a condition bounds the difference of two inputs' columns, the join looks into cells.
 
-`ABS(a.x - b.y) < 5`, `a.x BETWEEN b.y - 5 AND b.y + 5` and `a.t = b.t + 1` are such. The condition stays above the
-join, which may put out pairs outside of the band (`joins.bands`).
+`ABS(a.x - b.y) < 5`, `a.x BETWEEN b.y - 5 AND b.y + 5` and `a.t = b.t + 1` are such, and, with one bound, `a.t < b.t`.
+The condition stays above the join, which may put out pairs outside of the band (`joins.bands`).
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,8 @@ from minidsms.joins.equal_columns import Attribute, EqualColumns
 from minidsms.plan.logical import MultiJoin, conjuncts, filtered, nodes, reader_counts
 from minidsms.plan.rules.expand_outer_joins import equal_pair
 
+MOST = 2
+"""Bands of two inputs that are used together: a step looks into two cells of each, in all combinations."""
 _TICKS = (Type.INTEGER, Type.TIMESTAMP, Type.INTERVAL)
 
 
@@ -121,8 +124,10 @@ def _at_most_zero(condition: Expr) -> Iterator[_Sum]:
                 yield limit + -of
 
 
-def _bands(conditions: Sequence[Expr], join: MultiJoin) -> Iterator[Band]:
-    """One band at most of each two groups of inputs that equalities link, where both its bounds are known."""
+def _bands(conditions: Sequence[Expr], join: MultiJoin) -> Sequence[Band]:
+    """Of each two groups of inputs that equalities link the bands of one pair of inputs, at most MOST; where no
+    difference has both bounds, one that has one. Of two inputs that an equality links, those with both.
+    """
     linked = EqualColumns()
     for (i, _), (j, _) in join.equalities:
         linked.join((i, 0), (j, 0))
@@ -131,15 +136,19 @@ def _bands(conditions: Sequence[Expr], join: MultiJoin) -> Iterator[Band]:
         if len(of.added) == len(of.subtracted) == 1:
             pair = join.columns[of.added[0]], join.columns[of.subtracted[0]]
             uppers.setdefault(pair, []).append(of)
-    known = set()
-    for (a, b), above in uppers.items():
+    known: dict[frozenset[Attribute], list[Band]] = {}
+    for (a, b), above in sorted(uppers.items(), key=lambda each: each[0][::-1] not in uppers):
+        groups = frozenset(linked.root((i, 0)) for i, _ in (a, b))
         below = uppers.get((b, a), [])
-        groups = linked.root((a[0], 0)), linked.root((b[0], 0))
-        if below and groups[0] < groups[1] and groups not in known:
-            every = above + below
-            least, most = max(of.constant for of in below), min(-of.constant for of in above)
-            is_whole = all(of.is_whole for of in every)
-            band = band_of(a, b, least, most, is_whole, max(of.greatest for of in every))
-            if band is not None:
-                known.add(groups)
-                yield band
+        is_linked = len(groups) == 1
+        if a[0] == b[0] or (below and a > b) or (is_linked and (not below or len(join.windows) > 2)):
+            continue
+        every = above + below
+        least = max((of.constant for of in below), default=-math.inf)
+        most, greatest = min(-of.constant for of in above), max(of.greatest for of in every)
+        band = band_of(a, b, least, most, all(of.is_whole for of in every), greatest)
+        found = known.setdefault(groups, [])
+        is_beside = not found or (below and len(found) < MOST and {a[0], b[0]} == {found[0].a[0], found[0].b[0]})
+        if band is not None and is_beside:
+            found.append(band)
+    return [band for found in known.values() for band in found]

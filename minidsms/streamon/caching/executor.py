@@ -12,6 +12,7 @@ from random import Random
 from minidsms.joins.plan import CacheSpec, JoinPlan
 from minidsms.streamon.caching.contracts import CachingJoin
 from minidsms.streamon.meter import Meter
+from minidsms.synopses.bit_addresses import Bits
 
 
 class CacheExecutor:
@@ -33,9 +34,11 @@ class CacheExecutor:
         return replace(self.join.plan, tree=None, index=())
 
     def switch(self, plan: JoinPlan) -> None:
-        """Run another plan; a tree goes where caches come."""
+        """Run another plan; a tree, and bits, go where caches come."""
         tree = None if plan.caches else self.join.plan.tree
         index = () if tree is not None else self.join.patterns_under(plan.orders)
+        if plan.caches and any(isinstance(each, Bits) for each in index):
+            index = ()
         self.join.switch(replace(plan, tree=tree, index=index))
 
     def is_legal(self, plan: object) -> bool:

@@ -5,7 +5,7 @@ There is a choice where a step may compare several inputs at once: where equalit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from minidsms.elements import Batch
@@ -15,10 +15,9 @@ from minidsms.streamon.join_index.executor import IndexedJoin, IndexExecutor
 from minidsms.streamon.join_index.profiler import IndexProfiler
 from minidsms.streamon.join_index.reoptimizer import IndexReoptimizer
 from minidsms.streamon.join_watch import JoinWatch
-from minidsms.streamon.loop import Budget, Loop
+from minidsms.streamon.loop import Budget, Loop, adaptations_of
 from minidsms.streamon.stream_monitor import StreaMon
 from minidsms.synopses.bit_addresses import Bits
-from minidsms.synopses.indexed_windows import WindowIndex
 
 BUDGET = Budget(worth_ns=5_000_000)
 LEAST_REST = 1_024
@@ -26,13 +25,12 @@ LEAST_REST = 1_024
 DEARER = -0.05
 """A measured gain below this: the patterns are given up."""
 
+GROWN = 1.25
+"""Windows that hold so many times the rows since: an element takes longer under any plan, and nothing is known."""
+
 
 class AdaptiveJoin(IndexedJoin, Protocol):
     """What is adapted."""
-
-    @property
-    def index(self) -> WindowIndex:
-        """Its windows."""
 
     @property
     def inputs(self) -> Sequence[Queue]:
@@ -55,6 +53,9 @@ class AdaptiveIndex:
         all_patterns: bool,
     ) -> None:
         self.due_at = 0
+        self._windows = join.index.windows
+        self._rows = 0
+        """Held when the plan was changed last."""
         self._all_patterns = all_patterns
         self._watch = watch
         self.executor = IndexExecutor(join, names, [queue.schema for queue in join.inputs], watch)
@@ -87,6 +88,7 @@ class AdaptiveIndex:
                 self.reoptimizer.weights = {i: n / elements for i, n in enumerate(self._watch.arrived)}
                 if self.adaptation.reconsider(instant):
                     self.adaptation.rest.wake()
+                    self._rows = self._held()
             rest = self.adaptation.rest.longer() if self.executor.plan else LEAST_REST
             self.due_at = elements + max(rest, self.adaptation.waits())
         elif not self.adaptation.is_free or not self.executor.able:
@@ -98,9 +100,13 @@ class AdaptiveIndex:
         if not decisions or self.adaptation.is_measuring or not self.executor.plan or not self.adaptation.is_free:
             return
         gain = decisions[-1].measured_gain
-        if gain is not None and gain < DEARER and decisions[-1].expected_gain is not None:
+        has_grown = self._held() > GROWN * self._rows
+        if gain is not None and gain < DEARER and decisions[-1].expected_gain is not None and not has_grown:
             self.reoptimizer.give_up(self.executor.plan)
             self.adaptation.take((), "dearer than without, as measured")
+
+    def _held(self) -> int:
+        return sum(map(len, self._windows))
 
     def notice(self, shares_have_shifted: bool, work_changed_by: float) -> None:
         """See `Adapting.notice`."""
@@ -113,3 +119,11 @@ class AdaptiveIndex:
         told = [(j, each) for j, each in enumerate(executor.plan) if each]
         also = [("" if isinstance(each, Bits) else "also by ") + executor.index_text(j, each) for j, each in told]
         return tuple(f"index of {executor.names[j]}: {text}" for (j, _), text in zip(told, also))
+
+
+def spare_index(operators: Iterable[object], instant: int) -> bool:
+    """Memory is short: let the joins among these do without patterns from now on; whether one had some."""
+    places = [place for place in adaptations_of(operators) if isinstance(place.reoptimizer, IndexReoptimizer)]
+    for place in places:
+        place.reoptimizer.is_short = True
+    return any([place.reconsider(instant) for place in places])

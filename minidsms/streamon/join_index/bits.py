@@ -21,14 +21,12 @@ from minidsms.settings import SettingValues
 from minidsms.streamon.framework import Proposal
 from minidsms.streamon.join_index.assessment import Assessment, assessment
 from minidsms.streamon.join_index.executor import IndexedJoin, IndexExecutor
-from minidsms.streamon.join_index.selection import UnitCosts, Workload, dependent_costs, select
+from minidsms.streamon.join_index.reoptimizer import COSTS
+from minidsms.streamon.join_index.selection import Workload, dependent_costs, select
 from minidsms.streamon.join_index.tuning import migrating
 from minidsms.streamon.meter import Meter
 from minidsms.synopses.bit_addresses import MOST_BITS, Bits
-from minidsms.synopses.indexed_windows import WindowIndex
 
-COSTS = UnitCosts(hashed=3.0, compared=6.0, visited=4.0)
-"""Nanoseconds, of windows of 8,192 rows."""
 STORED_NS = 12.0
 """Of a row put at an address."""
 LEAST_GAIN = 0.05
@@ -39,13 +37,6 @@ FIRST_BITS = 6
 
 class AddressedJoin(IndexedJoin, Protocol):
     """What an n-way join gives."""
-
-    @property
-    def index(self) -> WindowIndex:
-        """Its windows."""
-
-    def migrate(self, i: int, numbers: Iterable[int]) -> None:
-        """Store the rows of input i that stand under these configurations under the newest one."""
 
     def requests(self) -> Sequence[Mapping[int, int]]:
         """Of each input, how often it was asked since the last call, by the columns that were known."""
@@ -106,14 +97,8 @@ class BitsExecutor(IndexExecutor):
         columns = [len(graph.columns(j)) for j in range(graph.n)]
         return tuple(Bits(tuple((FIRST_BITS + k) // n for k in range(n))) for n in columns)
 
-    def switch(self, plan: Index) -> None:
-        """Store rows to come under these bits, and those there are where that is worth it."""
-        super().switch(plan)
-        for i, configurations in enumerate(self._addressed.index.configurations):
-            if len(configurations) > 1:
-                self._addressed.migrate(i, self._migrating(i))
-
     def _migrating(self, i: int) -> list[int]:
+        """Those for which it is worth it."""
         index = self._addressed.index
         stored = index.partitions(i)
         total, older = sum(stored.values()), 0
@@ -136,20 +121,8 @@ class BitsExecutor(IndexExecutor):
         return self._addressed.uses_orders and self._addressed.graph.is_index(plan, self._addressed.plan.orders)
 
     def random_plan(self, rng: Random) -> Index:
-        """None at all, all of one column, or some of each: of small windows more than they have rows."""
-        graph = self._addressed.graph
-        plan = []
-        for j in range(graph.n):
-            n = len(graph.columns(j))
-            most = rng.choice((0, 2, 2, 5))
-            bits = [rng.randint(0, most) for _ in range(n)]
-            if rng.random() < 0.3:
-                chosen = rng.randrange(n)
-                bits = [most if k == chosen else 0 for k in range(n)]
-            while sum(bits) > MOST_BITS:
-                bits[bits.index(max(bits))] -= 1
-            plan.append(Bits(tuple(bits)))
-        return tuple(plan)
+        """Any bits."""
+        return self.random_bits(rng)
 
 
 @dataclass

@@ -5,7 +5,7 @@ Invariant: all patterns are of the present orders; what the join puts out does n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from random import Random
 from typing import Protocol
 
@@ -13,7 +13,8 @@ from minidsms.elements import Schema
 from minidsms.joins.graph import JoinGraph
 from minidsms.joins.plan import Index, JoinPlan, Key, Patterns
 from minidsms.streamon.meter import Meter
-from minidsms.synopses.bit_addresses import Bits
+from minidsms.synopses.bit_addresses import MOST_BITS, Bits
+from minidsms.synopses.indexed_windows import WindowIndex
 
 
 class IndexedJoin(Protocol):
@@ -31,8 +32,15 @@ class IndexedJoin(Protocol):
     def uses_orders(self) -> bool:
         """Pipelines run, and probe."""
 
+    @property
+    def index(self) -> WindowIndex:
+        """Its windows."""
+
     def take_index(self, index: Index) -> None:
         """Index these patterns from the next slice on, and no others."""
+
+    def migrate(self, i: int, numbers: Iterable[int]) -> None:
+        """Store the rows of input i that stand under these configurations under the newest one."""
 
 
 class IndexExecutor:
@@ -55,24 +63,64 @@ class IndexExecutor:
         return self.join.graph.patterns(self.join.plan.orders) if self.join.uses_orders else ()
 
     def switch(self, plan: Index) -> None:
-        """Index these."""
+        """Index these; under bits all rows, at once."""
         self.join.take_index(plan)
+        for i, configurations in enumerate(self.join.index.configurations):
+            if len(configurations) > 1:
+                self.join.migrate(i, self._migrating(i))
+
+    def _migrating(self, i: int) -> list[int]:
+        """The configurations of input i whose rows are stored anew."""
+        return [number for number, _ in self.join.index.configurations[i]]
 
     def is_legal(self, plan: object) -> bool:
-        """Patterns of the present orders; () or a tuple for each input."""
+        """Patterns of the present orders, or bits; () or a tuple for each input."""
         able = self.able
         if not isinstance(plan, tuple) or not plan or not able:
             return plan == ()
+        if any(isinstance(each, Bits) for each in plan) and not self.can_have_bits:
+            return False
         return any(plan) and self.join.graph.is_index(plan, self.join.plan.orders)
+
+    @property
+    def can_have_bits(self) -> bool:
+        """Rows may be found by bit addresses: there are no caches, which look them up by keys, and nothing is kept."""
+        graph, plan = self.join.graph, self.join.plan
+        return self.join.uses_orders and not plan.caches and graph.is_connected and graph.n > 2 and not graph.bands
 
     def random_plan(self, rng: Random) -> Index:
         """Any of them."""
+        if self.join.graph.has_banded_patterns:
+            return rng.choice(((), self.able))
+        if self.can_have_bits and rng.random() < 0.3:
+            return self.random_bits(rng)
         chosen = tuple(tuple(key for key in keys if rng.random() < 0.6) for keys in self.able)
         return chosen if any(chosen) else ()
 
+    def random_bits(self, rng: Random) -> Index:
+        """None at all, all of one column, or some of each: of small windows more than they have rows."""
+        graph = self.join.graph
+        plan = []
+        for j in range(graph.n):
+            n = len(graph.columns(j))
+            most = rng.choice((0, 2, 2, 5))
+            bits = [rng.randint(0, most) for _ in range(n)]
+            if rng.random() < 0.3:
+                chosen = rng.randrange(n)
+                bits = [most if k == chosen else 0 for k in range(n)]
+            while sum(bits) > MOST_BITS:
+                bits[bits.index(max(bits))] -= 1
+            plan.append(Bits(tuple(bits)))
+        return tuple(plan)
+
     def key_text(self, j: int, key: Key) -> str:
-        """(a, b)"""
-        return f"({', '.join(self._schemas[j].names[c] for c in key)})"
+        """(a, b), (a, cells of x)"""
+        bands = self.join.graph.bands
+        cells = {
+            ~n: f"cells of {self._schemas[j].names[c]}" for n, b in enumerate(bands) for i, c in (b.a, b.b) if i == j
+        }
+        told = [cells[c] if c in cells else self._schemas[j].names[c] for c in sorted(key, key=lambda c: c < 0)]
+        return f"({', '.join(told)})"
 
     def plan_text(self, plan: Index) -> str:
         """S: (a, b), T: (a, c), (a, b, c); or none."""

@@ -12,7 +12,7 @@ that reading EPrune would lose the best.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
@@ -72,16 +72,21 @@ def benefit(column: int, bits: int, workload: Workload, costs: UnitCosts) -> flo
     return spared - (share * workload.requests + workload.arrived) * costs.hashed
 
 
-def select(columns: int, bits: int, workload: Workload, costs: UnitCosts, prunes: bool = True) -> tuple[int, ...]:
+def select(
+    columns: int, bits: int, workload: Workload, costs: UnitCosts, prunes: bool = True, telling: Sequence[int] = ()
+) -> tuple[int, ...]:
     """The bits of each column, at most so many in all, of least C_D; of equals that of fewest bits.
 
-    prunes: leave out columns without benefit (EPrune).
+    prunes: leave out columns without benefit (EPrune).  telling: of each column, how many bits can tell its values
+    apart, where that is known: C_D takes every bit for one that halves the rows.
     """
     able = [c for c in range(columns) if not prunes or benefit(c, bits, workload, costs) > 0]
     while comb(bits + len(able), len(able)) > MOST_CONFIGURATIONS:
         bits -= 1
     table = np.zeros((comb(bits + len(able), len(able)), columns), np.int64)
     table[:, able] = _within(len(able), bits)
+    if telling:
+        table = table[(table <= np.array(telling)).all(axis=1)]
     best = int(np.argmin(dependent_costs(table, workload, costs)))
     return tuple(table[best].tolist())
 

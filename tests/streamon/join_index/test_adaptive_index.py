@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -12,7 +13,11 @@ from minidsms.connection import Connection
 from minidsms.query import Query
 from minidsms.streamon import loop
 from minidsms.streamon.join_index import adaptive_index
+from minidsms.streamon.join_index.adaptive_index import spare_index
+from minidsms.streamon.join_index.reoptimizer import COSTS
+from minidsms.streamon.join_index.selection import Workload, select
 from minidsms.streamon.loop import adaptations_of
+from minidsms.synopses.bit_addresses import Bits
 
 TABLES = {"A": "x y", "B": "x z", "C": "y z"}
 TRIANGLE = (
@@ -87,3 +92,37 @@ def test_patterns_that_turn_out_dearer_are_given_up_and_left_alone(monkeypatch: 
         query.decisions()[-1].measured_gain = 2 * adaptive_index.DEARER
         push(db, 20, 1500, 1500)
         assert patterns(query) == () and query.decisions()[-1].reason == "dearer than without, as measured"
+
+
+CLIQUE = " AND ".join(f"{a}.{a}{b} = {b}.{a}{b}".lower() for a, b in combinations("ABCD", 2))
+
+
+def test_where_memory_is_short_bits_take_the_place_of_patterns_and_the_answer_stays() -> None:
+    answers = []
+    for is_short in (False, True):
+        with minidsms.connect(**FIXED) as db:
+            for name in "ABCD":
+                columns = [f"{a}{b}".lower() for a, b in combinations("ABCD", 2) if name in (a, b)]
+                db.execute(f"CREATE STREAM {name} ({', '.join(c + ' INTEGER' for c in columns)})")
+            windows = ", ".join(f"{name} [RANGE 400]" for name in "ABCD")
+            query = db.query(f"SELECT ISTREAM(a.ab) FROM {windows} WHERE {CLIQUE}")
+            rng = random.Random(5)
+            for ts in range(0, 1_200, 50):
+                if ts == 800:
+                    held = query.network.operators
+                    assert any(patterns(query))
+                    assert not is_short or spare_index(held, ts)
+                for name in "ABCD":
+                    rows = [tuple(rng.randrange(20) for _ in range(3)) for _ in range(50)]
+                    db.push(name, rows, ts=list(range(ts, ts + 50)))
+            answers.append([tuple(change) for change in query.fetch()])
+            assert all(isinstance(each, Bits) for each in patterns(query)) == is_short
+            reasons = [decision.reason for decision in query.decisions() if decision.technique == "join index"]
+            assert ("c_d: bits cost less" in reasons) == is_short
+    assert answers[0] == answers[1] and len(answers[0]) > 50
+
+
+def test_bits_of_a_column_are_no_more_than_tell_its_values_apart() -> None:
+    workload = Workload(1.0, 40.0, 8_192, {0b01: 0.5, 0b11: 0.5})
+    assert select(2, 14, workload, COSTS)[0] > 3
+    assert select(2, 14, workload, COSTS, telling=(3, 14))[0] <= 3
