@@ -27,7 +27,7 @@ NAMES = ["Sa", "Sb", "Rel"]
 REDUCED = {"state_reduction": "k-mon"}
 QUERIES: dict[str, tuple[str, dict[str, str]]] = {
     "BaseStream Window Filter Project": ("SELECT k + 1 AS n FROM Sa [RANGE 3] WHERE v > 1", {}),
-    "BaseRelation Join": ("SELECT a.k FROM Sa [RANGE 3] AS a, Rel AS r WHERE a.k < r.k", {}),
+    "BaseRelation Join": ("SELECT a.k FROM Sa [RANGE 3] AS a, Rel AS r WHERE a.k * 2 < r.k", {}),
     "Aggregate FirstArrival": ("SELECT COUNT(*) AS n, SUM(v) AS s FROM Sa [RANGE 3]", {}),
     "Panes": ("SELECT k, MAX(v) AS m FROM Sa [RANGE 4 SLIDE 2] GROUP BY k", {}),
     "Stamped": ("SELECT k, ts FROM Sa [RANGE 3]", {}),
