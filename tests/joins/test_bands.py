@@ -175,6 +175,19 @@ def test_cells_in_order_leave_out_no_pair_while_they_follow_the_rows(condition: 
     assert changes > 20
 
 
+def test_a_band_beside_an_equality_is_weighed_while_an_input_is_empty_or_NULL() -> None:
+    with minidsms.connect(cost_model="fixed") as db:
+        for name in "AB":
+            db.execute(f"CREATE STREAM {name} (k INTEGER, x FLOAT)")
+        query = db.query("SELECT ISTREAM(A.k) FROM A [ROWS 99], B [ROWS 99] WHERE A.k = B.k AND ABS(A.x - B.x) < 5")
+        for ts in range(8):
+            db.push("A", [(1, INF if ts % 2 else None)] * 400, ts=ts)
+            if ts > 3:
+                db.push("B", [(1, INF if ts % 2 else 7.0)] * 400, ts=ts)
+        db.advance(9)
+        assert query.fetch() == []
+
+
 def test_an_order_meets_the_cells_on_one_side_alone() -> None:
     n = 2_000
     rng = np.random.default_rng(4)

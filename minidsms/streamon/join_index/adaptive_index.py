@@ -123,7 +123,10 @@ class AdaptiveIndex:
 
 def spare_index(operators: Iterable[object], instant: int) -> bool:
     """Memory is short: let the joins among these do without patterns from now on; whether one had some."""
-    places = [place for place in adaptations_of(operators) if isinstance(place.reoptimizer, IndexReoptimizer)]
-    for place in places:
-        place.reoptimizer.is_short = True
-    return any([place.reconsider(instant) for place in places])
+    asked = [(place, place.reoptimizer) for place in adaptations_of(operators)]
+    has_switched = False
+    for place, reoptimizer in asked:
+        if isinstance(reoptimizer, IndexReoptimizer):
+            reoptimizer.is_short = True
+            has_switched |= place.reconsider(instant)
+    return has_switched

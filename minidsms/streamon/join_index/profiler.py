@@ -89,15 +89,17 @@ class IndexProfiler:
     def _near(self) -> float:
         """Of pairs of sampled rows of two inputs, the share that meets by the cells of all bands."""
         near = np.ones((PAIRED, PAIRED), np.bool_)
+        if not all(map(len, self._index.windows)):
+            return 1.0
         for band in self._executor.join.graph.bands:
             cells = []
             for of in (band.a, band.b):
                 (column,) = self._index.windows[of[0]].gather([of[1]], self._index.sample(of[0], PAIRED))
                 shift, width = band.cell(of)
                 cell = np.floor((column.values.astype(np.float64) + shift) / width)
-                cells.append(cell if column.valid is None else np.where(column.valid, cell, np.inf))
+                cells.append(cell if column.valid is None else np.where(column.valid, cell, np.nan))
             a, b = (each[:, np.newaxis][:PAIRED] for each in cells)
-            near = near[: len(a), : len(b)] & ((a - b.T == 0) | (a - b.T == 1))
+            near = near[: len(a), : len(b)] & ((a == b.T) | (a == b.T + 1))
         return float(near.mean()) if near.size else 1.0
 
     def workloads(self, weights: Mapping[int, float]) -> list[Workload]:
