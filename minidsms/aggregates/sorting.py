@@ -34,7 +34,13 @@ def sort_key(values: Sequence[Any], keys: Sequence[SortKey]) -> tuple[Any, ...]:
     >>> sort_key((3, None), (SortKey(), SortKey(nulls_first=True))) < sort_key((3, 1), (SortKey(), SortKey()))
     True
     """
-    return tuple(
-        (0 if key.nulls_first else 2,) if value is None else (1, Descending(value) if key.descending else value)
-        for value, key in zip(values, keys)
-    )
+    return tuple([_sorted_by(value, key) for value, key in zip(values, keys)])
+
+
+def _sorted_by(value: Any, key: SortKey) -> tuple[Any, ...]:
+    if value is None:
+        return (0,) if key.nulls_first else (2,)
+    if not key.descending:
+        return (1, value)
+    # Numbers are compared without a call.
+    return (1, -value) if isinstance(value, int | float) else (1, Descending(value))
