@@ -294,6 +294,8 @@ def _special(tokens: list[Token], at: int, expected: Collection[str]) -> str:
         return "columns are computed by queries: a column is a name and a type"
     if declares and kind == "TEXT" and last_kind == "LPAR":
         return "options have bare names, as in WITH (header = FALSE); where the rows come from stands behind FROM"
+    if any(t.upper() == "VALUES" and i and tokens[i - 1].type == "LPAR" for i, t in enumerate(tokens[:at])):
+        return _CONSTANTS
     called = "" if at < 3 or tokens[at - 2].type != "LPAR" else tokens[at - 3].upper()
     if called in ("TRY_CAST", "SAFE_CAST"):
         return "write CAST(x AS type)"

@@ -543,6 +543,7 @@ HABITS = [
     ("PREPARE p AS SELECT 1", "params="),
     ("TABLE Pos", "SELECT * FROM"),
     ("VACUUM", "by itself"),
+    ("SELECT car, name FROM Pos JOIN (VALUES (1, 'a'), (2, 'b')) AS t(car, name) USING (car)", "CREATE RELATION R"),
     ("PRAGMA table_info('Pos')", "DESCRIBE"),
 ]
 
