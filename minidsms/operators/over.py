@@ -80,6 +80,7 @@ class Over(Operator):
         self._descends = bool(call.order) and call.order[0][1].descending
         sees_all = call.function in SHARES or (call.is_framed and call.frame.end is None)
         self._in_order = in_order and input_append_only and not sees_all
+        self._is_final = self._in_order and not call.looks_ahead  # what has been told stays
         self._kept = (call.frame.reach if call.is_framed else call.distance) or 0
         self._carries = call.function in RANKS or (call.is_framed and call.frame.start is None)
 
@@ -113,7 +114,8 @@ class Over(Operator):
         net: Counter[Shown] = Counter()
         for partition, entries in changed.items():
             turning = self._turning(entries, counts)
-            self._tell(net, -1, partition, entries, turning)
+            if not self._is_final:
+                self._tell(net, -1, partition, entries, turning)
             self._move(entries, counts)
             self._tell(net, 1, partition, entries, turning)
             self._forget(partition)
