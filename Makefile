@@ -20,7 +20,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 help:
 	@echo "make demo    replay the departures from New York in 2013 through continuous queries (DEMO='--year' for all of it)"
 	@echo "make test    the default tests, the examples of the docs and the doctests"
-	@echo "make alone   every test file in a process of its own, in a random order (ALONE='tests/streamon --seed 7')"
+	@echo "make alone   every test file in a process of its own, in a random order (ALONE='tests/streamon --seed 7 --cold')"
 	@echo "make check   format, lint, types, then the tests"
 	@echo "make soak    generated cases against the definition (SOAK='--cases N --seed S'), malformed Arrow and requests to the page (MALFORMED=..), failing files, sockets, clocks and allocations"
 	@echo "make slopes  how memory grows under steady streams, by kind of state, and by connections and queries that come and go (SLOPES='--seconds 20')"

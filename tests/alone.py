@@ -1,8 +1,8 @@
 """`python -m tests.alone [PATH ..]`: every test file in a process of its own, its tests in a random order.
 
 What another test has loaded, compiled or left behind is not there: a file that needs it fails. Without paths, all. The
-processes are forked from one that has loaded what every test file loads, which is no module that the engine loads
-late. `--cold`: without kernels that an earlier process has compiled.
+processes are forked from one that has imported pytest and the package, whose modules are loaded as they are needed.
+`--cold`: without kernels that an earlier process has compiled.
 """
 
 from __future__ import annotations

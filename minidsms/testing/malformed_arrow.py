@@ -36,6 +36,10 @@ _NESTED = (
 )  # fmt: skip
 
 
+_COLUMNS = ", l INTEGER[], s STRUCT(a INTEGER, b TEXT[]), m MAP(TEXT, INTEGER)"
+"""The nested columns of files and archives."""
+
+
 class Producer:
     """Something of another library that gives an array, a table or an exception through Arrow's C interface."""
 
@@ -232,9 +236,8 @@ def sound_file(path: str, form: str) -> None:
 # ----------------------------------------------------------------------------------------------------- cases
 
 
-def _declared(source: str = "") -> minidsms.Connection:
+def _declared(source: str = "", nested: str = "") -> minidsms.Connection:
     db = minidsms.connect()
-    nested = ", l INTEGER[], s STRUCT(a INTEGER, b TEXT[]), m MAP(TEXT, INTEGER)" if source else ""
     db.execute(f"CREATE STREAM S (ts TIMESTAMP, k INTEGER, x FLOAT, t TEXT{nested}) TIMESTAMP BY ts {source}")
     db.execute("CREATE RELATION R (k INTEGER, x FLOAT, t TEXT)")
     db.query("SELECT k, MAX(t), SUM(x) FROM S [ROWS 3] GROUP BY k")
@@ -301,7 +304,7 @@ def _read(rng: Random, folder: str) -> None:
         content = damage(rng, file.read())
     with open(path, "wb") as file:
         file.write(content)
-    db = _declared(f"FROM '{path}'")
+    db = _declared(f"FROM '{path}'", _COLUMNS)
     try:
         db.run()
     finally:
@@ -314,9 +317,9 @@ def _replayed(rng: Random, folder: str) -> None:
     from minidsms.archive.verifying import verify
 
     place = os.path.join(folder, f"archive-{rng.randrange(2**30)}")
-    with _declared() as db:
+    with _declared(nested=_COLUMNS) as db:
         db.archive("S", place)
-        db.push("S", [(i, i, 0.5, "ab"[i % 2]) for i in range(9)])
+        db.push("S", [(i, i, 0.5, "ab"[i % 2], [i], {"a": i, "b": ["x", None]}, {"k": i}) for i in range(9)])
     files = [os.path.join(at, name) for at, _, names in os.walk(place) for name in names]
     chosen = rng.choice(files)
     with open(chosen, "rb") as file:
@@ -327,7 +330,7 @@ def _replayed(rng: Random, folder: str) -> None:
         for archive in archives_in(place):
             list(verify(archive))
         return
-    with _declared() as db:
+    with _declared(nested=_COLUMNS) as db:
         db.replay(place)
 
 
