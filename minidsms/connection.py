@@ -358,7 +358,7 @@ class Connection(Archiving, ReadsSources):
                 self.admission.fail_readers(stream)
 
     def advance(self, ts: int, stream: str | None = None) -> None:
-        """A heartbeat: no later element of the stream (default: of any) has a timestamp <= ts."""
+        """A heartbeat: no later element of the stream or relation (default: of any) has a timestamp <= ts."""
         with self.lock:
             self._check()
             self.await_replay(stream if stream is None else name_of(stream).lower())
@@ -373,13 +373,10 @@ class Connection(Archiving, ReadsSources):
                 told = self._step(None)
             else:
                 key = name_of(stream).lower()
-                if key not in self._streams:
-                    if key in self._relations:
-                        raise Error(
-                            f"{one_line(stream)} is a relation; relations hold no time back and take no heartbeats"
-                        )
+                target = self._streams.get(key) or self._relations.get(key)
+                if target is None:
                     raise self._unknown(stream)
-                self._streams[key].advance(ts)
+                target.advance(ts)
                 told = self._step(key)
         if told:
             self._callbacks.tell()

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import minidsms
 from minidsms.cql.catalog import RelationDef
 from minidsms.cql.errors import DataError, Error, LateElementError
 from minidsms.dictionary import TextDictionary
@@ -192,3 +193,18 @@ def test_only_our_errors_escape_a_push_into_a_relation(rows: list[Any], sign: in
         source.push(rows, ts=2, sign=sign)
     except Error:
         assert state(source) == before
+
+
+@pytest.mark.parametrize("with_stream", [False, True])
+def test_a_heartbeat_on_a_relation_closes_instants_for_queries_over_relations_alone(with_stream: bool) -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE RELATION R (v INTEGER); CREATE RELATION T (v INTEGER); CREATE STREAM S (v INTEGER)")
+        q = db.query("SELECT R.v FROM R, S [NOW]" if with_stream else "SELECT R.v FROM R, T WHERE R.v = T.v")
+        db.push("R", (1,), ts=5)
+        db.push("T", (1,), ts=5)
+        db.advance(5, "R")
+        assert q.fetch() == []
+        db.advance(7, "T")
+        assert [tuple(change) for change in q.fetch()] == ([] if with_stream else [(5, 1, (1,))])
+        with pytest.raises(LateElementError):
+            db.push("R", (2,), ts=5 if not with_stream else 4)

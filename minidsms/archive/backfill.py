@@ -31,7 +31,7 @@ from minidsms.plan.physical import Inputs
 if TYPE_CHECKING:
     from minidsms.connection import Connection
     from minidsms.cql.bound import Node
-    from minidsms.engine.engine import Group, InputProgress
+    from minidsms.engine.engine import Group, InputProgress, RelationProgress
     from minidsms.query import Query
     from minidsms.synopses.relation_store import RelationStore
     from minidsms.synopses.stream_store import StreamStore
@@ -84,7 +84,7 @@ class Backfill:
             own = cast(StreamInput, twins[name.lower()].own)
             return own.store, own, none
 
-        def relation(name: str) -> tuple[RelationStore, InputProgress]:
+        def relation(name: str) -> tuple[RelationStore, RelationProgress]:
             own = cast(RelationInput, twins[name.lower()].own)
             return own.store, own
 
@@ -181,7 +181,7 @@ class Backfill:
                 twin.live.store.mirrors.append(cast(RelationInput, twin.own).store)
         for holder in (group, query.network):
             holder.streams = [live[id(s)] for s in holder.streams]
-            holder.relations = [live[id(r)] for r in holder.relations]
+            holder.relations = [cast(RelationInput, live[id(r)]) for r in holder.relations]
 
     # ----------------------------------------------------------------------------------------------------- Spark
 

@@ -131,7 +131,8 @@ def _source(
 
 def is_live(source: SourceDef) -> bool:
     """Rows of the source come while it is read, so that they may take their instants from the clock."""
-    follows = dict(source.options).get("follow") is True
+    options = dict(source.options)
+    follows = options.get("follow") is True or "publication" in options
     return not source.is_generator and (follows or _LIVE.fullmatch(source.path) is not None)
 
 

@@ -366,7 +366,7 @@ class DurableConnection(Connection):
             self._check()
             ts = self._instant("advance", ts)
             key = None if stream is None else name_of(stream).lower()
-            if key is None or key in self._streams:
+            if key is None or key in self._streams or key in self._relations:
                 self._append(kind="advance", ts=ts, stream=key)
             super().advance(ts, stream)
 

@@ -63,7 +63,7 @@ class SourceToCome:
         if kept.until.at is not None:
             assert isinstance(source, GoesOn)
             try:
-                told = source.go_on(kept.until.at)
+                told = source.go_on({**kept.until.at, "rows": kept.until.rows, "bad": kept.until.bad})
             except Error as error:
                 source.close()
                 self._failure = error

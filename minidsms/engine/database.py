@@ -20,7 +20,7 @@ from minidsms.cql.catalog import Catalog, RelationDef, StreamDef
 from minidsms.cql.errors import ClosedError, Error, one_line, quoted
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import MIN_INSTANT, Int64Array, Schema
-from minidsms.engine.engine import Engine, Group, InputProgress, Network
+from minidsms.engine.engine import Engine, Group, InputProgress, Network, RelationProgress
 from minidsms.engine.groups import Groups
 from minidsms.engine.running_query import RunningQuery
 from minidsms.inputs.conversion import FIRST_INSTANT, LAST_INSTANT, Converter
@@ -186,7 +186,12 @@ class Database:
         self.catalog.relations[key] = definition
         self.templates.forget()
         self._relations[key] = RelationInput(
-            definition, self.dictionary, self.tick_ns, lambda: self._closed_for(key), self.admission.admit_bytes
+            definition,
+            self.dictionary,
+            self.tick_ns,
+            lambda: self._closed_for(key),
+            self.admission.admit_bytes,
+            self._clock,
         )
         if source is not None:
             self.reading.add(source, self._relations[key])
@@ -247,7 +252,7 @@ class Database:
         stream = self._streams[name.lower()]
         return stream.store, stream, stream.waiting_instants()
 
-    def relation_store(self, name: str) -> tuple[RelationStore, InputProgress]:
+    def relation_store(self, name: str) -> tuple[RelationStore, RelationProgress]:
         """A relation's store and progress, for the planner."""
         relation = self._relations[name.lower()]
         return relation.store, relation

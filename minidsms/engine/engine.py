@@ -52,6 +52,13 @@ class InputProgress(Protocol):
         """Nothing more comes."""
 
 
+class RelationProgress(InputProgress, Protocol):
+    """What the engine asks of a relation, too."""
+
+    told: int
+    """No later change has ts <= it: for queries that read relations alone."""
+
+
 @runtime_checkable
 class Entrance(Protocol):
     """An operator through which an input enters a plan; told by what it does, for the reason `OwnsStore` gives."""
@@ -94,7 +101,7 @@ class Network:
         operators: Sequence[Operator],
         output: Output | None,
         streams: Sequence[InputProgress],
-        relations: Sequence[InputProgress],
+        relations: Sequence[RelationProgress],
         is_immediate: bool,
         links: Sequence[Queue] = (),
         tail: Tail | None = None,
@@ -235,7 +242,7 @@ class Group:
     def __init__(
         self,
         streams: Sequence[InputProgress],
-        relations: Sequence[InputProgress],
+        relations: Sequence[RelationProgress],
         is_immediate: bool,
         progress: int = MIN_INSTANT,
         is_sharing: bool = False,
@@ -461,7 +468,8 @@ class Group:
             return max(greatest, self.ends_at)
         if all(r.ended for r in self.relations):
             return max(greatest, heartbeat)
-        return max(heartbeat, greatest - 1 if greatest > MIN_INSTANT else MIN_INSTANT)
+        told = min(MAX_INSTANT if r.ended else r.told for r in self.relations)
+        return max(heartbeat, told, greatest - 1 if greatest > MIN_INSTANT else MIN_INSTANT)
 
     def closed(self, heartbeat: int) -> int:
         """The greatest instant that is closed for the query, whether or not it has been let to answer it."""

@@ -15,7 +15,7 @@ import numpy as np
 from minidsms.cql.catalog import RelationDef
 from minidsms.cql.errors import DataError, Error, LateElementError, one_line
 from minidsms.dictionary import TextDictionary
-from minidsms.elements import MAX_INSTANT, Column, Int8Array, Int64Array, Type
+from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Column, Int8Array, Int64Array, Type
 from minidsms.inputs.arrays import ColumnReader
 from minidsms.inputs.conversion import Converter
 from minidsms.inputs.keyed_rows import KeyedRows
@@ -41,9 +41,9 @@ class RelationInput:
     """What `push` on a relation, and sources, talk to.
 
     store: the changes and the rows present.  closed: gives the last instant that is closed for a query which reads the
-    relation (MIN_INSTANT where there is none).  memory: asked with the
-    bytes of a call; it may raise.  last_ts: the instant of the last change, or None.  journal: keeps the changes first,
-    in a connection with a folder.
+    relation (MIN_INSTANT where there is none).  memory: asked with the bytes of a call; it may raise.  clock: of what
+    comes when it comes.  last_ts: the instant of the last change, or None.  told: nothing at or before it comes any
+    more, for readers of relations alone.  journal: keeps the changes first, in a connection with a folder.
     """
 
     def __init__(
@@ -53,11 +53,14 @@ class RelationInput:
         tick_ns: int,
         closed: Callable[[], int],
         memory: Callable[[int], None] | None = None,
+        clock: Callable[[], int] | None = None,
     ) -> None:
         self.definition = definition
         self.schema = definition.schema
         self.store = RelationStore(definition.schema)
         self.last_ts: int | None = None
+        self.told = MIN_INSTANT
+        self._clock = clock
         self.ended = False
         self.counters = InputCounters()
         self.rejected = RejectedRows()
@@ -93,6 +96,23 @@ class RelationInput:
         signs = self._read_signs(sign, n)
         instants = self.converter.instants(self._first_open() if ts is None else ts, n)
         return self._change(instants, signs, columns) if n else 0
+
+    def advance(self, ts: int) -> None:
+        """A heartbeat: no change at or before ts comes any more. It moves queries that read relations alone."""
+        self.told = max(self.told, self.converter.instant(ts))
+
+    def next_instant(self) -> int:
+        """The clock's instant, or the first that is still open behind it; the first that is open for the first rows."""
+        first = max(self._first_open(), self.told + 1)
+        return first if self._clock is None or self.last_ts is None else max(first, self._clock())
+
+    def keep_pace(self) -> None:
+        """A heartbeat by the clock, where a change waits to be answered: its instant is past."""
+        past = self.next_instant() - 1
+        if self.last_ts is not None and self.told < self.last_ts <= past:
+            if self.journal is not None:
+                self.journal.hear(past)
+            self.advance(past)
 
     def upsert(self, data: Any, ts: Any = None) -> int:
         """Put each row in the place of those with its KEY; returns how many rows were given. data, ts: as for push."""

@@ -18,7 +18,7 @@ from minidsms.cql.bound import Expr, Node, SetKind, StreamKind, WindowKind
 from minidsms.cql.catalog import Catalog
 from minidsms.cql.scalar_text import print_aggregate
 from minidsms.elements import Batch, Int64Array, Schema
-from minidsms.engine.engine import InputProgress, Network, close_operator
+from minidsms.engine.engine import InputProgress, Network, RelationProgress, close_operator
 from minidsms.expressions import (
     Context,
     compile_expression,
@@ -88,7 +88,7 @@ class Inputs:
     """
 
     stream: Callable[[str], tuple[StreamStore, InputProgress, Int64Array]]
-    relation: Callable[[str], tuple[RelationStore, InputProgress]]
+    relation: Callable[[str], tuple[RelationStore, RelationProgress]]
 
 
 class PhysicalPlanner:
@@ -125,7 +125,7 @@ class PhysicalPlanner:
         self._sources: set[Hashable] = set()
         self._kept: list[Node] = []
         self._streams: dict[str, InputProgress] = {}
-        self._relations: dict[str, InputProgress] = {}
+        self._relations: dict[str, RelationProgress] = {}
         self._keeps_apart = False
 
     def network(

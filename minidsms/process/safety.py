@@ -163,6 +163,8 @@ def _is_below(place: str, address: str) -> bool:
         asked, allowed = urlsplit(place), urlsplit(address)
     except ValueError:
         return False
+    if asked.query and asked.scheme not in ("http", "https"):  # of PostgreSQL it may name another server
+        return False
     if any(c in place for c in "\\\n\r\t") or {"..", "."} & set(unquote(asked.path).split("/")):
         return False
     folder = allowed.path.rstrip("/")

@@ -1,6 +1,6 @@
-"""A table of a SQLite or DuckDB database as a bounded source: its rows as they are when it is read.
+"""A table of SQLite, DuckDB or PostgreSQL as a bounded source: its rows as they are when it is read.
 
-Columns are found by case-insensitive name; others are never read. The database is opened for reading only.
+Columns are found by case-insensitive name; others are never read. The database is read, and never written.
 
 Invariant: nothing but the table is read, whatever its name says.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +17,8 @@ import pyarrow as pa
 from minidsms.cql.errors import Error, shown
 from minidsms.elements import Schema, Type
 from minidsms.inputs.rejected import RejectedRows
+from minidsms.sources import postgres
+from minidsms.sources.extras import library
 from minidsms.sources.files import cannot_read, open_file
 from minidsms.sources.source import BATCH_ROWS, Pace, choose_columns
 from minidsms.sources.text_columns import arrow_type
@@ -25,41 +27,57 @@ DATABASES = ("sqlite", "duckdb")
 
 
 class DatabaseSource:
-    """The rows of a table. kind: one of DATABASES.  table: None where there is one alone."""
+    """The rows of a table. kind: one of DATABASES, or "postgresql".  table: None where there is one alone."""
 
     pace = Pace()
 
-    def __init__(self, path: str, kind: str, table: str | None, schema: Schema, relation: bool = False) -> None:
-        self.path = path
+    def __init__(
+        self,
+        path: str,
+        kind: str,
+        table: str | None,
+        schema: Schema,
+        relation: bool = False,
+        allow_remote: bool = False,
+    ) -> None:
+        self.path = postgres.without_password(path)
         self.schema = schema
         self.rejected = RejectedRows()
         self.first_line: int | None = None
-        open_file(path).close()  # what is not there is told as of any file
-        self.bytes_total = os.path.getsize(path)
-        self.bytes_read = 0
-        self._database = _sqlite(path) if kind == "sqlite" else _duckdb(path)
+        self.bytes_total = self.bytes_read = 0
+        if kind == "postgresql":
+            self._database = postgres.connected(path, allow_remote)
+        else:
+            open_file(path).close()  # what is not there is told as of any file
+            self.bytes_total = os.path.getsize(path)
+            self._database = _sqlite(path) if kind == "sqlite" else _duckdb(path)
         try:
-            self._table = _chosen(path, table, self._tables(kind))
-            names = [row[0] for row in self._rows(f"SELECT * FROM {_quoted(self._table)} LIMIT 0").description]
-            self._columns = choose_columns(path, names, schema, relation)
+            if kind == "postgresql":
+                self._table = postgres.identifier(*postgres.table_named(self._database, self.path, table))
+            else:
+                self._table = postgres.identifier(_chosen(path, table, self._tables(kind)))
+            names = [row[0] for row in self._rows(f"SELECT * FROM {self._table} LIMIT 0").description]
+            self._columns = choose_columns(self.path, names, schema, relation)
         except Error:
             self.close()
             raise
         except Exception as error:
             self.close()
-            raise cannot_read(path, error) from None
+            raise cannot_read(self.path, error) from None
+        self._is_remote = kind == "postgresql"
 
     def read(self) -> Iterator[Any]:
         """The rows, BATCH_ROWS at a time."""
-        listed = ", ".join(_quoted(column.name) for column in self._columns)
         types = [*self.schema.types, *[None] * (len(self._columns) - len(self.schema))]
         try:
-            found = self._rows(f"SELECT {listed} FROM {_quoted(self._table)}")
+            found = self._found(types)
             while rows := found.fetchmany(BATCH_ROWS):
                 columns = zip(zip(*rows), types, self._columns)
                 arrays = [self._array(values, type_, column.name) for values, type_, column in columns]
                 yield pa.RecordBatch.from_arrays(arrays, names=[column.batch_name for column in self._columns])
-        except (sqlite3.Error, ArithmeticError, RuntimeError) as error:
+        except Error:
+            raise
+        except Exception as error:
             raise cannot_read(self.path, error) from None
         self.bytes_read = self.bytes_total
         self.close()
@@ -67,6 +85,17 @@ class DatabaseSource:
     def close(self) -> None:
         """Give up the database."""
         self._database.close()
+
+    def _found(self, types: Sequence[Type | None]) -> Any:
+        """A cursor over the rows. PostgreSQL has more types than texts, which it writes as such, and keeps the rows."""
+        names = [postgres.identifier(column.name) for column in self._columns]
+        if not self._is_remote:
+            return self._rows(f"SELECT {', '.join(names)} FROM {self._table}")
+        listed = (f"{name}::text" if type_ is Type.TEXT else name for name, type_ in zip(names, types))
+        self._rows("BEGIN READ ONLY")
+        found = self._database.cursor("minidsms")
+        found.execute(f"SELECT {', '.join(listed)} FROM {self._table}")
+        return found
 
     def _rows(self, query: str) -> Any:
         return self._database.execute(query)
@@ -90,7 +119,7 @@ class DatabaseSource:
             return pa.array(values, None if is_free else arrow_type(type_ or Type.TEXT))
         except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
             reason = str(error).split("\n")[0]
-            raise Error(f"{self.path}: table {shown(self._table)}, column {shown(name)}: {reason}") from None
+            raise Error(f"{self.path}: table {self._table}, column {shown(name)}: {reason}") from None
 
 
 def _sqlite(path: str) -> Any:
@@ -100,10 +129,7 @@ def _sqlite(path: str) -> Any:
 
 
 def _duckdb(path: str) -> Any:
-    try:
-        import duckdb
-    except ImportError:
-        raise Error("the package duckdb reads its databases\nhelp: pip install duckdb") from None
+    duckdb = library("duckdb", "a database of DuckDB", "duckdb")
     try:
         # A name of a table may else be that of a file.
         return duckdb.connect(path, read_only=True, config={"enable_external_access": "false"})
@@ -120,7 +146,3 @@ def _chosen(path: str, table: str | None, tables: list[str]) -> str:
         reason = f"no table {shown(table)}" if table is not None else "it is not said which table is meant"
         raise Error(f"{path}: {reason}\nhelp: WITH (table = 'name'); {there}")
     return found
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

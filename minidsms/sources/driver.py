@@ -226,7 +226,7 @@ class SourceDriver:
         if ts is None and entry.bounded:
             entry.target.push(data, self._first_instant(entry.target), sign)
         else:
-            entry.target.push(data, ts, sign)
+            entry.target.push(data, entry.target.next_instant() if ts is None else ts, sign)
 
     def _hand_over_singly(self, entry: Entry, rows: Any, ts: Int64Array | None) -> None:
         """Of what a live source brings, rows that cannot be taken are counted and kept, and stop nothing."""

@@ -348,7 +348,11 @@ class Entry:
 
     def go_on_with_clock(self, pacer: Pacer, entries: Sequence[Entry]) -> None:
         """Nothing is to be pushed now: a heartbeat, where the source's pace asks for one."""
-        if not isinstance(self.target, StreamInput) or self.is_stalled:
+        if self.is_stalled:
+            return
+        if isinstance(self.target, RelationInput):
+            if not self.bounded and self.batch is None and not self._says_when:
+                self.target.keep_pace()
             return
         if self.is_paced and self.ts is not None:
             # The next row has been seen, so that no earlier one can come but within the slack.

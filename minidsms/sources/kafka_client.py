@@ -14,6 +14,7 @@ from typing import Any
 
 from minidsms.cql.errors import Error
 from minidsms.sources.addresses import check_loopback
+from minidsms.sources.extras import library
 
 _BROKER = r"(?:[^/,:\[\]]+|\[[0-9a-fA-F:]+\]):[0-9]{1,5}"
 _ADDRESS = re.compile(rf"kafka://({_BROKER}(?:,{_BROKER})*)/([\w.-]{{1,249}})", re.IGNORECASE)
@@ -42,12 +43,7 @@ def kafka_address(path: str, allow_remote: bool) -> KafkaAddress:
 
 def kafka() -> Any:
     """The client library. Error where it is not installed."""
-    try:
-        import confluent_kafka
-    except ImportError:
-        hint = "pip install 'minidsms[kafka]'"
-        raise Error(f"kafka:// needs the package confluent-kafka, which is not installed\nhelp: {hint}") from None
-    return confluent_kafka
+    return library("confluent_kafka", "kafka://", "kafka")
 
 
 def configuration(address: KafkaAddress, given: Mapping[str, Any], **more: Any) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import Any
 from minidsms.cql.catalog import SourceDef
 from minidsms.cql.errors import Error, quoted, shown
 from minidsms.elements import Schema
+from minidsms.sources import postgres
 from minidsms.sources.columnar_source import ArrowSource, ParquetSource
 from minidsms.sources.csv_form import CsvForm, csv_form
 from minidsms.sources.csv_source import CsvSource
@@ -148,12 +149,28 @@ def _open_address(
         return _open_kafka(path, format or "json", schema, relation, options)
     if scheme in ("tcp", "tcp-listen"):
         return _open_tcp(path, scheme, format, schema, relation, options)
+    if scheme in postgres.SCHEMES:
+        return _open_postgres(path, schema, relation, options)
     from minidsms.sources.remote_files import SCHEMES, remote_files
 
     if scheme in SCHEMES:
         return _open_files(path, format, schema, relation, options, remote_files(path, scheme, options))
-    there = "there are https://, s3://, tcp://, tcp-listen://, kafka:// and the paths of files"
+    there = "there are https://, s3://, postgresql://, tcp://, tcp-listen://, kafka:// and the paths of files"
     raise Error(f"there is no source {quoted(scheme + '://')}\nhelp: {there}")
+
+
+def _open_postgres(path: str, schema: Schema, relation: bool, options: Options) -> Source | LiveLines:
+    table, publication = options.text("table", None), options.text("publication", None)
+    allowed = options.flag("allow_remote")
+    if publication is None:
+        return DatabaseSource(path, "postgresql", table, schema, relation, allowed)
+    from minidsms.sources.postgres_changes import TableChanges
+
+    if not relation:
+        raise OptionError("publication", "rows that change and go are a relation's", "CREATE RELATION")
+    slot, poll_s = options.text("slot", None), options.seconds("poll", 0.1) or 0.01
+    changes = TableChanges(path, allowed, table, publication, slot, poll_s, schema)
+    return LiveLines(postgres.without_password(path), schema, relation, None, changes)
 
 
 def _open_tcp(

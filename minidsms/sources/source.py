@@ -125,7 +125,7 @@ class GoesOn(Protocol):
 
     def go_on(self, position: Any) -> str:
         """Before anything is read: begin at a position; what is to be told of it, or "". Error where the source is not
-        the same.
+        the same. With the position come `rows` and `bad`: how many of its block were pushed, and could not be read.
         """
         ...
 
