@@ -209,7 +209,7 @@ class TreeBuilder(ExpressionBuilder):
             if name.lower() in windows:
                 raise self.fail(f'the window "{name}" is defined twice', name)
             windows[name.lower()] = self._with_window(over, windows)
-        return _Clause("windows", "WINDOW", windows, span=part_span(parts[0]))
+        return _Clause("windows", "WINDOW", windows, span=(part_span(parts[0])[0], parts[-1][1].span[1]))
 
     def named_window(self, parts: list[Part]) -> tuple[Token, syntax.Over]:
         return parts[0], parts[2]
@@ -251,7 +251,8 @@ class TreeBuilder(ExpressionBuilder):
 
     def fetch_first(self, parts: list[Part]) -> _Clause:
         order, offset, limit = parts[0], parts[2], parts[-3]
-        return self.limited([order, parts[-5], limit, None, offset])
+        clause = self.limited([order, parts[-5], limit, None, offset])
+        return dataclasses.replace(clause, span=(clause.span[0], part_span(parts[-1])[1]))
 
     def select(self, parts: list[Part]) -> syntax.Select | syntax.Limited:
         return self._limited(self._select(parts, parts[2], [parts[1]], parts[3:-1]), parts[-1])
@@ -276,7 +277,7 @@ class TreeBuilder(ExpressionBuilder):
         within = tuple(key for key in by if key.expr not in partition)
         place = syntax.Over(syntax.Call("ROW_NUMBER", (), span=span), partition, within, span=span)
         is_first = syntax.Binary("=", place, syntax.Literal(1), span=span)
-        select = self._select(parts[:-1], items, [], parts[7:-1])
+        select = self._select([*parts[:-1], *([last] if isinstance(last, _Clause) else order)], items, [], parts[7:-1])
         if select.qualify is not None:
             hint = "SELECT DISTINCT ON (..) .. FROM (SELECT .. QUALIFY ..)"
             raise self.fail("DISTINCT ON and QUALIFY in one SELECT", select.qualify, hint=hint)
