@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from minidsms.cql import syntax
 from minidsms.cql.catalog import Catalog, RelationDef, SourceDef, StreamDef, ViewDef
+from minidsms.cql.errors import CqlError
 from minidsms.cql.scope import did_you_mean, listing
 from minidsms.cql.session import Session
 from minidsms.cql.times import UNIT_NS
@@ -46,6 +48,28 @@ def stream_def(statement: syntax.CreateStream, catalog: Catalog, text: str) -> S
     slack = 0 if statement.slack is None else ticks(session, statement.slack)
     key = _key(session, statement.key, schema)
     return StreamDef(statement.name, schema, timestamp_by, slack, statement.late_drop, key, source)
+
+
+def widened(statement: syntax.AddColumn, catalog: Catalog, text: str) -> StreamDef:
+    """What the stream is with one more column. Raises CqlError, also where a view could not stand on it any more."""
+    session = Session(catalog, text)
+    before, column = catalog.streams[statement.name.lower()], statement.column
+    session.check_width(len(before.schema) + 1, column.span)
+    if column.name.lower() in (name.lower() for name in before.schema.names):
+        raise session.error(f'{before.name} has a column "{column.name}" already', column.span)
+    after = replace(before, schema=Schema((*before.schema, Field(column.name, column.type))))
+    catalog = replace(catalog, streams={**catalog.streams, statement.name.lower(): after})
+    for view in catalog.views.values():
+        try:
+            bind_view(view, catalog)
+        except CqlError as error:
+            raise session.error(
+                f"the view {view.name} cannot stand on this: {error.reason}",
+                column.span,
+                "",
+                f"DROP VIEW {view.name} first",
+            ) from None
+    return after
 
 
 def relation_def(statement: syntax.CreateRelation, catalog: Catalog, text: str) -> RelationDef:

@@ -408,6 +408,7 @@ class _Context:
         self.kind_at = 3 if words[:3] == ["CREATE", "OR", "REPLACE"] else 1
         kind = self._word(self.kind_at)
         self.declares = words[0] in ("CREATE", "REGISTER") and kind in ("STREAM", "RELATION")
+        self.adds = words[:2] == ["ALTER", "STREAM"] and self._word(3) == "ADD"
         self.creates_query = words[0] == "CREATE" and kind == "QUERY"
         condition = _CONDITIONS.get(words[0], ())
         is_conditional = tuple(words[self.kind_at + 1 : self.kind_at + 1 + len(condition)]) == condition
@@ -454,7 +455,7 @@ class _Context:
         """`ARRAY<TEXT>`: a type's `<`, behind its name in a declaration or a CAST, and the `>` of one that is open."""
         token = self.tokens[i]
         if token == "<":
-            is_type = self.angles > 0 or self.declares or self._word(i - 2) == "AS"
+            is_type = self.angles > 0 or self.declares or self.adds or self._word(i - 2) == "AS"
             if is_type and self._word(i - 1) in ("ARRAY", "LIST", "STRUCT", "MAP"):
                 token.type = "LANGLE"
                 self.angles += 1
@@ -526,13 +527,21 @@ class _Context:
             return word
         if first == "DROP" and 1 < i < self.name_at:
             return word
-        if first == "ALTER" and i == 3 and word in ("SET", "PAUSE", "RESUME", "PIN", "UNPIN"):
+        if first == "ALTER" and i == 3 and word in ("SET", "PAUSE", "RESUME", "PIN", "UNPIN", "ADD"):
+            return word
+        if self.adds and i > 3 and self._is_before_new_column(i, word):
             return word
         if word == "PLAN" and self._type(i - 1) in ("PIN", "UNPIN"):
             return word
         if self._type(i - 1) == "EQUAL" and word in ("TRUE", "FALSE"):
             return word
         return "IDENT"
+
+    def _is_before_new_column(self, i: int, word: str) -> bool:
+        """COLUMN and IF NOT EXISTS, where a name and a type follow: a column may be called `column`."""
+        begin = 5 if self._word(4) == "COLUMN" and self._type(6) else 4
+        is_conditional = self.words[begin : begin + 3] == ["IF", "NOT", "EXISTS"]
+        return i < begin or (is_conditional and i < begin + 3)
 
     def _is_clause_of_declaration(self, i: int, word: str) -> bool:
         before = self._type(i - 1)

@@ -51,6 +51,9 @@ def print_statement(statement: syntax.Statement) -> str:
             return f"ALTER QUERY {print_name(name)} {action.upper()}"
         case syntax.AlterStream(name=name, action=action):
             return f"ALTER STREAM {print_name(name)} {action.upper()}"
+        case syntax.AddColumn(name=name, column=column, is_optional=is_optional):
+            condition = "IF NOT EXISTS " if is_optional else ""
+            return f"ALTER STREAM {print_name(name)} ADD COLUMN {condition}{print_name(column.name)} {column.type}"
         case syntax.Checkpoint():
             return "CHECKPOINT"
         case syntax.Show(what=what):

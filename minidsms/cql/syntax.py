@@ -636,6 +636,16 @@ class AlterStream(Statement):
 
 
 @dataclass(frozen=True)
+class AddColumn(Statement):
+    """ALTER STREAM name ADD COLUMN [IF NOT EXISTS] column."""
+
+    name: str
+    column: ColumnDef
+    is_optional: bool = False
+    name_span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True)
 class Checkpoint(Statement):
     """CHECKPOINT."""
 

@@ -109,7 +109,6 @@ _FOREIGN = {
     "CALL": "a function stands in a select list",
     "SUMMARIZE": "aggregates summarize: SELECT COUNT(*), MIN(v), MAX(v), AVG(v) FROM S",
     **dict.fromkeys(("HELP", "LIST", "EXIT", "QUIT"), "commands of the shell begin with a dot: .help, .streams, .quit"),
-    "ADD": "columns are fixed: DROP the stream and declare it anew",
     "NOTNULL": "write IS NOT NULL",
     "ISNULL": "write IS NULL",
     "SYMMETRIC": "BETWEEN has the least value first",

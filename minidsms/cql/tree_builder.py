@@ -90,6 +90,9 @@ class _Row(syntax.Syntax):
 class TreeBuilder(ExpressionBuilder):
     """All callbacks of the grammar. `text` is set before each parse."""
 
+    _end_of_type = 0
+    """Where the type ends that was read last."""
+
     # ---------------------------------------------------------------------------------------------------- FROM
 
     def alias(self, parts: list[Part]) -> Token:
@@ -402,7 +405,9 @@ class TreeBuilder(ExpressionBuilder):
 
     def type(self, parts: list[Part]) -> Type:
         words = tuple(p for p in parts[:2] if p is not None)
-        return self._type_of(_TypeWords(words, parts[2], len(parts) - 3, span=span_of(parts)))
+        written = _TypeWords(words, parts[2], len(parts) - 3, span=span_of(parts))
+        self._end_of_type = written.span[1]
+        return self._type_of(written)
 
     def _type_of(self, written: _TypeWords) -> Type:
         word, given = written.words[0], written.arguments
@@ -620,6 +625,10 @@ class TreeBuilder(ExpressionBuilder):
     def alter_stream(self, parts: list[Part]) -> syntax.AlterStream:
         name_span = part_span(parts[2])
         return syntax.AlterStream(str(parts[2]), parts[3].lower(), span=span_of(parts), name_span=name_span)
+
+    def add_column(self, parts: list[Part]) -> syntax.AddColumn:
+        spans = {"span": (part_span(parts[0])[0], self._end_of_type), "name_span": part_span(parts[2])}
+        return syntax.AddColumn(str(parts[2]), parts[-1], parts[5] is not None, **spans)
 
     def setting(self, parts: list[Part]) -> syntax.Literal:
         token = parts[-1]

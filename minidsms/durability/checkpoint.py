@@ -134,7 +134,7 @@ class _Shortened:
         found = [np.zeros(0, np.int64)]
         for number, fields, rows, _ in self._read():
             if fields["kind"] == "push" and fields["to"].lower() == key and number not in self._gone:
-                found.append(self._journal(key).rows.batch(rows).column(0).to_numpy())
+                found.append(self._journal(key).batch(fields, rows).column(0).to_numpy())
         return np.concatenate(found)
 
     def payloads(self) -> Iterator[tuple[bytes | memoryview, ...]]:
@@ -193,8 +193,8 @@ class _Shortened:
         self, number: int, fields: Fields, rows: memoryview, payload: memoryview
     ) -> tuple[tuple[bytes | memoryview, ...] | None, tuple[int | None, int]]:
         """(what is left of a push, or None, (greatest instant, number) of what is left out)."""
-        form = self._journal(fields["to"]).rows
-        batch = form.batch(rows)
+        journal = self._journal(fields["to"])
+        form, batch = journal.rows, journal.batch(fields, rows)
         ts = batch.column(0).to_numpy()
         keeps = ts > self._past[fields["to"].lower()]
         if form.has_signs:

@@ -100,9 +100,12 @@ class Rows:
         arrays = [pa.array([v], t) for v, t in zip((ts, *shown), self._arrow.types)]
         return memoryview(pa.RecordBatch.from_arrays(arrays, schema=self._arrow).serialize())
 
-    def batch(self, data: memoryview) -> pa.RecordBatch:
-        """The columns `_ts`, `_sign` of a relation, then its own."""
-        return pa.ipc.read_record_batch(pa.py_buffer(data), self._arrow)
+    def batch(self, data: memoryview, width: int | None = None) -> pa.RecordBatch:
+        """The columns `_ts`, `_sign` of a relation, then its own; the first `width` of them, where it had no more."""
+        schema = self._arrow
+        if width is not None and width < len(self._types):
+            schema = pa.schema(list(schema)[: 1 + self.has_signs + width])
+        return pa.ipc.read_record_batch(pa.py_buffer(data), schema)
 
     @staticmethod
     def encoded_batch(batch: pa.RecordBatch) -> memoryview:

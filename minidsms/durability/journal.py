@@ -45,16 +45,35 @@ class Journal:
         self.rows = Rows(schema, dictionary, is_relation)
         self.position = 0
         self.sources: list[KeptSource] = []
+        self.first_width = len(schema)
+        """How many columns the input had when it was declared: so many have pushes that do not say how many."""
         self._name = name
+        self._dictionary = dictionary
+        self._told: Fields = {}
         self._coming: Fields | None = None
-        self._heads = [encoded({"kind": "push", "to": name, "left": left}) for left in (False, True)]
+        self._set_heads()
+
+    def _set_heads(self) -> None:
+        told = {"kind": "push", "to": self._name, **self._told}
+        self._heads = [encoded({**told, "left": left}) for left in (False, True)]
+
+    def widen(self, schema: Schema) -> None:
+        """What is pushed from now on has more columns."""
+        self.rows = Rows(schema, self._dictionary, self.rows.has_signs)
+        self._told = {"width": len(schema)}
+        self._set_heads()
+
+    def batch(self, fields: Fields, rows: memoryview) -> Any:
+        """What a push has brought, as `Rows.batch`."""
+        return self.rows.batch(rows, fields.get("width", self.first_width))
 
     def add(self, ts: Int64Array, signs: Int8Array | None, columns: Sequence[Column], is_left: bool = False) -> None:
         """Elements are going to be taken. Error where the log cannot take them. is_left: nothing processes them yet."""
         if self.log is not None:
             head = self._heads[is_left]
             if self._coming is not None:
-                head = encoded({"kind": "push", "to": self._name, "left": is_left, "from": self._coming})
+                told = {"kind": "push", "to": self._name, **self._told}
+                head = encoded({**told, "left": is_left, "from": self._coming})
             self.log.append(head, self.rows.encoded(ts, signs, columns))
         self.position += len(ts)
 

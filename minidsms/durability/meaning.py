@@ -25,7 +25,12 @@ def about(fields: Fields) -> tuple[tuple[str, str] | None, bool]:
             match parse(text):
                 case [syntax.CreateQuery(name=name)] | [syntax.AlterQuery(name=name)]:
                     return ("query", name.lower()), False
-                case [syntax.CreateStream(name=name)] | [syntax.CreateRelation(name=name)]:
+                case [
+                    syntax.CreateStream(name=name)
+                    | syntax.CreateRelation(name=name)
+                    | syntax.AlterStream(name=name)
+                    | syntax.AddColumn(name=name)
+                ]:
                     return ("input", name.lower()), False
                 case [syntax.CreateView(name=name)]:
                     return ("view", name.lower()), False

@@ -176,6 +176,13 @@ class Database:
         if source is not None:
             self.reading.add(source, self._streams[key])
 
+    def widen_stream(self, definition: StreamDef) -> None:
+        """A stream has more columns from now on, at its end (`StreamInput.widen`)."""
+        key = definition.name.lower()
+        self._streams[key].widen(definition)
+        self.catalog.streams[key] = definition
+        self.templates.forget()
+
     def add_system_stream(self, publisher: Publisher) -> None:
         """Make a stream known that the engine writes itself (`minidsms.system_streams`)."""
         self.catalog.streams[publisher.name.lower()] = self.system_streams.add(publisher)

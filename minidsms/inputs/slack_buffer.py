@@ -130,6 +130,15 @@ class SlackBuffer:
             if len(self._heap) > max(_HEAP_LIMIT, len(self._ts)):
                 self._fold()
 
+    def widened(self, schema: Schema) -> SlackBuffer:
+        """A buffer in which the same elements wait, with NULL in the columns that the schema has behind their own."""
+        ts, columns = self.arrays()
+        added = [Column(np.zeros(len(ts), t.dtype), np.zeros(len(ts), np.bool_)) for t in schema.types[len(columns) :]]
+        made = SlackBuffer(schema)
+        made.restore(ts, [*columns, *added])
+        made._arrivals = self._arrivals
+        return made
+
     def arrays(self) -> tuple[Int64Array, list[Column]]:
         """What waits, in the order of its release: (ts, columns)."""
         self._fold()

@@ -59,8 +59,6 @@ class StreamInput:
         clock: Callable[[], int] | None = None,
         admission: Admission | None = None,
     ) -> None:
-        self.definition = definition
-        self.schema = definition.schema
         self.store = StreamStore(definition.schema)
         self.progress = MIN_INSTANT
         self.greatest_ts: int | None = None
@@ -75,8 +73,29 @@ class StreamInput:
         # A slack beyond the range of instants holds everything back just as well, and does not overflow.
         self._slack = min(definition.slack, LAST_INSTANT)
         self._waiting = SlackBuffer(definition.schema)
+        self._define(definition, dictionary, tick_ns)
+
+    def _define(self, definition: StreamDef, dictionary: TextDictionary, tick_ns: int) -> None:
+        self.definition = definition
+        self.schema = definition.schema
         self.converter = Converter(f"stream {one_line(definition.name)}", definition.schema, dictionary, tick_ns)
         self._text = tuple(i for i, t in enumerate(definition.schema.types) if t.is_coded)
+
+    def widen(self, definition: StreamDef) -> None:
+        """What comes from now on has more columns behind those of now. The engine is at rest.
+
+        Queries that run go on in the store they read, which takes of what comes the columns it has; others begin with
+        a new one.  What waits for slack has NULL there.  MemoryError, and nothing has changed.
+        """
+        before, store = self.store, StreamStore(definition.schema)
+        store.start_at(before.head)
+        if before.is_read:
+            store.mirrors.append(before)
+        waiting = self._waiting.widened(definition.schema)
+        if self.journal is not None:
+            self.journal.widen(definition.schema)
+        self.store, self._waiting = store, waiting
+        self._define(definition, self.converter.dictionary, self.converter.tick_ns)
 
     # ---------------------------------------------------------------------------------------------------- input
 
@@ -304,10 +323,11 @@ class StreamInput:
     def live_codes(self) -> Iterable[Int64Array]:
         """The TEXT codes held by the store and the slack buffer (0 stands for NULL)."""
         if self._text:
-            held = [store.arrays()[1] for store in (self.store, *self.store.mirrors)]
+            held = [store.arrays()[1] for store in self.store.with_mirrors()]
             for columns in (*held, self._waiting.arrays()[1]):
                 for i in self._text:
-                    yield columns[i].values  # type: ignore[misc]
+                    if i < len(columns):
+                        yield columns[i].values  # type: ignore[misc]
 
     # ------------------------------------------------------------------------------------------------- instants
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from minidsms.cql.errors import MemoryLimitError, QueueFullError, one_line
 from minidsms.elements import BoolArray
+from minidsms.inputs.stream_input import StreamInput
 from minidsms.limits.allowance import NO_MEMORY
 from minidsms.operators.stream_source import StreamSource
 from minidsms.synopses.stream_store import StreamStore
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from minidsms.engine.database import Database
     from minidsms.engine.engine import Group
     from minidsms.engine.running_query import RunningQuery
-    from minidsms.inputs.stream_input import StreamInput
     from minidsms.limits.memory import MemoryAccount
 
 _EASY = 0.5
@@ -94,7 +94,7 @@ class Admission:
     def refuse_full(self, stream: StreamInput, n: int) -> None:
         """For `push(.., block=False)`: QueueFullError where n more would wait than a query's bounds allow."""
         for source, bound, group in self._waiting(self._readers(stream)):
-            if source.store is stream.store and source.waiting() + n > bound:
+            if stream.store.feeds(source.store) and source.waiting() + n > bound:
                 names = ", ".join(one_line(query.name) for query in self._queries(group))
                 raise QueueFullError(
                     f"{source.waiting():,} elements of {one_line(stream.definition.name)} wait for query {names}, and "
@@ -113,7 +113,9 @@ class Admission:
         """How many elements of a push may be stored before the engine processes them."""
         if not self.is_shedding:
             return batch_size
-        bounds = [bound for source, bound, _ in self._waiting(self._readers(stream)) if source.store is stream.store]
+        bounds = [
+            bound for source, bound, _ in self._waiting(self._readers(stream)) if stream.store.feeds(source.store)
+        ]
         return max(1, min([batch_size, *(int(bound * _EASY) for bound in bounds)]))
 
     def kept(self, stream: StreamInput, n: int, is_live: bool = True) -> BoolArray | None:
@@ -133,7 +135,7 @@ class Admission:
         keep = np.ones(n, np.bool_)
         if is_random and is_live:
             for source, bound, _ in self._waiting(self._readers(stream)):
-                if source.store is store:
+                if store.feeds(source.store):
                     waiting = source.waiting()
                     room = min(room, max(0, bound - waiting))
                     if waiting > bound * _EASY:
@@ -192,7 +194,7 @@ class Admission:
     def _pass_over(self, source: StreamSource, n: int, group: Group | None) -> None:
         shed = source.shed(n)
         for stream in self._db.inputs:
-            if stream.store is source.store:
+            if isinstance(stream, StreamInput) and stream.store.feeds(source.store):
                 self._count(stream, shed, [group] if group is not None else [])
 
     def _count(self, stream: StreamInput, n: int, groups: Iterable[Group]) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from minidsms.elements import MIN_INSTANT
 from minidsms.engine.engine import Network
 from minidsms.inputs.stream_input import StreamInput
+from minidsms.synopses.stream_store import StreamStore
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ def held_back(network: Network) -> HeldBack | None:
     for source in network.sources:
         n = source.waiting()
         store = getattr(source, "store", None)
-        if n and store is not slowest.store:
+        if n and not (isinstance(store, StreamStore) and slowest.store.feeds(store)):
             last = source.ts_of_waiting(n - 1)
             # What stands at the open instant of its own stream waits for that stream, not for another.
             if last > slowest.progress + 1:

@@ -29,6 +29,7 @@ _KNOWN = frozenset(
         "Drop",
         "AlterQuery",
         "AlterStream",
+        "AddColumn",
         "Show",
         "Describe",
         "Explain",

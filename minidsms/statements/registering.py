@@ -36,6 +36,7 @@ from minidsms.screens.tail import Tail
 if TYPE_CHECKING:
     from minidsms.connection import Connection
     from minidsms.operators.screen import Screen
+    from minidsms.synopses.stream_store import StreamStore
 
 _CREATE = re.compile(r"\s*CREATE\s+QUERY\s+([A-Za-z_][A-Za-z_0-9]*)\s+AS\s+(SELECT\b[^;]*?)\s*;?\s*\Z", re.IGNORECASE)
 
@@ -192,7 +193,7 @@ def _moment(db: Connection, stream: str) -> tuple[int, bytes]:
 
 def _screen(db: Connection, template: Template, frontier: int) -> tuple[Group, Screen, list] | None:  # type: ignore[type-arg]
     """The group that such a query would join now, the screen that would run it, and the operators that lead to it."""
-    _, _, earlier = db.stream_store(template.stream)
+    store, _, earlier = db.stream_store(template.stream)
     for group in db.groups.reading_alone(template.stream, template.family is None):
         if group.progress != frontier or group.is_apart or not group.operators or not group.running.is_sharing:
             continue
@@ -200,20 +201,20 @@ def _screen(db: Connection, template: Template, frontier: int) -> tuple[Group, S
             group.fold()
             for screen in group.screens if group.screens.folds else ():
                 leading = operators_behind(screen.producer)
-                if _runs(leading, template.family.number, earlier):
+                if _runs(leading, template.family.number, store, earlier):
                     return group, screen, leading
             continue
         for operator in group.sources:
-            if isinstance(operator, StreamSource) and operator.is_as_new(earlier):
+            if isinstance(operator, StreamSource) and operator.store is store and operator.is_as_new(earlier):
                 over = group.screen_over(operator)
                 if over is not None:
                     return group, over, operators_behind(operator)
     return None
 
 
-def _runs(leading: Sequence[Operator], family: int, earlier: Int64Array) -> bool:
+def _runs(leading: Sequence[Operator], family: int, store: StreamStore, earlier: Int64Array) -> bool:
     """These operators are a family's, and good for one more query."""
     joined = [op for op in leading if isinstance(op, Constants)]
     sources = [op for op in leading if isinstance(op, StreamSource)]
     is_good = bool(joined) and joined[0].family == family and not joined[0].is_worn and not joined[0].is_alone
-    return is_good and all(source.own is None and source.waits_for(earlier) for source in sources)
+    return is_good and all(s.store is store and s.own is None and s.waits_for(earlier) for s in sources)

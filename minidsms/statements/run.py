@@ -28,7 +28,7 @@ from minidsms.plan.state_reduction import reduce_state
 from minidsms.process.interrupts import let_through
 from minidsms.query import Query
 from minidsms.settings import SETTINGS
-from minidsms.statements.altering import alter_query, alter_stream
+from minidsms.statements.altering import add_column, alter_query, alter_stream
 from minidsms.statements.connectors import open_declared, open_into, placed_at, show_sinks, show_sources
 from minidsms.statements.constant_rows import constant_rows, insert
 from minidsms.statements.history import HistoryGate
@@ -115,6 +115,12 @@ def carry_out(db: Connection, statement: syntax.Statement, text: str) -> Any:
                 names = [s.name for s in db.catalog.streams.values()]
                 raise _no_such(statement.name, "stream", names, text, statement.name_span)
             alter_stream(db, statement, text)
+            return None
+        case syntax.AddColumn():
+            if statement.name.lower() not in db.catalog.streams:
+                names = [s.name for s in db.catalog.streams.values()]
+                raise _no_such(statement.name, "stream", names, text, statement.name_span)
+            add_column(db, statement, text)
             return None
         case syntax.Checkpoint():
             db.checkpoint()

@@ -11,7 +11,7 @@ registered reader has passed it, and only while the engine rests, so that refere
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -44,7 +44,8 @@ class Reader:
 class StreamStore:
     """A ring of columns with growing capacity (a power of two, at least twice what is held when it grows).
 
-    mirrors: stores that take what comes here, too, as long as anybody reads them.
+    mirrors: stores that take what comes here, too, as long as anybody reads them; those with fewer columns take the
+    first ones.
 
     A large push into an empty store is not copied into the ring as long as nobody needs it there: the arrays pushed are
     read themselves (`append` with `passes`, and `_passing`), and a query that keeps nothing is done with them when the
@@ -118,7 +119,7 @@ class StreamStore:
         self._put(first & self._mask, ts, columns)
         self.head += n
         for mirror in self.mirrors:
-            mirror.append(ts, columns)
+            mirror.append(ts, columns[: len(mirror.schema)])
         return first
 
     def append_row(self, ts: int, values: Sequence[Any]) -> None:
@@ -133,7 +134,7 @@ class StreamStore:
             array[at] = 0 if value is None else value
         self.head += 1
         for mirror in self.mirrors:
-            mirror.append_row(ts, values)
+            mirror.append_row(ts, values[: len(mirror.schema)])
 
     def _may_pass(self, ts: Int64Array, columns: Sequence[Column]) -> bool:
         is_large = len(ts) >= _WORTH_PASSING
@@ -147,13 +148,13 @@ class StreamStore:
             return
         self._make_room(len(ts), [column.valid is not None for column in columns])
         for mirror in self.mirrors:
-            mirror.prepare(ts, columns)
+            mirror.prepare(ts, columns[: len(mirror.schema)])
 
     def prepare_row(self, values: Sequence[Any]) -> None:
         """The same for `append_row`."""
         self._make_room(1, [value is None for value in values])
         for mirror in self.mirrors:
-            mirror.prepare_row(values)
+            mirror.prepare_row(values[: len(mirror.schema)])
 
     def _make_room(self, n: int, have_nulls: Sequence[bool]) -> None:
         self.keep()
@@ -272,8 +273,18 @@ class StreamStore:
 
     @property
     def is_read(self) -> bool:
-        """Somebody claims elements."""
-        return bool(self._readers)
+        """Somebody claims elements, here or in a mirror."""
+        return bool(self._readers) or any(mirror.is_read for mirror in self.mirrors)
+
+    def with_mirrors(self) -> Iterator[StreamStore]:
+        """The store, and those that take what comes here."""
+        yield self
+        for mirror in self.mirrors:
+            yield from mirror.with_mirrors()
+
+    def feeds(self, store: StreamStore) -> bool:
+        """What comes here comes into that store."""
+        return any(each is store for each in self.with_mirrors())
 
     def free(self) -> None:
         """Give up what no reader claims. Called while the engine rests."""

@@ -68,6 +68,7 @@ class Call:
             db.advance(self.step.ts, self.step.stream)
         elif isinstance(self.step, Push):
             rows, ts = [row for _, _, row in self.step.rows], [ts for ts, _, _ in self.step.rows]
+            rows = widened(db, self.step.name, rows)
             is_relation = self.step.name.lower() in db.catalog.relations
             one = len(rows) == 1 and not is_relation  # the short way of a single tuple
             signs = [sign for _, sign, _ in self.step.rows] if is_relation else None
@@ -76,13 +77,23 @@ class Call:
             db.execute(self.text)
 
 
-def calls_of(cases: Sequence[Case], paths: Mapping[int, str]) -> list[Call]:
-    """The calls of cases that share their declarations and their feed. paths: the files that some queries write."""
+def widened(db: Connection, name: str, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """The rows with a number in each column that ALTER has added."""
+    width = len(db.stream_input(name).schema)
+    return [(*row, *(len(row) + n for n in range(width - len(row)))) for row in rows]
+
+
+def calls_of(cases: Sequence[Case], paths: Mapping[int, str], widenings: Mapping[int, str]) -> list[Call]:
+    """The calls of cases that share their declarations and their feed. paths: the files that some queries write.
+    widenings: before which steps of the feed a stream gets one more column.
+    """
     used = " ".join([*cases[0].declarations, *[case.query for case in cases]])
     calls = [Call(function=name) for name in (*USER_FUNCTIONS, *USER_AGGREGATES) if name in used]
     calls += [Call(text=text) for text in cases[0].declarations]
     for i, step in enumerate(cases[0].feed):
         calls += [Call(c.query, f"answer{n}", paths.get(n, "")) for n, c in enumerate(cases) if c.registered == i]
+        if i in widenings:
+            calls.append(Call(f"ALTER STREAM {widenings[i]} ADD COLUMN added{i} INTEGER"))
         calls.append(Call(step=step))
     return calls + [Call(f"DROP QUERY answer{n}", path=path) for n, path in paths.items()]
 
@@ -212,14 +223,16 @@ def check(seed: int) -> int:
     cases = random_company(seed, OPTIONS)
     in_files = [n for n in range(len(cases)) if rng.random() < 0.3]
     names = [f"answer{n}" for n in range(len(cases)) if n not in in_files]
+    streams = sorted(cases[0].slack())
+    widenings = {n: rng.choice(streams) for n in range(len(cases[0].feed)) if rng.random() < 0.05}
     durability, loses = rng.choice(("sync", "sync", "batch", "os")), rng.random() < 0.7
     with tempfile.TemporaryDirectory() as folder:
         wanted, found = ({n: f"{folder}/{which}{n}.csv" for n in in_files} for which in ("wanted", "found"))
         try:
-            expected = without_crash(calls_of(cases, wanted), names)
+            expected = without_crash(calls_of(cases, wanted, widenings), names)
         except CqlError:
             return 0
-        client = Client(calls_of(cases, found), names, folder + "/db", durability, loses, rng)
+        client = Client(calls_of(cases, found, widenings), names, folder + "/db", durability, loses, rng)
         story = f"seed {seed}, {durability}, {'machine' if loses else 'process'}"
         mark_s, kept_files.MARK_S = kept_files.MARK_S, rng.choice((0.0, 1e9))  # the clock must not decide what happens
         try:

@@ -537,7 +537,6 @@ HABITS = [
     ("CREATE STREAM C (t TIMESTAMP, WATERMARK FOR t AS t - INTERVAL '5' SECOND)", "SLACK"),
     ("CREATE STREAM C (t TIMESTAMP, p AS PROCTIME())", "a name and a type"),
     ("CREATE STREAM C (k TEXT) WITH ('connector' = 'kafka')", "behind FROM"),
-    ("ALTER STREAM Pos ADD COLUMN z INTEGER", "declare it anew"),
     ("DROP TABLE Pos", "DROP STREAM"),
     ("SHOW CREATE TABLE Pos", "DESCRIBE"),
     ("PREPARE p AS SELECT 1", "params="),
