@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import assert_never
 
 from minidsms.aggregates import AGGREGATES, OF_DIFFERENT
 from minidsms.aggregates import SYNONYMS as AGGREGATE_SYNONYMS
@@ -49,6 +50,18 @@ class Context:
     groups: Groups | None = None
     aliases: Mapping[str, syntax.Expr] = field(default_factory=dict)
     overs: Overs | None = None
+
+
+_Predicate = (
+    syntax.Predicate
+    | syntax.Exists
+    | syntax.ScalarQuery
+    | syntax.LiteralList
+    | syntax.Pair
+    | syntax.Lambda
+    | syntax.Row
+    | syntax.Star
+)
 
 
 class ExpressionBinder:
@@ -107,10 +120,12 @@ class ExpressionBinder:
                 return self._cast(self.bind(operand), target, expr)
             case syntax.Case():
                 return self._case(expr)
+            case syntax.GroupingSets() | syntax.EveryKey():
+                raise AssertionError("GROUP BY binds its keys itself")
             case _:
                 return self._predicate(expr)
 
-    def _predicate(self, expr: syntax.Expr) -> bound.Expr:
+    def _predicate(self, expr: _Predicate) -> bound.Expr:
         match expr:
             case syntax.IsNull(operand=operand, negated=negated):
                 found = self.apply("is null", [self.bind(operand)], expr)
@@ -158,7 +173,7 @@ class ExpressionBinder:
                     "* may only stand alone in a select list, or in COUNT(*)", expr.span, "", "name the columns"
                 )
             case _:
-                raise AssertionError(f"no rule for {type(expr).__name__}")
+                assert_never(expr)
         return self._not(found, expr) if negated else found
 
     # --------------------------------------------------------------------------------------------------- leaves

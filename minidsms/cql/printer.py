@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import assert_never
 
 from minidsms.cql import syntax
 from minidsms.cql.lexer import QUOTED_WORDS
@@ -66,7 +67,7 @@ def print_statement(statement: syntax.Statement) -> str:
         case syntax.SetSetting(name=name, value=value):
             return f"SET {print_name(name)} = {_value(value)}"
         case _:
-            raise AssertionError(f"no statement: {type(statement).__name__}")
+            assert_never(statement)
 
 
 def _rows(rows: Sequence[Sequence[syntax.Expr]]) -> str:
@@ -112,7 +113,7 @@ def print_query(query: syntax.Query, indent: str = "") -> str:
             first = print_query(left, indent) if is_chain else _operand(left, indent)
             return f"{first}\n{indent}{keyword}\n{_operand(right, indent)}"
         case _:
-            raise AssertionError(f"no query: {type(query).__name__}")
+            assert_never(query)
 
 
 def _operand(query: syntax.Query, indent: str) -> str:
@@ -211,7 +212,7 @@ def _from_item(item: syntax.FromItem, indent: str) -> str:
                 condition = " USING (" + ", ".join(print_name(n.name) for n in using) + ")"
             return f"{first} {keyword} {second}{condition}"
         case _:
-            raise AssertionError(f"no FROM item: {type(item).__name__}")
+            assert_never(item)
 
 
 def _window_and_alias(window: syntax.Window | None, alias: str | None) -> str:
@@ -235,10 +236,9 @@ def print_window(window: syntax.Window) -> str:
             return f"[{text}]" if slide is None else f"[{text} SLIDE {print_duration(slide)}]"
         case syntax.RowsWindow(rows=rows, slide=rows_slide):
             return f"[ROWS {rows}]" if rows_slide is None else f"[ROWS {rows} SLIDE {rows_slide}]"
-        case syntax.HopWindow(length=length, step=None):
-            return f"[TUMBLE {print_duration(length)}]"
-        case syntax.HopWindow(length=length, step=syntax.Duration() as step):
-            return f"[HOP {print_duration(length)} EVERY {print_duration(step)}]"
+        case syntax.HopWindow(length=length, step=step):
+            step_text = "" if step is None else f" EVERY {print_duration(step)}"
+            return f"[{'HOP' if step_text else 'TUMBLE'} {print_duration(length)}{step_text}]"
         case syntax.SessionWindow(gap=gap, keys=keys):
             by = f" PARTITION BY {', '.join(print_expression(k) for k in keys)}" if keys else ""
             return f"[SESSION {print_duration(gap)}{by}]"
@@ -247,7 +247,7 @@ def print_window(window: syntax.Window) -> str:
             text += "" if length is None else f" RANGE {print_duration(length)}"
             return f"[{text}]" if slide is None else f"[{text} SLIDE {print_duration(slide)}]"
         case _:
-            raise AssertionError(f"no window: {type(window).__name__}")
+            assert_never(window)
 
 
 def print_duration(duration: syntax.Duration) -> str:
@@ -326,11 +326,13 @@ def _expression(expr: syntax.Expr, indent: str) -> tuple[str, int]:
             return _nested(query, indent), _PRIMARY
         case syntax.Exists(query=query):
             return f"EXISTS {_nested(query, indent)}", _PRIMARY
+        case syntax.GroupingSets() | syntax.EveryKey():
+            raise AssertionError("GROUP BY prints its keys itself")
         case _:
             return _predicate(expr, indent), _PREDICATE
 
 
-def _predicate(expr: syntax.Expr, indent: str) -> str:
+def _predicate(expr: syntax.Predicate, indent: str) -> str:
     """The predicates that are words; their operands are sums."""
     match expr:
         case syntax.IsNull(operand=operand, negated=negated):
@@ -355,7 +357,7 @@ def _predicate(expr: syntax.Expr, indent: str) -> str:
         case syntax.Quantified(op=op, quantifier=quantifier, operand=operand, query=query):
             return f"{_at(operand, _SUM, indent)} {op} {quantifier.upper()} {_nested(query, indent)}"
         case _:
-            raise AssertionError(f"no expression: {type(expr).__name__}")
+            assert_never(expr)
 
 
 def _not(negated: bool) -> str:

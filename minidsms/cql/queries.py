@@ -6,6 +6,7 @@ Invariant: the tree beside a node says in CQL what the node means, with every de
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import assert_never
 
 from minidsms.cql import bound, syntax
 from minidsms.cql.blocks import BlockBinder
@@ -54,7 +55,7 @@ class QueryBinder:
             case syntax.With():
                 return self._with(query, outer, correlated)
             case _:
-                raise AssertionError(f"no rule for {type(query).__name__}")
+                assert_never(query)
 
     def _with(self, query: syntax.With, outer: Context | None, correlated: bool) -> Piece:
         """The query, in whose names and in those of the tables behind it each common table is one node."""

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
+from types import UnionType
 from typing import Any, TypeVar, cast
 
 from minidsms.cql import bound, syntax
@@ -143,7 +144,7 @@ def tables_named(root: syntax.Syntax) -> list[str]:
     return list(found)
 
 
-def parts(root: syntax.Syntax, but_in: type[syntax.Query] | None = None) -> Iterator[syntax.Syntax]:
+def parts(root: syntax.Syntax, but_in: type[syntax.Syntax] | UnionType | None = None) -> Iterator[syntax.Syntax]:
     """The node and everything inside it, in the order of the text, but what is inside queries of a kind."""
     pending: list[object] = [root]
     while pending:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Set
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 from minidsms.cql import bound, syntax
 from minidsms.cql.bound import JoinKind, StreamKind, WindowKind
@@ -110,7 +111,7 @@ class SourceBinder:
                 hint = "FROM S [NOW], UNNEST(S.list) AS element"
                 raise self.session.error("UNNEST stands behind what has the list", item.span, "", hint)
             case _:
-                raise AssertionError(f"no rule for {type(item).__name__}")
+                assert_never(item)
 
     # ---------------------------------------------------------------------------------------------------- tables
 

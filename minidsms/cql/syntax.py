@@ -39,12 +39,7 @@ class Duration(Syntax):
 
 
 @dataclass(frozen=True)
-class Expr(Syntax):
-    """An expression."""
-
-
-@dataclass(frozen=True)
-class Name(Expr):
+class Name(Syntax):
     """A column, `name` or `qualifier.name`; a bare one may also be a FROM alias that stands for its whole row."""
 
     name: str
@@ -52,7 +47,7 @@ class Name(Expr):
 
 
 @dataclass(frozen=True)
-class Star(Expr):
+class Star(Syntax):
     """`*` or `qualifier.*`: in a select list, or as the argument of COUNT(*).
 
     left_out: the columns behind EXCLUDE.  replaced: those behind REPLACE, whose aliases say in whose places they stand.
@@ -64,21 +59,21 @@ class Star(Expr):
 
 
 @dataclass(frozen=True)
-class Literal(Expr):
+class Literal(Syntax):
     """NULL, TRUE, FALSE, a number or a text. `-5` is the literal -5."""
 
     value: bool | int | float | str | None
 
 
 @dataclass(frozen=True)
-class Interval(Expr):
+class Interval(Syntax):
     """`INTERVAL '10' SECOND` or `10 SECONDS`; the duration's unit is never None."""
 
     duration: Duration
 
 
 @dataclass(frozen=True)
-class Unary(Expr):
+class Unary(Syntax):
     """op: '-' or 'not'. (A leading plus is dropped.)"""
 
     op: str
@@ -86,7 +81,7 @@ class Unary(Expr):
 
 
 @dataclass(frozen=True)
-class Binary(Expr):
+class Binary(Syntax):
     """op: + - * / % || = <> < <= > >=."""
 
     op: str
@@ -95,7 +90,7 @@ class Binary(Expr):
 
 
 @dataclass(frozen=True)
-class Logical(Expr):
+class Logical(Syntax):
     """A chain of one connective. op: 'and' or 'or'; two or more operands, none of them a Logical of the same op."""
 
     op: str
@@ -103,7 +98,7 @@ class Logical(Expr):
 
 
 @dataclass(frozen=True)
-class IsNull(Expr):
+class IsNull(Syntax):
     """operand IS [NOT] NULL."""
 
     operand: Expr
@@ -111,7 +106,7 @@ class IsNull(Expr):
 
 
 @dataclass(frozen=True)
-class IsDistinctFrom(Expr):
+class IsDistinctFrom(Syntax):
     """left IS [NOT] DISTINCT FROM right."""
 
     left: Expr
@@ -120,7 +115,7 @@ class IsDistinctFrom(Expr):
 
 
 @dataclass(frozen=True)
-class Between(Expr):
+class Between(Syntax):
     """operand [NOT] BETWEEN low AND high."""
 
     operand: Expr
@@ -130,7 +125,7 @@ class Between(Expr):
 
 
 @dataclass(frozen=True)
-class Like(Expr):
+class Like(Syntax):
     """operand [NOT] LIKE | ILIKE pattern [ESCAPE escape]."""
 
     operand: Expr
@@ -141,7 +136,7 @@ class Like(Expr):
 
 
 @dataclass(frozen=True)
-class InList(Expr):
+class InList(Syntax):
     """operand [NOT] IN (items)."""
 
     operand: Expr
@@ -150,14 +145,14 @@ class InList(Expr):
 
 
 @dataclass(frozen=True)
-class LiteralList(Expr):
+class LiteralList(Syntax):
     """The only item of an InList that names many numbers, or many texts: one node, however many they are."""
 
     values: tuple[int | float, ...] | tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class InQuery(Expr):
+class InQuery(Syntax):
     """operand [NOT] IN (query). The operand may be a Row, or a Name that stands for a whole row."""
 
     operand: Expr
@@ -166,21 +161,21 @@ class InQuery(Expr):
 
 
 @dataclass(frozen=True)
-class Exists(Expr):
+class Exists(Syntax):
     """EXISTS (query); NOT EXISTS is Unary('not', Exists)."""
 
     query: Query
 
 
 @dataclass(frozen=True)
-class ScalarQuery(Expr):
+class ScalarQuery(Syntax):
     """(query) as a value."""
 
     query: Query
 
 
 @dataclass(frozen=True)
-class Quantified(Expr):
+class Quantified(Syntax):
     """operand op ALL|ANY (query). op: a comparison of Binary; quantifier: 'all' or 'any' (SOME is 'any')."""
 
     op: str
@@ -190,7 +185,7 @@ class Quantified(Expr):
 
 
 @dataclass(frozen=True)
-class Call(Expr):
+class Call(Syntax):
     """function([DISTINCT] args [ORDER BY order]): scalar, aggregate or user's; the name as written.
 
     COUNT(*) has args (Star(),).  within: the order stands in WITHIN GROUP.  nulls: "ignore" or "respect" where NULLS
@@ -206,14 +201,14 @@ class Call(Expr):
 
 
 @dataclass(frozen=True)
-class GroupingSets(Expr):
+class GroupingSets(Syntax):
     """GROUPING SETS ((a, b), (a), ()): in GROUP BY only, as are ROLLUP and CUBE, which are written as calls."""
 
     sets: tuple[tuple[Expr, ...], ...]
 
 
 @dataclass(frozen=True)
-class EveryKey(Expr):
+class EveryKey(Syntax):
     """ALL behind GROUP BY: whatever the select list shows that has no aggregate."""
 
 
@@ -244,7 +239,7 @@ class Frame(Syntax):
 
 
 @dataclass(frozen=True)
-class Over(Expr):
+class Over(Syntax):
     """call OVER ([window] [PARTITION BY partition] [ORDER BY order] [frame]).
 
     window: a name that WINDOW would have to give; None in every tree of a query.
@@ -258,7 +253,7 @@ class Over(Expr):
 
 
 @dataclass(frozen=True)
-class Case(Expr):
+class Case(Syntax):
     """CASE [operand] WHEN .. THEN .. [ELSE otherwise] END."""
 
     operand: Expr | None
@@ -267,7 +262,7 @@ class Case(Expr):
 
 
 @dataclass(frozen=True)
-class Cast(Expr):
+class Cast(Syntax):
     """CAST(operand AS type)."""
 
     operand: Expr
@@ -275,7 +270,7 @@ class Cast(Expr):
 
 
 @dataclass(frozen=True)
-class Pair(Expr):
+class Pair(Syntax):
     """`name := value`, an argument of STRUCT or MAP; the name is any expression."""
 
     name: Expr
@@ -283,7 +278,7 @@ class Pair(Expr):
 
 
 @dataclass(frozen=True)
-class Lambda(Expr):
+class Lambda(Syntax):
     """`x -> body` or `(x, y) -> body`, an argument of a function that calls it."""
 
     parameters: tuple[str, ...]
@@ -291,7 +286,7 @@ class Lambda(Expr):
 
 
 @dataclass(frozen=True)
-class Row(Expr):
+class Row(Syntax):
     """(a, b, ..): two or more items."""
 
     items: tuple[Expr, ...]
@@ -301,12 +296,7 @@ class Row(Expr):
 
 
 @dataclass(frozen=True)
-class Window(Syntax):
-    """What stands in [ .. ] behind a stream."""
-
-
-@dataclass(frozen=True)
-class RangeWindow(Window):
+class RangeWindow(Syntax):
     """[RANGE range [SLIDE slide]]."""
 
     range: Duration
@@ -314,17 +304,17 @@ class RangeWindow(Window):
 
 
 @dataclass(frozen=True)
-class NowWindow(Window):
+class NowWindow(Syntax):
     """[NOW]."""
 
 
 @dataclass(frozen=True)
-class UnboundedWindow(Window):
+class UnboundedWindow(Syntax):
     """[RANGE UNBOUNDED] or [ROWS UNBOUNDED], which mean the same."""
 
 
 @dataclass(frozen=True)
-class RowsWindow(Window):
+class RowsWindow(Syntax):
     """[ROWS rows [SLIDE slide]]."""
 
     rows: int
@@ -332,7 +322,7 @@ class RowsWindow(Window):
 
 
 @dataclass(frozen=True)
-class HopWindow(Window):
+class HopWindow(Syntax):
     """[HOP length EVERY step], or [TUMBLE length] where step is None."""
 
     length: Duration
@@ -340,7 +330,7 @@ class HopWindow(Window):
 
 
 @dataclass(frozen=True)
-class SessionWindow(Window):
+class SessionWindow(Syntax):
     """[SESSION gap [PARTITION BY keys]]."""
 
     gap: Duration
@@ -348,7 +338,7 @@ class SessionWindow(Window):
 
 
 @dataclass(frozen=True)
-class PartitionWindow(Window):
+class PartitionWindow(Syntax):
     """[PARTITION BY keys ROWS rows [RANGE range] [SLIDE slide]]; a slide is written down for the binder to refuse."""
 
     keys: tuple[Name, ...]
@@ -361,12 +351,7 @@ class PartitionWindow(Window):
 
 
 @dataclass(frozen=True)
-class FromItem(Syntax):
-    """Something FROM reads."""
-
-
-@dataclass(frozen=True)
-class TableRef(FromItem):
+class TableRef(Syntax):
     """name [window] [AS alias]: a stream, relation or view."""
 
     name: str
@@ -375,7 +360,7 @@ class TableRef(FromItem):
 
 
 @dataclass(frozen=True)
-class QueryRef(FromItem):
+class QueryRef(Syntax):
     """(query) [window] [[AS] alias [(columns)]]."""
 
     query: Query
@@ -385,7 +370,7 @@ class QueryRef(FromItem):
 
 
 @dataclass(frozen=True)
-class ParenthesisedRef(FromItem):
+class ParenthesisedRef(Syntax):
     """(item) [window] [AS alias], with at least one of the two: `(CarStr [PARTITION BY cid ROWS 1]) AS LastRep`."""
 
     item: FromItem
@@ -394,7 +379,7 @@ class ParenthesisedRef(FromItem):
 
 
 @dataclass(frozen=True)
-class Unnest(FromItem):
+class Unnest(Syntax):
     """UNNEST(list) [[AS] alias [(columns)]]: a row for each element; the list may use the items before it."""
 
     list: Expr
@@ -403,7 +388,7 @@ class Unnest(FromItem):
 
 
 @dataclass(frozen=True)
-class Join(FromItem):
+class Join(Syntax):
     """left [NATURAL] kind JOIN right [ON on | USING (using)]. kind: 'inner', 'left', 'right', 'full' or 'cross'."""
 
     kind: str
@@ -418,11 +403,6 @@ class Join(FromItem):
 
 
 @dataclass(frozen=True)
-class Query(Syntax):
-    """A Select, a Limited, a SetOperation, a RelationToStream or a With."""
-
-
-@dataclass(frozen=True)
 class SelectItem(Syntax):
     """expr [AS alias]. The expr may be a Star, then without alias."""
 
@@ -431,7 +411,7 @@ class SelectItem(Syntax):
 
 
 @dataclass(frozen=True)
-class Select(Query):
+class Select(Syntax):
     """SELECT [DISTINCT] items FROM sources [WHERE where] [GROUP BY group_by] [HAVING having] [QUALIFY qualify].
 
     sources: the comma-separated items of FROM; () where FROM is missing.
@@ -447,7 +427,7 @@ class Select(Query):
 
 
 @dataclass(frozen=True)
-class Limited(Query):
+class Limited(Syntax):
     """query ORDER BY order LIMIT limit [OFFSET offset]."""
 
     query: Select
@@ -457,7 +437,7 @@ class Limited(Query):
 
 
 @dataclass(frozen=True)
-class SetOperation(Query):
+class SetOperation(Syntax):
     """left op [ALL] right. op: 'union', 'except' or 'intersect'."""
 
     op: str
@@ -467,7 +447,7 @@ class SetOperation(Query):
 
 
 @dataclass(frozen=True)
-class RelationToStream(Query):
+class RelationToStream(Syntax):
     """op (query). op: 'istream', 'dstream' or 'rstream'.
 
     `SELECT ISTREAM(a) FROM ..` is RelationToStream over the Select.
@@ -487,7 +467,7 @@ class CommonTable(Syntax):
 
 
 @dataclass(frozen=True)
-class With(Query):
+class With(Syntax):
     """WITH tables query: each table is a name in those behind it and in the query, and hides what else is called so."""
 
     tables: tuple[CommonTable, ...]
@@ -495,11 +475,6 @@ class With(Query):
 
 
 # ----------------------------------------------------------------------------------------------------- statements
-
-
-@dataclass(frozen=True)
-class Statement(Syntax):
-    """One statement, without its semicolon."""
 
 
 @dataclass(frozen=True)
@@ -538,7 +513,7 @@ class Generator(Syntax):
 
 
 @dataclass(frozen=True)
-class CreateStream(Statement):
+class CreateStream(Syntax):
     """CREATE STREAM (or REGISTER STREAM); clauses in any order. archive: the folder, or None.
 
     is_optional: IF NOT EXISTS, of all that is created.
@@ -557,7 +532,7 @@ class CreateStream(Statement):
 
 
 @dataclass(frozen=True)
-class CreateRelation(Statement):
+class CreateRelation(Syntax):
     """CREATE RELATION (or REGISTER RELATION)."""
 
     name: str
@@ -570,7 +545,7 @@ class CreateRelation(Statement):
 
 
 @dataclass(frozen=True)
-class CreateView(Statement):
+class CreateView(Syntax):
     """CREATE [OR REPLACE] VIEW name [(columns)] AS query.
 
     types: what a STREAM script's `vtable` gives its columns, or ().
@@ -586,7 +561,7 @@ class CreateView(Statement):
 
 
 @dataclass(frozen=True)
-class CreateQuery(Statement):
+class CreateQuery(Syntax):
     """CREATE QUERY name AS query, then INTO path FORMAT format, ARCHIVE folder, WITH HISTORY, BACKFILL FROM folder.
 
     options: of WITH (..) behind INTO. Paths stand in quotes; the clauses are optional and in any order.
@@ -605,7 +580,7 @@ class CreateQuery(Statement):
 
 
 @dataclass(frozen=True)
-class Drop(Statement):
+class Drop(Syntax):
     """DROP kind [IF EXISTS] name. kind: 'stream', 'relation', 'view' or 'query'."""
 
     kind: str
@@ -615,7 +590,7 @@ class Drop(Statement):
 
 
 @dataclass(frozen=True)
-class AlterQuery(Statement):
+class AlterQuery(Syntax):
     """ALTER QUERY name action. action: 'set' (then setting and value), 'pause', 'resume', 'pin plan', 'unpin plan'."""
 
     name: str
@@ -627,7 +602,7 @@ class AlterQuery(Statement):
 
 
 @dataclass(frozen=True)
-class AlterStream(Statement):
+class AlterStream(Syntax):
     """ALTER STREAM name action. action: 'pause' or 'resume', of its source."""
 
     name: str
@@ -636,7 +611,7 @@ class AlterStream(Statement):
 
 
 @dataclass(frozen=True)
-class AddColumn(Statement):
+class AddColumn(Syntax):
     """ALTER STREAM name ADD COLUMN [IF NOT EXISTS] column."""
 
     name: str
@@ -646,12 +621,12 @@ class AddColumn(Statement):
 
 
 @dataclass(frozen=True)
-class Checkpoint(Statement):
+class Checkpoint(Syntax):
     """CHECKPOINT."""
 
 
 @dataclass(frozen=True)
-class Show(Statement):
+class Show(Syntax):
     """SHOW what. what: 'streams', 'relations', 'queries', 'views', 'settings', 'functions', 'sources', 'sinks',
     'checkpoints', 'constraints', 'screens' or 'system'."""
 
@@ -659,7 +634,7 @@ class Show(Statement):
 
 
 @dataclass(frozen=True)
-class Describe(Statement):
+class Describe(Syntax):
     """DESCRIBE name."""
 
     name: str
@@ -673,7 +648,7 @@ PLAN_FORMATS = ("text", "json", "mermaid", "svg", "spark")
 
 
 @dataclass(frozen=True)
-class Explain(Statement):
+class Explain(Syntax):
     """EXPLAIN [(ANALYZE, RULES, FORMAT format)] target: a query, or the name of a registered one."""
 
     target: Query | str
@@ -683,7 +658,7 @@ class Explain(Statement):
 
 
 @dataclass(frozen=True)
-class SetSetting(Statement):
+class SetSetting(Syntax):
     """SET name = value. A bare word is its text, in the case it was written in; TRUE and FALSE are booleans."""
 
     name: str
@@ -692,14 +667,14 @@ class SetSetting(Statement):
 
 
 @dataclass(frozen=True)
-class Constants(Statement):
+class Constants(Syntax):
     """`SELECT items` without FROM, one row with names, or `VALUES (..), ..`, whose items have none."""
 
     rows: tuple[tuple[SelectItem, ...], ...]
 
 
 @dataclass(frozen=True)
-class Insert(Statement):
+class Insert(Syntax):
     """INSERT [OR REPLACE] INTO name [(columns)] VALUES rows. columns: () where the text names none."""
 
     name: str
@@ -710,7 +685,59 @@ class Insert(Statement):
 
 
 @dataclass(frozen=True)
-class QueryStatement(Statement):
+class QueryStatement(Syntax):
     """A query that stands alone: it is registered and runs."""
 
     query: Query
+
+
+Predicate = IsNull | IsDistinctFrom | Between | Like | InList | InQuery | Quantified
+"""What compares, in words."""
+Expr = (
+    Predicate
+    | Name
+    | Star
+    | Literal
+    | Interval
+    | Unary
+    | Binary
+    | Logical
+    | LiteralList
+    | Exists
+    | ScalarQuery
+    | Call
+    | Over
+    | Case
+    | Cast
+    | Pair
+    | Lambda
+    | Row
+    | GroupingSets
+    | EveryKey
+)
+"""An expression."""
+Window = RangeWindow | NowWindow | UnboundedWindow | RowsWindow | HopWindow | SessionWindow | PartitionWindow
+"""What stands in [ .. ] behind a stream."""
+FromItem = TableRef | QueryRef | ParenthesisedRef | Unnest | Join
+"""What stands in FROM."""
+Query = Select | Limited | SetOperation | RelationToStream | With
+"""A query."""
+Statement = (
+    CreateStream
+    | CreateRelation
+    | CreateView
+    | CreateQuery
+    | Drop
+    | AlterQuery
+    | AlterStream
+    | AddColumn
+    | Checkpoint
+    | Show
+    | Describe
+    | Explain
+    | SetSetting
+    | Constants
+    | Insert
+    | QueryStatement
+)
+"""A statement."""

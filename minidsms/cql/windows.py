@@ -5,6 +5,8 @@ Invariant: a spec that leaves here is one the engine can run: RANGE >= 0, ROWS, 
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from minidsms.cql import bound, syntax
 from minidsms.cql.bound import WindowKind
 from minidsms.cql.functions import INT64_MAX
@@ -48,7 +50,7 @@ def bind_window(session: Session, window: syntax.Window, scope: Scope) -> bound.
             positions = tuple(_key(session, key, scope) for key in keys)
             return bound.WindowSpec(WindowKind.PARTITION, range_=length_or_none, rows=rows, keys=positions)
         case _:
-            raise AssertionError(f"no rule for {type(window).__name__}")
+            assert_never(window)
 
 
 def ticks(session: Session, duration: syntax.Duration) -> int:
