@@ -69,9 +69,12 @@ def read_timestamps(texts: Any, ticks: bool | None, times: Times = TICKS_OR_ISO)
         if times.epoch is not None and _too_far(numbers, times.epoch).any():
             raise pa.ArrowInvalid("an instant beyond all that can be said")
         return numbers if times.epoch is None else pc.cast(numbers, pa.timestamp(times.epoch))
-    for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.timestamp("ns"), pa.timestamp("ns", "UTC")):
+    # With the wrong zone every value fails, which costs far more than one that is no time.
+    first = next((text.as_py() for text in texts if text.is_valid), "")
+    zone = "UTC" if re.match(_ZONED, first) else None
+    for unit in ("us", "ns"):
         try:
-            return pc.cast(texts, kind)
+            return pc.cast(texts, pa.timestamp(unit, zone))
         except pa.ArrowInvalid:
             continue
     raise pa.ArrowInvalid("no ISO times")
