@@ -92,9 +92,11 @@ _WORDS_BEFORE_LISTS = RESERVED - {"NULL", "TRUE", "FALSE", "END", "AS"} | {"ARRA
 _TIME_ZONE = ("AT", "TIME", "ZONE")
 _ENDS_OF_VALUES = frozenset({"IDENT", "TEXT", "RPAR", "NOT", "END", "NULL", "RLIST", "RINDEX"})
 _ENDS_OF_FROM_ITEMS = (_ENDS_OF_VALUES - {"NOT"}) | {"RSQB", "NUMBER", "UNIT", "TRUE", "FALSE", "NUMBERS", "TEXTS"}
-_BEGINNINGS_OF_VALUES = frozenset({"CASE", "NULL", "NOT"})
+_BEGINNINGS_OF_VALUES = frozenset({"CASE", "NULL", "NOT", "TRUE", "FALSE"})
 
-QUOTED_WORDS = RESERVED | STREAM_OPERATORS | _BEFORE_PARENTHESIS | _JOIN_WORDS | {"ANY", "SOME", "INTO", "WITH"}
+QUOTED_WORDS = (
+    RESERVED | STREAM_OPERATORS | _BEFORE_PARENTHESIS | _JOIN_WORDS | {"ANY", "SOME", "INTO", "WITH", "QUALIFY"}
+)
 """Words the printer puts in backquotes wherever they are names."""
 
 UNITS = ("nanosecond", "microsecond", "millisecond", "second", "minute", "hour", "day")
@@ -478,6 +480,8 @@ class _Context:
         word = self._word(i)
         if not word:
             return self._type(i) in ("IDENT", "NUMBER", "TEXT", "LPAR", "LLIST", "MINUS")
+        if self.creates_query and self._is_clause_of_query(i, word):
+            return False
         return word in _BEGINNINGS_OF_VALUES or word not in RESERVED | _BEGIN_CLAUSES
 
     def _is_explain_option(self, i: int) -> bool:
