@@ -253,7 +253,7 @@ def test_texts_of_the_data_are_never_markup_nor_escape_codes(demo: Any) -> None:
 def test_the_page_has_every_question_every_query_and_no_escape_codes(
     demo: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert demo.main(["--days", "3", "--plain"]) == 0
+    assert demo.main(["--year", "--days", "3", "--plain"]) == 0
     page = capsys.readouterr().out
     assert "\x1b" not in page
     for name in demo.QUERIES:
