@@ -24,6 +24,8 @@ SYNONYMS = {
     "var_samp": "variance",
     "var": "variance",
     "stddev_samp": "stddev",
+    "stddev_sample": "stddev",
+    "correlation": "corr",
     "mean": "avg",
     "group_concat": "string_agg",
     "listagg": "string_agg",

@@ -30,6 +30,7 @@ from minidsms.functions.calendar import DAYS_AND_MORE, PARTS, TAKE_A_UNIT, UNITS
 from minidsms.functions.function import Function
 from minidsms.inputs.values import ValueRefused, inner_reader
 
+_BY_PATTERN = ("format_timestamp", "parse_timestamp", "from_char")
 MAX_DEPTH = 220
 """How deep an expression may nest; the parser's cap on written nesting lies below it."""
 
@@ -286,7 +287,8 @@ class ExpressionBinder:
     def apply(self, function: str, args: Sequence[bound.Expr], expr: syntax.Syntax) -> bound.Expr:
         """A built-in on bound arguments, which are converted to what it takes."""
         if function == "||" and any(a.type.element is not None for a in args):
-            function = "list_concat"
+            lists = [a.type.element is not None for a in args]
+            function = "list_concat" if all(lists) else "list_append" if lists[0] else "list_prepend"
         described = FUNCTIONS[function]
         args = self._read_times(described, args)
         if function in ("+", "-") and any(a.type is Type.TIME for a in args):
@@ -465,11 +467,12 @@ class ExpressionBinder:
             args = [self.bind(arg) for arg in expr.args]
             converted = self._user_args(user.name, user.arg_types, args, expr)
             return bound.UserCall(user.type, key, converted, user.fixed, span=expr.span)
-        key = SYNONYMS.get(key, key)
+        key = "from_char" if key == "to_timestamp" and len(expr.args) == 2 else SYNONYMS.get(key, key)
         described = CALLED.get(key)
         if described is None:
             raise self._unknown_function(expr)
-        self._check_count(expr, described)
+        if key not in _BY_PATTERN or len(expr.args) != 3:
+            self._check_count(expr, described)
         if key in ("struct", "map"):
             return self._struct(expr) if key == "struct" else self._map(expr)
         if key in ("list_transform", "list_filter", "list_reduce"):
@@ -479,7 +482,14 @@ class ExpressionBinder:
             return self._field(args[0], args[1], expr)
         if key == "date_part":
             return self._date_part(args, expr)
-        if expr.function.lower() == "parse_date" or _moves_days(key, args):
+        if key in _BY_PATTERN:
+            self._check_literals(described, args[:2], expr)
+            return self._by_pattern(key, args, expr)
+        if key == "to_json":
+            written = bound.Cast(Type.TEXT, self.apply("list_value", args, expr), span=expr.span)
+            found = self.apply("json_extract", [written, bound.Literal(Type.TEXT, "$[0]")], expr)
+            return self.apply("nullif", [found, bound.Literal(Type.TEXT, "null")], expr)
+        if _moves_days(key, args):
             return bound.Cast(Type.DATE, self.apply(key, args, expr), span=expr.span)
         if key == "concat_ws":
             return self._concat_with(args, expr)
@@ -498,6 +508,22 @@ class ExpressionBinder:
         found = self.apply(key, args, expr)  # first: it refuses literals of another type
         self._check_literals(described, args, expr)
         return found
+
+    def _by_pattern(self, key: str, args: list[bound.Expr], expr: syntax.Call) -> bound.Expr:
+        """A time as text or from it, by a pattern, perhaps on the wall clock of a zone."""
+        utc = bound.Literal(Type.TEXT, "UTC")
+        if args[0].type is Type.TIME:
+            args[0] = self.apply("+", [bound.Literal(Type.DATE, 0), args[0]], expr)
+        if len(args) == 3:
+            self._check_literals(CALLED["convert_tz"], [args[0], utc, args[2]], expr)
+        if key == "format_timestamp":
+            moved = self.apply("convert_tz", [args[0], utc, args[2]], expr) if len(args) == 3 else args[0]
+            return self.apply(key, [moved, args[1]], expr)
+        found = self.apply(key, args[:2], expr)
+        if len(args) == 3:
+            found = self.apply("convert_tz", [found, args[2], utc], expr)
+        kind = {"parse_date": Type.DATE, "to_date": Type.DATE, "parse_time": Type.TIME}.get(expr.function.lower())
+        return found if kind is None else bound.Cast(kind, found, span=expr.span)
 
     def _struct(self, expr: syntax.Call) -> bound.Expr:
         """STRUCT(a := 1, b): the names are those before `:=`, or of the columns; ROW(1, 2): f1 and f2."""
@@ -690,16 +716,21 @@ class ExpressionBinder:
         separator, empty = coerce(self.session, args[0], Type.TEXT), bound.Literal(Type.TEXT, "", span=expr.span)
         joined: bound.Expr = empty
         for arg in args[1:]:
-            part = self.apply("||", [separator, coerce(self.session, arg, Type.TEXT)], expr)
+            part = self.apply("||", [separator, self._as_text(arg)], expr)
             joined = self.apply("||", [joined, self.apply("coalesce", [part, empty], expr)], expr)
         after = self.apply("+", [self.apply("length", [separator], expr), bound.Literal(Type.INTEGER, 1)], expr)
         return self.apply("substring", [joined, after], expr)
 
     def _concat(self, args: Sequence[bound.Expr], expr: syntax.Expr) -> bound.Expr:
-        joined = coerce(self.session, args[0], Type.TEXT)
+        joined = self._as_text(args[0])
         for arg in args[1:]:
-            joined = self.apply("||", [joined, arg], expr)
+            joined = self.apply("||", [joined, self._as_text(arg)], expr)
         return joined
+
+    def _as_text(self, expr: bound.Expr) -> bound.Expr:
+        if expr.type in (Type.TEXT, Type.NULL):
+            return coerce(self.session, expr, Type.TEXT)
+        return bound.Cast(Type.TEXT, expr, span=expr.span)
 
     def _check_count(self, expr: syntax.Call, function: Function) -> None:
         count = len(expr.args)
@@ -847,8 +878,8 @@ def _together(args: Sequence[syntax.Expr]) -> syntax.Expr:
 
 
 def _moves_days(function: str, args: Sequence[bound.Expr]) -> bool:
-    """Whether whole days are added to a DATE, or it is truncated: the result is another one."""
-    if function not in ("timestampadd", "date_trunc", "last_day") or args[-1].type is not Type.DATE:
+    """Whether whole days are added to a DATE, or its month's last is asked for: the result is another one."""
+    if function not in ("timestampadd", "last_day") or args[-1].type is not Type.DATE:
         return False
     unit = args[0].value if isinstance(args[0], bound.Literal) else None
     return function == "last_day" or (isinstance(unit, str) and unit.lower() in DAYS_AND_MORE)

@@ -33,6 +33,7 @@ Part = Any
 MAX_INTEGER = 2**63 - 1
 _DURATION = re.compile(r"([+-]?)\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 _COUNT = re.compile(r"[0-9]+")
+_SIDES = {"both": "TRIM", "leading": "LTRIM", "trailing": "RTRIM"}
 _DIGITS = re.compile(r"\s*[+-]?([0-9]+)(?:\.([0-9]*))?\s*", re.ASCII)
 _TEXT = re.compile(r"'[^']*+(?:''[^']*+)*+'")
 
@@ -241,6 +242,31 @@ class ExpressionBuilder(Transformer[Token, Part]):
         items = (syntax.LiteralList(values, span=part_span(listed)),)
         return syntax.InList(parts[0], items, parts[1] is not None, span=span_of(parts))
 
+    def in_value(self, parts: list[Part]) -> syntax.Expr:
+        """x IN l: whether a list has the value."""
+        operand, negated, _, listed = parts[:4]
+        if isinstance(listed, Token):
+            listed = self.text_([listed]) if listed.type == "TEXT" else self.list_value([None, *parts[3:]])
+        found = syntax.Call("LIST_CONTAINS", (listed, operand), span=span_of(parts))
+        return found if negated is None else syntax.Unary("not", found, span=span_of(parts))
+
+    def call_from(self, parts: list[Part]) -> syntax.Call:
+        """SUBSTRING(s FROM n FOR m), TRIM(chars FROM s), TRIM(BOTH FROM s)."""
+        name, _, value, _, start, _, count, _ = parts
+        span = span_of(parts)
+        if name.lower() in ("substring", "substr"):
+            return syntax.Call(str(name), (value, start, *([] if count is None else [count])), span=span)
+        if name.lower() != "trim" or count is not None:
+            raise self.fail(f"{name} takes no FROM", name)
+        side = _SIDES.get(value.name.lower()) if isinstance(value, syntax.Name) else None
+        return syntax.Call(side or "TRIM", (start,) if side else (start, value), span=span)
+
+    def trim_from(self, parts: list[Part]) -> syntax.Call:
+        name, _, side, characters, _, value, _ = parts
+        if name.lower() != "trim" or side.lower() not in _SIDES:
+            raise self.fail("this is no call of a function", name, hint="TRIM(BOTH 'x' FROM text)")
+        return syntax.Call(_SIDES[side.lower()], (value, self.text_([characters])), span=span_of(parts))
+
     def in_query(self, parts: list[Part]) -> syntax.InQuery:
         return syntax.InQuery(parts[0], parts[3], parts[1] is not None, span=span_of(parts))
 
@@ -271,6 +297,9 @@ class ExpressionBuilder(Transformer[Token, Part]):
         if inside is not None and within is not None:
             raise self.fail("ORDER BY stands inside the parentheses or behind WITHIN GROUP, not both", within)
         said = "" if nulls is None else nulls.lower()
+        match args:
+            case (syntax.Call(function="LIST_CONTAINS", args=(text, part)),) if name.lower() == "position":
+                args = (text, part)
         order = inside or behind or ()
         return syntax.Call(name, args or (), distinct is not None, order, within is not None, said, span=span)
 
@@ -291,6 +320,12 @@ class ExpressionBuilder(Transformer[Token, Part]):
         aggregate = AGGREGATES.get(SYNONYMS.get(key, key))
         if aggregate is None or not (call.args or call.within):
             raise self.fail("FILTER stands behind an aggregate", call)
+        if aggregate.name == "array_agg" and call.nulls != "ignore":
+            # NULLs among the chosen values stay: each is a list of its own.
+            one = syntax.Call("LIST_VALUE", call.args, span=call.span)
+            chosen_lists = (syntax.Case(None, ((condition, one),), None, span=span),)
+            lists = dataclasses.replace(call, args=chosen_lists, nulls="ignore", span=span)
+            return syntax.Call("FLATTEN", (lists,), span=span)
         if not aggregate.passes_nulls and call.nulls != "ignore":
             raise self.fail(
                 "FILTER stands behind an aggregate that passes over NULLs", call, "", "IGNORE NULLS makes it one"

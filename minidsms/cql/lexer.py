@@ -345,8 +345,8 @@ def _unreadable(text: str, start: int, stop: int) -> CqlError:
         "?": "give the values of parameters: db.query(cql, params=[..])",
         "!": 'negation is NOT, inequality "<>" or "!="',
         "^": "powers are POWER(x, y)",
-        "&": "a conjunction is written AND",
-        "|": 'a disjunction is written OR; "||" joins texts',
+        "&": "a conjunction is written AND, that of bits BITAND(a, b)",
+        "|": 'a disjunction is written OR, that of bits BITOR(a, b); "||" joins texts',
         "{": "a STRUCT is STRUCT(a := 1), a MAP is MAP('a' := 1); the value of a parameter is $name",
         "$": "the value of a parameter is ? or $name: db.query(cql, params=..); a name with $ stands in double quotes",
         "\\": "commands of the shell begin with a dot: .help",
@@ -688,6 +688,8 @@ class _Context:
             return word if before == "RPAR" and after == "LPAR" and self._word(i + 2) == "WHERE" else "IDENT"
         if word == "EXTRACT":
             return word if after == "LPAR" and self._word(i + 3) == "FROM" else "IDENT"
+        if word == "FOR":
+            return word if self.depth and before in _ENDS_OF_VALUES | {"NUMBER"} and after != "RPAR" else "IDENT"
         if word == "ILIKE":
             is_operator = (
                 before in _ENDS_OF_VALUES

@@ -26,4 +26,9 @@ def _row(name: str, value: str) -> Function:
     )
 
 
-FUNCTIONS = (_row("md5", "'f7b44cfa'"), _row("sha1", "'c82e3d72'"), _row("sha256", "'dca83e71'"))
+FUNCTIONS = (
+    _row("md5", "'f7b44cfa'"),
+    _row("sha1", "'c82e3d72'"),
+    _row("sha256", "'dca83e71'"),
+    _row("sha512", "'e1b98d20'"),
+)

@@ -144,7 +144,76 @@ def _row(
     return Function(name, least, 2, _resolve(result), takes, summary, example, show, literals={1: _path}, can_fail=True)
 
 
+def _concat(*texts: str) -> Any:
+    """Objects become one object, arrays one array; anything else is an element of it."""
+    values = list(map(_read, texts))
+    if FAILED in values:
+        return FAILED
+    if all(isinstance(value, dict) for value in values):
+        return _written({name: inside for value in values for name, inside in value.items()})
+    return _written([each for value in values for each in (value if isinstance(value, list) else [value])])
+
+
+def _contains(text: str, wanted: Any) -> Any:
+    found = _read(text)
+    if found is FAILED or not isinstance(found, list):
+        return found if found is FAILED else False
+    return any(isinstance(v, bool) == isinstance(wanted, bool) and v == wanted for v in found)
+
+
+def _parts(wanted: type, made: Callable[[Any], Any]) -> Callable[[str], Any]:
+    """made: what is made of an object or array; anything else is NULL."""
+
+    def function(text: str) -> Any:
+        found = _read(text)
+        if not isinstance(found, wanted):
+            return FAILED if found is FAILED else None
+        result = made(found)
+        return FAILED if FAILED in result or any(FAILED in pair for pair in result if type(pair) is tuple) else result
+
+    return function
+
+
+def _of_document(types: Sequence[Type]) -> Signature | None:
+    text, value = types
+    fits = text in (_TEXT, Type.NULL) and value in (_TEXT, Type.INTEGER, Type.FLOAT, Type.BOOLEAN, Type.NULL)
+    return Signature((_TEXT, _TEXT if value is Type.NULL else value), Type.BOOLEAN) if fits else None
+
+
+def _by_type(types: Sequence[Type]) -> None:
+    """The binder casts its argument to TEXT."""
+
+
 FUNCTIONS = (
+    Function(
+        "json_keys", 1, 1, fixed(_TEXT.list_type, _TEXT), "JSON as TEXT", "the names of an object's members, else NULL",
+        (f"JSON_KEYS({_EXAMPLE})", "['id', 'tags']"),
+        _parts(dict, lambda value: tuple(map(_readable, value))), can_fail=True,
+    ),
+    Function(
+        "json_items", 1, 1, fixed(_TEXT.list_type, _TEXT), "JSON as TEXT", "an array's elements, as JSON, else NULL",
+        ("""JSON_ITEMS('[1, "a"]')""", """['1', '"a"']"""),
+        _parts(list, lambda value: tuple(map(_written, value))), can_fail=True,
+    ),
+    Function(
+        "json_records", 1, 1, fixed(Type.map(_TEXT, _TEXT), _TEXT), "JSON as TEXT",
+        "the MAP from the names of an object's members to what they hold, as JSON, else NULL",
+        (f"JSON_RECORDS({_EXAMPLE})", """{'id': '7', 'tags': '["a","b"]'}"""),
+        _parts(dict, lambda value: tuple((_readable(n), _written(value[n])) for n in sorted(value))), can_fail=True,
+    ),
+    Function(
+        "json_concat", 1, None, fixed(_TEXT, _TEXT), "JSON as TEXT",
+        "objects as one object, of members of one name the last; else all elements, and what is no array, as one array",
+        ("""JSON_CONCAT('[1]', '{"a": 2}')""", """'[1,{"a":2}]'"""), _concat, can_fail=True,
+    ),
+    Function(
+        "json_array_contains", 2, 2, _of_document, "JSON as TEXT, and TEXT, a number or BOOLEAN",
+        "whether an array has the value as an element", ("JSON_ARRAY_CONTAINS('[1, 2]', 2)", "true"), _contains,
+        can_fail=True,
+    ),
+    Function(
+        "to_json", 1, 1, _by_type, "anything", "the value as JSON", ("TO_JSON(['a'])", """'["a"]'"""),
+    ),
     _row(
         "json_extract", _TEXT, "what stands at a path, as JSON; also `j -> 'tags'`", ", '$.tags'", """'["a","b"]'""",
         _found(_written),

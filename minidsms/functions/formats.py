@@ -263,4 +263,8 @@ FUNCTIONS = (
         "parse_timestamp", _java_parts, "31/05/2013 02:35 pm", "dd/MM/yyyy hh:mm a", FAILED,
         "the instant that a text tells, by a pattern of Java; fails where it does not fit",
     ),
+    _parser(
+        "from_char", _postgres_parts, "31.05.2013 14:35", "DD.MM.YYYY HH24:MI", FAILED,
+        "the instant that a text tells, by a pattern of PostgreSQL; also TO_TIMESTAMP(text, pattern)",
+    ),
 )  # fmt: skip

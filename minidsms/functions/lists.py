@@ -9,7 +9,7 @@ from typing import Any
 
 from minidsms.coded import List
 from minidsms.elements import Type
-from minidsms.functions.function import FAILED, MOST_CHARACTERS, Function, Signature, fixed
+from minidsms.functions.function import FAILED, MOST_CHARACTERS, Function, Signature, fixed, one_of
 
 _INT, _FLOAT, _TEXT, _BOOL = Type.INTEGER, Type.FLOAT, Type.TEXT, Type.BOOLEAN
 _NUMBERS = (_INT, _FLOAT)
@@ -91,16 +91,13 @@ def _slice(values: List, first: int, last: int | None = None) -> List:
     return values[begin : max(end, begin)]
 
 
-def _joined(values: List, separator: str) -> str:
-    return separator.join(_shown(v) for v in values if v is not None)
+def _joined(values: List, separator: str, null: str | None = None) -> str:
+    shown = [null if v is None else _shown(v) for v in values]
+    return separator.join(text for text in shown if text is not None)
 
 
 def _split(text: str, separator: str) -> List:
     return tuple(text.split(separator)) if separator else tuple(text) or ("",)
-
-
-def _key(value: Any) -> tuple[bool, Any]:
-    return value is None, value
 
 
 def _distinct(values: List) -> List:
@@ -152,6 +149,19 @@ def _both(types: Sequence[Type]) -> Signature | None:
     if first.element is None or any(t not in (first, Type.NULL) for t in types):
         return None
     return Signature((first,) * len(types), first)
+
+
+def _both_to(result: Type) -> Resolver:
+    def resolve(types: Sequence[Type]) -> Signature | None:
+        found = _both(types)
+        return None if found is None else Signature(found.args, result)
+
+    return resolve
+
+
+def _sorted(values: List, order: str = "asc") -> List:
+    present = sorted(_present(values), reverse=order.lower() == "desc")
+    return (*present, *(None for _ in range(len(values) - len(present))))
 
 
 def _by_lambda(types: Sequence[Type]) -> None:
@@ -229,9 +239,24 @@ FUNCTIONS = (
         ("LIST_DISTINCT([2, 1, 2])", "[2, 1]"), _distinct,
     ),
     Function(
-        "list_sort", 1, 1, _of_list(_with_order, is_list=True), _LIST,
-        "the elements from least to greatest, NULLs last",
-        ("LIST_SORT([2, NULL, 1])", "[1, 2, None]"), lambda values: tuple(sorted(values, key=_key)),
+        "list_sort", 1, 2, _of_list(_with_order, _always(_TEXT), is_list=True), "a list and perhaps 'ASC' or 'DESC'",
+        "the elements from least to greatest, or from greatest to least, NULLs last",
+        ("LIST_SORT([2, NULL, 1])", "[1, 2, None]"), _sorted, literals={1: one_of(("asc", "desc"), "an order")},
+    ),
+    Function(
+        "list_has_all", 2, 2, _both_to(_BOOL), "lists of one type",
+        "whether all elements of the second are in the first; NULLs do not count",
+        ("LIST_HAS_ALL([1, 2], [2, 1, 1])", "true"), lambda a, b: set(_present(b)) <= set(a),
+    ),
+    Function(
+        "list_has_any", 2, 2, _both_to(_BOOL), "lists of one type",
+        "whether an element of the second is in the first; NULLs do not count",
+        ("LIST_HAS_ANY([1, 2], [3, 2])", "true"), lambda a, b: not set(_present(b)).isdisjoint(a),
+    ),
+    Function(
+        "flatten", 1, 1, _of_list(lambda element: element if element.element is not None else None), "a list of lists",
+        "their elements in one list; a NULL list has none", ("FLATTEN([[1], [2, 3]])", "[1, 2, 3]"),
+        lambda values: tuple(v for inner in values if inner is not None for v in inner),
     ),
     Function(
         "list_reverse", 1, 1, _of_list(_list), _LIST, "the elements from last to first",
@@ -280,10 +305,10 @@ FUNCTIONS = (
         )
     ),
     Function(
-        "array_to_string", 2, 2,
-        _of_list(lambda element: _TEXT if element in (_TEXT, *_NUMBERS) else None, _always(_TEXT)),
-        "a list of TEXT or numbers, and a separator",
-        "the texts with the separator between them; NULLs are passed over",
+        "array_to_string", 2, 3,
+        _of_list(lambda element: _TEXT if element in (_TEXT, *_NUMBERS) else None, _always(_TEXT), _always(_TEXT)),
+        "a list of TEXT or numbers, a separator and perhaps a text for NULLs",
+        "the texts with the separator between them; NULLs are passed over, or written as the third text",
         ("ARRAY_TO_STRING(['a', NULL, 'b'], '-')", "'a-b'"), _joined,
     ),
     Function(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from minidsms.elements import Type
-from minidsms.functions.function import Arrays, Function, Signature, fixed
+from minidsms.functions.function import Arrays, Function, Signature, fixed, one_of
 
 _FLOAT, _INTEGER = Type.FLOAT, Type.INTEGER
 _NUMBER = "INTEGER or FLOAT"
@@ -66,7 +67,98 @@ def _gcd(a: Any, b: Any) -> Arrays:
     return Arrays(np.abs(values), bad=values == -(2**63))
 
 
+def _width_bucket(x: Any, low: Any, high: Any, count: Any) -> Arrays:
+    """0 before the first of so many equal buckets from low to high, count + 1 behind the last."""
+    span = high - low
+    good = (count > 0) & (span != 0.0) & np.isfinite(low) & np.isfinite(high) & np.isfinite(span) & (count < 2**52)
+    share = (x - low) / np.where(good, span, 1.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        inside = np.minimum(np.floor(np.where((share >= 0.0) & (share < 1.0), share, 0.0) * count), count - 1.0) + 1.0
+    found = np.where(share < 0.0, 0.0, np.where(share >= 1.0, count + 1.0, inside))
+    return Arrays(np.where(good, found, 0.0).astype(np.int64), bad=~good)
+
+
+_FACTORIALS = np.array([math.factorial(n) for n in range(21)], np.int64)
+
+
+def _factorial(n: Any) -> Arrays:
+    bad = (n < 0) | (n > 20)
+    return Arrays(_FACTORIALS[np.where(bad, 0, n)], bad=bad)
+
+
+def _shifted(shift: Callable[..., Any]) -> Callable[..., Arrays]:
+    def function(n: Any, count: Any) -> Arrays:
+        bad = (count < 0) | (count > 63)
+        return Arrays(shift(n, np.where(bad, 0, count)), bad=bad)
+
+    return function
+
+
+def _distance(lat: Any, lon: Any, lat2: Any, lon2: Any, unit: str = "km") -> Any:
+    """Along the great circle, by haversines, on a sphere of 6,371 km or 3,959 miles."""
+    a, b, across, along = map(np.radians, (lat, lat2, lon2 - lon, lat2 - lat))
+    square = np.sin(along / 2.0) ** 2 + np.cos(a) * np.cos(b) * np.sin(across / 2.0) ** 2
+    return 2.0 * (6371.0 if unit.lower() == "km" else 3959.0) * np.arcsin(np.sqrt(np.minimum(square, 1.0)))
+
+
+def _bits(name: str, count: int, function: Callable[..., Any], summary: str, example: tuple[str, str]) -> Function:
+    takes = "INTEGER" if count == 1 else "two INTEGER"
+    types, can_fail = fixed(_INTEGER, _INTEGER), "shift" in name or name == "factorial"
+    return Function(name, count, count, types, takes, summary, example, of_arrays=function, can_fail=can_fail)
+
+
 FUNCTIONS = (
+    _unary("asinh", np.arcsinh, "the inverse of SINH", ("ASINH(0)", "0.0")),
+    _unary("acosh", np.arccosh, "the inverse of COSH", ("ACOSH(1)", "0.0")),
+    _unary(
+        "atanh",
+        lambda x: np.where(np.abs(x) < 1.0, np.arctanh(np.where(np.abs(x) < 1.0, x, 0.0)), np.nan),
+        "the inverse of TANH; NULL from 1 on",
+        ("ATANH(0)", "0.0"),
+    ),
+    Function(
+        "width_bucket",
+        4,
+        4,
+        fixed(_INTEGER, _FLOAT, _FLOAT, _FLOAT, _INTEGER),
+        "three numbers and INTEGER",
+        "which of so many equal buckets between two bounds holds the number: 0 before, one more behind",
+        ("WIDTH_BUCKET(5.3, 0, 10, 5)", "3"),
+        of_arrays=_width_bucket,
+        can_fail=True,
+    ),
+    Function(
+        "geo_distance",
+        4,
+        5,
+        fixed(_FLOAT, _FLOAT, _FLOAT, _FLOAT, _FLOAT, Type.TEXT),
+        "two points as latitude and longitude, and perhaps 'KM' or 'MI'",
+        "the distance of two points of the earth, in kilometres or miles",
+        ("ROUND(GEO_DISTANCE(37.4, -122.1, 51.5, -0.1), 1)", "8629.7"),
+        of_arrays=_distance,
+        literals={4: one_of(("km", "mi"), "a unit")},
+    ),
+    _bits(
+        "factorial", 1, _factorial, "the product of all up to it; fails below 0 and above 20", ("FACTORIAL(5)", "120")
+    ),
+    _bits("bitand", 2, np.bitwise_and, "the bits that both have", ("BITAND(6, 3)", "2")),
+    _bits("bitor", 2, np.bitwise_or, "the bits that one has", ("BITOR(6, 3)", "7")),
+    _bits("bitxor", 2, np.bitwise_xor, "the bits that one alone has", ("BITXOR(6, 3)", "5")),
+    _bits("bitnot", 1, np.invert, "all bits inverted", ("BITNOT(6)", "-7")),
+    _bits(
+        "bitshiftleft",
+        2,
+        _shifted(np.left_shift),
+        "the bits so many places higher; fails beyond 0 to 63",
+        ("BITSHIFTLEFT(3, 4)", "48"),
+    ),
+    _bits(
+        "bitshiftright",
+        2,
+        _shifted(np.right_shift),
+        "the bits so many places lower, the sign kept; fails as BITSHIFTLEFT",
+        ("BITSHIFTRIGHT(48, 4)", "3"),
+    ),
     Function(
         "pi",
         0,

@@ -11,7 +11,7 @@ from typing import Any
 
 from minidsms.coded import List
 from minidsms.elements import Type
-from minidsms.functions.function import FAILED, Function, Signature
+from minidsms.functions.function import FAILED, Function, Signature, fixed
 
 Resolver = Callable[[Sequence[Type]], Signature | None]
 _KEYS = (Type.TEXT, Type.INTEGER)
@@ -67,6 +67,11 @@ def _from_lists(keys: List, values: List) -> Any:
 
 def _union(*maps: List) -> List:
     return tuple(sorted({k: v for pairs in maps for k, v in pairs}.items()))
+
+
+def _split_to_map(text: str, between: str, inside: str) -> List:
+    parts = [part.partition(inside) for part in (text.split(between) if between else [text])] if inside else []
+    return tuple(sorted({key: value for key, found, value in parts if found}.items()))
 
 
 _MAP = "a MAP"
@@ -125,5 +130,10 @@ FUNCTIONS = (
         "map_concat", 1, None, _same_maps, "MAPs of one type",
         "all their keys; of a key that several have, the last value",
         ("MAP_CONCAT(MAP('a' := 1), MAP('a' := 2))", "{'a': 2}"), _union,
+    ),
+    Function(
+        "split_to_map", 3, 3, fixed(Type.map(Type.TEXT, Type.TEXT), Type.TEXT), "TEXT and two separators",
+        "the MAP of the pairs between the first separators, each split by the second; what has none is passed over, of "
+        "one key the last counts", ("SPLIT_TO_MAP('a=1;b=2', ';', '=')", "{'a': '1', 'b': '2'}"), _split_to_map,
     ),
 )  # fmt: skip

@@ -88,6 +88,23 @@ def _filled(new: str, match: Any, groups: int) -> str:
     return "".join(parts)
 
 
+def _extract_all(text: str, pattern: str, group: int = 0, options: str = "c") -> tuple[str, ...]:
+    expression = _compiled(pattern, options)
+    if group > expression.groups:
+        return ()
+    return tuple(found[group] or "" for found in expression.finditer(text))
+
+
+def _split(text: str, pattern: str, options: str = "c") -> tuple[str, ...]:
+    """The parts between matches; one of no characters is none."""
+    parts, at = [], 0
+    for found in _compiled(pattern, options).finditer(text):
+        if found.end() > found.start():
+            parts.append(text[at : found.start()])
+            at = found.end()
+    return (*parts, text[at:])
+
+
 _CHECKS = {1: _pattern, 2: _options}
 
 FUNCTIONS = (
@@ -135,4 +152,20 @@ FUNCTIONS = (
         _replace,
         literals={1: _pattern, 3: _options},
     ),
-)
+    Function(
+        "regexp_extract_all", 2, 4, fixed(_TEXT.list_type, _TEXT, _TEXT, Type.INTEGER, _TEXT),
+        "TEXT, a pattern and perhaps a group and options", "the list of all matches, or of what a group of each holds",
+        ("REGEXP_EXTRACT_ALL('a1 b22', '[0-9]+')", "['1', '22']"), _extract_all,
+        literals={1: _pattern, 2: _group, 3: _options},
+    ),
+    Function(
+        "regexp_split_to_array", 2, 3, fixed(_TEXT.list_type, _TEXT), "TEXT, a pattern and perhaps options",
+        "the parts between matches of the pattern",
+        ("REGEXP_SPLIT_TO_ARRAY('a, b;c', '[,;] ?')", "['a', 'b', 'c']"), _split, literals=_CHECKS,
+    ),
+    Function(
+        "regexp_count", 2, 3, fixed(Type.INTEGER, _TEXT), "TEXT, a pattern and perhaps options",
+        "how often the pattern is in the text", ("REGEXP_COUNT('a1 b22', '[0-9]')", "3"),
+        lambda text, pattern, options="c": sum(1 for _ in _compiled(pattern, options).finditer(text)), literals=_CHECKS,
+    ),
+)  # fmt: skip

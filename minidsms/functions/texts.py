@@ -5,7 +5,9 @@ Characters are code points, counted from 1.
 
 from __future__ import annotations
 
+import base64
 import re
+from collections.abc import Callable
 from typing import Any
 
 from minidsms.elements import Type
@@ -58,6 +60,62 @@ def _translate(text: str, old: str, new: str) -> str:
     return text.translate(table)
 
 
+def _instr(text: str, part: str, start: int = 1, occurrence: int = 1) -> int:
+    """From a position on; where it is negative, backward from that place before the end."""
+    found = -1
+    if start < 0 < occurrence:
+        found = text.rfind(part, 0, max(len(text) + start + len(part), 0))
+        while found >= 0 and (occurrence := occurrence - 1):
+            found = text.rfind(part, 0, found + len(part) - 1)
+    elif start > 0 and occurrence > 0:
+        found = text.find(part, start - 1)
+        while found >= 0 and (occurrence := occurrence - 1):
+            found = text.find(part, found + 1)
+    return found + 1
+
+
+def _overlay(text: str, new: str, start: int, count: int | None = None) -> Any:
+    if start < 1:
+        return FAILED
+    return text[: start - 1] + new + text[max(start - 1 + (len(new) if count is None else count), 0) :]
+
+
+def _mask(text: str, upper: str = "X", lower: str = "x", digit: str = "n", other: str = "-") -> str:
+    return "".join(upper if c.isupper() else lower if c.islower() else digit if c.isdigit() else other for c in text)
+
+
+def _masked(keeps: bool, is_left: bool) -> Callable[[str, int], Any]:
+    """Masks so many characters at one end, or all but these."""
+
+    def function(text: str, count: int) -> Any:
+        if count < 0:
+            return FAILED
+        cut = min(count, len(text)) if is_left else max(len(text) - count, 0)
+        left, right = text[:cut], text[cut:]
+        return _mask(left) + right if keeps is not is_left else left + _mask(right)
+
+    return function
+
+
+def _from_bytes(read: Callable[[str], bytes]) -> Callable[[str], Any]:
+    """The text whose UTF-8 these are; fails where they are none."""
+
+    def function(text: str) -> Any:
+        try:
+            return read(text).decode()
+        except ValueError:
+            return FAILED
+
+    return function
+
+
+def _coded(name: str, takes: str, summary: str, example: str, value: str, function: Callable[..., Any]) -> Function:
+    result, arg = (_INTEGER, _TEXT) if name == "octet_length" else (_TEXT, _TEXT if takes == "TEXT" else _INTEGER)
+    call = f"{name.upper()}({example})"
+    can_fail = name.startswith(("un", "from"))
+    return Function(name, 1, 1, fixed(result, arg), takes, summary, (call, value), function, can_fail=can_fail)
+
+
 def _right(text: str, count: int) -> str:
     if count < 0:
         return text[-count:]
@@ -68,12 +126,13 @@ FUNCTIONS = (
     Function(
         "instr",
         2,
-        2,
-        fixed(_INTEGER, _TEXT),
-        "two TEXT",
-        "the position of the second text in the first, 0 where it is not in it",
+        4,
+        fixed(_INTEGER, _TEXT, _TEXT, _INTEGER),
+        "two TEXT, and perhaps where to begin and which one",
+        "the position of the second text in the first, 0 where it is not in it; perhaps from a position on, backward "
+        "from the end by a negative one, and not the first but another",
         ("INSTR('stream', 're')", "3"),
-        lambda text, part: text.find(part) + 1,
+        _instr,
     ),
     Function(
         "contains",
@@ -209,4 +268,58 @@ FUNCTIONS = (
         ("ASCII('A')", "65"),
         lambda text: ord(text[0]) if text else 0,
     ),
-)
+    Function(
+        "overlay", 3, 4, fixed(_TEXT, _TEXT, _TEXT, _INTEGER), "two TEXT, a position and perhaps INTEGER",
+        "the first text with the second in place of as many characters, or a given number, from a position on",
+        ("OVERLAY('stream', 'XX', 2)", "'sXXeam'"), _overlay, can_fail=True,
+    ),
+    Function(
+        "mask", 1, 5, fixed(_TEXT, _TEXT), "TEXT, and perhaps four TEXT",
+        "upper-case letters, lower-case letters, digits and all else replaced, by X, x, n and - or what is given",
+        ("MASK('Ada 7')", "'Xxx-n'"), _mask,
+    ),
+    *(
+        Function(
+            f"mask_{'keep_' * keeps}{side}", 2, 2, fixed(_TEXT, _TEXT, _INTEGER), "TEXT and INTEGER",
+            f"{'all but ' * keeps}so many characters at the {side} replaced as MASK does",
+            (f"MASK_{'KEEP_' * keeps}{side.upper()}('Ada 7', 2)", value), _masked(keeps, side == "left"), can_fail=True,
+        )
+        for keeps, side, value in (
+            (False, "left", "'Xxa 7'"), (False, "right", "'Ada-n'"),
+            (True, "left", "'Adx-n'"), (True, "right", "'Xxx 7'"),
+        )
+    ),
+    Function(
+        "elt", 2, None, fixed(_TEXT, _INTEGER, _TEXT), "INTEGER and TEXT",
+        "of the texts that follow the one at a place", ("ELT(2, 'a', 'b')", "'b'"),
+        lambda n, *texts: texts[n - 1] if 0 < n <= len(texts) else None,
+    ),
+    Function(
+        "field", 2, None, fixed(_INTEGER, _TEXT), "TEXT", "the place of the first text among the others, 0 for none",
+        ("FIELD('b', 'a', 'b')", "2"),
+        lambda text, *others: others.index(text) + 1 if text in others else 0,
+    ),
+    _coded(
+        "hex", "TEXT", "the bytes of its UTF-8 in hexadecimal digits", "'né'", "'6EC3A9'",
+        lambda text: text.encode().hex().upper(),
+    ),
+    _coded(
+        "unhex", "TEXT", "the text that HEX made this of; fails for any other", "'6EC3A9'", "'né'",
+        _from_bytes(lambda text: bytes.fromhex(text) if text.isalnum() or not text else b"\xff"),
+    ),
+    _coded(
+        "to_base64", "TEXT", "its UTF-8 in base 64", "'né'", "'bsOp'",
+        lambda text: base64.b64encode(text.encode()).decode(),
+    ),
+    _coded(
+        "from_base64", "TEXT", "the text that TO_BASE64 made this of; fails for any other", "'bsOp'", "'né'",
+        _from_bytes(lambda text: base64.b64decode(text.encode(), validate=True)),
+    ),
+    _coded(
+        "to_hex", "INTEGER", "its hexadecimal digits; of a negative number those of its 64 bits", "255", "'ff'",
+        lambda number: f"{number % 2**64:x}",
+    ),
+    _coded(
+        "octet_length", "TEXT", "how many bytes its UTF-8 has", "'né'", "3", lambda text: len(text.encode()),
+    ),
+)  # fmt: skip

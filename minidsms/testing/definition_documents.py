@@ -107,6 +107,27 @@ def _valid(text: str) -> bool:
     return True
 
 
+def _whole(text: str, kind: type, made: Callable[[Any], Any]) -> Any:
+    value = _read(text)
+    return made(value) if isinstance(value, kind) else None
+
+
+def _has(values: list[Any], wanted: Any) -> bool:
+    if isinstance(wanted, bool | str):
+        return any(type(v) is type(wanted) and v == wanted for v in values)
+    return any(not isinstance(v, bool | str) and v == wanted for v in values)
+
+
+def _concat(*texts: str) -> str:
+    values = [_read(text) for text in texts]
+    merged: dict[str, Any] = {}
+    for value in values:
+        if not isinstance(value, dict):
+            return _json([e for v in values for e in (v if isinstance(v, list) else [v])])
+        merged |= value
+    return _json(merged)
+
+
 OF_DOCUMENTS: dict[str, Callable[..., Any]] = {
     "json_extract": _of(_json),
     "json_extract_string": _of(lambda value: None if value is None else _text(value)),
@@ -115,5 +136,12 @@ OF_DOCUMENTS: dict[str, Callable[..., Any]] = {
     "json_type": _of(_kind),
     "json_array_length": _of(lambda value: len(value) if isinstance(value, list) else None),
     "json_valid": _valid,
+    "json_keys": lambda text: _whole(text, dict, lambda value: tuple(map(_text, value))),
+    "json_items": lambda text: _whole(text, list, lambda value: tuple(map(_json, value))),
+    "json_records": lambda text: _whole(
+        text, dict, lambda value: tuple(sorted((_text(n), _json(v)) for n, v in value.items()))
+    ),
+    "json_concat": _concat,
+    "json_array_contains": lambda text, wanted: _whole(text, list, lambda v: _has(v, wanted)) or False,
 }
 """Functions of JSON documents, by name."""

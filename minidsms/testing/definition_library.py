@@ -5,6 +5,7 @@ Nothing is shared with the functions that the engine runs. A function raises `Fa
 
 from __future__ import annotations
 
+import binascii
 import hashlib
 import itertools
 import math
@@ -339,8 +340,121 @@ def _convert(ticks: int, source: str, target: str, tick: int) -> int:
     return _ticks((there - datetime(1970, 1, 1)) // timedelta(seconds=1) * SECOND + ns, tick)
 
 
+def _fail() -> Any:
+    raise Failure("no value")
+
+
+def _natural(n: int) -> int:
+    return n if n >= 0 else _fail()
+
+
+def _instr(text: str, part: str, start: int = 1, occurrence: int = 1) -> int:
+    if start == 0 or occurrence < 1:
+        return 0
+    places = [i + 1 for i in range(len(text) + 1) if text[i:].startswith(part)]
+    last = len(text) + 1 + start
+    places = [p for p in places if p >= start] if start > 0 else [p for p in reversed(places) if p <= last]
+    return places[occurrence - 1] if occurrence <= len(places) else 0
+
+
+def _overlay(text: str, new: str, start: int, count: int | None = None) -> str:
+    if start < 1:
+        raise Failure("no place")
+    end = start + (len(new) if count is None else count)
+    before = "".join(c for i, c in enumerate(text, 1) if i < start)
+    return before + new + "".join(c for i, c in enumerate(text, 1) if i >= end)
+
+
+def _class_of(c: str) -> int:
+    return 0 if c.isupper() else 1 if c.islower() else 2 if c.isdigit() else 3
+
+
+def _masked(text: str, places: range) -> str:
+    return "".join("Xxn-"[_class_of(c)] if i in places else c for i, c in enumerate(text))
+
+
+def _pairs(text: str) -> range:
+    if len(text) % 2 or any(c not in "0123456789abcdefABCDEF" for c in text):
+        raise Failure("no bytes")
+    return range(0, len(text), 2)
+
+
+def _decoded(read: Callable[[], bytes]) -> str:
+    try:
+        return read().decode()
+    except ValueError:
+        raise Failure("no text") from None
+
+
+def _extract_all(text: str, pattern: str, group: int = 0, options: str = "") -> tuple[str, ...]:
+    matches = list(re.finditer(pattern, text, _flags(options)))
+    return tuple(m.group(group) or "" for m in matches if group <= len(m.groups()))
+
+
+def _split_by(text: str, pattern: str, options: str = "") -> tuple[str, ...]:
+    parts = [""]
+    cuts = {m.start(): m.end() for m in re.finditer(pattern, text, _flags(options)) if m.group()}
+    i = 0
+    while i < len(text):
+        if i in cuts:
+            parts.append("")
+            i = cuts[i]
+        else:
+            parts[-1] += text[i]
+            i += 1
+    return tuple(parts)
+
+
+def _width_bucket(x: float, low: float, high: float, count: int) -> int:
+    if not 0 < count < 2**52 or low == high or not (math.isfinite(low) and math.isfinite(high - low)):
+        raise Failure("no buckets")
+    share = (x - low) / (high - low)
+    if share < 0:
+        return 0
+    return count + 1 if share >= 1 else min(math.floor(share * count), count - 1) + 1
+
+
+def _distance(lat: float, lon: float, lat2: float, lon2: float, unit: str = "km") -> float:
+    if not all(map(math.isfinite, (lat, lon, lat2, lon2, lat2 - lat, lon2 - lon))):
+        return math.nan
+    a, b = math.radians(lat), math.radians(lat2)
+    across = math.radians(lon2 - lon)
+    h = math.sin((b - a) / 2) ** 2 + math.cos(a) * math.cos(b) * math.sin(across / 2) ** 2
+    return (6371.0 if unit.lower() == "km" else 3959.0) * 2 * math.asin(math.sqrt(min(h, 1.0)))
+
+
 OF_VALUES: dict[str, Callable[..., Any]] = {
-    "instr": lambda text, part: next((i + 1 for i in range(len(text) + 1) if text[i:].startswith(part)), 0),
+    "instr": _instr,
+    "overlay": _overlay,
+    "mask": lambda text, *new: "".join((list(new) + list("Xxn-")[len(new) :])[_class_of(c)] for c in text),
+    "mask_left": lambda text, n: _masked(text, range(_natural(n))),
+    "mask_right": lambda text, n: _masked(text, range(len(text) - _natural(n), len(text))),
+    "mask_keep_left": lambda text, n: _masked(text, range(_natural(n), len(text))),
+    "mask_keep_right": lambda text, n: _masked(text, range(len(text) - _natural(n))),
+    "elt": lambda n, *texts: dict(enumerate(texts, 1)).get(n),
+    "field": lambda text, *others: next((i for i, t in enumerate(others, 1) if t == text and t is not None), 0),
+    "hex": lambda text: "".join(f"{byte:02X}" for byte in text.encode()),
+    "unhex": lambda text: _decoded(lambda: bytes(int(text[i : i + 2], 16) for i in _pairs(text))),
+    "to_base64": lambda text: binascii.b2a_base64(text.encode(), newline=False).decode(),
+    "from_base64": lambda text: _decoded(lambda: binascii.a2b_base64(text.encode(), strict_mode=True)),
+    "to_hex": lambda n: hex(n if n >= 0 else 2**64 + n)[2:],
+    "octet_length": lambda text: sum(1 for _ in text.encode()),
+    "regexp_extract_all": _extract_all,
+    "regexp_split_to_array": _split_by,
+    "regexp_count": lambda text, pattern, options="": len([*re.finditer(pattern, text, _flags(options))]),
+    "sha512": lambda text: hashlib.sha512(text.encode()).hexdigest(),
+    "asinh": _real(math.asinh),
+    "acosh": _real(math.acosh),
+    "atanh": _real(math.atanh),
+    "width_bucket": _width_bucket,
+    "geo_distance": _distance,
+    "factorial": lambda n: math.factorial(n) if 0 <= n <= 20 else _fail(),
+    "bitand": lambda a, b: a & b,
+    "bitor": lambda a, b: a | b,
+    "bitxor": lambda a, b: a ^ b,
+    "bitnot": lambda a: -1 - a,
+    "bitshiftleft": lambda a, n: ((a << n) + 2**63) % 2**64 - 2**63 if 0 <= n < 64 else _fail(),
+    "bitshiftright": lambda a, n: a // 2**n if 0 <= n < 64 else _fail(),
     "contains": lambda text, part: part in text,
     "ends_with": lambda text, part: text[len(text) - len(part) :] == part if len(part) <= len(text) else False,
     "initcap": _initcap,
@@ -417,6 +531,7 @@ OF_TIMES: dict[str, Callable[..., Any]] = {
     "strptime": _parse,
     "try_strptime": _try_parse,
     "parse_timestamp": _parse,
+    "from_char": _parse,
     "convert_tz": _convert,
 }
 """Functions of times, by name; the last argument is the length of a tick in nanoseconds."""

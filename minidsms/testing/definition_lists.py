@@ -37,6 +37,10 @@ def _sorted(values: List) -> List:
     return (*sorted(_present(values)), *(v for v in values if v is None))
 
 
+def _falling(values: List) -> List:
+    return (*reversed(_sorted(_present(values))), *(v for v in values if v is None))
+
+
 def _once(values: List) -> List:
     found: list[Any] = []
     for value in values:
@@ -107,7 +111,10 @@ OF_LISTS: dict[str, Callable[..., Any]] = {
     "list_except": lambda a, b: tuple(v for v in _once(a) if _position(b, v) is None),
     "list_append": lambda values, value: tuple([*values, value]),
     "list_distinct": _once,
-    "list_sort": _sorted,
+    "list_sort": lambda values, order="asc": _sorted(values) if order.lower() == "asc" else _falling(values),
+    "list_has_all": lambda a, b: all(_position(a, v) is not None for v in _present(b)),
+    "list_has_any": lambda a, b: any(_position(a, v) is not None for v in _present(b)),
+    "flatten": lambda values: tuple(v for inner in _present(values) for v in inner),
     "list_any": lambda values: True if True in values else None if None in values else False,
     "list_all": lambda values: False if False in values else None if None in values else True,
     "list_reverse": lambda values: tuple(reversed(values)),
@@ -115,7 +122,9 @@ OF_LISTS: dict[str, Callable[..., Any]] = {
     "list_avg": _mean,
     "list_min": lambda values: next(iter(_sorted(_present(values))), None),
     "list_max": lambda values: next(reversed(_sorted(_present(values))), None),
-    "array_to_string": lambda values, separator: separator.join(map(str, _present(values))),
+    "array_to_string": lambda values, separator, null=None: separator.join(
+        map(str, _present([null if v is None else v for v in values]))
+    ),
     "string_split": _split,
     "generate_series": _series,
 }

@@ -211,6 +211,15 @@ def _concat(*maps: Sequence[tuple[Any, Any]]) -> Any:
     return tuple(sorted(found.items()))
 
 
+def _split_to_map(text: str, between: str, inside: str) -> Any:
+    found: dict[str, str] = {}
+    for part in text.split(between) if between else [text]:
+        at = part.find(inside) if inside else -1
+        if at >= 0:
+            found[part[:at]] = part[at + len(inside) :]
+    return tuple(sorted(found.items()))
+
+
 OF_NESTED: dict[str, Callable[..., Any]] = {
     "struct_extract": lambda struct, place: struct[place][1],
     "map": lambda *both: _map([*zip(both[::2], both[1::2])]),
@@ -222,5 +231,6 @@ OF_NESTED: dict[str, Callable[..., Any]] = {
     "map_entries": lambda pairs: tuple((("key", k), ("value", v)) for k, v in pairs),
     "map_from_entries": _from_entries,
     "map_concat": _concat,
+    "split_to_map": _split_to_map,
 }
 """Functions of STRUCT and MAP, by name; STRUCT itself needs the names of its type."""
