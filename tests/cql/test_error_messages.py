@@ -519,7 +519,6 @@ HABITS = [
     ("SELECT car FROM Pos ORDER BY ALL LIMIT 2", "ORDER BY 1, 2"),
     ("SELECT car // 2 FROM Pos", "truncates"),
     ("SELECT car FROM Pos UNION BY NAME SELECT car FROM Pos", "by their places"),
-    ("SELECT car FROM Pos WHERE car = ANY(ARRAY[1, 2])", "LIST_CONTAINS"),
     ("SELECT car FROM Pos WHERE car NOTNULL", "IS NOT NULL"),
     ("SELECT COLUMNS('c.*') FROM Pos", "* EXCLUDE"),
     ("SELECT * EXCLUDE (road, carr) FROM Pos", 'did you mean "car"'),
