@@ -391,12 +391,6 @@ MISTAKES = [
         '"S" is a whole row here: name one of its columns, or use it in S IN (SELECT * ..)',
     ),
     (
-        "SELECT substring(road FROM 1) FROM Pos [ROWS 2]",
-        23,
-        'unexpected "FROM" behind "road"',
-        "arguments stand apart by commas: SUBSTRING(x, 1, 2)",
-    ),
-    (
         "SELECT round(speed, 'a') FROM Pos [ROWS 2]",
         8,
         "ROUND takes a number and INTEGER places, not FLOAT, TEXT",
@@ -524,7 +518,6 @@ HABITS = [
     ("SELECT * EXCLUDE (road, carr) FROM Pos", 'did you mean "car"'),
     ("SELECT * FROM 'file.csv'", "CREATE STREAM S"),
     ("SELECT * FROM read_csv('file.csv')", "CREATE STREAM S"),
-    ("SELECT SUBSTRING(road FROM 1 FOR 2) FROM Pos", "SUBSTRING(x, 1, 2)"),
     ("SELECT TRY_CAST(road AS INTEGER) FROM Pos", "CAST(x AS type)"),
     ("SELECT car FROM Pos WHERE car > $1", "$name"),
     ("SELECT p.car FROM Pos [NOW] p ASOF JOIN Pos AS o ON p.car = o.car", "[NOW]"),
