@@ -71,7 +71,6 @@ def test_an_error_shows_a_name_of_several_lines_on_one() -> None:
         lambda: db.push(name, ("x",), ts=1),
         lambda: db.push(name, [(1,), (2,)], ts=[2, 1]),
         lambda: db.push(name + "2", (1,), block=False),
-        lambda: db.advance(1, name + "2"),
         lambda: db.push("another", (1,)),
         lambda: db.query(f'SELECT v FROM "{name}"', name=name),
         lambda: db.query_each(f'SELECT v FROM "{name}" WHERE v = $v', name + "2"),

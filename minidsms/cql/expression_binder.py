@@ -483,7 +483,8 @@ class ExpressionBinder:
         if key == "date_part":
             return self._date_part(args, expr)
         if key in _BY_PATTERN:
-            self._check_literals(described, args[:2], expr)
+            if args[1].type in (Type.TEXT, Type.NULL):  # else the call is refused for it
+                self._check_literals(described, args[:2], expr)
             return self._by_pattern(key, args, expr)
         if key == "to_json":
             written = bound.Cast(Type.TEXT, self.apply("list_value", args, expr), span=expr.span)

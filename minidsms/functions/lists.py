@@ -301,7 +301,7 @@ FUNCTIONS = (
         )
         for word, decides, value, summary in (
             ("any", True, "true", "TRUE where an element is, else NULL where one is; also `x = ANY(l)`"),
-            ("all", False, "null", "FALSE where an element is, else NULL where one is; also `x <> ALL(l)`"),
+            ("all", False, "NULL", "FALSE where an element is, else NULL where one is; also `x <> ALL(l)`"),
         )
     ),
     Function(

@@ -63,7 +63,7 @@ def _translate(text: str, old: str, new: str) -> str:
 def _instr(text: str, part: str, start: int = 1, occurrence: int = 1) -> int:
     """From a position on; where it is negative, backward from that place before the end."""
     found = -1
-    if start < 0 < occurrence:
+    if -len(text) <= start < 0 < occurrence:
         found = text.rfind(part, 0, max(len(text) + start + len(part), 0))
         while found >= 0 and (occurrence := occurrence - 1):
             found = text.rfind(part, 0, found + len(part) - 1)

@@ -60,7 +60,7 @@ def tree_of(n: int, equalities: Sequence[Equality], keys: Sequence[frozenset[int
             return "an input is compared with itself"
         pairs.setdefault((min(i, j), max(i, j)), []).append((c, d) if i < j else (d, c))
     if len(pairs) != n - 1:
-        return "the joins form a cycle" if len(pairs) >= n else "the joins do not connect all inputs"
+        return "the joins form a cycle" if len(pairs) >= n else "no equality connects all inputs"
     joined = {0}
     while True:
         more = {b for a, b in pairs if a in joined} | {a for a, b in pairs if b in joined}

@@ -146,6 +146,8 @@ def _arguments(name: str) -> st.SearchStrategy[tuple[tuple[Type, ...], tuple[Any
             for i, type_ in enumerate(signature.args):
                 words = UNITS if name not in LITERALS and i == 0 and i in function.literals else None
                 words = words or (LITERALS[name][i] if name in LITERALS else None)
+                if words is not None and isinstance(words[0], str) != (type_ is TEXT):
+                    words = None  # another form of the call
                 if words is not None:
                     values.append(st.sampled_from(words))
                     literal.append(st.just(True))
@@ -245,7 +247,7 @@ def test_every_function_has_its_definition_and_no_definition_lacks_a_function() 
 
 
 def _shown(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else repr(value)
+    return str(value).lower() if isinstance(value, bool) else "NULL" if value is None else repr(value)
 
 
 @pytest.mark.parametrize("name", sorted(CALLED))
@@ -299,12 +301,15 @@ def duck() -> Any:
 
 
 def _fits_duckdb(name: str, types: tuple[Type, ...], values: tuple[Any, ...]) -> bool:
-    """Left out: texts that DuckDB takes by graphemes, sizes and times it does not take, and intervals over a month."""
+    """Left out: texts that DuckDB takes by graphemes, sizes and times it does not take, intervals over a month, lists of NULLs."""
     if name in OF_DOCUMENTS:
         # DuckDB takes NaN; other forms of the same numbers, members of one name, half characters, places from the end.
         document, path = values[0], values[-1]
         differs = re.search("[0-9]e[-+]?[0-9]|ud8|NaN", document) or document.count('"a"') > 1 or "[" * 200 in document
-        return not differs and path != '$.a[-1]."b c"'
+        has_form = name != "json_exists" or isinstance(path, str)
+        return has_form and not differs and path != '$.a[-1]."b c"'
+    if name == "array_to_string" and set(values[0]) == {None}:
+        return False
     for type_, value in zip(types, values):
         if type_.element is not None:
             if type_.element not in (INTEGER, FLOAT, TEXT):

@@ -175,8 +175,6 @@ def test_what_neither_way_can_answer_is_refused_with_the_reasons(
         run("SELECT COUNT(*) FROM Pos", folder, by="engines")
     with pytest.raises(Error, match="by DataFrame operations: it has the user aggregate spread"):
         db.offload("by_key", folder, by="frames")
-    with pytest.raises(Error, match="it has lists"):
-        run("SELECT road, ARRAY_AGG(speed) FROM Pos [RANGE 2 SECONDS] GROUP BY road", folder)
     with pytest.raises(Error, match="it has the aggregate median"):
         run("SELECT road, MEDIAN(speed) FROM Pos [RANGE 2 SECONDS] GROUP BY road", folder, by="frames")
     with pytest.raises(Error, match="there are: frames, engines"):
