@@ -301,7 +301,7 @@ def duck() -> Any:
 
 
 def _fits_duckdb(name: str, types: tuple[Type, ...], values: tuple[Any, ...]) -> bool:
-    """Left out: texts that DuckDB takes by graphemes, sizes and times it does not take, long intervals, lists of NULLs."""
+    """Left out: texts that DuckDB takes by graphemes, sizes and times it does not take, lists of NULLs only."""
     if name in OF_DOCUMENTS:
         # DuckDB takes NaN; other forms of the same numbers, members of one name, half characters, places from the end.
         document, path = values[0], values[-1]
