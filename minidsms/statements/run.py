@@ -110,17 +110,14 @@ def carry_out(db: Connection, statement: syntax.Statement, text: str) -> Any:
         case syntax.AlterQuery():
             alter_query(db, _registered(db, statement.name, text, statement.name_span), statement, text)
             return None
-        case syntax.AlterStream():
+        case syntax.AlterStream() | syntax.AddColumn():
             if statement.name.lower() not in db.catalog.streams:
                 names = [s.name for s in db.catalog.streams.values()]
                 raise _no_such(statement.name, "stream", names, text, statement.name_span)
-            alter_stream(db, statement, text)
-            return None
-        case syntax.AddColumn():
-            if statement.name.lower() not in db.catalog.streams:
-                names = [s.name for s in db.catalog.streams.values()]
-                raise _no_such(statement.name, "stream", names, text, statement.name_span)
-            add_column(db, statement, text)
+            if isinstance(statement, syntax.AddColumn):
+                add_column(db, statement, text)
+            else:
+                alter_stream(db, statement, text)
             return None
         case syntax.Checkpoint():
             db.checkpoint()
