@@ -441,7 +441,8 @@ class Connection(Archiving, ReadsSources):
             if self._closed:
                 return
             with contextlib.ExitStack() as closing:
-                closing.callback(setattr, self, "_closed", True)
+                closing.callback(setattr, self, "_closed", True)  # last: who sees it may open the same files
+                closing.callback(self._let_go)
                 closing.callback(self._callbacks.forget)
                 closing.callback(self.behind.close)
                 closing.callback(self.close_archives)
@@ -451,6 +452,9 @@ class Connection(Archiving, ReadsSources):
                 for query in list(self.queries.values()):
                     closing.callback(query.close)
             self.reading.sources = []
+
+    def _let_go(self) -> None:
+        """Release what a closed connection holds of the machine; one in memory holds nothing."""
 
     def __enter__(self) -> Connection:
         return self

@@ -545,12 +545,14 @@ class DurableConnection(Connection):
             finally:
                 self._is_ending = True
                 self.files.leave()
-            try:
-                super().close()
-            finally:
-                if self.log is not None:
-                    self.log.close()
-                self._lock.release()
+            super().close()
+
+    def _let_go(self) -> None:
+        try:
+            if self.log is not None:
+                self.log.close()
+        finally:
+            self._lock.release()
 
 
 def _type_names(types: Sequence[str | Type]) -> list[str]:

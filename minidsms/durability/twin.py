@@ -35,3 +35,6 @@ class Twin(DurableConnection):
         """Forget it. Closing twice is no error."""
         self._is_ending = True
         Connection.close(self)
+
+    def _let_go(self) -> None:
+        """Nothing: the folder's lock and the log are the running connection's."""
