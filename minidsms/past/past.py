@@ -61,6 +61,7 @@ class Past:
         self._debt_s = 0.0
         self._since: Memory = weakref.WeakKeyDictionary()
         self._plans: object = None
+        self._written = ""
         self._has_failed = False
         db.streamon.plan_log.subscribe(lambda decision: self.hasten())
 
@@ -142,11 +143,12 @@ class Past:
         )
 
     def _remember_plan(self, drawn: Drawn, now_s: float) -> None:
-        from minidsms.past.pictures import Picture, written
+        from minidsms.past.pictures import Picture, compressed, written
 
         text = written(drawn)
-        if not self.pictures or self.pictures[-1].text != text:
-            self.pictures.append(Picture(round(now_s - self._db.began_s, 6), text))
+        if text != self._written:
+            self._written = text
+            self.pictures.append(Picture(round(now_s - self._db.began_s, 6), compressed(text)))
 
 
 class _Looked:

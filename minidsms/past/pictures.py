@@ -74,14 +74,19 @@ def draw(queries: Sequence[RunningQuery], running: int) -> Drawn:
     return Drawn(graph, entities, running - len(queries))
 
 
-def written(drawn: Drawn) -> bytes:
-    """What of a plan is kept: alike, where nothing but figures has changed."""
+def written(drawn: Drawn) -> str:
+    """What of a plan is kept, before it is compressed: alike, where nothing but figures has changed."""
     nodes = [
         (n.number, n.kind, drawn.entities[n.number], n.name, n.detail, n.queries, plan_lines(n))
         for n in drawn.graph.nodes
     ]
     edges = [(edge.producer, edge.consumer, edge.input) for edge in drawn.graph.edges]
-    return zlib.compress(json.dumps((nodes, edges, drawn.undrawn)).encode(), 1)
+    return json.dumps((nodes, edges, drawn.undrawn))
+
+
+def compressed(text: str) -> bytes:
+    """As a picture holds it."""
+    return zlib.compress(text.encode(), 1)
 
 
 def plan_lines(node: PlanNode) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT
@@ -29,11 +30,13 @@ class Instants:
 
     def show(self, ts: int) -> str:
         """An instant."""
-        if ts == MIN_INSTANT:
-            return "the beginning"
-        if ts == MAX_INSTANT:
-            return "the end"
-        return self.timestamp(ts) if self.are_calendar else str(ts)
+        return self.show_all((ts,))[0]
+
+    def show_all(self, instants: Sequence[int]) -> list[str]:
+        """Instants, one by one."""
+        ends = {MIN_INSTANT: "the beginning", MAX_INSTANT: "the end"}
+        write: Callable[[int], str] = self.timestamp if self.are_calendar else str
+        return [ends.get(ts) or write(ts) for ts in instants]
 
     def timestamp(self, ticks: int) -> str:
         """A value of type TIMESTAMP."""

@@ -81,6 +81,7 @@ class Answers:
             changes = query.look_on(n)
             total, present = query.present(n) if query.kind == "relation" and query.failure is None else (0, [])
         types = query.schema.types
+        times = instants.show_all([change.ts for change in changes])
         failure = query.failure
         return {
             "name": query.name,
@@ -90,7 +91,7 @@ class Answers:
             "columns": [{"name": f.name, "type": str(f.type), "is_number": is_number(f.type)} for f in query.schema],
             "total": total,
             "present": [_cells(row, types, instants) for row in sorted(present, key=_in_order)],
-            "changes": [[instants.show(c.ts), c.ts, c.sign, _cells(c.row, types, instants)] for c in changes],
+            "changes": [[at, c.ts, c.sign, _cells(c.row, types, instants)] for at, c in zip(times, changes)],
             "is_calendar": instants.are_calendar,
             "tick_ns": self._db.tick_ns,
         }
@@ -125,11 +126,11 @@ def _cells(row: Sequence[Any], types: Sequence[Type], instants: Instants) -> lis
 
 
 def _cell(value: Any, type_: Type, instants: Instants) -> Any:
-    if value is not None and type_ is Type.TIMESTAMP:
-        return instants.timestamp(value)
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return value[:500] if isinstance(value, str) else value
+    if isinstance(value, str):
+        return value[:500]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    return instants.timestamp(value) if type_ is Type.TIMESTAMP and value is not None else value
 
 
 def _in_order(row: Sequence[Any]) -> tuple[Any, ...]:

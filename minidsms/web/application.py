@@ -148,6 +148,7 @@ class Application:
     async def _told(self) -> AsyncIterator[str]:
         """Every part of what is seen, and from then on those that change."""
         news = self.listeners.add()
+        self._observer.wake()
         sent: dict[str, int] = {}
         try:
             while not self.is_over:

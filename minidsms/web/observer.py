@@ -1,7 +1,8 @@
 """Looks at a connection now and then, and keeps what the page shows of it: figures, the plan, decisions.
 
-One thread, beside the engine's. What it reads under the engine's lock belongs together; what it makes of it, it makes
-after. The time between two looks grows with what a look takes, so that looking has at most SHARE of the time.
+One thread, beside the engine's, which rests while no page is open. What it reads under the engine's lock belongs
+together; what it makes of it, it makes after. The time between two looks grows with what a look takes, so that looking
+has at most SHARE of the time.
 Invariant: it changes nothing of the connection.  docs/visualizer.md.
 """
 
@@ -51,6 +52,7 @@ class Observer:
     def __init__(self, db: Connection, interval_s: float, feeds: Callable[[], Any]) -> None:
         self.parts: dict[str, Part] = {}
         self.changed: Callable[[], None] = lambda: None
+        self.is_watched: Callable[[], bool] = lambda: True
         self._db = db
         self._interval_s = interval_s
         self._feeds = feeds
@@ -80,7 +82,7 @@ class Observer:
     def _run(self) -> None:
         rest = self._interval_s
         while not self._is_over:
-            self._wake.wait(rest)
+            self._wake.wait(rest if self.is_watched() else None)
             self._wake.clear()
             if self._is_over or self._db.is_closed:
                 return

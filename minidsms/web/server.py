@@ -54,6 +54,7 @@ class Visualizer:
         self.port: int = self._socket.getsockname()[1]
         self.application = Application(db, self.observer, Workbench(db), Answers(db), self.feeding)
         self.observer.changed = self.application.listeners.tell
+        self.observer.is_watched = lambda: len(self.application.listeners) > 0
         self.guard = Guard(self.application.app, self.port)
         self.url = f"http://{_LOOPBACK}:{self.port}/?token={self.guard.token}"
         self._server = uvicorn.Server(

@@ -17,9 +17,12 @@ def text_of(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
+    kind = type(value)
+    if kind is str or kind is bool or value is None:
+        return value
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, int):
         return value if -_EXACT < value < _EXACT else str(value)
     if isinstance(value, dict):
         return {key: _plain(each) for key, each in value.items()}

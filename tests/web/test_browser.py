@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shutil
@@ -270,3 +271,49 @@ def test_of_many_plans_the_one_chosen_is_large_enough_to_read(page: Any, db: Con
     assert page.locator(".box.chosen").bounding_box()["width"] > 100
     page.get_by_role("button", name="Fit").click()
     assert page.locator(".box.chosen").bounding_box()["width"] < 60
+
+
+def test_a_page_that_cannot_be_seen_listens_no_more_and_catches_up(page: Any, db: Connection) -> None:
+    db.execute("CREATE QUERY few AS SELECT v FROM S WHERE v > 10")
+    push(db, 0)
+    page.locator(".box", has_text="Select").press("Enter")
+    page.locator(".property", has_text="elements_in").press("Enter")
+    playwright.expect(page.locator(".graph .value")).to_have_text("2.00k")
+    see = """is => {
+        Object.defineProperty(document, "hidden", { value: !is, configurable: true });
+        document.dispatchEvent(new Event("visibilitychange"));
+    }"""
+    page.evaluate(see, False)
+    listeners = db.ui().application.listeners
+    for ts in itertools.count(2000):  # what is told is how the server learns that nobody listens
+        push(db, ts, 1)
+        if not listeners:
+            break
+        page.wait_for_timeout(20)
+    push(db, ts + 1, 1000)
+    playwright.expect(page.locator(".graph .value")).to_have_text("2.00k")
+    page.evaluate(see, True)
+    playwright.expect(page.locator(".graph .value")).to_have_text(re.compile(r"3\.\d\dk"))
+
+
+def test_a_query_is_paused_resumed_and_dropped_by_its_buttons(page: Any, db: Connection) -> None:
+    db.execute("CREATE QUERY few AS SELECT v FROM S WHERE v > 10; CREATE QUERY other AS SELECT t FROM S WHERE v > 20")
+    db.ui().observer.look()
+    shown = page.locator("#query-list .query", has_text="few")
+    shown.get_by_role("button", name="Pause").click()
+    playwright.expect(shown.locator(".tag")).to_have_text("paused")
+    push(db, 0)
+    assert (db.queries["few"].results, db.queries["other"].results) == (0, 1979)
+    shown.get_by_role("button", name="Resume").click()
+    playwright.expect(shown.locator(".tag")).to_have_text("running")
+    push(db, 2000)
+    assert db.queries["few"].results == 3989  # what came meanwhile has waited
+    asked: list[str] = []
+    page.once("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))
+    shown.get_by_role("button", name="Drop").click()
+    assert "few" in asked[0] and set(db.queries) == {"few", "other"}
+    page.once("dialog", lambda dialog: dialog.accept())
+    shown.get_by_role("button", name="Drop").click()
+    playwright.expect(page.locator("#query-list .query")).to_have_count(1)
+    playwright.expect(page.locator(".box", has_text="v > 10")).to_have_count(0)
+    assert set(db.queries) == {"other"}

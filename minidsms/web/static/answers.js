@@ -30,7 +30,7 @@ export function setUpAnswers(area, tools) {
     picture.replaceChildren(shown(last));
   };
   const look = async () => {
-    if (isAsking || !place.query || document.hidden) return;
+    if (isAsking || !place.query) return;
     isAsking = true;
     try {
       last = await ask("/api/answer", { query: place.query, rows: 300 });

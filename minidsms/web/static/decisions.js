@@ -29,13 +29,19 @@ export function setUpDecisions(area, count, dialog) {
     draw();
   };
   let drawnAt = 0;
+  let width = 800;
   const draw = () => {
     const decisions = all();
     const now = known("now")?.at ?? 1;
     drawnAt = now;
     count.textContent = decisions.length ? `${decisions.at(-1).number} so far, each with the gain expected and measured` : "";
-    line.replaceChildren(decisions.length ? timeline(decisions, now, line.clientWidth || 800, (each) => compare(dialog, each, decisions)) : html("p", { class: "empty" }, "No plan has changed yet."));
+    line.replaceChildren(decisions.length ? timeline(decisions, now, width, (each) => compare(dialog, each, decisions)) : html("p", { class: "empty" }, "No plan has changed yet."));
   };
+  new ResizeObserver(([{ contentRect }]) => {
+    if (!contentRect.width || contentRect.width === width) return;
+    width = contentRect.width;
+    draw();
+  }).observe(line);
   on("decisions", write);
   on("now", ({ at }) => at > 1.01 * drawnAt && draw());
 }

@@ -31,6 +31,16 @@ function asNode(child) {
   return child instanceof Node ? child : document.createTextNode(String(child));
 }
 
+/** Let an element have this text. What is as it was is left alone: the browser need not draw it. */
+export function write(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+/** Likewise an attribute. */
+export function set(element, name, value) {
+  if (element.getAttribute(name) !== value) element.setAttribute(name, value);
+}
+
 /** Put other children into an element; the control that has the focus keeps it, by its place among them. */
 export function replace(area, children) {
   const controls = () => [...area.querySelectorAll("a, button, select, input")];

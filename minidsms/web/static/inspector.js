@@ -1,6 +1,6 @@
 // The entity that was chosen: what it is, its plan and how to change it, and every property of it, which can be pinned.
 
-import { button, html, replace } from "./dom.js";
+import { button, html, replace, write } from "./dom.js";
 import { property } from "./format.js";
 import { known, on, tell } from "./live.js";
 
@@ -30,7 +30,10 @@ export class Inspector {
   figures({ parts }) {
     if (!this.node || !this.properties) return;
     this.#update();
-    this.parts.replaceChildren(...(parts[this.node.id] ?? []).map((part) => html("li", { class: "part mono" }, part)));
+    const told = parts[this.node.id] ?? [];
+    while (this.parts.childElementCount > told.length) this.parts.lastChild.remove();
+    while (this.parts.childElementCount < told.length) this.parts.append(html("li", { class: "part mono" }));
+    told.forEach((part, i) => write(this.parts.children[i], part));
   }
 
   #draw() {
@@ -94,7 +97,7 @@ export class Inspector {
         this.properties.append(button([html("span", {}, label), shown, html("span", { class: "add" }, "+")],
           () => this.pins.pin(k, e, name), { class: "property", title: `pin ${name} of ${e}` }));
       }
-      this.values.get(key).textContent = property(name, value);
+      write(this.values.get(key), property(name, value));
     }
   }
 

@@ -15,17 +15,24 @@ export function known(part) {
   return latest.get(part);
 }
 
-/** Listen to the server; told(isLive) hears whether it can be heard. */
+/** Listen to the server while the page can be seen; told(isLive) hears whether it can be heard. */
 export function listen(told) {
-  const source = new EventSource("/events");
-  source.onopen = () => told(true);
-  source.onerror = () => told(false);
-  for (const part of PARTS) {
-    source.addEventListener(part, (event) => {
-      latest.set(part, JSON.parse(event.data));
-      for (const fn of listeners.get(part)) fn(latest.get(part));
-    });
-  }
+  let source = null;
+  const follow = () => {
+    source?.close();
+    source = document.hidden ? null : new EventSource("/events");
+    if (!source) return;
+    source.onopen = () => told(true);
+    source.onerror = () => told(false);
+    for (const part of PARTS) {
+      source.addEventListener(part, (event) => {
+        latest.set(part, JSON.parse(event.data));
+        for (const fn of listeners.get(part)) fn(latest.get(part));
+      });
+    }
+  };
+  document.addEventListener("visibilitychange", follow);
+  follow();
 }
 
 async function answered(response) {

@@ -80,4 +80,5 @@ listen((isLive) => {
   const state = byId("state");
   state.className = isLive ? "live" : "gone";
   state.textContent = isLive ? "live" : "not connected";
+  if (isLive) pins.catchUp();
 });

@@ -1,7 +1,7 @@
 // Properties over time, pinned side by side. Each goes back to when its entity was first seen, not to when it was pinned.
 
 import { keys, lineChart } from "./chart.js";
-import { button, html } from "./dom.js";
+import { button, html, write } from "./dom.js";
 import { clock, property, short } from "./format.js";
 import { ask, on, tell } from "./live.js";
 import place, { keep } from "./place.js";
@@ -54,7 +54,9 @@ export function setUpPins(area) {
     graph.element.scrollIntoView({ block: "nearest", behavior: "smooth" });
     await graph.run();
   };
-  return { pin, compare, schedulers };
+  /** What was told while nobody listened. */
+  const catchUp = () => pinned.forEach((graph) => graph.isReady && graph.begin());
+  return { pin, compare, schedulers, catchUp };
 }
 
 /** What waits in queues under every scheduler, over the runs of operators. */
@@ -96,7 +98,7 @@ class Schedulers {
 /** A property over time, of one entity or of several as lines of one graph. */
 class Pin {
   constructor(kind, entities, name, remove) {
-    Object.assign(this, { kind, name, isReady: false, from: 0, isTotal: entities.length > 1 && name === "total_ns" });
+    Object.assign(this, { kind, name, isReady: false, from: 0, drawnTo: 0, isTotal: entities.length > 1 && name === "total_ns" });
     this.lines = entities.map((entity) => ({ name: entity, points: [] }));
     this.value = html("span", { class: "value" });
     this.picture = html("div", {});
@@ -127,18 +129,23 @@ class Pin {
       line.points.push([at, value === null ? null : Number(value)]);
       if (line.points.length > MOST_POINTS) line.points = line.points.filter((_, i) => i % 2 === 0);
     }
-    if (this.isReady) this.#draw();
+    if (this.isReady) this.#draw(false);
   }
 
-  #draw() {
+  /** The figures, and the lines where they would look different. */
+  #draw(isNew = true) {
     const show = (value) => property(this.name, value);
     const last = ({ points }) => points.at(-1)?.[1];
+    const time = (i) => this.lines[0].points.at(i)?.[0] ?? 0;
     const isOne = this.lines.length === 1;
     const lines = this.isTotal ? sinceAllRun(this.lines, this.from) : this.lines;
-    this.value.textContent = isOne ? show(last(lines[0])) : "";
+    write(this.value, isOne ? show(last(lines[0])) : "");
     const label = `${this.name} of ${this.lines.map(({ name }) => name).join(" and ")} over time`;
     const size = isOne ? { width: 300, height: 130 } : { width: this.picture.clientWidth || 560, height: 170 };
-    this.picture.replaceChildren(lineChart(lines, { ...size, showX: clock, showY: show, label }));
+    if (isNew || time(-1) - this.drawnTo >= (time(-1) - time(0)) / size.width) {
+      this.picture.replaceChildren(lineChart(lines, { ...size, showX: clock, showY: show, label }));
+      this.drawnTo = time(-1);
+    }
     if (isOne) return;
     const least = Math.min(...lines.map(last));
     this.keys.replaceChildren(keys(lines.map((line) => `${line.name}: ${show(last(line))}${last(line) > least && least > 0 ? ` (× ${(last(line) / least).toFixed(2)})` : ""}`)));

@@ -1,6 +1,6 @@
 // The plan as a picture that can be moved and enlarged: boxes for operators and stores, ways between them.
 
-import { html, svg } from "./dom.js";
+import { html, set, svg, write } from "./dom.js";
 import { bytes, percent, short } from "./format.js";
 
 const LINE = 16;
@@ -50,26 +50,27 @@ export class PlanPicture {
       const now = operators[node.entity];
       if (node.kind === "store") {
         const store = state[node.id] ?? {};
-        figures[0].textContent = `${short(store.elements)} elements`;
-        figures[1].textContent = bytes(store.nbytes);
+        write(figures[0], `${short(store.elements)} elements`);
+        write(figures[1], bytes(store.nbytes));
         continue;
       }
       const part = now?.time_share ?? 0;
-      frame.style.setProperty("--share", Math.min(1, part).toFixed(3));
-      share.setAttribute("width", (Math.min(1, part) * (node.box[2] - 2 * PAD)).toFixed(1));
+      const shade = Math.min(1, part).toFixed(2);
+      if (frame.style.getPropertyValue("--share") !== shade) frame.style.setProperty("--share", shade);
+      set(share, "width", (Math.min(1, part) * (node.box[2] - 2 * PAD)).toFixed(0));
       if (!now) continue;
       const passes = now.selectivity === undefined ? "" : ` → ×${short(now.selectivity)}`;
-      figures[0].textContent = `${short(now.rate_in)}/s${passes}`;
+      write(figures[0], `${short(now.rate_in)}/s${passes}`);
       const room = Math.floor((node.box[2] - 2 * PAD) / CHARACTER);
       const facts = [percent(part), now.nbytes ? bytes(now.nbytes) : "", rows(state[node.id])].filter(Boolean).join(" · ");
-      figures[1].textContent = facts.length > room ? `${facts.slice(0, room - 1)}…` : facts;
-      group.setAttribute("aria-label", `${node.name} ${node.detail.join(" ")}: ${figures[0].textContent}, ${figures[1].textContent}`);
+      write(figures[1], facts.length > room ? `${facts.slice(0, room - 1)}…` : facts);
+      set(group, "aria-label", `${node.name} ${node.detail.join(" ")}: ${figures[0].textContent}, ${figures[1].textContent}`);
     }
     for (const [key, { edge, path, text }] of this.edges) {
       const producer = this.boxes.get(edge.from)?.node;
       const rate = operators[producer?.entity]?.rate_out ?? null;
-      path.style.strokeWidth = rate ? Math.min(7, 1.2 + Math.log10(1 + rate) * 0.75).toFixed(2) : "1";
-      text.textContent = waiting[key] ? `${short(waiting[key])} wait` : rate ? `${short(rate)}/s` : "";
+      set(path, "stroke-width", rate ? Math.min(7, 1.2 + Math.log10(1 + rate) * 0.75).toFixed(1) : "1");
+      write(text, waiting[key] ? `${short(waiting[key])} wait` : rate ? `${short(rate)}/s` : "");
       text.classList.toggle("waits", Boolean(waiting[key]));
     }
   }
