@@ -20,6 +20,7 @@ SHAPES = [
     pytest.param(Options(views=False, derived=False, subqueries=False), id="plain blocks"),
     pytest.param(Options(relations=False, outputs=False), id="relations as answers"),
     pytest.param(Options(now=False, times=False, functions=False), id="without times and functions"),
+    pytest.param(Options(constants=0.3), id="rows written out"),
 ]
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import minidsms
 from minidsms.connection import Connection
+from minidsms.cql.errors import CqlError, QueryError
 
 
 @pytest.fixture
@@ -68,6 +69,21 @@ def test_constants_are_a_table_at_once(db: Connection) -> None:
     assert table.columns == ("column1", "column2") and list(table) == [(1, "a"), (2, None)]
 
 
+def test_a_query_over_rows_written_out_is_answered_at_once(db: Connection) -> None:
+    db.execute("CREATE VIEW W (k, name) AS VALUES (1, 'a'), (2, 'b'), (3, NULL)")
+    table = db.execute("SELECT name, k FROM W WHERE k <> 2 ORDER BY k DESC LIMIT 1")
+    assert table.columns == ("name", "k") and list(table) == [(None, 3)]
+    assert list(db.execute("SELECT COUNT(*), MAX(W.k) FROM W, (VALUES (1), (2)) AS u(k)")) == [(6, 3)]
+    assert list(db.execute("SELECT k FROM (VALUES (5), (3)) AS v(k) QUALIFY ROW_NUMBER() OVER (ORDER BY k) = 1")) == [
+        (3,)
+    ]
+    assert not db.queries
+    with pytest.raises(QueryError, match="at most one is allowed"):
+        db.execute("SELECT (SELECT k FROM W) FROM (SELECT 1)")
+    with pytest.raises(CqlError, match="never changes"):
+        db.query("SELECT * FROM W")
+
+
 def test_a_replaced_row_leaves_as_its_successor_enters_whatever_changed_the_relation_before(db: Connection) -> None:
     q = db.query("SELECT id, n FROM R")
     rng, present = random.Random(1), dict[int | None, str | None]()
@@ -102,10 +118,14 @@ def test_a_folder_keeps_what_was_inserted_and_replaced_once(tmp_path: Path) -> N
         db.execute(
             "INSERT INTO R (ts, id, n) VALUES (1, 1, 'a'); INSERT OR REPLACE INTO R (ts, id, n) VALUES (2, 1, 'b')"
         )
+        assert list(db.execute("SELECT n + 1 FROM (VALUES (1)) AS t(n)")) == [(2,)]
+        db.execute("CREATE VIEW Names (id, n) AS VALUES (2, 'two')")
+        db.query("SELECT R.n, Names.n FROM R, Names WHERE R.id = Names.id", "named")
     with minidsms.connect(tmp_path / "kept") as db:
         db.upsert("R", [(2, "c")], ts=3)
         db.advance(3)
         assert sorted(db.queries["r"].snapshot()) == [(1, "b"), (2, "c")]
+        assert db.queries["named"].snapshot() == [("c", "two")]
 
 
 def test_pairs_are_counted_once_and_none_with_a_null(db: Connection) -> None:

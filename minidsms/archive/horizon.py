@@ -69,6 +69,7 @@ def reach_of(root: Node) -> Reach | None:
             case (
                 bound.BaseStream()
                 | bound.BaseRelation()
+                | bound.Constant()
                 | bound.Filter()
                 | bound.Project()
                 | bound.Stamped()

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -124,6 +124,25 @@ class BaseRelation(Node):
 
     def known_keys(self, catalog: Catalog) -> list[Key]:
         return declared(catalog.relations[self.name.lower()].key)
+
+
+@dataclass(frozen=True, eq=False)
+class Constant(Node):
+    """A relation of rows that are written out, there from the first arrival in any of the sources on (R9).
+
+    sources: all inputs of the query, which the plan knows; in a bound query (), and the rows are there once any of its
+    inputs has told of something.
+    """
+
+    rows: tuple[tuple[Expr, ...], ...]
+    sources: tuple[Node, ...] = ()
+    is_fifo = is_append_only = is_netted = True
+
+    def text(self) -> str:
+        return f"Constant {len(self.rows)} row{'' if len(self.rows) == 1 else 's'}"
+
+    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
+        return [set() for _ in self.sources]
 
 
 class WindowKind(enum.Enum):
@@ -707,7 +726,8 @@ def projected(node: Node, exprs: Sequence[Expr], names: Sequence[str] | None = N
 
 def changing(node: Node) -> tuple[Node, ...]:
     """The windows and base relations whose changes can change this relation, as written: found through relations and
-    subqueries, stopping at windows (what lies under a window reaches the outside only through it). Each once.
+    subqueries, stopping at windows (what lies under a window reaches the outside only through it). Each once. Where
+    there are none, the constant relations, which begin to be there.
 
     These are the nodes docs/semantics R3 and S2 speak of.
     """
@@ -718,7 +738,7 @@ def changing(node: Node) -> tuple[Node, ...]:
         if id(n) in seen:
             return
         seen.add(id(n))
-        if isinstance(n, Window | BaseRelation):
+        if isinstance(n, Window | BaseRelation | Constant):
             found[id(n)] = n
             return
         for e in n.expressions:
@@ -728,7 +748,21 @@ def changing(node: Node) -> tuple[Node, ...]:
             visit(child)
 
     visit(node)
-    return tuple(found.values())
+    all_ = tuple(found.values())
+    return tuple(n for n in all_ if not isinstance(n, Constant)) or all_
+
+
+def with_subqueries(root: Node) -> Iterator[Node]:
+    """Every node once, those in the subqueries of expressions included."""
+    seen: set[int] = set()
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        if id(node) not in seen:
+            seen.add(id(node))
+            yield node
+            pending.extend(node.inputs)
+            pending.extend(query for expr in node.expressions for query in subqueries(expr))
 
 
 def named(schema: Schema, names: tuple[str, ...]) -> Schema:

@@ -44,7 +44,7 @@ def _grows_with(node: bound.Node) -> tuple[bound.Node, ...] | None:
             return None if queries is None else (*node.inputs, *queries)
         case bound.Aggregate(aggregates=(), is_global=False):
             return node.inputs
-        case bound.Distinct() | bound.Unnest():
+        case bound.Distinct() | bound.Unnest() | bound.Constant():
             return node.inputs
         case bound.Over(in_order=True, call=call) if not call.looks_ahead:
             return node.inputs

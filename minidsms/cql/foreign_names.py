@@ -98,7 +98,7 @@ _HINTS = {
     "grouping": "it tells of a key of GROUPING SETS, ROLLUP or CUBE whether rows are put together over it",
     "stdev": "write STDDEV(x)",
     "average": "write AVG(x)",
-    "values": "constants stand in a relation: CREATE RELATION R (k INTEGER); INSERT INTO R VALUES (1), (2)",
+    "values": "rows written out stand in parentheses: FROM (VALUES (1, 'a'), (2, 'b')) AS t(k, name)",
 }
 
 

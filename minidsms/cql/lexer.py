@@ -92,6 +92,9 @@ _WORDS_BEFORE_LISTS = RESERVED - {"NULL", "TRUE", "FALSE", "END", "AS"} | {"ARRA
 _TIME_ZONE = ("AT", "TIME", "ZONE")
 _ENDS_OF_VALUES = frozenset({"IDENT", "TEXT", "RPAR", "NOT", "END", "NULL", "RLIST", "RINDEX"})
 _ENDS_OF_FROM_ITEMS = (_ENDS_OF_VALUES - {"NOT"}) | {"RSQB", "NUMBER", "UNIT", "TRUE", "FALSE", "NUMBERS", "TEXTS"}
+_BEFORE_A_QUERY = frozenset(
+    {"LPAR", "RPAR", "AS", "UNION", "EXCEPT", "INTERSECT", "ALL", "DISTINCT", "EXPLAIN", "ANALYZE"}
+)
 _BEGINNINGS_OF_VALUES = frozenset({"CASE", "NULL", "NOT", "TRUE", "FALSE"})
 
 QUOTED_WORDS = (
@@ -666,6 +669,8 @@ class _Context:
             return word if is_clause else "IDENT"
         if word == "LATERAL":
             return word if self._word(i + 1) == "UNNEST" else "IDENT"
+        if word == "VALUES":
+            return word if after == "LPAR" and before in _BEFORE_A_QUERY else "IDENT"
         if word in _ORDER_WORDS and self._orders(i, word):
             return word
         if word in STREAM_OPERATORS:

@@ -27,10 +27,6 @@ _LEVEL_OF_OPERATOR = {"+": _SUM, "-": _SUM, "||": _SUM, "*": _TERM, "/": _TERM, 
 def print_statement(statement: syntax.Statement) -> str:
     """A statement without semicolon."""
     match statement:
-        case syntax.Constants(rows=rows):
-            if any(item.alias is not None for item in rows[0]) or len(rows) == 1:
-                return f"SELECT {', '.join(_item(item, '') for item in rows[0])}"
-            return "VALUES " + _rows([[item.expr for item in row] for row in rows])
         case syntax.Insert(name=name, columns=columns, rows=exprs, replaces=replaces):
             into = f"INSERT {'OR REPLACE ' if replaces else ''}INTO {print_name(name)}{_name_list(columns)}"
             return f"{into} VALUES {_rows(exprs)}"
@@ -96,6 +92,10 @@ def print_query(query: syntax.Query, indent: str = "") -> str:
             return _select(query, None, indent)
         case syntax.Limited():
             return _limited(query, None, indent)
+        case syntax.Values(rows=rows, is_select=True):
+            return f"{indent}SELECT {_list([_item(item, indent) for item in rows[0]], indent, 7)}"
+        case syntax.Values(rows=rows):
+            return f"{indent}VALUES {_rows([[item.expr for item in row] for row in rows])}"
         case syntax.RelationToStream(op=op, query=syntax.Select() as select):
             return _select(select, op, indent)
         case syntax.RelationToStream(op=op, query=syntax.Limited() as limited):

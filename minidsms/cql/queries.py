@@ -19,6 +19,7 @@ from minidsms.cql.grouping_sets import has_sets, one_by_one
 from minidsms.cql.scope import listing
 from minidsms.cql.session import Piece, Session, parts
 from minidsms.cql.sources import named_columns
+from minidsms.cql.values import bind_values
 from minidsms.elements import Field, Schema, Type
 
 
@@ -44,6 +45,8 @@ class QueryBinder:
                 return block.bind(query)
             case syntax.Limited():
                 return BlockBinder(self.session, outer, False, self._from_item, self.relation).bind(query.query, query)
+            case syntax.Values():
+                return bind_values(self.session, query)
             case syntax.SetOperation():
                 return self._set_operation(query, outer, correlated)
             case syntax.RelationToStream(op=op, query=inner):

@@ -437,6 +437,14 @@ class Limited(Syntax):
 
 
 @dataclass(frozen=True)
+class Values(Syntax):
+    """Rows written out: `VALUES (..), ..`, whose items have no aliases, or `SELECT items` without FROM, one row."""
+
+    rows: tuple[tuple[SelectItem, ...], ...]
+    is_select: bool = False
+
+
+@dataclass(frozen=True)
 class SetOperation(Syntax):
     """left op [ALL] right. op: 'union', 'except' or 'intersect'."""
 
@@ -667,13 +675,6 @@ class SetSetting(Syntax):
 
 
 @dataclass(frozen=True)
-class Constants(Syntax):
-    """`SELECT items` without FROM, one row with names, or `VALUES (..), ..`, whose items have none."""
-
-    rows: tuple[tuple[SelectItem, ...], ...]
-
-
-@dataclass(frozen=True)
 class Insert(Syntax):
     """INSERT [OR REPLACE] INTO name [(columns)] VALUES rows. columns: () where the text names none."""
 
@@ -720,7 +721,7 @@ Window = RangeWindow | NowWindow | UnboundedWindow | RowsWindow | HopWindow | Se
 """What stands in [ .. ] behind a stream."""
 FromItem = TableRef | QueryRef | ParenthesisedRef | Unnest | Join
 """What stands in FROM."""
-Query = Select | Limited | SetOperation | RelationToStream | With
+Query = Select | Limited | Values | SetOperation | RelationToStream | With
 """A query."""
 Statement = (
     CreateStream
@@ -736,7 +737,6 @@ Statement = (
     | Describe
     | Explain
     | SetSetting
-    | Constants
     | Insert
     | QueryStatement
 )

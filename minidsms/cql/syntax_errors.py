@@ -6,12 +6,13 @@ The grammar knows terminals; people know words. This is where one becomes the ot
 from __future__ import annotations
 
 import difflib
+import itertools
 from collections.abc import Collection
 
 from lark import Lark, Token, UnexpectedToken
 
 from minidsms.cql.errors import CqlError
-from minidsms.cql.foreign_names import FOREIGN_JOINS
+from minidsms.cql.foreign_names import FOREIGN_JOINS, foreign_hint
 from minidsms.cql.lexer import RESERVED, STATEMENT_WORDS, Statement
 
 _SHOWN = {
@@ -88,7 +89,7 @@ _FROM_PYTHON = (
 )
 _NO_SAMPLES = "CQL has no samples: filter by a column, or bound the stream by a window"
 _PREPARED = "a query with parameters: db.query('SELECT .. WHERE v > ?', params=[..])"
-_CONSTANTS = "constants stand in a relation: CREATE RELATION R (k INTEGER, name TEXT); INSERT INTO R VALUES (1, 'a')"
+_CONSTANTS = foreign_hint("values")
 _FOREIGN = {
     **dict.fromkeys(("BEGIN", "COMMIT", "ROLLBACK"), _NO_TRANSACTIONS),
     **dict.fromkeys(("MERGE", "TRUNCATE", "UPSERT"), _CHANGE),
@@ -293,7 +294,8 @@ def _special(tokens: list[Token], at: int, expected: Collection[str]) -> str:
         return "columns are computed by queries: a column is a name and a type"
     if declares and kind == "TEXT" and last_kind == "LPAR":
         return "options have bare names, as in WITH (header = FALSE); where the rows come from stands behind FROM"
-    if any(t.upper() == "VALUES" and i and tokens[i - 1].type == "LPAR" for i, t in enumerate(tokens[:at])):
+    names = itertools.pairwise(tokens[:at])
+    if any(a.type == "IDENT" and a.upper() == "VALUES" and b.type == "LPAR" for a, b in names):
         return _CONSTANTS
     called = "" if at < 3 or tokens[at - 2].type != "LPAR" else tokens[at - 3].upper()
     if called in ("TRY_CAST", "SAFE_CAST"):

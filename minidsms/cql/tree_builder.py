@@ -371,8 +371,8 @@ class TreeBuilder(ExpressionBuilder):
     def query_statement(self, parts: list[Part]) -> syntax.QueryStatement:
         return syntax.QueryStatement(parts[0], span=span_of(parts))
 
-    def constants(self, parts: list[Part]) -> syntax.Constants:
-        return syntax.Constants((tuple(parts[1]),), span=span_of(parts))
+    def constant_row(self, parts: list[Part]) -> syntax.Values:
+        return syntax.Values((tuple(parts[1]),), True, span=span_of(parts))
 
     def values(self, parts: list[Part]) -> list[Part]:
         return parts[::2]
@@ -380,9 +380,9 @@ class TreeBuilder(ExpressionBuilder):
     def values_row(self, parts: list[Part]) -> _Row:
         return _Row(tuple(parts[1]), span=span_of(parts))
 
-    def constant_values(self, parts: list[Part]) -> syntax.Constants:
+    def constant_rows(self, parts: list[Part]) -> syntax.Values:
         rows = tuple(tuple(syntax.SelectItem(expr, span=expr.span) for expr in row.values) for row in parts[1])
-        return syntax.Constants(rows, span=span_of(parts))
+        return syntax.Values(rows, span=(part_span(parts[0])[0], parts[1][-1].span[1]))
 
     def insert(self, parts: list[Part]) -> syntax.Insert:
         first, replaces, name, columns, rows = parts[0], parts[1], parts[4], parts[5], parts[7]

@@ -36,6 +36,7 @@ from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.settings import SETTINGS, checked
 from minidsms.statements.arguments import name_of, text_of
+from minidsms.statements.constant_rows import is_constant
 from minidsms.statements.run import carry_out
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ _OF_PROCESS = ("safe", "allowed_paths")
 """Settings that each connection to a folder is given anew: they say what its process may do."""
 MOST_TOLD = 20
 """Checkpoints that SHOW CHECKPOINTS tells of."""
-_READING = (syntax.Show, syntax.Describe, syntax.Explain, syntax.Constants, syntax.Insert)
+_READING = (syntax.Show, syntax.Describe, syntax.Explain, syntax.Insert)
 """Statements that change nothing; an INSERT does by its push, which is kept."""
 
 
@@ -293,6 +294,8 @@ class DurableConnection(Connection):
             hint = "let the file declare, and insert with push() or from a file named in FROM"
             raise CqlError("INSERT in a file whose statements are carried out once", text, statement.span, "", hint)
         if isinstance(statement, _READING):
+            return carry_out(self, statement, text)
+        if isinstance(statement, syntax.QueryStatement) and is_constant(statement.query, self.catalog):
             return carry_out(self, statement, text)
         if isinstance(statement, syntax.Checkpoint):
             self._wants_checkpoint = True  # when the lock has been let go

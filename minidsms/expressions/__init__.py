@@ -2,6 +2,7 @@
 
 from minidsms.cql.scalar_text import print_expression
 from minidsms.expressions.compiler import Context, Evaluator, compile_expression, constant_value, evaluate_columns
+from minidsms.expressions.constant_column import constant_column
 from minidsms.expressions.failures import explain_failure
 from minidsms.expressions.predicate import Predicate, compile_predicate
 from minidsms.expressions.value import Value
@@ -13,6 +14,7 @@ __all__ = [
     "Value",
     "compile_expression",
     "compile_predicate",
+    "constant_column",
     "constant_value",
     "evaluate_columns",
     "explain_failure",

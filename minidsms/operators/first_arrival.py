@@ -1,7 +1,8 @@
-"""FirstArrival: the instant from which an aggregate without GROUP BY has its one row.
+"""FirstArrival: rows that are there from the first arrival on, and never leave.
 
-Invariant: at most one element is ever put out, at the least ts over all inputs.
-docs/semantics R3.
+They are those of VALUES (R9), and the one row without columns by which an aggregate without GROUP BY has its own (R3).
+
+Invariant: they are put out once, at the least ts over all inputs.  docs/semantics R3, R9.
 """
 
 from __future__ import annotations
@@ -10,26 +11,28 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from minidsms.elements import AnyArray, Batch, Int64Array
+from minidsms.elements import AnyArray, Batch, Column, Int64Array, Schema
 from minidsms.operators.operator import Description, Operator
-from minidsms.operators.window_events import NO_COLUMNS, instants_only
+from minidsms.operators.window_events import NO_COLUMNS
 from minidsms.queues import Queue
 
 
 class Started:
-    """Whether the first arrival has been."""
+    """Whether the first arrival has been. columns, schema: of the rows that wait for it."""
 
-    def __init__(self) -> None:
+    def __init__(self, columns: Sequence[Column], schema: Schema) -> None:
         self.ts: int | None = None
+        self._columns, self._schema = columns, schema
 
     @property
     def nbytes(self) -> int:
         """Bytes held."""
-        return 0
+        return sum(column.values.nbytes for column in self._columns)
 
     def live_codes(self) -> Iterator[Int64Array]:
-        """No TEXT is kept."""
-        return iter(())
+        """Codes of the rows, which whoever reads them holds once they are put out."""
+        if self.ts is None:
+            yield from (c.values for c, type_ in zip(self._columns, self._schema.types) if type_.is_coded)  # type: ignore[misc]
 
     def arrays(self) -> dict[str, AnyArray]:
         """The state."""
@@ -41,14 +44,20 @@ class Started:
 
 
 class FirstArrival(Operator):
-    """One element without columns at the first arrival in any of the streams (or first change of any base relation)."""
+    """The rows at the first arrival in any of the streams (or first change of any base relation).
+
+    columns: n values each, of the schema.
+    """
 
     name = "FirstArrival"
     acts_on_time = False
 
-    def __init__(self, inputs: Sequence[Queue]) -> None:
-        super().__init__(inputs, NO_COLUMNS)
-        self._started = Started()
+    def __init__(
+        self, inputs: Sequence[Queue], columns: Sequence[Column] = (), schema: Schema = NO_COLUMNS, n: int = 1
+    ) -> None:
+        super().__init__(inputs, schema)
+        self._columns, self._n = columns, n
+        self._started = Started(columns, schema)
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         if self._started.ts is not None:
@@ -57,10 +66,11 @@ class FirstArrival(Operator):
         if first is None:
             return ()
         self._started.ts = first
-        return (instants_only(np.array([first], np.int64)),)
+        return (Batch(np.full(self._n, first, np.int64), None, list(self._columns)),)
 
     def describe(self) -> Description:
-        return Description(self.name, f"of {len(self.inputs)} inputs", {"at": self._started.ts})
+        rows = f"{self._n} row{'' if self._n == 1 else 's'}, " if len(self.schema) else ""
+        return Description(self.name, f"{rows}of {len(self.inputs)} inputs", {"at": self._started.ts})
 
     def synopses(self) -> tuple[Started, ...]:
         return (self._started,)

@@ -14,15 +14,7 @@ from minidsms.cql.bound import Node, WindowKind
 def counting_windows(root: Node) -> set[int]:
     """The ids of the windows in a bound query, subqueries included, to which the order of arrival matters."""
     found: set[int] = set()
-    seen: set[int] = set()
-    pending = [root]
-    while pending:
-        node = pending.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        pending.extend(node.inputs)
-        pending.extend(query for expr in node.expressions for query in bound.subqueries(expr))
+    for node in bound.with_subqueries(root):
         if isinstance(node, bound.Window) and (node.spec.kind is WindowKind.ROWS or node.spec.is_by_key):
             found.add(id(node))
         elif isinstance(node, bound.Aggregate) and any(c.is_by_arrival for c in node.aggregates):

@@ -12,6 +12,8 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from minidsms.aggregates import AGGREGATES
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, Node, SetKind, StreamKind, WindowKind
@@ -23,6 +25,7 @@ from minidsms.expressions import (
     Context,
     compile_expression,
     compile_predicate,
+    constant_column,
     evaluate_columns,
     explain_failure,
     print_expression,
@@ -389,6 +392,8 @@ class PhysicalPlanner:
                 from minidsms.operators.first_arrival import FirstArrival as FirstArrivalOperator
 
                 return FirstArrivalOperator([self._queue(source) for source in node.sources])
+            case bound.Constant():
+                return self._constant(node)
             case WindowEvents():
                 from minidsms.operators.window_events import WindowEvents as WindowEventsOperator
 
@@ -400,6 +405,23 @@ class PhysicalPlanner:
                 return RelationEventsSource(node.relation, relation_store, self._start)
             case _:
                 raise AssertionError(f"no operator for {type(node).__name__}")
+
+    def _constant(self, node: bound.Constant) -> Operator:
+        """Rows that are written out. Of a query that reads nothing they are there from the instant 0 on."""
+        from minidsms.operators.first_arrival import FirstArrival as FirstArrivalOperator
+        from minidsms.operators.window_events import NO_COLUMNS, instants_only
+
+        queues = [self._queue(source) for source in node.sources]
+        if not queues:
+            beginning = Queue(NO_COLUMNS, 1)
+            beginning.put(instants_only(np.zeros(1, np.int64)))
+            beginning.progress = 0
+            queues = [beginning]
+        columns = [
+            constant_column([row[i] for row in node.rows], type_, self._context)
+            for i, type_ in enumerate(node.schema.types)
+        ]
+        return FirstArrivalOperator(queues, columns, node.schema, len(node.rows))
 
     def _select(self, node: bound.Filter) -> Select:
         condition = node.condition

@@ -53,6 +53,7 @@ class _Builder:
     """Holds what has been built, so that a node used twice stays one node."""
 
     def __init__(self, root: Node, text: str) -> None:
+        self._root = root
         self._text = text
         self._built: dict[int, Node] = {}
         self._kept: list[Node] = []  # keeps the keys of _built alive: an id must not be reused
@@ -69,6 +70,8 @@ class _Builder:
         match node:
             case bound.BaseStream() | bound.BaseRelation():
                 return node
+            case bound.Constant():
+                return dataclasses.replace(node, sources=self._inputs())
             case bound.Filter():
                 return self.where(self.build(node.input), conjuncts(node.condition))
             case bound.Project():
@@ -112,8 +115,18 @@ class _Builder:
             window = self.build(node)
             assert isinstance(window, bound.Window)
             return WindowEvents(NO_COLUMNS, window.input, node.spec)
+        if isinstance(node, bound.Constant):
+            return FirstArrival(NO_COLUMNS, (self.build(node),))
         assert isinstance(node, bound.BaseRelation)
         return RelationEvents(NO_COLUMNS, node.name)
+
+    def _inputs(self) -> tuple[Node, ...]:
+        """The streams and the changes of the relations that the query reads, its subqueries included."""
+        return tuple(
+            self.build(node) if isinstance(node, bound.BaseStream) else self._events(node)
+            for node in bound.with_subqueries(self._root)
+            if isinstance(node, bound.BaseStream | bound.BaseRelation)
+        )
 
     def first_arrival(self, events: tuple[Node, ...]) -> Node:
         """The relation of no columns that gains its row at the first arrival in any of the events (R3)."""
@@ -123,6 +136,8 @@ class _Builder:
                 window = self.build(node)
                 assert isinstance(window, bound.Window)
                 sources.append(window.input)
+            elif isinstance(node, bound.Constant):
+                sources.append(self.build(node))
             else:
                 sources.append(self._events(node))
         return FirstArrival(NO_COLUMNS, tuple({id(s): s for s in sources}.values()))
@@ -517,7 +532,7 @@ def _words(query: Node) -> str:
         return f"{_words(query.left)} {query.op.value}{' ALL' if query.all else ''} {_words(query.right)}"
     shown = [print_expression(e) for e in query.exprs] if isinstance(query, bound.Project) else query.schema.names
     read = [n.name for n in nodes(query) if isinstance(n, bound.BaseStream | bound.BaseRelation)]
-    return f"SELECT {', '.join(shown)} FROM {', '.join(read)}"
+    return f"SELECT {', '.join(shown)} FROM {', '.join(read) or '(VALUES ..)'}"
 
 
 def _swap(e: Expr) -> Expr:

@@ -35,7 +35,6 @@ _KNOWN = frozenset(
         "Explain",
         "SetSetting",
         "QueryStatement",
-        "Constants",
         "Insert",
     }
 )

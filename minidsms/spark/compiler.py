@@ -197,6 +197,8 @@ def beyond_frames(node: Node) -> str | None:
             return "ORDER BY .. LIMIT"
         case bound.Unnest():
             return "UNNEST"
+        case bound.Constant():
+            return "VALUES"
         case bound.Over():
             return "OVER"
         case bound.Window(spec=spec) | WindowEvents(spec=spec) if spec.kind is WindowKind.SESSION:

@@ -1,50 +1,69 @@
-"""Rows that are written out: SELECT without FROM, VALUES, INSERT INTO .. VALUES.
+"""Rows that are written out: queries over them alone, INSERT INTO .. VALUES.
 
-Invariant: they read no column, so they are computed once, when the statement is carried out; a row that cannot be
-computed or taken is an error, and then none is.
+Invariant: they are computed once, when the statement is carried out; a row that cannot be computed or taken is an
+error, and then none is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from minidsms.answers.results import ResultCodec
 from minidsms.cql import bound, syntax
-from minidsms.cql.catalog import RelationDef, StreamDef
-from minidsms.cql.errors import CqlError, Error
-from minidsms.cql.expression_binder import Context, ExpressionBinder
-from minidsms.cql.scope import Scope
-from minidsms.cql.session import Piece, Session
-from minidsms.elements import Batch, Field, Schema, Type
-from minidsms.expressions import Context as Evaluation
-from minidsms.expressions import Evaluator, explain_failure
+from minidsms.cql.binder import Bound
+from minidsms.cql.catalog import Catalog, RelationDef, StreamDef
+from minidsms.cql.errors import CqlError, Error, QueryError
+from minidsms.cql.session import Session, tables_named
+from minidsms.cql.values import check_widths, constant_binder
+from minidsms.elements import MIN_INSTANT, Batch, Field, Schema, Type
+from minidsms.expressions import Context, constant_column
+from minidsms.plan.physical import Inputs, PhysicalPlanner
+from minidsms.plan.planner import plan
 from minidsms.statements.connectors import placed_at
 
 if TYPE_CHECKING:
     from minidsms.connection import Connection
 
 
-def constant_rows(
-    db: Connection, statement: syntax.Constants, text: str
-) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
-    """The names and values of SELECT without FROM, or of VALUES; instants as texts."""
-    value = _evaluating(db, text)
-    first = statement.rows[0]
-    _check_widths([len(row) for row in statement.rows], text, statement)
-    for item in first:
-        if isinstance(item.expr, syntax.Star | syntax.Name):
-            shown = text[item.span[0] : item.span[1]]
-            raise CqlError("a column needs FROM", text, item.span, "", f"name what it is of: SELECT {shown} FROM S")
-    rows = tuple(tuple(value(item.expr, True) for item in row) for row in statement.rows)
-    is_select = text[slice(*statement.span)].lstrip()[:1].upper() == "S"
-    names = tuple(
-        item.alias or (" ".join(text[slice(*item.expr.span)].split()) if is_select else f"column{i + 1}")
-        for i, item in enumerate(first)
-    )
-    return names, rows
+def is_constant(query: syntax.Query, catalog: Catalog) -> bool:
+    """It reads no stream and no relation, nor do the views it names."""
+    views = {name: catalog.views.get(name) for name in tables_named(query)}
+    return all(view is not None and is_constant(view.query, catalog) for view in views.values())
+
+
+def constant_rows(db: Connection, query: Bound, text: str) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
+    """The names and values of what a query gives that reads nothing; instants as texts.
+
+    Raises CqlError, and QueryError where the query fails.
+    """
+    node = query.node
+    shown = [
+        bound.Cast(Type.TEXT, ref) if ref.type in (Type.TIMESTAMP, Type.INTERVAL) else ref
+        for ref in bound.column_refs(node.schema)
+    ]
+    schema = Schema(tuple(Field(name, expr.type) for name, expr in zip(node.schema.names, shown)))
+    root = plan(bound.projected(node, shown, schema.names), text).root
+    batches: list[Batch] = []
+    context = Context(db.dictionary, db.tick_ns, db.catalog.functions)
+    inputs = Inputs(db.stream_store, db.relation_store)
+    planner = PhysicalPlanner(inputs, db.catalog, context, db.settings["queue_size"], MIN_INSTANT, db.adaptivity)
+    network = planner.network(root, batches.append)
+    db.allowance.begin()
+    try:
+        for operator in network.operators:
+            operator.allowance = db.allowance
+        while any([operator.is_ready() and operator.run(db.settings["queue_size"]) for operator in network.operators]):
+            pass
+        failed = next((operator.failure for operator in network.operators if operator.failure is not None), None)
+        if failed is not None:
+            raise QueryError(failed.reason)
+        codec = ResultCodec(schema, db.dictionary, db.tick_ns)
+        return schema.names, tuple(row for batch in batches for row in codec.rows(batch))
+    finally:
+        db.allowance.end()
+        network.close()
 
 
 def insert(db: Connection, statement: syntax.Insert, text: str) -> int:
@@ -62,9 +81,8 @@ def insert(db: Connection, statement: syntax.Insert, text: str) -> int:
             reason = f'"{written}" stands twice' if columns.count(name) > 1 else f'{statement.name} has no "{written}"'
             hint = f"it has {', '.join(definition.schema.names)}; ts is the instant"
             raise CqlError(reason, text, statement.span, "", hint)
-    _check_widths([len(columns), *(len(row) for row in statement.rows)], text, statement)
-    value = _evaluating(db, text)
-    given = dict(zip(columns, zip(*([value(expr, False) for expr in row] for row in statement.rows))))
+    check_widths([len(columns), *(len(row) for row in statement.rows)], text, statement)
+    given = dict(zip(columns, zip(*_values(db, statement, text))))
     ts = None if "ts" in names else given.pop("ts", None)
     n = len(statement.rows)
     rows = list(zip(*(given.get(name, (None,) * n) for name in names)))
@@ -76,35 +94,15 @@ def insert(db: Connection, statement: syntax.Insert, text: str) -> int:
         raise placed_at(error, text, statement) from None
 
 
-def _check_widths(widths: Sequence[int], text: str, statement: syntax.Statement) -> None:
-    other = next((width for width in widths if width != widths[0]), None)
-    if other is not None:
-        raise CqlError(f"a row has {other} values, not {widths[0]}", text, statement.span)
+def _values(db: Connection, statement: syntax.Insert, text: str) -> list[list[Any]]:
+    """The values of every row, each as `push` takes it."""
+    bind = constant_binder(Session(db.catalog, text))
+    context = Context(db.dictionary, db.tick_ns, db.catalog.functions)
 
+    def value(expr: syntax.Expr) -> Any:
+        found = bind(expr)
+        column = constant_column([found], found.type, context, text)
+        codec = ResultCodec(Schema((Field("value", found.type),)), db.dictionary, db.tick_ns)
+        return codec.rows(Batch(np.zeros(1, np.int64), None, [column]))[0][0]
 
-def _evaluating(db: Connection, text: str) -> Callable[[syntax.Expr, bool], Any]:
-    """What gives the value of an expression over no row; shown: instants as texts."""
-    session, evaluation = Session(db.catalog, text), Evaluation(db.dictionary, db.tick_ns, db.catalog.functions)
-
-    def no_query(query: syntax.Query, context: Context) -> Piece:
-        raise session.error("a subquery where there are only constants", query.span, "", "register it as a query")
-
-    binder = ExpressionBinder(session, Context(Scope([]), "a row without FROM"), no_query)
-
-    def value(expr: syntax.Expr, shown: bool) -> Any:
-        found = binder.value(expr)
-        if shown and found.type in (Type.TIMESTAMP, Type.INTERVAL):
-            found = bound.Cast(Type.TEXT, found, span=expr.span)
-        with np.errstate(all="ignore"):
-            result = Evaluator(found, evaluation)(_no_columns, 1)
-        if result.failed is not None and result.failed[0]:
-            culprit, reason = explain_failure(found, evaluation, _no_columns, 0)
-            raise session.error(f"{culprit}: {reason}", expr.span)
-        batch = Batch(np.zeros(1, np.int64), None, [result.column()])
-        return ResultCodec(Schema((Field("value", found.type),)), db.dictionary, db.tick_ns).rows(batch)[0][0]
-
-    return value
-
-
-def _no_columns(index: int) -> Any:
-    raise AssertionError("a constant reads no column")
+    return [[value(expr) for expr in row] for row in statement.rows]

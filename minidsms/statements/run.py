@@ -30,7 +30,7 @@ from minidsms.query import Query
 from minidsms.settings import SETTINGS
 from minidsms.statements.altering import add_column, alter_query, alter_stream
 from minidsms.statements.connectors import open_declared, open_into, placed_at, show_sinks, show_sources
-from minidsms.statements.constant_rows import constant_rows, insert
+from minidsms.statements.constant_rows import constant_rows, insert, is_constant
 from minidsms.statements.history import HistoryGate
 from minidsms.statements.registering import family_of, tail_of
 from minidsms.streamon.k_mon.monitoring.registry import COLUMNS as COLUMNS_OF_CONSTRAINTS
@@ -93,9 +93,9 @@ def carry_out(db: Connection, statement: syntax.Statement, text: str) -> Any:
         raise placed_at(error, text, statement) from None
     match statement:
         case syntax.QueryStatement():
+            if is_constant(statement.query, db.catalog):
+                return Table(*constant_rows(db, bind(statement.query, db.catalog, text), text))
             return register(db, statement.query, text, None)
-        case syntax.Constants():
-            return Table(*constant_rows(db, statement, text))
         case syntax.Insert():
             return insert(db, statement, text)
         case syntax.CreateStream() | syntax.CreateRelation():
@@ -294,6 +294,9 @@ def _register(
     if name is not None and name.lower() in db.queries:
         raise Error(f"there is a query {quoted(name)} already; close it first")
     bound = bind(tree, db.catalog, text)
+    if not bound.streams and not bound.relations:
+        hint = "execute() gives the rows at once; CREATE VIEW names them"
+        raise CqlError("a query that reads no stream or relation never changes", text, tree.span, "", hint)
     db.warnings.extend(bound.warnings)
     logical = reduce_state(plan(bound.node, text), db.catalog, db.settings, db.memory.is_short)
     db.system_streams.open(bound.streams)

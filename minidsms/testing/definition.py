@@ -103,6 +103,7 @@ class Definition:
         self.tau = MIN_INSTANT
         self.derived = [n for n in nodes if isinstance(n, bound.RelationToStream)]
         self.subqueries = [query for query in queries if not _looks_out(query)]
+        self._inputs = [n for n in nodes if isinstance(n, bound.BaseStream | bound.BaseRelation)]
         self._fixed = {n for n in nodes if not _looks_out(n)}
         self._rows: dict[bound.Node, Sequence[Row]] = {}
         self._elements: dict[bound.Node, list[tuple[int, Row]]] = {stream: [] for stream in self.derived}
@@ -148,6 +149,8 @@ class Definition:
 
         A window that moves in steps counts as changing at each multiple from its first arrival on.
         """
+        if isinstance(event, bound.Constant):
+            return self._has_told(event)
         if not isinstance(event, bound.Window):
             return len(self._changes(event))
         elements = self.arrivals(event.input)
@@ -217,6 +220,9 @@ class Definition:
             case bound.Unnest(input=below):
                 rows: Sequence[tuple[Any, ...]] = self.rows(below, outer)
                 return [(*row[:-1], element) for row in rows for element in row[-1] or ()]
+            case bound.Constant(rows=written):
+                has_begun = not self._inputs or any(map(self._has_told, self._inputs))
+                return [tuple(evaluate(e, (), self._scope(())) for e in row) for row in written] if has_begun else []
             case bound.BaseRelation():
                 present: list[Row] = []
                 for _, sign, row in self._changes(node):
@@ -284,9 +290,7 @@ class Definition:
         scope, present = self._scope(outer), self.rows(node.input, outer)
         if node.is_global:
             # R3: no row before the first arrival in a window, even if a base relation has rows to count.
-            if not any(
-                self.arrivals(e.input) if isinstance(e, bound.Window) else self._changes(e) for e in node.events
-            ):
+            if not any(map(self._has_told, node.events)):
                 for call in node.aggregates:
                     self._given(call, present, scope)  # they may fail, though nothing is made of them
                 return []
@@ -321,6 +325,13 @@ class Definition:
             return len(set(given) if call.distinct else given)
         numbers = [value for (value,) in (dict.fromkeys(given) if call.distinct else given)]
         return normal(AGGREGATES[call.function](numbers)) if numbers else None
+
+    def _has_told(self, event: bound.Node) -> bool:
+        """Something has come of a stream, window, base or constant relation."""
+        if isinstance(event, bound.Constant):
+            return bool(self.rows(event))
+        stream = event.input if isinstance(event, bound.Window) else event
+        return bool(self._changes(stream) if isinstance(stream, bound.BaseRelation) else self.arrivals(stream))
 
     def _changes(self, relation: bound.Node) -> list[Change]:
         """The changes of a base relation so far."""

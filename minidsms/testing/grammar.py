@@ -40,7 +40,7 @@ class Options:
     extreme: now and then, values at the limits of int64.  times: TIMESTAMP and INTERVAL, and a stream that has them.
     functions: the user's.  slack: streams out of order.  ticks: RSTREAM at every tick.  late: registration amid the
     feed.  limits: ORDER BY .. LIMIT.  overs: OVER.  lists: UNNEST.  filters: further conjuncts in every
-    WHERE.
+    WHERE.  constants: the part of FROM items that are VALUES.
     """
 
     views: bool = True
@@ -60,6 +60,7 @@ class Options:
     limits: bool = True
     overs: bool = True
     lists: bool = True
+    constants: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -394,6 +395,8 @@ class Grammar:
         """A windowed stream, base relation, view, subquery or windowed subquery, under a fresh alias."""
         alias = f"a{self._aliases}"
         self._aliases += 1
+        if self.options.constants and self.chance(self.options.constants):
+            return self.values(alias)
         chosen = self.rng.random()
         if chosen < 0.12 and self.options.relations:
             name = self.rng.choice(sorted(RELATIONS))
@@ -412,6 +415,15 @@ class Grammar:
             return self.named(f"({body}) AS {alias}", alias, columns)
         name = self.rng.choice(("Sa", "Sa", "Sb", "Sb", "Sc", *["Sd"] * self.times))
         return self.named(f"{name} {self.window('k')} AS {alias}", alias, STREAMS[name], True)
+
+    def values(self, alias: str) -> Item:
+        """Rows written out."""
+        types = [self.type() for _ in range(self.rng.randint(1, 3))]
+        rows = [[self.literal(t) if self.chance(0.9) else "NULL" for t in types] for _ in range(self.rng.randint(1, 4))]
+        rows.append([self.literal(t) for t in types])  # it tells the types
+        written = ", ".join(f"({', '.join(row)})" for row in rows)
+        names = [f"c{i}" for i in range(len(types))]
+        return self.named(f"(VALUES {written}) AS {alias}({', '.join(names)})", alias, list(zip(names, types)))
 
     def named(self, text: str, alias: str, columns: Sequence[tuple[str, Type]], one_stream: bool = False) -> Item:
         """The item with its columns under the alias, now and then with those that a window has beside its stream's."""

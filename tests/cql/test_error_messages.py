@@ -420,10 +420,10 @@ MISTAKES = [
         "a relation loses rows by push(relation, rows, sign=-1)",
     ),
     (
-        "SELECT * FROM (VALUES (1), (2)) AS t(k)",
-        16,
+        "SELECT * FROM VALUES (1), (2) AS t(k)",
+        15,
         "VALUES is no relation with arguments",
-        "constants stand in a relation: CREATE RELATION R (k INTEGER); INSERT INTO R VALUES (1), (2)",
+        "rows written out stand in parentheses: FROM (VALUES (1, 'a'), (2, 'b')) AS t(k, name)",
     ),
     ("DROP TABLE S", 6, 'unexpected "TABLE" behind "DROP"', "write DROP STREAM name, or DROP RELATION name"),
     ("SHOW TABLES", 6, 'there is no SHOW "TABLES"', "tables are streams and relations"),
@@ -534,7 +534,7 @@ HABITS = [
     ("PREPARE p AS SELECT 1", "params="),
     ("TABLE Pos", "SELECT * FROM"),
     ("VACUUM", "by itself"),
-    ("SELECT car, name FROM Pos JOIN (VALUES (1, 'a'), (2, 'b')) AS t(car, name) USING (car)", "CREATE RELATION R"),
+    ("SELECT car, name FROM Pos JOIN VALUES (1, 'a'), (2, 'b') AS t(car, name) USING (car)", "stand in parentheses"),
     ("PRAGMA table_info('Pos')", "DESCRIBE"),
 ]
 

@@ -1,0 +1,57 @@
+"""Rows that are written out: VALUES, and SELECT without FROM (docs/semantics R9).
+
+Invariant: what stands in them reads no row, neither of FROM nor of an enclosing query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from minidsms.cql import bound, syntax
+from minidsms.cql.coercion import agree
+from minidsms.cql.errors import CqlError
+from minidsms.cql.expression_binder import Context, ExpressionBinder
+from minidsms.cql.scope import Scope
+from minidsms.cql.session import Piece, Session
+from minidsms.elements import Field, Schema
+
+
+def bind_values(session: Session, query: syntax.Values) -> Piece:
+    """The relation of the rows; its columns are called as the items of SELECT are written, else column1, column2, .."""
+    first = query.rows[0]
+    check_widths([len(row) for row in query.rows], session.text, query)
+    session.check_width(len(first), query.span)
+    value = constant_binder(session)
+    columns = [
+        agree(session, [value(row[i].expr) for row in query.rows], "a column of VALUES has") for i in range(len(first))
+    ]
+    names = [
+        item.alias or ((query.is_select and session.snippet(item.expr.span)) or f"column{i + 1}")
+        for i, item in enumerate(first)
+    ]
+    schema = Schema(tuple(Field(name, column[0].type) for name, column in zip(names, columns)))
+    return Piece(bound.Constant(schema, tuple(zip(*columns))), query)
+
+
+def check_widths(widths: Sequence[int], text: str, written: syntax.Syntax) -> None:
+    """CqlError where rows differ in how many values they have."""
+    other = next((width for width in widths if width != widths[0]), None)
+    if other is not None:
+        raise CqlError(f"a row has {other} values, not {widths[0]}", text, written.span)
+
+
+def constant_binder(session: Session) -> Callable[[syntax.Expr], bound.Expr]:
+    """What binds an expression over no row."""
+
+    def no_query(query: syntax.Query, context: Context) -> Piece:
+        raise session.error("a subquery where there are only constants", query.span, "", "register it as a query")
+
+    binder = ExpressionBinder(session, Context(Scope([]), "a row without FROM"), no_query)
+
+    def value(expr: syntax.Expr) -> bound.Expr:
+        if isinstance(expr, syntax.Star | syntax.Name):
+            shown = session.snippet(expr.span)
+            raise session.error("a column needs FROM", expr.span, "", f"name what it is of: SELECT {shown} FROM S")
+        return binder.value(expr)
+
+    return value
