@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from minidsms.connection import Connection
 from minidsms.cql import syntax
 from minidsms.cql.catalog import RelationDef, StreamDef
-from minidsms.cql.errors import CqlError, Error
+from minidsms.cql.errors import Error
 from minidsms.cql.parameters import Parameters, written
 from minidsms.cql.parser import parse
 from minidsms.durability.backup import copy, sizes_of
@@ -291,8 +291,7 @@ class DurableConnection(Connection):
     def carry_out(self, statement: syntax.Statement, text: str, place: tuple[int, int] | None = None) -> Any:
         """Carry out one statement of a text, and keep it. place: its number and digest in a file (`script`)."""
         if isinstance(statement, syntax.Insert) and place is not None:
-            hint = "let the file declare, and insert with push() or from a file named in FROM"
-            raise CqlError("INSERT in a file whose statements are carried out once", text, statement.span, "", hint)
+            return self._insert_once(statement, text, place)
         if isinstance(statement, _READING):
             return carry_out(self, statement, text)
         if isinstance(statement, syntax.QueryStatement) and is_constant(statement.query, self.catalog):
@@ -313,6 +312,21 @@ class DurableConnection(Connection):
                 with self.logged("statement", cql=piece, **told):
                     result = carry_out(self, statement, text)
         if place is not None:
+            self.script[place[0]] = place[1]
+        return result
+
+    def _insert_once(self, statement: syntax.Insert, text: str, place: tuple[int, int]) -> Any:
+        """Carry out an INSERT of a file: that it has been stands in the entry of what it pushes."""
+        with self.lock:
+            inputs = {each.definition.name.lower(): each.journal for each in self.inputs}
+            journal = inputs.get(statement.name.lower())
+            if journal is None:
+                return carry_out(self, statement, text)  # it says what is wrong
+            with journal.carrying_out(place) as is_kept:
+                result = carry_out(self, statement, text)
+                if not is_kept():  # it has replaced rows by equal ones
+                    with self._taking():
+                        self._append(kind="process", script=place)
             self.script[place[0]] = place[1]
         return result
 

@@ -7,15 +7,17 @@ The header's "kind" is one of
     statement   cql, script          a statement; script: its number and digest in the file of `minidsms run`
     query       cql, name, script    a query without a statement that names it
     done        of                   the statement, or other change, of this number has been carried out
-    push        to, left, from       elements of a stream, changes of a relation; left: not processed yet (block=False);
-                                     from: of a source, which has been read so far with them
+    push        to, left, from, ..   elements of a stream, changes of a relation; left: not processed yet (block=False);
+                                     from: of a source, which has been read so far with them; script: of an INSERT
     ended       to, from             a source has been read to its end, and its input has ended
     windows                          what was read has ended: windows with SLIDE show their last
     feed        to, place, ..        a source for a stream or relation (`Connection.feed`)
     script      steps                at the end of a checkpoint: numbers and digests of the file's statements
     source      to, from, ended      at the end of a checkpoint: how far a source has been read
     advance     ts, stream           a heartbeat; stream: null for all
-    process, finish                  `Connection.process`; streams without a source have ended
+    process, finish                  `Connection.process` (script: of an INSERT that changes nothing); streams
+                                     without a source have ended
+                                     of an INSERT that changes nothing
     taken       query, until         answers before this position of the query's need not be kept
     written     query, until, ..     answers before this position are in the query's file, and it is so long
     passed      to, ts, n            n elements came, up to the instant ts, which matter to nobody any more

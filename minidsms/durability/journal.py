@@ -6,7 +6,7 @@ Invariant: elements are in the log before the input changes; where the log canno
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,6 +51,7 @@ class Journal:
         self._dictionary = dictionary
         self._told: Fields = {}
         self._coming: Fields | None = None
+        self._script: tuple[int, int] | None = None
         self._set_heads()
 
     def _set_heads(self) -> None:
@@ -71,9 +72,13 @@ class Journal:
         """Elements are going to be taken. Error where the log cannot take them. is_left: nothing processes them yet."""
         if self.log is not None:
             head = self._heads[is_left]
-            if self._coming is not None:
-                told = {"kind": "push", "to": self._name, **self._told}
-                head = encoded({**told, "left": is_left, "from": self._coming})
+            if self._coming is not None or self._script is not None:
+                told = {"kind": "push", "to": self._name, **self._told, "left": is_left}
+                if self._coming is not None:
+                    told["from"] = self._coming
+                if self._script is not None:
+                    told["script"], self._script = self._script, None
+                head = encoded(told)
             self.log.append(head, self.rows.encoded(ts, signs, columns))
         self.position += len(ts)
 
@@ -92,6 +97,18 @@ class Journal:
         if self.log is not None:
             self.log.retract(self.log.next - 1)
         self.position -= n
+
+    @contextlib.contextmanager
+    def carrying_out(self, place: tuple[int, int]) -> Iterator[Callable[[], bool]]:
+        """The push of the context is a statement of a file (`DurableConnection.script`): its entry says so.
+
+        What is yielded says whether there was one.
+        """
+        self._script = place
+        try:
+            yield lambda: self._script is None
+        finally:
+            self._script = None
 
     # ------------------------------------------------------------------------------------------------------ sources
 

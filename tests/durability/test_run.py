@@ -70,6 +70,27 @@ def test_statements_may_be_added_and_not_changed(capsys: pytest.CaptureFixture[s
     assert "-o does not go with --db" in capsys.readouterr().err
 
 
+def test_an_insert_of_the_file_is_carried_out_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """Also one that changes nothing, behind which the row it was to put there is replaced."""
+    Path("job.cql").write_text(
+        DECLARED
+        + "CREATE RELATION R (k INTEGER, n TEXT) KEY (k); INSERT INTO R VALUES (1, 'a'), (0, 'b');\n"
+        + "INSERT OR REPLACE INTO R VALUES (1, 'a'); INSERT OR REPLACE INTO R VALUES (1, 'c');\n"
+        + "CREATE QUERY q AS SELECT at, n FROM S [NOW], R WHERE S.k = R.k INTO 'out.csv'; VALUES (1, 2);\n"
+    )
+    for options in (("--until", "40"), ("--until", "70"), ()):
+        assert run(*options) == 0
+        with minidsms.connect("db") as db:
+            assert db.position("R") == 4
+            db.checkpoint()
+    assert "R at element 4" in capsys.readouterr().err
+    rows = {tuple(line.split(",")[2:]) for line in Path("out.csv").read_text().splitlines()[1:]}
+    assert rows == {(str(at), "bc"[at % 3]) for at in range(100) if at % 3 < 2}
+    text = Path("job.cql").read_text()
+    Path("job.cql").write_text(text + "INSERT INTO S VALUES (1)")
+    assert run() == 1 and "a row has 1 values, not 2" in capsys.readouterr().err
+
+
 def test_a_run_that_is_killed_stopped_or_interrupted_goes_on(place: Path) -> None:
     """Its file holds every answer once."""
     followed = DECLARED.replace("'in.csv'", "'in.csv' WITH (follow = true, poll = 0.01 SECONDS)")
