@@ -34,9 +34,20 @@ def remote_files(path: str, scheme: str, options: Options) -> Files:
     if scheme == "s3":
         return S3Files(options.rest("s3."), options.flag("allow_remote"))
     allowed = options.flag("allow_remote")
+    host = _host(path)
     if scheme == "http":
-        check_loopback(urlsplit(path).hostname or "", path, allowed)
+        check_loopback(host, path, allowed)
     return HttpFiles({name: str(value) for name, value in options.rest("http.").items()})
+
+
+def _host(address: str) -> str:
+    """The host that an address names, or "". Error where it is no address."""
+    try:
+        parts = urlsplit(address)
+        _ = parts.port  # a ValueError where it is no number
+    except ValueError as error:
+        raise Error(f"{shown(address)} is no address: {error}") from None
+    return parts.hostname or ""
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
@@ -56,7 +67,10 @@ class HttpFiles:
 
     def open(self, path: str) -> tuple[IO[bytes], int]:
         """See `Files`."""
-        file = _HttpFile(self._opener, path, self._headers)
+        try:
+            file = _HttpFile(self._opener, path, self._headers)
+        except http.client.HTTPException as error:  # an address or an answer that HTTP does not know
+            raise OSError(f"{type(error).__name__} {shown(str(error))}") from None
         return io.BufferedReader(file, _BUFFER), file.size
 
     def named(self, path: str) -> list[str] | None:
@@ -163,8 +177,8 @@ class S3Files:
         from pyarrow import fs
 
         endpoint = str(given.get("endpoint_override", ""))
-        if "http" in (given.get("scheme"), urlsplit(endpoint).scheme):
-            host = urlsplit(endpoint if "://" in endpoint else f"//{endpoint}").hostname or ""
+        host = _host(endpoint if "://" in endpoint else f"//{endpoint}")
+        if given.get("scheme") == "http" or endpoint.lower().startswith("http:"):
             check_loopback(host, endpoint, allow_remote)
         try:
             self._files = fs.S3FileSystem(**given)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import shutil
+import socket
 import ssl
 import subprocess
 import threading
@@ -201,6 +203,10 @@ def test_a_folder_goes_on_where_it_was_in_a_file_of_the_web(server: Server, tmp_
         ("{}/moved", "", "is elsewhere now"),
         ("{}/a.duckdb", "FORMAT duckdb", "on this machine"),
         ("ftp://127.0.0.1/a.csv", "", "there is no source"),
+        ("http://[::1/a.csv", "", "is no address"),
+        ("https://127.0.0.1:abc/a.csv", "", "is no address"),
+        ("https://127.0.0.1 :1/a.csv", "", "control characters"),
+        ("s3://b/a.csv", "`s3.endpoint_override` = 'http://[::1'", "is no address"),
     ],
 )
 def test_what_cannot_be_read_is_told(server: Server, place: str, options: str, reason: str) -> None:
@@ -209,6 +215,29 @@ def test_what_cannot_be_read_is_told(server: Server, place: str, options: str, r
         written = options if is_format or not options else f"WITH ({options})"
         place = place.format(f"http://{server.place}")
         db.execute(f"CREATE STREAM S (at TIMESTAMP, v INTEGER) TIMESTAMP BY at FROM '{place}' {written}")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [b"\x1b[2J\xff", b"HTTP/9 200 OK\r\n\r\n", b"HTTP/1.1 99999 OK\r\n\r\n", b"HTTP/1.1 200 OK\r\n" + b"a" * 70_000],
+    ids=["no answer", "a version unknown", "a status unknown", "a long line"],
+)
+def test_an_answer_that_is_not_http_is_told_printable_and_short(answer: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with connection, contextlib.suppress(OSError):
+                connection.recv(65536)
+                connection.sendall(answer)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        with pytest.raises(minidsms.Error, match="cannot read") as error:
+            read(f"http://127.0.0.1:{server.getsockname()[1]}/a.csv")
+        thread.join()
+    assert all(c.isprintable() or c == "\n" for c in str(error.value))
+    assert len(str(error.value)) < 1000
 
 
 def test_headers_are_sent_to_the_server_that_was_named(server: Server) -> None:
