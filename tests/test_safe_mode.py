@@ -41,6 +41,7 @@ def db(request: pytest.FixtureRequest, folder: Path) -> minidsms.Connection:
 
 
 PLACES = ["../outside.csv", "link.csv", "linked/new.csv", "/etc/passwd", "/dev/stdout", "tcp://127.0.0.1:9", "-"]
+PLACES += ["https://127.0.0.1/a.csv", "s3://bucket/a.csv", "postgresql://127.0.0.1/shop"]
 STATEMENTS = [
     "CREATE STREAM T (t INTEGER) TIMESTAMP BY t FROM '{}'",
     "CREATE RELATION T (t INTEGER) FROM '{}' FORMAT csv",
