@@ -10,10 +10,34 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import adaptivity, files, latency, memory, observing, pushes, rates, starting, stations, sweeps
+from benchmarks import (
+    adaptivity,
+    files,
+    functions,
+    latency,
+    memory,
+    observing,
+    pushes,
+    rates,
+    starting,
+    stations,
+    sweeps,
+)
 from benchmarks.cases import CASES
 
-PARTS = ("rates", "latency", "pushes", "stations", "start", "memory", "sweeps", "files", "adaptivity", "observing")
+PARTS = (
+    "rates",
+    "latency",
+    "pushes",
+    "stations",
+    "start",
+    "memory",
+    "sweeps",
+    "files",
+    "adaptivity",
+    "observing",
+    "functions",
+)
 
 
 def main(arguments: list[str]) -> int:
@@ -57,6 +81,9 @@ def main(arguments: list[str]) -> int:
             console,
             f"what being observed adds to the time (goals {observing.GOALS})",
             {name: {"share": round(share, 4)} for name, share in observing.measure(options.rounds).items()},
+        ),
+        "functions": lambda: _shown(
+            console, f"functions of columns beside pyarrow's (goal {functions.GOAL})", functions.measure()
         ),
         "peers": lambda: _peers(options, console),
     }

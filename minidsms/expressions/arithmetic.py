@@ -7,6 +7,7 @@ x / 0 and x % 0 are NULL; / truncates toward zero; % takes the dividend's sign (
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -84,14 +85,15 @@ def modulo(a: Value, b: Value) -> Value:
     """a % b with the sign of a; NULL where b is 0; never fails."""
     valid, failed = both_valid(a, b), any_failed(a, b)
     if len(b.values) == 1 and b.values[0] not in (0, INT64_MIN):
-        # Division by one known number is several times faster than numpy's remainder.
         divisor = abs(int(b.values[0]))
-        values = a.values // divisor
-        values *= -divisor
-        values += a.values
         lo, hi = a.bounds
         if lo < 0:
-            values -= divisor * ((a.values < 0) & (values != 0))
+            values = np.fmod(a.values, divisor)
+        else:
+            # Division by one known number is several times faster than numpy's remainder.
+            values = a.values // divisor
+            values *= -divisor
+            values += a.values
         limit = divisor - 1
         return finish(values, valid, failed, bounds=(max(min(lo, 0), -limit), min(max(hi, 0), limit)))
     zero = b.values == 0
@@ -153,10 +155,15 @@ def float_binary(function: Callable[..., np.ndarray]) -> Binary:
     return apply
 
 
-def float_unary(function: Callable[..., np.ndarray]) -> Unary:
-    """A numpy function of a float; what it gives as NaN is NULL."""
+def float_unary(function: Callable[..., np.ndarray], is_total: bool = False) -> Unary:
+    """A numpy function of a float; what it gives as NaN is NULL.
+
+    is_total: it gives NaN nowhere, and of 0 it gives 0, which stands under a NULL.
+    """
 
     def apply(a: Value) -> Value:
+        if is_total:
+            return Value(function(a.values) + 0.0, a.valid, a.failed)
         return finish_float(function(a.values), a.valid, a.failed)
 
     return apply
@@ -181,16 +188,17 @@ def logarithm(function: Callable[..., np.ndarray]) -> Unary:
     return apply
 
 
+_BELOW_HALF = math.nextafter(0.5, 0.0)
+
+
 def _half_away(x: np.ndarray) -> np.ndarray:
-    """Rounded to a whole number, half away from zero. x - trunc(x) is exact, x + 0.5 would not be."""
-    whole = np.trunc(x)
-    rounded: np.ndarray = whole + np.where(np.abs(x - whole) >= 0.5, np.copysign(1.0, x), 0.0)
+    """Rounded to a whole number, half away from zero. With 0.5 itself, the number before 0.5 would be rounded to 1."""
+    rounded: np.ndarray = np.trunc(x + np.copysign(_BELOW_HALF, x))
     return rounded
 
 
 def round_float(a: Value) -> Value:
     """To a whole number, half away from zero."""
-    # An infinity has no fraction: inf - inf is NaN, which is not >= 0.5.
     return finish_float(_half_away(a.values), a.valid, a.failed)
 
 
@@ -204,6 +212,11 @@ def round_float_places(a: Value, places: Value) -> Value:
     """
     x = a.values
     n = places.values
+    if len(n) == 1 and 0 <= n[0] <= 308:
+        unit = _POWERS_OF_TEN[int(n[0])]
+        scaled = x * unit
+        if len(x) and max(-scaled.min(), scaled.max()) < 2.0**52:
+            return finish_float(_half_away(scaled) / unit, both_valid(a, places), any_failed(a, places))
     up = _POWERS_OF_TEN[np.clip(n, 0, 308)]
     down = _POWERS_OF_TEN[np.clip(-np.maximum(n, -308), 0, 308)]
     scaled = x * up
@@ -240,11 +253,11 @@ _INTEGER_UNARY: dict[str, Unary] = {
     "round": same,
 }
 _FLOAT_UNARY: dict[str, Unary] = {
-    "neg": float_unary(np.negative),
-    "abs": float_unary(np.abs),
-    "sign": float_unary(np.sign),
-    "floor": float_unary(np.floor),
-    "ceil": float_unary(np.ceil),
+    "neg": float_unary(np.negative, is_total=True),
+    "abs": float_unary(np.abs, is_total=True),
+    "sign": float_unary(np.sign, is_total=True),
+    "floor": float_unary(np.floor, is_total=True),
+    "ceil": float_unary(np.ceil, is_total=True),
     "round": round_float,
     "sqrt": float_unary(np.sqrt),
     "exp": float_unary(np.exp),

@@ -69,7 +69,10 @@ def _to_boolean(a: Value) -> Value:
 
 def _float_to_integer(a: Value) -> Value:
     """Toward zero; fails outside int64. 2.0**63 is the first float that does not fit; -(2.0**63) does."""
-    whole = np.trunc(a.values)
+    values = a.values
+    if len(values) and values.min() >= -(2.0**63) and values.max() < 2.0**63:
+        return Value(values.astype(np.int64), a.valid, a.failed)
+    whole = np.trunc(values)
     outside = ~((whole >= -(2.0**63)) & (whole < 2.0**63))
     return finish(np.where(outside, 0.0, whole).astype(np.int64), a.valid, a.failed, bad=outside)
 

@@ -27,6 +27,9 @@ from minidsms.functions import LIBRARY
 CHUNK = 16_384
 """Rows computed at a time: 128 KB a column, so that a few intermediate columns stay in the second-level cache."""
 
+FLAT_CHUNK = 65_536
+"""Rows of an expression that has no intermediate columns, one operator or function over columns and constants."""
+
 ORDERINGS = frozenset(("<", "<=", ">", ">="))
 
 
@@ -49,12 +52,13 @@ class Evaluator:
         self.expr = expr
         self.type = expr.type
         self.node = compile_node(expr, context)
+        self._chunk = FLAT_CHUNK if _is_flat(expr) else CHUNK
 
     def __call__(self, columns: Columns, n: int) -> Value:
         """columns: gives column i of n rows."""
         with np.errstate(all="ignore"):
             frame = Frame(columns, n)
-            if n <= CHUNK or isinstance(self.expr, bound.ColumnRef | bound.Literal):
+            if n <= self._chunk or isinstance(self.expr, bound.ColumnRef | bound.Literal):
                 return _whole(self.node(frame), n, self.type)
             return self._chunked(frame)
 
@@ -63,8 +67,8 @@ class Evaluator:
         values = np.empty(n, self.type.dtype)
         valid: BoolArray | None = None
         failed: BoolArray | None = None
-        for start in range(0, n, CHUNK):
-            stop = min(start + CHUNK, n)
+        for start in range(0, n, self._chunk):
+            stop = min(start + self._chunk, n)
             part = self.node(frame.slice(start, stop))
             values[start:stop] = part.values
             if part.valid is not None:
@@ -76,6 +80,11 @@ class Evaluator:
                     failed = np.zeros(n, np.bool_)
                 failed[start:stop] = part.failed
         return _whole(Value(values, valid, failed), n, self.type)
+
+
+def _is_flat(expr: bound.Expr) -> bool:
+    args = expr.args if isinstance(expr, bound.Call) else (expr.arg,) if isinstance(expr, bound.Cast) else (expr,)
+    return all(isinstance(a, bound.ColumnRef | bound.Literal | bound.Parameter) for a in args)
 
 
 def _whole(value: Value, n: int, type_: Type) -> Value:
@@ -127,7 +136,7 @@ def compile_node(expr: bound.Expr, context: Context) -> Node:
         case bound.Literal():
             return _literal(expr, context)
         case bound.Call(function="coalesce", args=args):
-            return _coalesce([compile_node(a, context) for a in args], expr.type)
+            return _coalesce([compile_node(a, context) for a in args], expr.type, _is_flat(expr))
         case bound.Call():
             return _call(expr, context)
         case bound.UserCall():
@@ -293,11 +302,15 @@ def _against(operator: str, limit: str, dictionary: TextDictionary) -> text.Code
 
 def _extreme(name: str, nodes: Sequence[Node], type_: Type, context: Context) -> Node:
     better = np.less_equal if name == "least" else np.greater_equal
+    chosen = np.minimum if name == "least" else np.maximum
 
     def apply(frame: Frame) -> Value:
         values = [node(frame) for node in nodes]
         result = values[0]
         for value in values[1:]:
+            if not type_.is_ranked and result.valid is None and value.valid is None:
+                result = Value(chosen(result.values, value.values))
+                continue
             if type_.is_ranked:
                 left, right = logic.ranked(context.dictionary, (result, value))
                 wins = better(left, right)
@@ -377,8 +390,23 @@ def _case(expr: bound.Case, context: Context) -> Node:
     return apply
 
 
-def _coalesce(nodes: Sequence[Node], type_: Type) -> Node:
-    """The first that is not NULL; an argument is evaluated on the rows where those before it were NULL."""
+def _coalesce(nodes: Sequence[Node], type_: Type, is_flat: bool) -> Node:
+    """The first that is not NULL; an argument is evaluated on the rows where those before it were NULL.
+
+    is_flat: all are columns and constants, which cost nothing and do not fail.
+    """
+
+    def chosen(frame: Frame) -> Value:
+        result = nodes[0](frame)
+        for node in nodes[1:]:
+            if result.valid is None:
+                break
+            value = node(frame)
+            result = Value(
+                np.where(result.valid, result.values, value.values),
+                None if value.valid is None else result.valid | value.valid,
+            )
+        return result
 
     def apply(frame: Frame) -> Value:
         first = nodes[0](frame)
@@ -398,7 +426,7 @@ def _coalesce(nodes: Sequence[Node], type_: Type) -> Node:
             rows, frame = rows[pending], frame.subset(pending)
         return result.value()
 
-    return apply
+    return chosen if is_flat else apply
 
 
 _OF_NUMBERS = frozenset(

@@ -40,8 +40,10 @@ def array_function(
         result = compute(*(literals.get(i, v.values) for i, v in enumerate(values)))
         arrays = result if isinstance(result, Arrays) else Arrays(result)
         shape = np.shape(arrays.values) or (1,)
-        # A fresh array: what a function gives may be an argument itself.
-        fresh = np.array(arrays.values, type_.dtype).reshape(shape)
+        fresh = np.asarray(arrays.values, type_.dtype).reshape(shape)
+        # What a function gives may be an argument itself.
+        if any(np.may_share_memory(fresh, v.values) for v in given):
+            fresh = fresh.copy()
         valid, failed = both_valid(*given), any_failed(*given)
         if type_ is Type.FLOAT:
             return finish_float(fresh, valid, failed)
@@ -51,4 +53,4 @@ def array_function(
 
 
 def _mask(mask: Any, shape: tuple[int, ...]) -> Any:
-    return None if mask is None else np.broadcast_to(mask, shape)
+    return np.broadcast_to(mask, shape) if mask is not None and np.any(mask) else None

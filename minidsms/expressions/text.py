@@ -6,20 +6,22 @@ may then name other texts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 
-from minidsms.coded import text_of, value_of
+from minidsms.coded import value_of
 from minidsms.dictionary import TextDictionary
-from minidsms.elements import Int64Array, Type
+from minidsms.elements import Column, Int64Array, Type
 from minidsms.expressions import like
 from minidsms.expressions.value import Value, any_failed, both_valid, finish
 from minidsms.functions.function import FAILED
 
 _UNKNOWN, _VALUE, _NULL, _FAILED = 0, 1, 2, 3
+_LARGEST_KEY = 2**62
 
 TextFunction = Callable[..., Any]
 
@@ -90,8 +92,7 @@ class CodeTable:
             self._grow(max(self._dictionary.capacity, 2 * len(self._states)))
         states = self._states[codes]
         if not states.all():
-            for code in np.unique(codes[states == _UNKNOWN]).tolist():
-                self._learn(code)
+            self._learn(np.unique(codes[states == _UNKNOWN]))
             states = self._states[codes]
         results = self._results[codes]
         if self._is_total:
@@ -105,20 +106,21 @@ class CodeTable:
         states[: len(self._states)] = self._states
         self._results, self._states = results, states
 
-    def _learn(self, code: int) -> None:
-        state, word = _word(self._function(self._dictionary.text(code)), self._type, self._dictionary)
-        self._states[code] = state
-        self._results[code] = word
-        if state != _VALUE:
-            self._is_total = False
+    def _learn(self, codes: Int64Array) -> None:
+        found = [self._function(self._dictionary.text(code)) for code in codes.tolist()]
+        states, words = _words_of(found, self._type, self._dictionary)
+        self._states[codes] = states
+        self._results[codes] = words
+        self._is_total = self._is_total and bool((states == _VALUE).all())
 
 
-def _word(result: Any, type_: Type, dictionary: TextDictionary) -> tuple[int, Any]:
-    if result is FAILED:
-        return _FAILED, 0
-    if result is None or result != result:
-        return _NULL, 0
-    return _VALUE, dictionary.code(text_of(result, type_)) if type_.is_coded else result
+def _words_of(found: list[Any], type_: Type, dictionary: TextDictionary) -> tuple[np.ndarray[Any, Any], Any]:
+    """(states, words) of what a function gave; the list is written into."""
+    states = np.full(len(found), _VALUE, np.uint8)
+    for i in [i for i, value in enumerate(found) if value is None or value is FAILED or value != value]:
+        states[i] = _FAILED if found[i] is FAILED else _NULL
+        found[i] = None
+    return states, dictionary.column(found, type_).values
 
 
 def per_text(
@@ -155,20 +157,20 @@ def per_combination(
         valid, failed = both_valid(*args) if is_strict else None, any_failed(*args)
         n = max((len(a.values) for a in args), default=1)
         if any(len(a.values) == 0 for a in args):
-            n = 0
-        columns = [np.broadcast_to(_words(a, valid), (n,)) for a in args]
+            return Value(np.zeros(0, type_.dtype))
+        columns = [_words(a, valid) for a in args if len(a.values) == n]
         # A NULL has the word of 0.
         masks = [valid] if is_strict else [a.valid for a in args]
         columns += [np.broadcast_to(mask, (n,)).astype(np.int64) for mask in masks if mask is not None]
-        rows, inverse = _combinations(columns)
-        pools = [_python(a, t, dictionary) for a, t in zip(args, arg_types)]
+        rows, inverse = _combinations(columns, n)
+        states = np.full(len(rows), _NULL, np.uint8)
         results = np.zeros(len(rows), type_.dtype)
-        states = np.full(len(rows), _VALUE, np.uint8)
-        usable = np.broadcast_to(np.ones(1, np.bool_) if valid is None else valid, (n,))[rows]
-        for i, row in enumerate(rows.tolist()):
-            if usable[i]:
-                operands = (pool(row if len(a.values) == n else 0) for pool, a in zip(pools, args))
-                states[i], results[i] = _word(function(*operands), type_, dictionary)
+        usable = np.flatnonzero(np.broadcast_to(np.ones(1, np.bool_) if valid is None else valid, (n,))[rows])
+        operands = [_python(a, t, dictionary, rows[usable], n) for a, t in zip(args, arg_types)]
+        found = list(map(function, *operands)) if operands else [function()]
+        states[usable], results[usable] = _words_of(found, type_, dictionary)
+        if (states == _VALUE).all():
+            return finish(results[inverse], valid, failed)
         per_row = states[inverse]
         return finish(results[inverse], valid, failed, bad=per_row == _FAILED, null=per_row == _NULL)
 
@@ -182,27 +184,33 @@ def _words(value: Value, valid: Any) -> Int64Array:
     return words if valid is None else np.where(valid, words, 0)
 
 
-def _combinations(columns: Sequence[Int64Array]) -> tuple[Int64Array, Int64Array]:
-    """(first row of each distinct combination, combination of each row)."""
-    n = len(columns[0])
-    key = np.zeros(n, np.int64)
+def _combinations(columns: Sequence[Int64Array], n: int) -> tuple[Int64Array, Int64Array]:
+    """(a row of each distinct combination, combination of each of n rows)."""
+    key, size = np.zeros(n, np.int64), 1
     for column in columns:
-        _, part = np.unique(column, return_inverse=True)
-        # Both factors are at most n after the renumbering below, so the key stays far inside int64.
-        key = key * (int(part.max()) + 1 if n else 1) + part.reshape(-1)
-        _, key = np.unique(key, return_inverse=True)
-        key = key.reshape(-1)
-    _, first = np.unique(key, return_index=True)
-    return first, key
+        least = int(column.min())
+        span = int(column.max()) - least + 1
+        if size * span > _LARGEST_KEY:
+            key, size = _numbered(key)
+            column, span = _numbered(column)
+            least = 0
+        key = key * span + (column - least)
+        size *= span
+    inverse, count = _numbered(key)
+    rows = np.empty(count, np.int64)
+    rows[inverse] = np.arange(n)
+    return rows, inverse
 
 
-def _python(value: Value, type_: Type, dictionary: TextDictionary) -> Callable[[int], Any]:
-    """Row -> Python value, None for NULL."""
-    values, valid = value.values, value.valid
+def _numbered(column: Int64Array) -> tuple[Int64Array, int]:
+    """The number of each value among the different ones, and how many there are."""
+    distinct, numbers = np.unique(column, return_inverse=True)
+    return numbers.reshape(-1), len(distinct)
 
-    def present(row: int) -> Any:
-        return value_of(dictionary.text(int(values[row])), type_) if type_.is_coded else values[row].item()
 
-    if valid is None:
-        return present
-    return lambda row: present(row) if valid[row if len(valid) > 1 else 0] else None
+def _python(value: Value, type_: Type, dictionary: TextDictionary, rows: Int64Array, n: int) -> Iterable[Any]:
+    """The Python values of rows, None for NULL; endlessly the same where all are alike."""
+    if len(value.values) == 1 and n > 1:
+        return repeat(dictionary.values(value.column(), type_)[0])
+    valid = None if value.valid is None else np.broadcast_to(value.valid, (n,))[rows]
+    return dictionary.values(Column(value.values[rows], valid), type_)

@@ -16,6 +16,7 @@ import numpy as np
 from minidsms.coded import FIRST_DAY, LAST_DAY
 from minidsms.elements import Int64Array
 from minidsms.expressions.value import Value, finish
+from minidsms.functions.months import are_known, first_days, months_of, remainder
 
 _SECOND_NS = 10**9
 _DAY_NS = 86_400 * _SECOND_NS
@@ -60,15 +61,34 @@ def civil(days: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
     return year_of_era + era * 400 + (month <= 2), month, day
 
 
+def _year(days: Int64Array) -> Any:
+    return months_of(days) // 12 + 1970 if are_known(days) else civil(days)[0]
+
+
+def _month(days: Int64Array) -> Any:
+    return remainder(months_of(days), 12) + 1 if are_known(days) else civil(days)[1]
+
+
+def _day(days: Int64Array) -> Any:
+    return days - first_days(months_of(days)) + 1 if are_known(days) else civil(days)[2]
+
+
+def _clock(ticks: Int64Array, tick_ns: int, unit_s: int, whole: int) -> Any:
+    """How many units of so many seconds have passed, of those that make a whole."""
+    if unit_s * _SECOND_NS % tick_ns == 0:
+        return remainder(ticks // (unit_s * _SECOND_NS // tick_ns), whole)
+    return _second_of_day(ticks, tick_ns) // unit_s % whole
+
+
 _PARTS: dict[str, Callable[[Int64Array, int], Any]] = {
-    "year": lambda ticks, tick_ns: civil(day(ticks, tick_ns))[0],
-    "month": lambda ticks, tick_ns: civil(day(ticks, tick_ns))[1],
-    "day": lambda ticks, tick_ns: civil(day(ticks, tick_ns))[2],
-    "hour": lambda ticks, tick_ns: _second_of_day(ticks, tick_ns) // 3600,
-    "minute": lambda ticks, tick_ns: _second_of_day(ticks, tick_ns) // 60 % 60,
-    "second": lambda ticks, tick_ns: _second_of_day(ticks, tick_ns) % 60,
+    "year": lambda ticks, tick_ns: _year(day(ticks, tick_ns)),
+    "month": lambda ticks, tick_ns: _month(day(ticks, tick_ns)),
+    "day": lambda ticks, tick_ns: _day(day(ticks, tick_ns)),
+    "hour": lambda ticks, tick_ns: _clock(ticks, tick_ns, 3600, 24),
+    "minute": lambda ticks, tick_ns: _clock(ticks, tick_ns, 60, 60),
+    "second": lambda ticks, tick_ns: _clock(ticks, tick_ns, 1, 60),
     # 1970-01-01 was a Thursday; the remainder is taken first, or the last days would overflow.
-    "dayofweek": lambda ticks, tick_ns: (day(ticks, tick_ns) % 7 + 4) % 7,
+    "dayofweek": lambda ticks, tick_ns: remainder(remainder(day(ticks, tick_ns), 7) + 4, 7),
 }
 
 
@@ -79,7 +99,7 @@ def part(name: str, tick_ns: int) -> Callable[[Value], Value] | None:
         return None
 
     def apply(a: Value) -> Value:
-        values = np.array(function(a.values, tick_ns), np.int64)
+        values = np.asarray(function(a.values, tick_ns), np.int64)
         return finish(values, a.valid, a.failed)
 
     return apply

@@ -157,17 +157,29 @@ def finish(
         failed = bad if failed is None else failed | bad
         valid = ~bad if valid is None else valid & ~bad
     if valid is not None:
-        np.copyto(values, False, where=~valid)
+        clear(values, valid)
         if bounds is not None:
             bounds = (min(bounds[0], 0), max(bounds[1], 0))
     return Value(values, valid, failed, bounds)
 
 
+def clear(values: AnyArray, valid: BoolArray) -> None:
+    """Write 0 where not valid, by masks of bits: faster than by conditions."""
+    if values.dtype == np.bool_:
+        np.logical_and(values, valid, out=values)
+    else:
+        words = values.view(np.int64)
+        np.bitwise_and(words, -valid.view(np.int8), out=words)
+
+
 def finish_float(values: AnyArray, valid: BoolArray | None, failed: BoolArray | None) -> Value:
     """As `finish`, for a fresh float64 array: NaN becomes NULL, -0.0 becomes 0.0."""
     floats = cast("np.ndarray[Any, np.dtype[np.float64]]", values)
+    least = floats.min() if len(floats) else 1.0
+    if least > 0.0:
+        return finish(floats, valid, failed)
     floats += 0.0
-    return finish(floats, valid, failed, null=np.isnan(floats))
+    return finish(floats, valid, failed, null=np.isnan(floats) if least != least else None)
 
 
 def full(array: AnyArray, n: int) -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 
 from minidsms.elements import Type
 from minidsms.functions.function import FAILED, Arrays, Function, Signature, fixed, one_of
+from minidsms.functions.months import first_days, months_of, remainder
 
 _TEXT, _INTEGER, _FLOAT, _TIMESTAMP, _INTERVAL = Type.TEXT, Type.INTEGER, Type.FLOAT, Type.TIMESTAMP, Type.INTERVAL
 
@@ -40,6 +41,8 @@ _unit = one_of(UNITS, "a unit")
 def _days(ticks: Any, tick_ns: int) -> tuple[Any, Any]:
     """(days since 1970, where they are near enough to be counted with; 0 where not)."""
     days = ticks // (_DAY_NS // tick_ns) if tick_ns <= _DAY_NS else ticks * (tick_ns // _DAY_NS)
+    if len(days) and days.min() >= -_FAR_DAYS and days.max() <= _FAR_DAYS:
+        return days, np.ones(1, np.bool_)
     near = (days >= -_FAR_DAYS) & (days <= _FAR_DAYS)
     return np.where(near, days, 0), near
 
@@ -47,33 +50,26 @@ def _days(ticks: Any, tick_ns: int) -> tuple[Any, Any]:
 def _ticks(days: Any, near: Any, tick_ns: int) -> Arrays:
     """The first instant of each day; fails far away, and where a tick is longer than the day wants."""
     per_day = max(_DAY_NS // tick_ns, 1)
-    fits = near & (np.abs(days) <= (2**63 - 1) // per_day)
+    most = (2**63 - 1) // per_day
+    if near.all() and len(days) and -most <= days.min() and days.max() <= most:
+        return Arrays(days * per_day)
+    fits = near & (np.abs(days) <= most)
     return Arrays(np.where(fits, days, 0) * per_day, bad=~fits)
-
-
-def _months(days: Any) -> Any:
-    """Months since January 1970."""
-    return days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
-
-
-def _first_day(months: Any) -> Any:
-    return months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
 
 
 def _date_trunc(unit: str, ticks: Any, *, tick_ns: int) -> Arrays:
     unit = unit.lower()
     if unit in _CLOCK:
         length = _CLOCK[unit] // tick_ns
-        values = ticks // length * length if length > 1 else ticks + 0
-        return Arrays(values, bad=values > ticks)
+        return Arrays(ticks) if length <= 1 else Arrays(values := ticks // length * length, bad=values > ticks)
     days, near = _days(ticks, tick_ns)
     if unit == "week":
-        days = days - (days + 3) % 7
+        days = days - remainder(days + 3, 7)
     elif unit != "day":
-        months = _months(days)
+        months = months_of(days)
         # Decades and the like count from the year 0, not from 1970.
         since_zero = months + 1970 * 12
-        days = _first_day(since_zero // _MONTHS[unit] * _MONTHS[unit] - 1970 * 12)
+        days = first_days(since_zero // _MONTHS[unit] * _MONTHS[unit] - 1970 * 12)
     return _ticks(days, near, tick_ns)
 
 
@@ -98,21 +94,25 @@ def _of_days(function: Callable[[Any], Any]) -> Callable[..., Arrays]:
 
 
 def _quarter(days: Any) -> Any:
-    return _months(days) % 12 // 3 + 1
+    return remainder(months_of(days), 12) // 3 + 1
 
 
 def _day_of_year(days: Any) -> Any:
-    return days - _first_day(_months(days) // 12 * 12) + 1
+    return days - first_days(months_of(days) // 12 * 12) + 1
 
 
 def _week(days: Any) -> Any:
     """ISO 8601: weeks begin on Mondays, the first one holds the year's first Thursday."""
-    thursday = days - (days + 3) % 7 + 3
+    thursday = days - remainder(days + 3, 7) + 3
     return (_day_of_year(thursday) - 1) // 7 + 1
 
 
 def _iso_year(days: Any) -> Any:
-    return _months(days - (days + 3) % 7 + 3) // 12 + 1970
+    return months_of(days - remainder(days + 3, 7) + 3) // 12 + 1970
+
+
+def _units(ticks: Any, tick_ns: int, unit_ns: int) -> Any:
+    return ticks if tick_ns == unit_ns else ticks * tick_ns // unit_ns
 
 
 def _within(unit_ns: int, whole_ns: int) -> Callable[..., Any]:
@@ -121,7 +121,7 @@ def _within(unit_ns: int, whole_ns: int) -> Callable[..., Any]:
     def part(ticks: Any, *, tick_ns: int) -> Any:
         if whole_ns % tick_ns:
             return ticks * 0
-        return ticks % (whole_ns // tick_ns) * tick_ns // unit_ns
+        return _units(remainder(ticks, whole_ns // tick_ns), tick_ns, unit_ns)
 
     return part
 
@@ -131,7 +131,9 @@ def _epoch(ticks: Any, *, tick_ns: int) -> Any:
 
 
 def _epoch_ms(ticks: Any, *, tick_ns: int) -> Arrays:
-    if tick_ns <= 1_000_000:
+    if tick_ns == 1_000_000:
+        return Arrays(ticks)
+    if tick_ns < 1_000_000:
         return Arrays(ticks // (1_000_000 // tick_ns))
     return _times(ticks, tick_ns // 1_000_000)
 
@@ -144,7 +146,7 @@ def _times(values: Any, factor: int) -> Arrays:
 
 def _last_day(ticks: Any, *, tick_ns: int) -> Arrays:
     days, near = _days(ticks, tick_ns)
-    return _ticks(_first_day(_months(days) + 1) - 1, near, tick_ns)
+    return _ticks(first_days(months_of(days) + 1) - 1, near, tick_ns)
 
 
 def _boundaries(unit: str, ticks: Any, tick_ns: int) -> tuple[Any, Any]:
@@ -156,7 +158,7 @@ def _boundaries(unit: str, ticks: Any, tick_ns: int) -> tuple[Any, Any]:
         return days, near
     if unit == "week":
         return (days + 3) // 7, near
-    return (_months(days) + 1970 * 12) // _MONTHS[unit], near
+    return (months_of(days) + 1970 * 12) // _MONTHS[unit], near
 
 
 def _date_diff(unit: str, start: Any, end: Any, *, tick_ns: int) -> Arrays:
@@ -190,10 +192,10 @@ def _timestampdiff(unit: str, start: Any, end: Any, *, tick_ns: int) -> Arrays:
         values, rest = end // whole - start // whole, end % whole - start % whole
         return Arrays(values - ((values > 0) & (rest < 0)) + ((values < 0) & (rest > 0)))
     (first, near), (last, near_too) = (_days(t, tick_ns) for t in (start, end))
-    months = _months(last) - _months(first)
+    months = months_of(last) - months_of(first)
     # A month is whole where the day and the clock of the later one have been reached.
     reached = _since_month(last, end, tick_ns) - _since_month(first, start, tick_ns)
-    last_days = _first_day(_months(last) + 1) - 1 == last
+    last_days = first_days(months_of(last) + 1) - 1 == last
     short = (months > 0) & (reached < 0) & ~(last_days & _is_clock_reached(start, end, tick_ns))
     months = months - short + ((months < 0) & (reached > 0))
     span = _MONTHS[unit]
@@ -203,7 +205,7 @@ def _timestampdiff(unit: str, start: Any, end: Any, *, tick_ns: int) -> Arrays:
 
 def _since_month(days: Any, ticks: Any, tick_ns: int) -> Any:
     per_day = max(_DAY_NS // tick_ns, 1)
-    return (days - _first_day(_months(days))) * per_day + ticks % per_day
+    return (days - first_days(months_of(days))) * per_day + ticks % per_day
 
 
 def _is_clock_reached(start: Any, end: Any, tick_ns: int) -> Any:
@@ -226,10 +228,10 @@ def _timestampadd(unit: str, count: Any, ticks: Any, *, tick_ns: int) -> Arrays:
         return Arrays(moved, bad=step.bad | (((ticks ^ moved) & (step.values ^ moved)) < 0))
     days, near = _days(ticks, tick_ns)
     near = near & (np.abs(count.astype(np.float64)) <= _FAR_DAYS // 366 // _MONTHS[unit] * 12)
-    months = _months(days)
+    months = months_of(days)
     later = months + np.where(near, count, 0) * _MONTHS[unit]
-    day = np.minimum(days - _first_day(months), _first_day(later + 1) - _first_day(later) - 1)
-    first = _ticks(_first_day(later) + day, near, tick_ns)
+    day = np.minimum(days - first_days(months), first_days(later + 1) - first_days(later) - 1)
+    first = _ticks(first_days(later) + day, near, tick_ns)
     per_day = max(_DAY_NS // tick_ns, 1)
     return Arrays(first.values + ticks % per_day, bad=first.bad)
 
@@ -247,7 +249,7 @@ def _dayname(ticks: int, *, tick_ns: int) -> str:
 
 def _monthname(ticks: int, *, tick_ns: int) -> Any:
     days, near = _days(np.array([ticks], np.int64), tick_ns)
-    return MONTH_NAMES[int(_months(days)[0]) % 12] if near[0] else FAILED
+    return MONTH_NAMES[int(months_of(days)[0]) % 12] if near[0] else FAILED
 
 
 def _to_timestamp(seconds: Any, *, tick_ns: int) -> Arrays:
@@ -295,7 +297,7 @@ _PARTS = (
     _part("quarter", _of_days(_quarter), "1 to 4", "2"),
     _part("week", _of_days(_week), "the week of the year (ISO 8601)", "22"),
     _part("isoyear", _of_days(_iso_year), "the year that the week belongs to (ISO 8601)", "2013"),
-    _part("isodow", _of_days(lambda days: (days + 3) % 7 + 1), "the day of the week, Monday is 1", "5"),
+    _part("isodow", _of_days(lambda days: remainder(days + 3, 7) + 1), "the day of the week, Monday is 1", "5"),
     _part("dayofyear", _of_days(_day_of_year), "1 to 366", "151"),
     _part("millisecond", _within(1_000_000, 60 * _SECOND_NS), "milliseconds of the minute", "7250"),
     _part("microsecond", _within(1_000, 60 * _SECOND_NS), "microseconds of the minute", "7250000"),

@@ -88,6 +88,8 @@ def _factorial(n: Any) -> Arrays:
 
 def _shifted(shift: Callable[..., Any]) -> Callable[..., Arrays]:
     def function(n: Any, count: Any) -> Arrays:
+        if len(count) and count.min() >= 0 and count.max() <= 63:
+            return Arrays(shift(n, count))
         bad = (count < 0) | (count > 63)
         return Arrays(shift(n, np.where(bad, 0, count)), bad=bad)
 

@@ -24,6 +24,10 @@ _WHOLE_MINUTES_SINCE_S = 94_694_400
 _LEAST_S, _MOST_S = -62_135_596_800 + 86_400, 253_402_300_799 - 86_400
 """The years 1 to 9999, but for a day at each end, which an offset may leave."""
 _EPOCH = datetime.datetime(1970, 1, 1)
+_DAY_S = 86_400
+_FIRST_DAY, _LAST_DAY = _WHOLE_MINUTES_SINCE_S // _DAY_S, 84_000
+"""Days whose offset is remembered, 1973 to 2199. No zone changes its clock twice on one of them."""
+_CHANGES, _UNSEEN = -(10**6), -(10**6) - 1
 
 
 def _zone(value: Any) -> str | None:
@@ -51,8 +55,34 @@ def _offset_s(name: str, second: int, is_wall: bool) -> int:
     return 0 if offset is None else round(offset.total_seconds())
 
 
+@functools.lru_cache(maxsize=64)
+def _offsets_of_days(name: str, is_wall: bool) -> Any:
+    """By day from `_FIRST_DAY` to before `_LAST_DAY`: the offset that it keeps, `_CHANGES` or `_UNSEEN`; before and
+    behind them stands `_CHANGES` for all other days.
+    """
+    offsets = np.full(_LAST_DAY - _FIRST_DAY + 2, _UNSEEN, np.int64)
+    offsets[[0, -1]] = _CHANGES
+    return offsets
+
+
 def _offsets_s(name: str, seconds: Any, is_wall: bool) -> Any:
-    """The same for many seconds: each minute (before 1973, each second) is looked up once."""
+    """The same for many seconds: of a day once, but where clocks are changed on it."""
+    known = _offsets_of_days(name, is_wall)
+    days = np.clip(seconds // _DAY_S, _FIRST_DAY - 1, _LAST_DAY) - (_FIRST_DAY - 1)
+    offsets = known.take(days)
+    if (unseen := offsets == _UNSEEN).any():
+        for day in np.unique(days[unseen]).tolist():
+            begins = (day + _FIRST_DAY - 1) * _DAY_S
+            first, last = (_offset_s(name, second, is_wall) for second in (begins, begins + _DAY_S - 1))
+            known[day] = first if first == last else _CHANGES
+        offsets = known.take(days)
+    if (changing := np.flatnonzero(offsets == _CHANGES)).size:
+        offsets[changing] = _offsets_each(name, seconds[changing], is_wall)
+    return offsets
+
+
+def _offsets_each(name: str, seconds: Any, is_wall: bool) -> Any:
+    """Each minute (before 1973, each second) is looked up once."""
     places = np.where(seconds >= _WHOLE_MINUTES_SINCE_S, seconds // _MINUTE_S * _MINUTE_S, seconds)
     distinct, inverse = np.unique(places, return_inverse=True)
     found = np.array([_offset_s(name, second, is_wall) for second in distinct.tolist()], np.int64)
