@@ -25,7 +25,7 @@ class Pages:
 
     def section(self, title: str, measured: str) -> str:
         """A figure of a page: the thesis, the measured, the remark."""
-        thesis, beside = self._chapters()[title].split("\n\n")
+        thesis, beside = self._chapters()[title].split("\n\n", 1)
         return f"## {title}\n\n{thesis}\n\n{measured}\n\n{beside}\n"
 
     def write(self, name: str, heading: str, sections: Sequence[str]) -> str:

@@ -38,20 +38,23 @@ def adapt_join(join: Join, asked: Hashable, streamon: StreaMon, attributes: Call
         from minidsms.streamon.caching.adaptive_caches import AdaptiveCaches
 
         caching = AdaptiveCaches(join, names, operator, streamon, watch, consistency)
+    index = None
+    if not has_bits and streamon.settings["join_index"] in ("auto", "patterns") and join.graph.has_patterns:
+        from minidsms.streamon.join_index.adaptive_index import AdaptiveIndex
+
+        index = AdaptiveIndex(join, names, operator, streamon, watch, streamon.settings["join_index"] == "patterns")
     if has_trees:
         from minidsms.streamon.join_trees.adaptive_trees import AdaptiveTrees
 
-        watch.add(AdaptiveTrees(join, names, operator, streamon, watch, asked == "xjoin", caching))
+        watch.add(AdaptiveTrees(join, names, operator, streamon, watch, asked == "xjoin", caching, index))
     if caching is not None:
         watch.add(caching)
     if has_bits:
         from minidsms.streamon.join_index.adaptive_bits import AdaptiveBits
 
         watch.add(AdaptiveBits(join, names, operator, streamon, watch))
-    elif streamon.settings["join_index"] in ("auto", "patterns") and join.graph.has_patterns:
-        from minidsms.streamon.join_index.adaptive_index import AdaptiveIndex
-
-        watch.add(AdaptiveIndex(join, names, operator, streamon, watch, streamon.settings["join_index"] == "patterns"))
+    if index is not None:
+        watch.add(index)
     if is_pair:
         return
     orders = AdaptiveOrders(join, names, operator, streamon, watch)

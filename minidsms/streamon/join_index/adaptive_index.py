@@ -83,16 +83,31 @@ class AdaptiveIndex:
         self._judge()
         if self.adaptation.is_free and self.executor.able and self.adaptation.is_worth_it():
             if self.adaptation.is_affordable():
-                with self.adaptation.deciding():
-                    self.profiler.profile()
-                self.reoptimizer.weights = {i: n / elements for i, n in enumerate(self._watch.arrived)}
-                if self.adaptation.reconsider(instant):
-                    self.adaptation.rest.wake()
-                    self._rows = self._held()
+                self._choose(instant)
             rest = self.adaptation.rest.longer() if self.executor.plan else LEAST_REST
             self.due_at = elements + max(rest, self.adaptation.waits())
         elif not self.adaptation.is_free or not self.executor.able:
             self.due_at = elements + self.adaptation.rest.longer()
+
+    @property
+    def promises(self) -> bool:
+        """Pipelines would have patterns, where these save enough."""
+        return self._all_patterns or (self.adaptation.is_free and self.reoptimizer.may_index)
+
+    def return_to_pipelines(self, instant: int) -> None:
+        """A tree has gone: index at once what its pipelines probe."""
+        self.due_at = 0
+        if not self._all_patterns and self.adaptation.is_free and self.executor.able:
+            self._choose(instant)
+
+    def _choose(self, instant: int) -> None:
+        with self.adaptation.deciding():
+            self.profiler.profile()
+        elements = self._watch.elements
+        self.reoptimizer.weights = {i: n / elements for i, n in enumerate(self._watch.arrived)}
+        if self.adaptation.reconsider(instant):
+            self.adaptation.rest.wake()
+            self._rows = self._held()
 
     def _judge(self) -> None:
         """Patterns that made the join dearer, by its time, go again, and are left alone."""

@@ -17,12 +17,17 @@ from minidsms.streamon.bans import Bans
 from minidsms.streamon.framework import Proposal
 from minidsms.streamon.join_index.executor import IndexExecutor
 from minidsms.streamon.join_index.profiler import IndexProfiler
-from minidsms.streamon.join_index.selection import UnitCosts, dependent_costs, select
+from minidsms.streamon.join_index.selection import (
+    HASHED_NS,
+    INSPECTED_NS,
+    LINKED_NS,
+    UnitCosts,
+    dependent_costs,
+    select,
+)
 from minidsms.synopses.bit_addresses import MOST_BITS, Bits
 from minidsms.synopses.cells import with_cells
 
-INSPECTED_NS, LINKED_NS, HASHED_NS = 6.0, 12.0, 3.0
-"""Of a slot inspected, a row linked by one key, and a word hashed for a probe."""
 COSTS = UnitCosts(hashed=HASHED_NS, compared=INSPECTED_NS, visited=4.0)
 """Of bits."""
 LEFT_OUT_NS = 25.0
@@ -44,6 +49,7 @@ class IndexReoptimizer:
         self._executor = executor
         self._profiler = profiler
         self._bans: Bans[Index] = Bans(FIRST_BAN)
+        self._given_up: Index = ()
 
     def benefits(self) -> dict[tuple[int, Key], float]:
         """ns of an element, on average, that each pattern of an input saves, less what it takes."""
@@ -123,6 +129,12 @@ class IndexReoptimizer:
     def give_up(self, plan: Index) -> None:
         """It was dearer, as measured."""
         self._bans.ban(plan, self._executor.spent()[1])
+        self._given_up = plan
+
+    @property
+    def may_index(self) -> bool:
+        """Patterns may be proposed again: memory is not short, and the last ones were not dearer than without."""
+        return not self.is_short and not self._bans.is_banned(self._given_up, self._executor.spent()[1])
 
 
 def _sum(benefits: Mapping[tuple[int, Key], float], plan: Index) -> float:

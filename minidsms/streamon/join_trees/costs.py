@@ -1,7 +1,9 @@
 """What a join tree costs per element, from the sizes of joins and the rates of the inputs; and the best of all trees.
 
 An element of input i is at the set X of inputs visited in tuples(X) / rows(i) tuples, on average. Each of them probes
-the next child, each tuple found is visited, and where it completes a kept node it is written. What an element pays at a
+the next child, each tuple found is visited, and where it completes a kept node it is written. A step that compares
+columns with several inputs goes by one of them and passes over what differs in the others (C_D of Works, Rundensteiner
+and Agu 2012), unless the pipelines go by patterns: then it hashes, and rows are linked. What an element pays at a
 node depends on how the node's inputs are parted among its children, not on what is below these: so the cost of a tree
 is a sum over its nodes, and the best tree is found by dynamic programming over sets of inputs, which looks at every
 legal tree. Babu 2005, sections 5.3, 5.5.1 and 5.8.4.
@@ -15,6 +17,7 @@ from dataclasses import dataclass
 from minidsms.joins.graph import JoinGraph
 from minidsms.joins.plan import Orders, Tree
 from minidsms.joins.tree import flat, leaves
+from minidsms.streamon.join_index.selection import HASHED_NS, INSPECTED_NS, LINKED_NS
 from minidsms.streamon.join_trees.sizes import is_connected, members
 
 
@@ -24,6 +27,7 @@ class UnitCosts:
     taking it out again.
 
     element, tuple: of what every plan does with an element and with a tuple of the answer.
+    inspected: of a slot that does not join.  linked: of a row linked by a pattern.  hashed: of a column of a probe.
     flat_probe, flat_match: of the MJoin, whose kernels are faster.
     """
 
@@ -34,6 +38,9 @@ class UnitCosts:
     flat_match: float
     element: float
     tuple: float
+    inspected: float = INSPECTED_NS
+    linked: float = LINKED_NS
+    hashed: float = HASHED_NS
 
 
 MEASURED = UnitCosts(probe=14.1, match=8.7, keep=31.8, flat_probe=8.2, flat_match=2.1, element=37.1, tuple=3.2)
@@ -41,7 +48,7 @@ MEASURED = UnitCosts(probe=14.1, match=8.7, keep=31.8, flat_probe=8.2, flat_matc
 other rows, cost more or less is learned while joins run (`reoptimizer.py`)."""
 ENTERING = UnitCosts(probe=26.3, match=24.7, keep=1.0, flat_probe=6.5, flat_match=3.2, element=33.4, tuple=15.5)
 """Where joins of streams with ranges let rows go themselves: the MJoin probes block by block there."""
-ALIKE = UnitCosts(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
+ALIKE = UnitCosts(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
 """Where time is not measured."""
 
 
@@ -49,7 +56,7 @@ class TreeCosts:
     """sizes: tuples of the join of a set of inputs.  rates: (n,) shares of the elements.
 
     deletes: half of the elements are rows that leave, and are joined as those that come are.  saving: the share of
-    what the MJoin's pipelines cost that caches in them save.
+    what the MJoin's pipelines cost that caches in them save.  by_patterns: these have all patterns that they probe.
     """
 
     def __init__(
@@ -60,6 +67,7 @@ class TreeCosts:
         deletes: bool,
         unit: UnitCosts = MEASURED,
         saving: float = 0.0,
+        by_patterns: bool = False,
     ) -> None:
         self._graph = graph
         self._n = graph.n
@@ -68,6 +76,8 @@ class TreeCosts:
         self._kept = 0.5 if deletes else 1.0
         self._unit = unit
         self._left = 1.0 - saving
+        self._by_patterns = by_patterns
+        self._probes: dict[tuple[tuple[int, ...], int], tuple[int, int, int]] = {}
         self._known: dict[int, float] = {}
         self._linked = [sum(1 << j for j in graph.linked(i)) for i in range(graph.n)]
 
@@ -133,9 +143,10 @@ class TreeCosts:
                 near = self._near(visited)
                 child = next((part for part in rest if part & near), rest[0])
                 rest.remove(child)
-                cost += unit.probe * self._at(visited)
+                before, found = self._at(visited), self._at(visited | child)
+                passed, _ = self._passed(tuple(members(visited)), child, before, found)
                 visited |= child
-                cost += unit.match * self._at(visited)
+                cost += unit.probe * before + unit.match * found + unit.inspected * passed
             if not is_root:
                 cost += self._kept * unit.keep * self._at(visited)
             total += weight * cost
@@ -147,11 +158,33 @@ class TreeCosts:
         for i, order in enumerate(orders):
             rows = max(1.0, self._at(1 << i))
             visited = 1 << i
-            for j in order:
+            for d, j in enumerate(order):
                 before = self._at(visited) if visited != 1 << i else rows
                 visited |= 1 << j
-                total += self._rates[i] * (unit.flat_probe * before + unit.flat_match * self._at(visited)) / rows
+                found = self._at(visited)
+                passed, compared = self._passed((i, *order[:d]), 1 << j, before, found)
+                searching = unit.hashed * compared * before if self._by_patterns else unit.inspected * passed
+                total += self._rates[i] * (unit.flat_probe * before + unit.flat_match * found + searching) / rows
+        if self._by_patterns:
+            links = map(len, self._graph.patterns(orders))
+            total += unit.linked * self._kept * sum(rate * keys for rate, keys in zip(self._rates, links))
         return total * self._left
+
+    def _passed(self, visited: tuple[int, ...], child: int, before: float, found: float) -> tuple[float, int]:
+        """Where a step compares columns with several inputs: the slots that it inspects and that do not join, if so
+        many tuples of the inputs visited go by one key, and how many columns these are. (0, 0) elsewhere.
+        """
+        if not self._graph.has_patterns:
+            return 0.0, 0
+        if (visited, child) not in self._probes:
+            (source, _, target, _), *others = self._graph.joining(visited, tuple(members(child)))
+            self._probes[visited, child] = source, target, len(others) and 1 + len(others)
+        source, target, compared = self._probes[visited, child]
+        if not compared:
+            return 0.0, 0
+        pairs = max(1.0, self._at(1 << source)) * max(1.0, self._at(1 << target))
+        equal = self._at(1 << source | 1 << target) / pairs
+        return max(0.0, before * self._at(child) * equal - found), compared
 
     def _near(self, mask: int) -> int:
         near = 0

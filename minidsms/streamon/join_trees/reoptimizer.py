@@ -1,5 +1,7 @@
 """The Re-optimizer of join trees: the best of all, by the sizes and rates of now; and back again where it is not.
 
+Pipelines count as what they may be: with caches in them, or over an index of the patterns that their steps probe.
+
 What a tree is thought to cost is an estimate, what it did cost is known: after a switch the work per element is
 compared with that before, and a tree that costs more is given up, and not tried again for a while, each time longer.
 Invariant: it proposes legal trees only, and none that would save less than LEAST_GAIN.  Babu 2005, section 5.8.4.
@@ -10,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from enum import Enum
+from typing import Protocol
 
 from minidsms.joins.plan import Orders, Tree
 from minidsms.joins.tree import flat
@@ -38,8 +41,29 @@ class Kind(Enum):
     """Of plans, as far as models of cost may err by different factors."""
 
     PIPELINES = "MJoin"
+    INDEXED = "with patterns"
     CACHES = "with caches"
     TREE = "tree"
+
+
+class Pipelines(Protocol):
+    """What else may be chosen where no tree is."""
+
+    @property
+    def saved_by_caches(self) -> float:
+        """By the best caches, a share of what the pipelines cost."""
+
+    @property
+    def has_caches(self) -> bool:
+        """Some are in use."""
+
+    @property
+    def is_indexed(self) -> bool:
+        """Steps that compare columns with several inputs go by an index of these."""
+
+    @property
+    def may_be_indexed(self) -> bool:
+        """They do, or would where that is thought to save."""
 
 
 class TreeReoptimizer:
@@ -54,13 +78,10 @@ class TreeReoptimizer:
         profiler: JoinTreeProfiler,
         deletes: bool,
         enters: bool,
-        saving: Callable[[], float] = lambda: 0.0,
-        has_caches: Callable[[], bool] = lambda: False,
+        pipelines: Pipelines,
     ) -> None:
-        """saving: of the best caches in the MJoin's pipelines.  has_caches: some are in use."""
         self._executor = executor
-        self._saving = saving
-        self._has_caches = has_caches
+        self._pipelines = pipelines
         self.unit = ALIKE if not executor.measures_time else ENTERING if enters else MEASURED
         self._profiler = profiler
         self._deletes = deletes
@@ -106,15 +127,14 @@ class TreeReoptimizer:
         executor, profiler = self._executor, self._profiler
         join = executor.join
         orders: Orders = join.orders
-        costs = TreeCosts(join.graph, profiler.sizes.of, profiler.rates, self._deletes, self.unit)
-        of_pipelines = TreeCosts(
-            join.graph, profiler.sizes.of, profiler.rates, self._deletes, self.unit, self._saving()
-        )
+        known = join.graph, profiler.sizes.of, profiler.rates, self._deletes, self.unit
+        costs, saving = TreeCosts(*known), self._pipelines.saved_by_caches
         pipelines = flat(join.graph.n)
         best_tree, best_cost = costs.best(orders, executor.binary, keeps=True)
         models = {
             Kind.PIPELINES: costs.of(pipelines, orders),
-            Kind.CACHES: of_pipelines.of(pipelines, orders),
+            Kind.INDEXED: TreeCosts(*known, by_patterns=True).of(pipelines, orders),
+            Kind.CACHES: TreeCosts(*known, saving, self._pipelines.is_indexed).of(pipelines, orders),
             Kind.TREE: best_cost,
         }
         kind = self._kind()
@@ -123,9 +143,7 @@ class TreeReoptimizer:
         self.best_tree = best_tree
         self.expected = {k: models[k] * self._errors.get(k, error) for k in Kind}
         tree_error = self._errors.get(Kind.TREE, error)
-        flat_cost = self.expected[Kind.PIPELINES]
-        if self._saving():
-            flat_cost = min(flat_cost, self.expected[Kind.CACHES])
+        flat_cost = min(self.expected[k] for k in (*self.open_kinds(), Kind.PIPELINES))
         present = model * error if kind is Kind.TREE else flat_cost
         self._expected = lambda tree: flat_cost if tree == pipelines else costs.of(tree, orders) * tree_error
         if executor.binary or self.expected[Kind.TREE] < flat_cost:
@@ -136,13 +154,24 @@ class TreeReoptimizer:
         """Of a plan that could run."""
         if tree != flat(self._executor.join.graph.n):
             return Kind.TREE
-        return Kind.CACHES if self._saving() else Kind.PIPELINES
+        if self._pipelines.saved_by_caches:
+            return Kind.CACHES
+        return Kind.INDEXED if self._pipelines.may_be_indexed else Kind.PIPELINES
 
     def _kind(self) -> Kind:
         """Of the plan that runs."""
         if self._executor.plan != flat(self._executor.join.graph.n):
             return Kind.TREE
-        return Kind.CACHES if self._has_caches() else Kind.PIPELINES
+        if self._pipelines.has_caches:
+            return Kind.CACHES
+        return Kind.INDEXED if self._pipelines.is_indexed else Kind.PIPELINES
+
+    def open_kinds(self) -> list[Kind]:
+        """Of pipelines, those that the join may run as."""
+        if self._executor.binary:
+            return []
+        indexed = [Kind.INDEXED] if self._pipelines.may_be_indexed else []
+        return [Kind.PIPELINES, *indexed, *([Kind.CACHES] if self._pipelines.saved_by_caches else [])]
 
     def _learn(self, kind: Kind, model: float) -> float:
         """The factor by which the plan that runs costs more than its model says; 1 where time is not measured."""

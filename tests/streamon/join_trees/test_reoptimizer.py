@@ -14,6 +14,7 @@ from minidsms.joins.tree import flat
 from minidsms.streamon.join_trees.reoptimizer import ENOUGH, Kind, TreeReoptimizer
 
 CHAIN = JoinGraph(3, [((0, 0), (1, 0)), ((1, 1), (2, 0))])
+CYCLE = JoinGraph(3, [((0, 0), (1, 0)), ((1, 1), (2, 0)), ((2, 1), (0, 1))])
 KEPT = ((0, 1), 2)
 SIZES = {1: 1000.0, 2: 1000.0, 4: 1000.0, 5: 1e6, 0b011: 5_000.0, 0b110: 5_000.0, 0b111: 100.0}
 """Figure 5.6: T is fast, and meets five rows of S, of which few meet R."""
@@ -27,18 +28,19 @@ class Running:
     binary: bool = False
     plan: Tree = (0, 1, 2)
     all_plans: tuple[Tree, ...] = ((0, 1, 2), ((0, 1), 2), (0, (1, 2)))
-    saving: float = 0.0
+    saved_by_caches: float = 0.0
     has_caches: bool = False
+    is_indexed: bool = False
+    may_be_indexed: bool = False
     units: float = 0.0
     elements: int = 0
     join: Any = field(default_factory=lambda: SimpleNamespace(graph=CHAIN, orders=CHAIN.default_orders()))
+    sizes: dict[int, float] = field(default_factory=lambda: SIZES)
 
     def __post_init__(self) -> None:
-        profiler: Any = SimpleNamespace(sizes=SimpleNamespace(of=SIZES.__getitem__), rates=[0.01, 0.01, 0.98])
+        profiler: Any = SimpleNamespace(sizes=SimpleNamespace(of=self.sizes.__getitem__), rates=[0.01, 0.01, 0.98])
         executor: Any = self
-        self.reoptimizer = TreeReoptimizer(
-            executor, profiler, True, False, lambda: self.saving, lambda: self.has_caches
-        )
+        self.reoptimizer = TreeReoptimizer(executor, profiler, True, False, self)
 
     def spent(self) -> tuple[float, int]:
         return self.units, self.elements
@@ -78,8 +80,23 @@ def test_a_tree_that_turns_out_dearer_is_given_up_and_known_to_be() -> None:
 
 
 def test_no_tree_is_taken_where_caches_save_as_much() -> None:
-    running = Running(saving=0.9, has_caches=True)
+    running = Running(saved_by_caches=0.9, has_caches=True)
     assert running.run(20.0) is None
+
+
+def test_pipelines_over_an_index_are_weighed_against_trees() -> None:
+    """A row of C meets twenty of A, and of A x B, which is kept, five; by both columns of B at once hardly any."""
+    joined = SimpleNamespace(graph=CYCLE, orders=((1, 2), (0, 2), (0, 1)))
+    few_equal = {1: 1000.0, 2: 1000.0, 4: 1000.0, 0b011: 5_000.0, 0b101: 20_000.0, 0b110: 20_000.0, 0b111: 100.0}
+    kept, whole = ((0, 1), 2), flat(3)
+    by_keys = Running(join=joined, sizes=few_equal)
+    assert by_keys.run(2000.0).plan == kept
+    running = Running(join=joined, sizes=few_equal, may_be_indexed=True, plan=kept)
+    assert running.run(2000.0).plan == whole
+    running.is_indexed = True
+    assert running.run(300.0) is None
+    expected = running.reoptimizer.expected
+    assert expected[Kind.INDEXED] < expected[Kind.TREE] < expected[Kind.PIPELINES]
 
 
 def test_what_conditions_were_before_a_change_decides_no_trial() -> None:
