@@ -7,22 +7,28 @@ the experiment of the schedulers run, which opens connections of its own. The sl
 printed, in bytes a second: of the floor (the least of every tenth of the samples) of the resident sets of engine and
 renderer, of what scripts hold after a collection, and of the elements that the page has.
 
-What the engine loses is seen beside an engine without a page: both run the same queries at full speed by turns of a few
-seconds, each in a process of its own, whose processor time and rate are compared.  docs/visualizer.md.
+What the engine loses is seen in one that runs at full speed, by turns of two seconds: nobody looks on, nobody again
+(which tells the noise), a reader that throws away what a page is told, and the page in Chromium. What the engine loses
+by itself, its waits for the page's threads and what these take, does not depend on what else the machine does.
+docs/visualizer.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import http.client
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 import numpy.typing as npt
@@ -42,7 +48,13 @@ _VIEWS = ("table", "changes", "line", "bars", "points", "map")
 _SAMPLES = 200
 _SCHEDULERS = "Chain against FIFO, Greedy and round robin"
 _TURN_S = 2.0
+_SETTLE_S = 0.5
 _TURN_ROWS = 2000
+
+
+_LOST = """\
+what is left of the engine's rate while somebody looks on, medians and quartiles of turns; shares of a processor
+looks on        rows of a processor second  rows of a second            engine waits page threads      browser"""
 
 
 def serve() -> None:
@@ -80,13 +92,14 @@ def serve() -> None:
                     db.execute("CREATE QUERY passing AS SELECT MAX(value) FROM Reading [RANGE 500]")
 
 
-def take_turns(has_page: bool) -> None:
-    """Print the page's URL, or an empty line. For every line that comes push for a turn, and print the rows of a second
-    of the engine's processor time, those of a second, and the processor time of all other threads in a second.
+def take_turns() -> None:
+    """Print the page's URL. For every line that comes push for a turn, and print the rows of a second of the engine's
+    processor time, those of a second, and the shares of the time in which the engine waited for the page, and in which
+    the page's threads ran.
     """
     with minidsms.connect() as db:
         db.execute(_DECLARED)
-        print(db.ui().url if has_page else "", flush=True)
+        print(db.ui().url, flush=True)
         rows = np.arange(_TURN_ROWS)
         at = 0
         for _ in sys.stdin:
@@ -99,12 +112,15 @@ def take_turns(has_page: bool) -> None:
                 for query in db.queries.values():
                     query.fetch_arrow()
                 at += _TURN_ROWS
-            spent, passed, by_all = _clocks() - began
-            print((at - before) / spent, (at - before) / passed, (by_all - spent) / passed, flush=True)
+            ran, passed, all_ran, queued = _clocks() - began
+            told = (at - before) / ran, (at - before) / passed, 1 - (ran + queued) / passed, (all_ran - ran) / passed
+            print(*told, flush=True)
 
 
 def _clocks() -> npt.NDArray[np.float64]:
-    return np.array([time.thread_time(), time.monotonic(), time.process_time()])
+    """Seconds of this thread on a processor, of the clock, of all threads on one, of this one waiting for one."""
+    queued_ns = int(Path("/proc/thread-self/schedstat").read_text(encoding="ascii").split()[1])
+    return np.array([time.thread_time(), time.monotonic(), time.process_time(), queued_ns / 1e9])
 
 
 def look(page: Any, turn: int) -> None:
@@ -125,15 +141,15 @@ def resident(pid: int) -> int:
     return int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def renderers(ancestor: int) -> list[int]:
-    """The processes below another that draw pages."""
+def below(ancestor: int, said: bytes) -> list[int]:
+    """The processes below another whose command line says this."""
     parents: dict[int, int] = {}
-    drawing = []
+    found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-            if b"--type=renderer" in (folder / "cmdline").read_bytes():
-                drawing.append(int(folder.name))
+            if said in (folder / "cmdline").read_bytes():
+                found.append(int(folder.name))
         except OSError:  # it has ended meanwhile
             continue
 
@@ -142,13 +158,19 @@ def renderers(ancestor: int) -> list[int]:
             pid = parents.get(pid, 0)
         return pid == ancestor
 
-    return [pid for pid in drawing if is_below(pid)]
+    return [pid for pid in found if is_below(pid)]
+
+
+def spent(pids: Sequence[int]) -> float:
+    """Seconds that processes have run."""
+    fields = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in pids]
+    return sum(int(each[11]) + int(each[12]) for each in fields) / os.sysconf("SC_CLK_TCK")
 
 
 def start(*options: str) -> subprocess.Popen[str]:
-    """An engine in a process of its own."""
+    """An engine in a process and a session of its own, as beside a browser: systems share time between sessions."""
     command = [sys.executable, "-m", "minidsms.testing.open_page", *options]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True)
 
 
 def show(started: Any, url: str) -> Any:
@@ -166,31 +188,81 @@ def show(started: Any, url: str) -> Any:
     return page
 
 
-def lose(seconds: float) -> npt.NDArray[np.float64]:
-    """What is left with the page open of the rows of a second of the engine's processor time, and of a second; and the
-    processors that the page's threads take: medians of pairs of turns.
+@contextlib.contextmanager
+def reading(url: str) -> Iterator[None]:
+    """Take all that a page is told, and the answers that it asks for, and throw them away."""
+    address = urlsplit(url)
+    entry = http.client.HTTPConnection(str(address.netloc))
+    entry.request("GET", f"/?{address.query}")
+    cookie = str(entry.getresponse().getheader("set-cookie"))
+    asking, told = (http.client.HTTPConnection(str(address.netloc)) for _ in range(2))
+    told.request("GET", "/events", headers={"Cookie": cookie})
+
+    def read() -> None:
+        with contextlib.suppress(OSError, ValueError, AttributeError, http.client.HTTPException):  # it is closed amidst
+            for line in told.getresponse():
+                if line == b"event: now\n":
+                    asking.request("GET", "/api/answer?query=means", headers={"Cookie": cookie})
+                    asking.getresponse().read()
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    yield
+    assert told.sock is not None
+    told.sock.shutdown(socket.SHUT_RDWR)
+    reader.join()
+    for each in (entry, asking, told):
+        each.close()
+
+
+@contextlib.contextmanager
+def seen(page: Any) -> Iterator[None]:
+    """A page that is elsewhere in the background."""
+    turn = """is => {
+        Object.defineProperty(document, "hidden", { value: !is, configurable: true });
+        document.dispatchEvent(new Event("visibilitychange"));
+    }"""
+    page.evaluate(turn, True)
+    yield
+    page.evaluate(turn, False)
+
+
+def lose(seconds: float) -> dict[str, npt.NDArray[np.float64]]:
+    """By who looks on: what is left of the rows of a second of the engine's processor time and of those of a second,
+    beside a turn in which nobody looks, the shares of the time that the engine waits for the page and that the page's
+    threads run, and the processors that the browser takes: a row for every turn.
     """
     from playwright.sync_api import sync_playwright
 
-    with start("--turns") as alone, start("--turns", "--page") as shown, sync_playwright() as started:
-        engines = [alone, shown]
-        urls = [each.stdout.readline().strip() for each in engines if each.stdout is not None]
-        page = show(started, urls[1])
-        pairs = []
-        for number in range(-1, max(1, int(seconds / 2 / _TURN_S))):
+    turns: dict[str, list[npt.NDArray[np.float64]]] = {}
+    with start("--turns") as engine, sync_playwright() as started:
+        assert engine.stdin is not None and engine.stdout is not None
+        url = engine.stdout.readline().strip()
+        page = show(started, url)
+        with seen(page):  # all is compiled and drawn once
+            page.wait_for_timeout(2000)
+        scenes: dict[str, Callable[[], contextlib.AbstractContextManager[None]]] = {
+            "nobody": contextlib.nullcontext,
+            "nobody, again": contextlib.nullcontext,
+            "a reader": lambda: reading(url),
+            "Chromium": lambda: seen(page),
+        }
+        for number in range(-1, max(1, int(seconds / len(scenes) / (_TURN_S + _SETTLE_S)))):
             told = {}
-            for engine in engines[:: 1 if number % 2 else -1]:
-                assert engine.stdout is not None and engine.stdin is not None
-                engine.stdin.write("\n")
-                engine.stdin.flush()
-                told[engine] = np.array([float(each) for each in engine.stdout.readline().split()])
-            if number >= 0:  # before, all is compiled
-                pairs.append([*(told[shown][:2] / told[alone][:2]), told[shown][2] - told[alone][2]])
+            for name in list(scenes)[:: 1 if number % 2 else -1]:
+                with scenes[name]():
+                    page.wait_for_timeout(1000 * _SETTLE_S)
+                    browser = below(os.getpid(), b"chrom")
+                    before = spent(browser)
+                    engine.stdin.write("\n")
+                    engine.stdin.flush()
+                    figures = [float(each) for each in engine.stdout.readline().split()]
+                    told[name] = np.array([*figures, (spent(browser) - before) / _TURN_S])
+            for name in list(scenes)[1:] if number >= 0 else ():
+                turns.setdefault(name, []).append(told[name] / [*told["nobody"][:2], 1, 1, 1])
         page.context.browser.close()
-        for engine in engines:
-            assert engine.stdin is not None
-            engine.stdin.close()
-    return np.median(np.array(pairs), axis=0)
+        engine.stdin.close()
+    return {name: np.array(rows) for name, rows in turns.items()}
 
 
 def watch(seconds: float) -> dict[str, tuple[float, float]]:
@@ -218,7 +290,7 @@ def watch(seconds: float) -> dict[str, tuple[float, float]]:
             times.append(passed)
             for name, value in {
                 "engine, bytes": resident(engine.pid),
-                "renderer, bytes": sum(map(resident, renderers(os.getpid()))),
+                "renderer, bytes": sum(map(resident, below(os.getpid(), b"--type=renderer"))),
                 "scripts, bytes": counted["JSHeapUsedSize"],
                 "elements of the page": counted["Nodes"],
                 "listeners": counted["JSEventListeners"],
@@ -237,17 +309,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m minidsms.testing.open_page", description=__doc__)
     parser.add_argument("--seconds", type=float, help="default: 3600, with --loss 120")
     parser.add_argument("--loss", action="store_true", help="what the engine loses while the page is open")
-    for name in ("--serve", "--turns", "--page"):
+    for name in ("--serve", "--turns"):
         parser.add_argument(name, action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.serve:
         serve()
     elif options.turns:
-        take_turns(options.page)
+        take_turns()
     elif options.loss:
-        of_time, of_rate, by_page = lose(options.seconds or 120)
-        print(f"with the page open: {of_rate:.3f} of the rows of a second, {of_time:.3f} of those of a second of the")
-        print(f"engine's processor time; the page's threads take {by_page:.4f} of a processor")
+        print(_LOST)
+        for name, rows in lose(options.seconds or 120).items():
+            low, middle, high = np.quantile(rows[:, :2], (0.25, 0.5, 0.75), axis=0)
+            shown = [f"{m:.3f} ({a:.3f} to {b:.3f})" for a, m, b in zip(low, middle, high)]
+            print(f"{name:16}{shown[0]:28}{shown[1]:28}", *(f"{each:12.4f}" for each in rows[:, 2:].mean(axis=0)))
     if options.serve or options.turns or options.loss:
         return 0
     for name, (last, by_second) in watch(options.seconds or 3600).items():

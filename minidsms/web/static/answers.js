@@ -118,7 +118,8 @@ function shown(answer) {
   const rows = answer.kind === "relation" ? answer.present : answer.changes.map((change) => change[3]);
   if (place.view === "bars") {
     const bars = rows.slice(-MOST_BARS).map((row, i) => ({ name: at(by) < 0 ? String(i + 1) : String(row[at(by)]), value: Number(row[at(y)]) || 0 }));
-    return bars.length ? barChart(bars, { label: `${y} by ${by}` }) : nothing;
+    if (!bars.length) return nothing;
+    return html("div", {}, barChart(bars, { label: `${y} by ${by}` }), part("last", bars, rows.length));
   }
   if (place.view === "points") {
     const points = rows.map((row) => [Number(row[at(x)]), Number(row[at(y)])]).filter((p) => p.every(Number.isFinite));
@@ -146,10 +147,15 @@ function line({ changes, is_calendar, tick_ns }, y, by, label) {
     const value = Number(row[y]);
     series.get(name).push([Number(ts) * (is_calendar ? tick_ns / 1e6 : 1), row[y] === null || !Number.isFinite(value) ? null : value]);
   }
-  const lines = [...series].sort(([a], [b]) => (a < b ? -1 : 1)).slice(0, MOST_LINES).map(([name, points]) => ({ name, points }));
+  const lines = [...series].sort(([a], [b]) => a.localeCompare(b, undefined, { numeric: true })).slice(0, MOST_LINES).map(([name, points]) => ({ name, points }));
   if (!lines.length) return null;
   const time = (ms) => new Date(ms).toISOString().slice(11, 19);
-  return html("div", {}, lineChart(lines, { width: 380, height: 220, label, showX: is_calendar ? time : short }), keys(lines.map((each) => each.name)));
+  return html("div", {}, lineChart(lines, { width: 380, height: 220, label, showX: is_calendar ? time : short }), keys(lines.map((each) => each.name)), part("first", lines, series.size));
+}
+
+/** That no more is drawn, where there is more. */
+function part(which, drawn, n) {
+  return n > drawn.length ? html("p", { class: "note" }, `the ${which} ${drawn.length} of ${n}`) : null;
 }
 
 function table(columns, rows) {
@@ -161,7 +167,7 @@ function table(columns, rows) {
 function changes({ columns, changes: all }) {
   const rows = all.slice(-100).reverse();
   return html("div", { class: "scroll" }, html("table", {},
-    html("thead", {}, html("tr", {}, ["instant", "", ...columns.map((c) => c.name)].map((name) => html("th", {}, name)))),
+    html("thead", {}, html("tr", {}, html("th", {}, "instant"), html("th", {}), columns.map((c) => html("th", { class: c.is_number ? "number" : "" }, c.name)))),
     html("tbody", {}, rows.map(([instant, , sign, row]) => html("tr", {},
       html("td", { class: "muted" }, instant), html("td", { class: sign > 0 ? "enters" : "leaves" }, sign > 0 ? "+" : "−"),
       row.map((value, i) => cell(value, columns[i])))))));

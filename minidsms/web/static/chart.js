@@ -20,6 +20,13 @@ export function ticks(from, to, n = 4) {
   return found;
 }
 
+/** Steps and what is written at each, short where that tells them apart. */
+function labelled(steps, show) {
+  const texts = steps.map(show);
+  const areApart = new Set(texts).size === texts.length;
+  return steps.map((step, i) => [step, areApart ? texts[i] : String(Number(step.toPrecision(12)))]);
+}
+
 function extent(values, withZero) {
   let [from, to] = [Infinity, -Infinity];
   for (const value of values) if (value !== null) { from = Math.min(from, value); to = Math.max(to, value); }
@@ -36,13 +43,13 @@ export function lineChart(series, { width: W = 300, height = 130, showX = short,
   const X = (x) => PAD.left + (x - x0) / (x1 - x0 || 1) * (W - PAD.left - PAD.right);
   const Y = (y) => height - PAD.bottom - (y - y0) / (y1 - y0 || 1) * (height - PAD.top - PAD.bottom);
   const picture = svg("svg", { class: "chart", viewBox: `0 0 ${W} ${height}`, role: "img", "aria-label": label });
-  for (const tick of ticks(y0, y1, height > 180 ? 5 : 3)) {
+  for (const [tick, text] of labelled(ticks(y0, y1, height > 180 ? 5 : 3), showY)) {
     picture.append(svg("line", { class: "axis", x1: PAD.left, x2: W - PAD.right, y1: Y(tick), y2: Y(tick) }),
-      svg("text", { x: PAD.left - 6, y: Y(tick) + 3.5, "text-anchor": "end" }, showY(tick)));
+      svg("text", { x: PAD.left - 6, y: Y(tick) + 3.5, "text-anchor": "end" }, text));
   }
-  for (const tick of ticks(x0, x1, W > 350 ? 4 : 3)) {
+  for (const [tick, text] of labelled(ticks(x0, x1, W > 350 ? 4 : 3), showX)) {
     const isLast = X(tick) > W - 28;
-    picture.append(svg("text", { x: isLast ? W - 2 : X(tick), y: height - 4, "text-anchor": isLast ? "end" : "middle" }, showX(tick)));
+    picture.append(svg("text", { x: isLast ? W - 2 : X(tick), y: height - 4, "text-anchor": isLast ? "end" : "middle" }, text));
   }
   series.forEach((each, i) => {
     if (kind === "points") {
@@ -102,7 +109,7 @@ function nearest(points, x) {
 export function barChart(bars, { width: W = 380, showY = short, label = "" } = {}) {
   const row = 22;
   const height = bars.length * row + 6;
-  const left = 110;
+  const left = 16 + 6.5 * Math.min(16, Math.max(...bars.map((bar) => bar.name.length)));
   const [from, to] = [Math.min(0, ...bars.map((b) => b.value)), Math.max(0, ...bars.map((b) => b.value))];
   const X = (v) => left + (v - from) / (to - from || 1) * (W - left - 62);
   const picture = svg("svg", { class: "chart", viewBox: `0 0 ${W} ${height}`, role: "img", "aria-label": label });

@@ -90,7 +90,7 @@ async function compare(dialog, each, all) {
   dialog.replaceChildren(
     html("div", { class: "head" }, html("h2", {}, `Decision ${each.number}: ${each.technique} of ${each.query}`), html("span", {}, button("✕", () => dialog.close(), { "aria-label": "close" }))),
     html("div", { class: "body" },
-      html("p", {}, `${each.operator}: ${each.reason}. Expected gain ${percent(each.expected)}, measured ${percent(each.measured)} of the cost per tuple.`),
+      html("p", {}, `${each.operator}: ${each.reason}.${each.expected === null ? "" : ` Expected gain ${percent(each.expected)}, measured ${percent(each.measured)} of the cost per tuple.`}`),
       html("div", { class: "pair" }, sides.map((s) => s.element)),
       together.length > 1 ? html("p", { class: "muted" }, `One call took the decisions ${together[0].number} to ${together.at(-1).number}: the pictures are those before and after it.`) : null,
       considered(each.statistics, each)),

@@ -8,7 +8,7 @@ const PAD = 10;
 const CHARACTER = 7;
 const MARGIN = 20;
 const MOST_SCALE = 1.25;
-const LEAST_SCALE = 0.6;
+const LEAST_SCALE = 0.7;
 
 export class PlanPicture {
   /** area: where it stands. choose(node): a box was chosen. isFocal(node): is shown where all would be too small. */
