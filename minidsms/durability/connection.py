@@ -11,6 +11,7 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from minidsms.connection import Connection
@@ -470,7 +471,7 @@ class DurableConnection(Connection):
             for kept in each.journal.sources if each.journal is not None else ():
                 to_come: SourceToCome = kept.source
                 if not kept.has_ended:
-                    self.warnings += to_come.open(each.definition.name, kept)
+                    self.warnings += to_come.open(each.definition.name, kept, partial(_held, each))
                     self.reading.open_again(to_come, kept.source)
 
     # -------------------------------------------------------------------------------------------- what is not kept
@@ -574,3 +575,9 @@ class DurableConnection(Connection):
 
 def _type_names(types: Sequence[str | Type]) -> list[str]:
     return [str(t) for t in types]
+
+
+def _held(target: StreamInput | RelationInput) -> list[Any]:
+    """The rows of a relation."""
+    assert isinstance(target, RelationInput)
+    return target.converter.rows(target.present().columns)

@@ -17,7 +17,6 @@ The header's "kind" is one of
     advance     ts, stream           a heartbeat; stream: null for all
     process, finish                  `Connection.process` (script: of an INSERT that changes nothing); streams
                                      without a source have ended
-                                     of an INSERT that changes nothing
     taken       query, until         answers before this position of the query's need not be kept
     written     query, until, ..     answers before this position are in the query's file, and it is so long
     passed      to, ts, n            n elements came, up to the instant ts, which matter to nobody any more

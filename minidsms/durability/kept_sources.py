@@ -51,9 +51,9 @@ class SourceToCome:
         self.pace = Pace()
         self.bytes_total = self.bytes_read = 0
 
-    def open(self, name: str, kept: KeptSource) -> list[str]:
+    def open(self, name: str, kept: KeptSource, held: Callable[[], Any]) -> list[str]:
         """Let `kept.source` be the source, where it was left; what is to be told. One that cannot be opened says so
-        there, and raises it when it is read.
+        there, and raises it when it is read. held: gives the rows that a relation has.
         """
         try:
             source = self._opening()
@@ -63,7 +63,7 @@ class SourceToCome:
         if kept.until.at is not None:
             assert isinstance(source, GoesOn)
             try:
-                told = source.go_on({**kept.until.at, "rows": kept.until.rows, "bad": kept.until.bad})
+                told = source.go_on({**kept.until.at, "rows": kept.until.rows, "bad": kept.until.bad, "held": held})
             except Error as error:
                 source.close()
                 self._failure = error

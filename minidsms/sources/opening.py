@@ -208,6 +208,9 @@ def _open_kafka(path: str, format: str, schema: Schema, relation: bool, options:
 
 
 def _open_tail(path: str, format: str | None, schema: Schema, relation: bool, options: Options) -> LiveLines:
+    chosen = format or _by_name(path)
+    if chosen in DATABASES:
+        return _open_followed(path, chosen, schema, relation, options)
     from minidsms.sources.tail_source import Tail
 
     form = _line_form(format, _by_name(path) or _by_content(path, _start(path, LOCAL)), path, options, True)
@@ -219,6 +222,16 @@ def _open_tail(path: str, format: str | None, schema: Schema, relation: bool, op
         options.seconds("stop_after", None),
     )
     return LiveLines(path, schema, relation, form, tail)
+
+
+def _open_followed(path: str, kind: str, schema: Schema, relation: bool, options: Options) -> LiveLines:
+    from minidsms.sources.table_changes import TableFollower
+
+    if not relation:
+        raise OptionError("follow", "rows that change and go are a relation's", "CREATE RELATION")
+    table, poll_s = options.text("table", None), options.seconds("poll", 0.1) or 0.01
+    follower = TableFollower(path, kind, table, schema, poll_s, options.seconds("stop_after", None))
+    return LiveLines(path, schema, relation, None, follower)
 
 
 def _line_form(format: str | None, otherwise: str, path: str, options: Options, header: bool) -> CsvForm | None:

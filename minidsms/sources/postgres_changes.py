@@ -153,7 +153,7 @@ class TableChanges:
         not know them any more.
         """
         self._known = self._rows(source)
-        self._from = {name: value for name, value in position.items() if name not in ("rows", "bad")}
+        self._from = {name: value for name, value in position.items() if name not in ("rows", "bad", "held")}
         rows = self._lines([(1, (None,) * len(self._schema))]) * position["rows"]
         if rows or position["bad"]:
             source.inbox.put(self._known, Block(rows + b"null\n" * position["bad"], 1))

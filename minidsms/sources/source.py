@@ -125,7 +125,8 @@ class GoesOn(Protocol):
 
     def go_on(self, position: Any) -> str:
         """Before anything is read: begin at a position; what is to be told of it, or "". Error where the source is not
-        the same. With the position come `rows` and `bad`: how many of its block were pushed, and could not be read.
+        the same. With the position come `rows` and `bad`: how many of its block were pushed, and could not be read;
+        and `held`, which gives the rows that a relation has.
         """
         ...
 

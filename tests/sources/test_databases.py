@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import minidsms
+
+duckdb = pytest.importorskip("duckdb")
 
 ROWS = [(1, "ann", 1.5, 1), (2, None, None, 0), (3, "x'y", 2.0, None)]
 TABLE = "CREATE TABLE customers (id INTEGER, name VARCHAR, spent DOUBLE, active BOOLEAN)"
@@ -21,7 +25,7 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     if request.param == "sqlite":
         opened = sqlite3.connect(path)
     else:
-        opened = pytest.importorskip("duckdb").connect(str(path))
+        opened = duckdb.connect(str(path))
     opened.execute(TABLE)
     opened.executemany("INSERT INTO customers VALUES (?, ?, ?, ?)", ROWS)
     opened.execute('CREATE TABLE "odd ""name" ("at" VARCHAR, v INTEGER)')
@@ -76,3 +80,64 @@ def test_what_is_no_database_is_told(tmp_path: Path, name: str) -> None:
         (tmp_path / name).write_text("no database " * 100)
     with minidsms.connect() as db, pytest.raises(minidsms.Error, match=r"no file|cannot read"):
         db.execute(f"CREATE RELATION C (id INTEGER) FROM '{tmp_path / name}'")
+
+
+def asked(database: Path, *statements: str) -> list[Any]:
+    """Carry out statements in a transaction of another connection, once nobody reads; the rows of the last."""
+    while True:
+        try:
+            opened: Any = sqlite3.connect(database) if database.suffix == ".sqlite" else duckdb.connect(str(database))
+            break
+        except duckdb.Error:
+            continue
+    with contextlib.closing(opened):
+        found = [opened.execute(statement).fetchall() for statement in ("BEGIN", *statements)]
+        opened.execute("COMMIT")
+    rows: list[Any] = found[-1]
+    return rows
+
+
+def test_a_table_that_is_followed_changes_the_relation(database: Path) -> None:
+    """Equal rows are counted, an update is one step, and what a transaction did comes at one instant."""
+    with minidsms.connect() as db:
+        columns = "id INTEGER, name TEXT, spent FLOAT, active BOOLEAN"
+        options = "table = 'customers', follow = true, poll = 0.01 SECONDS"
+        db.execute(f"CREATE RELATION C ({columns}) FROM '{database}' WITH ({options})")
+        q, total = db.query("SELECT id, name, spent, active FROM C"), db.query("SELECT COUNT(*), SUM(id) FROM C")
+
+        def follow(rows: list[Any]) -> None:
+            while Counter(q.snapshot()) != Counter(rows):
+                assert db.run_some()
+            assert total.snapshot() == [(len(rows), sum(row[0] for row in rows) if rows else None)]
+
+        follow(ROWS)
+        same = "customers VALUES (3, 'x''y', 2.0, NULL)"
+        steps = [
+            ("UPDATE customers SET name = 'ann b.' WHERE id = 1", "DELETE FROM customers WHERE id = 2"),
+            (
+                "INSERT INTO customers VALUES (3, 'x''y', 2.0, NULL)",
+                "INSERT INTO customers VALUES (9, 'n', 0.5, 1)",
+            ),
+            ("DELETE FROM customers WHERE id = 3", f"INSERT INTO {same}"),
+            ("DELETE FROM customers",),
+        ]
+        for step in steps:
+            asked(database, *step)
+            follow(asked(database, "SELECT * FROM customers"))
+        seen = [row for _, sign, row in total.fetch() if sign > 0]
+        assert seen == [(3, 6), (2, 4), (4, 16), (3, 13), (0, None)]
+
+
+def test_a_folder_goes_on_with_what_differs_from_what_the_relation_holds(database: Path, tmp_path: Path) -> None:
+    options = "WITH (table = 'customers', follow = true, poll = 0.01 SECONDS)"
+    with minidsms.connect() as db, pytest.raises(minidsms.Error, match="are a relation's"):
+        db.execute(f"CREATE STREAM S (id INTEGER) FROM '{database}' {options}")
+    for kept in ("id > 0", "id <> 2", "id = 3"):
+        asked(database, f"DELETE FROM customers WHERE NOT ({kept})", "SELECT 1")
+        with minidsms.connect(tmp_path / "folder") as db:
+            db.execute(f"CREATE RELATION IF NOT EXISTS C (id INTEGER, name TEXT) FROM '{database}' {options}")
+            db.execute("CREATE QUERY IF NOT EXISTS q AS SELECT id FROM C")
+            while sorted(db.queries["q"].snapshot()) != sorted(asked(database, "SELECT id FROM customers")):
+                assert db.run_some()
+            signs = [sign for _, sign, _ in db.queries["q"].fetch()]
+            assert signs == [1] * 3 if kept == "id > 0" else [-1]
