@@ -33,7 +33,8 @@ CLOSE = 1.05
 
 @dataclass
 class Replay:
-    """Of one contestant over one stream. reoptimized: how often the order changed.  processing_s, monitoring_s: see
+    """Of one contestant over one stream. reoptimized: how often the order changed, and justified: to one that costs
+    less under the condition that it came in.  processing_s, monitoring_s: see
     above.  oracle_s: processing in the best order of each condition.  delays: tuples from each change until an order
     is found, the whole period where none is.  told: changes told, None without detectors.
     """
@@ -44,6 +45,7 @@ class Replay:
     oracle_s: float
     delays: list[int]
     told: int | None
+    justified: int = 0
 
     @property
     def total_s(self) -> float:
@@ -90,10 +92,12 @@ def replay(stream: Stream, make: Callable[[], OrderingAlgorithm]) -> Replay:
                 found = start * SHARE if evaluated_by[key] <= CLOSE else None
             profiled = rows[rows.any(axis=1)]
             if len(profiled):
-                began = time.process_time()
+                before, began = algorithm.order, time.process_time()
                 changed = algorithm.observe(profiled, costs)
                 result.monitoring_s += time.process_time() - began
                 result.reoptimized += changed is not None
+                if changed is not None:
+                    result.justified += _seconds(settled, changed) < _seconds(settled, before)
         if phase:
             result.delays.append(len(part) * SHARE if found is None else found)
     if isinstance(algorithm, Monitored):

@@ -73,7 +73,15 @@ def report_detectors(seeds: int) -> str:
     figure.tight_layout()
     figure.savefig(PAGES.picture("detectors"), dpi=110)
     plt.close(figure)
-    sections = [PAGES.shown("detectors"), PAGES.section("Delay and false changes", table(titles, rows))]
+    bounds = [
+        [f"{case.other:g}", f"{case.before}", *(_told(told[name]) for name in NAMES)]
+        for case, told in detection.all_told(detection.BOUNDS).items()
+    ]
+    sections = [
+        PAGES.shown("detectors"),
+        PAGES.section("Delay and false changes", table(titles, rows)),
+        PAGES.section("A bound that is exceeded", table(["rows that exceed it", "items before", *NAMES], bounds)),
+    ]
     return PAGES.write("detectors", "Change detectors alone", sections)
 
 
@@ -134,7 +142,8 @@ def _rules(seeds: int) -> str:
 
 
 def _replay_table(found: Replays) -> str:
-    titles = ["", "re-orders", "processing / oracle", "monitoring, s", "total / oracle", "delay, tuples", "told"]
+    titles = ["", "re-orders", "justified", "processing / oracle", "monitoring, s", "total / oracle", "delay, tuples"]
+    titles.append("told")
     rows = []
     for name, runs in found.items():
         told = [run.told for run in runs if run.told is not None]
@@ -142,6 +151,7 @@ def _replay_table(found: Replays) -> str:
             [
                 name,
                 f"{np.mean([run.reoptimized for run in runs]):,.0f}",
+                f"{np.mean([run.justified for run in runs]):,.0f}",
                 f"{np.mean([run.processing_s / run.oracle_s for run in runs]):.3f}",
                 f"{np.mean([run.monitoring_s for run in runs]):.2f}",
                 f"{_total(runs):.3f}",

@@ -25,6 +25,7 @@ AMRI: Mapping[str, Any] = {
     "index_tuning": "hybrid",
     "index_migration": "nothing",
 }
+ORDERING = "join ordering"
 EVERY_COLUMN = 6
 TUNING: Mapping[str, Contestants] = {
     "assessment": {each: {**AMRI, "index_assessment": each} for each in METHODS},
@@ -36,6 +37,11 @@ INDEXES: Contestants = {
     "bits (AMRI)": AMRI,
     "bits by default": {"join_index": "bit_address"},
     "a hash of each column": {"join_index": "hash"},
+    "patterns of the orders as written": {"join_index": "patterns", "filter_ordering": "static"},
+    **{
+        f"patterns, kept from {rows + 500:,} rows on": {"join_index": "patterns", "pins_at": rows, "pinned": ORDERING}
+        for rows in (4_500, 9_500, 14_500)
+    },
     "patterns (adaptive hashes)": {"join_index": "patterns"},
     "auto": {"join_index": "auto"},
 }

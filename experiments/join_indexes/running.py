@@ -26,18 +26,29 @@ class Run:
     nbytes: int
 
 
-def run(rows: int, changing: int, seed: int, window: int, pins_at: int | None = None, **settings: Any) -> Run:
-    """So many rows of each stream. pins_at: rows after which the index stays as it is."""
+def run(
+    rows: int,
+    changing: int,
+    seed: int,
+    window: int,
+    pins_at: int | None = None,
+    pinned: str = "join index",
+    **settings: Any,
+) -> Run:
+    """So many rows of each stream. pins_at: rows after which the index stays as it is, or what else is to be pinned."""
     with minidsms.connect(cost_model="fixed", join_plan="mjoin", caching="off", **settings) as db:
         for s in STREAMS:
             db.execute(f"CREATE STREAM {s} ({', '.join(f'{c} INTEGER' for c in COLUMNS[s])})")
         joined = db.query(query(window))
         (join,) = [operator for operator in joined.network.operators if operator.name == "MJoin"]
-        places = [a for a in adaptations_of([join]) if a.technique == "join index"]
+        everywhere = adaptations_of([join])
+        places = [a for a in everywhere if a.technique == "join index"]
         spent = 0.0
         for ts, data in pushes(rows, changing, seed):
             if pins_at is not None and ts == pins_at:
-                places[0].pin()
+                for place in everywhere:
+                    if place.technique == pinned:
+                        place.pin()
             began = time.process_time()
             for s in STREAMS:
                 db.push(s, data[s], ts=np.arange(ts, ts + PUSH))
