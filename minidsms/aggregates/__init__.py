@@ -6,11 +6,11 @@ the operator, SHOW FUNCTIONS, completion and the tests read the same row. `minid
 
 from __future__ import annotations
 
-from minidsms.aggregates import collected, kept, moments, ordered
+from minidsms.aggregates import bits, collected, kept, moments, ordered
 from minidsms.aggregates.aggregate import Aggregate
 
 AGGREGATES: dict[str, Aggregate] = {
-    a.name: a for a in (*kept.FUNCTIONS, *ordered.FUNCTIONS, *moments.FUNCTIONS, *collected.FUNCTIONS)
+    a.name: a for a in (*kept.FUNCTIONS, *ordered.FUNCTIONS, *moments.FUNCTIONS, *bits.FUNCTIONS, *collected.FUNCTIONS)
 }
 """Every built-in aggregate by its lower-case name."""
 
@@ -27,6 +27,13 @@ SYNONYMS = {
     "stddev_sample": "stddev",
     "correlation": "corr",
     "mean": "avg",
+    "favg": "avg",
+    "fsum": "sum",
+    "kahan_sum": "sum",
+    "countif": "count_if",
+    "argmin": "arg_min",
+    "argmax": "arg_max",
+    "arbitrary": "any_value",
     "group_concat": "string_agg",
     "listagg": "string_agg",
     "collect_list": "array_agg",

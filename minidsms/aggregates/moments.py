@@ -84,14 +84,14 @@ class Moments:
 
     def square(self, value: int, divisor: int) -> float:
         """value / divisor, where value is in units of 2 ** -places squared."""
-        return _ratio(value, divisor << 2 * self.places)
+        return ratio(value, divisor << 2 * self.places)
 
     def single(self, value: int, divisor: int) -> float:
         """value / divisor, where value is in units of 2 ** -places."""
-        return _ratio(value, divisor << self.places)
+        return ratio(value, divisor << self.places)
 
 
-def _ratio(value: int, divisor: int) -> float:
+def ratio(value: int, divisor: int) -> float:
     """The quotient, rounded once; infinite where it is too large for a FLOAT."""
     try:
         return value / divisor
@@ -101,18 +101,18 @@ def _ratio(value: int, divisor: int) -> float:
 
 def _deviation(m: Moments) -> float:
     root = math.isqrt((m.sxx << 2 * _MORE) // (m.n * m.n))
-    return _ratio(root, 1 << (_MORE + m.places))
+    return ratio(root, 1 << (_MORE + m.places))
 
 
 def _correlation(m: Moments) -> float | None:
     spread = m.sxx * m.syy
-    return None if spread == 0 else _ratio(m.sxy << _MORE, math.isqrt(spread << 2 * _MORE))
+    return None if spread == 0 else ratio(m.sxy << _MORE, math.isqrt(spread << 2 * _MORE))
 
 
 def _fit(m: Moments) -> float | None:
     if m.sxx == 0:
         return None
-    return 1.0 if m.syy == 0 else _ratio(m.sxy * m.sxy, m.sxx * m.syy)
+    return 1.0 if m.syy == 0 else ratio(m.sxy * m.sxy, m.sxx * m.syy)
 
 
 def _intercept(m: Moments) -> float | None:
@@ -126,7 +126,7 @@ _RESULTS: dict[str, tuple[Callable[[Moments], float | None], str, str]] = {
         "6.666666666666667",
     ),
     "corr": (_correlation, "the correlation", "0.7559289460184545"),
-    "regr_slope": (lambda m: None if m.sxx == 0 else _ratio(m.sxy, m.sxx), "the slope of the line", "20.0"),
+    "regr_slope": (lambda m: None if m.sxx == 0 else ratio(m.sxy, m.sxx), "the slope of the line", "20.0"),
     "regr_intercept": (_intercept, "where the line meets x = 0", "-10.0"),
     "regr_r2": (_fit, "the part of the variation of y that the line explains", "0.5714285714285714"),
     "regr_sxx": (lambda m: m.square(m.sxx, m.n), "the sum of the squares of x less its mean", "0.6666666666666666"),

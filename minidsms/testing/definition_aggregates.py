@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from functools import cmp_to_key
+from functools import cmp_to_key, reduce
+from operator import and_, or_, xor
 from typing import Any
 
 from minidsms.aggregates.aggregate import Settings
@@ -101,6 +102,12 @@ def _decimal_sum(values: Sequence[Decimal]) -> Decimal:
         return sum(values, Decimal(0))
 
 
+def _product(values: Sequence[float]) -> float | None:
+    if any(map(math.isinf, values)):
+        return None if 0 in values else math.prod(values)
+    return _real(math.prod(map(Fraction, values), start=Fraction(1))) + 0.0
+
+
 def _about(values: Sequence[Fraction], others: Sequence[Fraction]) -> Fraction:
     """The sum of the products of the distances from the means."""
     mean, other = sum(values) / Fraction(len(values)), sum(others) / Fraction(len(others))
@@ -158,6 +165,10 @@ OF_ROWS: dict[str, Callable[[Rows, Settings], Any]] = {
     "last_n": lambda rows, settings: tuple(reversed(_together(rows, settings)[::-1][: settings.parameters[0]])),
     "string_agg": _joined,
     "array_agg": _together,
+    "bit_and": lambda rows, settings: reduce(and_, [row[0] for row in rows]),
+    "bit_or": lambda rows, settings: reduce(or_, [row[0] for row in rows]),
+    "bit_xor": lambda rows, settings: reduce(xor, [row[0] for row in rows]),
+    "product": lambda rows, settings: _product([row[0] for row in rows]),
     "var_pop": _of_pairs(lambda n, yy, xx, yx, y, x: xx / n),
     "stddev_pop": _of_pairs(lambda n, yy, xx, yx, y, x: _root(xx / n)),
     "covar_pop": _of_pairs(lambda n, yy, xx, yx, y, x: yx / n),

@@ -1,4 +1,4 @@
-"""Every row of the table of aggregates: its example, the definition under deletions, and DuckDB where it has it."""
+"""Every row of the table of aggregates: its example, and the definition under deletions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 
 import minidsms
@@ -110,50 +109,6 @@ def test_one_argument_more_asks_for_so_many_values(call: str, value: tuple[Any, 
         db.push("S", ROWS, ts=[1, 1, 1, 1])
         db.advance(2)
         assert query.snapshot() == [(list(value),)]
-
-
-# ------------------------------------------------------------------------------------------------------------ DuckDB
-
-IN_DUCKDB = (
-    "BOOL_AND(b)", "BOOL_OR(b)", "COUNT_IF(b)", "MEDIAN(i)", "MEDIAN(f)", "QUANTILE_CONT(f, 0.3)",
-    "QUANTILE_DISC(i, 0.3)", "QUANTILE_DISC(t, 0.75)", "PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY f DESC)",
-    "PERCENTILE_DISC(0.2) WITHIN GROUP (ORDER BY i)", "VAR_POP(f)", "STDDEV_POP(f)", "COVAR_POP(f, g)",
-    "COVAR_SAMP(f, g)", "CORR(f, g)", "REGR_SLOPE(f, g)", "REGR_INTERCEPT(f, g)", "REGR_R2(f, g)", "REGR_SXX(f, g)",
-    "REGR_SYY(f, g)", "REGR_SXY(f, g)", "REGR_COUNT(f, g)", "REGR_AVGX(f, g)", "REGR_AVGY(f, g)",
-    "STRING_AGG(t, '-' ORDER BY i, t)", "STRING_AGG(t, '-' ORDER BY f DESC NULLS FIRST, t)",
-    "STRING_AGG(DISTINCT t, '+' ORDER BY t DESC)", "ARG_MIN(t, n)", "ARG_MAX(f, n)",
-    "MIN(i, 3)", "MAX(t, 2)", "ARG_MIN(t, n, 4)", "ARG_MAX(n, n, 50)",
-)  # fmt: skip
-"""Aggregates that DuckDB has, too, in calls where both settle ties alike: n is never twice the same."""
-
-
-@pytest.mark.parametrize("call", IN_DUCKDB)
-def test_an_aggregate_gives_what_duckdb_gives(call: str) -> None:
-    with duckdb.connect() as duck, minidsms.connect() as db:
-        duck.execute("CREATE TABLE S (n BIGINT, k BIGINT, i BIGINT, f DOUBLE, g DOUBLE, t VARCHAR, b BOOLEAN)")
-        db.execute("CREATE STREAM S (n INTEGER, k INTEGER, i INTEGER, f FLOAT, g FLOAT, t TEXT, b BOOLEAN)")
-        rng = random.Random(call)
-        floats = [-2.5, 0.0, 0.125, 3.0, 1e6, None] + [1e12, -1e-3] * ("REGR" not in call and "CORR" not in call)
-
-        def row(n: int) -> tuple[Any, ...]:
-            i = rng.choice((*range(-3, 6), 2**40, None))
-            t = rng.choice(("a", "B", "é", "", "zz", None))
-            return n, rng.randint(0, 3), i, rng.choice(floats), rng.choice(floats), t, rng.choice((True, False, None))
-
-        rows = [row(n) for n in rng.sample(range(200), 60)]
-        query = db.query(f"SELECT k, {call} FROM S [RANGE 40] GROUP BY k")
-        db.push("S", rows, ts=list(range(60)))
-        db.advance(59)
-        duck.executemany("INSERT INTO S VALUES (?, ?, ?, ?, ?, ?, ?)", rows[20:])
-        want = duck.execute(f"SELECT k, {call} FROM S GROUP BY k ORDER BY k").fetchall()
-        got = sorted(query.snapshot())
-        assert [k for k, _ in got] == [k for k, _ in want]
-        for (_, one), (_, other) in zip(got, want):
-            other = None if isinstance(other, float) and math.isnan(other) else other
-            if isinstance(one, float) and other is not None:
-                assert math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9), (call, one, other)
-            else:
-                assert one == other, call
 
 
 # --------------------------------------------------------------------------------------------------- what is exact
