@@ -20,5 +20,8 @@ def library(name: str, what: str, extra: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError:
-        package, hint = name.partition(".")[0].replace("_", "-"), f"pip install 'minidsms[{extra}]'"
+        package, hint = (
+            name.removeprefix("google.").partition(".")[0].replace("_", "-"),
+            f"pip install 'minidsms[{extra}]'",
+        )
         raise Error(f"{what} needs the package {package}, which is not installed\nhelp: {hint}") from None

@@ -1,4 +1,4 @@
-"""Messages of a Kafka topic: each is one record, a JSON object or a CSV line.
+"""Messages of a Kafka topic: each is one record, a JSON object or a CSV line, or of Avro or Protobuf.
 
 Invariants: the messages of a partition stay in order; what has been taken from the broker and not by the engine is
 bounded; with a group, an offset is committed only when the rows before it have been pushed: after a stop nothing is
@@ -20,6 +20,7 @@ from minidsms.sources.blocks import Block
 from minidsms.sources.kafka_client import KafkaAddress, asking, configuration, kafka, partitions, reason
 from minidsms.sources.line_rows import LineRows
 from minidsms.sources.live_lines import LiveLines
+from minidsms.sources.messages import Messages
 
 _MESSAGES = 5000
 _WAIT_S = 0.1
@@ -40,13 +41,21 @@ class KafkaReader:
     """Reads a topic. group: of consumers that share its partitions and whose offsets the broker keeps; None: alone.
 
     latest: without a committed offset begin at the end instead of the beginning.  until_end: end where every partition
-    ended once.
+    ended once.  messages: how they are read, where they are neither JSON nor CSV.
     """
 
     def __init__(
-        self, address: KafkaAddress, group: str | None, latest: bool, until_end: bool, given: Mapping[str, Any]
+        self,
+        address: KafkaAddress,
+        group: str | None,
+        latest: bool,
+        until_end: bool,
+        given: Mapping[str, Any],
+        messages: Messages | None = None,
     ) -> None:
         library = kafka()
+        self._messages = messages
+        self._told = None if messages is None else messages.learned
         self._address = address
         self._until_end = until_end
         self._commits = group is not None
@@ -142,7 +151,7 @@ class KafkaReader:
                     if partition not in readers:
                         name = f"{source.path}, partition {partition} (lines are offsets)"
                         readers[partition] = source.rows(name)
-                        readers[partition].learn(self._learned.get(partition))
+                        readers[partition].learn(self._learned.get(partition) or self._told)
                         self._readers[readers[partition]] = partition
                     if not source.inbox.put(readers[partition], block):
                         break
@@ -165,8 +174,7 @@ class KafkaReader:
                 self._commit(library, source, readers)
             self._close()
 
-    @staticmethod
-    def _blocks(library: Any, messages: list[Any], ended: set[int]) -> list[tuple[int, Block]]:
+    def _blocks(self, library: Any, messages: list[Any], ended: set[int]) -> list[tuple[int, Block]]:
         """The messages as blocks of lines, those of a partition that stand together in one."""
         blocks: list[tuple[int, Block]] = []
         lines: list[bytes] = []
@@ -184,12 +192,16 @@ class KafkaReader:
                 blocks.append((first[0], Block(b"".join(lines), first[1])))
                 lines, first = [], None
             first = first or (partition, offset)
-            # A message is a line: a line's end inside a JSON object is but a blank.
-            value = message.value()
-            lines.append((b"null" if value is None else value.replace(b"\n", b" ")) + b"\n")
+            lines.append(self._line(message.value()) + b"\n")
         if first is not None:
             blocks.append((first[0], Block(b"".join(lines), first[1])))
         return blocks
+
+    def _line(self, value: bytes | None) -> bytes:
+        """A message is a line: a line's end inside a JSON object is but a blank."""
+        if value is None:
+            return b"null"
+        return value.replace(b"\n", b" ") if self._messages is None else self._messages.line(value)
 
     def _commit(self, library: Any, source: LiveLines, readers: dict[int, LineRows]) -> None:
         """Tell the broker what has been pushed."""

@@ -24,6 +24,7 @@ from minidsms.sources.json_source import JsonSource
 from minidsms.sources.line_rows import LINE_FORMATS
 from minidsms.sources.live_lines import LiveLines
 from minidsms.sources.many_files import ManyFiles
+from minidsms.sources.messages import MESSAGE_FORMATS, messages
 from minidsms.sources.options import OptionError, Options
 from minidsms.sources.source import LiveSource, Pace, Source
 
@@ -61,7 +62,9 @@ def open_source(
     """
     path = os.fspath(path)
     chosen = format.lower() if format is not None else None
-    if chosen is not None and chosen not in FORMATS:
+    if chosen in MESSAGE_FORMATS and not path.lower().startswith("kafka://"):
+        raise Error(f"FORMAT {chosen} is for the messages of kafka://\nhelp: of files there are {', '.join(FORMATS)}")
+    if chosen is not None and chosen not in (*FORMATS, *MESSAGE_FORMATS):
         raise Error(f"unknown format {quoted(format)}\nhelp: formats are {', '.join(FORMATS)}")
     given = Options(options or {}, "this source")
     source = _open(path, chosen, schema, relation, given)
@@ -194,7 +197,8 @@ def _open_kafka(path: str, format: str, schema: Schema, relation: bool, options:
     from minidsms.sources.kafka_client import kafka_address
     from minidsms.sources.kafka_source import KafkaReader
 
-    form = _line_form(format, format, path, options, False)
+    decoded = messages(format, options) if format in MESSAGE_FORMATS else None
+    form = None if decoded is not None else _line_form(format, format, path, options, False)
     if form is not None and form.header:
         raise OptionError("header", "a message is one record, and has no line of names", "write names = 'a, b, ..'")
     reader = KafkaReader(
@@ -203,6 +207,7 @@ def _open_kafka(path: str, format: str, schema: Schema, relation: bool, options:
         options.one_of("offset", ("earliest", "latest"), "earliest") == "latest",
         options.flag("until_end"),
         options.rest("kafka."),
+        decoded,
     )
     return LiveLines(path, schema, relation, form, reader)
 
