@@ -63,6 +63,8 @@ class ExpressionBuilder(Transformer[Token, Part]):
     """
 
     text = ""
+    end_of_type = 0
+    """Where the type ends that was read last."""
 
     def fail(self, reason: str, part: Part, note: str = "", hint: str = "") -> CqlError:
         """An error whose place is the given part."""
@@ -436,7 +438,7 @@ class ExpressionBuilder(Transformer[Token, Part]):
         return syntax.Lambda(tuple(names), body, span=span_of(parts))
 
     def suffix_cast(self, parts: list[Part]) -> syntax.Cast:
-        return syntax.Cast(parts[0], parts[2], span=span_of(parts[:2]))
+        return syntax.Cast(parts[0], parts[2], span=(part_span(parts[0])[0], self.end_of_type))
 
     def cast(self, parts: list[Part]) -> syntax.Cast:
         return syntax.Cast(parts[2], parts[4], span=span_of(parts))

@@ -90,9 +90,6 @@ class _Row(syntax.Syntax):
 class TreeBuilder(ExpressionBuilder):
     """All callbacks of the grammar. `text` is set before each parse."""
 
-    _end_of_type = 0
-    """Where the type ends that was read last."""
-
     # ---------------------------------------------------------------------------------------------------- FROM
 
     def alias(self, parts: list[Part]) -> Token:
@@ -104,7 +101,7 @@ class TreeBuilder(ExpressionBuilder):
 
     def table_alias_first(self, parts: list[Part]) -> syntax.TableRef:
         name, alias, window = parts
-        return self.table([name, window, alias])
+        return dataclasses.replace(self.table([name, window, alias]), span=span_of(parts))
 
     def query_ref(self, parts: list[Part]) -> syntax.QueryRef:
         query, window, alias, columns = parts
@@ -113,7 +110,7 @@ class TreeBuilder(ExpressionBuilder):
 
     def query_ref_alias_first(self, parts: list[Part]) -> syntax.QueryRef:
         query, alias, columns, window = parts
-        return self.query_ref([query, window, alias, columns])
+        return dataclasses.replace(self.query_ref([query, window, alias, columns]), span=span_of(parts))
 
     def unnest(self, parts: list[Part]) -> syntax.Unnest:
         _, name, _, listed, _, alias, columns = parts
@@ -132,7 +129,7 @@ class TreeBuilder(ExpressionBuilder):
 
     def parenthesised_alias_first(self, parts: list[Part]) -> syntax.FromItem:
         left, item, right, alias, window = parts
-        return self.parenthesised([left, item, right, window, alias])
+        return dataclasses.replace(self.parenthesised([left, item, right, window, alias]), span=span_of(parts))
 
     def join_condition(self, parts: list[Part]) -> _Clause:
         if parts[0].type == "ON":
@@ -395,18 +392,18 @@ class TreeBuilder(ExpressionBuilder):
         return self.type([parts[0], None, *parts[1:]])
 
     def type_arguments(self, parts: list[Part]) -> list[Part]:
-        return parts[1::2]
+        return parts
 
     def words_of_type(self, parts: list[Part]) -> _TypeWords:
-        return _TypeWords(parts[0], parts[1], len(parts) - 2, span=span_of(parts))
+        given = None if parts[1] is None else parts[1][1::2]
+        return _TypeWords(parts[0], given, len(parts) - 2, span=span_of(parts))
 
     def words(self, parts: list[Part]) -> list[Token]:
         return parts
 
     def type(self, parts: list[Part]) -> Type:
-        words = tuple(p for p in parts[:2] if p is not None)
-        written = _TypeWords(words, parts[2], len(parts) - 3, span=span_of(parts))
-        self._end_of_type = written.span[1]
+        written = self.words_of_type([[p for p in parts[:2] if p is not None], *parts[2:]])
+        self.end_of_type = written.span[1]
         return self._type_of(written)
 
     def _type_of(self, written: _TypeWords) -> Type:
@@ -627,7 +624,7 @@ class TreeBuilder(ExpressionBuilder):
         return syntax.AlterStream(str(parts[2]), parts[3].lower(), span=span_of(parts), name_span=name_span)
 
     def add_column(self, parts: list[Part]) -> syntax.AddColumn:
-        spans = {"span": (part_span(parts[0])[0], self._end_of_type), "name_span": part_span(parts[2])}
+        spans = {"span": (part_span(parts[0])[0], self.end_of_type), "name_span": part_span(parts[2])}
         return syntax.AddColumn(str(parts[2]), parts[-1], parts[5] is not None, **spans)
 
     def setting(self, parts: list[Part]) -> syntax.Literal:

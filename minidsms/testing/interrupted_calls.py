@@ -10,8 +10,9 @@ With `twice`, two interrupts come at once: a query may then fail, and says so; t
 `--folder` a folder keeps the connection, which is opened again behind the call: what it tells then is what a twin tells
 that was opened again.
 
-Every line at which an interrupt may come out is interrupted, at its first and its last turn in the call, and of those
-at which it waits one in so many: there it is only counted. `--every`: all, at every turn.
+Every line at which an interrupt may come out, but those of `__del__`, where Python drops it, is interrupted, at its
+first and its last turn in the call, and of those at which it waits one in so many: there it is only counted.
+`--every`: all, at every turn.
 """
 
 from __future__ import annotations
@@ -460,7 +461,7 @@ def lines_of(call: Callable[[], object], at: Place | None = None, times: int = 1
     def trace(frame: FrameType, event: str, arg: Any) -> Any:
         nonlocal turns
         name = frame.f_code.co_filename
-        if not name.startswith(_ENGINE) or name.startswith(_TESTING):
+        if not name.startswith(_ENGINE) or name.startswith(_TESTING) or frame.f_code.co_name == "__del__":
             return None
         if event == "line":
             place = (name, frame.f_lineno)

@@ -26,6 +26,12 @@ TEXTS = {
     "SELECT ARRAY_AGG(a ORDER BY b) FROM S GROUP BY b",
     "SELECT [1, 2] FROM S NATURAL JOIN T",
     "WITH U AS (SELECT a FROM S) SELECT a FROM U",
+    "SELECT a FROM S AS x [ROWS 3]",
+    "SELECT a FROM (SELECT a FROM S) AS x [ROWS 3]",
+    "SELECT a FROM (S) AS x [ROWS 3]",
+    "SELECT a FROM S GROUP BY a::VARCHAR(3)",
+    "SELECT a FROM S GROUP BY a::INTEGER[]",
+    "VALUES (1, 2), (3, 4)",
 } | {random_case(seed).query for seed in range(150)}
 
 
@@ -36,3 +42,22 @@ def test_a_statement_spans_its_text(before: str) -> None:
         (first, second) = parse(f"{statement}; {statement};")
         assert first.span == (0, len(statement)), statement
         assert second.span == (len(statement) + 2, 2 * len(statement) + 2), statement
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "ALTER STREAM S ADD a DECIMAL(3, 1)",
+        "ALTER STREAM S ADD COLUMN a ARRAY<MAP(TEXT, INTEGER)>",
+        "ALTER STREAM S ADD COLUMN a INTEGER[]",
+        "CREATE STREAM S (a MAP(TEXT, DECIMAL(3, 1))) SLACK 3 SECONDS",
+        "CREATE RELATION R (a INTEGER) KEY (a)",
+        "INSERT INTO S (a) VALUES (1), (2)",
+        "SET memory_limit = -5",
+    ],
+)
+def test_a_statement_that_is_no_query_spans_its_text(statement: str) -> None:
+    assert [found.span for found in parse(f"{statement}; {statement}")] == [
+        (0, len(statement)),
+        (len(statement) + 2, 2 * len(statement) + 2),
+    ]
