@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from minidsms.answers.rows import Row, row_type
+from minidsms.answers.rows import Change, Row, change_type, row_type
 from minidsms.arrow_types import array_of_texts, array_of_words, arrow_type
 from minidsms.coded import as_text, has_shape, shown
 from minidsms.dictionary import TextDictionary
@@ -45,6 +45,8 @@ class ResultCodec:
         self.schema = schema
         self.has_times = has_times
         self._dictionary = dictionary
+        self._tick_ns = tick_ns
+        self.change: type[Change] = change_type(tick_ns) if has_times else Change
         self._unit = _ARROW_UNITS.get(tick_ns)
 
     def rows(self, batch: Batch) -> list[Row]:
@@ -58,7 +60,8 @@ class ResultCodec:
     @cached_property
     def _row(self) -> Callable[[tuple[Any, ...]], Row]:
         """Names the values of a row."""
-        return partial(tuple.__new__, row_type(self.schema.names))
+        times = [i for i, type_ in enumerate(self.schema.types) if type_ is Type.TIMESTAMP]
+        return partial(tuple.__new__, row_type(self.schema.names, times, self._tick_ns))
 
     def _values(self, column: Column, type_: Type) -> list[Any]:
         values = self._dictionary.values(column, type_)

@@ -9,14 +9,14 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from minidsms.answers.newest import Newest
 from minidsms.answers.present_rows import PresentRows
 from minidsms.answers.results import ResultCodec
-from minidsms.answers.rows import Row
+from minidsms.answers.rows import Change as Change
 from minidsms.elements import MIN_INSTANT, Batch, Schema
 from minidsms.limits.allowance import OwnAllowance
 from minidsms.process.interrupts import breakable
@@ -36,14 +36,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("minidsms.sinks")
 _life = logging.getLogger("minidsms.queries")
-
-
-class Change(NamedTuple):
-    """One element of an answer: at instant ts the row enters (+1) or leaves (-1); streams only have +1."""
-
-    ts: int
-    sign: int
-    row: Row
 
 
 class RunningQuery:
@@ -293,7 +285,7 @@ class RunningQuery:
 
     def _changes(self, batch: Batch) -> Iterable[Change]:
         signs = [1] * len(batch) if batch.sign is None else batch.sign.tolist()
-        return map(Change, batch.ts.tolist(), signs, self.codec.rows(batch))
+        return map(self.codec.change, batch.ts.tolist(), signs, self.codec.rows(batch))
 
     @property
     def failure(self) -> tuple[int, str] | None:
