@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from minidsms.answers.frames import AsFrames, Snapshot
 from minidsms.answers.newest import Newest
 from minidsms.answers.rows import Row
 from minidsms.cql.errors import ClosedError, Error, QueryError
@@ -23,9 +24,6 @@ from minidsms.streamon.loop import adaptations_of
 from minidsms.streamon.plan_log import Decision
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
-
     from minidsms.connection import Connection
     from minidsms.notebook.html import PlanView
     from minidsms.notebook.live_view import LiveView
@@ -46,7 +44,7 @@ PUBLIC = (
 """What `dir` shows of a query."""
 
 
-class Query(RunningQuery):
+class Query(RunningQuery, AsFrames):
     """A continuous query. Made by `Connection.query` or `CREATE QUERY`; runs until `close`.
 
     Answers are kept until fetched, unless `on_change` takes them.
@@ -149,13 +147,15 @@ class Query(RunningQuery):
             if instants[ack - first - 1] == instants[ack - first]:
                 raise Error(f"query {self.name}: ack {ack} stands within the instant {instants[ack - first]}")
 
-    def snapshot(self) -> list[Row]:
+    def snapshot(self) -> Snapshot:
         """The relation at the last closed instant, equal rows repeated, in no particular order. Not for streams.
+
+        A list of rows, which is a table, too: `arrow()`, `df()`, `pl()`.
 
         Raises QueryError when the query has failed.
         """
         with self._connection.lock:
-            return self.codec.rows(self._present_rows())
+            return Snapshot(self.codec.rows(self._present_rows()), self.codec.table_of_rows)
 
     def _present_rows(self) -> Batch:
         """What `snapshot` shows. The caller holds the lock."""
@@ -180,22 +180,6 @@ class Query(RunningQuery):
             return self.fetch_arrow().drop_columns("_sign")
         with self._connection.lock:
             return self.codec.table([self._present_rows()]).drop_columns(["_ts", "_sign"])
-
-    def df(self) -> pd.DataFrame:
-        """`arrow` as a pandas DataFrame (pandas is not installed with minidsms)."""
-        return self.arrow().to_pandas()
-
-    def pl(self) -> pl.DataFrame:
-        """`arrow` as a polars DataFrame (polars is not installed with minidsms)."""
-        import polars
-
-        frame = polars.from_arrow(self.arrow())
-        assert isinstance(frame, polars.DataFrame)
-        return frame
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """`arrow` for whatever reads Arrow's C stream: pyarrow, polars, DuckDB."""
-        return self.arrow().__arrow_c_stream__(requested_schema)
 
     def __iter__(self) -> Iterator[Change]:
         """The changes as they come: those waiting, then those that bounded sources still yield."""

@@ -5,9 +5,12 @@ from __future__ import annotations
 import copy
 import pickle
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import NamedTuple
 
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import minidsms
@@ -69,3 +72,28 @@ def test_the_time_of_an_instant_is_in_utc_and_in_the_calendar() -> None:
     assert minidsms.connect().time(-1000) == datetime(1969, 12, 31, 23, 59, 59, tzinfo=UTC)
     with pytest.raises(Error, match="no time"):
         minidsms.connect().time(1 << 60)
+
+
+def test_snapshots_and_tables_of_statements_are_frames() -> None:
+    """A snapshot stays what it was while the relation goes on, and is pushed by position, as any list."""
+    with minidsms.connect() as db:
+        more = "d DECIMAL(5, 2), l INTEGER[], m MAP(TEXT, INTEGER)) TIMESTAMP BY at"
+        db.execute(f"CREATE STREAM S (at TIMESTAMP, k TEXT, {more}; CREATE STREAM T (at TIMESTAMP, other TEXT, {more}")
+        q = db.query("SELECT * FROM S [ROWS 2]")
+        empty = q.snapshot()
+        rows = [(1000, "a", Decimal("1.50"), [1, None], {"x": 1}), (2000, None, None, None, None)]
+        db.push("S", rows)
+        db.advance(2000)
+        before, table = q.snapshot(), q.arrow()
+        db.push("S", [(3000, "c", None, None, None)])
+        db.advance(3000)
+        assert before == rows and before.arrow().equals(table)
+        assert pa.RecordBatchReader.from_stream(before).read_all().equals(table)
+        assert empty.arrow().schema == table.schema and len(empty.df()) == 0
+        assert isinstance(before.df(), pd.DataFrame) and isinstance(before.pl(), pl.DataFrame)
+        assert before.df()["at"].tolist() == [db.time(1000), db.time(2000)]
+        assert type(pickle.loads(pickle.dumps(before))) is list and copy.copy(before) == rows
+        assert db.push("T", before) == 2
+        shown = db.sql("VALUES (1, 'a'), (2, NULL)")
+        assert shown.df().to_dict("list") == {"column1": [1, 2], "column2": ["a", None]}
+        assert db.sql("SHOW SETTINGS").pl().columns == ["setting", "value", "meaning"]

@@ -82,6 +82,16 @@ class ResultCodec:
         columns += [[self._array(batch.column(i), t) for batch in chunks] for i, t in enumerate(self.schema.types)]
         return pa.Table.from_arrays([pa.chunked_array(column) for column in columns], names=names)
 
+    def table_of_rows(self, rows: Sequence[Row]) -> pa.Table:
+        """What `rows` has given, as a table of the columns."""
+        none = self.table([]).drop_columns(["_ts", "_sign"])
+        given = zip(self.schema.types, zip(*rows) if rows else [()] * len(self.schema), none.schema)
+        arrays = [
+            pa.nulls(len(values)) if type_ is Type.NULL else pa.array(values, arrow_type(type_, None)).cast(field.type)
+            for type_, values, field in given
+        ]
+        return pa.Table.from_arrays(arrays, names=none.column_names)
+
     def _array(self, column: Column, type_: Type) -> pa.Array:
         if type_ is Type.TEXT:
             return self._dictionary.decode_arrow(column)

@@ -8,7 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from minidsms.aggregates import AGGREGATES
+from minidsms.answers.frames import AsFrames, table_of_values
 from minidsms.cql import syntax
 from minidsms.cql.binder import Bound, bind, bind_view, relation_def, stream_def, view_def
 from minidsms.cql.catalog import Catalog
@@ -42,8 +45,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Table:
-    """The rows a SHOW, DESCRIBE or EXPLAIN gives."""
+class Table(AsFrames):
+    """The rows a SHOW, DESCRIBE or EXPLAIN gives, VALUES, and a query over rows written out."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
@@ -53,6 +56,10 @@ class Table:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def arrow(self) -> pa.Table:
+        """As an Arrow table."""
+        return table_of_values(self.columns, self.rows)
 
     def _repr_html_(self) -> str:
         from minidsms.notebook.html import table_html

@@ -1,0 +1,70 @@
+"""Answers as tables of Arrow, pandas and polars: those of queries, their snapshots, and what statements show."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from minidsms.answers.rows import Row
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+
+class AsFrames(abc.ABC):
+    """What is a table, and so a DataFrame of pandas or polars, which are not installed with minidsms."""
+
+    __slots__ = ()
+
+    @abc.abstractmethod
+    def arrow(self) -> pa.Table:
+        """As an Arrow table."""
+
+    def df(self) -> pd.DataFrame:
+        """`arrow` as a pandas DataFrame."""
+        return self.arrow().to_pandas()
+
+    def pl(self) -> pl.DataFrame:
+        """`arrow` as a polars DataFrame."""
+        import polars
+
+        frame = polars.from_arrow(self.arrow())
+        assert isinstance(frame, polars.DataFrame)
+        return frame
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """`arrow` for whatever reads Arrow's C stream: pyarrow, polars, DuckDB."""
+        return self.arrow().__arrow_c_stream__(requested_schema)
+
+
+class Snapshot(list[Row], AsFrames):
+    """The rows of a relation at an instant: a list, whose copies and pickles are plain ones."""
+
+    __slots__ = ("_table_of",)
+
+    def __init__(self, rows: Iterable[Row], table_of: Callable[[Sequence[Row]], pa.Table]) -> None:
+        super().__init__(rows)
+        self._table_of = table_of
+
+    def arrow(self) -> pa.Table:
+        """The rows, with the query's columns; TIMESTAMP and INTERVAL in the time unit."""
+        return self._table_of(self)
+
+    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
+        return list, (list(self),)
+
+
+def table_of_values(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> pa.Table:
+    """Rows of values whose types nobody has declared: columns of several types become texts."""
+    arrays = []
+    for i in range(len(columns)):
+        values = [row[i] for row in rows]
+        try:
+            arrays.append(pa.array(values))
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            arrays.append(pa.array([None if value is None else str(value) for value in values]))
+    return pa.Table.from_arrays(arrays, names=list(columns))
