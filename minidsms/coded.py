@@ -18,6 +18,8 @@ from minidsms.types import MOST_DIGITS, Type
 
 List = tuple[Any, ...]
 
+_written = json.JSONEncoder(ensure_ascii=False).encode
+
 EXACT = Context(prec=MAX_PREC, Emin=-(10**6), Emax=10**6)
 """Arithmetic of DECIMAL before it is judged whether a result fits: nothing is rounded."""
 _LEAST: int = 10**MOST_DIGITS
@@ -40,7 +42,7 @@ def text_of(value: Any, type_: Type) -> str:
         return value  # type: ignore[no-any-return]
     if type_.kind == "DECIMAL":
         return text_of_digits(unscaled(value))
-    return json.dumps(_in_json(value, type_), ensure_ascii=False)
+    return _written(_in_json(value, type_))
 
 
 @lru_cache(maxsize=4096)
@@ -143,7 +145,8 @@ def _in_json(value: Any, type_: Type) -> Any:
     if value is None or not (type_.kind == "DECIMAL" or has_shape(type_)):
         return value
     if type_.element is not None:
-        return [_in_json(v, type_.element) for v in value]
+        is_plain = not (type_.element.kind == "DECIMAL" or has_shape(type_.element))
+        return value if is_plain else [_in_json(v, type_.element) for v in value]
     if type_.kind == "STRUCT":
         return {name: _in_json(v, t) for v, (name, t) in zip(value, type_.fields)}
     if type_.kind == "MAP":

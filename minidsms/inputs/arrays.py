@@ -14,9 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from minidsms.coded import FIRST_DAY, LAST_DAY
 from minidsms.cql.errors import DataError
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import AnyArray, BoolArray, Column, Int64Array, Type
+from minidsms.inputs.alike import Unknown, different
 from minidsms.inputs.foreign import check_bounds, raised
 from minidsms.inputs.values import INT64_MAX, INT64_MIN, UNIT_NS, ValueRefused, show, value_reader
 
@@ -205,8 +207,10 @@ class ColumnReader:
             values = (array if not array.null_count else array.fill_null(0.0)).to_numpy(zero_copy_only=False)
             return self._clean_floats(values, _validity(array))
         elif not type_.is_basic:
+            if type_ is Type.DATE and types.is_date32(kind) and (days := self._read_days(array)) is not None:
+                return days
             if _can_hold(kind, type_):
-                return self._read_list(array.to_pylist(), type_)
+                return self._read_different(array, type_)
         elif type_ is not Type.NULL and (types.is_integer(kind) or (types.is_decimal(kind) and kind.scale <= 0)):
             if types.is_decimal(kind):
                 return self._read_each([None if v is None else int(v) for v in array.to_pylist()], type_)
@@ -228,6 +232,27 @@ class ColumnReader:
         if type_ is Type.INTEGER and types.is_floating(kind):
             hint = "cast it to int64 (pandas: astype('Int64'), which keeps missing values), or declare the column FLOAT"
         raise ValueRefused(f"an Arrow column of {kind} is no {type_}", hint=hint)
+
+    def _read_days(self, array: Any) -> Column | None:
+        """None where one is no DATE."""
+        valid = _validity(array)
+        days = array.cast(pa.int32()).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+        fits = not len(days) or (days.min() >= FIRST_DAY and days.max() <= LAST_DAY)
+        return Column(days, valid) if fits else None
+
+    def _read_different(self, array: Any, type_: Type) -> Column:
+        """Each different value once."""
+        try:
+            first, which = different(array)
+        except Unknown:
+            return self._read_list(array.to_pylist(), type_)
+        try:
+            column = self._read_list(array.take(pa.array(first)).to_pylist(), type_)
+        except ValueRefused as refused:
+            if refused.row is not None:
+                refused.row = int(first[refused.row])
+            raise
+        return column.take(which)
 
 
 def as_array(data: Any) -> Any:

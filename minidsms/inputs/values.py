@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
+from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
@@ -327,6 +328,7 @@ def _by_name(value: Mapping[Any, Any], type_: Type) -> list[Any]:
     return found
 
 
+@lru_cache(maxsize=256)
 def inner_reader(type_: Type, tick_ns: int) -> Callable[[Any], Any]:
     """Of what stands in other values: as `value_reader`, before it is coded."""
     if type_.is_nested:

@@ -15,6 +15,9 @@ import pyarrow.parquet as parquet
 import pytest
 
 import minidsms
+from minidsms.cql.parser import parse_type
+from minidsms.dictionary import TextDictionary
+from minidsms.inputs.arrays import ColumnReader
 from minidsms.testing.compare import check
 from minidsms.testing.feeds import random_feed
 from minidsms.testing.generators import Case, declaration
@@ -280,3 +283,59 @@ def test_queries_answer_as_their_definition(query: str) -> None:
         names = ["Sb", "Rel"] if "Rel" in query else ["Sb"]
         case = Case(tuple(map(declaration, names)), query, random_feed(rng, names, 14, False))
         assert check(case, batch_size=rng.choice((1, 2, 7, 1000))) == "agreed"
+
+
+INSIDE = {
+    "INTEGER[]": pa.list_(pa.int32()), "TEXT[]": pa.large_list(pa.string()),
+    "STRUCT(x FLOAT, y TEXT)": pa.struct([("y", pa.dictionary(pa.int8(), pa.string())), ("x", pa.float64())]),
+    "MAP(TEXT, INTEGER)": pa.map_(pa.string(), pa.int64()), "DECIMAL(9, 2)": pa.decimal128(9, 2),
+    "STRUCT(a INTEGER[], b MAP(TEXT, DATE))[]": pa.list_(
+        pa.struct([("a", pa.list_(pa.int64())), ("b", pa.map_(pa.string(), pa.date32()))])
+    ),
+    "DATE": pa.date32(), "TIME": pa.time64("us"), "INTEGER[][]": pa.list_(pa.list_(pa.int64(), 2)),
+}  # fmt: skip
+"""Types of columns, and Arrow's in which their values come; fixed-size lists are read one by one."""
+
+
+def _drawn(kind: pa.DataType, rng: random.Random) -> Any:
+    """A random value, often one that is alike."""
+    if rng.random() < 0.15:
+        return None
+    if pa.types.is_fixed_size_list(kind):
+        return [_drawn(kind.value_type, rng) for _ in range(kind.list_size)]
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return [_drawn(kind.value_type, rng) for _ in range(rng.choice((0, 1, 1, 2, 20)))]
+    if pa.types.is_map(kind):
+        return [(key, _drawn(kind.item_type, rng)) for key in rng.sample("abc", rng.randrange(3))]
+    if pa.types.is_struct(kind):
+        return {field.name: _drawn(field.type, rng) for field in kind}
+    if pa.types.is_date32(kind):
+        return datetime.date(2024, 1, rng.randrange(1, 3))
+    if pa.types.is_time(kind):
+        return datetime.time(rng.randrange(2), 0, 0, rng.randrange(2))
+    if pa.types.is_decimal(kind):
+        return Decimal(rng.randrange(-2, 3)).scaleb(-2)
+    return rng.choice(("x", "é", "")) if "string" in str(kind) else rng.randrange(-1, 2)
+
+
+@pytest.mark.parametrize("declared", INSIDE)
+def test_a_column_read_by_its_buffers_is_that_read_value_by_value(declared: str) -> None:
+    kind, rng = INSIDE[declared], random.Random(declared)
+    for size in (0, 1, 60):
+        whole = pa.array([_drawn(kind, rng) for _ in range(size + 3)], kind)
+        reader = ColumnReader(TextDictionary(), 1_000_000)
+        type_ = parse_type(declared)
+        for array in (whole, whole.slice(2, size)):
+            by_values = [v if v is None or not pa.types.is_map(kind) else dict(v) for v in array.to_pylist()]
+            one, other = reader.read(array, type_), reader.read(by_values, type_)
+            assert reader.dictionary.values(one, type_) == reader.dictionary.values(other, type_)
+
+
+def test_the_first_row_is_blamed_for_what_does_not_fit_in_a_nested_column() -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (l INTEGER[])")
+        column = pa.array([[1.0], None, [1.0, 2.5], [1.0, 2.5], [1.5]])
+        with pytest.raises(minidsms.DataError, match=r'row 0, column "l": 1.0 \(float\) is no INTEGER'):
+            db.push("S", {"l": column}, ts=1)
+        with pytest.raises(minidsms.DataError, match=r'row 2, column "l": \'x\' \(str\) is no INTEGER'):
+            db.push("S", {"l": pa.array([[], None, ["x", "y"], ["x", "y"], ["z"]])}, ts=1)
