@@ -83,10 +83,10 @@ def test_snapshots_and_tables_of_statements_are_frames() -> None:
         empty = q.snapshot()
         rows = [(1000, "a", Decimal("1.50"), [1, None], {"x": 1}), (2000, None, None, None, None)]
         db.push("S", rows)
-        db.advance(2000)
+        db.advance(2000, "S")
         before, table = q.snapshot(), q.arrow()
         db.push("S", [(3000, "c", None, None, None)])
-        db.advance(3000)
+        db.advance(3000, "S")
         assert before == rows and before.arrow().equals(table)
         assert pa.RecordBatchReader.from_stream(before).read_all().equals(table)
         assert empty.arrow().schema == table.schema and len(empty.df()) == 0
