@@ -48,7 +48,7 @@ def test_a_query_that_is_dropped_leaves_nothing(name: str, monkeypatch: pytest.M
             kept.fetch()
             query.close()
 
-        assert blocks_per_call(register_and_drop, 60, 200) < 1.5
+        assert blocks_per_call(register_and_drop, 40, 100) < 1.5
 
 
 def test_a_connection_that_is_closed_leaves_nothing() -> None:

@@ -16,16 +16,16 @@ from minidsms.testing.crash_cases import check
 from minidsms.testing.crash_sources import check_sources
 
 
-def test_answers_after_seventy_crashes_are_those_of_a_run_without() -> None:
+def test_answers_after_forty_crashes_are_those_of_a_run_without() -> None:
     crashes, seed = 0, 0
-    while crashes < 70:
+    while crashes < 40:
         crashes += check(seed)
         seed += 1
 
 
-def test_files_are_read_once_through_thirty_crashes() -> None:
+def test_files_are_read_once_through_sixty_crashes() -> None:
     crashes, seed = 0, 0
-    while crashes < 30:
+    while crashes < 60:
         crashes += check_sources(seed)
         seed += 1
 
@@ -38,7 +38,7 @@ if "counts" not in db.queries:
         db.execute("CREATE STREAM S (k INTEGER, name TEXT)")
     db.query("SELECT k, name, COUNT(*) FROM S [RANGE 5] GROUP BY k, name", name="counts")
 counts = db.queries["counts"]
-for i in range(db.position("S"), 400):
+for i in range(db.position("S"), 250):
     db.push("S", (i % 3, f"text{i % 7}"), ts=i)
     with open(sys.argv[2], "r+") as kept:
         changes = counts.fetch(ack=len(kept.readlines()))
@@ -51,7 +51,7 @@ def test_a_client_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     folder, answers = tmp_path / "db", tmp_path / "answers"
     answers.touch()
     kills = 0
-    for wait_for in (30, 90, 150, 1000):
+    for wait_for in (30, 90, 1000):
         process = subprocess.Popen(
             [sys.executable, "-c", CLIENT, folder, answers], stdout=subprocess.PIPE, env={**os.environ}
         )
@@ -63,11 +63,11 @@ def test_a_client_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
                 break
         process.stdout.close()
         process.wait()
-    assert kills == 3
+    assert kills == 2
     with minidsms.connect() as db:
         db.execute("CREATE STREAM S (k INTEGER, name TEXT)")
         query = db.query("SELECT k, name, COUNT(*) FROM S [RANGE 5] GROUP BY k, name")
-        for i in range(400):
+        for i in range(250):
             db.push("S", (i % 3, f"text{i % 7}"), ts=i)
         expected = Counter(map(str, query.fetch()))
     assert Counter(answers.read_text().splitlines()) == expected

@@ -85,7 +85,7 @@ def _keyed(items: list[tuple[int, tuple[Any, ...]]]) -> list[tuple[int, tuple[in
 
 @pytest.mark.parametrize("text", [*REPLACED, *AS_WRITTEN])
 def test_answers_are_those_of_the_definition(text: str) -> None:
-    for seed in range(3):
+    for seed in range(2):
         history = rows(Random(seed))
         with minidsms.connect(time_unit="s") as db:
             db.execute(STREAMS)

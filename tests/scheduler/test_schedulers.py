@@ -14,7 +14,7 @@ from minidsms.scheduler.statistics import Measurements
 from minidsms.testing.bursty_plans import bursty_plan
 from minidsms.testing.scheduling_simulation import Arrival, Block, SimulatedOperator, Simulation, pipeline
 
-PLANS = 12
+PLANS = 8
 
 
 def peak(scheduler: str, seed: int, trees: bool, rehearsed: bool) -> float:
