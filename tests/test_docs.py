@@ -100,8 +100,8 @@ def test_the_cql_of_the_page_parses(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_the_links_of_the_page_lead_somewhere(page: Path) -> None:
     targets = [target for target in LINK.findall(page.read_text(encoding="utf-8")) if "://" not in target]
-    missing = [target for target in targets if not (page.parent / target).exists()]
-    assert missing == []
+    missing = [target for target in targets if not (page.parent / target).is_file()]
+    assert missing == []  # the site holds copies of files, and shows no folders
 
 
 @pytest.mark.parametrize("page", pages_with("stream"), ids=name)

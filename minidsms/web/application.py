@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict
 from importlib import resources
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -116,11 +117,12 @@ class Application:
 
     async def _export(self, request: Request) -> Response:
         format = "parquet" if request.query_params.get("format") == "parquet" else "csv"
+        query = request.path_params["query"]
         try:
-            written = await run_in_threadpool(self._answers.exported, request.path_params["query"], format)
+            written = await run_in_threadpool(self._answers.exported, query, format)
         except Error as error:
             return _failed(error)
-        headers = {"content-disposition": f'attachment; filename="answer.{format}"'}
+        headers = {"content-disposition": f"attachment; filename*=UTF-8''{quote(query, safe='')}.{format}"}
         return Response(written, media_type="application/octet-stream", headers=headers)
 
     async def _metrics(self, request: Request) -> Response:

@@ -239,6 +239,8 @@ def test_answers_are_exported(db: Connection) -> None:
     db.advance(4)
     page = Page(db)
     assert sorted(page.request("GET", "/export/roads")[2].decode().split()) == ['"A",2', '"B",1', '"road","n"']
+    _, headers, _ = page.request("GET", "/export/roads?format=csv")
+    assert headers["content-disposition"] == "attachment; filename*=UTF-8''roads.csv"
     table = parquet.read_table(io.BytesIO(page.request("GET", "/export/roads?format=parquet")[2]))
     assert sorted(table.to_pylist(), key=str) == [{"road": "A", "n": 2}, {"road": "B", "n": 1}]
 
