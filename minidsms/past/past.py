@@ -160,6 +160,7 @@ class _Looked:
         self.queries = {query.name: query for query in queries}
         self.settings = db.settings
         self.tick_ns = db.tick_ns
+        self.streamon = db.streamon
         self.nbytes = db.nbytes
         self.inputs = db.inputs
         self.screens = db.screens

@@ -6,7 +6,9 @@ docs/sys-stream.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, MutableMapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from itertools import islice
+from numbers import Real
 from typing import Any
 
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT
@@ -17,7 +19,11 @@ from minidsms.operators.operator import Operator
 from minidsms.operators.screen import Screen
 from minidsms.plan.held_back import held_back
 from minidsms.scheduler import Scheduler
-from minidsms.streamon.loop import adaptations_of
+from minidsms.streamon.k_mon.monitoring.registry import ConstraintRegistry
+from minidsms.streamon.loop import Loop, adaptations_of
+
+_MOST_STATISTICS = 50
+"""Told of a place where a plan can change."""
 
 
 class Rows:
@@ -105,8 +111,7 @@ def tell_operators(
         add("operator", name, "stalls", stalls)
         add("operator", name, "nbytes", sum(s.nbytes for s in operator.synopses()))
         for place in adaptations_of((operator,)):
-            add("adaptation", f"{name}: {place.technique}", "changes", place.changes)
-            add("adaptation", f"{name}: {place.technique}", "decisions", place.switches)
+            _tell_place(rows, name, place)
         for i, queue in enumerate(operator.inputs):
             producer = names.get(id(queue), queue.name)
             entity = f"{producer} > {name}" + (f" input {i + 1}" if len(operator.inputs) > 1 else "")
@@ -136,8 +141,38 @@ def tell_screens(rows: Rows, screens: Iterable[Screen], operators: Sequence[tupl
             if name in figures:
                 rows.add("screen", entity, name, None, figures[name])
         for place in adaptations_of((screen,)):
-            rows.add("adaptation", f"{entity}: {place.technique}", "changes", place.changes)
-            rows.add("adaptation", f"{entity}: {place.technique}", "decisions", place.switches)
+            _tell_place(rows, entity, place)
+
+
+def _tell_place(rows: Rows, name: str, place: Loop[Any]) -> None:
+    """How often conditions and the plan have changed, and what is known on which the plan rests."""
+    entity = f"{name}: {place.technique}"
+    rows.add("adaptation", entity, "changes", place.changes)
+    rows.add("adaptation", entity, "decisions", place.switches)
+    for statistic, value in islice(_figures(place.profiler.statistics()), _MOST_STATISTICS):
+        rows.add("adaptation", entity, statistic, None, value)
+
+
+def _figures(known: Mapping[Any, Any], of: str = "") -> Iterator[tuple[str, float]]:
+    """Statistics that are numbers, by name; those by place in an order by what has the place: `drop_rate of F3`."""
+    order = [f"F{part + 1}" if isinstance(part, int) else part for part in known.get("order", ())]
+    for name, value in known.items():
+        if isinstance(value, Mapping):
+            yield from _figures(value, f"{of}{name}: ")
+        elif isinstance(value, Real):
+            yield f"{of}{name}", float(value)
+        elif order and name != "order" and isinstance(value, tuple):
+            told = zip(order, value)
+            yield from ((f"{of}{name.removesuffix('s')} of {part}", each) for part, each in told if each is not None)
+
+
+def tell_constraints(rows: Rows, constraints: ConstraintRegistry, operators: Sequence[tuple[str, Operator]]) -> None:
+    """k of every constraint that an operator uses and that has one."""
+    for name, operator in operators:
+        for constraint, k in constraints.used_by(operator):
+            attributes = ", ".join(constraint.attributes)
+            told = f"k of {constraint.stream}.{attributes} {constraint.kind.value}"
+            rows.add("adaptation", f"{name}: k-Mon", told, k)
 
 
 def tell_source(rows: Rows, source: StreamInput | RelationInput, memory: Memory, seconds: float) -> None:
@@ -189,4 +224,14 @@ def _instant(ts: int) -> int | None:
     return ts if MIN_INSTANT < ts < MAX_INSTANT else None
 
 
-__all__ = ["Memory", "Rows", "Since", "tell_operators", "tell_query", "tell_scheduler", "tell_source", "tell_store"]
+__all__ = [
+    "Memory",
+    "Rows",
+    "Since",
+    "tell_constraints",
+    "tell_operators",
+    "tell_query",
+    "tell_scheduler",
+    "tell_source",
+    "tell_store",
+]

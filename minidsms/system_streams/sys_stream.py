@@ -20,10 +20,12 @@ from minidsms.operators.operator import Operator
 from minidsms.operators.screen import Screen
 from minidsms.scheduler import Scheduler
 from minidsms.settings import Settings, interval_ticks
+from minidsms.streamon.stream_monitor import StreaMon
 from minidsms.system_streams.figures import (
     Memory,
     Rows,
     Since,
+    tell_constraints,
     tell_operators,
     tell_query,
     tell_scheduler,
@@ -47,6 +49,7 @@ class Observed(Protocol):
 
     settings: Settings
     tick_ns: int
+    streamon: StreaMon
 
     @property
     def queries(self) -> Mapping[str, RunningQuery]:
@@ -114,6 +117,7 @@ def gather(observed: Observed, rows: Rows, since: Memory, seconds: float, resets
     operators = operator_names(observed.queries.values())
     tell_operators(rows, operators, since, seconds, resets_peaks)
     tell_screens(rows, observed.screens, operators)
+    tell_constraints(rows, observed.streamon.constraints, operators)
     for each in observed.inputs:
         tell_source(rows, each, since, seconds)
         tell_store(rows, each)

@@ -139,7 +139,11 @@ SET cost_model = measured;
 SET join_plan = auto;
 """,
         1.0,
-        watched=(("operator", "cached.10 MJoin", "total_ns"), ("operator", "uncached.10 MJoin", "total_ns")),
+        watched=(
+            ("operator", "cached.10 MJoin", "total_ns"),
+            ("operator", "uncached.10 MJoin", "total_ns"),
+            ("adaptation", "cached.10 MJoin: caching", "cache [S, R] for T: hit_rate"),
+        ),
         paper="Babu 2005, section 5.8",
     ),
     Example(
@@ -162,7 +166,11 @@ CREATE QUERY IF NOT EXISTS whole AS SELECT ISTREAM(size, kind) FROM Parent [RANG
 SET state_reduction = auto;
 """,
         5.0,
-        watched=(("operator", "reduced.5 KMonJoin", "nbytes"), ("operator", "whole.6 MJoin", "nbytes")),
+        watched=(
+            ("operator", "reduced.5 KMonJoin", "nbytes"),
+            ("operator", "whole.6 MJoin", "nbytes"),
+            ("adaptation", "reduced.5 KMonJoin: k-Mon", "k of child.id RIDS"),
+        ),
         paper="Babu 2005, section 6.5",
     ),
     Example(

@@ -311,3 +311,5 @@ def test_an_adaptive_operator_tells_how_often_conditions_and_its_plan_have_chang
     assert decisions == 2
     assert rows["adaptation", place, "decisions"] == (decisions, None)
     assert (rows["adaptation", place, "changes"][0] or 0) >= 1
+    rates = [rows["adaptation", place, f"drop_rate of F{i}"][1] for i in (1, 2)]
+    assert rates == [1.0, 0.9] or rates == [0.9, 1.0]

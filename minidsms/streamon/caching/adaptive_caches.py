@@ -175,11 +175,8 @@ class AdaptiveCaches:
         if self._selection is not None:
             for spec, state in self._selection.states.items():
                 if state is not State.USED:
-                    lines.append(f"{self._name(spec)}   [{'; '.join([state.value, *self._worth(spec)])}]")
+                    lines.append(f"{self.executor.cache_name(spec)}   [{'; '.join([state.value, *self._worth(spec)])}]")
         return tuple(lines)
-
-    def _name(self, spec: CacheSpec) -> str:
-        return f"cache {self.executor.cache_text(spec)} for {self.executor.names[spec.pipeline]}"
 
     def _used_line(self, spec: CacheSpec) -> str:
         figures = self._join.cache_figures()[spec]
@@ -189,7 +186,7 @@ class AdaptiveCaches:
         told.append(f"{figures.entries:,} entries, {figures.rows:,} rows, {figures.bytes:,} bytes")
         if figures.evictions:
             told.append(f"{figures.evictions:,} evicted")
-        return f"{self._name(spec)}   [{'; '.join([*told, *self._worth(spec)])}]"
+        return f"{self.executor.cache_name(spec)}   [{'; '.join([*told, *self._worth(spec)])}]"
 
     def _worth(self, spec: CacheSpec) -> list[str]:
         """Benefit and cost per element of the join."""

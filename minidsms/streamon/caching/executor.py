@@ -68,6 +68,10 @@ class CacheExecutor:
         reduced = " / " + ", ".join(self.names[m] for m in spec.reduced_by) if spec.reduced_by else ""
         return f"[{segment}{reduced}]"
 
+    def cache_name(self, spec: CacheSpec) -> str:
+        """A cache in words, with its pipeline: cache [S, R] for T."""
+        return f"cache {self.cache_text(spec)} for {self.names[spec.pipeline]}"
+
     def spent(self) -> tuple[float, int]:
         """Nanoseconds of joining, or slots inspected and tuples where time is not measured; elements taken."""
         return self._meter.spent()

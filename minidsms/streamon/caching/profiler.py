@@ -286,19 +286,15 @@ class CacheProfiler:
         return (sum(f.misses for f in looks) / probes, float(now.entries)) if probes >= LEAST_PROBES else None
 
     def statistics(self) -> Mapping[str, Any]:
-        """Benefit, cost and miss probability of every used and profiled cache, d and c of the pipelines."""
+        """Benefit, cost and hit rate of every used and profiled cache, d and c of the pipelines."""
         pipelines = self.pipelines() or ()
         caches = {}
         for spec in (*self._executor.plan.caches, *self.profiled):
             value, cache = self.value(spec), self.cache(spec)
             if value is not None and cache is not None:
-                caches[_name(spec)] = (value.benefit, value.cost, cache.miss_probability)
-        return {"d": tuple(p.d for p in pipelines), "c": tuple(p.c for p in pipelines), "caches": caches}
-
-
-def _name(spec: CacheSpec) -> str:
-    reduced = f" semijoin {spec.reduced_by}" if spec.reduced_by else ""
-    return f"{spec.segment} for {spec.pipeline}{reduced}"
+                known = {"benefit": value.benefit, "cost": value.cost, "hit_rate": 1 - cache.miss_probability}
+                caches[self._executor.cache_name(spec)] = known
+        return {"d": tuple(p.d for p in pipelines), "c": tuple(p.c for p in pipelines), **caches}
 
 
 def _between(before: CacheFigures, after: CacheFigures) -> CacheFigures:

@@ -46,8 +46,8 @@ export function duration(seconds) {
 export function property(name, value) {
   if (value === null || value === undefined) return "–";
   if (name === "nbytes" || name === "bytes") return bytes(value);
-  if (name.startsWith("rate")) return `${short(value)}/s`;
-  if (name.endsWith("share") || name === "selectivity" || name === "dropped") return percent(value);
+  if (/^rate(_|$)/.test(name)) return `${short(value)}/s`;
+  if (name.endsWith("share") || /(drop|hit)_rate/.test(name) || name === "selectivity" || name === "dropped") return percent(value);
   if (name.endsWith("_ns")) return duration(value / 1e9);
   return short(value);
 }

@@ -63,6 +63,8 @@ def test_a_cache_that_pays_comes_into_use_and_is_shown(running: Running) -> None
     assert decision.technique == "caching" and "[S, R] for T" not in decision.old_plan
     (line,) = [line for line in running.query.explain(analyze=True).splitlines() if "cache [S, R] for T" in line]
     assert "used; hits 9" in line and "saves" in line and "costs" in line
+    (place,) = [place for place in running.join.adaptations() if place.technique == "caching"]
+    assert 0.85 < place.profiler.statistics()["cache [S, R] for T"]["hit_rate"] < 1
 
 
 def test_without_the_setting_there_are_no_caches() -> None:

@@ -75,6 +75,11 @@ class ConstraintRegistry(SharedByCopies):
         if not watched.users:
             del self._watched[constraint]
 
+    def used_by(self, user: object) -> list[tuple[KConstraint, int]]:
+        """The constraints that a user uses and that have a k, with it."""
+        used = [(c, w.monitor.k) for c, w in self._watched.items() if any(other is user for other in w.users)]
+        return [(constraint, k) for constraint, k in used if k is not None]
+
     @property
     def nbytes(self) -> int:
         """Bytes that the monitors hold."""
