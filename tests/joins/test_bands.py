@@ -94,13 +94,14 @@ def agree(case: Case, seed: int, **settings: Any) -> int:
 
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_bands_of_windows_of_every_kind_give_the_answers_by_definition(condition: str) -> None:
-    changes = 0
+    changes, place = 0, CONDITIONS.index(condition)
     for seed, (one, other) in enumerate(zip(WINDOWS, (*WINDOWS[1:], WINDOWS[0]))):
-        for which, operator in enumerate(("ISTREAM", "RSTREAM")):
-            query = f"SELECT {operator}(A.x, B.x, A.f, B.f, A.t) FROM A {one}, B {other} WHERE {condition}"
-            case = Case(STREAMS, query, feed(10 * seed + which, "AB", 24, False))
-            changes += agree(case, seed, join_index=("auto", "hash")[seed % 3 == 2])
-    assert changes > 20
+        which = (seed + place) % 2  # every condition, and every pair of windows, under both
+        shown = f"{('ISTREAM', 'RSTREAM')[which]}(A.x, B.x, A.f, B.f, A.t)"
+        query = f"SELECT {shown} FROM A {one}, B {other} WHERE {condition}"
+        case = Case(STREAMS, query, feed(10 * seed + which, "AB", 24, False))
+        changes += agree(case, seed, join_index=("auto", "hash")[(seed + place // 2) % 3 == 2])
+    assert changes > 10
 
 
 @pytest.mark.parametrize("condition", CONDITIONS[:5] + ORDERS[:3])

@@ -143,7 +143,7 @@ def test_the_answer_is_the_same_under_very_many_plans(seed: int) -> None:
 def test_small_buffers_and_full_queues_do_not_change_the_answer(
     shown: list[int] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    items, columns = windows(3, 7, 60, 2, gap=2), [(0, 1), (2, 2)]
+    items, columns = windows(3, 7, 36, 2, gap=2), [(0, 1), (2, 2)]
     expected = twin(items, CHAIN, columns)
     for tuples in (1, 2, 3, 7):
         monkeypatch.setattr(answers, "_TUPLES", tuples)

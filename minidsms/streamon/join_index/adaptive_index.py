@@ -23,7 +23,11 @@ BUDGET = Budget(worth_ns=5_000_000)
 LEAST_REST = 1_024
 """Elements between two looks."""
 DEARER = -0.05
-"""A measured gain below this: the patterns are given up."""
+"""A measured gain below this: the patterns are given up, ..."""
+SPARED = 0.5
+"""... unless an element inspects less than this share of the slots it did before: then it is the processor that is
+slower, for instance because others use it.
+"""
 
 GROWN = 1.25
 """Windows that hold so many times the rows since: an element takes longer under any plan, and nothing is known."""
@@ -35,6 +39,9 @@ class AdaptiveJoin(IndexedJoin, Protocol):
     @property
     def inputs(self) -> Sequence[Queue]:
         """Its inputs."""
+
+    def work(self) -> tuple[int, int, int, int]:
+        """Since the beginning: nanoseconds, slots inspected, elements taken, tuples put out."""
 
 
 class AdaptiveIndex:
@@ -53,7 +60,12 @@ class AdaptiveIndex:
         all_patterns: bool,
     ) -> None:
         self.due_at = 0
+        self._join = join
         self._windows = join.index.windows
+        self._mark = 0, 0
+        """Slots inspected and elements taken when the plan was changed last, ..."""
+        self._before = 0.0
+        """... and slots an element under the plan before."""
         self._rows = 0
         """Held when the plan was changed last."""
         self._all_patterns = all_patterns
@@ -105,9 +117,16 @@ class AdaptiveIndex:
             self.profiler.profile()
         elements = self._watch.elements
         self.reoptimizer.weights = {i: n / elements for i, n in enumerate(self._watch.arrived)}
+        before = self._inspected()
         if self.adaptation.reconsider(instant):
             self.adaptation.rest.wake()
             self._rows = self._held()
+            self._before, self._mark = before, self._join.work()[1:3]
+
+    def _inspected(self) -> float:
+        """Slots an element since the plan was changed last."""
+        _, slots, elements, _ = self._join.work()
+        return (slots - self._mark[0]) / max(elements - self._mark[1], 1)
 
     def _judge(self) -> None:
         """Patterns that made the join dearer, by its time, go again, and are left alone."""
@@ -116,7 +135,9 @@ class AdaptiveIndex:
             return
         gain = decisions[-1].measured_gain
         has_grown = self._held() > GROWN * self._rows
-        if gain is not None and gain < DEARER and decisions[-1].expected_gain is not None and not has_grown:
+        is_spared = self._inspected() < SPARED * self._before
+        is_dearer = gain is not None and gain < DEARER and decisions[-1].expected_gain is not None
+        if is_dearer and not has_grown and not is_spared:
             self.reoptimizer.give_up(self.executor.plan)
             self.adaptation.take((), "dearer than without, as measured")
 
