@@ -216,6 +216,14 @@ CASES: dict[str, Case] = {
     "DROP VIEW": _execute("DROP VIEW V"),
     "DROP QUERY": _execute("DROP QUERY counts"),
     "DROP QUERY of a file": _execute("DROP QUERY new", "CREATE QUERY new AS SELECT k FROM S INTO 'FOLDER/out.csv'"),
+    "ALTER STREAM ADD COLUMN": _execute("ALTER STREAM U ADD COLUMN t TEXT", "CREATE QUERY of_u AS SELECT k FROM U"),
+    "INSERT": _execute("INSERT INTO R VALUES (3, 'three'), (4, 'four')"),
+    "CREATE VIEW of VALUES": _execute("CREATE VIEW New AS VALUES (1, 'one'), (2, 'two')"),
+    "CREATE QUERY OVER": _execute("CREATE QUERY new AS SELECT k, LAG(t) OVER (PARTITION BY k ORDER BY ts) FROM S"),
+    "push to OVER": Case(
+        lambda w: w.db.push("S", _ROWS, ts=[14, 15, 16]),
+        lambda w: w.db.query("SELECT k, LAG(t) OVER (PARTITION BY k ORDER BY ts) FROM S", name="over"),
+    ),
     "ALTER QUERY SET": _execute("ALTER QUERY counts SET batch_size = 2"),
     "ALTER QUERY PAUSE": _execute("ALTER QUERY counts PAUSE"),
     "ALTER QUERY RESUME": _execute("ALTER QUERY counts RESUME", "ALTER QUERY counts PAUSE"),
@@ -348,12 +356,12 @@ def _gone_on(world: World) -> dict[str, Any]:
     """What the world tells when it goes on, by the name of what tells it."""
     db = world.db
     try:
-        inputs = [i.definition.name for i in db.inputs if db.queries is not None]
+        inputs = {i.definition.name: len(i.definition.schema) for i in db.inputs if db.queries is not None}
         db.execute("SHOW QUERIES")
     except minidsms.ClosedError:
         return {"connection": "closed", "files": _files(world)}
     told: dict[str, Any] = {
-        "inputs": sorted(inputs),
+        "inputs": inputs,
         "views": sorted(db.catalog.views),
         "functions": sorted([*db.catalog.functions, *db.catalog.aggregates]),
         "settings": {name: str(value) for name, value, *_ in db.execute("SHOW SETTINGS")},
@@ -367,7 +375,7 @@ def _gone_on(world: World) -> dict[str, Any]:
     db.push("T", [(k, f"n{k}") for k in range(5)], ts=[40, 40, 41, 42, 43])
     db.push("R", (0, "zero"), ts=44)
     if "U" in inputs:
-        db.push("U", (8,), ts=44)
+        db.push("U", (8, *[None] * (inputs["U"] - 1)), ts=44)
     with contextlib.suppress(minidsms.DataError):  # of a source that was left, at every run
         db.run()
     db.advance(50)
