@@ -204,3 +204,32 @@ def test_errors_show_names_printable_and_short(name: str) -> None:
 def test_an_error_of_any_length_is_cut_where_it_is_raised() -> None:
     text = str(minidsms.Error("x" * 10**6 + "\x1b[2J"))
     assert len(text) < 1300 and text.isprintable()
+
+
+@pytest.mark.parametrize("name", ["a\0b", "a\ud800b"])
+def test_names_that_no_file_can_have_are_refused_and_nothing_is_declared(tmp_path: Path, name: str) -> None:
+    db = minidsms.connect()
+    db.execute(DECLARED)
+    query = db.query("SELECT v FROM S", name="q")
+    place = f"{tmp_path}/{name}"
+    statements = [
+        f"CREATE STREAM T (t INTEGER) ARCHIVE '{place}'",
+        f"CREATE STREAM T (t INTEGER) TIMESTAMP BY t FROM '{place}' FORMAT archive",
+        f"CREATE STREAM T (t INTEGER) TIMESTAMP BY t FROM '{place}' FORMAT csv",
+        f"CREATE QUERY p AS SELECT v FROM S INTO '{place}' FORMAT csv",
+        f"CREATE QUERY p AS SELECT v FROM S ARCHIVE '{place}'",
+        f"CREATE QUERY p AS SELECT v FROM S BACKFILL FROM '{place}'",
+    ]
+    calls: list[Callable[[], Any]] = [
+        lambda: minidsms.connect(place),
+        lambda: db.archive("S", place),
+        lambda: db.replay(place),
+        lambda: db.feed("S", f"{place}.csv"),
+        lambda: query.into(f"{place}.csv"),
+        *[lambda text=text: db.execute(text) for text in statements],  # type: ignore[misc]
+    ]
+    for call in calls:
+        with pytest.raises(minidsms.Error):
+            call()
+    assert db.catalog.kind_of("T") is None and list(db.queries) == ["q"]
+    assert list(tmp_path.iterdir()) == []

@@ -11,7 +11,18 @@ import os
 from collections.abc import Callable
 from typing import IO
 
+from minidsms.cql.errors import Error, shown
 from minidsms.process.interrupts import held
+
+
+def check_name(path: str) -> None:
+    """Error where no file and no folder can be called so."""
+    try:
+        encoded = os.fsencode(path)
+    except UnicodeEncodeError:
+        encoded = b"\0"
+    if b"\0" in encoded:
+        raise Error(f"no file can be called {shown(path)}")
 
 
 def temporary_name(name: str) -> str:

@@ -40,7 +40,7 @@ from urllib.parse import quote, unquote, urlsplit
 import pyarrow as pa
 
 from minidsms.archive import unlogged
-from minidsms.archive.atomic import sync_folder, write_bytes
+from minidsms.archive.atomic import check_name, sync_folder, write_bytes
 from minidsms.archive.log import Mark, read_snapshot
 from minidsms.arrow_types import stored_type
 from minidsms.cql.errors import Error, one_line, quoted
@@ -355,7 +355,8 @@ def default_partition_ticks(tick_ns: int) -> int:
 
 
 def local(folder: str) -> str:
-    """A folder of archives as a path: `file:` URLs are taken too. Error for a URL of any other kind."""
+    """A folder of archives as a path: `file:` URLs are taken too. Error for any other URL, and for no name."""
+    check_name(folder)
     if not re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", folder):
         return folder
     parts = urlsplit(folder)

@@ -191,6 +191,10 @@ def statements(text: str, start: int = 0, end: int | None = None, quotes_texts: 
     Raises CqlError for a character that begins no token, a text that does not end, a statement too large or too deep.
     """
     stop = len(text) if end is None else end
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise CqlError("half a character of UTF-16 is no text", text, (error.start, error.start + 1)) from None
     while start < stop:
         statement, start = _read_statement(text, start, stop, '"' if quotes_texts else "")
         if statement.tokens:

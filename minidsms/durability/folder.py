@@ -19,7 +19,7 @@ import shutil
 from dataclasses import dataclass
 from typing import IO, Any
 
-from minidsms.archive.atomic import sync_folder, write_temporary
+from minidsms.archive.atomic import check_name, sync_folder, write_temporary
 from minidsms.cql.errors import Error
 
 FORMAT = "minidsms"
@@ -43,6 +43,7 @@ class Metadata:
 
 def prepare(folder: str) -> None:
     """Make the folder, where it is not there. Error where that cannot be, or something else is there."""
+    check_name(folder)
     try:
         os.makedirs(folder, exist_ok=True)
         if not os.path.exists(os.path.join(folder, _METADATA)) and any(map(_is_foreign, os.listdir(folder))):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from minidsms.answers.results import ResultCodec
+from minidsms.archive.atomic import check_name
 from minidsms.cql.errors import Error, quoted, shown
 from minidsms.elements import Schema
 from minidsms.sinks.lines import LineFormat, LineSink
@@ -38,6 +39,7 @@ def open_sink(path: str, format: str | None = None, options: Mapping[str, Any] |
     not exist here.
     """
     path = os.fspath(path)
+    check_name(path)
     chosen = None if format is None else format.lower()
     if chosen is not None and chosen not in FORMATS:
         raise Error(f"unknown format {quoted(format)}\nhelp: formats are {', '.join(FORMATS)}")

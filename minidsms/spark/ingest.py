@@ -304,11 +304,15 @@ def _raw(
         values = [F.col("_map")[F.lit(name.lower())].alias(name) for name in stream.schema.names]
         corrupt = F.when(F.col("_map").isNull(), F.col("value")).alias("_corrupt")
         return lines.select(*values, corrupt, *_PLACE)
+    own = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "_corrupt", "emptyValue": _EMPTY}
+    wrong = next((name for name in options if name.lower() in map(str.lower, own)), None)
+    if wrong is not None:
+        raise Error(f"option {wrong} cannot be given: rows that are none are told, with the reason")
     # Rows that have more or fewer fields are told; quotes are doubled; what stands in the header counts.
     options = {"header": "true", "escape": '"', "enforceSchema": "false", "columnPruning": "false", **options}
     names = spark.read.options(**options).csv(places).columns
     texts = ", ".join(f"{quoted(name)} string" for name in (*names, "_corrupt"))
-    reader = spark.read.options(mode="PERMISSIVE", columnNameOfCorruptRecord="_corrupt", emptyValue=_EMPTY, **options)
+    reader = spark.read.options(**own, **options)
     # An empty text in quotes is one, and an empty field is NULL.
     read = [F.when(F.col(quoted(n)) == _EMPTY, F.lit("")).otherwise(F.col(quoted(n))).alias(n) for n in names]
     return reader.schema(texts).csv(places).select(*read, "_corrupt", *place)

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
+from minidsms.cql.errors import Error, shown
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -84,11 +86,17 @@ def _form(file: str, format: str, options: Mapping[str, str]) -> str | None:
     if os.path.getsize(path) == 0:
         return None
     if format == "parquet":
-        from pyarrow import parquet
+        from pyarrow import ArrowException, parquet
 
-        return str(parquet.read_schema(path).remove_metadata())
+        try:
+            return str(parquet.read_schema(path).remove_metadata())
+        except ArrowException as error:
+            raise Error(f"{shown(path)} is no Parquet file: {str(error)[:200]}") from None
     if format == "csv" and options.get("header", "true").lower() == "true":
         with open(path, "rb") as raw:
             line = raw.readline().strip()
-        return line.decode(options.get("encoding", "utf-8"), "replace") or file
+        try:
+            return line.decode(options.get("encoding", "utf-8"), "replace") or file
+        except LookupError as error:
+            raise Error(f"option encoding: {error}") from None
     return ""

@@ -314,6 +314,10 @@ def test_a_backfill_on_spark_answers_as_one_here(spark: SparkSession, tmp_path: 
         ({"distinct": ["z"]}, 'distinct: S has no column "z"'),
         ({"source": "/nowhere/at/all.csv"}, "cannot read the raw data"),
         ({"time_unit": "weeks"}, "no time unit"),
+        ({"options": {"encoding": "klingon"}}, "unknown encoding"),
+        ({"options": {"MODE": "FAILFAST"}}, "MODE cannot be given"),
+        ({"format": "parquet"}, "is no Parquet file"),
+        ({"folder": "a\0b"}, "no file can be called"),
     ],
 )
 def test_what_cannot_be_ingested_is_refused(
