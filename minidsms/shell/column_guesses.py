@@ -117,14 +117,24 @@ def _nearly(
 
 
 def _tried(texts: Any, cast: Any) -> Any:
-    """The texts cast, NULL where that is not possible."""
-    try:
-        return cast(texts)
-    except pa.ArrowInvalid:
-        if len(texts) == 1:
-            return pa.nulls(1, cast(pa.array([], texts.type)).type)
-        half = len(texts) // 2
-        return pa.concat_arrays([_tried(part, cast) for part in (texts[:half], texts[half:])])
+    """The texts cast, NULL where that is not possible; and once more than `_nearly` admits are not, the rest, too."""
+    kind = cast(pa.array([], texts.type)).type
+    strange = 0
+
+    def tried(part: Any) -> Any:
+        nonlocal strange
+        if strange > MOST_STRANGE * len(texts):
+            return pa.nulls(len(part), kind)
+        try:
+            return cast(part)
+        except pa.ArrowInvalid:
+            if len(part) == 1:
+                strange += 1
+                return pa.nulls(1, kind)
+            half = len(part) // 2
+            return pa.concat_arrays([tried(each) for each in (part[:half], part[half:])])
+
+    return tried(texts)
 
 
 def merged_options(guesses: Sequence[Guess]) -> dict[str, Any]:

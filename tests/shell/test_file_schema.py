@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import minidsms
+from minidsms.shell import column_guesses
 from minidsms.shell.file_schema import proposal_for
 
 START = 1_767_225_600
@@ -76,3 +80,18 @@ def test_of_two_ways_to_read_a_day_both_are_named(tmp_path: Path) -> None:
     path.write_text("day,v\n01/02/2026,1\n03/02/2026,2\n")
     declaration, reasons = proposal_for(str(path))
     assert "time_format = '%d/%m/%Y'" in declaration and any("%m/%d/%Y fit as well" in each for each in reasons)
+
+
+def test_a_column_of_texts_is_given_up_where_too_many_values_are_strange() -> None:
+    """Of a column of texts as many values are looked at as may be strange in a column of another type, not all."""
+    calls = 0
+
+    def cast(texts: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return pc.cast(texts, pa.int64())
+
+    read = column_guesses._tried(pa.array([f"/page/{i}" for i in range(20_000)]), cast)
+    assert read.null_count == len(read) == 20_000 and calls < 5_000
+    mixed = [str(i) if i % 100 else "-" for i in range(20_000)]
+    assert column_guesses._tried(pa.array(mixed), cast).null_count == 200
