@@ -83,7 +83,7 @@ def answer_and_twin(
 @pytest.mark.parametrize("name", ALL)
 def test_the_answer_is_the_same_under_every_plan(name: str, mode: str) -> None:
     for seed in range(2):
-        _, answer, expected = answer_and_twin(ALL[name], mode, seed, SIZES.get(name, 30))
+        _, answer, expected = answer_and_twin(ALL[name], mode, seed, SIZES.get(name, 20))
         assert answer == expected
 
 
@@ -96,7 +96,7 @@ def test_the_answer_is_the_same_in_caches_of_any_size(
     for seed in range(10, 12):
         # Where a kernel may inspect few slots it stops amidst the steps of a block, and goes on there.
         monkeypatch.setattr(answers, "MOST_INSPECTED", 2 + 5 * (seed - 10))
-        _, answer, expected = answer_and_twin(ALL[name], mode, seed, SIZES.get(name, 30), **options)
+        _, answer, expected = answer_and_twin(ALL[name], mode, seed, SIZES.get(name, 20), **options)
         assert answer == expected
 
 

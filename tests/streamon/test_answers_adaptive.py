@@ -43,8 +43,9 @@ def test_adapting_does_not_show_in_any_answer(start: int) -> None:
         except CqlError:
             continue
         for i, way in enumerate(WAYS):
-            batch_size = (1, 2, 7, 65_536)[(seed + i) % 4]
-            assert check(case, None, expected, batch_size=batch_size, **way) == "agreed"
+            if (seed + i) % 3:  # each case in two of three ways
+                batch_size = (1, 2, 7, 65_536)[(seed + i) % 4]
+                assert check(case, None, expected, batch_size=batch_size, **way) == "agreed"
 
 
 @pytest.mark.long
