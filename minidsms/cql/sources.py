@@ -108,7 +108,7 @@ class SourceBinder:
             case syntax.Join():
                 return self._join(item)
             case syntax.Unnest():
-                hint = "FROM S [NOW], UNNEST(S.list) AS element"
+                hint = "FROM S [NOW], UNNEST(S.list) AS element, or FROM (SELECT 1), UNNEST([1, 2]) AS element"
                 raise self.session.error("UNNEST stands behind what has the list", item.span, "", hint)
             case _:
                 assert_never(item)

@@ -90,6 +90,7 @@ _FROM_PYTHON = (
 _NO_SAMPLES = "CQL has no samples: filter by a column, or bound the stream by a window"
 _PREPARED = "a query with parameters: db.query('SELECT .. WHERE v > ?', params=[..])"
 _CONSTANTS = foreign_hint("values")
+_SERIES = "a list becomes rows by UNNEST: FROM (SELECT 1) AS one, UNNEST(GENERATE_SERIES(1, 5)) AS i"
 _FOREIGN = {
     **dict.fromkeys(("BEGIN", "COMMIT", "ROLLBACK"), _NO_TRANSACTIONS),
     **dict.fromkeys(("MERGE", "TRUNCATE", "UPSERT"), _CHANGE),
@@ -294,6 +295,11 @@ def _special(tokens: list[Token], at: int, expected: Collection[str]) -> str:
         return "columns are computed by queries: a column is a name and a type"
     if declares and kind == "TEXT" and last_kind == "LPAR":
         return "options have bare names, as in WITH (header = FALSE); where the rows come from stands behind FROM"
+    if last == "ROW" and kind == "LPAR" and any(t.upper() == "VALUES" for t in tokens[:at]):
+        return _CONSTANTS
+    series = [b for a, b in itertools.pairwise(tokens[:at]) if a.type in ("FROM", "JOIN") and b.type == "IDENT"]
+    if any(name.upper() in ("GENERATE_SERIES", "RANGE") for name in series):
+        return _SERIES
     names = itertools.pairwise(tokens[:at])
     if any(a.type == "IDENT" and a.upper() == "VALUES" and b.type == "LPAR" for a, b in names):
         return _CONSTANTS

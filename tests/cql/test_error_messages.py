@@ -535,6 +535,8 @@ HABITS = [
     ("TABLE Pos", "SELECT * FROM"),
     ("VACUUM", "by itself"),
     ("SELECT car, name FROM Pos JOIN VALUES (1, 'a'), (2, 'b') AS t(car, name) USING (car)", "stand in parentheses"),
+    ("SELECT * FROM (VALUES ROW(1, 'a'), ROW(2, 'b')) AS t(car, name)", "FROM (VALUES (1, 'a'), (2, 'b'))"),
+    ("SELECT * FROM GENERATE_SERIES(1, 5) AS t(i)", "UNNEST(GENERATE_SERIES(1, 5))"),
     ("PRAGMA table_info('Pos')", "DESCRIBE"),
 ]
 
