@@ -271,6 +271,10 @@ def test_of_many_plans_the_one_chosen_is_large_enough_to_read(page: Any, db: Con
     assert page.locator(".box.chosen").bounding_box()["width"] > 100
     page.get_by_role("button", name="Fit").click()
     assert page.locator(".box.chosen").bounding_box()["width"] < 60
+    db.execute("CREATE QUERY more AS SELECT v FROM S WHERE v > 7")
+    db.ui().observer.look()
+    page.locator(".box", has_text="v > 7").wait_for()
+    assert page.locator(".box.chosen").bounding_box()["width"] < 60  # until something else is chosen
 
 
 def test_a_page_that_cannot_be_seen_listens_no_more_and_catches_up(page: Any, db: Connection) -> None:

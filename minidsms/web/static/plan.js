@@ -8,7 +8,7 @@ const PAD = 10;
 const CHARACTER = 7;
 const MARGIN = 20;
 const MOST_SCALE = 1.25;
-const LEAST_SCALE = 0.7;
+const LEAST_SCALE = 0.65;
 
 export class PlanPicture {
   /** area: where it stands. choose(node): a box was chosen. isFocal(node): is shown where all would be too small. */
@@ -20,11 +20,12 @@ export class PlanPicture {
     this.lines = new Map();
     this.graph = { nodes: [], edges: [], width: 0, height: 0 };
     this.view = null;
+    this.isWhole = false;
     this.isFocal = isFocal;
     this.svg = svg("svg", { class: "plan", role: "group", "aria-label": "the plan of all running queries" });
     area.append(this.svg);
     this.#movable();
-    new ResizeObserver(() => this.isMoved || this.fit()).observe(area);
+    new ResizeObserver(() => this.isMoved || this.fit(this.isWhole)).observe(area);
   }
 
   /** Another plan. Boxes whose plan has changed are marked for a while. */
@@ -40,12 +41,14 @@ export class PlanPicture {
       ...[...this.edges.values()].map((edge) => edge.group),
       ...[...this.boxes.values()].map((box) => box.group),
     );
-    if (isFirst || !this.isMoved) this.fit();
+    if (isFirst || !this.isMoved) this.fit(this.isWhole);
   }
 
   /** The figures now; see what the server tells as "now". */
   figures({ told, waiting, state }) {
     const operators = told.operator ?? {};
+    const waits = new Map();
+    for (const [key, { edge }] of this.edges) waits.set(edge.to, (waits.get(edge.to) ?? 0) + (waiting[key] ?? 0));
     for (const { node, figures, share, frame, group } of this.boxes.values()) {
       const now = operators[node.entity];
       if (node.kind === "store") {
@@ -59,8 +62,7 @@ export class PlanPicture {
       if (frame.style.getPropertyValue("--share") !== shade) frame.style.setProperty("--share", shade);
       set(share, "width", (Math.min(1, part) * (node.box[2] - 2 * PAD)).toFixed(0));
       if (!now) continue;
-      const passes = now.selectivity === undefined ? "" : ` → ×${short(now.selectivity)}`;
-      write(figures[0], `${short(now.rate_in)}/s${passes}`);
+      write(figures[0], `${short(now.rate_in)}/s${waits.get(node.id) ? ` · ${short(waits.get(node.id))} wait` : ""}`);
       const room = Math.floor((node.box[2] - 2 * PAD) / CHARACTER);
       const facts = [percent(part), now.nbytes ? bytes(now.nbytes) : "", rows(state[node.id])].filter(Boolean).join(" · ");
       write(figures[1], facts.length > room ? `${facts.slice(0, room - 1)}…` : facts);
@@ -68,9 +70,9 @@ export class PlanPicture {
     }
     for (const [key, { edge, path, text }] of this.edges) {
       const producer = this.boxes.get(edge.from)?.node;
-      const rate = operators[producer?.entity]?.rate_out ?? null;
+      const { rate_out: rate = null, selectivity = 1 } = operators[producer?.entity] ?? {};
       set(path, "stroke-width", rate ? Math.min(7, 1.2 + Math.log10(1 + rate) * 0.75).toFixed(1) : "1");
-      write(text, waiting[key] ? `${short(waiting[key])} wait` : rate ? `${short(rate)}/s` : "");
+      write(text, waiting[key] ? `${short(waiting[key])} wait` : rate ? `${short(rate)}/s${selectivity === 1 ? "" : ` ×${short(selectivity)}`}` : "");
       text.classList.toggle("waits", Boolean(waiting[key]));
     }
   }
@@ -91,6 +93,7 @@ export class PlanPicture {
    *  it, what is focal, or the box chosen. */
   fit(isAsked = false) {
     this.isMoved = false;
+    this.isWhole = isAsked;
     const room = this.area.getBoundingClientRect();
     const scaleOf = ([, , width, height]) => Math.min(MOST_SCALE, room.width / width, room.height / height);
     const isMarked = ({ group }) => !group.classList.contains("aside");
