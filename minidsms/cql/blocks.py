@@ -25,6 +25,19 @@ from minidsms.elements import Field, Schema
 _WHERE_OVER_STANDS = ("the select list", "ORDER BY", "QUALIFY")
 
 
+_ELEMENTS = ("unnest", "explode")
+_UNNESTED = "unnested"
+"""What the elements of a list in the select list are called in FROM."""
+
+
+def _without_elements(item: syntax.SelectItem) -> syntax.SelectItem:
+    """`*` is what it is without the elements."""
+    if not isinstance(item.expr, syntax.Star) or item.expr.qualifier is not None:
+        return item
+    left_out = (*item.expr.left_out, syntax.Name(_UNNESTED, span=item.span))
+    return replace(item, expr=replace(item.expr, left_out=left_out))
+
+
 @dataclass(frozen=True)
 class Output:
     """One column of the select list."""
@@ -58,6 +71,7 @@ class BlockBinder:
             raise self.session.error(
                 "a query needs FROM", select.span, "", "name the streams or relations it reads: SELECT .. FROM S"
             )
+        select = self._with_elements(select)
         if any(isinstance(key, syntax.EveryKey) for key in select.group_by):
             select = self._by_every_key(select)
         self.aliases = {item.alias.lower(): item.expr for item in select.items if item.alias is not None}
@@ -114,6 +128,27 @@ class BlockBinder:
             return Piece(node, tree)
         order = tuple(replace(key, expr=self.session.expand(key.expr)) for key in limited.order)
         return Piece(node, replace(limited, query=tree, order=order))
+
+    def _with_elements(self, select: syntax.Select) -> syntax.Select:
+        """UNNEST(list) or EXPLODE(list), once in the select list of a block without groups, stands in FROM."""
+        is_unnest = [isinstance(i.expr, syntax.Call) and i.expr.function.lower() in _ELEMENTS for i in select.items]
+        others = [item for item, found in zip(select.items, is_unnest) if not found]
+        if (
+            sum(is_unnest) != 1
+            or select.group_by
+            or any(has_aggregates(item.expr, self.session.catalog) for item in others)
+        ):
+            return select
+        place = is_unnest.index(True)
+        call = select.items[place].expr
+        assert isinstance(call, syntax.Call)
+        if len(call.args) != 1 or call.distinct or call.order or call.nulls:
+            return select
+        unnest = syntax.Unnest(call.args[0], _UNNESTED, (_UNNESTED,), span=call.span)
+        element = syntax.Name(_UNNESTED, _UNNESTED, span=call.span)
+        item = syntax.SelectItem(element, select.items[place].alias or call.function.lower(), span=call.span)
+        items = [_without_elements(i) for i in select.items]
+        return replace(select, items=(*items[:place], item, *items[place + 1 :]), sources=(*select.sources, unnest))
 
     def _sort_keys(
         self,

@@ -219,6 +219,18 @@ class ExpressionBuilder(Transformer[Token, Part]):
         value = syntax.Literal(parts[3].type == "TRUE", span=part_span(parts[3]))
         return syntax.IsDistinctFrom(parts[0], value, parts[2] is None, span=span_of(parts))
 
+    def is_json(self, parts: list[Part]) -> syntax.Expr:
+        """IS [NOT] JSON [VALUE | OBJECT | ARRAY | SCALAR], by functions; what is no JSON is of no kind."""
+        span = span_of(parts)
+        kind = "VALUE" if parts[4] is None else parts[4].upper()
+        found: syntax.Expr = syntax.Call("JSON_VALID", (parts[0],), span=span)
+        if kind != "VALUE":
+            told = syntax.Call("JSON_TYPE", (parts[0],), span=span)
+            kinds = ("OBJECT", "ARRAY") if kind == "SCALAR" else (kind,)
+            words = tuple(syntax.Literal(word, span=span) for word in kinds)
+            found = syntax.Logical("and", (found, syntax.InList(told, words, kind == "SCALAR", span=span)), span=span)
+        return found if parts[2] is None else syntax.Unary("not", found, span=span)
+
     def is_distinct_from(self, parts: list[Part]) -> syntax.IsDistinctFrom:
         return syntax.IsDistinctFrom(parts[0], parts[5], parts[2] is not None, span=span_of(parts))
 

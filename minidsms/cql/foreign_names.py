@@ -15,6 +15,7 @@ _INSTANT = (
     "CURRENT_TIMESTAMP is the instant of a stream's element, also called S.ts: FROM must have a stream, or a query "
     "with ISTREAM, RSTREAM or DSTREAM; a relation's rows have no instant"
 )
+_ELEMENTS = "once in a select list without groups, else in FROM: FROM S [NOW], UNNEST(list) AS element"
 _ROW_TIME = "write CURRENT_TIMESTAMP for the instant of a row"
 _SESSION_ID = "the rows of a window of sessions have it: S [SESSION 30 MINUTES PARTITION BY k]"
 _BOUNDS = (
@@ -46,14 +47,22 @@ _HINTS = {
     "isnull": _COALESCE,
     **dict.fromkeys(("tumble", "hop", "tumbling", "hopping"), _HOPPING),
     "session": "the window stands behind the stream: S [SESSION 30 MINUTES PARTITION BY k]",
-    **dict.fromkeys(("earliest_by_offset", "first_value"), "write FIRST(x), or FIRST_VALUE(x) OVER (ORDER BY ..)"),
-    **dict.fromkeys(("latest_by_offset", "last_value"), "write LAST(x), or LAST_VALUE(x) OVER (ORDER BY ..)"),
+    **dict.fromkeys(
+        ("earliest_by_offset", "first_value"), "write FIRST(x) IGNORE NULLS, or FIRST_VALUE(x) OVER (ORDER BY ..)"
+    ),
+    **dict.fromkeys(
+        ("latest_by_offset", "last_value"), "write LAST(x) IGNORE NULLS, or LAST_VALUE(x) OVER (ORDER BY ..)"
+    ),
+    "div": "write a / b, which of INTEGERs is a whole number",
+    "array_replace": "write TRANSFORM(l, x -> CASE WHEN x = a THEN b ELSE x END)",
+    "cube_explode": "write GROUP BY CUBE (..), or UNNEST in FROM",
+    **dict.fromkeys(("to_bytes", "from_bytes"), "HEX, UNHEX, TO_BASE64 and FROM_BASE64 are the encodings of a text"),
     "top_k": "write MAX(x, n): the n greatest, the greatest first",
     **dict.fromkeys(("if", "iif", "decode"), _CASE),
     **dict.fromkeys(("convert", "to_number", "try_cast"), _CAST),
     **{op: _OF_STREAM.format(op.upper()) for op in ("istream", "dstream", "rstream")},
-    **dict.fromkeys(("explode", "posexplode"), "UNNEST stands in FROM: FROM S [NOW], UNNEST(list) AS element"),
-    "unnest": "it stands in FROM: FROM S [NOW], UNNEST(list) AS element",
+    **dict.fromkeys(("explode", "posexplode"), _ELEMENTS),
+    "unnest": _ELEMENTS,
     "encode": "HEX, UNHEX, TO_BASE64 and FROM_BASE64 are the encodings of a text",
     "entries": "write MAP_ENTRIES(m)",
     "format": "write a || b, or CONCAT",

@@ -373,6 +373,8 @@ SYNONYMS = {
     "datepart": "date_part",
     "json_extract_path": "json_extract",
     "json_extract_path_text": "json_extract_string",
+    "jsonb_extract_path": "json_extract",
+    "jsonb_extract_path_text": "json_extract_string",
     "extractjsonfield": "json_extract_string",
     "is_json_string": "json_valid",
     "list_extract": "element_at",

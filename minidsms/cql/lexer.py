@@ -79,6 +79,8 @@ _ORDER_WORDS = frozenset(
     {"ORDER", "ASC", "DESC", "NULLS", "FIRST", "LAST", "WITHIN", "IGNORE", "RESPECT", "LIMIT", "OFFSET"}
     | {"FETCH", "NEXT", "ROW", "ROWS", "ONLY"}
 )
+_JSON_KINDS = frozenset(("VALUE", "OBJECT", "ARRAY", "SCALAR"))
+"""What `IS JSON` may ask for."""
 _OVER_WORDS = frozenset({"OVER", "PARTITION", "ROWS", "RANGE", "UNBOUNDED", "PRECEDING", "FOLLOWING", "CURRENT", "ROW"})
 _BEGIN_CLAUSES = frozenset(
     {"ORDER", "QUALIFY", "WINDOW", "NATURAL", "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "LIMIT"}
@@ -660,6 +662,10 @@ class _Context:
             return word
         if word in _OVER_WORDS and self._frames(i, word):
             return word
+        if word == "JSON" and (before == "IS" or (before == "NOT" and self._type(i - 2) == "IS")):
+            return word
+        if word in _JSON_KINDS and before == "JSON":
+            return "JSON_KIND"
         if word == "ARRAY":
             return word if after == "LLIST" else "IDENT"
         if word in ("EXCLUDE", "REPLACE"):

@@ -38,6 +38,8 @@ TYPES = {
     "CHAR": Type.TEXT,
     "CHARACTER": Type.TEXT,
     "BYTE": Type.TEXT,
+    "JSON": Type.TEXT,
+    "JSONB": Type.TEXT,
     "TIMESTAMP": Type.TIMESTAMP,
     "INTERVAL": Type.INTERVAL,
     "DATE": Type.DATE,

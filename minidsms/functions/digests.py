@@ -29,6 +29,8 @@ def _row(name: str, value: str) -> Function:
 FUNCTIONS = (
     _row("md5", "'f7b44cfa'"),
     _row("sha1", "'c82e3d72'"),
+    _row("sha224", "'d9c2289a'"),
     _row("sha256", "'dca83e71'"),
+    _row("sha384", "'b07cf281'"),
     _row("sha512", "'e1b98d20'"),
 )

@@ -442,6 +442,8 @@ OF_VALUES: dict[str, Callable[..., Any]] = {
     "regexp_extract_all": _extract_all,
     "regexp_split_to_array": _split_by,
     "regexp_count": lambda text, pattern, options="": len([*re.finditer(pattern, text, _flags(options))]),
+    "sha224": lambda text: hashlib.sha224(text.encode()).hexdigest(),
+    "sha384": lambda text: hashlib.sha384(text.encode()).hexdigest(),
     "sha512": lambda text: hashlib.sha512(text.encode()).hexdigest(),
     "asinh": _real(math.asinh),
     "acosh": _real(math.acosh),

@@ -17,6 +17,7 @@ from minidsms import spark as on_spark
 from minidsms.archive import files
 from minidsms.archive.format import find
 from minidsms.arrow_types import stored_type
+from minidsms.spark.ingest import ingest
 from minidsms.testing.compare import netted
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def test_raw_files_and_frames_of_spark_bring_them_into_archives(spark: SparkSess
         "CREATE STREAM S (ts TIMESTAMP, d DECIMAL(12, 2), l TEXT[], s STRUCT(a INTEGER), m MAP(TEXT, INTEGER), "
         "day DATE, at TIME) TIMESTAMP BY ts"
     )
-    done = on_spark.ingest(str(raw), str(tmp_path / "a"), declaration, format="json", spark=spark)
+    done = ingest(str(raw), str(tmp_path / "a"), declaration, format="json", spark=spark)
     assert (done.rows, done.rejected) == (2, 1)
     read = spark.read.format("minidsms").load(str(tmp_path / "a"))
     written = read.where("d IS NOT NULL").select("_ts", "d", "l", "s", "m", "day", "at")
