@@ -138,8 +138,8 @@ def test_a_stream_used_twice_is_one_node() -> None:
     assert node.left is not node.right and node.left.inputs[0] is node.right.inputs[0]
 
 
-def test_a_query_needs_from() -> None:
-    assert "FROM" in error("SELECT 1")
+def test_a_query_that_names_a_column_needs_from() -> None:
+    assert "FROM" in error("SELECT a")
 
 
 # ---------------------------------------------------------------------------------------------------------- groups
