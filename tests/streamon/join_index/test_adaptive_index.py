@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -97,6 +98,21 @@ def test_patterns_that_turn_out_dearer_are_given_up_unless_windows_have_filled_o
         push(db, 20, 1500, 1500)
         is_given_up = patterns(query) == () and query.decisions()[-1].reason == "dearer than without, as measured"
         assert is_given_up == (grown > 2 and not spared)
+
+
+def test_pipelines_over_patterns_take_over_from_a_tree_that_costs_more() -> None:
+    with minidsms.connect(**(FIXED | {"join_plan": "auto", "caching": "off"})) as db:
+        query = triangle(db)
+        (tree,) = [a for a in adaptations_of(query.network.operators) if a.technique == "join plan"]
+        tree.budget = replace(tree.budget, worth_tuples=10_000)
+        tree.take(((0, 1), 2), "asked for by the test")
+        push(db, 20, 1200)
+        assert tree.executor.plan == ((0, 1), 2) and patterns(query) == ()
+        push(db, 20, 4800, 1200)
+        assert tree.executor.plan == (0, 1, 2) and any(patterns(query))
+        assert ", with patterns " in query.explain(analyze=True)
+        told = [(d.technique, d.instant) for d in query.decisions()][1:]
+        assert [technique for technique, _ in told] == ["join plan", "join index"] and told[0][1] == told[1][1]
 
 
 CLIQUE = " AND ".join(f"{a}.{a}{b} = {b}.{a}{b}".lower() for a, b in combinations("ABCD", 2))
