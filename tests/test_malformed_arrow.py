@@ -177,9 +177,10 @@ def test_what_the_methods_of_instants_and_signs_raise_is_a_data_error(db: minids
         db.push("R", [("a",)], ts=1, sign=RaisingArray())
 
 
-def test_the_error_keeps_the_exception_as_its_cause(db: minidsms.Connection) -> None:
+@pytest.mark.parametrize("data", [RaisingDict(t=["a"]), {"t": Raising("__arrow_c_stream__")}])
+def test_the_error_keeps_the_exception_as_its_cause(db: minidsms.Connection, data: Any) -> None:
     with pytest.raises(minidsms.DataError) as caught:
-        db.push("S", RaisingDict(t=["a"]), ts=1)
+        db.push("S", data, ts=1)
     assert isinstance(caught.value.__cause__, RuntimeError)
 
 

@@ -238,7 +238,7 @@ class Converter:
 
     def _refuse(self, refused: ValueRefused, column: str) -> NoReturn:
         row = "" if refused.row is None else f"row {refused.row}, "
-        raise self.error(f'{row}column "{column}": {refused.reason}', refused.hint) from None
+        raise self.error(f'{row}column "{column}": {refused.reason}', refused.hint) from refused.__cause__
 
     def _refuse_width(self, width: int, row: int | None) -> NoReturn:
         where = "the row" if row is None else f"row {row}"
