@@ -35,6 +35,7 @@ QUERIES: dict[str, tuple[str, dict[str, str]]] = {
     "Top": ("SELECT k, v FROM Sa [RANGE 3] ORDER BY v DESC LIMIT 2", {}),
     "Over": ("SELECT k, RANK() OVER (PARTITION BY k ORDER BY v) AS n FROM Sa [RANGE 3]", {}),
     "Unnest": ("SELECT k, e FROM Sa [RANGE 3], UNNEST([k, v, NULL]) AS e", {}),
+    "Constant": ("SELECT a.v, t.n FROM Sa [RANGE 3] AS a, (VALUES (1, 'a'), (2, NULL)) AS t(k, n) WHERE a.k > t.k", {}),
     "Distinct": ("SELECT DISTINCT k FROM Sa [RANGE 3]", {}),
     "SetOperation": ("SELECT k FROM Sa [RANGE 3] EXCEPT SELECT k FROM Sb [ROWS 2]", {}),
     "RelationToStream WindowEvents": ("SELECT RSTREAM(k) FROM Sa [RANGE 3]", {}),
