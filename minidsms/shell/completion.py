@@ -18,6 +18,7 @@ from minidsms.cql.tree_builder import SHOWN
 from minidsms.shell.candidates import Candidate, files, matching, words
 from minidsms.shell.clauses import begun_quote, clause_at, declared_columns, tables_in
 from minidsms.shell.names import Names
+from minidsms.types import Type
 
 _PREFIX = re.compile(r"[^\W\d]\w*$")
 _WINDOWS = (
@@ -43,7 +44,7 @@ _WORDS = {
     "BACKFILL": "BACKFILL FROM",
     "WITH": "WITH HISTORY",
 }
-_TYPES = tuple((t, "type") for t in ("INTEGER", "FLOAT", "BOOLEAN", "TEXT", "TIMESTAMP", "INTERVAL"))
+_TYPES = tuple((str(t), "type") for t in Type.SCALARS) + tuple((t, "type") for t in ("DECIMAL(", "STRUCT(", "MAP("))
 _SHOWN = tuple((what.upper(), "SHOW") for what in SHOWN)
 _FORMATS = tuple((f, "format") for f in ("csv", "json", "parquet", "arrow", "stream"))
 _UNITS = tuple((f"{unit.upper()}S", "unit") for unit in reversed(lexer.UNITS))

@@ -189,6 +189,8 @@ _FLOAT_UNARY: dict[str, Callable[[Column], Column]] = {
 
 def arithmetic(expr: bound.Call, args: list[Computed]) -> Computed | None:
     """A function of one or two numbers, or None where it is none of them."""
+    if not args:
+        return None
     is_float = expr.args[0].type is Type.FLOAT
     if len(args) == 1:
         if not is_float and expr.function in ("neg", "abs"):

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from minidsms.aggregates import AGGREGATES
+from minidsms.cql.functions import CALLED
 from minidsms.shell.command_completion import complete_command
 from minidsms.shell.completion import complete
 from minidsms.shell.names import Names
@@ -124,3 +126,10 @@ def test_files_stand_in_the_quotes_of_from_and_into(
 )
 def test_commands_say_what_may_stand_behind_them(names: Names, line: str, expected: list[str]) -> None:
     assert [c.text for c in complete_command(line, names, lambda path: True)] == expected
+
+
+def test_every_function_and_aggregate_is_offered_by_its_first_letters(names: Names) -> None:
+    known = {*CALLED, *AGGREGATES}
+    for begun in {name[:2] for name in known}:
+        found = {text.lower().split("(")[0] for text in offered(names, f"SELECT {begun}", " FROM Pos [NOW]")}
+        assert {name for name in known if name.startswith(begun)} <= found
