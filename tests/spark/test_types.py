@@ -105,7 +105,8 @@ def test_raw_files_and_frames_of_spark_bring_them_into_archives(spark: SparkSess
     )
     done = ingest(str(raw), str(tmp_path / "a"), declaration, format="json", spark=spark)
     assert (done.rows, done.rejected) == (2, 1)
-    read = spark.read.format("minidsms").load(str(tmp_path / "a"))
+    on_spark.register(spark)
+    read = spark.read.format("minidsms").option("name", "S").load(str(tmp_path / "a"))
     written = read.where("d IS NOT NULL").select("_ts", "d", "l", "s", "m", "day", "at")
     written.write.format("minidsms").option("name", "T").mode("append").save(str(tmp_path / "b"))
     for folder, name in (("a", "S"), ("b", "T")):
