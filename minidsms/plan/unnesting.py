@@ -8,12 +8,14 @@ R2).
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, Node
 from minidsms.cql.errors import CqlError
 from minidsms.cql.functions import can_fail
-from minidsms.cql.scalar_text import print_expression
+from minidsms.cql.scalar import substitute
+from minidsms.cql.scalar_text import print_aggregate, print_expression
 from minidsms.elements import Field, Schema, Type
 from minidsms.plan import correlation
 from minidsms.plan.arrival_order import counting_windows
@@ -530,9 +532,20 @@ def _words(query: Node) -> str:
         query = query.input
     if isinstance(query, bound.SetOperation):
         return f"{_words(query.left)} {query.op.value}{' ALL' if query.all else ''} {_words(query.right)}"
-    shown = [print_expression(e) for e in query.exprs] if isinstance(query, bound.Project) else query.schema.names
+    shown: Sequence[str] = query.schema.names
+    groups = ""
+    if isinstance(query, bound.Project):
+        exprs: Sequence[Expr] = query.exprs
+        below = query.input
+        while isinstance(below, bound.Filter):
+            below = below.input
+        if isinstance(below, bound.Aggregate):
+            calls = [bound.ColumnRef(call.type, 0, print_aggregate(call)) for call in below.aggregates]
+            exprs = [substitute(e, [*below.keys, *calls]) for e in exprs]
+            groups = f" GROUP BY {', '.join(map(print_expression, below.keys))}" if below.keys else ""
+        shown = [print_expression(e) for e in exprs]
     read = [n.name for n in nodes(query) if isinstance(n, bound.BaseStream | bound.BaseRelation)]
-    return f"SELECT {', '.join(shown)} FROM {', '.join(read) or '(VALUES ..)'}"
+    return f"SELECT {', '.join(shown)} FROM {', '.join(read) or '(VALUES ..)'}{groups}"
 
 
 def _swap(e: Expr) -> Expr:
