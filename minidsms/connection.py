@@ -406,7 +406,7 @@ class Connection(Archiving, ReadsSources):
     # ---------------------------------------------------------------------------------- registration, by statements
 
     def finish_unfed(self) -> list[str]:
-        """End the streams that have no source, as nothing will come of them; their names."""
+        """End the streams that have no source, as nothing will come of them; the names of those that had no element."""
         with self.lock:
             self._check()
             done = [s for s in self._streams.values() if s.is_system or s.ended or self.reading.of(s)]
@@ -418,7 +418,7 @@ class Connection(Archiving, ReadsSources):
                 told = self._step(None) or told
         if told:
             self._callbacks.tell()
-        return [stream.definition.name for stream in unfed]
+        return [stream.definition.name for stream in unfed if not stream.counters.accepted]
 
     # -------------------------------------------------------------------------------------------------- the engine
 

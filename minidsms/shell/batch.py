@@ -67,6 +67,5 @@ def _read_sources(session: Session) -> None:
     if driver is None or driver.has_ended or not session.db.queries:
         return
     for name in session.db.finish_unfed():
-        if not session.db.stream_input(name).counters.accepted:
-            session.screen.warn(harmless(f"nothing feeds {name}: it stays empty"))
+        session.screen.warn(harmless(f"nothing feeds {name}: it stays empty"))
     session.begin_feed(Feed(session.db, driver, driver.names(), None, session.clock))

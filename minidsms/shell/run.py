@@ -216,7 +216,7 @@ def _drive(job: Job, until: int | None, options: argparse.Namespace) -> None:
 
 
 def _tell_unfed(db: Connection, options: argparse.Namespace) -> None:
-    """End the streams that nothing feeds, and say so."""
+    """End the streams that nothing feeds, and say which have stayed empty."""
     unfed = db.finish_unfed()
     if unfed and not options.quiet:
         _tell([f"nothing feeds {name}: it stays empty" for name in unfed])

@@ -91,6 +91,16 @@ def test_an_insert_of_the_file_is_carried_out_once(capsys: pytest.CaptureFixture
     assert run() == 1 and "a row has 1 values, not 2" in capsys.readouterr().err
 
 
+def test_only_a_stream_without_an_element_is_said_to_stay_empty(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("job.cql").write_text(
+        "CREATE STREAM S (k INTEGER, at INTEGER) TIMESTAMP BY at; CREATE STREAM T (k INTEGER);"
+        "CREATE QUERY q AS SELECT k FROM S INTO 'out.csv'; INSERT INTO S VALUES (1, 5)"
+    )
+    assert run() == 0
+    told = capsys.readouterr().err
+    assert "nothing feeds T: it stays empty" in told and "nothing feeds S" not in told
+
+
 def test_a_run_that_is_killed_stopped_or_interrupted_goes_on(place: Path) -> None:
     """Its file holds every answer once."""
     followed = DECLARED.replace("'in.csv'", "'in.csv' WITH (follow = true, poll = 0.01 SECONDS)")
