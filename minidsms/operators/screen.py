@@ -21,7 +21,7 @@ from minidsms.kernels.screening import by_member
 from minidsms.operators.operator import Description, Operator
 from minidsms.operators.select import Select
 from minidsms.queues import Queue
-from minidsms.screens.answers import SharedAnswers, Subscription
+from minidsms.screens.answers import Portion, SharedAnswers, Subscription
 from minidsms.screens.box import Box
 from minidsms.screens.boxes import Boxes
 from minidsms.screens.level import Level
@@ -137,15 +137,14 @@ class Screen(Operator):
             member.readers += 1
         return self.answers.subscribe(member.slot, tail.columns, tail.definition)
 
-    def unfold(self, tail: Tail, subscription: Subscription) -> list[Batch]:
+    def unfold(self, tail: Tail, subscription: Subscription) -> list[Batch | Portion]:
         """A folded query goes; the rows that waited for it."""
+        left = self.answers.leave(subscription)
         member = self._of_box[tail.box]
         member.readers -= 1
         if not member.readers:
             del self._of_box[tail.box]
             self._remove(member)
-        left = self.answers.leave(subscription)
-        if not member.readers:
             self.answers.free_slot(member.slot)
         return left
 

@@ -47,6 +47,21 @@ class _Delivery:
         return int(self.ts.nbytes + self.parts.nbytes + sum(c.values.nbytes for c in self.columns.values()))
 
 
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """Rows of a delivery that wait for one query. batch: all of it, in the query's columns.  rows: their numbers."""
+
+    batch: Batch
+    rows: Int32Array
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def copied(self) -> Batch:
+        """The rows alone. Raises MemoryError, and nothing has changed."""
+        return self.batch.take(self.rows)  # type: ignore[arg-type]
+
+
 class Subscription:
     """One query's place among the answers of its box. columns: the producer's that it shows, in its order."""
 
@@ -74,9 +89,22 @@ class Subscription:
     def take(self) -> list[Batch]:
         """The rows since the last time, oldest first."""
         found = self._answers.portions_since(self.slot, self._taken, self.columns)
-        found, self._kept = [*(self._kept or ()), *found], None
+        taken, self._kept = [*(self._kept or ()), *[portion.copied() for _, portion in found]], None
+        self._let_go(found)
+        return taken
+
+    def leave(self) -> list[Batch | Portion]:
+        """The same at the end: where there is no memory to copy them, with the deliveries that they stand in."""
+        try:
+            return [*self.take()]
+        except MemoryError:
+            found = self._answers.portions_since(self.slot, self._taken, self.columns)
+            self._let_go(found)
+            return [*(self._kept or ()), *[portion for _, portion in found]]
+
+    def _let_go(self, found: Sequence[tuple[_Delivery, Portion]]) -> None:
         self._taken = self._answers.next_portion
-        return found
+        self._answers.note_taken(found)
 
     def waiting(self) -> tuple[int, int]:
         """(rows, bytes) that wait."""
@@ -140,9 +168,9 @@ class SharedAnswers:
         self.subscriptions[id(subscription)] = subscription
         return subscription
 
-    def leave(self, subscription: Subscription) -> list[Batch]:
+    def leave(self, subscription: Subscription) -> list[Batch | Portion]:
         """A reader goes; the rows it had not taken."""
-        left = subscription.take()
+        left = subscription.leave()
         del self.subscriptions[id(subscription)]
         self._of_slot[subscription.slot].remove(subscription)
         self._slot[subscription.slot, READERS] -= 1
@@ -193,25 +221,26 @@ class SharedAnswers:
                 self._set_aside()
         return delivery.nbytes
 
-    def portions_since(self, slot: int, start: int, columns: Sequence[int]) -> list[Batch]:
-        """The slot's rows from portion `start` on, oldest first, taken for one reader."""
+    def portions_since(self, slot: int, start: int, columns: Sequence[int]) -> list[tuple[_Delivery, Portion]]:
+        """The slot's rows from portion `start` on, oldest first, in these columns."""
         chain = self._chain(slot, start)
-        batches, taken = [], []
+        found = []
         deliveries = iter(self._deliveries)
         delivery: _Delivery | None = None
         for portion in reversed(chain):
             while delivery is None or delivery.end <= portion:
                 delivery = next(deliveries)
             _, first, count, _ = self._portions[portion - self._first].tolist()
-            rows = delivery.parts[first : first + count]
-            sign = None if delivery.sign is None else delivery.sign[rows]
-            batches.append(Batch(delivery.ts[rows], sign, [delivery.columns[c].take(rows) for c in columns]))  # type: ignore[arg-type]
-            taken.append((delivery, count))
-        for delivery, count in taken:
-            delivery.waiting -= count
-            self._waiting -= count
+            batch = Batch(delivery.ts, delivery.sign, [delivery.columns[c] for c in columns])
+            found.append((delivery, Portion(batch, delivery.parts[first : first + count])))
+        return found
+
+    def note_taken(self, portions: Sequence[tuple[_Delivery, Portion]]) -> None:
+        """One reader has taken these."""
+        for delivery, portion in portions:
+            delivery.waiting -= len(portion)
+            self._waiting -= len(portion)
         self._drop_taken()
-        return batches
 
     def news(self) -> list[Definition]:
         """The queries that have been given rows since this was asked last."""

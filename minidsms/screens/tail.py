@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from minidsms.operators.screen import Screen
     from minidsms.plan.explain import Plan
     from minidsms.plan.sharing import RunningOperators
-    from minidsms.screens.answers import Subscription
+    from minidsms.screens.answers import Portion, Subscription
 
 
 class Definition(Protocol):
@@ -65,7 +65,7 @@ class Folding:
         self.may_fold = True
         self.screen: Screen | None = None
         self._subscription: Subscription | None = None
-        self._left: list[Batch] = []
+        self._left: list[Batch | Portion] = []
         self._results = 0
 
     @property
@@ -97,8 +97,8 @@ class Folding:
 
     @property
     def left(self) -> list[Batch]:
-        """Rows that wait and are held for this query alone."""
-        return self._left
+        """Rows that wait and are held for this query alone, and those beside them."""
+        return [each if isinstance(each, Batch) else each.batch for each in self._left]
 
     def waiting(self) -> tuple[int, int]:
         """(rows, bytes) that wait."""
@@ -109,8 +109,9 @@ class Folding:
         return rows + more, nbytes + 8 * rows * (1 + len(self.tail.columns))
 
     def take(self) -> list[Batch]:
-        """The rows that wait, oldest first; they wait no more."""
-        taken, self._left = self._left, []
+        """The rows that wait, oldest first; they wait no more. Raises MemoryError, and nothing has changed."""
+        taken = [each if isinstance(each, Batch) else each.copied() for each in self._left]
         if self._subscription is not None:
             taken += self._subscription.take()
+        self._left = []
         return taken

@@ -11,6 +11,7 @@ import minidsms
 from minidsms.query import Query
 from minidsms.screens import level
 from minidsms.streamon.forcing import ForcedSwitching
+from minidsms.testing.allocations import Allocations, failing
 
 
 def rules(db: minidsms.Connection, n: int, columns: str = "k, v") -> list[Query]:
@@ -52,6 +53,19 @@ def test_answers_that_wait_are_kept_in_order_when_a_query_goes_its_own_way(db: m
     db.push("S", [(4, 4, "a", 0.5), (5, 5, "b", 1.0)], ts=4)
     assert [c.row[0] for c in queries[4].fetch()] == [0, 1, 2, 3, 4]
     assert [c.row for c in queries[5].fetch()] == [(5, 5)]
+
+
+def test_answers_that_wait_are_kept_where_there_is_no_memory_to_copy_them(db: minidsms.Connection) -> None:
+    queries = rules(db, 9, "k, t")
+    for ts in range(3):
+        db.push("S", [(ts, 4, f"text {ts}", 0.5), (7, 5, "other", 0.5)], ts=ts)
+    folding = queries[4].network.folding
+    assert folding is not None and folding.is_folded
+    with failing(Allocations(1, lasting=True)) as allocations:
+        folding.unfold()  # as where the query fails for want of memory
+    assert allocations.failed and folding.waiting()[0] == 3
+    assert [c.row for c in queries[4].fetch()] == [(ts, f"text {ts}") for ts in range(3)]
+    assert [c.row for c in queries[5].fetch()] == [(7, "other")] * 3
 
 
 def test_each_query_shows_its_own_columns_of_rows_that_are_held_once(db: minidsms.Connection) -> None:
