@@ -68,7 +68,12 @@ def server(address: str) -> Iterator[Any]:
         )
         yield server
         server.execute("DROP TABLE customers; DROP PUBLICATION shop")
-        server.execute("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots")
+        # The server notices a moment later that whoever read a slot has gone.
+        while server.execute("SELECT FROM pg_replication_slots").rowcount:
+            server.execute(
+                "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE NOT (active OR temporary)"
+            )
+            time.sleep(0.01)
 
 
 def rows_of(server: Any) -> list[Any]:
