@@ -11,7 +11,7 @@ import contextlib
 import threading
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -69,10 +69,8 @@ class KafkaReader:
             # The engine may hold the source back for long; that is no reason to take its partitions away.
             "max.poll.interval.ms": 3_600_000,
         }
-        try:
-            self._consumer = library.Consumer(configuration(address, given, **more))
-        except (library.KafkaException, TypeError, ValueError) as error:
-            raise Error(f"Kafka refuses the configuration: {reason(error)}") from None
+        self._configuration = configuration(address, given, **more)
+        self._consumer = self._client()
         self._taken: dict[int, tuple[int, int, Any]] = {}
         """By partition, of the block taken last: its first offset, the one behind it, what its reader has learned."""
         self._learned: dict[int, Any] = {}
@@ -83,20 +81,26 @@ class KafkaReader:
         self._start = library.OFFSET_END if latest else library.OFFSET_BEGINNING
         try:
             self._numbers = partitions(self._consumer, address)
-            if group is None:
-                self._assign({})
-            else:
-                with asking(address):
+            with asking(address):
+                if group is None:
+                    self._consumer.assign(self._places(self._numbers))
+                else:
                     self._consumer.subscribe([address.topic])
         except Error:
             self._close()
             raise
 
-    def _assign(self, offsets: Mapping[int, int]) -> None:
-        """Read all partitions, those that are known from an offset on."""
+    def _client(self) -> Any:
+        library = kafka()
+        try:
+            return library.Consumer(self._configuration)
+        except (library.KafkaException, TypeError, ValueError) as error:
+            raise Error(f"Kafka refuses the configuration: {reason(error)}") from None
+
+    def _places(self, numbers: Iterable[int]) -> list[Any]:
+        """Where to begin in these partitions."""
         make = kafka().TopicPartition
-        with asking(self._address):
-            self._consumer.assign([make(self._address.topic, n, offsets.get(n, self._start)) for n in self._numbers])
+        return [make(self._address.topic, number, self._offsets.get(number, self._start)) for number in numbers]
 
     def position(self, rows: LineRows, block: Block) -> Any:
         """See `FeederGoesOn`: by partition, the offset to begin at and what is known of its columns; and of which one
@@ -114,25 +118,26 @@ class KafkaReader:
     def go_on(self, position: Any) -> str:
         """See `FeederGoesOn`. The offsets are the folder's, whatever a group has committed; the rest of the block comes
         before anything of another partition.
+
+        A client to which a partition is assigned again may give once more what it has fetched before: the one that goes
+        on is a new one, and the others are added to its assignment.
         """
         partitions = position["partitions"]
         offsets = {int(number): offset for number, (offset, _) in partitions.items()}
         self._learned = {int(number): learned for number, (_, learned) in partitions.items()}
         self._taken = {number: (offset, offset, self._learned[number]) for number, offset in offsets.items()}
-        if self._commits:
-            with asking(self._address):
-                self._consumer.unsubscribe()
-        self._first = position["of"], position["behind"]
-        make = kafka().TopicPartition
-        with asking(self._address):
-            self._consumer.assign([make(self._address.topic, self._first[0], offsets[self._first[0]])])
         self._offsets = offsets
+        self._first = position["of"], position["behind"]
+        self._close()
+        self._consumer = self._client()
+        with asking(self._address):
+            self._consumer.assign(self._places([self._first[0]]))
         return ""
 
-    def _go_on_with_others(self, reached: int) -> None:
+    def _go_on_with_others(self, first: int) -> None:
         """The block in which another process has ended is complete."""
-        assert self._first is not None
-        self._assign({**self._offsets, self._first[0]: reached})
+        with asking(self._address):
+            self._consumer.incremental_assign(self._places(n for n in self._numbers if n != first))
         self._first = None
 
     def run(self, source: LiveLines) -> None:
@@ -159,8 +164,7 @@ class KafkaReader:
                 if self._first is not None:
                     reached = max([self._offsets[self._first[0]], *given.values()])
                     if reached >= self._first[1] or self._first[0] in ended:
-                        ended.clear()
-                        self._go_on_with_others(reached)
+                        self._go_on_with_others(self._first[0])
                     continue
                 if self._commits and time.monotonic() - committed_s >= _COMMIT_S:
                     self._commit(library, source, readers)

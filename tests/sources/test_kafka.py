@@ -206,6 +206,36 @@ def test_a_message_does_not_wait_for_others_and_those_that_wait_come_together() 
     assert 0 < consumer.waited[-1] < 1, "an idle thread sleeps, and sees soon that it shall stop"
 
 
+def test_no_client_is_assigned_a_partition_twice(
+    broker: str, topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would now and then give again what it had fetched for the first assignment."""
+    assigned: list[tuple[int, int]] = []
+
+    class Consumer(kafka.Consumer):  # type: ignore[misc, name-defined]
+        def assign(self, partitions: list[Any]) -> None:
+            assigned.extend((id(self), p.partition) for p in partitions)
+            super().assign(partitions)
+
+        def incremental_assign(self, partitions: list[Any]) -> None:
+            assigned.extend((id(self), p.partition) for p in partitions)
+            super().incremental_assign(partitions)
+
+    clients: list[Any] = []
+    monkeypatch.setattr(kafka, "Consumer", lambda *given: clients.append(Consumer(*given)) or clients[-1])
+    for partition in (0, 1):
+        produce(broker, topic, *(b"%d,%d" % (i, partition) for i in range(5)), partition=partition)
+    for run in range(2):
+        with minidsms.connect(tmp_path / "db") as db:
+            if run == 0:
+                db.execute(
+                    "CREATE STREAM S (ts INTEGER, v INTEGER) TIMESTAMP BY ts SLACK 100 "
+                    f"FROM 'kafka://{broker}/{topic}' FORMAT csv WITH (until_end = true)"
+                )
+            db.run(until=-99 if run == 0 else None)
+    assert len(clients) == 3 and len(set(assigned)) == len(assigned) > 4
+
+
 @pytest.mark.parametrize("until", [3, 11, 40])
 def test_a_folder_keeps_the_offset_of_each_partition(broker: str, topic: str, until: int, tmp_path: Path) -> None:
     produce(broker, topic, *(b"%d,0" % i if i % 7 else b"none" for i in range(0, 50, 2)))
