@@ -15,7 +15,10 @@ from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
 # No test asserts a time: a slow machine, or the first compilation of a kernel, is no failure.
-settings.register_profile("minidsms", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Every run tries the same examples, so that a change is judged by what it changes; --shuffle draws new ones.
+_slowly = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("minidsms", **_slowly, derandomize=True)
+settings.register_profile("anew", **_slowly)
 settings.load_profile("minidsms")
 
 
@@ -36,7 +39,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--rewrite", action="store_true", help="write what came out into golden scripts and the docs' examples"
     )
-    parser.addoption("--shuffle", type=int, metavar="SEED", help="run the tests in a random order")
+    parser.addoption("--shuffle", type=int, metavar="SEED", help="run the tests in a random order, with new examples")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--shuffle") is not None:
+        settings.load_profile("anew")
 
 
 @pytest.hookimpl(optionalhook=True)
