@@ -15,7 +15,7 @@ from experiments.change_detection import detection, engine
 from experiments.change_detection.replays import Replay, contestants, replay
 from experiments.change_detection.streams import Changing, Packets, Stream
 from experiments.pages import Pages
-from minidsms.streamon.change_detection.detectors import NAMES
+from minidsms.streamon.change_detection.detectors import NAMES, OF_SHARES
 
 PAGES = Pages("change_detection")
 
@@ -266,7 +266,7 @@ def _parts(runs: Mapping[str, Sequence[engine.Run]]) -> list[str]:
     return [*times, f"{last.decisions}", f"{np.median(delays):,.0f}" if delays else ""]
 
 
-STEADY = ("auto", *NAMES)
+STEADY = ("auto", *OF_SHARES)
 
 
 def _steady(seeds: int) -> str:

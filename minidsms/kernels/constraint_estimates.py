@@ -1,32 +1,41 @@
 """k of a constraint, from the distances of its arrivals: what `kernels.constraint_monitoring` has in common.
 
-An estimate is `state` (STATE_WORDS,) with `peaks` (BLOCKS,): the greatest distance of each of the last blocks of
-arrivals of the watched stream, which make up the window W. Every arrival brings one distance, 0 mostly. k_u falls at
-the end of a block, and rises in the middle of one. Babu 2005, section 6.6.3.
+k_u is the bound that distances keep, found and given up as `kernels.bounds` says, whose words come first in `state`
+(STATE_WORDS,) and `settings` (SETTINGS_WORDS,); behind them stands how closely the monitor looks. Every arrival of the
+watched stream brings one distance, 0 mostly. k_u falls at the end of a block, and rises in the middle of one. Babu
+2005, section 6.6.3.
 
-`settings` (SETTINGS_WORDS,) int64 does not change while rows are looked at.
+`settings` does not change while rows are looked at.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from minidsms.kernels import bounds
+from minidsms.kernels.bounds import (
+    ARRIVED,
+    BLOCK,
+    FROM,
+    HIGHEST,
+    INFINITE,
+    LIMIT,
+    NEXT,
+    PATIENCE,
+    SINCE,
+    TROUBLES,
+    WINDOW,
+    begin,
+    bound_of,
+    collect,
+    exceeds,
+    learn,
+)
+from minidsms.kernels.bounds import BOUND as K
 from minidsms.machine_code import helper, kernel
 
-INFINITE = 1 << 60
-"""k of a constraint that is not used."""
-
 (
-    ARRIVED,  # rows of the watched stream
-    K,  # k_u
     K_KEPT,  # k_e: up to here an increase is seen for certain
-    HIGHEST,  # distance of the present block
-    NEXT,  # the arrival that ends it
-    FROM,  # the window W holds arrivals after this one only
-    SINCE,  # when k_u became what it is: infinite, or finite
-    TROUBLES,  # increases, each soon after k_u had become finite; one less for each that came late
-    RECENT,  # 1024 times the greatest distance of late, while there are troubles: the more, the slower it is forgotten
-    INCREASES,
     DORMANT,  # 1: until the constraint is kept again, it is tried now and then, on one key in SHARE
     SHIFT,  # one key in 2^SHIFT is watched
     FLOOR,  # SHIFT is no less
@@ -43,13 +52,9 @@ INFINITE = 1 << 60
     AT_PARENT,  # where to go on, in the arrays of this call
     AT_CHILD,
     STATE_WORDS,
-) = range(26)
+) = range(bounds.STATE_WORDS, bounds.STATE_WORDS + 17)
 
 (
-    WINDOW,  # W, in arrivals: whole blocks
-    BLOCK,
-    LIMIT,  # a greater k is infinite
-    MARGIN,  # of k_u above the greatest distance, in 1/1024
     GROWTH,  # c, in 1/1024
     CHANCE,  # p, in 1/2^32
     HORIZON,  # rows after which an entry leaves with its window; of joins, twice as many, or twice the ticks
@@ -59,19 +64,14 @@ INFINITE = 1 << 60
     MAY_SAMPLE,  # 1: who uses k notices a greater distance by itself
     CAN_REST,  # 1: what it has not seen it need not know to be used
     SETTINGS_WORDS,
-) = range(13)
+) = range(bounds.SETTINGS_WORDS, bounds.SETTINGS_WORDS + 9)
 
-PATIENCE = 8
-"""Windows W for which k_u may be infinite, or must be finite, before that tells something."""
 MOST_TROUBLES = 32
 SHARE = 32
 """In a trial one in so many keys is watched, over so many windows W."""
 _SHARE_SHIFT = 5
 MOST_NAPS = 16
 """Naps between trials that fail get twice as long, up to so many times a trial."""
-FEWEST_TROUBLES, _SLOWEST = 2, 8
-"""Troubles from which on distances are remembered for more than W; half of RECENT is forgotten in 1.4 W with 2 of them,
-in 88 W with 8 or more."""
 _CALM_SHIFT = 3
 _CALM_DISTANCES = 40
 """One key in 2^3 is watched of a constraint that is kept, where so many distances still show in a window W, or where
@@ -83,19 +83,19 @@ again, then for twice as long, up to so many times.
 """
 
 
-@helper("void(int64[::1], int64[::1], int64)")
-def _set_k(state: np.ndarray, settings: np.ndarray, k: int | np.int64) -> None:
-    state[K] = k
+@helper("void(int64[::1], int64[::1])")
+def _keep(state: np.ndarray, settings: np.ndarray) -> None:
+    """k_e follows k_u."""
+    k = state[K]
     state[K_KEPT] = INFINITE if k == INFINITE else max(k, k * settings[GROWTH] // 1024)
 
 
 @kernel("void(int64[::1], int64[::1], int64)")
 def give_up(state: np.ndarray, settings: np.ndarray, n: int) -> None:
     """k_u is infinite from arrival n on, until the next window W tells a better one."""
-    state[INCREASES] += 1
-    was_short = n - state[SINCE] < PATIENCE * settings[WINDOW]
-    state[TROUBLES] = state[TROUBLES] + 1 if was_short else max(0, state[TROUBLES] - 1)
-    if not was_short:
+    was_soon = begin(state, settings[WINDOW], n)
+    _keep(state, settings)
+    if not was_soon:
         state[NAP] = state[RETURN] = 0
     state[REST] = 0
     if not state[DORMANT] and state[ASLEEP] > n:
@@ -103,9 +103,6 @@ def give_up(state: np.ndarray, settings: np.ndarray, n: int) -> None:
         state[NEXT] = n + settings[BLOCK]
     if state[TROUBLES] >= _MOST_CALM_TROUBLES:
         state[FLOOR] = 0
-    _set_k(state, settings, INFINITE)
-    state[FROM] = n
-    state[SINCE] = n
     state[SEEN] = 0
 
 
@@ -124,7 +121,7 @@ def refute(state: np.ndarray, peaks: np.ndarray, settings: np.ndarray, n: int) -
 @kernel("void(int64[::1], int64[::1])")
 def forget(state: np.ndarray, settings: np.ndarray) -> None:
     """What has been found while nobody looked all the time is not to be relied on: k_u is found anew."""
-    _set_k(state, settings, INFINITE)
+    state[K] = state[K_KEPT] = INFINITE
     n = min(state[ARRIVED], state[ASLEEP])
     state[ASLEEP] = state[FROM] = state[SINCE] = n
     state[NEXT] = n + settings[BLOCK]
@@ -143,7 +140,7 @@ def _nap(state: np.ndarray, settings: np.ndarray, n: int) -> None:
 @helper("void(int64[::1], int64[::1], int64)")
 def _doze(state: np.ndarray, settings: np.ndarray, n: int) -> None:
     """This stream does not keep the constraint: from now on try it seldom, on a share of the keys."""
-    _set_k(state, settings, INFINITE)
+    state[K] = state[K_KEPT] = INFINITE
     state[DORMANT] = 1
     state[FLOOR] = 0
     state[SHIFT] = max(state[SHIFT], _SHARE_SHIFT)
@@ -200,7 +197,7 @@ def judge(state: np.ndarray, peaks: np.ndarray, settings: np.ndarray, n: int, hi
     """Adjust k_u at arrival n (the first is 1): the block ends, or has a greater distance. Section 6.6.3."""
     window = settings[WINDOW]
     state[HIGHEST] = highest
-    if highest > state[K]:
+    if exceeds(state, highest):
         unseen = highest - state[K_KEPT]
         give_up(state, settings, n)
         if highest > settings[LIMIT]:
@@ -213,28 +210,17 @@ def judge(state: np.ndarray, peaks: np.ndarray, settings: np.ndarray, n: int, hi
             state[FROM], state[SINCE] = n - window, n
     if n < state[NEXT]:
         return
-    peaks[n // settings[BLOCK] % peaks.shape[0]] = highest
-    recent = state[RECENT]
-    if state[TROUBLES] < FEWEST_TROUBLES:
-        state[RECENT] = 0
-    else:
-        state[RECENT] = max(highest << 10, recent - max(1, recent >> (min(state[TROUBLES], _SLOWEST) + 2)))
+    collect(state, peaks, settings, n)
     if state[DORMANT]:
         _try(state, settings, n)
-    elif n - state[FROM] >= window:
-        greatest = (state[RECENT] + 1023) >> 10
-        for block in range(peaks.shape[0]):
-            greatest = max(greatest, peaks[block])
-        enough = min(greatest + greatest * settings[MARGIN] // 1024, settings[LIMIT])
-        if enough < state[K] and greatest <= settings[LIMIT]:
-            if state[K] == INFINITE:
-                state[SINCE] = n
-                state[SEEN] = 0
-                state[SWEEP] = 1
-            _set_k(state, settings, enough)
+    else:
+        if learn(state, n, window, bound_of(state, peaks, settings)):
+            state[SEEN] = 0
+            state[SWEEP] = 1
+        _keep(state, settings)
     if state[K] != INFINITE and state[K] > settings[LIMIT]:
         # The limit has fallen.
-        _set_k(state, settings, INFINITE)
+        state[K] = state[K_KEPT] = INFINITE
         state[SINCE] = n
     is_long = n - state[SINCE] >= PATIENCE * window
     if state[K] != INFINITE:

@@ -17,8 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from minidsms.kernels.bounds import ARRIVED, HIGHEST, INFINITE, LIMIT, NEXT
+from minidsms.kernels.bounds import BOUND as K
 from minidsms.kernels.constraint_estimates import (
-    ARRIVED,
     ASLEEP,
     AT_CHILD,
     AT_PARENT,
@@ -26,13 +27,9 @@ from minidsms.kernels.constraint_estimates import (
     CHANCE,
     DORMANT,
     FLOOR,
-    HIGHEST,
     HORIZON,
-    INFINITE,
     K_KEPT,
-    LIMIT,
     LIVE,
-    NEXT,
     OLDEST,
     PARENTS,
     SEED,
@@ -40,7 +37,6 @@ from minidsms.kernels.constraint_estimates import (
     SHIFT,
     SPAN,
     SWEEP,
-    K,
     judge,
 )
 from minidsms.machine_code import Bools, Int64s, Int64Table, helper, kernel

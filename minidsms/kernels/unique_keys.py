@@ -8,13 +8,16 @@ as long as its place lasts.
 
 from __future__ import annotations
 
+from minidsms.kernels import bounds
+from minidsms.kernels.bounds import ARRIVED, BOUND, FROM, INFINITE, begin, exceeds, learn
 from minidsms.machine_code import helper, int64, kernel, uint64
 
-ARRIVED, SINCE, NEED, WINDOW, SHARE, IS_KEY, BREAKS, ASLEEP, NAP, FROM, MAY_REST, STATE_WORDS = range(12)
-"""SINCE: arrivals before the last repeat.  NEED: arrivals without one that make it a key; doubled when it ceases to be
-one.  WINDOW: so many arrivals are looked at in full, of later ones those of which the hash begins with SHARE zeros.
-ASLEEP: until this arrival nothing is looked at.  NAP: for how long it was not, lately.  FROM: since when it is again.
-MAY_REST: who uses the key notices a repeat by himself.
+NEED, WINDOW, SHARE, ASLEEP, NAP, AWAKE, MAY_REST, STATE_WORDS = range(bounds.STATE_WORDS, bounds.STATE_WORDS + 8)
+"""Behind the words of `kernels.bounds`: the bound of a key, on how many rows of a value have come before another, is 0.
+NEED: arrivals without a repeat that make it a key; doubled when it ceases to be one.  WINDOW: so many arrivals are
+looked at in full, of later ones those of which the hash begins with SHARE zeros.  ASLEEP: until this arrival nothing is
+looked at.  NAP: for how long it was not, lately.  AWAKE: since when it is again.  MAY_REST: who uses the key notices a
+repeat by himself.
 """
 
 WAYS = 8
@@ -29,17 +32,16 @@ _PATIENCE, _LOOK = 64, 8
 def _nap(state, arrived):  # type: ignore[no-untyped-def]
     window = state[WINDOW]
     state[NAP] = min(max(2 * state[NAP], _LEAST_NAP * window), _MOST_NAP * window)
-    state[ASLEEP] = state[FROM] = arrived + state[NAP]
+    state[ASLEEP] = state[AWAKE] = arrived + state[NAP]
 
 
 @kernel("void(int64[::1])")
 def note_repeat(state):  # type: ignore[no-untyped-def]
     """A key has come again."""
-    if state[IS_KEY] != 0:
-        state[IS_KEY] = 0
-        state[BREAKS] += 1
+    if exceeds(state, 1):
+        begin(state, state[WINDOW], state[ARRIVED])
         state[NEED] = min(2 * state[NEED], _MOST_NEEDED)
-    state[SINCE] = state[ASLEEP] = state[FROM] = state[ARRIVED]
+    state[FROM] = state[ASLEEP] = state[AWAKE] = state[ARRIVED]
     state[NAP] = 0
 
 
@@ -58,11 +60,10 @@ def observe_keys(values, valid, state, keys, at):  # type: ignore[no-untyped-def
             continue
         i += 1
         arrived += 1
-        if state[IS_KEY] == 0:
-            if arrived - state[SINCE] > state[NEED]:
-                state[IS_KEY] = 1
-                state[FROM], state[NAP] = arrived, 0
-        elif state[MAY_REST] != 0 and arrived - state[FROM] > (_LOOK if state[NAP] > 0 else _PATIENCE) * state[WINDOW]:
+        if state[BOUND] == INFINITE:
+            if learn(state, arrived - 1, state[NEED], 0):
+                state[AWAKE], state[NAP] = arrived, 0
+        elif state[MAY_REST] != 0 and arrived - state[AWAKE] > (_LOOK if state[NAP] > 0 else _PATIENCE) * state[WINDOW]:
             _nap(state, arrived)
         if len(valid) > 0 and not valid[i]:
             continue
@@ -84,10 +85,10 @@ def observe_keys(values, valid, state, keys, at):  # type: ignore[no-untyped-def
                 place, oldest = p, at[p]
         keys[place], at[place] = values[i], arrived
         if is_repeat:
-            if state[IS_KEY] != 0:
+            if exceeds(state, 1):
                 state[ARRIVED] = arrived
                 note_repeat(state)
             elif arrived > state[WINDOW]:
                 _nap(state, arrived)
-            state[SINCE] = max(arrived, state[ASLEEP])
+            state[FROM] = max(arrived, state[ASLEEP])
     state[ARRIVED] = arrived

@@ -8,5 +8,6 @@ adwin.py                ADWIN2: a window as long as its parts agree
 martingale.py           a bet that the order of the items does not matter
 meta.py                 two windows, compared by their distribution functions
 change_finder.py        the loss of a model, averaged twice
+bound.py                a bound that values keep, for k-Mon
 detectors.py            all of them by name, and the settings
 """

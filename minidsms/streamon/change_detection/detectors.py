@@ -4,6 +4,8 @@ off       conditions change unseen, and windows fill with what is new
 counts    what execution counts anyway tells changes: drop rates by place, shares of inputs, work per element
 auto      counts, and CUSUM over profile tuples, which sees what no tuple that is executed tells
 others    counts, and that detector over profile tuples; orders are analysed after a change only, as published
+
+`bound` is no choice but what k-Mon's monitors are made of: drop rates have no bound.
 """
 
 from __future__ import annotations
@@ -25,10 +27,12 @@ _CLASSES = {
     "martingale": "Martingale",
     "meta": "Meta",
     "change_finder": "ChangeFinder",
+    "bound": "Bound",
 }
 
 NAMES = tuple(_CLASSES)
-CHOICES = ("auto", "counts", *NAMES, "off")
+OF_SHARES = tuple(name for name in NAMES if name != "bound")
+CHOICES = ("auto", "counts", *OF_SHARES, "off")
 
 
 def detectors(name: str, m: int, **tuned: Any) -> ChangeDetectors:

@@ -13,7 +13,7 @@ to be given up again and again; then it is what was seen. By how much such a row
 for twice as late. So a constraint of a slow stream is not lost for long.
 
 Where k_u has to be given up again and again, W shows too few distances to tell. Then the greatest is remembered for
-longer, which is not the thesis' either.
+longer, which is not the thesis' either. k_u and W are a detector of change, `Bound`, whose training is W.
 
 A constraint that is broken in every window for long, or again and again, is tried now and then only: on one key in 32,
 for 32 windows, or until it is broken again; and less and less often. Where more than 4096 keys would be remembered at a
@@ -35,14 +35,14 @@ import numpy as np
 
 from minidsms.elements import BoolArray, Int64Array
 from minidsms.kernels import constraint_estimates as words
+from minidsms.kernels.bounds import ARRIVED, BLOCK, BOUND, FROM, INCREASES, INFINITE, LIMIT, NEXT
 from minidsms.kernels.constraint_monitoring import Tracked
 from minidsms.operators.adaptivity import SharedByCopies
 from minidsms.operators.k_mon.contracts import Arrivals, KConstraint
+from minidsms.streamon.change_detection.bound import Bound
 
 HORIZON = 1 << 18
 """Rows after which a sampled row has left its window, where nobody tells."""
-BLOCKS = 8
-"""Of a window: at the end of each k_u may fall."""
 NOWHERE: BoolArray = np.zeros(0, np.bool_)
 """A mask that names no row."""
 
@@ -85,22 +85,20 @@ class Estimate(SharedByCopies):
         self.unseen, self.unseen_parents = Unseen(), Unseen()
         self._parents_unshown = False
         self._needs: dict[int, tuple[int, bool]] = {}
-        self.state: Int64Array = np.zeros(words.STATE_WORDS, np.int64)
-        self.state[[words.K, words.K_KEPT]] = words.INFINITE
-        block = max(1, settings.window // BLOCKS)
-        self.state[words.NEXT] = block
-        self.peaks: Int64Array = np.zeros(-(-settings.window // block), np.int64)
-        self.words: Int64Array = np.zeros(words.SETTINGS_WORDS, np.int64)
+        self.detector = Bound(
+            1, settings.margin, settings.window, state_words=words.STATE_WORDS, settings_words=words.SETTINGS_WORDS
+        )
+        self.state: Int64Array = self.detector.state[0]
+        self.peaks: Int64Array = self.detector.peaks[0]
+        self.words = self.detector.settings
+        self.state[words.K_KEPT] = INFINITE
         for word, value in (
-            (words.WINDOW, block * len(self.peaks)),
-            (words.BLOCK, block),
-            (words.LIMIT, settings.threshold),
-            (words.MARGIN, round(settings.margin * 1024)),
+            (LIMIT, settings.threshold),
             (words.GROWTH, round(settings.growth * 1024)),
             (words.CHANCE, round(settings.chance * 2**32)),
             (words.HORIZON, settings.horizon),
             (words.SEED, settings.seed),
-            (words.SPAN, words.INFINITE),
+            (words.SPAN, INFINITE),
         ):
             self.words[word] = value
 
@@ -112,29 +110,29 @@ class Estimate(SharedByCopies):
     @property
     def k(self) -> int | None:
         """k_u after the last row observed; None: infinite."""
-        k = int(self.state[words.K])
-        return None if k == words.INFINITE else k
+        k = int(self.state[BOUND])
+        return None if k == INFINITE else k
 
     @property
     def arrived(self) -> int:
         """Rows observed of the stream whose arrivals count."""
-        return int(self.state[words.ARRIVED])
+        return int(self.state[ARRIVED])
 
     @property
     def increases(self) -> int:
         """How often k_u had to be given up."""
-        return int(self.state[words.INCREASES])
+        return int(self.state[INCREASES])
 
     @property
     def asleep_until(self) -> int:
         """The number of the first row that it is to be shown; those before may be left out."""
-        left = int(self.state[words.ASLEEP] - self.state[words.ARRIVED])
+        left = int(self.state[words.ASLEEP] - self.state[ARRIVED])
         return self.unseen.next + left if left > 0 else 0
 
     @property
     def attention(self) -> str:
         """How it looks at rows now."""
-        if self.state[words.ARRIVED] < self.state[words.ASLEEP]:
+        if self.state[ARRIVED] < self.state[words.ASLEEP]:
             return "given up" if self.state[words.DORMANT] else "resting"
         shift = int(self.state[words.SHIFT])
         return f"1 in {1 << shift}" if shift else "all"
@@ -142,10 +140,10 @@ class Estimate(SharedByCopies):
     def _new(self, arrivals: Arrivals) -> Arrivals:
         """The rows that nobody has shown yet. Those that were left out before are counted by their numbers."""
         state = self.state
-        if state[words.ARRIVED] < state[words.ASLEEP]:
+        if state[ARRIVED] < state[words.ASLEEP]:
             self._parents_unshown = True
             left_out = self.unseen.gap_before(arrivals)
-            state[words.ARRIVED] = min(state[words.ASLEEP], state[words.ARRIVED] + left_out)
+            state[ARRIVED] = min(state[words.ASLEEP], state[ARRIVED] + left_out)
         return self.unseen.of(arrivals)
 
     def _new_parents(self, parents: Arrivals) -> Arrivals:
@@ -172,7 +170,7 @@ class Estimate(SharedByCopies):
     def _limit(self) -> None:
         needs = self._needs.values()
         most = max((most for most, _ in needs), default=self.settings.threshold)
-        self.words[words.LIMIT] = min(most, self.settings.threshold)
+        self.words[LIMIT] = min(most, self.settings.threshold)
         may_sample = bool(needs) and all(may_sample for _, may_sample in needs)
         if not may_sample and self.state[words.REST]:
             # Somebody believes k who would not notice that it is wrong: let it be looked at first.
@@ -186,11 +184,11 @@ class Estimate(SharedByCopies):
 
     def notice(self, number: int) -> None:
         """See `Monitor`."""
-        state, now = self.state, awake_at(self.state[words.ARRIVED], self.state[words.ASLEEP], self.unseen, number)
+        state, now = self.state, awake_at(self.state[ARRIVED], self.state[words.ASLEEP], self.unseen, number)
         if now is not None:
             state[words.ASLEEP] = now
-            state[words.FROM] = now if state[words.DORMANT] else now + state[words.K]
-            state[words.NEXT] = now + self.words[words.BLOCK]
+            state[FROM] = now if state[words.DORMANT] else now + state[BOUND]
+            state[NEXT] = now + self.words[BLOCK]
 
     def refuted(self) -> None:
         """A row has come that k_u excluded. Where all who use k notice that, it is more than twice as great soon."""

@@ -6,6 +6,8 @@ hash, so that a value that is looked at is looked at whenever it comes; and the 
 that is no key is tried now and then, more and more seldom; and a key whose users notice themselves that a value comes
 twice is looked at now and then only.
 
+How many rows of a value have come before another is what a detector of change, `Bound`, keeps at 0.
+
 Invariant: k is 0 or infinite, and depends on the rows and their order alone.
 """
 
@@ -16,8 +18,10 @@ import numpy as np
 from minidsms.elements import Int64Array
 from minidsms.kernels import unique_keys as words
 from minidsms.kernels.arrays import normal
+from minidsms.kernels.bounds import ARRIVED, BOUND, FROM, INCREASES
 from minidsms.operators.adaptivity import SharedByCopies
 from minidsms.operators.k_mon.contracts import Arrivals, KConstraint
+from minidsms.streamon.change_detection.bound import Bound
 from minidsms.streamon.k_mon.monitoring.estimate import NOWHERE, Unseen, awake_at
 
 WINDOW = 500
@@ -33,7 +37,8 @@ class UniqueMonitor(SharedByCopies):
     def __init__(self, constraint: KConstraint, window: int = WINDOW) -> None:
         self.constraint = constraint
         self.is_declared = False
-        self.state: Int64Array = np.zeros(words.STATE_WORDS, np.int64)
+        self.detector = Bound(1, 0.0, window, state_words=words.STATE_WORDS)
+        self.state: Int64Array = self.detector.state[0]
         self.state[[words.NEED, words.WINDOW]] = window
         self.state[words.SHARE] = _SHARE_BITS
         self._keys: Int64Array = np.zeros(_PLACES, np.int64)
@@ -44,12 +49,16 @@ class UniqueMonitor(SharedByCopies):
     @property
     def k(self) -> int | None:
         """0: a key; None: none."""
-        return 0 if self.state[words.IS_KEY] else None
+        return 0 if self._is_key else None
+
+    @property
+    def _is_key(self) -> bool:
+        return bool(self.state[BOUND] == 0)
 
     @property
     def increases(self) -> int:
         """How often it ceased to be one."""
-        return int(self.state[words.BREAKS])
+        return int(self.state[INCREASES])
 
     @property
     def nbytes(self) -> int:
@@ -61,20 +70,20 @@ class UniqueMonitor(SharedByCopies):
         if not self.is_declared:
             self.is_declared = True
             if not self.increases:
-                self.state[words.IS_KEY] = 1
+                self.state[BOUND] = 0
 
     @property
     def attention(self) -> str:
         """How it looks at rows now."""
         state = self.state
-        if state[words.ARRIVED] < state[words.ASLEEP]:
-            return "resting" if state[words.IS_KEY] else "given up"
-        return f"1 in {1 << _SHARE_BITS}" if state[words.ARRIVED] >= state[words.WINDOW] else "all"
+        if state[ARRIVED] < state[words.ASLEEP]:
+            return "resting" if self._is_key else "given up"
+        return f"1 in {1 << _SHARE_BITS}" if state[ARRIVED] >= state[words.WINDOW] else "all"
 
     @property
     def asleep_until(self) -> int:
         """The number of the first row that it is to be shown; those before may be left out."""
-        left = int(self.state[words.ASLEEP] - self.state[words.ARRIVED])
+        left = int(self.state[words.ASLEEP] - self.state[ARRIVED])
         return self._unseen.next + left if left > 0 else 0
 
     def need(self, user: object, most: int, may_sample: bool) -> None:
@@ -94,15 +103,15 @@ class UniqueMonitor(SharedByCopies):
     def _allow_rests(self) -> None:
         state = self.state
         state[words.MAY_REST] = bool(self._notices) and all(self._notices.values())
-        if state[words.IS_KEY] and not state[words.MAY_REST]:
-            state[words.ASLEEP] = min(state[words.ASLEEP], state[words.ARRIVED])
+        if self._is_key and not state[words.MAY_REST]:
+            state[words.ASLEEP] = min(state[words.ASLEEP], state[ARRIVED])
 
     def observe(self, arrivals: Arrivals, parents: Arrivals | None = None) -> None:
         """The stream's next rows."""
         state = self.state
-        if state[words.ARRIVED] < state[words.ASLEEP]:
+        if state[ARRIVED] < state[words.ASLEEP]:
             left_out = self._unseen.gap_before(arrivals)
-            state[words.ARRIVED] = min(state[words.ASLEEP], state[words.ARRIVED] + left_out)
+            state[ARRIVED] = min(state[words.ASLEEP], state[ARRIVED] + left_out)
         arrivals = self._unseen.of(arrivals)
         if len(arrivals.values):
             valid = NOWHERE if arrivals.valid is None else normal(arrivals.valid)
@@ -110,11 +119,11 @@ class UniqueMonitor(SharedByCopies):
 
     def notice(self, number: int) -> None:
         """See `Monitor`."""
-        state, now = self.state, awake_at(self.state[words.ARRIVED], self.state[words.ASLEEP], self._unseen, number)
+        state, now = self.state, awake_at(self.state[ARRIVED], self.state[words.ASLEEP], self._unseen, number)
         if now is not None:
-            state[words.ASLEEP] = state[words.FROM] = now
-            if not state[words.IS_KEY]:
-                state[words.SINCE] = now
+            state[words.ASLEEP] = state[words.AWAKE] = now
+            if not self._is_key:
+                state[FROM] = now
 
     def refuted(self) -> None:
         """A join has found a value that came twice."""

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minidsms.kernels.constraint_estimates import DORMANT, FEWEST_TROUBLES, TROUBLES
+from minidsms.kernels.bounds import FEWEST_TROUBLES, TROUBLES
+from minidsms.kernels.constraint_estimates import DORMANT
 from minidsms.streamon.k_mon.monitoring.clustered import ClusteredMonitor
 from minidsms.streamon.k_mon.monitoring.estimate import Estimate, MonitorSettings
 from minidsms.streamon.k_mon.monitoring.ordered import OrderedMonitor
