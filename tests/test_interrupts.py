@@ -118,18 +118,18 @@ def test_a_failure_at_any_line_that_wires_a_query_leaves_the_connection_whole(
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_call_that_is_interrupted_has_happened_wholly_or_not_at_all(name: str) -> None:
-    _, raised = run_case(name, stride=75)
+    _, raised = run_case(name, stride=150)
     assert raised > 0
 
 
 @pytest.mark.parametrize("name", ["push to user functions", "push to callbacks", "run", "CREATE QUERY INTO", "close"])
 def test_two_interrupts_at_once_leave_the_others_as_they_are(name: str) -> None:
-    run_case(name, stride=150, times=2)
+    run_case(name, stride=300, times=2)
 
 
 @pytest.mark.parametrize("name", ["push rows", "DROP QUERY of a file", "CHECKPOINT"])
 def test_a_call_to_a_connection_with_a_folder_that_is_interrupted_has_happened_wholly_or_not_at_all(name: str) -> None:
-    _, raised = run_case(name, stride=200, in_folder=True)
+    _, raised = run_case(name, stride=400, in_folder=True)
     assert raised > 0
 
 
