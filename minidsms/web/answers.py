@@ -25,6 +25,10 @@ _SHARE = 0.01
 """Of the time, that reading one answer may take."""
 
 
+_Kept = tuple["Query", int, float, dict[str, Any]]
+"""Of a query so many rows until then, by `time.monotonic`, as they are told."""
+
+
 class Nowhere:
     """The sink of a query that was registered in the page, whose answers nobody else takes."""
 
@@ -59,21 +63,29 @@ class Answers:
 
     def __init__(self, db: Connection) -> None:
         self._db = db
-        self._kept: dict[str, tuple[Query, int, float, dict[str, Any]]] = {}
+        self._kept: dict[str, _Kept] = {}
 
     def answer(self, name: str, rows: int) -> dict[str, Any]:
-        """columns, kind, present rows (of a relation) with how many there are, newest changes, each (ts, sign, row)."""
-        query = query_named(self._db, name)
-        rows = max(1, min(rows, KEPT))
-        kept = self._kept.get(query.name)
-        if kept is not None and kept[0] is query and kept[1] == rows and time.monotonic() < kept[2]:
-            return kept[3]
+        """columns, kind, present rows (of a relation) with how many there are, newest changes, each (ts, sign, row); or
+        the error that no such query is running: one that a page shows may be dropped at any time.
+        """
+        try:
+            query = query_named(self._db, name)
+            kept = self._kept.get(query.name)
+            if kept is None or kept[0] is not query or kept[1] != rows or time.monotonic() >= kept[2]:
+                kept = self._keep(query, rows)
+        except Error as error:
+            return {"name": name, "error": str(error)}
+        return kept[3]
+
+    def _keep(self, query: Query, rows: int) -> _Kept:
+        """Read an answer, and keep it for as long as it may not be read again."""
         began = time.thread_time()
-        answer = self._read(query, rows)
+        answer = self._read(query, max(1, min(rows, KEPT)))
         took_s = time.thread_time() - began
-        self._kept = {k: v for k, v in self._kept.items() if k.lower() in self._db.queries}
-        self._kept[query.name] = query, rows, time.monotonic() + took_s / _SHARE, answer
-        return answer
+        kept = query, rows, time.monotonic() + took_s / _SHARE, answer
+        self._kept = {k: v for k, v in self._kept.items() if k.lower() in self._db.queries} | {query.name: kept}
+        return kept
 
     def _read(self, query: Query, n: int) -> dict[str, Any]:
         instants = Instants(self._db)

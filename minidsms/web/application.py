@@ -155,9 +155,10 @@ class Application:
         try:
             while not self.is_over:
                 for name, part in list(self._observer.parts.items()):
-                    if sent.get(name) != part.version:
+                    told = sent.get(name, 0)
+                    if told != part.version:
                         sent[name] = part.version
-                        yield f"event: {name}\ndata: {part.text}\n\n"
+                        yield f"event: {name}\ndata: {part.since(told)}\n\n"
                 news.clear()
                 try:
                     await asyncio.wait_for(news.wait(), _ALIVE_S)

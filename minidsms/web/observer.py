@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -40,10 +40,20 @@ _MOST_STATISTICS = 60
 
 @dataclass(frozen=True)
 class Part:
-    """A part of what is shown, as JSON. version: counts its changes."""
+    """A part of what is shown, as JSON. version: counts its changes.
+
+    items: of a list that is told by what has changed in it, the version and the text of each.
+    """
 
     version: int
-    text: str
+    text: str = ""
+    items: tuple[tuple[int, str], ...] | None = None
+
+    def since(self, version: int) -> str:
+        """What to tell one who was told the part in this version, 0 for none."""
+        if self.items is None:
+            return self.text
+        return f"[{','.join(text for changed, text in self.items if changed > version)}]"
 
 
 class Observer:
@@ -57,6 +67,8 @@ class Observer:
         self._interval_s = interval_s
         self._feeds = feeds
         self._shown: Picture | None = None
+        self._decided: dict[int, tuple[float | None, int, str]] | None = None
+        """By number: the gain it was told with, the version of the part since then, and what is told."""
         self._wake = threading.Event()
         self._is_over = self._has_failed = False
         self._look = threading.Lock()
@@ -118,7 +130,7 @@ class Observer:
                 self._set("graph", {"at": at_s, **plan_view.picture(drawn)})
                 self._set("pictures", [each.at_s for each in pictures])
             self._set("now", {"at": at_s, "told": told, **plan_view.figures(drawn.graph)})
-            self._set("decisions", [self.decision(each) for each in decisions])
+            self._set_decisions(decisions)
             self._set("feeds", self._feeds())
         self.changed()
 
@@ -145,6 +157,20 @@ class Observer:
         before = self.parts.get(name)
         if before is None or before.text != text:
             self.parts[name] = Part(1 if before is None else before.version + 1, text)
+
+    def _set_decisions(self, decisions: Sequence[Decision]) -> None:
+        """Nothing of a decision changes but the gain that is measured."""
+        before = self._decided
+        version = 1 + (self.parts["decisions"].version if before is not None else 0)
+        told = {}
+        for each in decisions:
+            known = (before or {}).get(each.number)
+            if known is None or known[0] != each.measured_gain:
+                known = each.measured_gain, version, text_of(self.decision(each))
+            told[each.number] = known
+        if told != before:
+            self._decided = told
+            self.parts["decisions"] = Part(version, items=tuple((v, text) for _, v, text in told.values()))
 
     def decision(self, decision: Decision) -> dict[str, Any]:
         """What is told of one."""

@@ -1,9 +1,9 @@
 // The answers of the query chosen, while they change: as a table, over time, as bars, as points, or on a map.
 
 import { barChart, keys, lineChart } from "./chart.js";
-import { button, html, menu, replace } from "./dom.js";
+import { button, html, menu, replace, write } from "./dom.js";
 import { short } from "./format.js";
-import { ask, known, on } from "./live.js";
+import { ask, askAlong, come, known, on } from "./live.js";
 import { mapChart } from "./map.js";
 import place, { keep } from "./place.js";
 import { saveSvg } from "./saving.js";
@@ -15,7 +15,7 @@ const EAST = /^(.*[ _])?(lon|lng|long|longitude)$/i;
 const NORTH = /^(.*[ _])?(lat|latitude)$/i;
 
 export function setUpAnswers(area, tools) {
-  let isAsking = false;
+  let asked = null;
   let last = null;
   let offered = "";
   const picture = html("div", {}, html("p", { class: "empty" }, "No query is chosen."));
@@ -26,19 +26,20 @@ export function setUpAnswers(area, tools) {
     const key = JSON.stringify([last.name, last.columns, place.view, drawn(last)]);
     if (key !== offered) replace(head, choices(last, draw));
     offered = key;
-    head.querySelector(".note").textContent = note(last);
-    picture.replaceChildren(shown(last));
+    write(head.querySelector(".note"), note(last));
+    const made = shown(last, picture.firstChild);
+    if (made !== picture.firstChild) picture.replaceChildren(made);
   };
   const look = async () => {
-    if (isAsking || !place.query) return;
-    isAsking = true;
+    const { query } = place;
+    if (!query || query === asked) return;
+    asked = query;
     try {
-      last = await ask("/api/answer", { query: place.query, rows: 300 });
-      draw();
+      come("answer", await ask("/api/answer", { query, rows: 300 }));
     } catch (error) {
-      picture.replaceChildren(html("p", { class: "empty" }, error.message));
+      come("answer", { name: query, error: error.message });
     } finally {
-      isAsking = false;
+      if (asked === query) asked = null;
     }
   };
   const buttons = VIEWS.map(([view, label]) => button(label, () => {
@@ -50,7 +51,15 @@ export function setUpAnswers(area, tools) {
   press();
   tools.className = "row";
   tools.append(...buttons);
-  on("now", look);
+  askAlong(() => known("catalog")?.queries.some(({ name }) => name === place.query) && look());
+  on("answer", (answer) => {
+    if (answer.name !== place.query) return;
+    const isNew = JSON.stringify(answer) !== JSON.stringify(last);
+    last = answer.error ? null : answer;
+    if (answer.error) picture.replaceChildren(html("p", { class: "empty" }, answer.error));
+    else if (isNew) draw();
+  });
+  on("feeds", () => last?.results === 0 && draw());
   return {
     show(name) {
       last = null;
@@ -103,13 +112,14 @@ function drawn({ columns }) {
   };
 }
 
-function shown(answer) {
+/** The picture of an answer: the one there is, where it is a table that can go on. */
+function shown(answer, present) {
   const isFed = known("feeds")?.length || !known("catalog")?.inputs.some((input) => input.has_source);
   const nothing = html("p", { class: "empty" }, isFed ? "Nothing yet." : "Nothing yet: Read sources, above, begins.");
   if (!answer.results) return nothing;
-  if (place.view === "changes" || (place.view === "table" && answer.kind === "stream")) return changes(answer);
+  if (place.view === "changes" || (place.view === "table" && answer.kind === "stream")) return changes(answer, present);
   if (place.view === "table") {
-    return answer.present.length ? table(answer.columns, answer.present) : html("p", { class: "empty" }, "The relation holds no rows now.");
+    return answer.present.length ? table(answer.columns, answer.present.map((row) => row.map((value, i) => cell(value, answer.columns[i]))), present) : html("p", { class: "empty" }, "The relation holds no rows now.");
   }
   const columns = drawn(answer);
   const { x, y, by } = columns;
@@ -158,22 +168,39 @@ function part(which, drawn, n) {
   return n > drawn.length ? html("p", { class: "note" }, `the ${which} ${drawn.length} of ${n}`) : null;
 }
 
-function table(columns, rows) {
-  return html("div", { class: "scroll" }, html("table", {},
-    html("thead", {}, html("tr", {}, columns.map((c) => html("th", { class: c.is_number ? "number" : "" }, c.name)))),
-    html("tbody", {}, rows.map((row) => html("tr", {}, row.map((value, i) => cell(value, columns[i])))))));
+const tables = new WeakMap();
+
+/** rows: of [text, class]. present: a table of these columns goes on, and only what differs is written. */
+function table(columns, rows, present) {
+  const heads = columns.map(({ name, is_number }) => [name, is_number ? "number" : ""]);
+  let kept = tables.get(present);
+  if (String(kept?.heads) !== String(heads)) {
+    const body = html("tbody");
+    const element = html("div", { class: "scroll" }, html("table", {},
+      html("thead", {}, html("tr", {}, heads.map(([name, kind]) => html("th", { class: kind }, name)))), body));
+    kept = { heads, body, element };
+    tables.set(element, kept);
+  }
+  const { body, element } = kept;
+  while (body.childElementCount > rows.length) body.lastChild.remove();
+  while (body.childElementCount < rows.length) body.append(html("tr", {}, heads.map(() => html("td"))));
+  rows.forEach((row, i) => row.forEach(([text, kind], j) => {
+    const cell = body.rows[i].cells[j];
+    if (cell.textContent === text && cell.className === kind) return;
+    cell.textContent = text;
+    cell.className = kind;
+    cell.title = text.length > 40 ? text : "";
+  }));
+  return element;
 }
 
-function changes({ columns, changes: all }) {
-  const rows = all.slice(-100).reverse();
-  return html("div", { class: "scroll" }, html("table", {},
-    html("thead", {}, html("tr", {}, html("th", {}, "instant"), html("th", {}), columns.map((c) => html("th", { class: c.is_number ? "number" : "" }, c.name)))),
-    html("tbody", {}, rows.map(([instant, , sign, row]) => html("tr", {},
-      html("td", { class: "muted" }, instant), html("td", { class: sign > 0 ? "enters" : "leaves" }, sign > 0 ? "+" : "−"),
-      row.map((value, i) => cell(value, columns[i])))))));
+function changes({ columns, changes: all }, present) {
+  const rows = all.slice(-100).reverse().map(([instant, , sign, row]) => [
+    [String(instant), "muted"], sign > 0 ? ["+", "enters"] : ["−", "leaves"], ...row.map((value, i) => cell(value, columns[i]))]);
+  return table([{ name: "instant" }, { name: "" }, ...columns], rows, present);
 }
 
 function cell(value, column) {
   const text = value === null ? "NULL" : typeof value === "number" && !Number.isInteger(value) ? String(Number(value.toPrecision(10))) : String(value);
-  return html("td", { class: [column.is_number ? "number" : "", value === null ? "muted" : ""].join(" "), title: text.length > 40 ? text : null }, text);
+  return [text, [column.is_number ? "number" : "", value === null ? "muted" : ""].join(" ").trim()];
 }

@@ -1,6 +1,6 @@
 // The decisions that changed plans: on a line of time and as a list; each with the plan before and after it.
 
-import { button, html, svg } from "./dom.js";
+import { arrange, button, html, svg } from "./dom.js";
 import { clock, percent, short } from "./format.js";
 import { ask, known, on } from "./live.js";
 import { colour, ticks } from "./chart.js";
@@ -13,6 +13,7 @@ export function setUpDecisions(area, count, dialog) {
   const line = html("div", { class: "timeline" });
   const list = html("div", { class: "decided" });
   let before = [];
+  let rows = new Map();
   const earlier = button("Earlier ones", async () => {
     before = [...(await ask("/api/decisions", { before: all()[0].number })), ...before];
     write();
@@ -21,11 +22,17 @@ export function setUpDecisions(area, count, dialog) {
     const decisions = known("decisions") ?? [];
     return [...before.filter((each) => !decisions.length || each.number < decisions[0].number), ...decisions];
   };
+  const choose = ({ target }) => {
+    const number = Number(target.closest("[data-number]")?.dataset.number);
+    if (number) compare(dialog, all().find((each) => each.number === number), all());
+  };
+  area.addEventListener("click", choose);
+  line.addEventListener("keydown", (event) => event.key === "Enter" && choose(event));
   area.append(line, list);
   const write = () => {
     const shown = before.length ? all() : all().slice(-MOST_LISTED);
-    list.replaceChildren(...shown.reverse().map((each) => row(each, () => compare(dialog, each, all()))));
-    if (shown.length && shown.at(-1).number > 1) list.append(earlier);
+    rows = new Map(shown.map((each) => [each, rows.get(each) ?? row(each)]));
+    arrange(list, [...[...rows.values()].reverse(), ...(shown[0]?.number > 1 ? [earlier] : [])]);
     draw();
   };
   let drawnAt = 0;
@@ -35,7 +42,7 @@ export function setUpDecisions(area, count, dialog) {
     const now = known("now")?.at ?? 1;
     drawnAt = now;
     count.textContent = decisions.length ? `${decisions.at(-1).number} so far, each with the gain expected and measured` : "";
-    line.replaceChildren(decisions.length ? timeline(decisions, now, width, (each) => compare(dialog, each, decisions)) : html("p", { class: "empty" }, "No plan has changed yet."));
+    line.replaceChildren(decisions.length ? timeline(decisions, now, width) : html("p", { class: "empty" }, "No plan has changed yet."));
   };
   new ResizeObserver(([{ contentRect }]) => {
     if (!contentRect.width || contentRect.width === width) return;
@@ -50,29 +57,28 @@ function techniques(decisions) {
   return [...new Set(decisions.map((each) => each.technique))];
 }
 
-function timeline(decisions, now, W, choose) {
+function timeline(decisions, now, W) {
   const all = techniques(decisions);
   const X = (at) => 14 + at / (now || 1) * (W - 28);
   const picture = svg("svg", { class: "chart", viewBox: `0 0 ${W} ${H}`, role: "group", "aria-label": "decisions over time" });
   picture.append(svg("line", { class: "axis", x1: 14, x2: W - 14, y1: 18, y2: 18 }));
   for (const tick of ticks(0, now, W > 500 ? 6 : 3)) picture.append(svg("text", { x: X(tick), y: H - 6, "text-anchor": "middle" }, clock(tick)));
   for (const each of decisions) {
-    const dot = svg("circle", { cx: X(each.at), cy: 18, r: 3.5 + 6 * Math.min(1, Math.max(0, each.measured ?? each.expected ?? 0)), fill: colour(all.indexOf(each.technique)), tabindex: 0, role: "button", "aria-label": `decision ${each.number}`,
-      on: { click: () => choose(each), keydown: (event) => event.key === "Enter" && choose(each) } });
+    const dot = svg("circle", { cx: X(each.at), cy: 18, r: 3.5 + 6 * Math.min(1, Math.max(0, each.measured ?? each.expected ?? 0)), fill: colour(all.indexOf(each.technique)), tabindex: 0, role: "button", "aria-label": `decision ${each.number}`, "data-number": each.number });
     dot.append(svg("title", {}, `#${each.number} ${each.technique}, ${each.query}: ${each.old} → ${each.new}`));
     picture.append(dot);
   }
   return html("div", {}, picture, html("div", { class: "keys" }, all.map((name, i) => html("span", {}, html("i", { vars: { background: colour(i) } }), name))));
 }
 
-function row(each, choose) {
-  return button([
+function row(each) {
+  return html("button", { type: "button", class: "decision", "data-number": each.number }, [
     html("span", { class: "muted" }, clock(each.at)),
     html("span", {}, html("b", {}, each.query), ` ${each.technique}: ${each.reason}`),
     gains(each),
     html("span", {}),
     html("span", { class: "what mono", title: `${each.old} → ${each.new}` }, `${each.old} → ${each.new}`),
-  ], choose, { class: "decision" });
+  ]);
 }
 
 function gains({ expected, measured }) {

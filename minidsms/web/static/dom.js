@@ -49,6 +49,20 @@ export function replace(area, children) {
   controls()[focused]?.focus();
 }
 
+/** Let an area have these children, in this order; those that stand there already stay. */
+export function arrange(area, children) {
+  let at = area.firstChild;
+  for (const child of children) {
+    if (child === at) at = at.nextSibling;
+    else area.insertBefore(child, at);
+  }
+  while (at) {
+    const next = at.nextSibling;
+    at.remove();
+    at = next;
+  }
+}
+
 export function byId(id) {
   return document.getElementById(id);
 }

@@ -3,7 +3,7 @@
 import { keys, lineChart } from "./chart.js";
 import { button, html, write } from "./dom.js";
 import { clock, property, short } from "./format.js";
-import { ask, on, tell } from "./live.js";
+import { ask, heed, on, tell } from "./live.js";
 import place, { keep } from "./place.js";
 import { saveSvg } from "./saving.js";
 
@@ -35,8 +35,9 @@ export function setUpPins(area) {
     keep({ pins: [...pinned.keys()].map((key) => JSON.parse(key)) });
   };
   let compared = null;
-  on("now", (now) => {
-    for (const graph of pinned.values()) graph.add(now);
+  heed((now) => pinned.forEach((graph) => graph.add(now)));
+  on("now", () => {
+    for (const graph of pinned.values()) graph.goOn();
     compared?.fit();
   });
   for (const each of place.pins) pin(...each);
@@ -129,6 +130,9 @@ class Pin {
       line.points.push([at, value === null ? null : Number(value)]);
       if (line.points.length > MOST_POINTS) line.points = line.points.filter((_, i) => i % 2 === 0);
     }
+  }
+
+  goOn() {
     if (this.isReady) this.#draw(false);
   }
 
