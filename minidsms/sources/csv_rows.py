@@ -1,7 +1,8 @@
 """Rows of CSV: blocks of whole records to typed batches.
 
 A block is parsed by Arrow straight into typed columns; a block that does not parse is read again as text, column by
-column, and the rows that cannot be read are counted and kept (`text_columns` says why both ways agree).
+column, and where its records are no lines, row by row. The rows that cannot be read are counted and kept
+(`text_columns` says why all ways agree).
 
 CSV: the first line names the columns, in any order; others than the schema's are ignored; or the columns are the
 schema's, in its order. An empty field is NULL, and so is an empty quoted one unless the column is TEXT. STREAM data:
@@ -22,7 +23,7 @@ from pyarrow import csv as arrow_csv
 from minidsms.cql.errors import Error
 from minidsms.elements import BoolArray, Schema, Type
 from minidsms.inputs.rejected import RejectedRows
-from minidsms.sources.blocks import LINES, Block, Lines, Reject, are_lines, csv_rows, reject
+from minidsms.sources.blocks import LINES, Block, Lines, Marks, Reject, are_lines, csv_rows, reject
 from minidsms.sources.csv_form import USUAL, CsvForm
 from minidsms.sources.source import SIGN_COLUMN, TS_COLUMN, choose_columns
 from minidsms.sources.text_columns import (
@@ -31,11 +32,12 @@ from minidsms.sources.text_columns import (
     are_ticks,
     arrow_type,
     read_texts,
-    read_timestamps,
 )
 
-_Fields = tuple[Sequence[tuple[int, bytes]], list[Any], list[tuple[int, bytes, str]]]
-"""(line, text) of rows of the right width; their fields, a binary array a column; (line, text, reason) of others."""
+_Rejected = tuple[int, bytes, str]
+"""Line, text and reason."""
+_Fields = tuple[Sequence[tuple[int, bytes]], list[Any], list[_Rejected]]
+"""(line, text) of rows of the right width; their fields, a binary array a column; the others."""
 
 
 class CsvRows:
@@ -105,12 +107,15 @@ class CsvRows:
 
     def parse(self, block: Block) -> tuple[Any, list[Reject]]:
         """The rows of a block as a record batch, and those that cannot be read."""
-        try:
-            if not block.is_broken and all(type_.is_basic for type_ in self._types):
-                return self._parse(block), []
-        except (pa.ArrowInvalid, UnicodeError):
-            pass
-        return self._salvage(block)
+        if not block.data.strip(b"\r\n"):
+            return self._batch([pa.nulls(0, arrow_type(type_)) for type_ in self._types]), []
+        for are_typed in (True, False) if not block.is_broken else ():
+            try:
+                return self._parse(block, are_typed)
+            except (pa.ArrowInvalid, UnicodeError):
+                pass
+        rows, fields, rejects = self._fields_one_by_one(block)
+        return self._batch_of(lambda: rows, fields, rejects)
 
     # -------------------------------------------------------------------------------------------------- headers
 
@@ -151,11 +156,11 @@ class CsvRows:
 
     # -------------------------------------------------------------------------------------------------- parsing
 
-    def _table(self, block: Block, skip: Callable[[Any], str] | None = None) -> Any:
-        """The block's chosen columns, typed by Arrow; or as they stand, where rows of another width go to `skip`."""
+    def _table(self, block: Block, are_typed: bool, skip: Callable[[Any], str] | None) -> Any:
+        """The block's chosen columns, typed by Arrow or as they stand; rows of another width go to `skip`, or raise."""
         names = [str(i) for i in range(self._width)]
         chosen = [names[i] for i in self._positions]
-        kinds = [arrow_type(type_) if skip is None else pa.binary() for type_ in self._types]
+        kinds = [arrow_type(type_) if are_typed else pa.binary() for type_ in self._types]
         table = arrow_csv.read_csv(
             pa.BufferReader(block.data),
             read_options=arrow_csv.ReadOptions(column_names=names, block_size=len(block.data) + 1, use_threads=False),
@@ -178,47 +183,66 @@ class CsvRows:
         )
         return table.combine_chunks()
 
-    def _parse(self, block: Block) -> Any:
-        """The quick way: typed by Arrow."""
-        if not block.data.strip(b"\r\n"):
-            return self._batch([pa.nulls(0, arrow_type(t)) for t in self._types])
-        table = self._table(block)
-        columns = []
-        for i, type_ in enumerate(self._types):
-            column = _one_array(table.column(i))
-            if type_ is Type.TIMESTAMP:
-                column = read_timestamps(_empty_is_null(column), self._are_ticks(i, column), self._form.times)
-            columns.append(column)
-        return self._batch(columns)
+    def _parse(self, block: Block, are_typed: bool) -> tuple[Any, list[Reject]]:
+        """All rows at once. ArrowInvalid or UnicodeError where that cannot be done."""
+        widths: dict[int, int] = {}
 
-    def _salvage(self, block: Block) -> tuple[Any, list[Reject]]:
-        """The careful way: fields as texts, then column by column."""
-        rows, fields, rejects = self._fields_of_lines(block) or self._fields_one_by_one(block)
-        bad = np.zeros(len(rows), np.bool_)
+        def skip(row: Any) -> str:
+            widths[row.number - 1] = row.actual_columns
+            return "skip"
+
+        # Arrow decodes what it hands over, and has nowhere to raise.
+        table = self._table(block, are_typed, skip if _is_utf8(block.data) else None)
+        fields = [_one_array(table.column(i)) for i in range(len(self._types))]
+        rejects: list[_Rejected] = []
+        if widths:
+            # Arrow counts lines that are not empty.
+            lines = _lines(block, self._marks, len(table) + len(widths))
+            rejects = [(*lines[i], _of_width(width, self._width)) for i, width in widths.items()]
+        return self._batch_of(
+            lambda: _lines(block, self._marks, len(table) + len(widths)).without(list(widths)), fields, rejects
+        )
+
+    def _batch_of(
+        self, rows: Callable[[], Sequence[tuple[int, bytes]]], fields: list[Any], rejects: list[_Rejected]
+    ) -> tuple[Any, list[Reject]]:
+        """Rows column by column; those with a field that cannot be read go to the rejects.
+
+        rows: gives (line, text) of each, asked for where one cannot be read.  fields: an array a column.
+        """
+        bad = np.zeros(len(fields[0]), np.bool_)
         reasons: dict[int, str] = {}
         columns = []
         for i, type_ in enumerate(self._types):
-            texts = fields[i]
-            if type_ is not Type.TEXT:
-                texts = _empty_is_null(texts)
-            elif self._has_types_line:
-                texts = texts.fill_null(b"")
-            ticks = self._are_ticks(i, texts) if type_ is Type.TIMESTAMP else None
-            column, wrong = read_texts(texts, type_, ticks, self._form.times, self._form.decimal_point)
+            column, wrong = self._read(i, fields[i])
             for row in np.flatnonzero(wrong).tolist():
-                shown = texts[row].as_py()[:60].decode("utf-8", "replace")
+                shown = fields[i][row].cast(pa.binary()).as_py()[:60].decode("utf-8", "replace")
                 reasons.setdefault(row, f'column "{self._names[i]}": {shown!r} is no {type_}')
             bad |= wrong
             columns.append(column)
-        rejects += [(*rows[row], reason) for row, reason in reasons.items()]
+        if reasons:
+            texts = rows()
+            rejects = rejects + [(*texts[row], reason) for row, reason in reasons.items()]
+            columns = [column.filter(pa.array(~bad)) for column in columns]
         ordered = sorted(rejects, key=lambda reject: reject[0])
-        batch = self._batch([column.filter(pa.array(~bad)) for column in columns])
-        return batch, [reject(self.path, line, text, reason) for line, text, reason in ordered]
+        return self._batch(columns), [reject(self.path, line, text, reason) for line, text, reason in ordered]
+
+    def _read(self, i: int, fields: Any) -> tuple[Any, BoolArray]:
+        """(array, bad): the fields of a column as its type."""
+        type_ = self._types[i]
+        if fields.type == arrow_type(type_) and type_.is_basic and type_ is not Type.TIMESTAMP:
+            return fields, np.zeros(len(fields), np.bool_)
+        if type_ is not Type.TEXT:
+            fields = _empty_is_null(fields)
+        elif self._has_types_line:
+            fields = fields.fill_null(b"")
+        ticks = self._are_ticks(i, fields) if type_ is Type.TIMESTAMP else None
+        return read_texts(fields, type_, ticks, self._form.times, self._form.decimal_point)
 
     def _fields_one_by_one(self, block: Block) -> _Fields:
         """Row by row; every way to write CSV is understood."""
         rows, fields = [], []
-        rejects: list[tuple[int, bytes, str]] = []
+        rejects: list[_Rejected] = []
         for line, text, found in csv_rows(block, self._marks, self._nulls):
             if block.is_broken:
                 long = "the line is longer than 1 MB, or a quote is not closed"
@@ -229,31 +253,6 @@ class CsvRows:
                 rows.append((line, text))
                 fields.append(found)
         return rows, [pa.array([row[p] for row in fields], pa.binary()) for p in self._positions], rejects
-
-    def _fields_of_lines(self, block: Block) -> _Fields | None:
-        """At once, by Arrow, where every record is a line of UTF-8; None where it may not be."""
-        data = block.data
-        if block.is_broken or data.count(b"\r") != data.count(b"\r\n") or not _is_utf8(data):
-            return None
-        if not data.strip(b"\r\n") or not are_lines(data, self._marks):
-            return None
-        widths: dict[int, int] = {}
-
-        def skip(row: Any) -> str:
-            widths[row.number - 1] = row.actual_columns
-            return "skip"
-
-        try:
-            table = self._table(block, skip)
-        except (pa.ArrowInvalid, UnicodeError):
-            return None
-        # Arrow counts lines that are not empty.
-        lines = Lines(block)
-        rejects = [(*lines[i], _of_width(width, self._width)) for i, width in widths.items()]
-        rows = lines.without(list(widths))
-        if len(rows) != table.num_rows:
-            return None
-        return rows, [_one_array(table.column(i)) for i in range(len(self._types))], rejects
 
     def _are_ticks(self, i: int, texts: Any) -> bool | None:
         name = self._names[i]
@@ -270,10 +269,17 @@ class CsvRows:
 
 def _is_utf8(data: bytes) -> bool:
     try:
-        data.decode()
-        return True
+        return data.isascii() or bool(data.decode())
     except UnicodeDecodeError:
         return False
+
+
+def _lines(block: Block, marks: Marks, records: int) -> Lines:
+    """The lines of the records. ArrowInvalid where a record may not be a line."""
+    data = block.data
+    if data.count(b"\r") == data.count(b"\r\n") and are_lines(data, marks) and len(lines := Lines(block)) == records:
+        return lines
+    raise pa.ArrowInvalid("not a record a line")
 
 
 def _of_width(found: int, width: int) -> str:

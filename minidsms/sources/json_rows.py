@@ -20,7 +20,7 @@ from minidsms.inputs.rejected import RejectedRows
 from minidsms.inputs.values import ValueRefused, value_reader
 from minidsms.sources.blocks import Block, Reject, lines, reject
 from minidsms.sources.source import SIGN_COLUMN, TS_COLUMN
-from minidsms.sources.text_columns import arrow_type, read_timestamps
+from minidsms.sources.text_columns import arrow_type, read_iso_times
 
 _LINE = re.compile(rb"\S[^\n]*")
 _BARE_NULL = re.compile(rb"(?:\A|[}\n\r])\s*null")
@@ -128,7 +128,7 @@ class JsonRows:
             column = table.column(name).combine_chunks()
             column = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
             if type_ is Type.TIMESTAMP and not self._ticks[i]:
-                column = read_timestamps(column, False)
+                column = read_iso_times(column)
             columns.append(column)
         return self._batch(columns)
 

@@ -1,12 +1,13 @@
 """Columns of texts from a file to typed Arrow arrays, and which of their values cannot be read.
 
-Invariant: a text is read the same whether its neighbours are good or bad: the quick way (a whole column at once) and
-the careful way (value by value) accept the same texts.
+Invariant: a text is read the same whether its neighbours are good or bad: whole columns are tried first, and where one
+does not pass, its texts are told apart by patterns, and the few that remain one by one.
 """
 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from minidsms.elements import BoolArray, Type
+from minidsms.elements import BoolArray, Int64Array, Type
 from minidsms.inputs.values import ValueRefused, value_reader
 from minidsms.sources.csv_form import TICKS_OR_ISO, Times
 
@@ -56,27 +57,16 @@ def are_ticks(texts: Any) -> bool | None:
     return None
 
 
-def read_timestamps(texts: Any, ticks: bool | None, times: Times = TICKS_OR_ISO) -> Any:
-    """Texts as int64 ticks or as an Arrow timestamp; ArrowInvalid where one of them is something else."""
+def read_iso_times(texts: Any) -> Any:
+    """ISO texts, with or without a zone, as an Arrow timestamp; ArrowInvalid where one of them is something else."""
     texts = pc.utf8_trim_whitespace(texts)
-    if times.format is not None:
-        read = _by_format(texts, times.format)
-        if read.null_count > texts.null_count:
-            raise pa.ArrowInvalid("a time in another format")
-        return read
-    if ticks or ticks is None:
-        numbers = pc.cast(texts, pa.int64())
-        if times.epoch is not None and _too_far(numbers, times.epoch).any():
-            raise pa.ArrowInvalid("an instant beyond all that can be said")
-        return numbers if times.epoch is None else pc.cast(numbers, pa.timestamp(times.epoch))
     # With the wrong zone every value fails, which costs far more than one that is no time.
     first = next((text.as_py() for text in texts if text.is_valid), "")
     zone = "UTC" if re.match(_ZONED, first) else None
     for unit in ("us", "ns"):
-        try:
-            return pc.cast(texts, pa.timestamp(unit, zone))
-        except pa.ArrowInvalid:
-            continue
+        times = _cast(texts, pa.timestamp(unit, zone))
+        if times is not None:
+            return times
     raise pa.ArrowInvalid("no ISO times")
 
 
@@ -106,7 +96,7 @@ def _too_far(numbers: Any, epoch: str) -> BoolArray:
 def read_texts(
     values: Any, type_: Type, ticks: bool | None, times: Times = TICKS_OR_ISO, decimal_point: str = "."
 ) -> tuple[Any, BoolArray]:
-    """(array, bad): a binary column as the type, NULL where `bad`; the careful way. ticks: of a TIMESTAMP column."""
+    """(array, bad): a column of texts, or of bytes, as the type, NULL where `bad`. ticks: of a TIMESTAMP column."""
     texts, bad = _decode(values)
     if type_ is Type.TIMESTAMP and times.format is not None:
         read = _by_format(pc.utf8_trim_whitespace(texts), times.format)
@@ -127,11 +117,14 @@ def read_texts(
         return _checked(texts, type_, bad), bad
     texts = pc.utf8_trim_whitespace(texts)
     if type_ in _NUMBERS:
-        kind = _NUMBERS[type_]
-        plain = pc.fill_null(pc.match_substring_regex(texts, _PLAIN[type_]), True)
-        for row in np.flatnonzero(~plain.to_numpy(zero_copy_only=False)).tolist():
-            bad[row] |= not _can_cast(texts[row], kind)
-        return pc.cast(_without(texts, bad), kind), bad
+        kind, texts = _NUMBERS[type_], _without(texts, bad)
+        numbers = _cast(texts, kind)
+        if numbers is None:
+            plain = pc.fill_null(pc.match_substring_regex(texts, _PLAIN[type_]), True)
+            for row in np.flatnonzero(~plain.to_numpy(zero_copy_only=False)).tolist():
+                bad[row] |= _cast(texts[row], kind) is None
+            numbers = pc.cast(_without(texts, bad), kind)
+        return numbers, bad
     if type_ is Type.BOOLEAN:
         true = pc.is_in(texts, pa.array(TRUE_TEXTS))
         false = pc.is_in(texts, pa.array(FALSE_TEXTS))
@@ -157,19 +150,32 @@ def _checked(texts: Any, type_: Type, bad: BoolArray) -> Any:
 
 def _read_iso_times(texts: Any, bad: BoolArray) -> Any:
     """ISO texts, in UTC; sets bad where a text is none."""
+    with suppress(pa.ArrowInvalid):
+        return read_iso_times(_without(texts, bad))
     n = len(texts)
     is_wanted = pc.is_valid(texts).to_numpy(zero_copy_only=False) & ~bad
-    zoned = pc.fill_null(pc.match_substring_regex(texts, _ZONED), False).to_numpy(zero_copy_only=False)
     ticks, is_exact = np.zeros(n, np.int64), np.zeros(n, np.bool_)
     pending = is_wanted.copy()
+
+    def keep(rows: Int64Array, times: Any) -> None:
+        read = rows[times.is_valid().to_numpy(zero_copy_only=False)]
+        ticks[read] = pc.cast(times.drop_null(), pa.int64()).to_numpy()
+        is_exact[read] = times.type.unit == "ns"
+        pending[read] = False
+
+    lengths = pc.fill_null(pc.binary_length(texts), 0).to_numpy(zero_copy_only=False)
+    if is_wanted.any():
+        # Times of one file are mostly of one length, and what is none of another.
+        alike = np.flatnonzero(is_wanted & (lengths == np.bincount(lengths[is_wanted]).argmax()))
+        with suppress(pa.ArrowInvalid):
+            keep(alike, read_iso_times(texts.take(pa.array(alike))))
+    left = np.flatnonzero(pending)
+    is_zoned = np.zeros(n, np.bool_)
+    is_zoned[left] = pc.match_substring_regex(texts.take(pa.array(left)), _ZONED).to_numpy(zero_copy_only=False)
     for unit in ("us", "ns"):
         for zone in (None, "UTC"):
-            rows = np.flatnonzero(pending & (zoned == (zone is not None)))
-            times = _cast_where_possible(texts.take(pa.array(rows)), pa.timestamp(unit, zone))
-            read = rows[times.is_valid().to_numpy(zero_copy_only=False)]
-            ticks[read] = pc.cast(times.drop_null(), pa.int64()).to_numpy()
-            is_exact[read] = unit == "ns"
-            pending[read] = False
+            rows = np.flatnonzero(pending & (is_zoned == (zone is not None)))
+            keep(rows, _cast_where_possible(texts.take(pa.array(rows)), pa.timestamp(unit, zone)))
     bad |= pending
     nulls = pa.array(~is_wanted | pending)
     # Nanoseconds only where they are needed: they reach from 1678 to 2261 only.
@@ -185,22 +191,21 @@ def _read_iso_times(texts: Any, bad: BoolArray) -> Any:
 def _cast_where_possible(texts: Any, kind: Any) -> Any:
     """The texts as times, NULL where one is none. What looks like a time and is none costs a search for it."""
     texts = pc.if_else(pc.match_substring_regex(texts, _LIKE_A_TIME), texts, pa.scalar(None, texts.type))
-    try:
-        return pc.cast(texts, kind)
-    except pa.ArrowInvalid:
-        if len(texts) == 1:
-            return pa.nulls(1, kind)
-        half = len(texts) // 2
-        parts = _cast_where_possible(texts[:half], kind), _cast_where_possible(texts[half:], kind)
-        return pa.concat_arrays(parts)
+    times = _cast(texts, kind)
+    if times is not None:
+        return times
+    if len(texts) == 1:
+        return pa.nulls(1, kind)
+    half = len(texts) // 2
+    return pa.concat_arrays([_cast_where_possible(texts[:half], kind), _cast_where_possible(texts[half:], kind)])
 
 
-def _can_cast(text: Any, kind: Any) -> bool:
+def _cast(texts: Any, kind: Any) -> Any | None:
+    """The text or texts as this type; None where one of them is none."""
     try:
-        text.cast(kind)
-        return True
+        return texts.cast(kind)
     except pa.ArrowInvalid:
-        return False
+        return None
 
 
 def _without(values: Any, bad: BoolArray) -> Any:

@@ -254,13 +254,17 @@ def test_lines_read_at_once_are_the_rows_and_rejects_read_one_by_one(rows: list[
     block = Block("".join(",".join(row) + end for row in rows).encode(), 2)
     reader = CsvRows("x.csv", schema, RejectedRows())
     reader.take_header(b"t,i,other,at", False)
-    at_once, one_by_one = reader._fields_of_lines(block), reader._fields_one_by_one(block)
-    if at_once is not None:
-        lines, fields, rejects = at_once
-        assert list(lines) == one_by_one[0] and sorted(rejects) == sorted(one_by_one[2])
-        assert [f.to_pylist() for f in fields] == [f.to_pylist() for f in one_by_one[1]]
-    elif rows:
-        assert all(not any(row) for row in rows) or not any(len(row) == 4 for row in rows)
+    lines, fields, rejects = reader._fields_one_by_one(block)
+    batch, rejected = reader._batch_of(lambda: lines, fields, rejects)
+    for are_typed in (True, False):
+        try:
+            at_once = reader._parse(block, are_typed)
+        except (pa.ArrowInvalid, UnicodeError):
+            # Of the typed, because of the integer; of both where no row is a row.
+            is_typed_text = are_typed and any(len(row) == 4 and row[1] not in ("1", "-2", "") for row in rows)
+            assert is_typed_text or not any(any(row) and len(row) == 4 for row in rows)
+        else:
+            assert (at_once[0].to_pylist(), at_once[1]) == (batch.to_pylist(), rejected)
 
 
 json_value = (
