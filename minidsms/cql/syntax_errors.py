@@ -82,7 +82,9 @@ _CHANGE = "INSERT OR REPLACE INTO R replaces rows by their KEY; push(relation, r
 _PATTERN = "write REGEXP_MATCHES(text, 'pattern'), or LIKE"
 _KEPT = "CREATE VIEW names a query, CREATE QUERY keeps its answer up to date"
 _BEHIND = "the window stands behind the stream: FROM S [TUMBLE 1 MINUTE]"
-_INPUTS = "declare what is read: CREATE STREAM S (..) FROM 'file'; minidsms proposes it: .schema 'file'"
+_INPUTS = "declare what is read: CREATE STREAM S (..) FROM 'file'; the shell proposes it: .schema file"
+_SUFFIXES = ("CSV", "TSV", "TXT", "JSON", "JSONL", "PARQUET", "ARROW", "GZ", "ZST", "XLSX", "DB")
+_ONE_CATALOG = "names of streams, relations and views stand alone, with nothing before them"
 _ANSWERS = "an answer goes into a file by CREATE QUERY name AS SELECT .. INTO 'file'"
 _FROM_PYTHON = (
     "functions come from Python: db.create_function(name, function, ['FLOAT'], 'FLOAT'), or name a query by CREATE VIEW"
@@ -110,7 +112,10 @@ _FOREIGN = {
     **dict.fromkeys(("GRANT", "REVOKE"), "there are no users: minidsms.connect(safe=True) bounds what a text may do"),
     "CALL": "a function stands in a select list",
     "SUMMARIZE": "aggregates summarize: SELECT COUNT(*), MIN(v), MAX(v), AVG(v) FROM S",
-    **dict.fromkeys(("HELP", "LIST", "EXIT", "QUIT"), "commands of the shell begin with a dot: .help, .streams, .quit"),
+    **dict.fromkeys(
+        ("HELP", "LIST", "EXIT", "QUIT", "FEED", "WATCH", "READ"),
+        "commands of the shell begin with a dot: .help, .streams, .feed, .quit",
+    ),
     "NOTNULL": "write IS NOT NULL",
     "ISNULL": "write IS NULL",
     "SYMMETRIC": "BETWEEN has the least value first",
@@ -325,6 +330,8 @@ def _special(tokens: list[Token], at: int, expected: Collection[str]) -> str:
         and "LSQB" in expected
     ):
         return "a window stands in brackets: S [RANGE 10 SECONDS], S [ROWS 10]"
+    if kind == "DOT" and at >= 2 and tokens[at - 2].type in ("FROM", "JOIN"):
+        return _INPUTS if at + 1 < len(tokens) and tokens[at + 1].upper() in _SUFFIXES else _ONE_CATALOG
     if last == "TABLE" and at == 1:
         return "write SELECT * FROM name"
     if last_kind == "IDENT" and last in _TAKEN_FOR_NAMES and token is not None:

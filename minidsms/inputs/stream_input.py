@@ -409,7 +409,9 @@ class StreamInput:
         if column is None or self.schema[column].type is not Type.TIMESTAMP:
             return f"late by {by}: timestamp {ts}, but the stream has passed {progress}"
         came, passed = iso_of_ticks(ts, tick_ns), iso_of_ticks(progress, tick_ns)
-        return f"late by {by * tick_ns / 1e9:g} s: timestamp {came}, but the stream has passed {passed}"
+        seconds = by * tick_ns / 1e9
+        late = f"{seconds:g} s" if seconds < 172_800 else f"{seconds / 86_400:,.0f} days"
+        return f"late by {late}: timestamp {came}, but the stream has passed {passed}"
 
     def _ended(self) -> DataError:
         return self.converter.error("the stream has ended", "its source was read to the end", LateElementError)

@@ -15,8 +15,10 @@ import pyarrow.compute as pc
 
 from minidsms.elements import Type
 
-MOST_STRANGE = 0.05
-"""The share of values that may be of no type and still be taken for mistakes."""
+_MOST_STRANGE = 0.05
+"""The share of values that may be of no type and still be taken for mistakes; one value of three or more always may."""
+_MOST_TOLD = 20
+"""So many mistakes, in half of the values at most, are told where they are too many."""
 FORMATS = (
     "%d.%m.%Y %H:%M:%S",
     "%d.%m.%Y %H:%M",
@@ -55,13 +57,16 @@ def guess(name: str, texts: Any, comma_is_free: bool) -> Guess | None:
     texts = pc.utf8_trim_whitespace(texts.drop_null())
     if not len(texts):
         return None
+    tries = []
     iso = _tried(texts, lambda some: pc.cast(some, pa.timestamp("ms")))
+    tries.append((iso, "an ISO time"))
     found = _nearly(name, texts, iso, Type.TIMESTAMP, "an ISO time", ())
     if found is not None:
         return found
     fitting = []
     for form in FORMATS:
         read = pc.strptime(texts, form, "ms", error_is_null=True)
+        tries.append((read, f"a time as {form}"))
         guessed = _nearly(name, texts, read, Type.TIMESTAMP, f"a time as {form}", (("time_format", form),))
         if guessed is not None:
             fitting.append((read.null_count, guessed))
@@ -72,13 +77,20 @@ def guess(name: str, texts: Any, comma_is_free: bool) -> Guess | None:
         also = f"; {' and '.join(others)} fit as well" if others else ""
         return Guess(best[0].type, best[0].options, best[0].instants, best[0].reason + also)
     for type_, word, arrow in ((Type.INTEGER, "a whole number", pa.int64()), (Type.FLOAT, "a number", pa.float64())):
-        found = _nearly(name, texts, _tried(texts, lambda some, kind=arrow: pc.cast(some, kind)), type_, word, ())
+        numbers = _tried(texts, lambda some, kind=arrow: pc.cast(some, kind))
+        tries.append((numbers, word))
+        found = _nearly(name, texts, numbers, type_, word, ())
         if found is not None:
             return found
     if comma_is_free:
         points = pc.replace_substring(texts, ",", ".", max_replacements=1)
         read = _tried(points, lambda some: pc.cast(some, pa.float64()))
-        return _nearly(name, texts, read, Type.FLOAT, "a number with a comma", (("decimal_comma", True),))
+        found = _nearly(name, texts, read, Type.FLOAT, "a number with a comma", (("decimal_comma", True),))
+        if found is not None:
+            return found
+    for read, word in tries:
+        if 2 * read.null_count <= len(texts):
+            return Guess(Type.TEXT, reason=f"{_counted(name, texts, read, word)}: too many to leave out, so it is TEXT")
     return None
 
 
@@ -104,26 +116,33 @@ def slack_of(instants: Any) -> int:
 def _nearly(
     name: str, texts: Any, read: Any, type_: Type, word: str, options: tuple[tuple[str, Any], ...]
 ) -> Guess | None:
-    if read.null_count > MOST_STRANGE * len(texts):
+    if read.null_count > _admitted(len(texts)):
         return None
     reason = f"{name}: {texts[0].as_py()!r} is {word}" if options else ""
     if read.null_count:
-        strange = texts.filter(read.is_null())[0].as_py()
-        n = read.null_count
-        reason = f"{name}: {len(texts) - n:,} of {len(texts):,} values are {word}; {strange!r} is none"
-        reason += ", and its row is left out" if n == 1 else ", and such rows are left out"
+        reason = _counted(name, texts, read, word)
+        reason += ", and its row is left out" if read.null_count == 1 else ", and such rows are left out"
     instants = pc.cast(read, pa.int64()) if type_ is Type.TIMESTAMP else None
     return Guess(type_, options, instants, reason)
 
 
+def _admitted(values: int) -> float:
+    return max(_MOST_STRANGE * values, 1 if values >= 3 else 0)
+
+
+def _counted(name: str, texts: Any, read: Any, word: str) -> str:
+    strange = texts.filter(read.is_null())[0].as_py()
+    return f"{name}: {len(texts) - read.null_count:,} of {len(texts):,} values are {word}; {strange!r} is none"
+
+
 def _tried(texts: Any, cast: Any) -> Any:
-    """The texts cast, NULL where that is not possible; and once more than `_nearly` admits are not, the rest, too."""
+    """The texts cast, NULL where that is not possible; and once more than can be told are not, the rest, too."""
     kind = cast(pa.array([], texts.type)).type
-    strange = 0
+    strange, most = 0, max(_admitted(len(texts)), min(len(texts) // 2, _MOST_TOLD))
 
     def tried(part: Any) -> Any:
         nonlocal strange
-        if strange > MOST_STRANGE * len(texts):
+        if strange > most:
             return pa.nulls(len(part), kind)
         try:
             return cast(part)

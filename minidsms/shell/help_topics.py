@@ -9,7 +9,7 @@ TOPICS: dict[str, tuple[str, str]] = {
 You know SQL. In CQL a query stays, and data passes by. Three things are new: streams, windows, and instants.
 
 1. Look at your file. This prints a declaration that reads it; change what you like, and run it:
-     .schema 'cars.csv'
+     .schema cars.csv
      CREATE STREAM Pos (at TIMESTAMP, car INTEGER, road TEXT, speed FLOAT) TIMESTAMP BY at FROM 'cars.csv';
    TIMESTAMP BY names the column that says when a row happened.
 

@@ -157,6 +157,7 @@ class Session:
 
     def execute(self, cql: str) -> None:
         """Carry out statements and show what they give."""
+        from minidsms.cql import syntax
         from minidsms.cql.parser import parse
 
         for statement in parse(cql):
@@ -170,7 +171,8 @@ class Session:
                     if not self.watches.adopt(query) and query.sink is not None:
                         self._sinks.append((query.name, query.sink))
                 self.watches.forget_closed()
-                self.log.note(statement, new[0].name if new else "")
+                if new or not isinstance(statement, syntax.QueryStatement):
+                    self.log.note(statement, new[0].name if new else "")
             for warning in self.db.warnings[warned:]:
                 self.screen.warn(harmless(warning))
             self._show(statement, result, new)
@@ -189,6 +191,7 @@ class Session:
             elif isinstance(statement, syntax.QueryStatement) or not self.is_interactive:
                 self._watch_new(query)
                 self._hint_at_feed()
+                self._hint_at_past(query)
             else:
                 self.screen.note(harmless(f"{query.name} runs; .watch {query.name} shows its answers"))
                 self._hint_at_feed()
@@ -217,6 +220,17 @@ class Session:
         driver = self.db.source_driver
         if driver is not None and not driver.has_ended and not self.feeds:
             self.screen.note("the sources wait: .feed begins to read")
+
+    def _hint_at_past(self, query: Query) -> None:
+        from minidsms.inputs.stream_input import StreamInput
+
+        streams = [stream for stream in query.network.streams if isinstance(stream, StreamInput)]
+        passed = [stream.definition.name for stream in streams if stream.greatest_ts is not None]
+        if passed and self.is_interactive:
+            are = f"{', '.join(passed)} {'has' if len(passed) == 1 else 'have'} had rows"
+            self.screen.note(
+                harmless(f"{are}: {query.name} sees those from now on; register it before .feed to see all")
+            )
 
     # ------------------------------------------------------------------------------------------------- watching
 

@@ -12,6 +12,7 @@ schema's, in its order. An empty field is NULL, and so is an empty quoted one un
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -34,6 +35,7 @@ from minidsms.sources.text_columns import (
     read_texts,
 )
 
+_EMPTY = re.compile(rb"[\r\n]*\Z")
 _Rejected = tuple[int, bytes, str]
 """Line, text and reason."""
 _Fields = tuple[Sequence[tuple[int, bytes]], list[Any], list[_Rejected]]
@@ -107,7 +109,7 @@ class CsvRows:
 
     def parse(self, block: Block) -> tuple[Any, list[Reject]]:
         """The rows of a block as a record batch, and those that cannot be read."""
-        if not block.data.strip(b"\r\n"):
+        if _EMPTY.match(block.data):
             return self._batch([pa.nulls(0, arrow_type(type_)) for type_ in self._types]), []
         for are_typed in (True, False) if not block.is_broken else ():
             try:
@@ -277,7 +279,8 @@ def _is_utf8(data: bytes) -> bool:
 def _lines(block: Block, marks: Marks, records: int) -> Lines:
     """The lines of the records. ArrowInvalid where a record may not be a line."""
     data = block.data
-    if data.count(b"\r") == data.count(b"\r\n") and are_lines(data, marks) and len(lines := Lines(block)) == records:
+    is_plain = b"\r" not in data or data.count(b"\r") == data.count(b"\r\n")
+    if is_plain and are_lines(data, marks) and len(lines := Lines(block)) == records:
         return lines
     raise pa.ArrowInvalid("not a record a line")
 

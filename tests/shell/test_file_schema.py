@@ -95,3 +95,17 @@ def test_a_column_of_texts_is_given_up_where_too_many_values_are_strange() -> No
     assert read.null_count == len(read) == 20_000 and calls < 5_000
     mixed = [str(i) if i % 100 else "-" for i in range(20_000)]
     assert column_guesses._tried(pa.array(mixed), cast).null_count == 200
+
+
+def test_one_strange_value_of_a_short_file_is_a_mistake_and_more_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(
+        "at,v,w\n2026-01-01 00:00:01,1,1\n2026-01-01 00:00:02,2,2\nyesterday,3,x\n2026-01-01 00:00:04,n,y\n"
+    )
+    declaration, reasons = proposal_for(str(path))
+    assert declaration.startswith("CREATE STREAM t (at TIMESTAMP, v INTEGER, w TEXT)\nTIMESTAMP BY at")
+    assert reasons == [
+        "at: 3 of 4 values are an ISO time; 'yesterday' is none, and its row is left out",
+        "v: 3 of 4 values are a whole number; 'n' is none, and its row is left out",
+        "w: 2 of 4 values are a whole number; 'x' is none: too many to leave out, so it is TEXT",
+    ]

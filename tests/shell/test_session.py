@@ -241,12 +241,24 @@ def test_schema_of_a_file_is_a_declaration_that_reads_it(folder: Path) -> None:
     session.run_text(f"{declaration} SELECT car FROM cars;\n.feed")
     finish(session)
     assert screen.take("result").count("+") == 3
-    session.run_text(".schema 'roads.csv'")
+    session.run_text(".schema roads.csv")
     assert screen.take("result").startswith("CREATE RELATION roads (road TEXT, speed_limit INTEGER)")
     (folder / "nothing.csv").write_text("")
     for path, told in (("nothing.csv", "cannot read"), ("missing.csv", "no file 'missing.csv'")):
         with pytest.raises(Error, match=told):
             session.run_text(f".schema '{path}'")
+
+
+def test_a_select_without_from_declares_nothing(folder: Path) -> None:
+    session, screen = session_of()
+    session.run_text("SELECT 1 + 1;\n.schema")
+    assert screen.take("result").endswith("  2\nnothing is declared; .help start shows how to begin\n")
+
+
+def test_a_query_over_a_stream_that_had_rows_is_told_not_to_see_them(folder: Path) -> None:
+    session, screen = session_of("CREATE STREAM S (v INTEGER);")
+    session.run_text("INSERT INTO S VALUES (1);\nSELECT v + 1 FROM S [NOW];")
+    assert screen.take("note") == "S has had rows: q1 sees those from now on; register it before .feed to see all"
 
 
 def test_output_takes_changes_and_tables_into_a_file(folder: Path) -> None:

@@ -14,10 +14,10 @@ def _schema(session: Session, arguments: Arguments) -> None:
     arguments.at_most(1)
     if arguments.words:
         name = arguments.words[0].text
-        if arguments.words[0].is_quoted:
+        entry = None if arguments.words[0].is_quoted else session.log.named(name)
+        if entry is None and (arguments.words[0].is_quoted or "." in name or os.sep in name):
             _of_file(session, os.path.expanduser(name))
             return
-        entry = session.log.named(name)
         if entry is None:
             known = ", ".join(e.name for e in session.log.entries if e.kind != "setting")
             raise Error(
@@ -26,7 +26,8 @@ def _schema(session: Session, arguments: Arguments) -> None:
         entries = [entry]
     else:
         entries = [e for e in session.log.entries if e.kind != "setting"]
-    session.results.write(harmless("".join(f"{entry.text};\n" for entry in entries)))
+    declared = "".join(f"{entry.text};\n" for entry in entries)
+    session.results.write(harmless(declared) or "nothing is declared; .help start shows how to begin\n")
 
 
 def _of_file(session: Session, path: str) -> None:
@@ -39,12 +40,12 @@ def _of_file(session: Session, path: str) -> None:
 
 SCHEMA = Command(
     "schema",
-    ".schema [name | 'file']",
+    ".schema [name | file]",
     "the statement behind a name, or one that would fit a file",
-    "Without a name, all of them. Of a file, in quotes, it prints a declaration to copy: columns with the types that "
+    "Without a name, all of them. Of a file it prints a declaration to copy: columns with the types that "
     "nearly all values of its first rows have, how they are written, TIMESTAMP BY the column that looks like their "
     "instant, SLACK for rows out of order, and why. DESCRIBE name; lists the columns.",
     _schema,
     ("any",),
-    (".schema Pos", ".schema 'cars.csv'", ".schema"),
+    (".schema Pos", ".schema cars.csv", ".schema"),
 )
