@@ -71,8 +71,16 @@ class Query(RunningQuery, AsFrames):
         if not callable(target):
             self._connection.safety.check_place(os.fspath(target))
         sink = FunctionSink(target) if callable(target) else open_sink(target, format, options)
-        self._connection.add_sink(self, sink)
-        return sink
+        connection = self._connection
+        with connection.lock:
+            mark = connection.first_mark(self, sink, options)
+            if mark is None:
+                connection.add_sink(self, sink)
+                return sink
+            told = {"place": sink.path, "format": format, "options": options, "mark": mark}
+            with connection.logged("into", query=self.name, **told):
+                connection.add_sink(self, sink)
+            return self.sink or sink
 
     @property
     def written(self) -> dict[str, Any] | None:

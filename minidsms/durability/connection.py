@@ -8,9 +8,10 @@ takes nothing more until the folder is opened again.  docs/durability.md.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -25,7 +26,7 @@ from minidsms.durability.checkpoints import Checkpoints
 from minidsms.durability.entry import encoded
 from minidsms.durability.folder import Metadata, create, log_after, metadata_of, prepare, save, tidy
 from minidsms.durability.journal import Journal
-from minidsms.durability.kept import check_setting, check_statement, is_file, not_kept
+from minidsms.durability.kept import check_setting, check_statement, not_kept
 from minidsms.durability.kept_files import KeptFiles
 from minidsms.durability.kept_sources import SourceToCome, address_of
 from minidsms.durability.lock import FolderLock
@@ -37,6 +38,7 @@ from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.settings import SETTINGS, checked
 from minidsms.statements.arguments import name_of, text_of
+from minidsms.statements.connectors import open_into
 from minidsms.statements.constant_rows import is_constant
 from minidsms.statements.run import carry_out
 
@@ -141,8 +143,8 @@ class DurableConnection(Connection):
         number = self.log.append(encoded({"kind": kind, **fields}))
         self._depth += 1
         try:
-            if self.files.are_open:
-                self.log.sync()  # a file takes its place only when it is known for good that its query ends
+            if self.files.are_open or "mark" in fields:
+                self.log.sync()  # a file is begun, or takes its place, only when that is known for good
             yield
         except BaseException:
             self.log.retract(number)
@@ -302,7 +304,7 @@ class DurableConnection(Connection):
             return None
         check_statement(statement, text)
         piece = text[statement.span[0] : statement.span[1]]
-        told = {} if place is None else {"script": place}
+        told: dict[str, Any] = {} if place is None else {"script": place}
         with self.lock:
             self._check()
             if isinstance(statement, syntax.QueryStatement):
@@ -310,8 +312,18 @@ class DurableConnection(Connection):
                 with self.logged("query", cql=piece, name=name, **told):
                     result: Any = Connection.query(self, piece, name)
             else:
-                with self.logged("statement", cql=piece, **told):
-                    result = carry_out(self, statement, text)
+                if isinstance(statement, syntax.CreateQuery) and statement.name.lower() not in self.queries:
+                    sink = open_into(statement, text)
+                    if sink is not None and self.files.can_keep(sink):
+                        self.safety.check_statement(statement)
+                        told["mark"] = self.files.first_mark(statement.name, sink, 0)
+                try:
+                    with self.logged("statement", cql=piece, **told):
+                        result = carry_out(self, statement, text)
+                except BaseException:
+                    if "mark" in told:
+                        self.files.forget(statement.name.lower())
+                    raise
         if place is not None:
             self.script[place[0]] = place[1]
         return result
@@ -499,33 +511,57 @@ class DurableConnection(Connection):
         super().check_registration(streams, with_history)
 
     def add_sink(self, query: RunningQuery, sink: Sink) -> None:
-        if not is_file(sink):
+        if self.files.is_reading:
+            self.files.wait(query, sink)
+        elif not self.files.can_keep(sink):
             super().add_sink(query, sink)
             self.note_taken(query, query.position)
-        elif not self.files.can_keep(sink) or not (self._depth or self.files.is_reading):
-            raise not_kept("sinks of this kind")
-        elif self.files.prepare(query, sink):
+        else:
             try:
-                super().add_sink(query, sink)
+                super().add_sink(query, self.files.begin(query, sink))
             except BaseException:
                 self.files.forget(query.name.lower())
                 raise
 
+    def first_mark(self, query: RunningQuery, sink: Sink, options: Mapping[str, Any]) -> dict[str, Any] | None:
+        if not self.files.can_keep(sink):
+            return None
+        try:
+            json.dumps(options)
+        except TypeError as error:
+            raise Error(f"an option of the sink {sink.path!r} cannot be kept: {error}") from None
+        if query.sink is not None:
+            self.end_sink(query)
+        return self.files.first_mark(query.name, sink, query.position)
+
     def _go_on_with_files(self) -> None:
-        """Let the queries with INTO write behind the marks of their files."""
+        """Let the queries with INTO write behind their marks."""
         for query, sink in self.files.go_on(self):
-            super().add_sink(query, sink)
+            try:
+                super().add_sink(query, sink)
+            except Error as error:
+                self.files.forget(query.name.lower())
+                self.warnings.append(f"query {query.name}: {error}; its answers wait to be fetched")
 
     def _mark(self, is_forced: bool) -> None:
-        """Note in the log how far files are on disk, where that is due or asked for."""
+        """Note in the log how far answers are where they are to be, where that is due or asked for; let files that wait
+        for it take their places.
+        """
         if self.log is None:
             return
         try:
+            if self.files.wants_commit:
+                self.log.sync()
             for query, mark in self.files.new_marks(is_forced):
                 self.log.append(encoded({"kind": "written", "query": query.name, **vars(mark)}))
-        except OSError as error:
+            if self.files.wants_marks:
+                self.log.sync()
+                self.files.publish_marked()
+        except BaseException as error:
             self._is_astray = True
-            raise Error(f"a file of answers could not be synced: {error.strerror or error}") from None
+            if isinstance(error, OSError):
+                raise Error(f"a file of answers could not be synced: {error.strerror or error}") from None
+            raise
 
     def forget(self, query: RunningQuery) -> None:
         super().forget(query)

@@ -4,7 +4,8 @@
 
 The header's "kind" is one of
 
-    statement   cql, script          a statement; script: its number and digest in the file of `minidsms run`
+    statement   cql, script, mark    a statement; script: its number and digest in the file of `minidsms run`; mark:
+                                     where the query that it creates begins to write (`kept_file.py`)
     query       cql, name, script    a query without a statement that names it
     done        of                   the statement, or other change, of this number has been carried out
     push        to, left, from, ..   elements of a stream, changes of a relation; left: not processed yet (block=False);
@@ -22,6 +23,7 @@ The header's "kind" is one of
     passed      to, ts, n            n elements came, up to the instant ts, which matter to nobody any more
     input       name, counters, ..   at the end of a checkpoint: what an input has counted, its greatest instant
     state       query, results       at the end of a checkpoint: answers so far, and those that wait
+    into        query, place, format, options, mark   a file or topic given to a query
     function, aggregate              name, place ("module:name"), arguments, type, ..
     call        query, method, ..    a method of a query: set, pause, resume, pin_plan, unpin_plan, close_sink, close
     setting     name, value          a setting that a connection was opened with

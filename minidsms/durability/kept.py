@@ -9,13 +9,10 @@ from typing import Any
 
 from minidsms.cql import syntax
 from minidsms.cql.errors import CqlError, Error
-from minidsms.sinks.function_sink import FunctionSink
-from minidsms.sinks.sink import Sink
 
 _WITHOUT = "a connection with a folder does not keep {} yet\nhelp: {}"
 _NO_FOLDER = "connect() without a folder"
 _WAYS = {
-    "sinks of this kind": "CREATE QUERY .. INTO a file of CSV or JSON, or fetch the answers by their position",
     "archives": "archive in a connection without a folder",
     "the queries of a table": "register the queries one by one, or query_each in a connection without a folder",
     "queries WITH HISTORY": "register the query before what it is to see comes",
@@ -34,11 +31,6 @@ _SETTINGS = {
 def not_kept(what: str) -> Error:
     """The error that refuses it."""
     return Error(_WITHOUT.format(what, _WAYS[what]))
-
-
-def is_file(sink: Sink) -> bool:
-    """Whether what a sink has been given is to be there afterwards; others take answers as a callback does."""
-    return not isinstance(sink, FunctionSink) and sink.path != "-" and "://" not in sink.path
 
 
 def check_setting(name: str, value: Any) -> None:

@@ -1,8 +1,11 @@
-"""The file of a query with INTO, while the query runs in a durable connection.
+"""A file of answers while a query of a durable connection writes it.
 
-It stands beside its place under a hidden name, as long as it grows, and takes its place when the query ends. What the
-log says of it is a mark: so many answers, in so many bytes, which were synced before. Opening the folder again cuts the
+It stands beside its place under a hidden name, as long as it grows, and takes its place when it is done. What the log
+says of it is a mark: so many answers, in so many bytes, which were synced before. Opening the folder again cuts the
 file off at its mark; the answers behind it come again, and are written again.
+
+A Parquet or Arrow file cannot be cut off: what grows is a stream of Arrow messages, of which the file is made when it
+takes its place. A file that is added to grows where it is.
 
 Invariant: the file holds every answer before its mark once, and what stands behind is nobody's to rely on.
 """
@@ -12,21 +15,35 @@ from __future__ import annotations
 import contextlib
 import os
 from dataclasses import dataclass
+from typing import Any
 
+import pyarrow as pa
+
+from minidsms.answers.results import ResultCodec
 from minidsms.archive.atomic import sync_folder
 from minidsms.cql.errors import Error
+from minidsms.elements import Batch, Schema
 from minidsms.process.interrupts import held
+from minidsms.sinks.append_output import AppendOutput, end_of_last_line, is_empty
+from minidsms.sinks.columnar_sink import ColumnarSink
+from minidsms.sinks.destination import cannot_write
 from minidsms.sinks.locking import try_hold
 
 
 @dataclass(frozen=True)
 class Mark:
-    """How far a file of answers is on disk. path: its place, absolute.  until: answers.  nbytes: of the file."""
+    """How far a query's answers are where INTO says. path: the place, a file's absolute.  until: answers of the query.
+    rows: written.  nbytes: of the file, or of the part that grows; of a topic, the offset behind the last message.
+    part: the number of that part.  first: rows in the parts before it.  id: what tells our messages in a topic.
+    """
 
     path: str
     until: int
     rows: int
     nbytes: int
+    part: int = 0
+    first: int = 0
+    id: str = ""
 
 
 def hidden(path: str) -> str:
@@ -41,7 +58,7 @@ class KeptFile:
     def __init__(self, path: str, nbytes: int) -> None:
         self.shown = path
         self._is_new = nbytes == 0
-        self._hidden = hidden(path)
+        self._hidden = self._stands_at(path)
         flags = os.O_RDWR | (os.O_CREAT if self._is_new else 0)
         try:
             self._handle: int | None = os.open(self._hidden, flags, 0o644)
@@ -61,6 +78,9 @@ class KeptFile:
             if isinstance(error, OSError):
                 raise Error(f"cannot write {path!r}: {error.strerror or error}") from None
             raise
+
+    def _stands_at(self, path: str) -> str:
+        return hidden(path)
 
     def write(self, data: bytes) -> None:
         """Add whole lines. Error where the disk does not take them."""
@@ -82,12 +102,15 @@ class KeptFile:
         """Take the place. Error where that cannot be."""
         try:
             self.sync()
-            os.replace(self._hidden, self.shown)
+            self._take_place()
             sync_folder(os.path.dirname(self.shown))
         except OSError as error:
             raise Error(f"cannot write {self.shown!r}: {error.strerror or error}") from None
         finally:
             self.leave()
+
+    def _take_place(self) -> None:
+        os.replace(self._hidden, self.shown)
 
     def leave(self) -> None:
         """Close the file as it is, to be gone on with."""
@@ -95,6 +118,12 @@ class KeptFile:
             handle, self._handle = self._handle, None
             if handle is not None:
                 os.close(handle)
+
+    def remove(self) -> None:
+        """Leave nothing of it, for good. Raises OSError."""
+        os.unlink(self._hidden)
+        self.leave()
+        sync_folder(os.path.dirname(self.shown))
 
     def discard(self) -> None:
         """Leave it, and nothing of a new one."""
@@ -104,3 +133,78 @@ class KeptFile:
                     os.unlink(self._hidden)
         finally:
             self.leave()
+
+
+class AddedFile(KeptFile):
+    """One that is added to where it is, by nobody else meanwhile. nbytes: where it goes on, also of a new sink."""
+
+    def __init__(self, path: str, nbytes: int) -> None:
+        self._begins_at = nbytes
+        super().__init__(path, nbytes)
+        self._is_new = True
+
+    @staticmethod
+    def begins_at(path: str) -> int:
+        """Where a new sink goes on: behind the last whole line. Error where the file cannot be written."""
+        if is_empty(path):
+            return 0
+        size = os.path.getsize(path)
+        whole = end_of_last_line(path, size)
+        if whole == 0:
+            AppendOutput(path).discard()  # ends the line
+            return os.path.getsize(path)
+        return size if whole is None else whole
+
+    def _stands_at(self, path: str) -> str:
+        return path
+
+    def _take_place(self) -> None:
+        """It is there."""
+
+    def discard(self) -> None:
+        """Leave it with nothing of a new sink."""
+        if self._is_new and self._handle is not None:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._handle, self._begins_at)
+        self.leave()
+
+
+class ArrowMessages:
+    """Answers as messages of Arrow's stream format, which may be cut off behind any of them: a `LineFormat`."""
+
+    def __init__(self, schema: Schema, codec: ResultCodec) -> None:
+        self._codec = codec
+
+    def header(self) -> bytes:
+        """The schema's message."""
+        return bytes(memoryview(self._codec.table(()).schema.serialize()))
+
+    def decode(self, batch: Batch) -> Any:
+        """An Arrow table."""
+        return self._codec.table((batch,))
+
+    def text(self, decoded: Any) -> bytes:
+        """The messages of a table."""
+        return b"".join(memoryview(batch.serialize()) for batch in decoded.combine_chunks().to_batches())
+
+
+class KeptMessages(KeptFile):
+    """Takes `ArrowMessages`, of which it makes a Parquet or Arrow file."""
+
+    def __init__(self, path: str, nbytes: int, format: str) -> None:
+        super().__init__(path, nbytes)
+        self._format = format
+
+    def _take_place(self) -> None:
+        made = ColumnarSink(self.shown, self._format)
+        try:
+            with open(self._hidden, "rb") as file, pa.ipc.open_stream(file) as messages:
+                made.begin(messages.schema)
+                for batch in messages:
+                    made.add(pa.Table.from_batches([batch]))
+            made.close()
+        except pa.ArrowException as error:
+            raise cannot_write(self.shown, error) from None
+        finally:
+            made.discard()
+        os.unlink(self._hidden)

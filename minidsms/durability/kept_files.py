@@ -1,37 +1,58 @@
-"""The files of a connection's queries with INTO: opened, marked, gone on with.
+"""The files and topics that queries of a connection write: opened, marked, gone on with.
 
-Invariant: a mark is in the log after what it marks is on disk, and before the query ends.
+Invariant: a mark is in the log after what it marks is on disk, and before the query ends; the first is there before
+anything is written.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from minidsms.cql.errors import Error
-from minidsms.durability.kept_file import KeptFile, Mark, hidden
-from minidsms.sinks.destination import Destination
+from minidsms.durability import kept_parts, kept_topic
+from minidsms.durability.kept_file import Mark, hidden
+from minidsms.durability.kept_parts import KeptParts
+from minidsms.durability.kept_topic import KeptTopic
 from minidsms.sinks.lines import LineSink
+from minidsms.sinks.sink import Sink
 
 if TYPE_CHECKING:
     from minidsms.durability.connection import DurableConnection
     from minidsms.engine.running_query import RunningQuery
-    from minidsms.sinks.sink import Sink
 
 MARK_BYTES = 1 << 20
 MARK_S = 0.1
 """A mark is made when so much has been written since the last, or so long ago."""
 
 
+class KeptSink(Sink, Protocol):
+    """A sink that goes on at a mark."""
+
+    @property
+    def bytes(self) -> int: ...
+
+    @property
+    def wants_mark(self) -> bool: ...
+
+    def mark(self, until: int) -> Mark: ...
+
+    def sync(self) -> None: ...
+
+    def publish_marked(self) -> None: ...
+
+    def leave(self) -> None: ...
+
+
 @dataclass
 class _Open:
     query: RunningQuery
-    sink: LineSink
-    file: KeptFile
-    marked_s: float
+    sink: KeptSink
+    marked_s: float = 0.0
+    marked_bytes: int = 0
 
 
 class KeptFiles:
@@ -40,13 +61,8 @@ class KeptFiles:
     def __init__(self) -> None:
         self.marks: dict[str, Mark] = {}
         self.is_reading = True
-        self._waiting: dict[str, LineSink] = {}
+        self._waiting: dict[str, Sink] = {}
         self._open: dict[str, _Open] = {}
-
-    @staticmethod
-    def can_keep(sink: Sink) -> bool:
-        """Whether a sink is one of lines that takes its place as a whole."""
-        return isinstance(sink, LineSink) and sink.makes_output is Destination
 
     def __contains__(self, query: RunningQuery) -> bool:
         return query.name.lower() in self._open
@@ -56,48 +72,71 @@ class KeptFiles:
         """Some query writes one."""
         return bool(self._open)
 
-    def prepare(self, query: RunningQuery, sink: Sink) -> bool:
-        """Let a sink of a new query write a kept file; False while the log is read: it is opened at its end."""
-        assert isinstance(sink, LineSink)
+    @property
+    def wants_commit(self) -> bool:
+        """Some query has sent what others see as soon as it is synced."""
+        return any(isinstance(each.sink, KeptTopic) and each.sink.wants_mark for each in self._open.values())
+
+    @staticmethod
+    def can_keep(sink: Sink) -> bool:
+        """Whether a sink can be gone on with."""
+        return kept_parts.can_keep(sink) or kept_topic.can_keep(sink)
+
+    def wait(self, query: RunningQuery, sink: Sink) -> None:
+        """While the log is read: the sink is opened at its end."""
+        self.marks.pop(query.name.lower(), None)
+        self._waiting[query.name.lower()] = sink
+
+    def first_mark(self, name: str, sink: Sink, until: int) -> dict[str, Any]:
+        """Where a new sink of a query begins, as the log is to say before it is opened. until: answers that have been
+        taken.  Error where it cannot be written.
+        """
+        find = kept_topic.first_mark if kept_topic.can_keep(sink) else kept_parts.first_mark
+        mark = self.marks[name.lower()] = find(sink, until)
+        return vars(mark)
+
+    def begin(self, query: RunningQuery, sink: Sink) -> KeptSink:
+        """What is to be opened instead of a query's sink, at its mark. Error where that cannot be gone on with."""
         key = query.name.lower()
-        self.marks.pop(key, None)
-        if self.is_reading:
-            self._waiting[key] = sink
-            return False
-        self._begin(query, sink, Mark(os.path.abspath(sink.path), 0, 0, 0))
-        return True
+        mark = self.marks[key]
+        made: KeptSink
+        if kept_topic.can_keep(sink):
+            assert isinstance(sink, LineSink)
+            made = KeptTopic(sink, mark)
+            query.acknowledge(made.until)
+        else:
+            made = KeptParts(sink, mark)
+        self._open[key] = _Open(query, made)
+        return made
 
-    def _begin(self, query: RunningQuery, sink: LineSink, mark: Mark) -> None:
-        file = KeptFile(mark.path, mark.nbytes)
-        sink.go_on(file, mark.rows, mark.nbytes)
-        self._open[query.name.lower()] = _Open(query, sink, file, 0.0)
-
-    def go_on(self, db: DurableConnection) -> Sequence[tuple[RunningQuery, LineSink]]:
+    def go_on(self, db: DurableConnection) -> Iterator[tuple[RunningQuery, Sink]]:
         """The log has been carried out: (query, sink) of those that run, to be opened. What cannot be gone on with is
         told in the connection's warnings, and its answers wait to be fetched.
         """
         self.is_reading = False
-        found = []
-        for key, sink in self._waiting.items():
+        waiting, self._waiting = self._waiting, {}
+        for key, sink in waiting.items():
             query = db.queries.get(key)
             if query is None:
                 continue
+            if not self.can_keep(sink):
+                yield query, sink
+                continue
             try:
-                self._begin(query, sink, self.marks.get(key) or Mark(os.path.abspath(sink.path), 0, 0, 0))
+                self.marks.setdefault(key, Mark(os.path.abspath(sink.path), 0, 0, 0))
+                made = self.begin(query, sink)
             except Error as error:
                 db.warnings.append(f"query {query.name}: {error}; its answers wait to be fetched")
                 continue
-            found.append((query, sink))
-        self._waiting = {}
-        return found
+            yield query, made
 
     def is_unpublished(self, key: str) -> bool:
         """Whether a query that is said to end has a file that has not taken its place."""
-        sink = self._waiting.get(key)
-        if sink is None:
-            return False
         mark = self.marks.get(key)
-        return os.path.exists(hidden(os.path.abspath(sink.path) if mark is None else mark.path))
+        if key not in self._waiting or mark is None:
+            return False
+        place = mark.path.replace("{n}", str(mark.part)) if mark.part else mark.path
+        return os.path.exists(hidden(place))
 
     def new_marks(self, is_forced: bool) -> list[tuple[RunningQuery, Mark]]:
         """Sync what is due, or all; (query, mark) of each, to be logged. Raises OSError."""
@@ -106,16 +145,26 @@ class KeptFiles:
         for key, each in self._open.items():
             if each.query.sink is not each.sink:
                 continue
-            mark = Mark(each.file.shown, each.query.position, each.sink.rows, each.sink.bytes)
-            before = self.marks.get(key)
-            grown = mark.nbytes - (0 if before is None else before.nbytes)
-            is_due = is_forced or grown >= MARK_BYTES or now - each.marked_s >= MARK_S
-            if mark != before and is_due:
-                each.file.sync()
-                each.marked_s = now
-                self.marks[key] = mark
-                made.append((each.query, mark))
+            nbytes = each.sink.bytes
+            is_due = is_forced or each.sink.wants_mark or nbytes - each.marked_bytes >= MARK_BYTES
+            if is_due or now - each.marked_s >= MARK_S:
+                mark = each.sink.mark(each.query.position)
+                if mark != self.marks.get(key):
+                    each.sink.sync()
+                    each.marked_s, each.marked_bytes = now, nbytes
+                    self.marks[key] = mark = each.sink.mark(each.query.position)
+                    made.append((each.query, mark))
         return made
+
+    @property
+    def wants_marks(self) -> bool:
+        """Files wait for their marks to take their places."""
+        return any(each.sink.wants_mark for each in self._open.values())
+
+    def publish_marked(self) -> None:
+        """All marks are in the log, on disk."""
+        for each in self._open.values():
+            each.sink.publish_marked()
 
     def forget(self, key: str) -> None:
         """A query has ended."""
@@ -123,11 +172,11 @@ class KeptFiles:
         self._waiting.pop(key, None)
         each = self._open.pop(key, None)
         if each is not None:
-            each.file.discard()  # no more than closes one that has been marked, or has taken its place
+            each.sink.discard()  # no more than closes one that has been marked, or has taken its place
 
     def leave(self) -> None:
         """Close all files as they are."""
         for each in self._open.values():
             each.query.release_sink()
-            each.file.leave()
+            each.sink.leave()
         self._open = {}

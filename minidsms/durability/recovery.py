@@ -117,6 +117,8 @@ def _carry_out(db: DurableConnection, fields: Fields, rows: memoryview, where: s
                 query = db.queries[name.lower()]
                 waiting = Rows(query.schema, db.dictionary, True).elements(rows, db.tick_ns)
                 query.restore(results, waiting)
+            case {"kind": "into", "query": str(name), "place": str(place), "format": format, "options": dict(options)}:
+                db.queries[name.lower()].into(place, format, **options)
             case {"kind": "written", "query": str(name), **mark}:
                 made = Mark(**{key: value for key, value in mark.items() if key not in ("kind", "query")})
                 db.files.marks[name.lower()] = made
@@ -135,6 +137,9 @@ def _carry_out(db: DurableConnection, fields: Fields, rows: memoryview, where: s
                 pass
             case _:
                 raise Error(f"{where}: this minidsms knows no such entry, a {fields['kind']}")
+        if "mark" in fields:
+            (_, name), _ = about(fields)  # type: ignore[misc]
+            db.files.marks[name] = Mark(**fields["mark"])
         if "script" in fields:
             number, digest = fields["script"]
             db.script[number] = digest

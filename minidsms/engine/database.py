@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -213,6 +213,12 @@ class Database:
         self.templates.forget()
         if target is not None:
             self.reading.remove(target)
+
+    def first_mark(self, query: RunningQuery, sink: Sink, options: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Where a sink begins that is gone on with when a folder is opened again; None for others. Error where it
+        cannot be written.
+        """
+        return None
 
     def add_sink(self, query: RunningQuery, sink: Sink) -> None:
         """Let a query deliver into a sink instead of keeping its answers until they are fetched.

@@ -58,7 +58,7 @@ class AppendOutput:
     def _mend(self) -> None:
         """Let the file end with a whole line."""
         number, end = self._file.fileno(), self._size()
-        whole = _end_of_last_line(self.path, end)
+        whole = end_of_last_line(self.path, end)
         if whole is None or whole == end:
             return
         if whole == 0:  # names of columns, written by hand
@@ -111,7 +111,7 @@ class AppendOutput:
             self._file.close()
 
 
-def _end_of_last_line(path: str, end: int) -> int | None:
+def end_of_last_line(path: str, end: int) -> int | None:
     """Where the last whole line of the first `end` bytes ends, 0 where there is none; None where it may not be read."""
     try:
         with open(path, "rb") as file:

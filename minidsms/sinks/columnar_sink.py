@@ -5,6 +5,7 @@ Batches are gathered into groups of rows of a fixed size, so that the file does 
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from functools import partial
 from typing import Any
@@ -28,7 +29,7 @@ class ColumnarSink:
         self.rows = 0
         self.bytes = 0
         self.notes: deque[str] = deque()
-        self._format = format
+        self.format = format
         self._destination: Destination | None = None
         self._codec: ResultCodec | None = None
         self._writer: Any = None
@@ -39,11 +40,14 @@ class ColumnarSink:
     def open(self, schema: Schema, codec: ResultCodec) -> None:
         """Begin the file."""
         self._codec = codec
+        self.begin(codec.table(()).schema)
+
+    def begin(self, arrow_schema: Any) -> None:
+        """Begin the file, for tables of an Arrow schema."""
         self._destination = Destination(self.path)
         self.notes = self._destination.notes
-        arrow_schema = codec.table(()).schema
         try:
-            if self._format == "arrow":
+            if self.format == "arrow":
                 self._writer = pa.ipc.new_file(self._destination.file, arrow_schema)
             else:
                 from pyarrow import parquet
@@ -56,12 +60,15 @@ class ColumnarSink:
     def write(self, batch: Batch) -> None:
         """Take the elements; whole groups of rows are written."""
         assert self._codec is not None
-        if not len(batch):
-            return
-        # Decoded now: the dictionary may reclaim the codes of what has been delivered.
-        self._waiting.append(self._codec.table((batch,)))
-        self._waiting_rows += len(batch)
-        self.rows += len(batch)
+        if len(batch):
+            # Decoded now: the dictionary may reclaim the codes of what has been delivered.
+            self.add(self._codec.table((batch,)))
+
+    def add(self, table: Any) -> None:
+        """Take the rows of a table; whole groups of rows are written."""
+        self._waiting.append(table)
+        self._waiting_rows += len(table)
+        self.rows += len(table)
         if self._waiting_rows >= GROUP_ROWS:
             table = pa.concat_tables(self._waiting)
             whole = len(table) // GROUP_ROWS * GROUP_ROWS
@@ -102,4 +109,6 @@ class ColumnarSink:
         self._waiting, self._waiting_rows = [], 0
         if destination is not None:
             self._behind.close()
+            with contextlib.suppress(OSError, ValueError, pa.ArrowException):
+                self._writer.close()  # else it does so when nothing is there to be written to
             destination.discard()

@@ -93,6 +93,11 @@ class LineSink:
         self._behind: Behind | None = None
 
     @property
+    def makes_format(self) -> Callable[[Schema, ResultCodec], LineFormat]:
+        """What makes the lines."""
+        return self._make_format
+
+    @property
     def makes_output(self) -> Callable[[str], Output]:
         """What opens the output."""
         return self._make_output
@@ -100,7 +105,7 @@ class LineSink:
     def go_on(self, output: Output, rows: int, nbytes: int) -> None:
         """Write to this when it is opened, behind what it holds already."""
         self._make_output = lambda path: output
-        self._header = self._header and nbytes == 0
+        self._header = nbytes == 0
         self.rows, self._bytes = rows, nbytes
 
     @property

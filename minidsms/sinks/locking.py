@@ -6,6 +6,8 @@ Where there are no such locks (Windows, some network file systems) nothing is he
 from __future__ import annotations
 
 import contextlib
+import errno
+import time
 from collections.abc import Iterator
 
 try:
@@ -27,14 +29,21 @@ def try_hold(number: int) -> bool | None:
         return None
 
 
+MOST_S = 10.0
+"""How long a writer is waited for; one that keeps a file for itself does not let go."""
+
+
 @contextlib.contextmanager
 def alone(number: int) -> Iterator[None]:
-    """Hold other writers of an open file off, as far as they ask."""
+    """Hold other writers of an open file off, as far as they ask. Raises OSError where one does not let go."""
     if fcntl is None:
         yield
         return
-    with contextlib.suppress(OSError):
-        fcntl.flock(number, fcntl.LOCK_EX)
+    end_s = time.monotonic() + MOST_S
+    while try_hold(number) is False:
+        if time.monotonic() > end_s:
+            raise OSError(errno.EBUSY, "a connection with a folder writes it alone")
+        time.sleep(0.001)
     try:
         yield
     finally:

@@ -102,13 +102,13 @@ def _open_address(path: str, scheme: str, format: str, options: Options) -> Sink
 
 
 def _open_kafka(path: str, format: str, options: Options) -> Sink:
-    from minidsms.sinks.kafka_output import KafkaWriter
+    from minidsms.sinks.kafka_output import KafkaPlace
     from minidsms.sources.kafka_client import kafka_address
 
     address = kafka_address(path, options.flag("allow_remote"))
     partition, timeout_s = options.count("partition", 0, 0) or 0, options.seconds("timeout", 30.0) or 30.0
-    given = options.rest("kafka.")
-    return LineSink(path, line_format(format), lambda _: KafkaWriter(address, partition, timeout_s, given), False)
+    place = KafkaPlace(address, partition, timeout_s, options.rest("kafka."))
+    return LineSink(path, line_format(format), place, False)
 
 
 def _lines_only(path: str, format: str) -> str:

@@ -38,8 +38,8 @@ class RollingSink:
         self.rows = 0
         self.bytes = 0
         self.notes: deque[str] = deque(maxlen=100)
-        self._make = make
-        self._most_rows, self._most_s, self._clock = most_rows, most_s, clock
+        self.make = make
+        self.most_rows, self.most_s, self.clock = most_rows, most_s, clock
         self._number = 0
         self._part: Sink | None = None
         self._begun_s = 0.0
@@ -56,10 +56,10 @@ class RollingSink:
         self._number += 1
         while os.path.exists(self._name()):
             self._number += 1
-        part = self._make(self._name())
+        part = self.make(self._name())
         part.open(self._schema, self._codec)
         self.notes.extend(getattr(part, "notes", ()))
-        self._part, self._begun_s = part, self._clock()
+        self._part, self._begun_s = part, self.clock()
         return part
 
     def _name(self) -> str:
@@ -67,17 +67,17 @@ class RollingSink:
 
     def write(self, batch: Batch) -> None:
         """Take the elements; parts that are full are closed."""
-        if self._part is not None and self._most_s is not None and self._clock() - self._begun_s >= self._most_s:
+        if self._part is not None and self.most_s is not None and self.clock() - self._begun_s >= self.most_s:
             self._end()
         start = 0
         while start < len(batch):
             part = self._part or self._begin()
-            room = len(batch) if self._most_rows is None else self._most_rows - part.rows
+            room = len(batch) if self.most_rows is None else self.most_rows - part.rows
             stop = min(len(batch), start + room)
             part.write(batch.slice(start, stop))
             self.rows += stop - start
             start = stop
-            if self._most_rows is not None and part.rows >= self._most_rows:
+            if self.most_rows is not None and part.rows >= self.most_rows:
                 self._end()
 
     def _end(self) -> None:

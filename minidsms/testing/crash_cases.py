@@ -25,7 +25,7 @@ from minidsms.connection import Connection, connect
 from minidsms.cql.errors import CqlError, QueryError
 from minidsms.durability import kept_files
 from minidsms.durability.connection import DurableConnection
-from minidsms.testing.crash_files import lines_of
+from minidsms.testing.crash_files import FORMS, into, lines_of
 from minidsms.testing.crash_sources import check_sources
 from minidsms.testing.crashes import Crash, Disk, crashing
 from minidsms.testing.feeds import Advance, Push, Step
@@ -34,6 +34,8 @@ from minidsms.testing.grammar import Options
 from minidsms.testing.user_definitions import USER_AGGREGATES, USER_FUNCTIONS, create
 
 OPTIONS = Options()
+LAST = "AllHasCome"
+"""A relation that is declared when all has come."""
 
 
 @dataclass
@@ -50,7 +52,8 @@ class Call:
 
     text: str = ""
     query: str = ""
-    path: str = ""
+    into: str = ""
+    ends: str = ""
     step: Step | None = None
     function: str = ""
 
@@ -58,10 +61,10 @@ class Call:
         """Make it."""
         if self.function:
             create(db, self.function)
-        elif self.path and self.query:
-            db.execute(f"CREATE QUERY {self.query} AS {self.text} INTO '{self.path}' FORMAT csv")
-        elif self.path:
-            db.execute(self.text)
+        elif self.into:
+            db.execute(f"CREATE QUERY {self.query} AS {self.text} {self.into}")
+        elif self.ends:
+            db.execute(f"DROP QUERY {self.ends}")
         elif self.query:
             db.query(self.text, self.query)
         elif isinstance(self.step, Advance):
@@ -83,19 +86,22 @@ def widened(db: Connection, name: str, rows: Sequence[tuple[Any, ...]]) -> list[
     return [(*row, *(len(row) + n for n in range(width - len(row)))) for row in rows]
 
 
-def calls_of(cases: Sequence[Case], paths: Mapping[int, str], widenings: Mapping[int, str]) -> list[Call]:
-    """The calls of cases that share their declarations and their feed. paths: the files that some queries write.
+def calls_of(cases: Sequence[Case], files: Mapping[int, str], widenings: Mapping[int, str]) -> list[Call]:
+    """The calls of cases that share their declarations and their feed. files: what some queries write, as INTO says.
     widenings: before which steps of the feed a stream gets one more column.
+
+    A relation that is declared at last says, in a folder, that a query which is not there has been dropped.
     """
     used = " ".join([*cases[0].declarations, *[case.query for case in cases]])
     calls = [Call(function=name) for name in (*USER_FUNCTIONS, *USER_AGGREGATES) if name in used]
     calls += [Call(text=text) for text in cases[0].declarations]
     for i, step in enumerate(cases[0].feed):
-        calls += [Call(c.query, f"answer{n}", paths.get(n, "")) for n, c in enumerate(cases) if c.registered == i]
+        calls += [Call(c.query, f"answer{n}", files.get(n, "")) for n, c in enumerate(cases) if c.registered == i]
         if i in widenings:
             calls.append(Call(f"ALTER STREAM {widenings[i]} ADD COLUMN added{i} INTEGER"))
         calls.append(Call(step=step))
-    return calls + [Call(f"DROP QUERY answer{n}", path=path) for n, path in paths.items()]
+    calls.append(Call(f"CREATE RELATION {LAST} (k INTEGER)"))
+    return calls + [Call(ends=f"answer{n}") for n in files]
 
 
 def without_crash(calls: Sequence[Call], names: Sequence[str]) -> dict[str, Kept]:
@@ -200,10 +206,10 @@ class Client:
     def _is_there(self, db: Connection, call: Call) -> bool:
         if call.function:
             return call.function in db.catalog.functions or call.function in db.catalog.aggregates
-        if call.path:
-            return os.path.exists(call.path) or (bool(call.query) and call.query in db.queries)
+        if call.ends:
+            return call.ends not in db.queries
         if call.query:
-            return call.query in db.queries
+            return call.query in db.queries or (bool(call.into) and self._is_declared(db, LAST))
         words = call.text.split()
         if words[0].upper() == "SET":
             return str(db.settings[words[1]]) == words[3].strip("'")
@@ -224,15 +230,17 @@ def check(seed: int) -> int:
     in_files = [n for n in range(len(cases)) if rng.random() < 0.3]
     names = [f"answer{n}" for n in range(len(cases)) if n not in in_files]
     streams = sorted(cases[0].slack())
-    widenings = {n: rng.choice(streams) for n in range(len(cases[0].feed)) if rng.random() < 0.05}
+    widenings = {n: rng.choice(streams) for n in range(len(cases[0].feed)) if rng.random() < 0.05 and streams}
+    forms = {n: rng.choice(FORMS) for n in in_files}
     durability, loses = rng.choice(("sync", "sync", "batch", "os")), rng.random() < 0.7
     with tempfile.TemporaryDirectory() as folder:
-        wanted, found = ({n: f"{folder}/{which}{n}.csv" for n in in_files} for which in ("wanted", "found"))
+        wanted, found = ({n: f"{folder}/{which}{n}" for n in in_files} for which in ("wanted", "found"))
+        of_wanted, of_found = ({n: into(forms[n], place) for n, place in each.items()} for each in (wanted, found))
         try:
-            expected = without_crash(calls_of(cases, wanted, widenings), names)
+            expected = without_crash(calls_of(cases, of_wanted, widenings), names)
         except CqlError:
             return 0
-        client = Client(calls_of(cases, found, widenings), names, folder + "/db", durability, loses, rng)
+        client = Client(calls_of(cases, of_found, widenings), names, folder + "/db", durability, loses, rng)
         story = f"seed {seed}, {durability}, {'machine' if loses else 'process'}"
         mark_s, kept_files.MARK_S = kept_files.MARK_S, rng.choice((0.0, 1e9))  # the clock must not decide what happens
         try:
@@ -243,12 +251,16 @@ def check(seed: int) -> int:
         finally:
             kept_files.MARK_S = mark_s
         for n in in_files:
-            assert lines_of(found[n]) == lines_of(wanted[n]), f"{story}: file of query {n} differs\n{cases[n]}"
+            ours, theirs = lines_of(forms[n], found[n]), lines_of(forms[n], wanted[n])
+            assert ours == theirs, f"{story}: {forms[n]} of query {n} differs\n{cases[n]}"
+        left = [name for name in os.listdir(folder) if name.endswith(".kept")]
+        assert not left, f"{story}: {left} is left"
     for name in names:
-        ours, theirs = client.kept[name], expected[name]
-        assert ours.failed_at == theirs.failed_at, f"{story}: {name} failed at {ours.failed_at}, not {theirs.failed_at}"
-        assert Counter(ours.changes) == Counter(theirs.changes), f"{story}: {name} differs\n{cases[0]}"
-        instants = [change[0] for change in ours.changes]
+        found_, wanted_ = client.kept[name], expected[name]
+        told = f"{story}: {name} failed at {found_.failed_at}, not {wanted_.failed_at}"
+        assert found_.failed_at == wanted_.failed_at, told
+        assert Counter(found_.changes) == Counter(wanted_.changes), f"{story}: {name} differs\n{cases[0]}"
+        instants = [change[0] for change in found_.changes]
         assert instants == sorted(instants), f"{story}: {name} is out of order"
     return client.crashes
 

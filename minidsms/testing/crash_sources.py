@@ -21,7 +21,8 @@ from pyarrow import ipc, parquet
 from minidsms.connection import Connection, connect
 from minidsms.durability.connection import DurableConnection
 from minidsms.sources import blocks, columnar_source, source
-from minidsms.testing.crash_files import lines_of
+from minidsms.testing.crash_files import FORMS as ANSWER_FORMS
+from minidsms.testing.crash_files import into, lines_of
 from minidsms.testing.crashes import Crash, Disk, crashing
 
 FORMATS = ("csv", "csv.gz", "jsonl", "parquet", "arrow", "growing.csv", "growing.jsonl")
@@ -101,7 +102,7 @@ class Case:
         write_rows(path, ["ts", "sign", "k", "v"], sorted(changes), Random(0))
         self.declared.append(f"CREATE RELATION R (k INTEGER, v TEXT) FROM '{path}'")
         self.queries = rng.sample(QUERIES, rng.randrange(1, 5))
-        self.in_files = {n for n in range(len(self.queries)) if rng.random() < 0.4}
+        self.in_files = {n: rng.choice(ANSWER_FORMS) for n in range(len(self.queries)) if rng.random() < 0.4}
 
     def declare(self, db: Connection, place: str) -> None:
         """Make those of the declarations and queries that are not there."""
@@ -110,8 +111,8 @@ class Case:
                 db.execute(text)
         for n, text in enumerate(self.queries):
             if f"a{n}" not in db.queries:
-                into = f" INTO '{place}/{n}.csv'" if n in self.in_files else ""
-                db.execute(f"CREATE QUERY a{n} AS {text}{into}")
+                file = into(self.in_files[n], f"{place}/{n}") if n in self.in_files else ""
+                db.execute(f"CREATE QUERY a{n} AS {text} {file}")
 
     def take(self, db: Connection, kept: dict[str, list[Any]]) -> None:
         """Take what is new, by its position."""
@@ -154,8 +155,8 @@ def check_sources(seed: int) -> int:
         for name, changes in expected.items():
             assert Counter(found[name]) == Counter(changes), f"{name} differs, {story}"
         for n in case.in_files:
-            paths = [f"{place}/{folder}/{n}.csv" for folder in ("wanted", "found")]
-            assert lines_of(paths[0]) == lines_of(paths[1]), f"the file of a{n} differs, {story}"
+            ours, theirs = (lines_of(case.in_files[n], f"{place}/{folder}/{n}") for folder in ("found", "wanted"))
+            assert ours == theirs, f"{case.in_files[n]} of a{n} differs, {story}"
     return crashes
 
 

@@ -13,6 +13,7 @@ from minidsms.cql.errors import Error
 from minidsms.durability import kept_files
 from minidsms.durability.connection import DurableConnection
 from minidsms.durability.kept_file import hidden
+from minidsms.sinks import locking
 
 
 @pytest.fixture(autouse=True)
@@ -157,11 +158,75 @@ def test_a_copy_does_not_write_the_files_of_what_it_was_made_of() -> None:
     assert lines() == ALL[:3]
 
 
-@pytest.mark.parametrize("into", ["'x.parquet'", "'x.csv' WITH (append = true)", "'x-{n}.csv' WITH (roll_rows = 3)"])
-def test_other_files_are_refused(into: str) -> None:
+FORMS = {
+    "'x.parquet'": ["x.parquet"],
+    "'x.arrow'": ["x.arrow"],
+    "'x.csv' WITH (append = true)": ["x.csv"],
+    "'x-{n}.jsonl' WITH (roll_rows = 3)": ["x-1.jsonl", "x-2.jsonl", "x-3.jsonl", "x-4.jsonl"],
+    "'x-{n}.parquet' WITH (roll_rows = 4)": ["x-1.parquet", "x-2.parquet", "x-3.parquet"],
+}
+
+
+def content(path: str) -> list[int]:
+    """The column k of a file."""
+    with minidsms.connect() as db:
+        db.execute(f"CREATE STREAM T (_ts INTEGER, _sign INTEGER, k INTEGER) TIMESTAMP BY _ts FROM '{path}'")
+        found = db.query("SELECT ISTREAM(k) FROM T")
+        db.run()
+        return [change.row[0] for change in found.fetch()]
+
+
+@pytest.mark.parametrize("into", FORMS)
+def test_files_of_every_form_go_on_at_their_marks(into: str) -> None:
+    db = opened()
+    if "x-{n}" in into:  # by the method, which is kept as the statement is
+        path, _, options = into.partition(" WITH ")
+        name, _, value = options.strip("()").partition(" = ")
+        given = {name: value == "true" or int(value)} if name else {}
+        assert db.query("SELECT k FROM S", "r").into(path.strip("'"), **given).path.endswith(path.strip("'"))
+    else:
+        db.execute(f"CREATE QUERY r AS SELECT k FROM S INTO {into}")
+    for k in range(10):
+        db.push("S", (k,), ts=k)
+        if k in (4, 7):
+            end(db)
+            db = opened()
+            assert not db.warnings
+        if k == 6:
+            db.checkpoint()
+    if "{n}" in into:
+        assert os.path.exists(FORMS[into][0])
+    db.execute("DROP QUERY r")
+    assert [k for path in FORMS[into] for k in content(path)] == list(range(10))
+    db.close()
+    assert sorted(os.listdir()) == sorted([".out.csv.kept", "db", *FORMS[into]])
+
+
+def test_a_file_is_added_to_behind_its_last_whole_line_and_by_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locking, "MOST_S", 0.05)
+    Path("log.jsonl").write_text('{"k": -1}\n{"k": -')
+    db = opened()
+    db.execute("CREATE QUERY r AS SELECT k FROM S INTO 'log.jsonl' WITH (append = true)")
+    db.push("S", (1,), ts=1)
+    with minidsms.connect() as other, pytest.raises(Error, match="a connection with a folder writes it alone"):
+        other.execute("CREATE STREAM S (k INTEGER)")
+        other.query("SELECT k FROM S").into("log.jsonl", append=True)
+    end(db)
+    with open("log.jsonl", "a") as file:
+        file.write("behind the mark\n")
     with opened() as db:
-        with pytest.raises(Error, match="does not keep sinks of this kind yet"):
-            db.execute(f"CREATE QUERY r AS SELECT k FROM S INTO {into}")
+        assert lines("log.jsonl") == ['{"k": -1}', '{"_ts":1,"_sign":1,"k":1}']
+        db.execute("DROP QUERY r")
+
+
+def test_a_file_that_cannot_be_begun_leaves_no_query() -> None:
+    with opened() as db:
+        with pytest.raises(Error, match="cannot write"):
+            db.execute("CREATE QUERY r AS SELECT k FROM S INTO 'nowhere/x.parquet'")
+        with pytest.raises(Error, match="unknown column"):
+            db.execute("CREATE QUERY r AS SELECT z FROM S INTO 'x.csv' WITH (append = true)")
         assert list(db.queries) == ["q"]
-        with pytest.raises(Error, match="does not keep sinks of this kind yet"):
-            db.queries["q"].into("y.csv")
+    with opened() as db:
+        assert not db.warnings
+        assert list(db.queries) == ["q"]
+    assert sorted(os.listdir()) == [".out.csv.kept", "db"]
