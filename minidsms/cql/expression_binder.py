@@ -117,8 +117,9 @@ class ExpressionBinder:
                 return self._call(expr)
             case syntax.Over():
                 return self._over(expr)
-            case syntax.Cast(operand=operand, type=target):
-                return self._cast(self.bind(operand), target, expr)
+            case syntax.Cast(operand=operand, type=target, or_null=or_null):
+                found = self._cast(self.bind(operand), target, expr)
+                return replace(found, or_null=True) if or_null and isinstance(found, bound.Cast) else found
             case syntax.Case():
                 return self._case(expr)
             case syntax.GroupingSets() | syntax.EveryKey():

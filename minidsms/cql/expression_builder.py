@@ -453,7 +453,7 @@ class ExpressionBuilder(Transformer[Token, Part]):
         return syntax.Cast(parts[0], parts[2], span=(part_span(parts[0])[0], self.end_of_type))
 
     def cast(self, parts: list[Part]) -> syntax.Cast:
-        return syntax.Cast(parts[2], parts[4], span=span_of(parts))
+        return syntax.Cast(parts[2], parts[4], parts[0].upper() == "TRY_CAST", span=span_of(parts))
 
     def row(self, parts: list[Part]) -> syntax.Row:
         return syntax.Row((parts[1], *parts[3]), span=span_of(parts))

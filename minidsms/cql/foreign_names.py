@@ -59,7 +59,7 @@ _HINTS = {
     **dict.fromkeys(("to_bytes", "from_bytes"), "HEX, UNHEX, TO_BASE64 and FROM_BASE64 are the encodings of a text"),
     "top_k": "write MAX(x, n): the n greatest, the greatest first",
     **dict.fromkeys(("if", "iif", "decode"), _CASE),
-    **dict.fromkeys(("convert", "to_number", "try_cast"), _CAST),
+    **dict.fromkeys(("convert", "to_number"), _CAST),
     **{op: _OF_STREAM.format(op.upper()) for op in ("istream", "dstream", "rstream")},
     **dict.fromkeys(("explode", "posexplode"), _ELEMENTS),
     "unnest": _ELEMENTS,

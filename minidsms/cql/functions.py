@@ -88,12 +88,12 @@ def can_cast(source: Type, target: Type) -> bool:
         parts = zip(*(t.fields or (("", t.element or t),) for t in (source, target)))
         return len(source.fields) == len(target.fields) and all(can_cast(s, t) for (_, s), (_, t) in parts)
     if target.kind == "DECIMAL" or source.kind == "DECIMAL":
-        return {source.kind, target.kind} <= {"DECIMAL", "INTEGER", "FLOAT"} or source is Type.TEXT
+        return {source.kind, target.kind} <= {"DECIMAL", "INTEGER", "FLOAT", "BOOLEAN"} or source is Type.TEXT
     allowed = {
-        Type.INTEGER: (Type.FLOAT, Type.TIMESTAMP, Type.INTERVAL),
-        Type.FLOAT: (Type.INTEGER,),
-        Type.BOOLEAN: (Type.INTEGER,),
-        Type.TEXT: (Type.INTEGER, Type.FLOAT, Type.TIMESTAMP, Type.DATE, Type.TIME),
+        Type.INTEGER: (Type.FLOAT, Type.BOOLEAN, Type.TIMESTAMP, Type.INTERVAL),
+        Type.FLOAT: (Type.INTEGER, Type.BOOLEAN),
+        Type.BOOLEAN: (Type.INTEGER, Type.FLOAT),
+        Type.TEXT: (Type.INTEGER, Type.FLOAT, Type.BOOLEAN, Type.TIMESTAMP, Type.DATE, Type.TIME),
         Type.TIMESTAMP: (Type.INTEGER, Type.DATE, Type.TIME),
         Type.DATE: (Type.TIMESTAMP,),
         Type.INTERVAL: (Type.INTEGER,),
@@ -460,12 +460,14 @@ def _fails_itself(expr: scalar.Expr) -> bool:
             return False
         case scalar.UserCall() | scalar.ScalarQuery():
             return True
+        case scalar.Cast(or_null=True):
+            return False
         case scalar.Cast(type=target, arg=arg):
             if arg.type is Type.TEXT or target is Type.TEXT:
                 return target is not arg.type and arg.type is Type.TEXT
             if not arg.type.is_basic or not target.is_basic:
                 return arg.type is not Type.NULL
-            return arg.type is Type.FLOAT and target is not Type.FLOAT
+            return arg.type is Type.FLOAT and target is Type.INTEGER
         case scalar.Call(function="+" | "-" | "*" | "%" | "neg" | "abs" | "floor" | "ceil" | "round", args=args) if (
             expr.type.kind in ("DECIMAL", "DATE")
         ):

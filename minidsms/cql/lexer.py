@@ -70,7 +70,7 @@ TAKE_A_LAMBDA = frozenset(
 
 STREAM_OPERATORS = frozenset({"ISTREAM", "DSTREAM", "RSTREAM"})
 
-_BEFORE_PARENTHESIS = frozenset({"CAST", "EXISTS", "USING"})
+_BEFORE_PARENTHESIS = frozenset({"CAST", "TRY_CAST", "EXISTS", "USING"})
 _BEFORE_TEXT = frozenset({"INTERVAL", "TIMESTAMP", "DATE", "TIME", "DECIMAL", "ESCAPE"})
 _JOIN_WORDS = frozenset({"LEFT", "RIGHT", "FULL", "INNER", "CROSS", "OUTER"})
 _NATURAL_JOINS = _JOIN_WORDS - {"CROSS", "OUTER"} | {"JOIN"}
@@ -686,7 +686,7 @@ class _Context:
         if word in STREAM_OPERATORS:
             return "STREAM_OPERATOR" if after == "LPAR" else "IDENT"
         if word in _BEFORE_PARENTHESIS:
-            return word if after == "LPAR" else "IDENT"
+            return word.removeprefix("TRY_") if after == "LPAR" else "IDENT"
         if word in _BEFORE_TEXT and not (word == "TIME" and self._word(i - 1) == "AT"):
             is_interval = word == "INTERVAL" and after == "NUMBER" and self._word(i + 2) in _UNIT_WORDS
             return word if after == "TEXT" or is_interval else "IDENT"

@@ -127,9 +127,10 @@ class Case(Expr):
 
 @dataclass(frozen=True)
 class Cast(Expr):
-    """CAST(arg AS type); also written by the binder where INTEGER meets FLOAT."""
+    """CAST(arg AS type); also written by the binder where INTEGER meets FLOAT. or_null: NULL where it fails."""
 
     arg: Expr
+    or_null: bool = False
 
 
 @dataclass(frozen=True)

@@ -76,8 +76,8 @@ def _print(expr: scalar.Expr) -> tuple[str, int]:
         case scalar.Case(whens=whens, otherwise=otherwise):
             parts = [f"WHEN {print_expression(c)} THEN {print_expression(b)}" for c, b in whens]
             return f"CASE {' '.join(parts)} ELSE {print_expression(otherwise)} END", _ATOM
-        case scalar.Cast(arg=arg, type=type_):
-            return f"CAST({print_expression(arg)} AS {type_})", _ATOM
+        case scalar.Cast(arg=arg, type=type_, or_null=or_null):
+            return f"{'TRY_' if or_null else ''}CAST({print_expression(arg)} AS {type_})", _ATOM
         case scalar.Exists():
             return "EXISTS (..)", _ATOM
         case scalar.InQuery(args=(arg,)):

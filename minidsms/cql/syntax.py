@@ -263,10 +263,11 @@ class Case(Syntax):
 
 @dataclass(frozen=True)
 class Cast(Syntax):
-    """CAST(operand AS type)."""
+    """CAST(operand AS type). or_null: TRY_CAST."""
 
     operand: Expr
     type: Type
+    or_null: bool = False
 
 
 @dataclass(frozen=True)

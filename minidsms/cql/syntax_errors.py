@@ -309,8 +309,8 @@ def _special(tokens: list[Token], at: int, expected: Collection[str]) -> str:
     if any(a.type == "IDENT" and a.upper() == "VALUES" and b.type == "LPAR" for a, b in names):
         return _CONSTANTS
     called = "" if at < 3 or tokens[at - 2].type != "LPAR" else tokens[at - 3].upper()
-    if called in ("TRY_CAST", "SAFE_CAST"):
-        return "write CAST(x AS type)"
+    if called == "SAFE_CAST":
+        return "write TRY_CAST(x AS type)"
     if called in ("SUBSTRING", "TRIM", "OVERLAY", "POSITION"):
         return (
             f"arguments stand apart by commas: {'SUBSTRING(x, 1, 2)' if called == 'SUBSTRING' else f'{called}(a, b)'}"

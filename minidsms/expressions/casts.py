@@ -24,6 +24,11 @@ _INTEGER_TEXT = re.compile(r"\s*[+-]?[0-9]+\s*")
 _FLOAT_TEXT = re.compile(
     r"\s*[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)\s*", re.IGNORECASE | re.ASCII
 )
+_TRUTHS = {
+    word: truth
+    for truth, words in ((True, ("true", "t", "yes", "y", "1")), (False, ("false", "f", "no", "n", "0")))
+    for word in words
+}
 _MOST_DIGITS = 400
 """A longer number is not read: reading takes time quadratic in its length."""
 
@@ -113,6 +118,8 @@ def _converted(value: Any, source: Type, target: Type, tick_ns: int) -> Any:
         exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
         found = fitted(exact, target) if exact.is_finite() else None
         return FAILED if found is None else found
+    if target is Type.BOOLEAN:
+        return value != 0
     if target is Type.FLOAT:
         return float(value)
     whole = int(value) if not isinstance(value, float) or math.isfinite(value) else INT64_MAX + 1
@@ -139,12 +146,22 @@ def _read(text: str, target: Type, tick_ns: int) -> Any:
         case "TIMESTAMP":
             return read_timestamp(text, tick_ns)
         case "BOOLEAN":
-            return {"true": True, "false": False}.get(text.strip().lower(), FAILED)
+            return _TRUTHS.get(text.strip().lower(), FAILED)
     try:
         found = inner_reader(target, tick_ns)(text)
     except ValueRefused:
         return FAILED
     return FAILED if found is None else found
+
+
+def or_null(convert: Callable[[Value], Value]) -> Callable[[Value], Value]:
+    """NULL where the conversion fails; what has failed before stays so."""
+
+    def apply(a: Value) -> Value:
+        found = convert(a)
+        return Value(found.values, found.valid, a.failed)
+
+    return apply
 
 
 def _date_to_timestamp(tick_ns: int) -> Callable[[Value], Value]:

@@ -21,7 +21,18 @@ from minidsms.cql.catalog import FunctionDef
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import Batch, BoolArray, Column, Int64Array, Type
 from minidsms.expressions import arithmetic, casts, decimals, lambdas, library, logic, text, timestamps, user
-from minidsms.expressions.value import Columns, Frame, Node, Value, constants, finish, full, take
+from minidsms.expressions.value import (
+    Columns,
+    Frame,
+    Node,
+    Value,
+    any_failed,
+    both_valid,
+    constants,
+    finish,
+    full,
+    take,
+)
 from minidsms.functions import LIBRARY
 
 CHUNK = 16_384
@@ -83,8 +94,19 @@ class Evaluator:
 
 
 def _is_flat(expr: bound.Expr) -> bool:
-    args = expr.args if isinstance(expr, bound.Call) else (expr.arg,) if isinstance(expr, bound.Cast) else (expr,)
-    return all(isinstance(a, bound.ColumnRef | bound.Literal | bound.Parameter) for a in args)
+    match expr:
+        case bound.Call(args=args):
+            return all(map(_is_ready, args))
+        case bound.Cast(arg=arg):
+            return _is_ready(arg)
+        case bound.Case(whens=whens, otherwise=otherwise):
+            return all(_is_ready(e) for e in (otherwise, *(each for when in whens for each in when)))
+    return _is_ready(expr)
+
+
+def _is_ready(expr: bound.Expr) -> bool:
+    """It costs nothing and cannot fail."""
+    return isinstance(expr, bound.ColumnRef | bound.Literal | bound.Parameter)
 
 
 def _whole(value: Value, n: int, type_: Type) -> Value:
@@ -143,8 +165,9 @@ def compile_node(expr: bound.Expr, context: Context) -> Node:
             return _user_call(expr, context)
         case bound.Case():
             return _case(expr, context)
-        case bound.Cast(arg=arg):
-            return _unary(casts.cast(arg.type, expr.type, context.dictionary, context.tick_ns), arg, context)
+        case bound.Cast(arg=arg, or_null=or_null):
+            convert = casts.cast(arg.type, expr.type, context.dictionary, context.tick_ns)
+            return _unary(casts.or_null(convert) if or_null else convert, arg, context)
     raise AssertionError(f"{type(expr).__name__} is the planner's, not an expression over a row")
 
 
@@ -357,6 +380,10 @@ def _rows_where(mask: BoolArray, n: int) -> BoolArray:
 
 def _case(expr: bound.Case, context: Context) -> Node:
     """Each branch is evaluated on the rows that chose it, so that the others cannot fail there."""
+    if all(_is_ready(e) for e in (expr.otherwise, *(branch for _, branch in expr.whens))) and all(
+        _is_flat(condition) for condition, _ in expr.whens
+    ):
+        return _case_of_columns(expr, context)
     whens = [(compile_node(c, context), compile_node(b, context)) for c, b in expr.whens]
     otherwise = compile_node(expr.otherwise, context)
     type_ = expr.type
@@ -386,6 +413,28 @@ def _case(expr: bound.Case, context: Context) -> Node:
         if len(rows):
             result.put(rows, otherwise(frame))
         return result.value()
+
+    return apply
+
+
+def _case_of_columns(expr: bound.Case, context: Context) -> Node:
+    """Where it costs less to evaluate everything on all rows."""
+    whens = [(compile_node(c, context), compile_node(b, context)) for c, b in reversed(expr.whens)]
+    otherwise = compile_node(expr.otherwise, context)
+
+    def apply(frame: Frame) -> Value:
+        result = otherwise(frame)
+        for condition, branch in whens:
+            test, value = condition(frame), branch(frame)
+            values = np.where(test.values, value.values, result.values)
+            valid, failed = None, None if result.failed is None else result.failed & ~test.values
+            if value.valid is not None or result.valid is not None:
+                valid = np.where(test.values, *(True if v.valid is None else v.valid for v in (value, result)))
+            result = Value(values, valid, failed)
+            if test.failed is not None:
+                failed, valid = any_failed(test, result), both_valid(Value(values, ~test.failed), result)
+                result = finish(values, valid, failed)
+        return result
 
     return apply
 

@@ -23,14 +23,11 @@ from minidsms.cql import bound
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import AnyArray, BoolArray, Column, Int64Array, Type
 from minidsms.expressions.logic import FLIPPED
-from minidsms.expressions.value import INT64_MAX, INT64_MIN, constants
+from minidsms.expressions.value import INT64_MAX, INT64_MIN, KERNELS_FROM, constants
 from minidsms.machine_code.compile_time import COMPILED
 
 DENSE, AT, GATHERED = 0, 1, 2
 """Where the values stand: see `minidsms.kernels.filtering`."""
-
-KERNELS_FROM = 16_384
-"""Tuples for which kernels are loaded."""
 
 _WHOLE = frozenset((Type.INTEGER, Type.TIMESTAMP, Type.INTERVAL))
 _NO_ROWS = np.zeros(0, np.int64)

@@ -8,11 +8,12 @@ only then failed; OR mirrors it. So an error counts only where every other conju
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 
 import numpy as np
 
 from minidsms.dictionary import TextDictionary
-from minidsms.elements import Int64Array
+from minidsms.elements import BoolArray, Int64Array
 from minidsms.expressions.value import Value, any_failed, both_valid, finish
 
 COMPARE: dict[str, Callable[..., np.ndarray]] = {
@@ -54,47 +55,34 @@ def compare_text(function: str, dictionary: TextDictionary) -> Callable[[Value, 
 
 
 def conjunction(args: Sequence[Value]) -> Value:
-    """AND of two or more."""
-    return _junction(args, np.logical_and, lambda v: ~v.values if v.valid is None else v.valid & ~v.values)
+    """AND of two or more: known where all are TRUE or one is FALSE. A NULL has the word of FALSE."""
+    values = reduce(np.logical_and, [a.values for a in args])
+    if all(a.valid is None for a in args):
+        return Value(values)
+    return _junction(args, values, [values, *(~a.values if a.valid is None else a.valid ^ a.values for a in args)])
 
 
 def disjunction(args: Sequence[Value]) -> Value:
-    """OR of two or more."""
-    return _junction(args, np.logical_or, lambda v: v.values)
+    """OR of two or more: known where one is TRUE or none is NULL."""
+    values = reduce(np.logical_or, [a.values for a in args])
+    valid = both_valid(*args)
+    return Value(values) if valid is None else _junction(args, values, [values, valid])
 
 
-def _junction(
-    args: Sequence[Value],
-    operator: Callable[..., np.ndarray],
-    decides: Callable[[Value], np.ndarray],
-) -> Value:
-    """decides: the rows where one operand alone settles the result (FALSE for AND, TRUE for OR)."""
-    values = args[0].values
-    for arg in args[1:]:
-        values = operator(values, arg.values)
-    if all(arg.valid is None for arg in args):
-        return Value(values)
-    decided = decides(args[0])
-    null = args[0].null
-    for arg in args[1:]:
-        decided = decided | decides(arg)
-        null = null | arg.null
+def _junction(args: Sequence[Value], values: BoolArray, known: Sequence[BoolArray]) -> Value:
+    """known: masks; the result is TRUE or FALSE in the rows that one of them has."""
+    valid = known[0] | known[1]
+    for mask in known[2:]:
+        valid = np.logical_or(valid, mask, out=valid if len(valid) >= len(mask) else None)
     failed = any_failed(*args)
     if failed is not None:
-        failed = failed & ~decided & ~null
-        if not failed.any():
-            failed = None
-    invalid = null & ~decided
-    if failed is not None:
-        invalid = invalid | failed
-    # A NULL operand counts as FALSE in `values`: right for AND (never TRUE beside a NULL) and OR alike.
-    values = values.copy()
-    return finish(values, ~invalid, failed)
+        failed = reduce(np.logical_and, [~a.null for a in args], failed & ~valid)
+    return Value(values, valid, failed if failed is not None and failed.any() else None)
 
 
 def negation(a: Value) -> Value:
     """NOT a."""
-    return finish(~a.values, a.valid, a.failed)
+    return Value(~a.values if a.valid is None else a.valid ^ a.values, a.valid, a.failed)
 
 
 def is_null(a: Value) -> Value:

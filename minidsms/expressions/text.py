@@ -68,7 +68,7 @@ FUNCTIONS: dict[str, TextFunction] = {
 class CodeTable:
     """The results of a function of one TEXT, by code. `type` is that of the results.
 
-    lookup costs one gather once the texts are known; memory is 9 bytes per code of the dictionary.
+    A look-up costs one gather once the texts are known; memory is 9 bytes per code of the dictionary.
     """
 
     def __init__(self, dictionary: TextDictionary, function: Callable[[str], Any], type_: Type) -> None:
@@ -79,7 +79,7 @@ class CodeTable:
 
     def _forget(self) -> None:
         self._generation = self._dictionary.generation
-        self._results: np.ndarray[Any, Any] = np.zeros(1, self._type.dtype)
+        self._words = np.zeros(1, np.int8 if self._type.dtype == np.bool_ else np.int64)
         self._states = np.full(1, _NULL, np.uint8)
         self._is_total = True
 
@@ -90,28 +90,37 @@ class CodeTable:
         codes: Int64Array = a.values
         if len(self._states) < self._dictionary.capacity:
             self._grow(max(self._dictionary.capacity, 2 * len(self._states)))
-        states = self._states[codes]
+        words = self._words.take(codes)
+        if not len(words) or (self._is_total and words.min() != _missing(words)):
+            return finish(words.view(self._type.dtype), a.valid, a.failed)
+        states = self._states.take(codes)
         if not states.all():
             self._learn(np.unique(codes[states == _UNKNOWN]))
-            states = self._states[codes]
-        results = self._results[codes]
+            states, words = self._states.take(codes), self._words.take(codes)
+        results = words.view(self._type.dtype)
         if self._is_total:
             return finish(results, a.valid, a.failed)
         return finish(results, a.valid, a.failed, bad=states == _FAILED, null=states == _NULL)
 
     def _grow(self, size: int) -> None:
-        results = np.zeros(size, self._type.dtype)
+        words = np.full(size, _missing(self._words), self._words.dtype)
         states = np.zeros(size, np.uint8)
-        results[: len(self._results)] = self._results
+        words[: len(self._words)] = self._words
         states[: len(self._states)] = self._states
-        self._results, self._states = results, states
+        self._words, self._states = words, states
 
     def _learn(self, codes: Int64Array) -> None:
         found = [self._function(self._dictionary.text(code)) for code in codes.tolist()]
         states, words = _words_of(found, self._type, self._dictionary)
         self._states[codes] = states
-        self._results[codes] = words
+        self._words[codes] = words.view(self._words.dtype)
         self._is_total = self._is_total and bool((states == _VALUE).all())
+
+
+def _missing(words: np.ndarray[Any, Any]) -> int:
+    """What stands for a result that is not known: no BOOLEAN, FLOAT or code is this word, and an INTEGER is looked up
+    once more."""
+    return int(np.iinfo(words.dtype).min)
 
 
 def _words_of(found: list[Any], type_: Type, dictionary: TextDictionary) -> tuple[np.ndarray[Any, Any], Any]:

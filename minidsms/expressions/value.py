@@ -18,8 +18,12 @@ import numpy as np
 from minidsms.coded import text_of
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import AnyArray, BoolArray, Column, Int64Array, Type
+from minidsms.machine_code.compile_time import COMPILED
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+
+KERNELS_FROM = 16_384
+"""Rows for which kernels are loaded."""
 
 Columns = Callable[[int], Column]
 
@@ -175,11 +179,22 @@ def clear(values: AnyArray, valid: BoolArray) -> None:
 def finish_float(values: AnyArray, valid: BoolArray | None, failed: BoolArray | None) -> Value:
     """As `finish`, for a fresh float64 array: NaN becomes NULL, -0.0 becomes 0.0."""
     floats = cast("np.ndarray[Any, np.dtype[np.float64]]", values)
+    if valid is not None and len(valid) == len(floats) >= KERNELS_FROM:
+        has_nan = _clear_floats(floats, valid)
+        return finish(floats, valid, failed, null=np.isnan(floats)) if has_nan else Value(floats, valid, failed)
     least = floats.min() if len(floats) else 1.0
     if least > 0.0:
         return finish(floats, valid, failed)
     floats += 0.0
     return finish(floats, valid, failed, null=np.isnan(floats) if least != least else None)
+
+
+def _clear_floats(values: np.ndarray[Any, np.dtype[np.float64]], valid: BoolArray) -> bool:
+    """0.0 where not valid and for -0.0, at once. Whether a valid one is NaN."""
+    with COMPILED.counted():
+        from minidsms.kernels import nulls
+        from minidsms.kernels.arrays import normal
+    return bool(nulls.clear_floats(values, normal(valid)))
 
 
 def full(array: AnyArray, n: int) -> Any:

@@ -78,7 +78,8 @@ def _time_bucket(width: Any, ticks: Any, origin: Any = None, *, tick_ns: int) ->
     start = origin if origin is not None else np.array([10_959 * _DAY_NS // tick_ns], np.int64)
     safe = np.where(width > 0, width, 1)
     # The rest of the difference without the difference, which might not fit.
-    rest = (ticks % safe - start % safe) % safe
+    rest = remainder(ticks, safe) - start % safe
+    rest += np.where(rest < 0, safe, 0)
     values = ticks - rest
     return Arrays(values, bad=values > ticks, null=np.broadcast_to(width <= 0, np.shape(values)))
 

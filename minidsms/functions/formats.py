@@ -19,7 +19,7 @@ from minidsms.functions.function import FAILED, Function, fixed
 
 _SECOND_NS = 10**9
 _DAY_NS = 86_400 * _SECOND_NS
-_EPOCH = datetime.date(1970, 1, 1).toordinal()
+_EPOCH, _LAST_DAY = datetime.date(1970, 1, 1).toordinal(), datetime.date.max.toordinal()
 
 # What a field of a pattern is: the expression that reads it.  "f3" is a fraction of three digits.
 _READ = {
@@ -117,46 +117,44 @@ def _check(parts: Callable[[str], Parts]) -> Callable[[Any], str | None]:
 # --------------------------------------------------------------------------------------------------------- writing
 
 
-def _written(field: str, date: datetime.date, ns: int) -> str:
-    """A field of the day and the nanosecond of the day."""
-    hour, minute, second = ns // (3_600 * _SECOND_NS), ns // (60 * _SECOND_NS) % 60, ns // _SECOND_NS % 60
-    match field:
-        case "year":
-            return f"{date.year:04d}"
-        case "year2":
-            return f"{date.year % 100:02d}"
-        case "month":
-            return f"{date.month:02d}"
-        case "day":
-            return f"{date.day:02d}"
-        case "day of year":
-            return f"{date.timetuple().tm_yday:03d}"
-        case "hour":
-            return f"{hour:02d}"
-        case "hour12":
-            return f"{(hour + 11) % 12 + 1:02d}"
-        case "minute":
-            return f"{minute:02d}"
-        case "second":
-            return f"{second:02d}"
-        case "half":
-            return "PM" if hour >= 12 else "AM"
-        case "month name" | "month short":
-            return MONTH_NAMES[date.month - 1][: None if field == "month name" else 3]
-        case "day name" | "day short":
-            return DAY_NAMES[date.weekday()][: None if field == "day name" else 3]
-        case "offset":
-            return "+00:00"
-    return f"{ns % _SECOND_NS:09d}"[: int(field[1:])]
+_Field = tuple[str, Callable[[datetime.date, int], Any]]
+
+_WRITTEN: dict[str, _Field] = {
+    "year": ("%04d", lambda date, ns: date.year),
+    "year2": ("%02d", lambda date, ns: date.year % 100),
+    "month": ("%02d", lambda date, ns: date.month),
+    "day": ("%02d", lambda date, ns: date.day),
+    "day of year": ("%03d", lambda date, ns: date.timetuple().tm_yday),
+    "hour": ("%02d", lambda date, ns: ns // (3_600 * _SECOND_NS)),
+    "hour12": ("%02d", lambda date, ns: (ns // (3_600 * _SECOND_NS) + 11) % 12 + 1),
+    "minute": ("%02d", lambda date, ns: ns // (60 * _SECOND_NS) % 60),
+    "second": ("%02d", lambda date, ns: ns // _SECOND_NS % 60),
+    "half": ("%s", lambda date, ns: "PM" if ns >= _DAY_NS // 2 else "AM"),
+    "month name": ("%s", lambda date, ns: MONTH_NAMES[date.month - 1]),
+    "month short": ("%.3s", lambda date, ns: MONTH_NAMES[date.month - 1]),
+    "day name": ("%s", lambda date, ns: DAY_NAMES[date.weekday()]),
+    "day short": ("%.3s", lambda date, ns: DAY_NAMES[date.weekday()]),
+    "offset": ("%s", lambda date, ns: "+00:00"),
+    **{f"f{digits}": (f"%.{digits}s", lambda date, ns: f"{ns % _SECOND_NS:09d}") for digits in range(1, 10)},
+}
+"""How a field is written, and what, of the day and the nanosecond of the day."""
+
+
+@functools.lru_cache(maxsize=256)
+def _writing(parts: Parts) -> tuple[str, tuple[Callable[[datetime.date, int], Any], ...]]:
+    """What all fields are put into, and the fields."""
+    form = "".join(_WRITTEN[text][0] if is_field else text.replace("%", "%%") for is_field, text in parts)
+    return form, tuple(_WRITTEN[text][1] for is_field, text in parts if is_field)
 
 
 def _format(parts: Callable[[str], Parts]) -> Callable[..., Any]:
     def write(ticks: int, pattern: str, *, tick_ns: int) -> Any:
         days, ns = divmod(ticks * tick_ns, _DAY_NS)
-        if not 1 <= days + _EPOCH <= datetime.date.max.toordinal():
+        if not 1 <= days + _EPOCH <= _LAST_DAY:
             return FAILED
         date = datetime.date.fromordinal(days + _EPOCH)
-        return "".join(_written(text, date, ns) if is_field else text for is_field, text in parts(pattern))
+        form, fields = _writing(parts(pattern))
+        return form % tuple([field(date, ns) for field in fields])
 
     return write
 

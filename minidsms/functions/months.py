@@ -50,6 +50,6 @@ def first_days(months: Any) -> Any:
     return _tables()[0].take(months - FIRST_MONTH)
 
 
-def remainder(values: Any, divisor: int) -> Any:
-    """values % divisor, the divisor positive: division by one known number is faster than numpy's remainder."""
+def remainder(values: Any, divisor: Any) -> Any:
+    """values % divisor, the divisors positive: division by one known number is faster than numpy's remainder."""
     return values - values // divisor * divisor

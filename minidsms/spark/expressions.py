@@ -146,7 +146,7 @@ class Expressions:
         source, target = expr.arg.type, expr.type
         if source is Type.NULL:
             return Computed(no_value(target), self.compute(expr.arg).failed)
-        if source is not target and not (source.is_basic and target.is_basic):
+        if expr.or_null or (source is not target and not (source.is_basic and target.is_basic)):
             raise NotExpressibleError(f"CAST from {source} to {target}")
         arg = self.compute(expr.arg)
         if source is target or spark_type(source) == spark_type(target):
@@ -155,13 +155,13 @@ class Expressions:
             return to_text(expr, arg)
         if source is Type.TEXT:
             return from_text(expr, arg, self.tick_ns)
+        if target is Type.BOOLEAN:
+            return Computed(arg.value != F.lit(0), arg.failed)
         if source is Type.FLOAT:
             inside = (arg.value >= F.lit(-(2.0**63))) & (arg.value < F.lit(2.0**63))
             value = F.when(inside, F.when(inside, arg.value).cast("bigint"))
             why = F.concat(arg.value.cast("string"), F.lit(f" is out of range for {target}"))
             return Computed(value, fails(expr, ~inside, (arg,), why))
-        if target is Type.BOOLEAN:
-            return Computed(arg.value != F.lit(0), arg.failed)
         return Computed(arg.value.cast(spark_type(target)), arg.failed)
 
 

@@ -85,9 +85,14 @@ def evaluate(expr: bound.Expr, row: Row, scope: Scope) -> Value:
         case bound.Case(whens=whens, otherwise=otherwise):
             chosen = (then for condition, then in whens if evaluate(condition, row, scope) is True)
             return evaluate(next(chosen, otherwise), row, scope)
-        case bound.Cast(arg=arg):
+        case bound.Cast(arg=arg, or_null=or_null):
             found = evaluate(arg, row, scope)
-            return None if found is None else normal(cast(found, arg.type, expr.type, scope.tick_ns))
+            try:
+                return None if found is None else normal(cast(found, arg.type, expr.type, scope.tick_ns))
+            except Failed:
+                if or_null:
+                    return None
+                raise
         case bound.UserCall(function=function, args=args):
             return normal(user_call(scope.functions[function.lower()], [evaluate(a, row, scope) for a in args]))
         case bound.Exists(query=query):
@@ -289,7 +294,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 def cast(value: Any, source: Type, target: Type, tick_ns: int) -> Value:
     """CAST of a value that is not NULL; unreadable texts and floats beyond int64 fail."""
-    if not (source.is_basic and target.is_basic):
+    if target is Type.BOOLEAN or not (source.is_basic and target.is_basic):
         try:
             return cast_nested(value, source, target, tick_ns)  # type: ignore[no-any-return]
         except Failure as failure:

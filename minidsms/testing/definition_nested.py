@@ -80,11 +80,13 @@ def of_dates(function: str, a: Any, b: Any) -> Any:
 
 
 def cast(value: Any, source: Type, target: Type, tick_ns: int) -> Any:
-    """CAST where one of the types is not basic; Failure where it cannot be carried out."""
+    """CAST to BOOLEAN and where one of the types is not basic; Failure where it cannot be carried out."""
     if value is None or source is target:
         return value
     if target is Type.TEXT:
         return _text(value, source)
+    if target is Type.BOOLEAN:
+        return _truth(value) if isinstance(value, str) else value != 0
     if source is Type.TEXT:
         return _read(value, target)
     if source.element is not None and target.element is not None:
@@ -115,11 +117,18 @@ def cast(value: Any, source: Type, target: Type, tick_ns: int) -> Any:
 
 def cast_any(value: Any, source: Type, target: Type, tick_ns: int) -> Any:
     """As CAST, of what stands in other values."""
-    if value is None or not (source.is_basic and target.is_basic):
+    if value is None or target is Type.BOOLEAN or not (source.is_basic and target.is_basic):
         return cast(value, source, target, tick_ns)
     if target is Type.TEXT:
         return _text(value, source) if source in (Type.TEXT, Type.INTEGER, Type.FLOAT, Type.BOOLEAN) else None
     return float(value) if target is Type.FLOAT else int(value)
+
+
+def _truth(text: str) -> bool:
+    word = text.strip().lower()
+    if word not in ("true", "t", "yes", "y", "1", "false", "f", "no", "n", "0"):
+        raise Failure(f"{text} is no BOOLEAN")
+    return word[0] in "ty1"
 
 
 def _text(value: Any, type_: Type) -> str:

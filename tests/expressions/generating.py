@@ -106,6 +106,10 @@ def _calls(type_: Type, names: Sequence[str], *args: st.SearchStrategy[Expr]) ->
     return st.tuples(st.sampled_from(list(names)), *args).map(lambda t: Call(type_, t[0], tuple(t[1:])))
 
 
+def _casts(type_: Type, *args: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
+    return st.tuples(st.one_of(*args), st.booleans()).map(lambda t: Cast(type_, *t))
+
+
 def _choices(type_: Type, inner: Callable[[Type], st.SearchStrategy[Expr]]) -> st.SearchStrategy[Expr]:
     """CASE and its relatives, which exist for every type."""
     one = inner(type_)
@@ -132,14 +136,14 @@ def _of_type(type_: Type, inner: Callable[[Type], st.SearchStrategy[Expr]]) -> s
                 _calls(INTEGER, ["round"], i, places),
                 _calls(INTEGER, ["length"], t),
                 _calls(INTEGER, parts, at),
-                st.one_of(f, inner(BOOLEAN), t).map(lambda e: Cast(INTEGER, e)),
+                _casts(INTEGER, f, inner(BOOLEAN), t),
             )
         case Type.FLOAT:
             return st.one_of(
                 _calls(FLOAT, "+-*/%", f, f),
                 _calls(FLOAT, ["neg", "abs", "sign", "floor", "ceil", "round", "sqrt", "exp", "ln", "log10"], f),
                 _calls(FLOAT, ["power"], f, f),
-                st.one_of(i, t).map(lambda e: Cast(FLOAT, e)),
+                _casts(FLOAT, i, inner(BOOLEAN), t),
             )
         case Type.TEXT:
             return st.one_of(
@@ -148,7 +152,7 @@ def _of_type(type_: Type, inner: Callable[[Type], st.SearchStrategy[Expr]]) -> s
                 _calls(TEXT, ["replace"], t, t, t),
                 _calls(TEXT, ["substring"], t, i),
                 _calls(TEXT, ["substring"], t, i, i),
-                st.one_of(i, f, inner(BOOLEAN), at).map(lambda e: Cast(TEXT, e)),
+                _casts(TEXT, i, f, inner(BOOLEAN), at),
             )
         case Type.TIMESTAMP:
             return st.one_of(
@@ -169,6 +173,7 @@ def _of_type(type_: Type, inner: Callable[[Type], st.SearchStrategy[Expr]]) -> s
             lambda c: Call(BOOLEAN, c[0], tuple(c[1]))
         ),
         _calls(BOOLEAN, ["not"], b),
+        _casts(BOOLEAN, i, f, t, st.sampled_from(["yes", " F", "2"]).map(lambda word: Literal(TEXT, word))),
         _calls(BOOLEAN, ["is null"], st.one_of(i, f, t, b)),
         _calls(BOOLEAN, ["like", "starts_with"], t, t),
     )

@@ -14,7 +14,7 @@ from minidsms.cql import bound
 from minidsms.cql.bound import Case, Cast, Expr, Literal
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import Batch, Column, Type
-from minidsms.expressions import Context, compile_expression, compile_predicate, compiler, evaluate_columns
+from minidsms.expressions import Context, compile_expression, compile_predicate, compiler, evaluate_columns, value
 from minidsms.testing.definition_expressions import Failed, Scope, judged
 from tests.expressions.generating import (
     BOOLEAN,
@@ -147,6 +147,23 @@ def test_chunks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     assert FAILURE in whole and None in whole
     monkeypatch.setattr(compiler, "CHUNK", 7)
     assert vectorised(expr, table) == whole == by_definition(expr, table)
+
+
+@pytest.mark.parametrize("operator", list("+-*"))
+def test_floats_of_large_chunks_are_those_of_small_ones(monkeypatch: pytest.MonkeyPatch, operator: str) -> None:
+    edges = [None, 0.0, -1.5, 3.0, 5e-324, -5e-324, 1e308, math.inf, -math.inf]
+    table = [(None, None, a, b, None, None, None, None) for a in edges for b in edges]
+    monkeypatch.setattr(value, "KERNELS_FROM", len(table))
+    check(call(FLOAT, operator, column("f"), column("g")), table)
+
+
+def test_a_condition_of_case_fails_only_where_no_earlier_one_is_true() -> None:
+    reads = Cast(BOOLEAN, column("t"))
+    expr = Case(INTEGER, ((column("b"), literal(1)), (reads, column("i"))), column("j"))
+    table = [(i, j, None, None, b, s, None, None) for i in (None, 7) for j in (None, 8) for b in (True, False, None)
+             for s in ("true", "odd", None)]  # fmt: skip
+    check(expr, table)
+    assert FAILURE in vectorised(expr, table)
 
 
 def test_an_error_counts_only_where_every_other_conjunct_is_true() -> None:

@@ -397,6 +397,8 @@ def _answer(expression: str, rows: list[tuple[Any, ...]] | None = None) -> list[
         ("CAST(at AT TIME ZONE 'Europe/Berlin' AS TEXT)", "2013-05-31 16:35:00"),
         ("SPLIT_PART(t, ' ', 2)::INTEGER + 1", 405),
         ("'7'::INTEGER::FLOAT", 7.0),
+        ("[TRY_CAST(t AS INTEGER), TRY_CAST('7' AS INTEGER)][2]", 7),
+        ("'Yes'::BOOLEAN AND NOT '0'::BOOLEAN AND 0.5::BOOLEAN", True),
         ("""'{"a": [0, {"b": "q"}]}' -> 'a' -> -1 ->> 'b' || 'z'""", "qz"),
         ("""('[1, 2]' ->> 0)::INTEGER + 1""", 2),
         ("CONCAT_WS('-', t, NULL, 'x')", "Error 404-x"),

@@ -226,7 +226,9 @@ EXPRESSIONS = (
     "FILTER(MAP(k := v, 7 := 1), (n, x) -> x > k)",
     "REDUCE(MAP('a' := k, 'b' := v), '', (s, n, x) -> s || n || CAST(x AS TEXT))",
     "FILTER(STRING_SPLIT(t, 'a'), x -> x <> '' OR k = 1)", "CAST(v AS DECIMAL(12, 2)) * 1.5 - k",
-    "CAST(k AS DECIMAL(2, 1))", "CAST(v AS DECIMAL(9, 3)) % 2.5", "ROUND(CAST(k AS DECIMAL(9, 3)) * 0.125, 2)",
+    "CAST(k AS DECIMAL(2, 1))", "TRY_CAST(k AS DECIMAL(2, 1))", "CAST(CAST(k - 1 AS DECIMAL(9, 2)) AS BOOLEAN)",
+    "CAST(k = 1 AS DECIMAL(3, 1))", "CAST([k - 1, NULL] AS BOOLEAN[])",
+    "CAST(v AS DECIMAL(9, 3)) % 2.5", "ROUND(CAST(k AS DECIMAL(9, 3)) * 0.125, 2)",
     "FLOOR(CAST(v AS DECIMAL(9, 1)) * -0.5)", 
     "CAST(k AS DECIMAL(38, 0)) * DECIMAL '10000000000000000000' * DECIMAL '10000000000000000000'",
    
