@@ -15,6 +15,10 @@ for needed in ("starlette", "uvicorn"):
     pytest.importorskip(needed, reason="the page needs minidsms[web]")
 
 
+_PATIENCE_S = 300
+"""An answer may wait for a kernel to be compiled on a machine that does much else."""
+
+
 class Page:
     """The page of a connection. cookie: what the token was exchanged for."""
 
@@ -28,7 +32,7 @@ class Page:
         self, method: str, path: str, body: Any = None, cookie: str | None = "own", **headers: str
     ) -> tuple[int, dict[str, str], bytes]:
         """status, headers by their small names, body."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.shown.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", self.shown.port, timeout=_PATIENCE_S)
         try:
             given = {name.replace("_", "-"): value for name, value in headers.items()}
             if cookie is not None:
@@ -54,7 +58,7 @@ class Page:
 
     def events(self, *wanted: str) -> dict[str, Any]:
         """What a page that has just been opened is told of these parts."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.shown.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", self.shown.port, timeout=_PATIENCE_S)
         connection.request("GET", "/events", headers={"Cookie": self.cookie})
         response = connection.getresponse()
         told: dict[str, Any] = {}

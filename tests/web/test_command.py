@@ -34,7 +34,7 @@ def test_the_command_prints_its_url_and_ends_with_an_interrupt(tmp_path: Path) -
         with urllib.request.urlopen(request) as answer:
             assert b'"results":0' in answer.read()
         run.send_signal(signal.SIGINT)
-        assert run.wait(timeout=20) == 0
+        assert run.wait() == 0
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 // In the order in which they are drawn.
 const PARTS = ["catalog", "feeds", "graph", "pictures", "decisions", "answer", "now"];
 const PATIENCE_MS = 250;
-const SHARE = 0.01;
+const SHARE = 0.005;
 const MOST_REST_MS = 2000;
 const MOST_DECISIONS = 500;
 const latest = new Map();
