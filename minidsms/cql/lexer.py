@@ -100,7 +100,7 @@ _BEFORE_A_QUERY = frozenset(
 _BEGINNINGS_OF_VALUES = frozenset({"CASE", "NULL", "NOT", "TRUE", "FALSE"})
 
 QUOTED_WORDS = (
-    RESERVED | STREAM_OPERATORS | _BEFORE_PARENTHESIS | _JOIN_WORDS | {"ANY", "SOME", "INTO", "WITH", "QUALIFY"}
+    RESERVED | STREAM_OPERATORS | _BEFORE_PARENTHESIS | _JOIN_WORDS | _BEGIN_CLAUSES | {"ANY", "SOME", "INTO", "WITH"}
 )
 """Words the printer puts in backquotes wherever they are names."""
 
@@ -488,7 +488,7 @@ class _Context:
         """Whether an expression may begin at i, and no clause does."""
         word = self._word(i)
         if not word:
-            return self._type(i) in ("IDENT", "NUMBER", "TEXT", "LPAR", "LLIST", "MINUS")
+            return self._type(i) in ("IDENT", "WORD", "NUMBER", "TEXT", "LPAR", "LLIST", "MINUS")
         if self.creates_query and self._is_clause_of_query(i, word):
             return False
         return word in _BEGINNINGS_OF_VALUES or word not in RESERVED | _BEGIN_CLAUSES

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from minidsms.cql import syntax as s
-from minidsms.cql.parser import parse, parse_query
+from minidsms.cql.parser import _GRAMMAR, parse, parse_query
 from minidsms.cql.printer import print_expression, print_query, print_statement
 from minidsms.elements import Type
 
@@ -167,6 +167,33 @@ QUICK = settings(max_examples=150, deadline=None, suppress_health_check=[HealthC
 @given(QUERIES)
 def test_what_is_printed_parses_back_to_an_equal_tree(query: s.Query) -> None:
     assert repr(parse_query(print_query(query))) == repr(query)
+
+
+PLACES = (
+    "SELECT {} FROM a",
+    "SELECT x AS {} FROM a",
+    "SELECT a.{} FROM a",
+    "SELECT x FROM {} AS b",
+    "SELECT x FROM a AS {}",
+    "SELECT x FROM a JOIN {} ON b",
+    "SELECT x FROM a WHERE {}",
+    "SELECT x FROM a WHERE x BETWEEN {} AND 3",
+    "SELECT x FROM a WHERE {} GROUP BY x",
+    "SELECT x FROM a GROUP BY {} HAVING {}",
+    "SELECT x FROM a QUALIFY {}",
+    "SELECT SUM({}) FILTER (WHERE {}) OVER (PARTITION BY {} ORDER BY {} ROWS 3 PRECEDING) FROM a",
+    "SELECT x FROM a [PARTITION BY {} ROWS 3]",
+    "SELECT x FROM a UNION SELECT {} FROM b",
+)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_name_that_is_a_word_of_the_language_can_stand_wherever_a_name_can(place: str) -> None:
+    words = [terminal.name.lower() for terminal in _GRAMMAR.loaded().terminals]
+    assert repr(parse_query(place.replace("{}", "größe"))) == repr(parse_query(place.replace("{}", "`größe`")))
+    for word in filter(str.isalpha, words):
+        query = parse_query(place.replace("{}", f"`{word}`"))
+        assert repr(parse_query(print_query(query))) == repr(query), word
 
 
 @QUICK
