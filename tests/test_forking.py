@@ -169,7 +169,8 @@ def test_a_socket_is_the_parents_alone(tmp_path: Path) -> None:
     body = """
         accepted, _ = server.accept()
         client = socket.create_connection(tuple(served.path.removeprefix("tcp-listen://").split(":")))
-        time.sleep(0.2)
+        while not any("has connected" in note for note in served.notes):
+            time.sleep(0.001)
         pid = os.fork()
         if pid == 0:
             for mine in (server, accepted, client):

@@ -230,9 +230,12 @@ def test_who_waits_for_the_lock_can_be_interrupted() -> None:
     has_it.wait()
     main = threading.main_thread().ident
     assert main is not None
-    threading.Thread(target=lambda: (time.sleep(0.05), signal.pthread_kill(main, signal.SIGINT))).start()
-    with pytest.raises(KeyboardInterrupt), lock:
-        raise AssertionError("the lock is another's")
+    interrupting = threading.Thread(target=lambda: (time.sleep(0.05), signal.pthread_kill(main, signal.SIGINT)))
+    with pytest.raises(KeyboardInterrupt):
+        interrupting.start()
+        with lock:
+            raise AssertionError("the lock is another's")
+    interrupting.join()
     over.set()
     holder.join()
     with lock:

@@ -23,7 +23,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[Buffers]:
     """Blocks of four copies."""
     monkeypatch.setattr(buffers, "BLOCK_BYTES", 4 * 8 * ROWS + 512)
     monkeypatch.setattr(buffers, "LEAST_BYTES", 100)
-    made = Buffers(idle_s=0.2, most_blocks=6)
+    made = Buffers(idle_s=1000.0, most_blocks=6)
     yield made
     made.close()
 
@@ -75,6 +75,8 @@ def test_a_copy_that_finds_no_block_has_memory_of_its_own(small: Buffers) -> Non
 def test_memory_goes_back_when_nothing_comes(small: Buffers) -> None:
     warm(small)
     kept = [small.copy(np.zeros(ROWS, np.int64)) for n in range(10)]
+    small._idle_s = 0.01
+    small._is_due.set()  # it waits by its new patience
     del kept
     wait_until(lambda: small.nbytes <= buffers.BLOCK_BYTES)
 

@@ -38,7 +38,7 @@ if "counts" not in db.queries:
         db.execute("CREATE STREAM S (k INTEGER, name TEXT)")
     db.query("SELECT k, name, COUNT(*) FROM S [RANGE 5] GROUP BY k, name", name="counts")
 counts = db.queries["counts"]
-for i in range(db.position("S"), 250):
+for i in range(db.position("S"), db.position("S") + int(sys.argv[3])):
     db.push("S", (i % 3, f"text{i % 7}"), ts=i)
     with open(sys.argv[2], "r+") as kept:
         changes = counts.fetch(ack=len(kept.readlines()))
@@ -50,24 +50,22 @@ for i in range(db.position("S"), 250):
 def test_a_client_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     folder, answers = tmp_path / "db", tmp_path / "answers"
     answers.touch()
-    kills = 0
-    for wait_for in (30, 90, 1000):
+    for more, wait_for in ((10**6, 30), (10**6, 90), (100, None)):
         process = subprocess.Popen(
-            [sys.executable, "-c", CLIENT, folder, answers], stdout=subprocess.PIPE, env={**os.environ}
+            [sys.executable, "-c", CLIENT, folder, answers, str(more)], stdout=subprocess.PIPE, env={**os.environ}
         )
         assert process.stdout is not None
         for line in process.stdout:
-            if int(line) >= wait_for:
+            n = int(line) + 1
+            if wait_for is not None and n > wait_for:
                 process.send_signal(signal.SIGKILL)
-                kills += 1
                 break
         process.stdout.close()
-        process.wait()
-    assert kills == 2
+        assert process.wait() == (0 if wait_for is None else -signal.SIGKILL)
     with minidsms.connect() as db:
         db.execute("CREATE STREAM S (k INTEGER, name TEXT)")
         query = db.query("SELECT k, name, COUNT(*) FROM S [RANGE 5] GROUP BY k, name")
-        for i in range(250):
+        for i in range(n):
             db.push("S", (i % 3, f"text{i % 7}"), ts=i)
         expected = Counter(map(str, query.fetch()))
     assert Counter(answers.read_text().splitlines()) == expected

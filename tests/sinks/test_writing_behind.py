@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,11 @@ from minidsms.sinks.opening import line_format
 MANY = 2 * FEWEST_ROWS
 
 
-def _threads() -> int:
-    return sum(thread.name == "minidsms-behind" for thread in threading.enumerate())
+@pytest.fixture(autouse=True)
+def no_thread_is_left() -> Iterator[None]:
+    before = set(threading.enumerate())
+    yield
+    assert not [thread for thread in set(threading.enumerate()) - before if thread.name == "minidsms-behind"]
 
 
 def test_work_is_done_in_order_be_it_little_or_much() -> None:
@@ -35,7 +39,6 @@ def test_work_is_done_in_order_be_it_little_or_much() -> None:
         behind.do(lambda i=i: work(i), MANY if i % 3 else 1)  # type: ignore[misc]
     behind.finish()
     assert done == list(range(60))
-    assert not _threads()
 
 
 def test_who_gives_more_than_can_be_done_waits() -> None:
@@ -64,7 +67,6 @@ def test_an_error_comes_back_once_and_nothing_is_done_after_it() -> None:
         behind.do(lambda: done.append(1), MANY)
     behind.finish()
     assert done == []
-    assert not _threads()
 
 
 class _FullDisk(Destination):
@@ -80,17 +82,18 @@ def test_a_full_disk_is_told_at_the_next_push_or_at_the_close_and_leaves_no_file
     db = minidsms.connect()
     db.execute("CREATE STREAM A (k INTEGER)")
     q = db.query("SELECT k FROM A")
-    db.add_sink(q, LineSink(str(path), line_format("csv"), _FullDisk))
+    sink = LineSink(str(path), line_format("csv"), _FullDisk)
+    db.add_sink(q, sink)
     db.push("A", {"k": list(range(MANY))}, ts=list(range(MANY)))
     with pytest.raises(OSError, match="disk full"):
         if more:
-            time.sleep(0.2)
+            assert sink._behind is not None
+            sink._behind.settle()
             db.push("A", {"k": list(range(MANY))}, ts=[MANY] * MANY)
         else:
             q.close_sink()
     db.close()
     assert list(tmp_path.iterdir()) == []
-    assert not _threads()
 
 
 @pytest.mark.parametrize("suffix", ["csv", "json", "parquet", "arrow"])
@@ -115,11 +118,11 @@ def test_a_sink_given_up_ends_its_thread(tmp_path: Path) -> None:
     with minidsms.connect() as db:
         db.execute("CREATE STREAM A (k INTEGER)")
         q = db.query("SELECT k FROM A")
-        q.into(str(tmp_path / "out.csv"))
+        sink: Any = q.into(str(tmp_path / "out.csv"))
         db.push("A", {"k": list(range(MANY))}, ts=list(range(MANY)))
         q.discard_sink()
-        assert not _threads()
-        assert list(tmp_path.iterdir()) == []
+        assert sink._behind._thread is None
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_program_that_ends_without_closing_ends(tmp_path: Path) -> None:
