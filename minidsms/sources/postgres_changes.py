@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 import threading
+import time
 import uuid
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -18,6 +19,7 @@ from typing import Any
 from minidsms.cql.errors import Error, quoted
 from minidsms.elements import Schema, Type
 from minidsms.sources.blocks import Block
+from minidsms.sources.extras import library
 from minidsms.sources.line_rows import LineRows
 from minidsms.sources.live_lines import LiveLines
 from minidsms.sources.pgoutput import Decoder, Row, Transaction
@@ -26,6 +28,8 @@ from minidsms.sources.source import SIGN_COLUMN, choose_columns
 
 _CHANGES = 10_000
 """Changes asked for at once; a transaction comes whole."""
+SLOT_S = 10.0
+"""How long another connection may still read the slot."""
 _NUMBER = re.compile(rb"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
@@ -181,7 +185,7 @@ class TableChanges:
             pushed = self._given if is_pushed and not changes else self._places.get(source.pushed.get(rows, 0), 0)
             if pushed > confirmed:
                 confirmed = pushed
-                self._one("SELECT 1 FROM pg_replication_slot_advance(%s, %s::pg_lsn)", self._slot, lsn_text(pushed))
+                self._of_slot("SELECT 1 FROM pg_replication_slot_advance(%s, %s::pg_lsn)", self._slot, lsn_text(pushed))
                 self._places = {line: at for line, at in self._places.items() if at >= pushed or line == self._line}
 
     def _is_pushed(self, source: LiveLines, rows: LineRows) -> bool:
@@ -196,12 +200,30 @@ class TableChanges:
     def _transactions(self) -> list[Transaction]:
         """Those that the slot still has, in the order of their ends."""
         given = "'proto_version', '1', 'publication_names', %s"
-        told = self._connection.execute(
+        told = self._of_slot(
             f"SELECT data FROM pg_logical_slot_peek_binary_changes(%s, NULL, {_CHANGES}, {given})",
-            [self._slot, identifier(self._publication)],
+            self._slot,
+            identifier(self._publication),
         )
         found = (self._decoder.read(bytes(message)) for (message,) in told)
         return [each for each in found if each is not None]
+
+    def _of_slot(self, query: str, *values: Any) -> list[Any]:
+        """The rows of a query about the slot, when no other connection reads it: the server notices late that a process
+        has been killed. Error where one goes on to.
+        """
+        end_s = time.monotonic() + SLOT_S
+        while True:
+            try:
+                return list(self._connection.execute(query, values))
+            except library("psycopg", "postgresql://", "postgres").errors.ObjectInUse as error:
+                if time.monotonic() > end_s:
+                    raise Error(
+                        f"{self._shown}: another connection reads the slot {quoted(self._slot)} ({error})\n"
+                        "help: end it, by SELECT pg_terminate_backend(..) if its process is gone, and run again"
+                    ) from None
+                if self._stopped.wait(self._poll_s):
+                    return []
 
     def _rows(self, source: LiveLines) -> LineRows:
         """A reader of lines, which knows what the values are before it sees one."""

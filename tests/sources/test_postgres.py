@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import minidsms
+from minidsms.sources import postgres_changes
 
 psycopg = pytest.importorskip("psycopg")
 BINARIES = max(glob.glob("/usr/lib/postgresql/*/bin"), default=os.path.dirname(shutil.which("initdb") or ""))
@@ -138,6 +139,38 @@ def test_a_folder_goes_on_behind_what_it_has_and_the_server_forgets_what_was_pus
                 read_until(db, q, lambda: server.execute(slot).fetchone()[0] != made)  # noqa: B023
             assert not db.warnings and not db.stream_input("C").rejected
     assert made
+
+
+def test_a_slot_that_somebody_reads_is_waited_for(
+    address: str, server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    declared = "table = 'customers', publication = 'shop', slot = 'kept', poll = 0.01 SECONDS"
+    with minidsms.connect(tmp_path / "db") as db:
+        db.execute(f"CREATE RELATION C ({COLUMNS}) FROM '{address}' WITH ({declared})")
+        q = db.execute("CREATE QUERY q AS SELECT * FROM C")
+        read_until(db, q, lambda: len(q.snapshot()) == 2)
+    told = ["-o", "proto_version=1", "-o", "publication_names=shop", "--status-interval=0"]
+    reader = subprocess.Popen(
+        [f"{BINARIES}/pg_recvlogical", "-d", address, "-S", "kept", "--start", "-f", "-", *told],
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        while not server.execute("SELECT FROM pg_replication_slots WHERE active").rowcount:
+            time.sleep(0.01)
+        with minidsms.connect(tmp_path / "db") as db:
+            monkeypatch.setattr(postgres_changes, "SLOT_S", 0.05)
+            with pytest.raises(minidsms.Error, match=r"another connection reads the slot \"kept\".*is active for PID"):
+                read_until(db, db.queries["q"], lambda: False)
+        monkeypatch.undo()
+        with minidsms.connect(tmp_path / "db") as db:
+            db.run_some()
+            reader.kill()
+            server.execute("INSERT INTO customers VALUES (3)")
+            q = db.queries["q"]
+            read_until(db, q, lambda: len(q.snapshot()) == 3)
+    finally:
+        reader.kill()
+        reader.wait()
 
 
 @pytest.mark.parametrize(
