@@ -22,6 +22,7 @@ from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from minidsms.cql import syntax
 from minidsms.cql.errors import Error
@@ -32,7 +33,7 @@ from minidsms.durability.folder import FIRST_LOG, create
 from minidsms.durability.journal import Journal
 from minidsms.durability.log import Log
 from minidsms.durability.meaning import about
-from minidsms.durability.retention import Retention
+from minidsms.durability.retention import Retention, drops_late
 from minidsms.durability.segments import entries
 from minidsms.elements import Batch, Int64Array
 
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     from minidsms.durability.connection import DurableConnection
 
 
+ROWS_AT_ONCE = 65_536
+"""Elements of a stream that come as one push."""
 Figures = dict[str, tuple[Any, ...]]
 
 
@@ -121,6 +124,7 @@ class _Shortened:
         self._netted = self._changes_netted()
         self._passed: dict[str, tuple[int | None, int]] = {}
         self._advanced: dict[str | None, int] = {}
+        self._gathered: dict[str, tuple[Fields, list[pa.RecordBatch]]] = {}
 
     def _read(self) -> Iterator[tuple[int, Fields, memoryview, memoryview]]:
         """(number, fields, rows, payload) of every entry."""
@@ -153,14 +157,17 @@ class _Shortened:
                 case {"kind": "passed", "to": name, "ts": ts, "n": n}:
                     self._pass(name, ts, n)
                 case {"kind": "push", "to": name}:
-                    kept, left_out = self._kept(number, fields, rows, payload)
+                    kept, left_out = self._kept(number, fields, rows)
                     is_stream = not self._journal(name).rows.has_signs
                     if is_stream:  # what is left out is older than what is kept
                         self._pass(name, *left_out)
                     if kept is not None:
                         is_left = fields["left"]
-                        yield from self._flushed()
-                        yield kept
+                        if is_stream and not is_left and not drops_late(self._db, name):
+                            yield from self._gather(name, fields, kept)
+                        else:
+                            yield from self._flushed()
+                            yield encoded(fields), Rows.encoded_batch(kept)
                     if not is_stream:  # changes come in order
                         self._pass(name, *left_out)
                 case _:
@@ -176,10 +183,23 @@ class _Shortened:
         latest = max((t for t in (before, ts) if t is not None), default=None)
         self._passed[name] = latest, count + n
 
-    def _flushed(self) -> Iterator[tuple[bytes]]:
-        """What came of the elements left out since: time has passed."""
+    def _gather(self, name: str, fields: Fields, batch: pa.RecordBatch) -> Iterator[tuple[bytes | memoryview, ...]]:
+        """Let the elements of a stream be one push with others: which are pushed together does not matter."""
+        told, batches = self._gathered.setdefault(name, (fields, []))
+        if told.get("width") != fields.get("width") or sum(map(len, batches)) + len(batch) > ROWS_AT_ONCE:
+            yield from self._flushed()
+            batches = self._gathered.setdefault(name, (fields, []))[1]
+        batches.append(batch)
+
+    def _flushed(self) -> Iterator[tuple[bytes | memoryview, ...]]:
+        """What came of the elements left out since: time has passed; and what has been gathered."""
         for name, (ts, n) in self._passed.items():
             yield (encoded({"kind": "passed", "to": name, "ts": ts, "n": n}),)
+        for fields, batches in self._gathered.values():
+            (batch,) = pa.Table.from_batches(batches).combine_chunks().to_batches()
+            of_push = {key: value for key, value in fields.items() if key in ("kind", "to", "left", "width")}
+            yield encoded(of_push), Rows.encoded_batch(batch)
+        self._gathered = {}
         for stream, ts in self._advanced.items():
             yield (encoded({"kind": "advance", "ts": ts, "stream": stream}),)
         self._passed, self._advanced = {}, {}
@@ -190,8 +210,8 @@ class _Shortened:
         return journal
 
     def _kept(
-        self, number: int, fields: Fields, rows: memoryview, payload: memoryview
-    ) -> tuple[tuple[bytes | memoryview, ...] | None, tuple[int | None, int]]:
+        self, number: int, fields: Fields, rows: memoryview
+    ) -> tuple[pa.RecordBatch | None, tuple[int | None, int]]:
         """(what is left of a push, or None, (greatest instant, number) of what is left out)."""
         journal = self._journal(fields["to"])
         form, batch = journal.rows, journal.batch(fields, rows)
@@ -201,11 +221,11 @@ class _Shortened:
             keeps = np.ones(len(ts), np.bool_)
             keeps[self._netted.get(number, [])] = False
         if keeps.all():
-            return (payload,), (None, 0)
+            return batch, (None, 0)
         left_out = int(ts[~keeps].max()), int((~keeps).sum())
         if not keeps.any():
             return None, left_out
-        return (encoded(fields), form.encoded_batch(batch.filter(keeps))), left_out
+        return batch.filter(keeps), left_out
 
     def _changes_netted(self) -> dict[int, list[int]]:
         """By entry, the changes of relations of which insertion and deletion both lie in the past."""

@@ -39,7 +39,7 @@ class Retention:
         names = {id(each): each.definition.name.lower() for each in db.inputs}
         for key, query in db.queries.items():
             reach = None if key in whole else _reach(query)
-            if reach is not None and any(_drops_late(db, name) for name in reach.rows):
+            if reach is not None and any(drops_late(db, name) for name in reach.rows):
                 reach = None  # an element that came late counts in no window
             if reach is None:
                 self.whole.add(query.name)
@@ -60,7 +60,8 @@ def _reach(query: Query) -> Reach | None:
     return reach_of(query.logical)
 
 
-def _drops_late(db: Connection, name: str) -> bool:
+def drops_late(db: Connection, name: str) -> bool:
+    """Of an input elements may be dropped because of those that came before them."""
     target = db.stream_input(name)
     return isinstance(target, StreamInput) and target.definition.late_drop
 
