@@ -406,13 +406,19 @@ class Connection(Archiving, ReadsSources):
     # ---------------------------------------------------------------------------------- registration, by statements
 
     def finish_unfed(self) -> list[str]:
-        """End the streams that have no source, as nothing will come of them; the names of those that had no element."""
+        """End the streams that have no source, as nothing will come of them; the names of those that had no element.
+
+        Relations without a source have changed for the last time.
+        """
         with self.lock:
             self._check()
             done = [s for s in self._streams.values() if s.is_system or s.ended or self.reading.of(s)]
             unfed = [s for s in self._streams.values() if not any(s is d for d in done)]
             for stream in unfed:
                 stream.finish()
+            for relation in self._relations.values():
+                if relation.last_ts is not None and not self.reading.of(relation):
+                    relation.advance(relation.last_ts)
             told = self._step(None)
             if self.end_windows():
                 told = self._step(None) or told

@@ -62,9 +62,13 @@ def run_batch(inputs: Sequence[tuple[str, str]], configuration: Configuration, s
 
 
 def _read_sources(session: Session) -> None:
-    """Read what streams were declared FROM, where that has not been done."""
+    """Read what streams were declared FROM, where that has not been done; nothing comes after it."""
     driver = session.db.source_driver
-    if driver is None or driver.has_ended or not session.db.queries:
+    if not session.db.queries:
+        return
+    if driver is None or driver.has_ended:
+        if session.configuration.db is None:  # a folder goes on another time
+            session.db.finish_unfed()
         return
     for name in session.db.finish_unfed():
         session.screen.warn(harmless(f"nothing feeds {name}: it stays empty"))

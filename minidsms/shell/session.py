@@ -65,6 +65,7 @@ class Session:
         self.on_step: Callable[[Feed], object] = lambda feed: None
         self._sinks: list[tuple[str, Sink]] = []
         self._reading: list[str] = []
+        self._told_of_advance = False
         self._begin(safety)
 
     def _begin(self, safety: Safety) -> None:
@@ -185,6 +186,8 @@ class Session:
         if isinstance(result, Table):
             self.results.table(result, self.mode)
             return
+        if isinstance(statement, syntax.Insert):
+            self._hint_at_advance()
         for query in new:
             if query.sink is not None and query.sink.path != "-":
                 self.screen.note(harmless(f"{query.name} runs and writes {query.sink.path}"))
@@ -220,6 +223,18 @@ class Session:
         driver = self.db.source_driver
         if driver is not None and not driver.has_ended and not self.feeds:
             self.screen.note("the sources wait: .feed begins to read")
+
+    def _hint_at_advance(self) -> None:
+        """Say, once, why what has been inserted is not answered yet."""
+        from minidsms.activity import measure
+
+        if not self.is_interactive or self._told_of_advance:
+            return
+        waiting = [query.name for query in measure(self.db).queries.values() if query.lag]
+        if waiting:
+            self._told_of_advance = True
+            they = f"{', '.join(waiting)} {'waits' if len(waiting) == 1 else 'wait'}"
+            self.screen.note(harmless(f"{they} until nothing more can come at this instant: .advance +1s says so"))
 
     def _hint_at_past(self, query: Query) -> None:
         from minidsms.inputs.stream_input import StreamInput
@@ -285,6 +300,7 @@ class Session:
                 self.watches.tell()
                 self.screen.note(harmless(said_of(feed)))
                 self._tell_losses(feed)
+                self._tell_open_windows(feed)
             else:
                 rests.append(rest)
         return min(rests, default=0.0)
@@ -296,6 +312,26 @@ class Session:
                 first = next(iter(self.db.stream_input(name).rejected), None)
                 example = "" if first is None else f", for example: {first[1]}"
                 self.screen.warn(harmless(f"{name}: {lost:,} row{'s' if lost > 1 else ''} left out{example}"))
+
+    def _tell_open_windows(self, feed: Feed) -> None:
+        """Say until when time has to go on for the last windows to be shown, where the streams stay open."""
+        from minidsms.plan.ending import end_of
+
+        if not self.is_interactive:
+            return
+
+        streams = {id(self.db.stream_input(name)) for name in feed.names}
+        for query in self.db.queries.values():
+            latest = query.latest_seen
+            if latest is None or query.inputs_ended or not any(id(s) in streams for s in query.network.streams):
+                continue
+            end = end_of(query.logical, latest)
+            if end > query.network.progress:
+                at = self.instants.show(end)
+                shown = at.replace(" ", "T")
+                self.screen.note(
+                    harmless(f"{query.name} shows its last window at {at}: .advance {shown}, or feed more")
+                )
 
     def stop_feeds(self) -> None:
         """Leave the rest of all feeds unread."""

@@ -185,3 +185,23 @@ def test_rows_are_inserted_and_constants_are_shown(capsys: pytest.CaptureFixture
     lines = capsys.readouterr().out.splitlines()
     assert lines[:3] == ["column1,column2", "1,a", "2,b"]
     assert sorted(line.partition(",")[2] for line in lines[4:]) == ["1,1,", "1,2,"]
+
+
+def test_nothing_comes_after_the_end_so_that_the_last_windows_and_instants_are_shown(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    relation = "CREATE RELATION R (v INTEGER); SELECT v FROM R; INSERT INTO R VALUES (7);"
+    counted = f"{DECLARATIONS}SELECT COUNT(*) FROM Pos [TUMBLE 1 MINUTE];"
+    assert main(["--csv", "-c", counted, "-c", ".feed Pos FROM cars.csv", "-c", relation]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-4:] == ["2026-01-01 00:01:00.000Z,1,3", "", "_ts,_sign,v", "0,1,7"]
+
+
+def test_a_run_ends_relations_that_only_statements_have_changed(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "r.cql").write_text(
+        "CREATE RELATION R (v INTEGER); INSERT INTO R VALUES (7); CREATE QUERY q AS SELECT v FROM R"
+    )
+    assert main(["run", "r.cql"]) == 0
+    assert "(1 row)" in capsys.readouterr().out

@@ -261,6 +261,25 @@ def test_a_query_over_a_stream_that_had_rows_is_told_not_to_see_them(folder: Pat
     assert screen.take("note") == "S has had rows: q1 sees those from now on; register it before .feed to see all"
 
 
+def test_a_feed_that_ends_within_a_window_says_when_the_window_is_shown(folder: Path) -> None:
+    session, screen = session_of(f"{DECLARATIONS}SELECT COUNT(*) FROM Pos [TUMBLE 1 MINUTE];\n{FEED}")
+    finish(session)
+    assert "q1 shows its last window at 2026-01-01 00:01:00: .advance 2026-01-01T00:01:00" in screen.take("note")
+    session.run_text(".advance 2026-01-01T00:01:00")
+    session.watches.tell()
+    assert "2026-01-01 00:01:00  +         3" in screen.take("result")
+
+
+def test_what_is_inserted_is_told_to_wait_once_and_advance_goes_on_from_a_relation(folder: Path) -> None:
+    session, screen = session_of("CREATE RELATION R (v INTEGER);\nSELECT v FROM R;")
+    session.run_text("INSERT INTO R VALUES (1);")
+    assert screen.take("note") == "q1 waits until nothing more can come at this instant: .advance +1s says so"
+    for instant in (".advance R +1s", ".advance +1s"):
+        session.run_text(f"{instant}\nINSERT INTO R VALUES (2);")
+        session.watches.tell()
+        assert "+  " in screen.take("result")
+
+
 def test_output_takes_changes_and_tables_into_a_file(folder: Path) -> None:
     session, screen = session_of(f"{DECLARATIONS}{SPEEDS}\n.output out.txt\nSHOW RELATIONS;\n{FEED}")
     finish(session)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from minidsms.cql.errors import Error
+from minidsms.inputs.relation_input import RelationInput
 from minidsms.shell.commands.command import Arguments, Command
 from minidsms.shell.feed import Feed, open_feed
 from minidsms.shell.reading import read_instant
@@ -94,10 +95,19 @@ def _advance(session: Session, arguments: Arguments) -> None:
 
 
 def _latest(session: Session, stream: str | None) -> int | None:
-    names = [stream] if stream is not None else [s.name for s in session.db.catalog.streams.values() if not s.is_system]
+    catalog = session.db.catalog
+    if stream is not None:
+        names = [stream]
+    else:
+        streams = [each.name for each in catalog.streams.values() if not each.is_system]
+        names = streams or [each.name for each in catalog.relations.values()]
     inputs = [session.db.stream_input(name) for name in names]
-    seen = [i for i in inputs if i.greatest_ts is not None and not i.ended]
-    return max((max(i.greatest_ts or i.progress, i.progress) for i in seen), default=None)
+    seen = [
+        (i.greatest_ts, i.told if isinstance(i, RelationInput) else i.progress)
+        for i in inputs
+        if i.greatest_ts is not None and not i.ended
+    ]
+    return max(map(max, seen), default=None)
 
 
 def _duration(session: Session, text: str, arguments: Arguments) -> int:
