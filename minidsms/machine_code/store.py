@@ -1,9 +1,10 @@
 """Where object code is kept: a file per kernel, beside the kernels or, where that cannot be written, of the user.
 
-A file is named by its kernel and by the digest of everything it was made of, and begins with the digest of what
-follows, under a key that only this user has: the symbols it needs and the object file. A file cut short, of other
-sources, or that somebody else has made, is one that is not there. Files are replaced whole. There are as many kernels
-as the sources have; of the forms of templates, which come with every new plan, the MOST_FORMS used last are kept.
+A file is named by its kernel and by the digest of everything it was made of, and begins with the digest of this name
+and of what follows, under a key that only this user has: the symbols it needs and the object file. A file cut short, of
+other sources, under the name of another, or that somebody else has made, is one that is not there. Files are replaced
+whole. There are as many kernels as the sources have; of the forms of templates, which come with every new plan, the
+MOST_FORMS used last are kept.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def read(name: str, digest: str) -> ObjectCode | None:
     with contextlib.suppress(OSError):
         os.utime(path)  # it is used
     check, rest = content[:_CHECK_BYTES], content[_CHECK_BYTES:]
-    if check != _check(rest):
+    if check != _check(path.name, rest):
         return None
     symbols, _, code = rest.partition(b"\n")
     return ObjectCode(tuple(symbols.decode().split()), code)
@@ -72,18 +73,19 @@ def write(name: str, digest: str, code: ObjectCode) -> None:
     if folder is None:
         return
     content = " ".join(code.symbols).encode() + b"\n" + code.content
+    place = folder / f"{name}-{digest}{_SUFFIX}"
     with contextlib.suppress(OSError):
         _remove_unfinished(folder)
         handle, written = tempfile.mkstemp(dir=folder, suffix=_UNFINISHED)
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(_check(content) + content)
-            os.replace(written, folder / f"{name}-{digest}{_SUFFIX}")
+                file.write(_check(place.name, content) + content)
+            os.replace(written, place)
         except OSError:
             Path(written).unlink(missing_ok=True)
             raise
         for other in folder.glob(f"{name}-*-{digest.rpartition('-')[2]}{_SUFFIX}"):
-            if other.name != f"{name}-{digest}{_SUFFIX}":
+            if other != place:
                 other.unlink(missing_ok=True)
         _remove_unused_forms(folder)
 
@@ -170,8 +172,8 @@ def _usable(folder: Path) -> Path | None:
     return folder if os.access(folder, os.W_OK) else None
 
 
-def _check(content: bytes) -> bytes:
-    return hashlib.blake2b(content, digest_size=_CHECK_BYTES, key=_key()).digest()
+def _check(name: str, content: bytes) -> bytes:
+    return hashlib.blake2b(name.encode() + b"\n" + content, digest_size=_CHECK_BYTES, key=_key()).digest()
 
 
 @cache

@@ -289,6 +289,10 @@ def test_what_was_written_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert store.read("topic.walk", "aa-machine") is None, "of another state of the sources"
     assert store.read("topic.walk", "bb-other") == code, "of another machine"
     assert store.read("topic.walk", "ab-machine") == ObjectCode((), b"")
+    os.rename(tmp_path / "topic.walk-bb-other.kernel", tmp_path / "topic.run-bb-other.kernel")
+    assert store.read("topic.run", "bb-other") is None, "of another kernel"
+    store.write("x" * 400, "aa-machine", code)
+    assert store.read("x" * 400, "aa-machine") is None, "no file has so long a name"
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o775, 0o702, 0o720])
