@@ -50,6 +50,7 @@ class JoinGraph:
         links += [(j, other, i, key) for i, key, j, other in links]
         self._into = [[link for link in links if link[2] == j] for j in range(n)]
         self._linked = tuple(frozenset(i for i, _, _, _ in into) for into in self._into)
+        self._joining: dict[tuple[tuple[int, ...], tuple[int, ...]], list[Link]] = {}
         self.is_connected = len(self._component(0)) == n
         if not self.is_connected and (n > 2 or not bands):
             for keys in self.keys:
@@ -313,6 +314,12 @@ class JoinGraph:
         """How the join of the inputs visited is joined with that of others: the link to probe by, then those that are
         to be compared, of one column each. Where nothing links them, all rows of the first other input are probed.
         """
+        asked = tuple(visited), tuple(inputs)
+        if asked not in self._joining:
+            self._joining[asked] = self._joined(*asked)
+        return self._joining[asked]
+
+    def _joined(self, visited: Sequence[int], inputs: Sequence[int]) -> list[Link]:
         links = [link for j in inputs for link in self.links_between(visited, j)]
         if not links:
             return [(visited[0], (), inputs[0], ())]

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from minidsms.cql.errors import MemoryLimitError
 from minidsms.elements import MAX_INSTANT, Batch
 from minidsms.expressions.attributes import Attributes
 from minidsms.joins.answer import Answer
@@ -200,7 +201,7 @@ class Join(Operator):
         kept = self.kept
         if tree != before.tree:
             # First: where there is no memory for its subresults the plan stands as it is.
-            kept = None if tree is None else ByTree(tree, self.graph, self.index, self.answer)
+            kept = None if tree is None else self._by_tree(tree)
         if (plan.orders, plan.index, plan.routes) != (before.orders, before.index, before.routes):
             self._pipelines.reorder(plan.orders, plan.index, plan.routes)
         if plan.caches or before.caches:
@@ -209,6 +210,19 @@ class Join(Operator):
             self.cached.use(plan)
         self.kept = kept
         self._plan = replace(plan, tree=tree)
+
+    def _by_tree(self, tree: Tree) -> ByTree:
+        """Filled by keys: what goes by bits goes by keys from now on, unless there is no memory."""
+        plan = self._plan
+        has_bits = any(isinstance(each, Bits) for each in plan.index)
+        if has_bits:
+            self._pipelines.reorder(plan.orders)
+        try:
+            return ByTree(tree, self.graph, self.index, self.answer)
+        except (MemoryLimitError, MemoryError):
+            if has_bits:
+                self._pipelines.reorder(plan.orders, plan.index, plan.routes)
+            raise
 
     def reorder(self, orders: Orders) -> None:
         """Let the pipelines visit the inputs in these orders, which are legal; caches they do not allow are dropped."""

@@ -24,6 +24,7 @@ def adapt_join(join: Join, asked: Hashable, streamon: StreaMon, attributes: Call
     the index alone.
     """
     from minidsms.streamon.join_ordering.adaptive_orders import AdaptiveOrders
+    from minidsms.streamon.join_trees.pipelines import JoinPipelines
     from minidsms.streamon.join_watch import JoinWatch
 
     names, operator = join.names, f"MJoin {', '.join(join.names)}"
@@ -43,10 +44,13 @@ def adapt_join(join: Join, asked: Hashable, streamon: StreaMon, attributes: Call
         from minidsms.streamon.join_index.adaptive_index import AdaptiveIndex
 
         index = AdaptiveIndex(join, names, operator, streamon, watch, streamon.settings["join_index"] == "patterns")
+    pipelines = JoinPipelines(join, streamon.settings["cost_model"] == "measured", caching, index)
+    orders = None if is_pair else AdaptiveOrders(join, names, operator, streamon, watch, pipelines)
+    pipelines.on_return += [each.return_to_pipelines for each in (orders, index, caching) if each is not None]
     if has_trees:
         from minidsms.streamon.join_trees.adaptive_trees import AdaptiveTrees
 
-        watch.add(AdaptiveTrees(join, names, operator, streamon, watch, asked == "xjoin", caching, index))
+        watch.add(AdaptiveTrees(join, names, operator, streamon, watch, asked == "xjoin", pipelines))
     if caching is not None:
         watch.add(caching)
     if has_bits:
@@ -55,9 +59,8 @@ def adapt_join(join: Join, asked: Hashable, streamon: StreaMon, attributes: Call
         watch.add(AdaptiveBits(join, names, operator, streamon, watch))
     if index is not None:
         watch.add(index)
-    if is_pair:
+    if orders is None:
         return
-    orders = AdaptiveOrders(join, names, operator, streamon, watch)
     watch.add(orders)
     if streamon.settings["routing"] == "auto":
         from minidsms.streamon.join_routing.adaptive_routes import AdaptiveRoutes

@@ -13,6 +13,7 @@ from minidsms.elements import Batch, Schema
 from minidsms.joins.join import Join
 from minidsms.joins.plan import Index, JoinPlan, Patterns
 from minidsms.joins.spec import JoinSpec
+from minidsms.joins.tree import normal, random_tree
 from minidsms.synopses.bit_addresses import MOST_BITS, MOST_CONFIGURATIONS, Bits
 from tests.joins.test_by_pipelines import S, arriving, entering, every_column, inputs_of, mixed, staying, twin
 from tests.joins.test_patterns import COMPLETE, GRAPHS
@@ -33,7 +34,7 @@ def random_bits(op: Join, j: int, rng: random.Random) -> Bits:
 
 
 class Readdressed(Join):
-    """A join that takes other bits, orders and patterns before every slice, and stores some rows anew."""
+    """A join that takes other bits, orders and patterns before every slice, or a tree, and stores some rows anew."""
 
     def begin(self, seed: int) -> Readdressed:
         self.rng, self.most_partitions = random.Random(seed), 0
@@ -59,6 +60,8 @@ class Readdressed(Join):
                 self.most_partitions = max(self.most_partitions, len(stored))
                 if self.rng.random() < 0.4:
                     self.migrate(i, [number for number in stored if self.rng.random() < 0.6])
+        if self.rng.random() < 0.1:
+            self.take_tree(normal(random_tree(self.graph, self.rng, binary=False)))
         return super().process(batches, until)
 
 

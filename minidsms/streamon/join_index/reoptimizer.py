@@ -21,6 +21,7 @@ from minidsms.streamon.join_index.selection import (
     HASHED_NS,
     INSPECTED_NS,
     LINKED_NS,
+    VISITED_NS,
     UnitCosts,
     dependent_costs,
     select,
@@ -28,7 +29,7 @@ from minidsms.streamon.join_index.selection import (
 from minidsms.synopses.bit_addresses import MOST_BITS, Bits
 from minidsms.synopses.cells import with_cells
 
-COSTS = UnitCosts(hashed=HASHED_NS, compared=INSPECTED_NS, visited=4.0)
+COSTS = UnitCosts(hashed=HASHED_NS, compared=INSPECTED_NS, visited=VISITED_NS)
 """Of bits."""
 LEFT_OUT_NS = 25.0
 """Of a tuple that is not put out, for the condition to drop it."""

@@ -23,8 +23,8 @@ import numpy as np
 from minidsms.elements import Int64Array
 from minidsms.streamon.join_index.assessment import Pattern
 
-INSPECTED_NS, LINKED_NS, HASHED_NS = 6.0, 12.0, 3.0
-"""Of a slot inspected, a row linked by one key, and a word hashed for a probe."""
+INSPECTED_NS, LINKED_NS, HASHED_NS, VISITED_NS = 6.0, 12.0, 3.0, 4.0
+"""Of a slot inspected, a row linked by one key, a word hashed for a probe, and an address visited."""
 MOST_CONFIGURATIONS = 50_000
 """That are looked at; where there are more there are fewer bits."""
 

@@ -19,6 +19,7 @@ from minidsms.streamon.join_ordering.executor import OrderExecutor, Reorderable
 from minidsms.streamon.join_ordering.logical_filters import LogicalFilters
 from minidsms.streamon.join_ordering.profiler import JoinOrderProfiler
 from minidsms.streamon.join_ordering.reoptimizer import JoinOrderReoptimizer
+from minidsms.streamon.join_trees.pipelines import JoinPipelines
 from minidsms.streamon.join_watch import JoinWatch
 from minidsms.streamon.loop import Budget, Loop
 from minidsms.streamon.pipelined_filters.algorithms import OrderingOptions, check_size
@@ -31,6 +32,9 @@ BUDGET = Budget(urgent=0.04, promised=0.03)
 """Of the time of the pipelines with a choice, 4 % more where their filters are not known yet or not any more."""
 BEGIN_NS = 1_000_000
 """What the first profiles take, about: no more than is promised of the time spent joining."""
+DEFAULT = "a_greedy"
+MODELLED_EVERY = 16_384
+"""Elements between two looks at the sizes of joins of inputs while conditions stay."""
 LEAST_SAVED = 0.01
 """A share of what an element of the join takes that other orders must save."""
 
@@ -51,11 +55,17 @@ class AdaptiveOrders:
     """names: of the inputs, for plans in words.  operator: how the plan log names the join.
 
     filters: by input, the logical filters of the pipelines that have several legal orders.  `watch` counts the join's
-    elements, and asks.
+    elements, and asks.  pipelines: of the same join.
     """
 
     def __init__(
-        self, join: AdaptiveJoin, names: Sequence[str], operator: str, streamon: StreaMon, watch: JoinWatch
+        self,
+        join: AdaptiveJoin,
+        names: Sequence[str],
+        operator: str,
+        streamon: StreaMon,
+        watch: JoinWatch,
+        pipelines: JoinPipelines,
     ) -> None:
         self.due_at = 0
         self._options = OrderingOptions.of(streamon.settings)
@@ -65,7 +75,12 @@ class AdaptiveOrders:
         self.executor = OrderExecutor(join, names, watch)
         self.filters = self._pipelines()
         self.profiler = JoinOrderProfiler(graph, join.index, names, self.filters, {}, self._options.measures_time)
-        self.reoptimizer = JoinOrderReoptimizer(self._options.algorithm, join.orders, self.filters, {})
+        is_modelled = pipelines.are_modelled and self._options.algorithm == DEFAULT
+        self._model = pipelines if is_modelled else None
+        """Where orders are of least cost by its model; else they are the algorithm's."""
+        self._measured = 0, 0
+        """Elements, and changes of conditions, when the windows were sampled for it."""
+        self.reoptimizer = JoinOrderReoptimizer(self._options.algorithm, join.orders, self.filters, {}, self._model)
         self.adaptation: Loop[Orders] = Loop(
             "join ordering", operator, self.executor, self.profiler, self.reoptimizer, streamon, BUDGET
         )
@@ -145,6 +160,8 @@ class AdaptiveOrders:
             self.due_at = self._watch.elements
             if profiled:
                 self._choose(profiled, instant)
+            elif self._model is not None and self.adaptation.is_affordable():
+                self._reconsider(instant)
         if profiled:
             self.adaptation.rest.wake()
             self.due_at += self._waits()
@@ -178,12 +195,29 @@ class AdaptiveOrders:
         found = {i: self._found(i) for i in profiled}
         self.adaptation.changes += sum(found.values())
         self.reoptimizer.has_noticed |= any(found.values())
-        self.adaptation.reconsider(instant)
+        self._reconsider(instant)
         after = self.executor.plan
         for i in profiled:
             self._schedules[i].profiled(before[i] != after[i])
             if found[i] and before[i] == after[i]:
                 self._schedules[i].hurry(FRESH, is_sure=True)
+
+    def _reconsider(self, instant: int) -> None:
+        if self._model is not None:
+            elements, changes = self._watch.elements, self.adaptation.changes
+            has_changed = changes != self._measured[1]
+            if not has_changed and elements < self._measured[0] + MODELLED_EVERY:
+                return
+            self._measured = elements, changes
+            self._model.measure(self._watch.arrived, has_changed)
+        self.adaptation.reconsider(instant)
+
+    def return_to_pipelines(self, instant: int) -> None:
+        """A tree has gone: take the orders of least cost at once, where they are known."""
+        if self._model is not None and self._can_adapt and self.adaptation.is_free:
+            with self.adaptation.deciding():
+                self._model.measure(self._watch.arrived, False)
+                self.adaptation.reconsider(instant)
 
     def _found(self, i: int) -> int:
         """Changes that the detectors of a pipeline have told since they were asked last."""

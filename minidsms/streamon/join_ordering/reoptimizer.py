@@ -1,5 +1,9 @@
 """The Re-optimizer of join orders: takes, for each pipeline, the order of an ordering algorithm over logical filters.
 
+Where steps compare several inputs, what they cost depends on the index and on all inputs visited before, not on what
+drops an element alone: there orders are those of least cost in the model by which trees, caches and indexes are
+weighed.
+
 Invariant: it proposes legal orders only, and none that would save a pipeline less than LEAST_GAIN, or the whole join
 hardly anything: orders decide which caches there can be, and those that are used would be lost for it. Babu 2005,
 sections 4.3.2 and 5.2.3.
@@ -10,18 +14,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from minidsms.joins.plan import Orders
+from minidsms.joins.tree import flat
 from minidsms.streamon.contracts import OrderingAlgorithm
 from minidsms.streamon.filter_ordering.neighbours import costs_of, neighbours
 from minidsms.streamon.framework import Proposal
 from minidsms.streamon.join_ordering.logical_filters import LogicalFilters
+from minidsms.streamon.join_trees.pipelines import JoinPipelines
 
 LEAST_GAIN = 0.03
+LEAST_MODELLED_GAIN = 0.1
+"""Where samples of joins of inputs tell."""
 
 
 class JoinOrderReoptimizer:
     """name: the algorithm's, as `SET filter_ordering` knows it.  filters, algorithms: by the input of the pipelines
     that have a choice; no algorithms as long as nothing is known.  weights: by input, the share of elements that enter.
-    least: what other orders must save for an element of the join, on average.
+    least: what other orders must save for an element of the join, on average.  pipelines: of a join whose orders are
+    modelled.
     """
 
     def __init__(
@@ -30,8 +39,10 @@ class JoinOrderReoptimizer:
         current: Orders,
         filters: Mapping[int, LogicalFilters],
         algorithms: dict[int, OrderingAlgorithm],
+        pipelines: JoinPipelines | None = None,
     ) -> None:
         self.name = name
+        self._pipelines = pipelines
         self.filters = filters
         self.algorithms = algorithms
         self.weights: dict[int, float] = dict.fromkeys(algorithms, 1.0)
@@ -41,7 +52,9 @@ class JoinOrderReoptimizer:
         self._current = current
 
     def propose(self) -> Proposal[Orders] | None:
-        """The algorithms' orders, where they are others and better than the present ones."""
+        """The algorithms' orders, or those of least cost, where they are others and better than the present ones."""
+        if self._pipelines is not None:
+            return self._modelled(self._pipelines)
         orders = list(self._current)
         before = after = 0.0
         for i, algorithm in self.algorithms.items():
@@ -61,9 +74,24 @@ class JoinOrderReoptimizer:
         if proposed == self._current or before - after < self.least:
             return None
         gain = 1 - after / before if before > 0 else None
-        reason = f"{self.name}: other orders cost less" + (", after a change" if self.has_noticed else "")
-        self.has_noticed = False
-        return Proposal(proposed, reason, gain, self._considered(proposed, before, after))
+        return Proposal(proposed, self._reason(self.name), gain, self._considered(proposed, before, after))
+
+    def _reason(self, by: str) -> str:
+        after, self.has_noticed = ", after a change" if self.has_noticed else "", False
+        return f"{by}: other orders cost less{after}"
+
+    def _modelled(self, pipelines: JoinPipelines) -> Proposal[Orders] | None:
+        present, model = pipelines.costs(is_present=True), pipelines.costs(is_present=False)
+        tree = flat(len(self._current))
+        orders = model.orders()
+        before, after = min(each.of(tree, self._current) for each in (present, model)), model.of(tree, orders)
+        if orders == self._current or after >= before * (1 - LEAST_MODELLED_GAIN) or before - after < self.least:
+            return None
+        plans = {self._current: before, orders: after}
+        for i, order in enumerate(self._current):
+            plan = (*orders[:i], order, *orders[i + 1 :])
+            plans.setdefault(plan, model.of(tree, plan))
+        return Proposal(orders, self._reason("c_d"), 1 - after / before, list(plans.items()))
 
     def _considered(self, proposed: Orders, before: float, after: float) -> list[tuple[Orders, float]]:
         """The present plan and the proposed one, which cost so much, and those with another order of one pipeline."""

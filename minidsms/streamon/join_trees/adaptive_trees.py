@@ -16,10 +16,9 @@ from minidsms.elements import Batch
 from minidsms.joins.join import Join
 from minidsms.joins.plan import Tree
 from minidsms.joins.tree import MOST_SEARCHED
-from minidsms.streamon.caching.adaptive_caches import AdaptiveCaches
 from minidsms.streamon.change_detection.usual import Tolerance
-from minidsms.streamon.join_index.adaptive_index import AdaptiveIndex
 from minidsms.streamon.join_trees.executor import TreeExecutor
+from minidsms.streamon.join_trees.pipelines import JoinPipelines
 from minidsms.streamon.join_trees.profiler import JoinTreeProfiler
 from minidsms.streamon.join_trees.reoptimizer import ENOUGH, Kind, TreeReoptimizer
 from minidsms.streamon.join_watch import JoinWatch
@@ -45,7 +44,7 @@ LONGEST = 16
 class AdaptiveTrees:
     """names: of the inputs.  operator: how the plan log names the join.  binary: only XJoins are plans.
 
-    `watch` counts the join's elements, and asks.  caching, index: of the same join, where it has any.
+    `watch` counts the join's elements, and asks.  pipelines: of the same join.
     """
 
     def __init__(
@@ -56,19 +55,16 @@ class AdaptiveTrees:
         streamon: StreaMon,
         watch: JoinWatch,
         binary: bool,
-        caching: AdaptiveCaches | None = None,
-        index: AdaptiveIndex | None = None,
+        pipelines: JoinPipelines,
     ) -> None:
         measures_time = streamon.settings["cost_model"] == "measured"
         self.due_at = 0
         self._join = join
-        self._caching = caching
-        self._index = index
+        self._pipelines = pipelines
         self._watch = watch
         self.executor = TreeExecutor(join, names, binary, watch, measures_time)
         self.profiler = JoinTreeProfiler(join.graph, join.index, names)
-        enters = join.ranges is not None
-        self.reoptimizer = TreeReoptimizer(self.executor, self.profiler, not join.leaves_out, enters, self)
+        self.reoptimizer = TreeReoptimizer(self.executor, self.profiler, not join.leaves_out, pipelines)
         self.adaptation: Loop[Tree] = Loop(
             "join plan", operator, self.executor, self.profiler, self.reoptimizer, streamon, BUDGET
         )
@@ -119,7 +115,7 @@ class AdaptiveTrees:
         elements = sum(self.entered)
         if self.reoptimizer.is_on_trial:
             return elements >= ENOUGH
-        if self._has_looked and SAVING.change(self._known_saving, self.saved_by_caches):
+        if self._has_looked and SAVING.change(self._known_saving, self._pipelines.saved_by_caches):
             self._has_news = True
         if not self._has_looked:
             return elements >= self.adaptation.budget.worth_tuples and self._is_promising()
@@ -146,40 +142,18 @@ class AdaptiveTrees:
         self.profiler.measure()
         self._has_looked, self._has_news = True, False
         self._since = list(self._watch.arrived)
-        self._known_saving = self.saved_by_caches
+        self._known_saving = self._pipelines.saved_by_caches
         try:
             is_changed = self.adaptation.reconsider(instant)
         except (MemoryLimitError, MemoryError):
             is_changed = False  # there is no room for the subresults of a tree
         if is_changed:
             self._interval = INTERVAL
-            if self._join.uses_orders and self._index is not None:
-                self._index.return_to_pipelines(instant)
-            if self._join.uses_orders and self._caching is not None:
-                self._caching.return_to_pipelines(instant)
+            if self._join.uses_orders:
+                self._pipelines.return_to(instant)
         else:
             self._interval = min(2 * self._interval, LONGEST * INTERVAL)
             self.reoptimizer.start_over()
-
-    @property
-    def saved_by_caches(self) -> float:
-        """See `Pipelines`, as for the others."""
-        return 0.0 if self._caching is None else self._caching.saving
-
-    @property
-    def has_caches(self) -> bool:
-        """Caches are in use."""
-        return bool(self._join.plan.caches)
-
-    @property
-    def is_indexed(self) -> bool:
-        """Steps go by patterns, or bits."""
-        return bool(self._join.plan.index)
-
-    @property
-    def may_be_indexed(self) -> bool:
-        """They may."""
-        return self.is_indexed or (self._index is not None and self._index.promises)
 
     def describe(self) -> tuple[str, ...]:
         """What plans were thought to cost when the tree was last looked at, and what the present one did."""

@@ -3,10 +3,11 @@
 An element of input i is at the set X of inputs visited in tuples(X) / rows(i) tuples, on average. Each of them probes
 the next child, each tuple found is visited, and where it completes a kept node it is written. A step that compares
 columns with several inputs goes by one of them and passes over what differs in the others (C_D of Works, Rundensteiner
-and Agu 2012), unless the pipelines go by patterns: then it hashes, and rows are linked. What an element pays at a
-node depends on how the node's inputs are parted among its children, not on what is below these: so the cost of a tree
-is a sum over its nodes, and the best tree is found by dynamic programming over sets of inputs, which looks at every
-legal tree. Babu 2005, sections 5.3, 5.5.1 and 5.8.4.
+and Agu 2012), unless the pipelines go by patterns: then it hashes, and rows are linked; or by bits: then it looks at
+all that these do not tell apart. What an element pays at a node depends on how the node's inputs are parted among its
+children, not on what is below these: so the cost of a tree is a sum over its nodes, and the best tree is found by
+dynamic programming over sets of inputs, which looks at every legal tree. So are the best orders of pipelines: what a
+step costs depends on the inputs visited before. Babu 2005, sections 5.3, 5.5.1 and 5.8.4.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from minidsms.joins.graph import JoinGraph
-from minidsms.joins.plan import Orders, Tree
+from minidsms.joins.plan import Index, Orders, Tree
 from minidsms.joins.tree import flat, leaves
-from minidsms.streamon.join_index.selection import HASHED_NS, INSPECTED_NS, LINKED_NS
+from minidsms.streamon.join_index.selection import HASHED_NS, INSPECTED_NS, LINKED_NS, VISITED_NS
 from minidsms.streamon.join_trees.sizes import is_connected, members
+from minidsms.synopses.bit_addresses import Bits
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,7 @@ class UnitCosts:
 
     element, tuple: of what every plan does with an element and with a tuple of the answer.
     inspected: of a slot that does not join.  linked: of a row linked by a pattern.  hashed: of a column of a probe.
+    visited: of an address.
     flat_probe, flat_match: of the MJoin, whose kernels are faster.
     """
 
@@ -41,6 +44,7 @@ class UnitCosts:
     inspected: float = INSPECTED_NS
     linked: float = LINKED_NS
     hashed: float = HASHED_NS
+    visited: float = VISITED_NS
 
 
 MEASURED = UnitCosts(probe=14.1, match=8.7, keep=31.8, flat_probe=8.2, flat_match=2.1, element=37.1, tuple=3.2)
@@ -48,7 +52,7 @@ MEASURED = UnitCosts(probe=14.1, match=8.7, keep=31.8, flat_probe=8.2, flat_matc
 other rows, cost more or less is learned while joins run (`reoptimizer.py`)."""
 ENTERING = UnitCosts(probe=26.3, match=24.7, keep=1.0, flat_probe=6.5, flat_match=3.2, element=33.4, tuple=15.5)
 """Where joins of streams with ranges let rows go themselves: the MJoin probes block by block there."""
-ALIKE = UnitCosts(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
+ALIKE = UnitCosts(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
 """Where time is not measured."""
 
 
@@ -57,6 +61,7 @@ class TreeCosts:
 
     deletes: half of the elements are rows that leave, and are joined as those that come are.  saving: the share of
     what the MJoin's pipelines cost that caches in them save.  by_patterns: these have all patterns that they probe.
+    bits: by which the rows of inputs are found instead.
     """
 
     def __init__(
@@ -68,7 +73,10 @@ class TreeCosts:
         unit: UnitCosts = MEASURED,
         saving: float = 0.0,
         by_patterns: bool = False,
+        bits: Index = (),
     ) -> None:
+        self._bits = bits
+        self._steps: dict[tuple[tuple[int, ...], int], float] = {}
         self._graph = graph
         self._n = graph.n
         self._sizes = sizes
@@ -152,23 +160,52 @@ class TreeCosts:
             total += weight * cost
         return total
 
+    def orders(self) -> Orders:
+        """Those in which the pipelines cost least, links of patterns aside. The graph is connected."""
+        return tuple(self._best_order(i) for i in range(self._n))
+
+    def _best_order(self, i: int) -> tuple[int, ...]:
+        """Of the pipeline of input i: the best end of each set of inputs visited, the largest sets first."""
+        everything = (1 << self._n) - 1
+        ends: dict[int, tuple[float, tuple[int, ...]]] = {everything: (0.0, ())}
+        for mask in sorted(range(everything), key=int.bit_count, reverse=True):
+            if mask >> i & 1:
+                visited = (i, *(j for j in members(mask) if j != i))
+                ways = ((j, *ends[mask | 1 << j]) for j in self._graph.following(visited))
+                ends[mask] = min((self._step(visited, j) + cost, (j, *order)) for j, cost, order in ways)
+        return ends[1 << i][1]
+
     def _flat(self, orders: Orders) -> float:
         unit = self._unit
         total = 0.0
         for i, order in enumerate(orders):
             rows = max(1.0, self._at(1 << i))
-            visited = 1 << i
-            for d, j in enumerate(order):
-                before = self._at(visited) if visited != 1 << i else rows
-                visited |= 1 << j
-                found = self._at(visited)
-                passed, compared = self._passed((i, *order[:d]), 1 << j, before, found)
-                searching = unit.hashed * compared * before if self._by_patterns else unit.inspected * passed
-                total += self._rates[i] * (unit.flat_probe * before + unit.flat_match * found + searching) / rows
+            total += self._rates[i] / rows * sum(self._step((i, *order[:d]), j) for d, j in enumerate(order))
         if self._by_patterns:
             links = map(len, self._graph.patterns(orders))
             total += unit.linked * self._kept * sum(rate * keys for rate, keys in zip(self._rates, links))
         return total * self._left
+
+    def _step(self, visited: tuple[int, ...], j: int) -> float:
+        """What a step of a pipeline costs, for all tuples of the inputs visited that there are."""
+        if (visited, j) not in self._steps:
+            self._steps[visited, j] = self._step_anew(visited, j)
+        return self._steps[visited, j]
+
+    def _step_anew(self, visited: tuple[int, ...], j: int) -> float:
+        unit = self._unit
+        mask = sum(1 << k for k in visited)
+        before, found = max(1.0, self._at(mask)) if len(visited) == 1 else self._at(mask), self._at(mask | 1 << j)
+        bits = self._bits[j] if self._bits else ()
+        if isinstance(bits, Bits):
+            known = self._graph.known(visited, j)
+            told = [count for k, count in enumerate(bits.of) if count and known >> k & 1]
+            addresses, rows = 2.0 ** (bits.total - sum(told)), self._at(1 << j) / 2.0 ** sum(told)
+            searching = before * (unit.hashed * len(told) + unit.visited * addresses + unit.inspected * rows)
+        else:
+            passed, compared = self._passed(visited, 1 << j, before, found)
+            searching = unit.hashed * compared * before if self._by_patterns else unit.inspected * passed
+        return unit.flat_probe * before + unit.flat_match * found + searching
 
     def _passed(self, visited: tuple[int, ...], child: int, before: float, found: float) -> tuple[float, int]:
         """Where a step compares columns with several inputs: the slots that it inspects and that do not join, if so

@@ -18,7 +18,7 @@ from minidsms.joins.plan import Orders, Tree
 from minidsms.joins.tree import flat
 from minidsms.streamon.bans import Bans
 from minidsms.streamon.framework import Proposal
-from minidsms.streamon.join_trees.costs import ALIKE, ENTERING, MEASURED, TreeCosts
+from minidsms.streamon.join_trees.costs import TreeCosts, UnitCosts
 from minidsms.streamon.join_trees.executor import TreeExecutor
 from minidsms.streamon.join_trees.profiler import JoinTreeProfiler
 
@@ -47,7 +47,9 @@ class Kind(Enum):
 
 
 class Pipelines(Protocol):
-    """What else may be chosen where no tree is."""
+    """What else may be chosen where no tree is. unit: what steps cost."""
+
+    unit: UnitCosts
 
     @property
     def saved_by_caches(self) -> float:
@@ -65,11 +67,14 @@ class Pipelines(Protocol):
     def may_be_indexed(self) -> bool:
         """They do, or would where that is thought to save."""
 
+    @property
+    def are_modelled(self) -> bool:
+        """Their orders are those of least cost."""
+
 
 class TreeReoptimizer:
-    """deletes: elements that leave are joined too.  enters: the inputs are streams with ranges, and only what enters
-    them is joined.  unit: what steps cost.  expected: what plans are thought to cost, by kind; measured: what the
-    present one did; both when last looked at.
+    """deletes: elements that leave are joined too.  unit: what steps cost.  expected: what plans are thought to cost,
+    by kind; measured: what the present one did; both when last looked at.
     """
 
     def __init__(
@@ -77,12 +82,11 @@ class TreeReoptimizer:
         executor: TreeExecutor,
         profiler: JoinTreeProfiler,
         deletes: bool,
-        enters: bool,
         pipelines: Pipelines,
     ) -> None:
         self._executor = executor
         self._pipelines = pipelines
-        self.unit = ALIKE if not executor.measures_time else ENTERING if enters else MEASURED
+        self.unit = pipelines.unit
         self._profiler = profiler
         self._deletes = deletes
         self._bans: Bans[tuple[Tree, Kind]] = Bans(LEAST_BAN)
@@ -126,14 +130,18 @@ class TreeReoptimizer:
         """
         executor, profiler = self._executor, self._profiler
         join = executor.join
-        orders: Orders = join.orders
         known = join.graph, profiler.sizes.of, profiler.rates, self._deletes, self.unit
         costs, saving = TreeCosts(*known), self._pipelines.saved_by_caches
+        by_patterns = TreeCosts(*known, by_patterns=True)
         pipelines = flat(join.graph.n)
+        orders: Orders = join.orders
+        if self._pipelines.are_modelled and executor.plan != pipelines:
+            # A tree has no orders: the best ones come with the pipelines.
+            orders = (by_patterns if self._pipelines.may_be_indexed else costs).orders()
         best_tree, best_cost = costs.best(orders, executor.binary, keeps=True)
         models = {
             Kind.PIPELINES: costs.of(pipelines, orders),
-            Kind.INDEXED: TreeCosts(*known, by_patterns=True).of(pipelines, orders),
+            Kind.INDEXED: by_patterns.of(pipelines, orders),
             Kind.CACHES: TreeCosts(*known, saving, self._pipelines.is_indexed).of(pipelines, orders),
             Kind.TREE: best_cost,
         }

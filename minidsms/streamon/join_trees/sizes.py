@@ -16,6 +16,7 @@ import numpy as np
 from minidsms.joins.graph import JoinGraph
 from minidsms.kernels.join_existence import join_counts
 from minidsms.kernels.join_layout import Path
+from minidsms.synopses.bit_addresses import Bits
 from minidsms.synopses.indexed_windows import WindowIndex
 
 SAMPLED = 256
@@ -36,6 +37,8 @@ class JoinSizes:
         self._index = index
         self._sets = tuple(mask for mask in range(1, 1 << graph.n) if mask & (mask - 1) and is_connected(graph, mask))
         self._paths: dict[tuple[int, int], Path] = {}
+        self._configurations: list[list[tuple[int, Bits]]] = []
+        """Of bits, under which the paths find rows."""
 
     def of(self, mask: int) -> float:
         """Tuples of the join of a set of inputs; of one that is not connected, the product over its parts."""
@@ -50,6 +53,9 @@ class JoinSizes:
     def measure(self) -> None:
         """Sample the windows as they are."""
         inputs = self._index.inputs
+        configurations = [list(each) for each in self._index.configurations]
+        if self._configurations != configurations:
+            self._configurations, self._paths = configurations, {}
         self.rows = [len(window) for window in self._index.windows]
         samples = [self._index.sample(i, SAMPLED) for i in range(len(inputs))]
         for mask in self._sets:
@@ -72,7 +78,7 @@ class JoinSizes:
                 j = next(j for j in sorted(rest) if not self._graph.linked(j).isdisjoint(visited))
                 visited.append(j)
                 rest.remove(j)
-            self._paths[i, mask] = self._graph.path(i, visited[1:])
+            self._paths[i, mask] = self._graph.path(i, visited[1:], configurations=self._index.configurations)
         return self._paths[i, mask]
 
 

@@ -149,3 +149,26 @@ def test_auto_keeps_nothing_where_joins_are_small() -> None:
         q = db.query(CHAIN)
         push(db, 0, 60_000, {"R": (1000, 900), "S": (1000, 900), "T": (900, 900)}, {"R": 2, "S": 2, "T": 2})
         assert [d for d in q.decisions() if d.technique == "join plan"] == []
+
+
+TRIANGLE = (
+    "SELECT ISTREAM(R.a) FROM R [ROWS 100], S [ROWS 100], T [ROWS 100] WHERE R.a = S.a AND S.b = T.b AND R.b = T.a"
+)
+
+
+@pytest.mark.parametrize("join_index", ["auto", "patterns", "hash", "bit_address"])
+def test_where_steps_compare_several_inputs_orders_are_those_of_least_cost_over_the_index(join_index: str) -> None:
+    """Every row finds partners in both other windows, so that no logical filter tells which comes first."""
+    with connected(join_index=join_index) as db:
+        q = db.query(TRIANGLE)
+        rng = np.random.default_rng(1)
+        for turn, (shared_a, shared_b, first) in enumerate([(4, 20, "R: T, S |"), (20, 4, "R: S, T |")]):
+            for ts in range(8_000 * turn, 8_000 * (turn + 1), 200):
+                # R meets fewer rows of T by b than of S by a, and then more.
+                for name, values in {"R": (shared_a, shared_b), "S": (shared_a, 10), "T": (shared_b, 10)}.items():
+                    rows = {column: rng.integers(0, n, 200) for column, n in zip("ab", values)}
+                    db.push(name, rows, ts=np.arange(ts, ts + 200))
+            told = [d for d in q.decisions() if "other orders cost less" in d.reason]
+            assert told[-1].reason.startswith("c_d: ") and told[-1].new_plan.startswith(first)
+            costs = told[-1].statistics["considered"]
+            assert costs[told[-1].new_plan] < 0.9 * costs[told[-1].old_plan]

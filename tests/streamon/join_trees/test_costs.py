@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -12,6 +13,7 @@ from minidsms.joins.tree import all_trees, flat
 from minidsms.streamon.join_trees.costs import ALIKE, MEASURED, TreeCosts
 from minidsms.streamon.join_trees.reoptimizer import LEAST_GAIN
 from minidsms.streamon.join_trees.sizes import members
+from minidsms.synopses.bit_addresses import Bits
 
 
 def graph(n: int, *edges: tuple[int, int]) -> JoinGraph:
@@ -85,3 +87,23 @@ def test_nothing_is_kept_where_caches_save_as_much() -> None:
 
 def test_members_are_the_inputs_of_a_set() -> None:
     assert list(members(0b10110)) == [1, 2, 4]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_best_orders_are_the_cheapest_of_all_over_patterns_and_over_bits(seed: int) -> None:
+    rng = Random(seed)
+    n = rng.randint(3, 5)
+    joined = graph(n, *((i, j) for i in range(n) for j in range(i) if j == i - 1 or rng.random() < 0.7))
+    sizes, rates = random_sizes(n, rng), [1 / n] * n
+    bits = tuple(Bits(tuple(rng.randint(0, 4) for _ in joined.columns(j))) for j in range(n))
+    for unit in (replace(MEASURED, linked=0.0), ALIKE):
+        for known in ({"by_patterns": True}, {"bits": bits}):
+            if unit is ALIKE and "by_patterns" in known:
+                continue  # links, which all pipelines share, would count
+            costs = TreeCosts(joined, sizes.__getitem__, rates, False, unit, **known)  # type: ignore[arg-type]
+            orders, found = joined.default_orders(), costs.orders()
+            assert joined.is_legal(found)
+            for i in range(n):
+                every = [costs.of(flat(n), (*orders[:i], each, *orders[i + 1 :])) for each in joined.legal_orders(i)]
+                own = costs.of(flat(n), (*orders[:i], found[i], *orders[i + 1 :]))
+                assert own == pytest.approx(min(every))

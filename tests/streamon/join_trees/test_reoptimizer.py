@@ -11,6 +11,7 @@ import pytest
 from minidsms.joins.graph import JoinGraph
 from minidsms.joins.plan import Tree
 from minidsms.joins.tree import flat
+from minidsms.streamon.join_trees.costs import ALIKE, MEASURED, UnitCosts
 from minidsms.streamon.join_trees.reoptimizer import ENOUGH, Kind, TreeReoptimizer
 
 CHAIN = JoinGraph(3, [((0, 0), (1, 0)), ((1, 1), (2, 0))])
@@ -32,6 +33,8 @@ class Running:
     has_caches: bool = False
     is_indexed: bool = False
     may_be_indexed: bool = False
+    are_modelled: bool = False
+    unit: UnitCosts = MEASURED
     units: float = 0.0
     elements: int = 0
     join: Any = field(default_factory=lambda: SimpleNamespace(graph=CHAIN, orders=CHAIN.default_orders()))
@@ -40,7 +43,7 @@ class Running:
     def __post_init__(self) -> None:
         profiler: Any = SimpleNamespace(sizes=SimpleNamespace(of=self.sizes.__getitem__), rates=[0.01, 0.01, 0.98])
         executor: Any = self
-        self.reoptimizer = TreeReoptimizer(executor, profiler, True, False, self)
+        self.reoptimizer = TreeReoptimizer(executor, profiler, True, self)
 
     def spent(self) -> tuple[float, int]:
         return self.units, self.elements
@@ -108,6 +111,6 @@ def test_what_conditions_were_before_a_change_decides_no_trial() -> None:
 
 
 def test_units_are_not_corrected_where_time_is_not_measured() -> None:
-    running = Running(measures_time=False)
+    running = Running(measures_time=False, unit=ALIKE)
     running.run(1e6)
     assert running.reoptimizer.measured is None and running.reoptimizer.expected[Kind.TREE] < 100

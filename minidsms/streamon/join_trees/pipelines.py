@@ -1,0 +1,88 @@
+"""What the pipelines of a join are, and may be: over which index, with which caches, in which orders.
+
+Orders, trees, caches and the index of a join are weighed by one model, `TreeCosts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from minidsms.joins.join import Join
+from minidsms.joins.tree import MOST_SEARCHED
+from minidsms.streamon.join_trees.costs import ALIKE, ENTERING, MEASURED, TreeCosts
+from minidsms.streamon.join_trees.profiler import JoinTreeProfiler
+from minidsms.synopses.bit_addresses import Bits
+
+if TYPE_CHECKING:
+    from minidsms.streamon.caching.adaptive_caches import AdaptiveCaches
+    from minidsms.streamon.join_index.adaptive_index import AdaptiveIndex
+
+
+class JoinPipelines:
+    """See `Pipelines`. caching, index: of the join, where it has any.  unit: what steps cost.  on_return: asked, with
+    the instant, when a tree has gone.
+    """
+
+    def __init__(
+        self, join: Join, measures_time: bool, caching: AdaptiveCaches | None = None, index: AdaptiveIndex | None = None
+    ) -> None:
+        self.unit = ALIKE if not measures_time else ENTERING if join.ranges is not None else MEASURED
+        self.on_return: list[Callable[[int], None]] = []
+        self._profiler = JoinTreeProfiler(join.graph, join.index, join.names)
+        self._noted = np.zeros(join.graph.n, np.int64)
+        self._join = join
+        self._caching = caching
+        self._index = index
+
+    @property
+    def saved_by_caches(self) -> float:
+        """See `Pipelines`, as for the others."""
+        return 0.0 if self._caching is None else self._caching.saving
+
+    @property
+    def has_caches(self) -> bool:
+        """Caches are in use."""
+        return bool(self._join.plan.caches)
+
+    @property
+    def is_indexed(self) -> bool:
+        """Steps go by patterns, or bits."""
+        return bool(self._join.plan.index)
+
+    @property
+    def may_be_indexed(self) -> bool:
+        """They may."""
+        return self.is_indexed or (self._index is not None and self._index.promises)
+
+    def return_to(self, instant: int) -> None:
+        """A tree has gone: let the pipelines be what pays at once."""
+        for adapt in self.on_return:
+            adapt(instant)
+
+    # ------------------------------------------------------------------------------------------------------ orders
+
+    @property
+    def are_modelled(self) -> bool:
+        """Some steps compare several inputs: what they cost depends on the index, and on all inputs visited before."""
+        graph = self._join.graph
+        return graph.has_patterns and graph.is_connected and not graph.bands and graph.n <= MOST_SEARCHED
+
+    def measure(self, arrived: Sequence[int], forgets: bool) -> None:
+        """Sample the windows. arrived: elements of each input so far.  forgets: what was before tells nothing now."""
+        if forgets:
+            self._profiler.forget()
+        self._profiler.note(np.array(arrived, np.int64) - self._noted)
+        self._noted = np.array(arrived, np.int64)
+        self._profiler.measure()
+
+    def costs(self, is_present: bool) -> TreeCosts:
+        """In the windows as they were measured: of the pipelines as they are, or as they may be."""
+        join, index = self._join, self._join.plan.index
+        bits = index if any(isinstance(each, Bits) for each in index) else ()
+        by_patterns = not bits and (self.is_indexed if is_present else self.may_be_indexed)
+        saving = self.saved_by_caches if is_present and self.has_caches else 0.0
+        sizes, rates = self._profiler.sizes.of, self._profiler.rates
+        return TreeCosts(join.graph, sizes, rates, not join.leaves_out, self.unit, saving, by_patterns, bits)
