@@ -117,7 +117,7 @@ bench: env
 docs: env
 	@$(INSTALL) --editable '.[docs]'
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
-	@echo "the site is build/docs/index.html"
+	@echo "the site is in build/docs; its search needs a server: python3 -m http.server --bind 127.0.0.1 -d build/docs"
 
 # Setuptools builds both; what is tried is what would be uploaded.
 dist: env

@@ -5,8 +5,7 @@ The engine runs in a process of its own, fed without end; queries come and go, p
 headless Chromium shows every view of the answers by turns, with graphs pinned. Now and then a decision is compared, and
 the experiment of the schedulers run, which opens connections of its own. The slope over the later half of the time is
 printed, in bytes a second: of the floor (the least of every tenth of the samples) of the resident sets of engine and
-renderer, of what scripts hold after a collection, and of the elements that the page has.  A renderer keeps all that
-came over the network for a debugger that is attached: it is so by turns, and what it held for it is freed.
+renderer, of what scripts hold after a collection, and of the elements that the page has.
 
 What the engine loses is seen in one that runs at full speed, by turns of two seconds: nobody looks on, nobody again
 (which tells the noise), a reader that throws away what a page is told, and the page in Chromium. What the engine loses
@@ -20,11 +19,9 @@ import argparse
 import contextlib
 import http.client
 import os
-import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -36,6 +33,7 @@ import numpy as np
 import numpy.typing as npt
 
 import minidsms
+from minidsms.testing.devtools import Tab, chromium
 from minidsms.testing.slopes import floor, slope
 
 _DECLARED = """
@@ -47,8 +45,44 @@ CREATE QUERY means AS SELECT sensor, AVG(value) AS mean, MAX(lat) AS lat, MAX(lo
 _ROWS = 200
 _PUSH_S = 0.05
 _VIEWS = ("table", "changes", "line", "bars", "points", "map")
-_LOOKS = 10
-"""In a row, while the browser is attached."""
+_SAMPLES = 200
+_OPEN = """async () => {
+  const soon = (ms) => new Promise((go) => setTimeout(go, ms));
+  const named = async (kind, name) => {
+    for (;;) {
+      const found = [...document.querySelectorAll(kind)].find((each) => each.textContent.includes(name));
+      if (found) return found;
+      await soon(100);
+    }
+  };
+  (await named("#query-list button", "means")).click();
+  for (const name of ["Select", "Aggregate"]) {
+    (await named(".box", name)).dispatchEvent(new KeyboardEvent("keydown", { key: "Enter" }));
+    await named(".property", "elements_in");
+    for (const row of [...document.querySelectorAll(".property")].slice(0, 4)) row.click();
+  }
+}"""
+_LOOK = """async (view, isForced, isCompared, experiment) => {
+  const soon = (ms) => new Promise((go) => setTimeout(go, ms));
+  document.querySelector(`[data-view=${view}]`).click();
+  if (isForced) {
+    const box = [...document.querySelectorAll(".box")].find((each) => each.textContent.includes("Select"));
+    box.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter" }));
+    document.querySelector("#inspector button.force").click();
+  }
+  const decision = document.querySelector(".decision");
+  if (isCompared && decision) {
+    decision.click();
+    await soon(500);
+    document.querySelector("dialog[open] button[aria-label=close]").click();
+  }
+  if (experiment) {
+    const menu = document.querySelector("#examples select[aria-label=Experiments]");
+    menu.value = [...menu.options].find((each) => each.text === experiment).value;
+    menu.dispatchEvent(new Event("change"));
+  }
+  await soon(1500);
+}"""
 _SCHEDULERS = "Chain against FIFO, Greedy and round robin"
 _TURN_S = 2.0
 _SETTLE_S = 0.5
@@ -126,17 +160,10 @@ def _clocks() -> npt.NDArray[np.float64]:
     return np.array([time.thread_time(), time.monotonic(), time.process_time(), queued_ns / 1e9])
 
 
-def look(page: Any, turn: int) -> None:
+def look(tab: Tab, turn: int) -> None:
     """What a person does: another view, another plan, and back from the comparison of two."""
-    page.click(f"[data-view={_VIEWS[turn % len(_VIEWS)]}]")
-    if turn % 2 == 0:
-        page.locator(".box", has_text="Select").first.press("Enter")
-        page.locator("#inspector button.force").first.click()
-    if turn % 10 == 5 and page.locator(".decision").count():
-        page.locator(".decision").first.click()
-        page.locator("dialog[open] button[aria-label=close]").click()
-    if turn % 40 == 20:
-        page.select_option("#examples select[aria-label=Experiments]", label=_SCHEDULERS)
+    experiment = _SCHEDULERS if turn % 40 == 20 else None
+    tab.run(_LOOK, _VIEWS[turn % len(_VIEWS)], turn % 2 == 0, turn % 10 == 5, experiment)
 
 
 def resident(pid: int) -> int:
@@ -176,51 +203,14 @@ def start(*options: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True)
 
 
-def browser_path() -> str | None:
-    """Where Chromium is."""
-    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-
-
-@contextlib.contextmanager
-def alone() -> Iterator[str]:
-    """A browser to which nobody is attached; where one attaches."""
-    options = [
-        "--headless=new",
-        "--no-sandbox",
-        "--no-first-run",
-        "--remote-debugging-port=0",
-        "--window-size=1280,900",
-    ]
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-        command = [browser_path() or "chromium", *options, f"--user-data-dir={profile}", "about:blank"]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as browser:
-            assert browser.stderr is not None
-            said = next(line for line in browser.stderr if line.startswith("DevTools listening on "))
-            reader = threading.Thread(target=browser.stderr.read)  # it says more
-            reader.start()
-            try:
-                yield said.split()[-1]
-            finally:
-                browser.terminate()
-                reader.join()
-
-
-@contextlib.contextmanager
-def attached(started: Any, address: str) -> Iterator[Any]:
-    """The page of a browser, for a while."""
-    browser = started.chromium.connect_over_cdp(address)
-    yield browser.contexts[0].pages[0]
-    browser.close()
-
-
-def show(page: Any, url: str) -> None:
-    """Open the page of an engine, and pin graphs."""
+def show(started: Any, url: str) -> Any:
+    """The page of an engine in a browser, with graphs pinned."""
+    page = started.chromium.launch(executable_path=chromium(), args=["--no-sandbox"]).new_page(
+        viewport={"width": 1280, "height": 900}
+    )
     page.goto(url)
-    page.locator("#query-list button", has_text="means").first.click()
-    for entity in ("Select", "Aggregate"):
-        page.locator(".box", has_text=entity).first.press("Enter")
-        for row in page.locator(".property").all()[:4]:
-            row.click()
+    page.evaluate(_OPEN)
+    return page
 
 
 @contextlib.contextmanager
@@ -273,9 +263,7 @@ def lose(seconds: float) -> dict[str, npt.NDArray[np.float64]]:
     with start("--turns") as engine, sync_playwright() as started:
         assert engine.stdin is not None and engine.stdout is not None
         url = engine.stdout.readline().strip()
-        browser = started.chromium.launch(executable_path=browser_path(), args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 1280, "height": 900})
-        show(page, url)
+        page = show(started, url)
         with seen(page):  # all is compiled and drawn once
             page.wait_for_timeout(2000)
         scenes: dict[str, Callable[[], contextlib.AbstractContextManager[None]]] = {
@@ -297,44 +285,39 @@ def lose(seconds: float) -> dict[str, npt.NDArray[np.float64]]:
                     told[name] = np.array([*figures, (spent(processes) - before) / _TURN_S])
             for name in list(scenes)[1:] if number >= 0 else ():
                 turns.setdefault(name, []).append(told[name] / [*told["nobody"][:2], 1, 1, 1])
-        browser.close()
+        page.context.browser.close()
         engine.stdin.close()
     return {name: np.array(rows) for name, rows in turns.items()}
 
 
 def watch(seconds: float) -> dict[str, tuple[float, float]]:
     """By what is held: at the end, and its slope a second over the later half of so many seconds."""
-    from playwright.sync_api import sync_playwright
-
-    with start("--serve") as engine, alone() as address, sync_playwright() as started:
+    with start("--serve") as engine, Tab() as tab:
         assert engine.stdout is not None and engine.stdin is not None
-        with attached(started, address) as page:
-            show(page, engine.stdout.readline().strip())
+        tab.call("Page.navigate", url=engine.stdout.readline().strip())
+        tab.run(_OPEN)
+        tab.call("Performance.enable")
         began, turn = time.monotonic(), 0
+        due = seconds / 2
         times: list[float] = []
         held: dict[str, list[float]] = {}
         while (passed := time.monotonic() - began) < seconds:
-            with attached(started, address) as page:
-                if passed >= seconds / 2:
-                    session = page.context.new_cdp_session(page)
-                    session.send("Performance.enable")
-                    session.send("HeapProfiler.collectGarbage")
-                    counted = {
-                        each["name"]: each["value"] for each in session.send("Performance.getMetrics")["metrics"]
-                    }
-                    times.append(passed)
-                    for name, value in {
-                        "engine, bytes": resident(engine.pid),
-                        "renderer, bytes": sum(map(resident, below(os.getpid(), b"--type=renderer"))),
-                        "scripts, bytes": counted["JSHeapUsedSize"],
-                        "elements of the page": counted["Nodes"],
-                        "listeners": counted["JSEventListeners"],
-                    }.items():
-                        held.setdefault(name, []).append(float(value))
-                for _ in range(_LOOKS):
-                    look(page, turn)
-                    turn += 1
-                    page.wait_for_timeout(1500)
+            look(tab, turn)
+            turn += 1
+            if passed < due:
+                continue
+            due = max(due + seconds / 2 / _SAMPLES, passed)
+            tab.call("HeapProfiler.collectGarbage")
+            counted = {each["name"]: each["value"] for each in tab.call("Performance.getMetrics")["metrics"]}
+            times.append(passed)
+            for name, value in {
+                "engine, bytes": resident(engine.pid),
+                "renderer, bytes": max(map(resident, below(tab.pid, b"--type=renderer"))),
+                "scripts, bytes": counted["JSHeapUsedSize"],
+                "elements of the page": counted["Nodes"],
+                "listeners": counted["JSEventListeners"],
+            }.items():
+                held.setdefault(name, []).append(float(value))
         engine.stdin.close()
     return {
         name: (values[-1], slope([times[i] for i in floor(values)], [values[i] for i in floor(values)]))

@@ -1,7 +1,7 @@
 // Charts of lines, areas, bars and points, drawn as SVG; no more than the page needs.
 
 import { html, svg } from "./dom.js";
-import { short } from "./format.js";
+import { clock, short } from "./format.js";
 
 const PAD = { left: 54, right: 10, top: 8, bottom: 18 };
 
@@ -9,12 +9,14 @@ export function colour(i) {
   return `var(--series-${(i % 8) + 1})`;
 }
 
-/** Round steps between two values: about n of them. */
-export function ticks(from, to, n = 4) {
+/** Round steps between two values, about n of them; seconds: as a clock has them. */
+export function ticks(from, to, n = 4, areSeconds = false) {
   const span = to - from || 1;
   const rough = span / n;
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((f) => f * power).find((s) => s >= rough) ?? rough;
+  const unit = !areSeconds || rough < 10 ? 1 : rough < 600 ? 60 : 3600;
+  const power = 10 ** Math.floor(Math.log10(rough / unit));
+  const round = unit > 1 && rough < unit ? [1 / 4, 1 / 2, 1] : [1, 2, 5, 10].map((f) => f * power);
+  const step = unit * (round.find((s) => s * unit >= rough) ?? rough / unit);
   const found = [];
   for (let tick = Math.ceil(from / step) * step; tick <= to + step * 1e-6; tick += step) found.push(Math.abs(tick) < step * 1e-6 ? 0 : tick);
   return found;
@@ -47,7 +49,7 @@ export function lineChart(series, { width: W = 300, height = 130, showX = short,
     picture.append(svg("line", { class: "axis", x1: PAD.left, x2: W - PAD.right, y1: Y(tick), y2: Y(tick) }),
       svg("text", { x: PAD.left - 6, y: Y(tick) + 3.5, "text-anchor": "end" }, text));
   }
-  for (const [tick, text] of labelled(ticks(x0, x1, W > 350 ? 4 : 3), showX)) {
+  for (const [tick, text] of labelled(ticks(x0, x1, showX === clock ? 5 : W > 350 ? 4 : 3, showX === clock), showX)) {
     const isLast = X(tick) > W - 28;
     picture.append(svg("text", { x: isLast ? W - 2 : X(tick), y: height - 4, "text-anchor": isLast ? "end" : "middle" }, text));
   }

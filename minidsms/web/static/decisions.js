@@ -62,7 +62,7 @@ function timeline(decisions, now, W) {
   const X = (at) => 14 + at / (now || 1) * (W - 28);
   const picture = svg("svg", { class: "chart", viewBox: `0 0 ${W} ${H}`, role: "group", "aria-label": "decisions over time" });
   picture.append(svg("line", { class: "axis", x1: 14, x2: W - 14, y1: 18, y2: 18 }));
-  for (const tick of ticks(0, now, W > 500 ? 6 : 3)) picture.append(svg("text", { x: X(tick), y: H - 6, "text-anchor": "middle" }, clock(tick)));
+  for (const tick of ticks(0, now, W > 500 ? 6 : 3, true)) picture.append(svg("text", { x: X(tick), y: H - 6, "text-anchor": "middle" }, clock(tick)));
   for (const each of decisions) {
     const dot = svg("circle", { cx: X(each.at), cy: 18, r: 3.5 + 6 * Math.min(1, Math.max(0, each.measured ?? each.expected ?? 0)), fill: colour(all.indexOf(each.technique)), tabindex: 0, role: "button", "aria-label": `decision ${each.number}`, "data-number": each.number });
     dot.append(svg("title", {}, `#${each.number} ${each.technique}, ${each.query}: ${each.old} → ${each.new}`));
