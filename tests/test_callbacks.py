@@ -92,7 +92,7 @@ def test_what_another_thread_pushes_while_callbacks_run_is_told_before_they_end(
         if change.row == (0,):
             other = threading.Thread(target=lambda: db.push("S", [(1,), (2,)], ts=[1, 2]))
             other.start()
-            other.join(10)
+            other.join(240)
 
     db.push("S", (0,), ts=0)
     db.advance(0)

@@ -85,7 +85,7 @@ def test_the_programs_of_the_page_print_what_is_shown(page: Path, tmp_path: Path
             file = tmp_path / "program.py"
             file.write_text(program.text, encoding="utf-8")
             command = [sys.executable, str(file)]
-            ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+            ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=240)
             assert ran.returncode == 0, ran.stderr
             if shown.language == "text":
                 assert ran.stdout == shown.text

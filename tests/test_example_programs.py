@@ -82,5 +82,5 @@ def test_the_service_stops_cleanly_when_it_is_told_to(tmp_path: Path) -> None:
         assert service.stderr is not None and service.stdout is not None
         assert "readings at port" in service.stderr.readline()
         service.send_signal(signal.SIGTERM)
-        assert service.wait(20) == 0
+        assert service.wait(240) == 0
         assert "Reading" in service.stdout.read()

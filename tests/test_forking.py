@@ -47,7 +47,7 @@ PARENT = """
                 traceback.print_exc()
                 os._exit(7)
             sys.exit(0)
-        for _ in range(600):
+        for _ in range(4800):
             ended, status = os.waitpid(pid, os.WNOHANG)
             if ended:
                 return os.waitstatus_to_exitcode(status)
@@ -146,7 +146,7 @@ BUSY = """
 def run(folder: Path, *parts: str) -> None:
     """Run the parts as one program."""
     program = "".join(map(textwrap.dedent, (PARENT, *parts)))
-    done = subprocess.run([sys.executable, "-c", program, str(folder)], capture_output=True, text=True, timeout=200)
+    done = subprocess.run([sys.executable, "-c", program, str(folder)], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0 and not done.stderr, done.stderr
 
 
@@ -179,8 +179,8 @@ def test_a_socket_is_the_parents_alone(tmp_path: Path) -> None:
             os._exit(0)
         time.sleep(0.2)
         db.close()
-        accepted.settimeout(20)
-        client.settimeout(20)
+        accepted.settimeout(240)
+        client.settimeout(240)
         for peer in (accepted, client):
             while peer.recv(1 << 16):
                 pass

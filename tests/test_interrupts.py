@@ -310,7 +310,7 @@ def test_a_handler_that_raises_as_a_call_begins_or_ends_locks_nobody_out() -> No
             db.push("S", (0,), ts=step)
             other = threading.Thread(target=db.advance, args=(step,))
             other.start()
-            other.join(timeout=10)
+            other.join(timeout=240)
             assert not other.is_alive()
             assert signal.getsignal(signal.SIGINT) is mine
             assert (0,) in [change.row for change in q.fetch()]

@@ -29,7 +29,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[Buffers]:
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 240
     while not is_so():
         assert time.monotonic() < end, "it has not come to be so"
         time.sleep(0.005)

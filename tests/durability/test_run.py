@@ -110,13 +110,13 @@ def test_a_run_that_is_killed_stopped_or_interrupted_goes_on(place: Path) -> Non
             file.write("".join(f"1,{at}\n" for at in range(100 + 10 * i, 110 + 10 * i)))
         command = [sys.executable, "-m", "minidsms", "run", "job.cql", "--db", "db"]
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        end = time.monotonic() + 100
+        end = time.monotonic() + 240
         kept = Path(".out.csv.kept")
         while not (kept.exists() and f",{108 + 10 * i}\n" in kept.read_text()) and time.monotonic() < end:
             assert process.poll() is None
             time.sleep(0.02)
         process.send_signal(which)
-        told = process.communicate(timeout=60)[1]
+        told = process.communicate(timeout=240)[1]
         assert ("goes on, S at element" in told) == (i > 0), told
         if which != signal.SIGKILL:
             assert process.returncode == 0 and f"stopped, S at element {110 + 10 * i}" in told

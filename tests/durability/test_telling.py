@@ -130,12 +130,12 @@ def test_a_checkpoint_waits_until_what_was_taken_has_been_told(folder: str) -> N
 
     def slow(k: int) -> None:
         is_telling.set()
-        may_end.wait(30)
+        may_end.wait(240)
 
     by_callback(db, slow)
     pushing = threading.Thread(target=db.push, args=("S", (2,)), kwargs={"ts": 1})
     pushing.start()
-    assert is_telling.wait(30)
+    assert is_telling.wait(240)
     making = threading.Thread(target=db.checkpoint)
     making.start()
     db.push("S", (3,), ts=2)

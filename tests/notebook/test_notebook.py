@@ -86,11 +86,11 @@ def test_a_live_view_follows_the_query_in_its_place(db: minidsms.Connection) -> 
         moved.release()
 
     view = q.live(interval_s=0.005, show=show)
-    assert moved.acquire(timeout=60)
+    assert moved.acquire(timeout=240)
     db.push("S", [("a", 1), ("a", 2)], ts=[1, 2])
     db.advance(5)
     while cells(shown[-1])[1:] != [["2"]]:
-        assert moved.acquire(timeout=60)
+        assert moved.acquire(timeout=240)
     before = len(shown)
     assert view.look() and len(shown) == before
     view.stop()
@@ -103,7 +103,7 @@ def test_a_live_view_ends_with_its_query(db: minidsms.Connection) -> None:
     q = db.query("SELECT v FROM S")
     view = q.live(interval_s=0.005, show=lambda html: None)
     q.close()
-    view._thread.join(timeout=60)
+    view._thread.join(timeout=240)
     assert not view._thread.is_alive()
 
 

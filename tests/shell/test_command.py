@@ -204,10 +204,10 @@ def test_a_standard_output_that_cannot_be_written_is_an_error_not_a_traceback(fo
         pytest.skip("needs /dev/full")
     command = [sys.executable, "-m", "minidsms", "run", "q.cql"]
     with open("/dev/full", "w") as full:
-        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, cwd=folder, timeout=60)
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, cwd=folder, timeout=240)
     assert ended.returncode == 1
     assert "Traceback" not in ended.stderr and "cannot be written" in ended.stderr
     closed = subprocess.run(
-        ["sh", "-c", 'exec "$@" >&-', "sh", *command], stderr=subprocess.PIPE, text=True, cwd=folder, timeout=60
+        ["sh", "-c", 'exec "$@" >&-', "sh", *command], stderr=subprocess.PIPE, text=True, cwd=folder, timeout=240
     )
     assert closed.returncode == 0 and closed.stderr == ""

@@ -20,5 +20,5 @@ with create_app_session(input=DummyInput(), output=DummyOutput()):
     InteractiveShell(load_configuration("/dev/null", {"XDG_STATE_HOME": "/nonexistent"}), Safety(True))
 print([name for name in ("numpy", "numba", "pyarrow", "lark", "rich", "networkx") if name in sys.modules])
 """
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=240)
     assert (ended.stdout, ended.stderr) == ("[]\n", "")

@@ -136,6 +136,6 @@ def test_a_program_that_ends_without_closing_ends(tmp_path: Path) -> None:
         db.run_some()
         raise SystemExit(3)
     """
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60)
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=240)
     assert (ended.returncode, ended.stderr) == (3, b"")
     assert not (tmp_path / "out.csv").exists()
