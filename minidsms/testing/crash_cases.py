@@ -13,10 +13,11 @@ be those of the run that never stopped: at every instant the same rows as often 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -151,7 +152,7 @@ class Client:
             disk = Disk(os.path.dirname(self.folder), 0 if attempt == 99 else rng.randint(1, distance), rng)
             done = False
             with crashing(disk):
-                self._go_on()
+                self.go_on()
                 done = True
             if done:
                 return
@@ -159,7 +160,12 @@ class Client:
             if self.loses:
                 disk.lose()
 
-    def _go_on(self) -> None:
+    def take(self, db: Connection) -> None:
+        """Keep what is new."""
+        _fetch(db, self.kept)
+
+    def go_on(self) -> None:
+        """Open the folder, find out which calls are kept, and make the others."""
         db = connect(self.folder, durability=self.durability)
         assert isinstance(db, DurableConnection)
         try:
@@ -167,12 +173,12 @@ class Client:
             if self.durability == "sync" or not self.loses:
                 assert first >= self.returned, f"call {first} was lost, and {self.returned} had returned"
             for i in range(first, len(self.calls)):
-                _fetch(db, self.kept)
+                self.take(db)
                 self.calls[i].make(db)
                 self.returned = i + 1
                 if self.rng.random() < self.checkpoints:
                     db.checkpoint()
-            _fetch(db, self.kept)
+            self.take(db)
             db.close()
         except Crash:
             _end(db)
@@ -223,45 +229,73 @@ def _end(db: DurableConnection) -> None:
     db.abandon()
 
 
+class Scene:
+    """What happens in the case of a seed, in a folder of its own."""
+
+    def __init__(self, seed: int, folder: str) -> None:
+        rng = Random(seed)
+        self.folder = folder
+        self.cases = random_company(seed, OPTIONS)
+        self.forms = {n: rng.choice(FORMS) for n in range(len(self.cases)) if rng.random() < 0.3}
+        """Of the queries that write files."""
+        self.names = [f"answer{n}" for n in range(len(self.cases)) if n not in self.forms]
+        streams, steps = sorted(self.cases[0].slack()), range(len(self.cases[0].feed))
+        self._widenings = {n: rng.choice(streams) for n in steps if rng.random() < 0.05 and streams}
+        self.durability = rng.choice(("sync", "sync", "batch", "os"))
+        self.story = f"seed {seed}, {self.durability}"
+        self.rng = rng
+
+    def calls(self, which: str) -> list[Call]:
+        """Those of a client whose files begin with this."""
+        files = {n: into(form, f"{self.folder}/{which}{n}") for n, form in self.forms.items()}
+        return calls_of(self.cases, files, self._widenings)
+
+    def compare(self, ours: Mapping[str, Kept], theirs: Mapping[str, Kept]) -> None:
+        """AssertionError where answers or files differ from those of a run that never stopped, whose are "wanted"."""
+        for n, form in self.forms.items():
+            files = [lines_of(form, f"{self.folder}/{which}{n}") for which in ("found", "wanted")]
+            assert files[0] == files[1], f"{self.story}: {form} of query {n} differs\n{self.cases[n]}"
+        left = [name for name in os.listdir(self.folder) if name.endswith(".kept")]
+        assert not left, f"{self.story}: {left} is left"
+        for name in self.names:
+            found, wanted = ours[name], theirs[name]
+            failures = f"{name} failed at {found.failed_at}, not {wanted.failed_at}"
+            assert found.failed_at == wanted.failed_at, f"{self.story}: {failures}"
+            is_same = Counter(map(repr, found.changes)) == Counter(map(repr, wanted.changes))
+            assert is_same, f"{self.story}: {name} differs\n{self.cases[0]}"
+            instants = [change[0] for change in found.changes]
+            assert instants == sorted(instants), f"{self.story}: {name} is out of order"
+
+
+@contextlib.contextmanager
+def marking(seconds: float) -> Iterator[None]:
+    """Marks of files are made so often: the clock must not decide what happens."""
+    before, kept_files.MARK_S = kept_files.MARK_S, seconds
+    try:
+        yield
+    finally:
+        kept_files.MARK_S = before
+
+
 def check(seed: int) -> int:
     """Run the case of a seed; how many crashes it went through. AssertionError where an answer differs."""
-    rng = Random(seed)
-    cases = random_company(seed, OPTIONS)
-    in_files = [n for n in range(len(cases)) if rng.random() < 0.3]
-    names = [f"answer{n}" for n in range(len(cases)) if n not in in_files]
-    streams = sorted(cases[0].slack())
-    widenings = {n: rng.choice(streams) for n in range(len(cases[0].feed)) if rng.random() < 0.05 and streams}
-    forms = {n: rng.choice(FORMS) for n in in_files}
-    durability, loses = rng.choice(("sync", "sync", "batch", "os")), rng.random() < 0.7
     with tempfile.TemporaryDirectory() as folder:
-        wanted, found = ({n: f"{folder}/{which}{n}" for n in in_files} for which in ("wanted", "found"))
-        of_wanted, of_found = ({n: into(forms[n], place) for n, place in each.items()} for each in (wanted, found))
+        scene = Scene(seed, folder)
         try:
-            expected = without_crash(calls_of(cases, of_wanted, widenings), names)
+            expected = without_crash(scene.calls("wanted"), scene.names)
         except CqlError:
             return 0
-        client = Client(calls_of(cases, of_found, widenings), names, folder + "/db", durability, loses, rng)
-        story = f"seed {seed}, {durability}, {'machine' if loses else 'process'}"
-        mark_s, kept_files.MARK_S = kept_files.MARK_S, rng.choice((0.0, 1e9))  # the clock must not decide what happens
-        try:
-            client.run()
-        except BaseException as error:
-            error.add_note(story)
-            raise
-        finally:
-            kept_files.MARK_S = mark_s
-        for n in in_files:
-            ours, theirs = lines_of(forms[n], found[n]), lines_of(forms[n], wanted[n])
-            assert ours == theirs, f"{story}: {forms[n]} of query {n} differs\n{cases[n]}"
-        left = [name for name in os.listdir(folder) if name.endswith(".kept")]
-        assert not left, f"{story}: {left} is left"
-    for name in names:
-        found_, wanted_ = client.kept[name], expected[name]
-        told = f"{story}: {name} failed at {found_.failed_at}, not {wanted_.failed_at}"
-        assert found_.failed_at == wanted_.failed_at, told
-        assert Counter(found_.changes) == Counter(wanted_.changes), f"{story}: {name} differs\n{cases[0]}"
-        instants = [change[0] for change in found_.changes]
-        assert instants == sorted(instants), f"{story}: {name} is out of order"
+        rng = scene.rng
+        loses = rng.random() < 0.7
+        scene.story += ", machine" if loses else ", process"
+        client = Client(scene.calls("found"), scene.names, folder + "/db", scene.durability, loses, rng)
+        with marking(rng.choice((0.0, 1e9))):
+            try:
+                client.run()
+            except BaseException as error:
+                error.add_note(scene.story)
+                raise
+        scene.compare(client.kept, expected)
     return client.crashes
 
 
@@ -269,11 +303,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kills", type=int, default=100, help="processes that are killed afterwards")
     options = parser.parse_args()
     crashes = 0
     for seed in range(options.seed, options.seed + options.cases):
         crashes += check_sources(seed) if seed % 3 == 0 else check(seed)
     print(f"{options.cases:,} cases, {crashes:,} crashes: every answer as if there had been none")
+    if options.kills:
+        from minidsms.testing.crash_kills import check_kills
+
+        seed = kills = 0
+        while kills < options.kills:
+            kills, seed = kills + check_kills(options.seed + seed), seed + 1
+        print(f"{seed:,} cases, {kills:,} processes killed: every answer as if there had been none")
 
 
 if __name__ == "__main__":

@@ -11,14 +11,17 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 import minidsms
 from minidsms.testing.crash_cases import check
+from minidsms.testing.crash_kills import check_kills
 from minidsms.testing.crash_sources import check_sources
 
 
-def test_answers_after_forty_crashes_are_those_of_a_run_without() -> None:
+def test_answers_after_twenty_crashes_are_those_of_a_run_without() -> None:
     crashes, seed = 0, 0
-    while crashes < 40:
+    while crashes < 20:
         crashes += check(seed)
         seed += 1
 
@@ -27,6 +30,14 @@ def test_files_are_read_once_through_sixty_crashes() -> None:
     crashes, seed = 0, 0
     while crashes < 60:
         crashes += check_sources(seed)
+        seed += 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
+def test_answers_after_twenty_kills_are_those_of_a_run_without() -> None:
+    kills, seed = 0, 1
+    while kills < 20:
+        kills += check_kills(seed)
         seed += 1
 
 

@@ -1,0 +1,121 @@
+"""Random queries over a durable connection in processes that are killed, again and again.
+
+As `crash_cases`, but the processes are real ones, which SIGKILL ends wherever they are; the client keeps its answers in
+a database of its own, in one transaction with their position.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import tempfile
+import time
+import traceback
+from random import Random
+from typing import NoReturn
+
+from minidsms.connection import Connection
+from minidsms.cql.errors import CqlError
+from minidsms.testing.crash_cases import Client, Kept, Scene, marking, without_crash
+
+MOST_KILLS = 40
+"""Of one case."""
+_TABLES = "CREATE TABLE IF NOT EXISTS answers (query, ts, sign, line); CREATE TABLE IF NOT EXISTS ends (query, ts)"
+
+
+class Keeping(Client):
+    """A client that keeps its answers in a file of SQLite."""
+
+    def __init__(self, scene: Scene, file: str) -> None:
+        super().__init__(scene.calls("found"), scene.names, scene.folder + "/db", scene.durability, False, Random())
+        self._file = sqlite3.connect(file)
+        self._file.executescript(_TABLES)
+        self._returned = os.open(file + ".returned", os.O_RDWR | os.O_CREAT)
+        self.kept = kept_in(self._file, scene)
+        self._counts = {name: len(one.changes) for name, one in self.kept.items()}
+
+    @property
+    def returned(self) -> int:
+        """Calls that have returned, in this process or one before it."""
+        return int.from_bytes(os.pread(self._returned, 8, 0), "little")
+
+    @returned.setter
+    def returned(self, n: int) -> None:
+        if hasattr(self, "_returned"):
+            os.pwrite(self._returned, n.to_bytes(8, "little"), 0)
+
+    def take(self, db: Connection) -> None:
+        """Keep what is new, in one transaction."""
+        super().take(db)
+        with self._file:
+            for name, one in self.kept.items():
+                new = [(name, ts, sign, repr(row)) for ts, sign, row in one.changes[self._counts[name] :]]
+                self._file.executemany("INSERT INTO answers VALUES (?, ?, ?, ?)", new)
+                self._counts[name] += len(new)
+                if one.failed_at is not None:
+                    self._file.execute("INSERT INTO ends VALUES (?, ?)", (name, one.failed_at))
+
+
+def kept_in(file: sqlite3.Connection, scene: Scene) -> dict[str, Kept]:
+    """What a client has kept; rows as they are shown."""
+    kept = {name: Kept() for name in scene.names}
+    for name, ts, sign, line in file.execute("SELECT * FROM answers ORDER BY rowid"):
+        kept[name].changes.append((ts, sign, line))
+    for name, ts in file.execute("SELECT * FROM ends"):
+        kept[name].failed_at = ts
+    return kept
+
+
+def check_kills(seed: int) -> int:
+    """Run the case of a seed in processes that are killed; how many were. AssertionError where an answer differs."""
+    rng = Random(seed)
+    with tempfile.TemporaryDirectory() as folder:
+        scene = Scene(seed, folder)
+        begun_s = time.monotonic()
+        try:
+            expected = without_crash(scene.calls("wanted"), scene.names)
+        except CqlError:
+            return 0
+        run_s = time.monotonic() - begun_s
+        for kills in range(MOST_KILLS + 1):
+            wait_s = 600.0 if kills == MOST_KILLS else rng.uniform(0, run_s * rng.choice((0.2, 1, 3)))
+            if _is_done(scene, folder + "/client", wait_s):
+                break
+        file = sqlite3.connect(folder + "/client")
+        ours = kept_in(file, scene)
+        file.close()
+        for one in expected.values():
+            one.changes = [(ts, sign, repr(row)) for ts, sign, row in one.changes]
+        scene.compare(ours, expected)
+    return kills
+
+
+def _is_done(scene: Scene, file: str, wait_s: float) -> bool:
+    """Let a process go on with the case, and kill it after so many seconds, unless it has ended before."""
+    process = os.fork()
+    if process == 0:
+        _go_on(scene, file)
+    end_s = time.monotonic() + wait_s
+    while time.monotonic() < end_s:
+        ended, status = os.waitpid(process, os.WNOHANG)
+        if ended:
+            assert status == 0, f"{scene.story}: the process that went on has failed"
+            return True
+        time.sleep(min(0.001, wait_s))
+    os.kill(process, signal.SIGKILL)
+    os.waitpid(process, 0)
+    return False
+
+
+def _go_on(scene: Scene, file: str) -> NoReturn:
+    """In a process of its own."""
+    status = 1
+    try:
+        with marking(0.01):
+            Keeping(scene, file).go_on()
+        status = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(status)
