@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import minidsms
@@ -53,3 +55,49 @@ def test_a_view_is_not_replaced_under_views_that_need_it(db: minidsms.Connection
     with pytest.raises(CqlError, match='unknown stream, relation or view "V"'):
         db.execute("CREATE OR REPLACE VIEW V AS SELECT n AS k FROM W")
     assert db.query("SELECT n FROM W").schema.names == ("n",)
+
+
+def test_a_query_that_asks_the_same_is_kept_and_another_one_replaced(
+    db: minidsms.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    q = db.execute("CREATE OR REPLACE QUERY q AS SELECT k, SUM(v) AS n FROM S GROUP BY k")
+    db.push("S", [(1, 2), (1, 3)], ts=[1, 2])
+    assert db.execute("CREATE or REPLACE QUERY q AS SELECT k,  SUM(v) n FROM S [RANGE UNBOUNDED] GROUP BY k") is q
+    assert db.execute("CREATE OR REPLACE QUERY q AS SELECT k, SUM(v) AS n FROM S GROUP BY k INTO 'a.csv'") is q
+    db.push("S", (1, 5), ts=3)
+    db.advance(3)
+    assert db.execute("CREATE OR REPLACE QUERY q AS SELECT k, SUM(v) AS n FROM S GROUP BY k INTO 'b.csv'") is q
+    assert Path("a.csv").read_text().splitlines()[-1] == "3,1,1,10"
+    for wrong in ("SELECT z FROM S", "SELECT k FROM S INTO 'x'", "SELECT k FROM S INTO 'x.csv' WITH (wrong = 1)"):
+        with pytest.raises(CqlError):
+            db.execute(f"CREATE OR REPLACE QUERY q AS {wrong}")
+    assert db.queries["q"] is q and not db.warnings
+    other = db.execute("CREATE OR REPLACE QUERY q AS SELECT ISTREAM(v) FROM S")
+    assert other is db.queries["q"] and "another one: it sees what comes from now on" in db.warnings[-1]
+    db.push("S", (1, 7), ts=4)
+    db.advance(4)
+    assert [change.row for change in other.fetch()] == [(7,)]
+    db.execute("CREATE OR REPLACE QUERY q AS SELECT v FROM S")
+    assert Path("b.csv").exists()
+
+
+def test_a_folder_keeps_what_a_query_was_replaced_by(tmp_path: Path) -> None:
+    with minidsms.connect(tmp_path) as db:
+        db.execute("CREATE STREAM S (k INTEGER); CREATE OR REPLACE QUERY q AS SELECT SUM(k) FROM S")
+        db.push("S", [(1,), (2,)], ts=[1, 2])
+        db.execute("CREATE OR REPLACE QUERY q AS SELECT COUNT(*) FROM S")
+        db.push("S", (1,), ts=3)
+        db.execute("CREATE OR REPLACE QUERY q AS SELECT COUNT(*) FROM S; CHECKPOINT")
+    with minidsms.connect(tmp_path) as db:
+        db.advance(3)
+        assert db.queries["q"].snapshot() == [(1,)]
+
+
+def test_a_query_that_replaces_another_begins_with_what_its_windows_held(db: minidsms.Connection) -> None:
+    db.execute("CREATE QUERY q AS SELECT v FROM S [RANGE 10]")
+    db.push("S", [(1, 1), (1, 2), (1, 3)], ts=[1, 8, 12])
+    db.advance(12)
+    q = db.execute("CREATE OR REPLACE QUERY q AS SELECT SUM(v) FROM S [RANGE 5] WITH HISTORY")
+    assert q.snapshot() == [(5,)]
+    assert "what the windows before it held; 4 answers that waited are gone" in db.warnings[-1]

@@ -485,7 +485,8 @@ def _option_value(value: bool | int | float | str | syntax.Duration) -> str:
 
 
 def _create_query(statement: syntax.CreateQuery) -> str:
-    lines = [f"CREATE QUERY {_new_name(statement.name, statement.is_optional)} AS", print_query(statement.query)]
+    keyword = "CREATE OR REPLACE QUERY" if statement.replaces else "CREATE QUERY"
+    lines = [f"{keyword} {_new_name(statement.name, statement.is_optional)} AS", print_query(statement.query)]
     if statement.into is not None:
         lines.append(f"INTO {print_text(statement.into)}")
     lines += _format_and_options(statement.format, statement.options)

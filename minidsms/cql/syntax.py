@@ -571,7 +571,8 @@ class CreateView(Syntax):
 
 @dataclass(frozen=True)
 class CreateQuery(Syntax):
-    """CREATE QUERY name AS query, then INTO path FORMAT format, ARCHIVE folder, WITH HISTORY, BACKFILL FROM folder.
+    """CREATE [OR REPLACE] QUERY name AS query, then INTO path FORMAT format, ARCHIVE folder, WITH HISTORY, BACKFILL
+    FROM folder.
 
     options: of WITH (..) behind INTO. Paths stand in quotes; the clauses are optional and in any order.
     """
@@ -585,6 +586,7 @@ class CreateQuery(Syntax):
     backfill: str | None = None
     options: tuple[Option, ...] = ()
     is_optional: bool = False
+    replaces: bool = False
     name_span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
 
 

@@ -608,6 +608,11 @@ class TreeBuilder(ExpressionBuilder):
                 raise self.fail(f"{keyword} describes what INTO names", at, hint="add INTO 'path'")
         return syntax.CreateQuery(parts[2].name, parts[4], span=span_of(parts), **parts[2].given, **given)
 
+    def replace_query(self, parts: list[Part]) -> syntax.CreateQuery:
+        create, _, _, query, name, *rest = parts
+        named = _NewName(str(name), False, span=part_span(name))
+        return dataclasses.replace(self.create_query([create, query, named, *rest]), replaces=True)
+
     def drop(self, parts: list[Part]) -> syntax.Drop:
         _, kind, condition, _, name = parts
         spans = {"span": span_of(parts), "name_span": part_span(name)}

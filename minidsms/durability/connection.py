@@ -303,6 +303,8 @@ class DurableConnection(Connection):
             self._wants_checkpoint = True  # when the lock has been let go
             return None
         check_statement(statement, text)
+        if isinstance(statement, syntax.CreateQuery) and statement.replaces and statement.name.lower() in self.queries:
+            return carry_out(self, statement, text)  # it is carried out by others
         piece = text[statement.span[0] : statement.span[1]]
         told: dict[str, Any] = {} if place is None else {"script": place}
         with self.lock:

@@ -6,6 +6,7 @@ import contextlib
 import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from os.path import realpath
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -15,14 +16,16 @@ from minidsms.answers.frames import AsFrames, table_of_values
 from minidsms.cql import syntax
 from minidsms.cql.binder import Bound, bind, bind_view, relation_def, stream_def, view_def
 from minidsms.cql.catalog import Catalog
+from minidsms.cql.declarations import option_values
 from minidsms.cql.errors import CqlError, Error, one_line, quoted
 from minidsms.cql.functions import CALLED
 from minidsms.cql.parser import parse, parse_query
-from minidsms.cql.printer import print_query
+from minidsms.cql.printer import print_query, print_statement
 from minidsms.cql.session import tables_named
 from minidsms.elements import MIN_INSTANT, Type
 from minidsms.expressions import Context
 from minidsms.operators.screen import SCREEN_COLUMNS
+from minidsms.plan.dividing import take_back_all
 from minidsms.plan.explain import Plan, start_text
 from minidsms.plan.physical import Inputs, PhysicalPlanner
 from minidsms.plan.planner import plan
@@ -111,6 +114,8 @@ def carry_out(db: Connection, statement: syntax.Statement, text: str) -> Any:
             _create_view(db, statement, text)
             return None
         case syntax.CreateQuery():
+            if statement.replaces and statement.name.lower() in db.queries:
+                return replace_query(db, statement, text)
             return _create_query(db, statement, text)
         case syntax.Drop():
             return _drop(db, statement, text)
@@ -287,6 +292,37 @@ def _create_query(db: Connection, statement: syntax.CreateQuery, text: str) -> Q
         query.close()
         raise
     return query
+
+
+def replace_query(db: Connection, statement: syntax.CreateQuery, text: str) -> Query:
+    """Let a query that runs answer what the statement asks, and say what of its state is not kept. CqlError where the
+    statement cannot be carried out; then nothing has changed.
+    """
+    query = db.queries[statement.name.lower()]
+    bound = bind(statement.query, db.catalog, text)
+    sink = open_into(statement, text)
+    if print_query(bound.expanded) == query.expanded and statement.archive is statement.backfill is None:
+        if sink is None and query.sink is not None:
+            db.end_sink(query)
+        elif sink is not None and (query.sink is None or realpath(query.sink.path) != realpath(sink.path)):
+            query.into(sink.path, statement.format, **dict(option_values(statement.options)))
+        return query
+    explain(db, bound, text)  # it can be planned
+    waiting = query.figures()["waiting"]
+    stores = [db.stream_store(name)[0] for name in bound.streams] if statement.with_history else []
+    for store in stores:
+        take_back_all(db.groups.all, store)
+    claims = [store.reader(store.tail) for store in stores]
+    try:
+        db.execute(print_statement(syntax.Drop("query", query.name)))
+        made: Query = db.execute(print_statement(replace(statement, replaces=False)))
+    finally:
+        for store, claim in zip(stores, claims):
+            store.release(claim)
+    gone = f"; {waiting:,} answers that waited are gone" if waiting else ""
+    begins = "what the windows before it held" if statement.with_history else "what comes from now on"
+    db.warnings.append(f"query {made.name} is another one: it sees {begins}{gone}")
+    return made
 
 
 def register(db: Connection, tree: syntax.Query, text: str, name: str | None, with_history: bool = False) -> Query:

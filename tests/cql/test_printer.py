@@ -227,6 +227,7 @@ def test_a_list_of_one_scalar_query_is_not_taken_for_a_query() -> None:
         "CREATE RELATION slack (key INTEGER) FROM GENERATOR format(1, 'x') FORMAT json ARCHIVE 'y'",
         "CREATE VIEW view (by, slack) AS SELECT * FROM S",
         "CREATE OR REPLACE VIEW view AS SELECT * FROM S",
+        "CREATE OR REPLACE QUERY query AS SELECT * FROM S INTO 'f.csv'",
         "CREATE VIEW IF NOT EXISTS if AS WITH with AS (SELECT a FROM S) SELECT a FROM with",
         "CREATE STREAM IF NOT EXISTS key (key INTEGER) KEY (key)",
         "CREATE QUERY IF NOT EXISTS if AS SELECT a FROM S WITH HISTORY",
