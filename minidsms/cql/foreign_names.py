@@ -21,6 +21,7 @@ _SESSION_ID = "the rows of a window of sessions have it: S [SESSION 30 MINUTES P
 _BOUNDS = (
     "a window that moves in steps has it: S [TUMBLE 1 MINUTE], S [HOP 5 MINUTES EVERY 1 MINUTE], [RANGE .. SLIDE ..]"
 )
+_BOUNDS_OF = "rows of S [TUMBLE ..], [HOP ..] and [SESSION ..] have window_start and window_end; group by what you show"
 _COALESCE = "write COALESCE(a, b)"
 _HOPPING = "the window stands behind the stream: S [TUMBLE 1 MINUTE], S [HOP 5 MINUTES EVERY 1 MINUTE]"
 _RANKS = "it stands with OVER: {0} OVER (PARTITION BY .. ORDER BY ..)"
@@ -44,6 +45,7 @@ _HINTS = {
     **dict.fromkeys(("rowtime", "event_time", "row_time"), _ROW_TIME),
     **dict.fromkeys(("window_start", "window_end"), _BOUNDS),
     "session_id": _SESSION_ID,
+    **{f"{window}_{end}": _BOUNDS_OF for window in ("tumble", "hop", "session") for end in ("start", "end")},
     "isnull": _COALESCE,
     **dict.fromkeys(("tumble", "hop", "tumbling", "hopping"), _HOPPING),
     "session": "the window stands behind the stream: S [SESSION 30 MINUTES PARTITION BY k]",
@@ -58,7 +60,7 @@ _HINTS = {
     "cube_explode": "write GROUP BY CUBE (..), or UNNEST in FROM",
     **dict.fromkeys(("to_bytes", "from_bytes"), "HEX, UNHEX, TO_BASE64 and FROM_BASE64 are the encodings of a text"),
     "top_k": "write MAX(x, n): the n greatest, the greatest first",
-    **dict.fromkeys(("if", "iif", "decode"), _CASE),
+    **dict.fromkeys(("if", "iif", "iff", "decode"), _CASE),
     **dict.fromkeys(("convert", "to_number"), _CAST),
     **{op: _OF_STREAM.format(op.upper()) for op in ("istream", "dstream", "rstream")},
     **dict.fromkeys(("explode", "posexplode"), _ELEMENTS),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -23,6 +24,8 @@ from minidsms.sources.source import SIGN_COLUMN, TS_COLUMN
 from minidsms.sources.text_columns import arrow_type, read_iso_times
 
 _LINE = re.compile(rb"\S[^\n]*")
+_FEW = 64
+"""So many lines are read one by one where one of them cannot be read."""
 _BARE_NULL = re.compile(rb"(?:\A|[}\n\r])\s*null")
 
 
@@ -77,12 +80,41 @@ class JsonRows:
         """The rows of a block as a record batch, and the lines that cannot be read."""
         if self._names is None:
             self._learn(next((each for _, text in lines(block) if (each := _object(text))), {}))
+        if not self._is_basic:
+            return self._salvage(block)
+        parts = list(self._parts(block))
+        batches = [batch for batch, _ in parts if batch.num_rows] or [parts[0][0]]
         try:
-            if self._is_basic:
-                return self._parse(block), []
+            return self._together(batches), [each for _, rejects in parts for each in rejects]
+        except pa.ArrowInvalid:  # instants that nanoseconds do not reach beside others that need them
+            return self._salvage(block)
+
+    def _parts(self, block: Block) -> Iterator[tuple[Any, list[Reject]]]:
+        """A block in one, or its halves where a line keeps Arrow from reading it, and so on to a few lines."""
+        try:
+            yield self._parse(block), []
+            return
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeError):
             pass
-        return self._salvage(block)
+        data = block.data
+        middle = data.find(b"\n", len(data) // 2) + 1
+        if data.count(b"\n") <= _FEW or middle in (0, len(data)):
+            yield self._salvage(block)
+            return
+        yield from self._parts(Block(data[:middle], block.first_line))
+        yield from self._parts(Block(data[middle:], block.first_line + data.count(b"\n", 0, middle)))
+
+    def _together(self, batches: list[Any]) -> Any:
+        """One batch of several, whose times may be of different units."""
+        if len(batches) == 1:
+            return batches[0]
+        columns = []
+        for i in range(len(self._types)):
+            arrays = [batch.column(i) for batch in batches]
+            if any(array.type != arrays[0].type for array in arrays):
+                arrays = [array.cast(pa.timestamp("ns", "UTC")) for array in arrays]
+            columns.append(pa.concat_arrays(arrays))
+        return self._batch(columns)
 
     def _learn(self, first: dict[str, Any]) -> None:
         """Names and kinds of time, from the first line that is an object."""

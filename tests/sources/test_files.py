@@ -21,10 +21,11 @@ import minidsms
 from minidsms.cql.errors import Error
 from minidsms.elements import Schema, Type
 from minidsms.inputs.rejected import RejectedRows
-from minidsms.sources import open_source
+from minidsms.sources import json_rows, open_source
 from minidsms.sources.blocks import Block, BlockReader, Marks
 from minidsms.sources.csv_rows import CsvRows
 from minidsms.sources.csv_source import CsvSource
+from minidsms.sources.json_rows import JsonRows
 from minidsms.sources.json_source import JsonSource
 
 SCHEMA = Schema.of(("at", Type.TIMESTAMP), ("v", Type.FLOAT), ("name", Type.TEXT))
@@ -283,6 +284,21 @@ def test_json_blocks_cut_anywhere_give_the_same_rows(tmp_path: Path, objects: li
     whole, cut = JsonSource(str(path), FOUR), JsonSource(str(path), FOUR, block_bytes=size)
     count = len(rows_of(whole)) + whole.rejected.count
     assert len(rows_of(cut)) + cut.rejected.count == count == len(objects)
+
+
+@fuzzed
+@given(st.lists(st.sampled_from(["broken", "", "1", "x", "2013-01-01", "2013-01-01T00:00:00.000000001Z"]), max_size=9))
+def test_json_lines_read_in_parts_are_the_rows_and_rejects_read_line_by_line(values: list[str]) -> None:
+    block = Block("".join(f'{{"at": "{v}", "i": 1}}\n' if v != "broken" else f"{v}\n" for v in values).encode(), 2)
+    reader = JsonRows("x.json", Schema.of(("at", Type.TIMESTAMP), ("i", Type.INTEGER)), RejectedRows())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_rows, "_FEW", 1)
+        batch, rejects = reader.parse(block)
+    careful, rejected = reader._salvage(block)
+    assert [row["i"] for row in batch.to_pylist()] == [row["i"] for row in careful.to_pylist()] and rejects == rejected
+    if careful.num_rows:
+        instants = [each.column(0).cast(pa.timestamp("ns", "UTC")) for each in (batch, careful)]
+        assert instants[0].equals(instants[1])
 
 
 @fuzzed
