@@ -33,9 +33,9 @@ CREDIT_S = 0.05
 """What looking may take beyond its share: the first looks take longer."""
 MOST_QUERIES = 200
 """The newest queries are looked at."""
+MOST_PICTURES = 1000
 _INTERVAL_S = 1.0
 _LEAST_S = 0.05
-_MOST_PICTURES = 1000
 _MOST_ENTITIES = 3000
 """Of a kind."""
 
@@ -53,7 +53,7 @@ class Past:
 
     def __init__(self, db: Database) -> None:
         self.series = AllSeries()
-        self.pictures: deque[Picture] = deque(maxlen=_MOST_PICTURES)
+        self.pictures: deque[Picture] = deque(maxlen=MOST_PICTURES)
         self.told: Told = {}
         self.at_s = 0.0
         self.due_s = self.figures_due_s = math.inf

@@ -1,11 +1,12 @@
 """`python -m minidsms.testing.open_page --seconds T`: what server and browser hold while the page is open under load;
 with --loss: what the engine loses to it.
 
-The engine runs in a process of its own, fed without end; queries come and go, plans are forced, and the page in a
-headless Chromium shows every view of the answers by turns, with graphs pinned. Now and then a decision is compared, and
-the experiment of the schedulers run, which opens connections of its own. The slope over the later half of the time is
-printed, in bytes a second: of the floor (the least of every tenth of the samples) of the resident sets of engine and
-renderer, of what scripts hold after a collection, and of the elements that the page has.
+The engine runs in a process of its own, fed without end, and begins with as many decisions and pictures of plans as it
+keeps; queries come and go, plans are forced, and the page in a headless Chromium shows every view of the answers by
+turns, with graphs pinned. Now and then a decision is compared, and the experiment of the schedulers run, which opens
+connections of its own. The slope over the later half of the time is printed, in bytes a second: of the floor (the least
+of every tenth of the samples) of the resident sets of engine and renderer, of what scripts hold after a collection, and
+of the elements that the page has.
 
 What the engine loses is seen in one that runs at full speed, by turns of two seconds: nobody looks on, nobody again
 (which tells the noise), a reader that throws away what a page is told, and the page in Chromium. What the engine loses
@@ -33,6 +34,9 @@ import numpy as np
 import numpy.typing as npt
 
 import minidsms
+from minidsms.past.past import MOST_PICTURES
+from minidsms.streamon.loop import adaptations_of
+from minidsms.streamon.plan_log import KEPT
 from minidsms.testing.devtools import Tab, chromium
 from minidsms.testing.slopes import floor, slope
 
@@ -98,6 +102,7 @@ def serve() -> None:
     """Print the page's URL; feed the engine until the standard input ends."""
     with minidsms.connect() as db:
         db.execute(_DECLARED)
+        fill(db)
         print(db.ui().url, flush=True)
         is_over = threading.Event()
 
@@ -127,6 +132,16 @@ def serve() -> None:
                     db.execute("DROP QUERY passing")
                 else:
                     db.execute("CREATE QUERY passing AS SELECT MAX(value) FROM Reading [RANGE 500]")
+
+
+def fill(db: minidsms.Connection) -> None:
+    """Take as many decisions and keep as many pictures of plans as are kept: what grows then, grows for ever."""
+    place = adaptations_of(db.queries["few"].network.working)[0]
+    for number in range(KEPT):
+        place.pin((0, 1, 2) if number % 2 else (2, 1, 0))
+        if number >= KEPT - MOST_PICTURES:
+            db.past.look()
+    place.unpin()
 
 
 def take_turns() -> None:
