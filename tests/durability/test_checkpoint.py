@@ -388,10 +388,10 @@ def test_checkpoints_are_made_by_interval(folder: str) -> None:
         for i in range(3000):
             db.push("S", (i,), ts=i)
             made = len(db.execute("SHOW CHECKPOINTS"))
-            if made == 2:
+            if made >= 2:
                 break
             time.sleep(0.01)
-        assert made == 2 and not db.warnings
+        assert made >= 2 and not db.warnings
         db.execute("SET checkpoint_interval = none")
         before = what_is_there(db)
     with opened(folder) as db:
