@@ -150,6 +150,10 @@ class _Shortened:
                     continue
                 case _ if number in self._gone:
                     continue
+                case {"kind": "left taken"}:
+                    continue
+                case {"query": str(name)} if name.lower() not in self._db.queries:
+                    continue  # its row of a table of rules is gone
                 case {"kind": "process"} if not is_left:
                     continue
                 case {"kind": "advance", "ts": ts, "stream": stream}:
@@ -283,17 +287,20 @@ class _Shortened:
 
     def _ends(self) -> Iterator[tuple[bytes | memoryview, ...]]:
         """What the connection has come to: counts of its inputs, and the answers that wait."""
+        for each in self._db.rules:
+            if each.left:
+                wait = f"{each.left:,} answers wait of queries whose rows of {each.table} are gone"
+                raise Error(f"no checkpoint was made: {wait}\nhelp: fetch them")
         if self._db.script:
             yield (encoded({"kind": "script", "steps": list(self._db.script.items())}),)
-        for each in self._db.inputs:
-            if each.journal is not None:
-                for kept in each.journal.sources:
+        for target in self._db.inputs:
+            if target.journal is not None:
+                name = target.definition.name
+                for kept in target.journal.sources:
                     told = kept.fields(kept.until)
-                    yield (
-                        encoded({"kind": "source", "to": each.definition.name, "from": told, "ended": kept.has_ended}),
-                    )
-                counters = vars(each.counters)
-                fields = {"name": each.definition.name, "counters": counters, "greatest_ts": each.greatest_ts}
+                    yield (encoded({"kind": "source", "to": name, "from": told, "ended": kept.has_ended}),)
+                counters = vars(target.counters)
+                fields = {"name": name, "counters": counters, "greatest_ts": target.greatest_ts}
                 yield (encoded({"kind": "input", **fields}),)
         for query in self._db.queries.values():
             batches = query.waiting_batches()

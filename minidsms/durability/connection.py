@@ -40,6 +40,7 @@ from minidsms.settings import SETTINGS, checked
 from minidsms.statements.arguments import name_of, text_of
 from minidsms.statements.connectors import open_into
 from minidsms.statements.constant_rows import is_constant
+from minidsms.statements.rules import QueryEach
 from minidsms.statements.run import carry_out
 
 if TYPE_CHECKING:
@@ -570,8 +571,34 @@ class DurableConnection(Connection):
         self._noted.pop(query.name, None)
         self.files.forget(query.name.lower())
 
-    def query_each(self, template: str, table: str, name: str | None = None) -> NoReturn:
-        raise not_kept("the queries of a table")
+    def query_each(self, template: str, table: str, name: str | None = None) -> QueryEach:
+        """As in a connection without a folder; called again with what the folder keeps, it gives that."""
+        with self.lock:
+            self._check()
+            there = next((e for e in self.rules if e.name.lower() == (name or name_of(table)).lower()), None)
+            if there is None:
+                with self.logged("rules", template=text_of(template), table=name_of(table), name=name):
+                    return super().query_each(template, table, name)
+            if (there.template, there.table.lower()) == (text_of(template), name_of(table).lower()):
+                return there
+            raise Error(f"the folder has other queries of a table named {there.name!r}: {there.template}")
+
+    @property
+    def rules(self) -> list[QueryEach]:
+        """The tables' queries that are followed."""
+        return [each for each in self._each if isinstance(each, QueryEach) and not each.closed]
+
+    def _follow(self) -> None:
+        self._depth += 1  # what follows from an entry is none of its own
+        try:
+            super()._follow()
+        finally:
+            self._depth -= 1
+
+    def note_left_taken(self, rules: str) -> None:
+        if self.log is not None:
+            self.log.commit()
+        self._append(kind="left taken", name=rules)
 
     def archive(self, name: str, folder: str | None, partition: int | None = None, is_new: bool = False) -> None:
         raise not_kept("archives")

@@ -14,7 +14,6 @@ _WITHOUT = "a connection with a folder does not keep {} yet\nhelp: {}"
 _NO_FOLDER = "connect() without a folder"
 _WAYS = {
     "archives": "archive in a connection without a folder",
-    "the queries of a table": "register the queries one by one, or query_each in a connection without a folder",
     "queries WITH HISTORY": "register the query before what it is to see comes",
     "queries over system streams": "what the engine measures does not come again; read them without a folder",
 }

@@ -21,6 +21,10 @@ def about(fields: Fields) -> tuple[tuple[str, str] | None, bool]:
             "stream": str(name),
         }:
             return ("input", name.lower()), False
+        case {"kind": "rules", "table": str(table), "name": name}:
+            return ("rules", (name or table).lower()), False
+        case {"kind": "rules ended", "name": str(name)}:
+            return ("rules", name.lower()), True
         case {"kind": "statement", "cql": str(text)}:
             match parse(text):
                 case [syntax.CreateQuery(name=name)] | [syntax.AlterQuery(name=name)]:

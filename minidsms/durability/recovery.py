@@ -123,6 +123,11 @@ def _carry_out(db: DurableConnection, fields: Fields, rows: memoryview, where: s
                 made = Mark(**{key: value for key, value in mark.items() if key not in ("kind", "query")})
                 db.files.marks[name.lower()] = made
                 db.queries[name.lower()].acknowledge(made.until)
+            case {"kind": "rules", "template": str(template), "table": str(table), "name": name}:
+                db.query_each(template, table, name)
+            case {"kind": "rules ended" | "left taken" as kind, "name": str(name)}:
+                each = next(each for each in db.rules if each.name == name)
+                (each.close if kind == "rules ended" else each.forget_left)()
             case {"kind": "process"}:
                 db.process()
             case {"kind": "finish"}:

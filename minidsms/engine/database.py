@@ -137,6 +137,9 @@ class Database:
         """What the context changes is kept where there is a folder for it (`minidsms.durability`)."""
         return _NOT_LOGGED
 
+    def note_left_taken(self, rules: str) -> None:
+        """The answers of a table's queries whose rows are gone need not be kept."""
+
     def note_taken(self, query: RunningQuery, until: int) -> Callable[[], None]:
         """Answers before this position of the query's need not be kept. What takes that back, as long as nothing else
         has been noted.
@@ -377,13 +380,17 @@ class Database:
             for key in self.system_streams.publish():
                 self._process(self.groups.reading(key))
                 self._rest(key)
-        for each in self._each:
-            if each.has_news:
-                each.follow()
+        self._follow()
         if not self.outward:
             return self.news.is_wanted
         self._drain()
         return self.news.is_wanted or any(q.callbacks() for q in self.outward.values())
+
+    def _follow(self) -> None:
+        """Let what follows a table do what its changes ask for."""
+        for each in self._each:
+            if each.has_news:
+                each.follow()
 
     def _process(self, groups: Sequence[Group]) -> bool:
         """A step of the engine; whether anything was processed. A query that is interrupted midway has lost its place

@@ -31,7 +31,7 @@ Key = Any
 class QueryEach:
     """The queries of a table of rules. Made by `Connection.query_each`.
 
-    failures: by key, why a row that came later has no query.
+    name: of the queries, with the row's key behind it.  failures: by key, why a row that came later has no query.
     """
 
     def __init__(self, db: Connection, template: str, table: str, name: str | None) -> None:
@@ -50,12 +50,13 @@ class QueryEach:
         self._codec = db.codec(definition.schema)
         self._key = definition.key
         self._parts = _parts(text_of(template), definition.schema.names)
-        self._name = name or definition.name
+        self.name = name or definition.name
+        self.template, self.table = text_of(template), definition.name
         self._queries: dict[Key, Query] = {}
         self._keys: dict[str, Key] = {}
         self._left: list[tuple[Key, Change]] = []
         self._waiting: list[tuple[int, tuple[Any, ...]]] = []
-        self._closed = False
+        self.closed = False
         self.failures: dict[Key, str] = {}
         try:
             for row in self._codec.rows(self._input.present()):
@@ -100,7 +101,7 @@ class QueryEach:
         key = self._key_of(row)
         if key in self._queries:
             raise Error(f"there are two rows of the key {key!r}")
-        name = "_".join([self._name, *(str(row[i]) for i in self._key)])
+        name = "_".join([self.name, *(str(row[i]) for i in self._key)])
         query = self._db.query(self._text(row), name)
         self._queries[key] = query
         self._keys[query.name] = key
@@ -142,13 +143,25 @@ class QueryEach:
         """The query of a row; KeyError where there is none."""
         return self._queries[key]
 
+    @property
+    def left(self) -> int:
+        """Answers that wait of queries whose rows are gone."""
+        return len(self._left)
+
+    def forget_left(self) -> None:
+        """They have been fetched."""
+        self._left = []
+
     def fetch(self) -> list[tuple[Key, Change]]:
         """(key, change) of all queries since the last fetch, query by query in the order of their rows."""
         with self._db.lock:
             self._db.lock.undo_on_error(self._giving_back())
             found, self._left = [*self._left], []
+            if found:
+                self._db.note_left_taken(self.name)
             for key, query in self._queries.items():
                 if query.is_waiting:
+                    self._db.note_taken(query, query.results)
                     found += [(key, change) for change in query.take()]
             return found
 
@@ -196,13 +209,17 @@ class QueryEach:
     def close(self) -> None:
         """Close all queries, and follow the table no longer. Closing twice is no error."""
         with self._db.lock:
-            if not self._closed:
-                self._closed = True
-                self._input.followers.remove(self)
-                self._drop_all()
+            if not self.closed:
+                with self._db.logged("rules ended", name=self.name):
+                    self._close()
+
+    def _close(self) -> None:
+        self.closed = True
+        self._input.followers.remove(self)
+        self._drop_all()
 
     def __repr__(self) -> str:
-        return f"<{len(self._queries):,} queries, one per row of {self._name}>"
+        return f"<{len(self._queries):,} queries, one per row of {self.name}>"
 
 
 def _parts(template: str, columns: Sequence[str]) -> list[str | int]:

@@ -181,7 +181,6 @@ def in_a_function() -> Callable[[int], int]:
     "call",
     [
         lambda db: db.execute("CREATE STREAM T (a INTEGER) ARCHIVE 'x'"),
-        lambda db: db.execute("CREATE QUERY q AS SELECT k FROM S INTO 'x.parquet'"),
         lambda db: db.execute("CREATE QUERY q AS SELECT k FROM S ARCHIVE 'x'"),
         lambda db: db.execute("CREATE QUERY q AS SELECT k FROM S BACKFILL FROM 'x'"),
         lambda db: db.execute("CREATE QUERY q AS SELECT k FROM S [RANGE 5] WITH HISTORY"),
@@ -190,10 +189,8 @@ def in_a_function() -> Callable[[int], int]:
         lambda db: db.execute("SET statement_timeout = '1 SECOND'"),
         lambda db: db.execute("SET load_shedding = random"),
         lambda db: db.execute("SET k_mon = lossy"),
-        lambda db: db.queries["counts"].into("x.csv"),
         lambda db: db.archive("S", "x"),
         lambda db: db.replay("x"),
-        lambda db: db.query_each("SELECT k FROM S", "S"),
         lambda db: db.create_function("f", in_a_function(), ["INTEGER"], "INTEGER"),
     ],
 )

@@ -1,0 +1,81 @@
+"""The queries of a table of rules, in a connection with a folder."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import minidsms
+from minidsms.durability.connection import DurableConnection
+
+TEMPLATE = "SELECT k, COUNT(*) FROM S [RANGE 3] WHERE v > $most GROUP BY k"
+DECLARED = "CREATE STREAM S (k INTEGER, v INTEGER); CREATE RELATION Limits (who TEXT, most INTEGER) KEY (who)"
+
+
+def feed(db: minidsms.Connection, i: int) -> None:
+    db.push("S", [(i % 3, i % 7), (i % 2, i % 5)], ts=i)
+    if i % 4 == 0:
+        db.upsert("Limits", [(f"who{i // 4 % 3}", i % 6)], ts=i)
+    if i % 12 == 2:
+        db.push("Limits", [(f"who{i // 4 % 3}", (i - 2) % 6)], ts=i, sign=-1)
+    db.advance(i)
+
+
+def end(db: minidsms.Connection) -> None:
+    """The process is killed."""
+    assert isinstance(db, DurableConnection) and db.log is not None
+    db.log.stop()
+    db.abandon()
+
+
+def test_rules_and_their_answers_come_back(tmp_path: Path) -> None:
+    found: Counter[Any] = Counter()
+    with minidsms.connect() as wanted:
+        wanted.execute(DECLARED)
+        expected = wanted.query_each(TEMPLATE, "Limits", "alarm")
+        db = minidsms.connect(tmp_path / "db")
+        db.execute(DECLARED)
+        rules = db.query_each(TEMPLATE, "Limits", "alarm")
+        for i in range(40):
+            feed(wanted, i)
+            feed(db, i)
+            if i % 5 == 3:
+                found.update(rules.fetch())
+            if i in (8, 18, 29):
+                if i != 18:
+                    found.update(rules.fetch())
+                    db.checkpoint()
+                end(db)
+                db = minidsms.connect(tmp_path / "db")
+                rules = db.query_each(TEMPLATE, "limits", "alarm")
+                assert set(rules) == set(expected) and len(rules)
+        found.update(rules.fetch())
+        assert found == Counter(expected.fetch())
+        with pytest.raises(minidsms.Error, match="other queries of a table"):
+            db.query_each("SELECT k FROM S WHERE v > $most", "Limits", "alarm")
+        rules.close()
+        db.close()
+    with minidsms.connect(tmp_path / "db") as db:
+        assert not db.queries
+        db.checkpoint()
+        assert len(db.query_each("SELECT k FROM S WHERE v > $most", "Limits", "alarm")) == len(expected)
+
+
+def test_answers_of_a_row_that_is_gone_wait_in_the_log(tmp_path: Path) -> None:
+    with minidsms.connect(tmp_path / "db") as db:
+        db.execute(DECLARED)
+        rules = db.query_each("SELECT ISTREAM(k) FROM S WHERE v > $most", "Limits")
+        db.push("Limits", ("ann", 1), ts=0)
+        db.push("S", (1, 2), ts=1)
+        db.push("Limits", ("ann", 1), ts=2, sign=-1)
+        with pytest.raises(minidsms.Error, match="1 answers wait of queries whose rows of Limits are gone"):
+            db.checkpoint()
+    with minidsms.connect(tmp_path / "db") as db:
+        (rules,) = db.rules  # type: ignore[attr-defined]
+        assert [(key, change.row) for key, change in rules.fetch()] == [("ann", (1,))]
+        db.checkpoint()
+    with minidsms.connect(tmp_path / "db") as db:
+        assert db.query_each("SELECT ISTREAM(k) FROM S WHERE v > $most", "Limits").fetch() == []
