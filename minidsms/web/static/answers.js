@@ -119,7 +119,8 @@ function shown(answer, present) {
   if (!answer.results) return nothing;
   if (place.view === "changes" || (place.view === "table" && answer.kind === "stream")) return changes(answer, present);
   if (place.view === "table") {
-    return answer.present.length ? table(answer.columns, answer.present.map((row) => row.map((value, i) => cell(value, answer.columns[i]))), present) : html("p", { class: "empty" }, "The relation holds no rows now.");
+    if (!answer.present.length) return html("p", { class: "empty" }, "The relation holds no rows now.");
+    return table(answer.columns, answer.present.map((row) => row.map((value, i) => cell(value, answer.columns[i]))), present);
   }
   const columns = drawn(answer);
   const { x, y, by } = columns;
@@ -173,12 +174,13 @@ const tables = new WeakMap();
 /** rows: of [text, class]. present: a table of these columns goes on, and only what differs is written. */
 function table(columns, rows, present) {
   const heads = columns.map(({ name, is_number }) => [name, is_number ? "number" : ""]);
+  const key = JSON.stringify(heads);
   let kept = tables.get(present);
-  if (String(kept?.heads) !== String(heads)) {
+  if (kept?.key !== key) {
     const body = html("tbody");
     const element = html("div", { class: "scroll" }, html("table", {},
       html("thead", {}, html("tr", {}, heads.map(([name, kind]) => html("th", { class: kind }, name)))), body));
-    kept = { heads, body, element };
+    kept = { key, body, element };
     tables.set(element, kept);
   }
   const { body, element } = kept;
