@@ -26,6 +26,8 @@ from minidsms.synopses.cells import with_cells
 
 Link = tuple[int, Key, int, Key]
 """Equal keys: input, its key, other input, its key."""
+MOST_REMEMBERED = 4_096
+"""Steps of pipelines of which it is remembered what they compare."""
 
 
 class JoinGraph:
@@ -51,6 +53,7 @@ class JoinGraph:
         self._into = [[link for link in links if link[2] == j] for j in range(n)]
         self._linked = tuple(frozenset(i for i, _, _, _ in into) for into in self._into)
         self._joining: dict[tuple[tuple[int, ...], tuple[int, ...]], list[Link]] = {}
+        self._patterns: dict[tuple[tuple[int, ...], int], Key] = {}
         self.is_connected = len(self._component(0)) == n
         if not self.is_connected and (n > 2 or not bands):
             for keys in self.keys:
@@ -160,9 +163,14 @@ class JoinGraph:
         """The columns of input j that a step compares with the inputs visited, and the cells of bands; () where a key
         has them all.
         """
-        cells = [~number for number in range(len(self.bands))] if self.has_banded_patterns else []
-        columns = tuple(sorted([*cells, *self._compared(visited, j)]))
-        return () if any(set(key) == set(columns) for key in self.keys[j]) else columns
+        asked = tuple(visited), j
+        if asked not in self._patterns:
+            if len(self._patterns) == MOST_REMEMBERED:
+                self._patterns.clear()
+            cells = [~number for number in range(len(self.bands))] if self.has_banded_patterns else []
+            columns = tuple(sorted([*cells, *self._compared(visited, j)]))
+            self._patterns[asked] = () if any(set(key) == set(columns) for key in self.keys[j]) else columns
+        return self._patterns[asked]
 
     @property
     def has_banded_patterns(self) -> bool:
@@ -316,6 +324,8 @@ class JoinGraph:
         """
         asked = tuple(visited), tuple(inputs)
         if asked not in self._joining:
+            if len(self._joining) == MOST_REMEMBERED:
+                self._joining.clear()
             self._joining[asked] = self._joined(*asked)
         return self._joining[asked]
 
