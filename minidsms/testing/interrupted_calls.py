@@ -441,7 +441,7 @@ def _check_free(world: World) -> None:
     lock = world.db.lock.inner
 
     def take() -> None:
-        free.append(lock.acquire(timeout=5))
+        free.append(lock.acquire(timeout=60))
         if free[0]:
             lock.release()
 
