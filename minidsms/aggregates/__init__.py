@@ -44,8 +44,15 @@ SYNONYMS = {
     "count_distinct": "count",
     "approx_count_distinct": "count",
     "topkdistinct": "max_n",
+    "earliest_by_offset": "first",
+    "latest_by_offset": "last",
+    "json_agg": "array_agg",
+    "jsonb_agg": "array_agg",
+    "json_object_agg": "array_agg",
+    "jsonb_object_agg": "array_agg",
 }
-"""Other spellings of the same aggregates; the bound tree only knows the first one."""
+"""Other spellings of the same aggregates; the bound tree only knows the first one. EARLIEST_BY_OFFSET and
+LATEST_BY_OFFSET pass over NULLs; what is called JSON is JSON made of the lists."""
 
 OF_DIFFERENT = frozenset(("collect_set", "count_distinct", "approx_count_distinct", "topkdistinct"))
 """Spellings that mean DISTINCT."""

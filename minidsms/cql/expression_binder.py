@@ -24,10 +24,12 @@ from minidsms.cql.rewriting import connective, seen_from_inside
 from minidsms.cql.scope import Ambiguous, Scope, ambiguous, did_you_mean, listing
 from minidsms.cql.session import Piece, Session
 from minidsms.cql.times import NotATime, duration_ticks
+from minidsms.cql.written_out import aggregate_written_out, written_out
 from minidsms.elements import Type
 from minidsms.functions import LIBRARY
 from minidsms.functions.calendar import DAYS_AND_MORE, PARTS, TAKE_A_UNIT, UNITS
 from minidsms.functions.function import Function
+from minidsms.functions.written import OTHER_COUNTS, Written
 from minidsms.inputs.values import ValueRefused, inner_reader
 
 _BY_PATTERN = ("format_timestamp", "parse_timestamp", "from_char")
@@ -290,6 +292,8 @@ class ExpressionBinder:
         if function == "||" and any(a.type.element is not None for a in args):
             lists = [a.type.element is not None for a in args]
             function = "list_concat" if all(lists) else "list_append" if lists[0] else "list_prepend"
+        elif function == "||" and any(a.type is Type.TEXT for a in args):
+            args = [self._as_text(a) for a in args]
         described = FUNCTIONS[function]
         args = self._read_times(described, args)
         if function in ("+", "-") and any(a.type is Type.TIME for a in args):
@@ -349,8 +353,8 @@ class ExpressionBinder:
             target = "TIMESTAMP" if function.takes == "TIMESTAMP" else str(min(others, key=str, default=Type.FLOAT))
             hint = f"convert it: CAST({self.session.snippet(odd.span) or '..'} AS {target})"
         elif "TEXT" in function.takes:
-            odd = next((a for a in args if a.type not in (Type.TEXT, Type.NULL)), args[0])
-            hint = f"convert it: CAST({self.session.snippet(odd.span) or '..'} AS TEXT)"
+            wrong = next((a for a in args if a.type not in (Type.TEXT, Type.NULL)), None)
+            hint = "" if wrong is None else f"convert it: CAST({self.session.snippet(wrong.span) or '..'} AS TEXT)"
         elif function.takes == "BOOLEAN":
             hint = "compare it with something, as in x <> 0"
         name = function.name if not function.name[0].isalpha() else function.name.upper()
@@ -472,8 +476,13 @@ class ExpressionBinder:
         described = CALLED.get(key)
         if described is None:
             raise self._unknown_function(expr)
+        described = OTHER_COUNTS.get((key, len(expr.args)), described)
         if key not in _BY_PATTERN or len(expr.args) != 3:
             self._check_count(expr, described)
+        if key == "date_part" and (part := self._written_part(expr.args)) is not None:
+            return self.bind(replace(expr, function=part, args=expr.args[1:]))
+        if isinstance(described, Written):
+            return self.bind(written_out(described, expr))
         if key in ("struct", "map"):
             return self._struct(expr) if key == "struct" else self._map(expr)
         if key in ("list_transform", "list_filter", "list_reduce"):
@@ -700,6 +709,11 @@ class ExpressionBinder:
         unit = unit if unit in PARTS or unit in UNITS else unit.removesuffix("s")
         return [syntax.Literal(unit, span=args[0].span), *args[1:]]
 
+    def _written_part(self, args: Sequence[syntax.Expr]) -> str | None:
+        """The function that gives a part of a TIMESTAMP, where it is one in other words: DECADE."""
+        part = args[0].value if isinstance(args[0], syntax.Literal) else getattr(args[0], "name", None)
+        return part if isinstance(part, str) and part.lower() in ("decade", "century", "millennium") else None
+
     def _date_part(self, args: Sequence[bound.Expr], expr: syntax.Call) -> bound.Expr:
         part, instant = args
         name = part.value if isinstance(part, bound.Literal) else None
@@ -768,6 +782,9 @@ class ExpressionBinder:
             raise self.session.error(f"{what} may not stand in a lambda", expr.span)
 
     def _aggregate(self, expr: syntax.Call, key: str) -> bound.Expr:
+        written = None if key in self.session.catalog.aggregates else aggregate_written_out(key, expr)
+        if written is not None:
+            return self.bind(written)
         self._refuse_in_lambda("an aggregate", expr)
         groups, clause = self.context.groups, self.context.clause
         if groups is None:

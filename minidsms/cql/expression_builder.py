@@ -275,6 +275,19 @@ class ExpressionBuilder(Transformer[Token, Part]):
         side = _SIDES.get(value.name.lower()) if isinstance(value, syntax.Name) else None
         return syntax.Call(side or "TRIM", (start,) if side else (start, value), span=span)
 
+    def overlay(self, parts: list[Part]) -> syntax.Call:
+        """OVERLAY(s PLACING t FROM n FOR m)."""
+        name, _, text, _, new, _, start, _, count, _ = parts
+        if name.lower() != "overlay":
+            raise self.fail(f"{name} takes no FROM", name)
+        return syntax.Call(str(name), (text, new, start, *([] if count is None else [count])), span=span_of(parts))
+
+    def substring_for(self, parts: list[Part]) -> syntax.Call:
+        name, _, text, _, count, _ = parts
+        if name.lower() not in ("substring", "substr"):
+            raise self.fail(f"{name} takes no FOR", name)
+        return syntax.Call(str(name), (text, syntax.Literal(1, span=part_span(name)), count), span=span_of(parts))
+
     def trim_from(self, parts: list[Part]) -> syntax.Call:
         name, _, side, characters, _, value, _ = parts
         if name.lower() != "trim" or side.lower() not in _SIDES:
@@ -315,6 +328,10 @@ class ExpressionBuilder(Transformer[Token, Part]):
             case (syntax.Call(function="LIST_CONTAINS", args=(text, part)),) if name.lower() == "position":
                 args = (text, part)
         order = inside or behind or ()
+        if inside is not None and name.lower() in ("first_value", "last_value"):
+            place = syntax.Literal(1 if name.lower() == "first_value" else -1, span=span)
+            listed = syntax.Call("ARRAY_AGG", args or (), distinct is not None, order, nulls=said, span=span)
+            return syntax.Call("ELEMENT_AT", (listed, place), span=span)
         return syntax.Call(name, args or (), distinct is not None, order, within is not None, said, span=span)
 
     def order_by(self, parts: list[Part]) -> tuple[syntax.SortKey, ...]:

@@ -49,53 +49,31 @@ _HINTS = {
     "isnull": _COALESCE,
     **dict.fromkeys(("tumble", "hop", "tumbling", "hopping"), _HOPPING),
     "session": "the window stands behind the stream: S [SESSION 30 MINUTES PARTITION BY k]",
-    **dict.fromkeys(
-        ("earliest_by_offset", "first_value"), "write FIRST(x) IGNORE NULLS, or FIRST_VALUE(x) OVER (ORDER BY ..)"
-    ),
-    **dict.fromkeys(
-        ("latest_by_offset", "last_value"), "write LAST(x) IGNORE NULLS, or LAST_VALUE(x) OVER (ORDER BY ..)"
-    ),
-    "div": "write a / b, which of INTEGERs is a whole number",
-    "array_replace": "write TRANSFORM(l, x -> CASE WHEN x = a THEN b ELSE x END)",
+    "first_value": "write FIRST(x) IGNORE NULLS, or FIRST_VALUE(x) OVER (ORDER BY ..)",
+    "last_value": "write LAST(x) IGNORE NULLS, or LAST_VALUE(x) OVER (ORDER BY ..)",
     "cube_explode": "write GROUP BY CUBE (..), or UNNEST in FROM",
     **dict.fromkeys(("to_bytes", "from_bytes"), "HEX, UNHEX, TO_BASE64 and FROM_BASE64 are the encodings of a text"),
     "top_k": "write MAX(x, n): the n greatest, the greatest first",
-    **dict.fromkeys(("if", "iif", "iff", "decode"), _CASE),
+    **dict.fromkeys(("if", "iif", "iff"), _CASE),
     **dict.fromkeys(("convert", "to_number"), _CAST),
     **{op: _OF_STREAM.format(op.upper()) for op in ("istream", "dstream", "rstream")},
     **dict.fromkeys(("explode", "posexplode"), _ELEMENTS),
     "unnest": _ELEMENTS,
-    "encode": "HEX, UNHEX, TO_BASE64 and FROM_BASE64 are the encodings of a text",
-    "entries": "write MAP_ENTRIES(m)",
     "format": "write a || b, or CONCAT",
     **dict.fromkeys(
         ("uuid", "gen_random_uuid", "random", "rand"), "no function here is random: answers are repeatable"
     ),
     "regexp_match": "write REGEXP_EXTRACT(text, pattern, group), or REGEXP_EXTRACT_ALL",
-    "jsonb_typeof": "write JSON_TYPE(j), whose names are in upper case",
     **dict.fromkeys(("jsonb_object_keys", "json_object_keys"), "write JSON_KEYS(j), and UNNEST in FROM for rows"),
     **dict.fromkeys(("jsonb_array_elements", "json_array_elements"), "write UNNEST(JSON_ITEMS(j)) in FROM"),
     **dict.fromkeys(
         ("jsonb_build_object", "json_build_object", "json_object"), "write TO_JSON(STRUCT(a := x, b := y))"
     ),
     **dict.fromkeys(("jsonb_build_array", "json_build_array", "json_array"), "write TO_JSON([x, y])"),
-    **dict.fromkeys(("jsonb_agg", "json_agg"), "write TO_JSON(ARRAY_AGG(x))"),
-    **dict.fromkeys(
-        ("jsonb_object_agg", "json_object_agg"), "write TO_JSON(MAP_FROM_LISTS(ARRAY_AGG(k), ARRAY_AGG(x)))"
-    ),
     "jsonb": "JSON is TEXT: j -> 'a', JSON_EXTRACT(j, '$.a')",
-    "trim_array": "write l[:-n - 1]",
     **dict.fromkeys(("array_ndims", "array_dims"), "CARDINALITY(l) counts the elements"),
-    **dict.fromkeys(("sind", "cosd", "tand", "cotd"), "write SIN(RADIANS(x))"),
-    "from_unixtime": "write TO_TIMESTAMP(ms / 1000.0)",
-    "from_days": "write DATE '1970-01-01' + days",
-    "unix_date": "write d - DATE '1970-01-01'",
-    **dict.fromkeys(("datesub", "timestampsub", "date_sub"), "write TIMESTAMPADD(DAY, -n, t)"),
-    **dict.fromkeys(("timeadd", "timesub"), "write t + n * INTERVAL '1' HOUR"),
-    **dict.fromkeys(("timestamptostring", "datetostring"), "write FORMAT_TIMESTAMP(t, pattern)"),
-    **dict.fromkeys(("stringtotimestamp", "stringtodate"), "write PARSE_TIMESTAMP(text, pattern)"),
+    "date_sub": "write TIMESTAMPADD(DAY, -n, t)",
     "age": "write a - b, or TIMESTAMPDIFF(DAY, b, a)",
-    **dict.fromkeys(("make_date", "make_timestamp", "make_time"), "CAST a text: CAST('2024-01-31' AS DATE)"),
     **dict.fromkeys(("num_nulls", "num_nonnulls"), "write CASE WHEN a IS NULL THEN 1 ELSE 0 END + .."),
     "xor": "write BITXOR(a, b)",
     "attr": "write ANY_VALUE(x)",

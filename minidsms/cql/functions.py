@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from minidsms.cql import scalar
 from minidsms.elements import Type
-from minidsms.functions import LIBRARY
+from minidsms.functions import LIBRARY, WRITTEN
 from minidsms.functions.function import Function, Signature, fixed
 from minidsms.types import MOST_DIGITS
 
@@ -347,10 +347,11 @@ def _called() -> list[Function]:
     return rows
 
 
-CALLED = {f.name: f for f in _called()} | LIBRARY
+_NAMED = {f.name: f for f in _called()} | LIBRARY
+CALLED = _NAMED | WRITTEN
 """What is called by a name, by that name in lower case."""
 
-FUNCTIONS = OPERATORS | CALLED
+FUNCTIONS = OPERATORS | _NAMED
 """Every built-in by the name that `scalar.Call` gives it."""
 
 SYNONYMS = {
@@ -437,6 +438,12 @@ SYNONYMS = {
     "format_time": "format_timestamp",
     "parse_time": "parse_timestamp",
     "to_date": "from_char",
+    "map_from_key_values": "map_from_lists",
+    "map_filter": "list_filter",
+    "jsonb_path_exists": "json_exists",
+    "jsonb_path_query_first": "json_extract",
+    "jsonb_typeof": "json_typeof",
+    "array_upper": "cardinality",
 }
 """Other spellings of the same functions; the bound tree only knows the first one."""
 

@@ -664,6 +664,10 @@ class _Context:
             return word
         if word == "JSON" and (before == "IS" or (before == "NOT" and self._type(i - 2) == "IS")):
             return word
+        if word == "UNKNOWN" and (before == "IS" or (before == "NOT" and self._type(i - 2) == "IS")):
+            return "NULL"
+        if word == "PLACING" and self.depth and before in _ENDS_OF_VALUES and self._begins_value(i + 1):
+            return word
         if word in _JSON_KINDS and before == "JSON":
             return "JSON_KIND"
         if word == "ARRAY":

@@ -18,9 +18,11 @@ from minidsms.functions import (
     patterns,
     texts,
     web,
+    written,
     zones,
 )
 from minidsms.functions.function import Function
+from minidsms.functions.written import Written
 
 FAMILIES: dict[str, tuple[Function, ...]] = {
     "text": texts.FUNCTIONS,
@@ -39,3 +41,6 @@ FAMILIES: dict[str, tuple[Function, ...]] = {
 
 LIBRARY: dict[str, Function] = {f.name: f for family in FAMILIES.values() for f in family}
 """Every function of the families by its lower-case name."""
+
+WRITTEN: dict[str, Written] = {f.name: f for f in written.FUNCTIONS}
+"""The functions that are other functions in other words."""

@@ -35,6 +35,18 @@ def _of_list(result: Callable[[Type], Type | None], *behind: Callable[[Type], Ty
     return resolve
 
 
+def _or_of_text(of_list: Resolver, *behind: Type) -> Resolver:
+    """Also of a TEXT, as if its characters were the elements."""
+
+    def resolve(types: Sequence[Type]) -> Signature | None:
+        if types[0] is not _TEXT:
+            return of_list(types)
+        fits = all(have in (want, Type.NULL) for have, want in zip(types[1:], behind))
+        return Signature((_TEXT, *behind[: len(types) - 1]), _TEXT) if fits else None
+
+    return resolve
+
+
 def _counted(types: Sequence[Type]) -> Signature | None:
     return Signature((types[0],), _INT) if types[0].element is not None or types[0].kind == "MAP" else None
 
@@ -45,7 +57,7 @@ def _to_the_front(types: Sequence[Type]) -> Signature | None:
 
 
 def _shown(value: Any) -> str:
-    return value if isinstance(value, str) else repr(value)
+    return value if isinstance(value, str) else repr(value).lower()
 
 
 def _same(element: Type) -> Type:
@@ -79,12 +91,13 @@ def _elements(types: Sequence[Type]) -> Signature | None:
     return Signature((element,) * len(types), element.list_type)
 
 
-def _at(values: List, place: int) -> Any:
+def _at(values: List | str, place: int) -> Any:
     index = place - 1 if place > 0 else place
-    return values[index] if place and -len(values) <= index < len(values) else None
+    nothing = "" if isinstance(values, str) else None
+    return values[index] if place and -len(values) <= index < len(values) else nothing
 
 
-def _slice(values: List, first: int, last: int | None = None) -> List:
+def _slice(values: Any, first: int, last: int | None = None) -> Any:
     n = len(values)
     begin = first - 1 if first > 0 else max(n + first, 0) if first < 0 else 0
     end = n if last is None else last if last >= 0 else n + last + 1
@@ -169,7 +182,6 @@ def _by_lambda(types: Sequence[Type]) -> None:
 
 
 _LIST = "a list"
-_NUMBERED = "a list and a position"
 
 FUNCTIONS = (
     Function(
@@ -177,8 +189,9 @@ FUNCTIONS = (
         ("LIST_VALUE(1, NULL, 2)", "[1, None, 2]"), lambda *values: values, strict=False,
     ),
     Function(
-        "element_at", 2, 2, _of_list(_same, _always(_INT)), _NUMBERED,
-        "the element at a position, NULL where there is none; also `l[2]`", ("ELEMENT_AT(['a', 'b'], -1)", "'b'"), _at,
+        "element_at", 2, 2, _or_of_text(_of_list(_same, _always(_INT)), _INT), "a list or TEXT, and a position",
+        "the element at a position, NULL where there is none; of a TEXT its character, or ''; also `l[2]`",
+        ("ELEMENT_AT(['a', 'b'], -1)", "'b'"), _at,
     ),
     Function(
         "cardinality", 1, 1, _counted, "a list or a MAP", "how many elements, or keys",
@@ -194,8 +207,9 @@ FUNCTIONS = (
         lambda values, value: values.index(value) + 1 if value in values else None,
     ),
     Function(
-        "list_slice", 2, 3, _of_list(_list, _always(_INT), _always(_INT)), "a list and one or two positions",
-        "the elements from a position to another, both included, or to the end",
+        "list_slice", 2, 3, _or_of_text(_of_list(_list, _always(_INT), _always(_INT)), _INT, _INT),
+        "a list or TEXT, and one or two positions",
+        "the elements, or characters, from a position to another, both included, or to the end; also `l[2:-2]`",
         ("LIST_SLICE([1, 2, 3, 4], 2, -2)", "[2, 3]"), _slice,
     ),
     Function(
@@ -306,8 +320,8 @@ FUNCTIONS = (
     ),
     Function(
         "array_to_string", 2, 3,
-        _of_list(lambda element: _TEXT if element in (_TEXT, *_NUMBERS) else None, _always(_TEXT), _always(_TEXT)),
-        "a list of TEXT or numbers, a separator and perhaps a text for NULLs",
+        _of_list(lambda e: _TEXT if e in (_TEXT, _BOOL, *_NUMBERS) else None, _always(_TEXT), _always(_TEXT)),
+        "a list of TEXT, numbers or BOOLEAN, a separator and perhaps a text for NULLs",
         "the texts with the separator between them; NULLs are passed over, or written as the third text",
         ("ARRAY_TO_STRING(['a', NULL, 'b'], '-')", "'a-b'"), _joined,
     ),

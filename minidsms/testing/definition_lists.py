@@ -16,13 +16,15 @@ def _place(values: List, place: int) -> int:
     return place if place >= 0 else len(values) + 1 + place
 
 
-def _slice(values: List, first: int, last: int | None = None) -> List:
+def _slice(values: Any, first: int, last: int | None = None) -> Any:
     begin, end = _place(values, first), len(values) if last is None else _place(values, last)
-    return tuple(v for i, v in enumerate(values, 1) if begin <= i <= end)
+    found = [v for i, v in enumerate(values, 1) if begin <= i <= end]
+    return "".join(found) if isinstance(values, str) else tuple(found)
 
 
-def _at(values: List, place: int) -> Any:
-    return next((v for i, v in enumerate(values, 1) if i == _place(values, place)), None)
+def _at(values: Any, place: int) -> Any:
+    nothing = "" if isinstance(values, str) else None
+    return next((v for i, v in enumerate(values, 1) if i == _place(values, place)), nothing)
 
 
 def _position(values: List, value: Any) -> int | None:
@@ -123,7 +125,9 @@ OF_LISTS: dict[str, Callable[..., Any]] = {
     "list_min": lambda values: next(iter(_sorted(_present(values))), None),
     "list_max": lambda values: next(reversed(_sorted(_present(values))), None),
     "array_to_string": lambda values, separator, null=None: separator.join(
-        map(str, _present([null if v is None else v for v in values]))
+        str(v).lower() if isinstance(v, bool) else str(v)
+        for v in (null if v is None else v for v in values)
+        if v is not None
     ),
     "string_split": _split,
     "generate_series": _series,

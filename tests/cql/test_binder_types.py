@@ -77,7 +77,7 @@ def test_an_expression_has_its_type_and_conversions(text: str, tree: str, type_:
         ("x = t", "cannot compare TEXT and TIMESTAMP", "CAST"),
         ("i AND o", "AND needs a condition", "<>"),
         ("NOT i", "NOT needs a condition", "<>"),
-        ("x || i", "|| takes TEXT", "CAST(i AS TEXT)"),
+        ("i || i", "|| takes TEXT", "CAST(i AS TEXT)"),
         ("UPPER(i)", "UPPER takes TEXT", "CAST(i AS TEXT)"),
         ("t + t", "+ takes", ""),
         ("v * f", "* takes", ""),

@@ -60,6 +60,12 @@ HERE = {
     "list_reduce": "LIST_REDUCE(l, 5, (s, e) -> s + COALESCE(e, 0))",
     "json_type": "JSON_TYPE('[1]')", "to_timestamp": "TO_TIMESTAMP(n)", "overlay": "OVERLAY(t, u, n + 1)",
     "json_keys": """JSON_KEYS('{"é": ' || CAST(n AS TEXT) || ', "b": {"c": 1}}')""",
+    "text slices": "[t[n - 3:-2], t[2:n], t[:n - 4], t[n - 3]]", "try_cast": "TRY_CAST(t AS FLOAT)",
+    "to boolean": "TRY_CAST(TRIM(t) AS BOOLEAN) OR CAST(x AS BOOLEAN) OR CAST(j AS BOOLEAN)", "|| of others": "t || n",
+    "bit_length": "BIT_LENGTH(t)", "lcm": "LCM(n, -4)", "decade": "DECADE(w)", "century": "CENTURY(w)",
+    "millennium": "MILLENNIUM(w)", "make_date": "MAKE_DATE(n + 1998, n + 1, 28)",
+    "make_time": "MAKE_TIME(n, n + 50, n + 0.25)",
+    "make_timestamp": "MAKE_TIMESTAMP(n + 1998, 2, n + 1, n, n, n + 0.5)",
 }  # fmt: skip
 THERE = {
     "list_value": "[n, i, NULL]", "list_sort": "LIST_SORT(l, 'ASC', 'NULLS LAST')",
@@ -80,6 +86,8 @@ THERE = {
     "lpad": "LPAD(t, CAST(n AS INTEGER), '.-')", "rpad": "RPAD(t, CAST(n AS INTEGER), '.-')",
 }  # fmt: skip
 """Where DuckDB writes it otherwise."""
+OTHERS_THERE = {"encode", "decode", "datesub"}
+"""What DuckDB calls so is something else."""
 
 
 def _rows(count: int) -> list[tuple[Any, ...]]:
@@ -146,4 +154,4 @@ def test_functions_that_duckdb_has_give_what_duckdb_gives() -> None:
 def test_no_function_that_duckdb_has_is_compared_nowhere() -> None:
     there = {name for (name,) in duckdb.sql("SELECT DISTINCT lower(function_name) FROM duckdb_functions()").fetchall()}
     compared = {name for name, call in IN_DUCKDB.items() if call} | set(HERE)
-    assert not (set(CALLED) & there) - compared
+    assert not (set(CALLED) & there) - compared - OTHERS_THERE

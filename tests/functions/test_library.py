@@ -24,7 +24,7 @@ from minidsms.cql.functions import CALLED, SYNONYMS, can_fail
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import Type
 from minidsms.expressions.compiler import Context, compile_expression
-from minidsms.functions import FAMILIES, LIBRARY
+from minidsms.functions import FAMILIES, LIBRARY, WRITTEN
 from minidsms.testing.definition_documents import OF_DOCUMENTS
 from minidsms.testing.definition_expressions import Failed, Scope, evaluate
 from minidsms.testing.definition_library import OF_TIMES, OF_VALUES
@@ -82,7 +82,7 @@ DOCUMENTS = st.recursive(
     ),
     max_leaves=6,
 )
-WRITTEN = st.one_of(
+JSON_TEXTS = st.one_of(
     DOCUMENTS.map(json.dumps),
     DOCUMENTS.map(lambda value: json.dumps({"a": [value, {"b c": value}], "tags": value}, ensure_ascii=False)),
     st.sampled_from(
@@ -153,7 +153,7 @@ def _arguments(name: str) -> st.SearchStrategy[tuple[tuple[Type, ...], tuple[Any
                     literal.append(st.just(True))
                 else:
                     values.append(
-                        WRITTEN if name in OF_DOCUMENTS and type_ is TEXT else {**VALUES, **LISTS, **NESTED}[type_]
+                        JSON_TEXTS if name in OF_DOCUMENTS and type_ is TEXT else {**VALUES, **LISTS, **NESTED}[type_]
                     )
                     literal.append(st.booleans())
             return st.tuples(st.just(signature.args), st.tuples(*values), st.tuples(*literal))
@@ -519,13 +519,14 @@ FIRST = ("choices", "numbers", "text", "calendar")
 
 def _tables() -> str:
     """The page's tables, of the rows of the functions."""
-    own = {name: row for name, row in CALLED.items() if name not in LIBRARY}
+    own = {name: row for name, row in CALLED.items() if name not in LIBRARY and name not in WRITTEN}
     names = [*own]
     cuts = [0, names.index("abs"), names.index("length"), names.index("date_part"), len(names)]
     families = {title: [own[n] for n in names[a:b]] for title, a, b in zip(FIRST, cuts, cuts[1:])}
     parts = []
-    for title in dict.fromkeys([*families, *FAMILIES]):
-        rows = [*families.get(title, ()), *FAMILIES.get(title, ())]
+    said = "other functions in other words"
+    for title in dict.fromkeys([*families, *FAMILIES, said]):
+        rows = [*families.get(title, ()), *FAMILIES.get(title, ()), *(WRITTEN.values() if title == said else ())]
         parts.append(f"### {title[0].upper()}{title[1:]}\n\n| | | |\n|---|---|---|\n")
         for row in rows:
             call, value = (text.replace("|", "\\|") for text in row.example)

@@ -1,0 +1,57 @@
+"""Calls of functions and aggregates that are others in other words, written out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from functools import cache
+from typing import Any
+
+from minidsms.cql import syntax
+from minidsms.cql.parser import parse_query
+from minidsms.functions.written import Written
+
+
+def written_out(function: Written, call: syntax.Call) -> syntax.Expr:
+    """The function's expression with the arguments of the call; what stands in it stands where the call does."""
+    parameters, body = next(b for b in function.bodies if len(b[0]) == len(call.args))
+    written: syntax.Expr = _replaced(_read(body), dict(zip(parameters, call.args)), call.span)
+    return written
+
+
+def aggregate_written_out(key: str, call: syntax.Call) -> syntax.Expr | None:
+    """An aggregate of ksqlDB or PostgreSQL as one of ours; None for any other."""
+    match key, call.args:
+        case "earliest_by_offset" | "latest_by_offset", (*values, syntax.Literal(bool() as ignores)):
+            return _at_offset(key, replace(call, args=tuple(values)), ignores)
+        case "earliest_by_offset" | "latest_by_offset", _:
+            return _at_offset(key, call, True)
+        case "json_agg" | "jsonb_agg", _:
+            return syntax.Call("TO_JSON", (replace(call, function="ARRAY_AGG"),), span=call.span)
+        case "json_object_agg" | "jsonb_object_agg", (_, _):
+            lists = tuple(replace(call, function="ARRAY_AGG", args=(arg,)) for arg in call.args)
+            return syntax.Call("TO_JSON", (syntax.Call("MAP_FROM_LISTS", lists, span=call.span),), span=call.span)
+    return None
+
+
+def _at_offset(key: str, call: syntax.Call, ignores_nulls: bool) -> syntax.Call:
+    function = "FIRST" if key == "earliest_by_offset" else "LAST"
+    return replace(call, function=function, nulls="ignore" if ignores_nulls else call.nulls)
+
+
+@cache
+def _read(body: str) -> syntax.Expr:
+    query = parse_query(f"SELECT {body} FROM S")
+    assert isinstance(query, syntax.Select)
+    return query.items[0].expr
+
+
+def _replaced(node: Any, arguments: Mapping[str, syntax.Expr], span: tuple[int, int]) -> Any:
+    if isinstance(node, tuple):
+        return tuple(_replaced(part, arguments, span) for part in node)
+    if isinstance(node, syntax.Name) and node.name in arguments:
+        return arguments[node.name]
+    if not isinstance(node, syntax.Syntax):
+        return node
+    parts = {f.name: _replaced(getattr(node, f.name), arguments, span) for f in fields(node) if f.name != "span"}
+    return replace(node, **parts, span=span)
