@@ -7,18 +7,22 @@ the broker, up to a timeout; a message that could not be delivered makes the nex
 from __future__ import annotations
 
 import contextlib
+import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from minidsms.cql.errors import Error
 from minidsms.sources.kafka_client import KafkaAddress, asking, configuration, kafka, partitions, reason
 
+_CSV_LINE = re.compile(rb'(?:[^"\n]|"[^"]*")+')
+
 
 @dataclass(frozen=True)
 class KafkaPlace:
-    """One partition of a topic. timeout_s: how long the broker may take nothing.  given: options `kafka.*`.
+    """One partition of a topic. timeout_s: how long the broker may take nothing.  given: options `kafka.*`.  is_csv: a
+    line may hold line ends, within double quotes.
 
     Called, it is the output that a `LineSink` makes.
     """
@@ -27,6 +31,7 @@ class KafkaPlace:
     partition: int
     timeout_s: float
     given: Mapping[str, Any]
+    is_csv: bool
 
     def __call__(self, path: str) -> KafkaWriter:
         return KafkaWriter(self)
@@ -40,6 +45,7 @@ class KafkaWriter:
         address, partition, timeout_s = place.address, place.partition, place.timeout_s
         self._address, self._partition, self._timeout_s = address, partition, timeout_s
         self._failure = ""
+        self._lines: Callable[[bytes], list[bytes]] = _CSV_LINE.findall if place.is_csv else bytes.splitlines
         self.offset = 0
         """Behind the last message delivered."""
         more = {"enable.idempotence": True, "linger.ms": 5, "message.timeout.ms": int(timeout_s * 1000), **more}
@@ -53,7 +59,7 @@ class KafkaWriter:
 
     def write(self, data: bytes) -> None:
         """Send lines."""
-        self.send([(line, []) for line in data.splitlines()])
+        self.send([(line, []) for line in self._lines(data)])
 
     def send(self, messages: Sequence[tuple[bytes, list[tuple[str, bytes]]]]) -> None:
         """Send (value, headers) of each."""

@@ -107,7 +107,7 @@ def _open_kafka(path: str, format: str, options: Options) -> Sink:
 
     address = kafka_address(path, options.flag("allow_remote"))
     partition, timeout_s = options.count("partition", 0, 0) or 0, options.seconds("timeout", 30.0) or 30.0
-    place = KafkaPlace(address, partition, timeout_s, options.rest("kafka."))
+    place = KafkaPlace(address, partition, timeout_s, options.rest("kafka."), format == "csv")
     return LineSink(path, line_format(format), place, False)
 
 

@@ -6,6 +6,9 @@ broker, which speaks the protocol over TCP (its groups and offsets too) and keep
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import os
 import threading
 import time
@@ -139,6 +142,24 @@ def test_answers_are_messages_in_their_order_and_another_engine_reads_them(broke
     q = other.query("SELECT _ts, v FROM B")
     other.run()
     assert rows(q) == [(i, i) for i in range(3000)]
+
+
+@pytest.mark.parametrize("format", ["csv", "json"])
+def test_a_text_of_several_lines_is_one_message(broker: str, topic: str, format: str) -> None:
+    texts = ["one\ntwo", 'a "b"\n\r\nc', "", "plain", '"']
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM A (t TEXT)")
+        db.execute(f"CREATE QUERY q AS SELECT t FROM A INTO 'kafka://{broker}/{topic}' FORMAT {format}")
+        db.push("A", [(text,) for text in texts], ts=list(range(5)))
+        db.execute("DROP QUERY q")
+    reader = kafka.Consumer({"bootstrap.servers": broker, "group.id": topic, "auto.offset.reset": "earliest"})
+    reader.assign([kafka.TopicPartition(topic, 0, 0)])
+    messages = [reader.poll(10).value().decode() for _ in texts]
+    reader.close()
+    if format == "csv":
+        assert [next(csv.reader(io.StringIO(m, newline="")))[-1] for m in messages] == texts
+    else:
+        assert [json.loads(m)["t"] for m in messages] == texts
 
 
 @pytest.mark.parametrize(
