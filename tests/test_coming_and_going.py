@@ -37,7 +37,7 @@ def blocks_per_call(call: Callable[[int], None], first: int, calls: int) -> floa
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_query_that_is_dropped_leaves_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(templates, "_REMEMBERED", 16)
-    monkeypatch.setattr(past, "_MOST_PICTURES", 16)
+    monkeypatch.setattr(past, "MOST_PICTURES", 16)
     with minidsms.connect() as db:
         db.execute("CREATE STREAM S (a INTEGER, t TEXT)")
         kept = db.query("SELECT COUNT(*) FROM S [ROWS 10]")

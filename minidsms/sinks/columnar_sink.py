@@ -110,5 +110,6 @@ class ColumnarSink:
         if destination is not None:
             self._behind.close()
             with contextlib.suppress(OSError, ValueError, pa.ArrowException):
-                self._writer.close()  # else it does so when nothing is there to be written to
+                if self._writer is not None:
+                    self._writer.close()  # else it does so when nothing is there to be written to
             destination.discard()

@@ -240,6 +240,21 @@ def test_what_is_typed_is_completed(page: Any, db: Connection) -> None:
     assert page.input_value("#text") == "SELECT v FROM"
 
 
+_TYPE_AND_TAB = """letter => {
+    document.execCommand("insertText", false, letter);
+    const tab = new KeyboardEvent("keydown", { key: "Tab", bubbles: true, cancelable: true });
+    document.getElementById("text").dispatchEvent(tab);
+}"""
+
+
+@pytest.mark.parametrize(("letter", "completed"), [("R", "SELECT v FROM"), ("x", "SELECT v Fx")])
+def test_what_is_typed_beside_an_offer_is_part_of_what_it_replaces(page: Any, letter: str, completed: str) -> None:
+    page.locator("#text").press_sequentially("SELECT v F", delay=15)
+    page.locator(".offered li", has_text="FROM").wait_for()
+    page.evaluate(_TYPE_AND_TAB, letter)
+    assert page.input_value("#text") == completed
+
+
 def test_names_and_values_are_never_markup(page: Any, db: Connection) -> None:
     name = HOSTILE.replace("`", "")
     db.execute(f"CREATE QUERY `{name}` AS SELECT t AS `{name}` FROM S")

@@ -144,6 +144,7 @@ class Completion {
     if (number !== this.asked) return;
     const word = /\w*$/.exec(this.text.value.slice(0, end))[0].toLowerCase();
     this.offered = found.filter((each) => each.text.toLowerCase() !== word);
+    this.end = end;
     this.#show(0);
   }
 
@@ -162,8 +163,10 @@ class Completion {
 
   #take(i) {
     const { text, length } = this.offered[i];
-    const end = this.text.selectionStart;
-    this.text.setRangeText(text, end - length, end, "end");
+    const start = this.end - length, end = this.text.selectionStart;
+    // More may have been typed since it was offered.
+    const typed = this.text.value.slice(start, end).toLowerCase();
+    if (end === this.end || (end > this.end && text.toLowerCase().startsWith(typed))) this.text.setRangeText(text, start, end, "end");
     this.close();
     this.text.focus();
   }
