@@ -433,7 +433,7 @@ good_row = st.tuples(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     junk | st.lists(good_row | junk, max_size=4) | st.lists(st.tuples(*[junk] * 6), max_size=3),
     st.none() | st.integers(0, 9) | st.lists(st.integers(0, 9), max_size=4) | junk,

@@ -68,7 +68,7 @@ def test_any_text_gives_a_tree_or_a_cql_error(text: str) -> None:
 
 
 @given(st.lists(st.sampled_from(WORDS + SYMBOLS), max_size=40), st.sampled_from([" ", ""]))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_any_soup_of_tokens_gives_a_tree_or_a_cql_error(words: list[str], between: str) -> None:
     outcome_is_a_tree_or_a_cql_error(between.join(words))
 
@@ -86,13 +86,13 @@ def mutated(draw: st.DrawFn) -> str:
 
 
 @given(mutated())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_a_mutated_text_gives_a_tree_or_a_cql_error(text: str) -> None:
     outcome_is_a_tree_or_a_cql_error(text)
 
 
 @given(mutated())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_what_is_read_can_be_printed_and_read_again(text: str) -> None:
     try:
         statements = parse(text)

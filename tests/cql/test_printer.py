@@ -160,7 +160,7 @@ def larger_queries(queries: st.SearchStrategy[s.Query]) -> st.SearchStrategy[s.Q
 
 
 QUERIES: st.SearchStrategy[s.Query] = st.recursive(SMALLEST, larger_queries, max_leaves=4)
-QUICK = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @QUICK
