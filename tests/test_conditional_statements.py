@@ -82,6 +82,24 @@ def test_a_query_that_asks_the_same_is_kept_and_another_one_replaced(
     assert Path("b.csv").exists()
 
 
+@pytest.mark.parametrize("folder", [None, "folder"])
+def test_a_query_stays_where_the_place_of_another_cannot_be_written(folder: str | None, tmp_path: Path) -> None:
+    with minidsms.connect() if folder is None else minidsms.connect(tmp_path / folder) as db:
+        db.execute("CREATE STREAM S (k INTEGER)")
+        db.execute(f"CREATE QUERY other AS SELECT k FROM S INTO '{tmp_path / 'taken.csv'}'")
+        q = db.execute("CREATE QUERY q AS SELECT k FROM S")
+        for place in ("nowhere/a.csv", "nowhere/a.parquet", "taken.csv"):
+            with pytest.raises(minidsms.Error):
+                db.execute(f"CREATE OR REPLACE QUERY q AS SELECT k + 1 FROM S INTO '{tmp_path / place}'")
+        assert db.queries["q"] is q and not db.warnings
+        db.push("S", (1,), ts=1)
+        assert [change.row for change in q.fetch()] == [(1,)]
+        db.execute(f"CREATE OR REPLACE QUERY q AS SELECT k + 1 FROM S INTO '{tmp_path / 'a.csv'}'")
+        db.push("S", (1,), ts=2)
+        db.advance(2)
+    assert (folder is not None) or (tmp_path / "a.csv").read_text().splitlines()[-1] == "2,1,2"
+
+
 def test_a_folder_keeps_what_a_query_was_replaced_by(tmp_path: Path) -> None:
     with minidsms.connect(tmp_path) as db:
         db.execute("CREATE STREAM S (k INTEGER); CREATE OR REPLACE QUERY q AS SELECT SUM(k) FROM S")

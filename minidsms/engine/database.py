@@ -231,11 +231,7 @@ class Database:
         """
         with self.lock:
             self._check()
-            place = os.path.realpath(sink.path)
-            for other in self.queries.values():
-                is_file = sink.path != "-" and "://" not in sink.path
-                if other.sink is not None and is_file and os.path.realpath(other.sink.path) == place:
-                    raise Error(f"query {other.name} writes {sink.path!r} already; give each query a file of its own")
+            self._check_alone(sink, self.queries.values())
             try:
                 with breakable:
                     sink.open(query.schema, query.codec)
@@ -245,6 +241,25 @@ class Database:
                 sink.discard()
                 raise
             query.set_sink(sink)
+
+    def try_sink(self, sink: Sink, schema: Schema, instead_of: RunningQuery) -> None:
+        """Error where the place cannot be written by a query of this schema that takes another's place."""
+        self._check_alone(sink, [query for query in self.queries.values() if query is not instead_of])
+        before = instead_of.sink
+        if sink.path != "-" and (before is None or os.path.realpath(before.path) != os.path.realpath(sink.path)):
+            try:
+                with breakable:
+                    sink.open(schema, self.codec(schema))
+            finally:
+                sink.discard()
+
+    def _check_alone(self, sink: Sink, queries: Iterable[RunningQuery]) -> None:
+        """Error where one of the queries writes the same file."""
+        place = os.path.realpath(sink.path)
+        is_file = sink.path != "-" and "://" not in sink.path
+        for other in queries:
+            if other.sink is not None and is_file and os.path.realpath(other.sink.path) == place:
+                raise Error(f"query {other.name} writes {sink.path!r} already; give each query a file of its own")
 
     def add_outward(self, query: RunningQuery) -> None:
         """A query is going to have a callback."""

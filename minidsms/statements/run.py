@@ -308,6 +308,8 @@ def replace_query(db: Connection, statement: syntax.CreateQuery, text: str) -> Q
             query.into(sink.path, statement.format, **dict(option_values(statement.options)))
         return query
     explain(db, bound, text)  # it can be planned
+    if sink is not None:
+        db.try_sink(sink, bound.node.schema, query)
     waiting = query.figures()["waiting"]
     stores = [db.stream_store(name)[0] for name in bound.streams] if statement.with_history else []
     for store in stores:
