@@ -17,7 +17,7 @@ import numpy as np
 
 from minidsms.elements import BoolArray, Int64Array
 from minidsms.machine_code import helper, kernel
-from minidsms.streamon.change_detection.contracts import checked_streams
+from minidsms.streamon.change_detection.contracts import Tuning
 
 DELTA = 0.002
 """The chance that a cut is made where nothing has changed."""
@@ -163,23 +163,15 @@ class Adwin:
     is_feedback_full: ClassVar[bool] = True
     is_amnesic: ClassVar[bool] = False
 
-    def __init__(
-        self,
-        m: int,
-        threshold: float | None = None,
-        training: int | None = None,
-        confidence: float = 0.05,
-        seed: int = 0,
-        every: int = 1,
-    ) -> None:
-        self.threshold = DELTA / checked_streams(m) if threshold is None else threshold
+    def __init__(self, tuning: Tuning, every: int = 1) -> None:
+        self.threshold = tuning.threshold_or(DELTA / tuning.m)
         self._every = every
-        self._windows = np.zeros((m, 3))
-        self._sums = np.zeros((m, ROWS * _ROOM))
-        self._spreads = np.zeros((m, ROWS * _ROOM))
-        self._since: Int64Array = np.zeros((m, ROWS * _ROOM), np.int64)
-        self._held: Int64Array = np.zeros((m, ROWS), np.int64)
-        self._seen: Int64Array = np.zeros(m, np.int64)
+        self._windows = np.zeros((tuning.m, 3))
+        self._sums = np.zeros((tuning.m, ROWS * _ROOM))
+        self._spreads = np.zeros((tuning.m, ROWS * _ROOM))
+        self._since: Int64Array = np.zeros((tuning.m, ROWS * _ROOM), np.int64)
+        self._held: Int64Array = np.zeros((tuning.m, ROWS), np.int64)
+        self._seen: Int64Array = np.zeros(tuning.m, np.int64)
 
     @property
     def widths(self) -> Int64Array:
@@ -189,8 +181,7 @@ class Adwin:
     @property
     def has_feedback(self) -> BoolArray:
         """See `ChangeDetectors`: a window of GRACE items is what it compares within."""
-        known: BoolArray = self._windows[:, _WIDTH] >= GRACE
-        return known
+        return np.asarray(self._windows[:, _WIDTH] >= GRACE)
 
     def initialize(self) -> None:
         """See `ChangeDetectors`."""

@@ -23,7 +23,7 @@ import numpy as np
 from minidsms.elements import BoolArray, Int64Array
 from minidsms.machine_code import kernel
 from minidsms.streamon.change_detection.beta_distribution import deviations, fit, log_density, parameters_of
-from minidsms.streamon.change_detection.contracts import checked_streams
+from minidsms.streamon.change_detection.contracts import Tuning
 
 THRESHOLD = 5.0
 TRAINING = 30
@@ -91,25 +91,17 @@ class BetaCusum:
     is_feedback_full: ClassVar[bool] = True
     is_amnesic: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        m: int,
-        threshold: float | None = None,
-        training: int | None = None,
-        confidence: float = 0.05,
-        seed: int = 0,
-    ) -> None:
-        self.threshold = THRESHOLD + math.log(checked_streams(m)) if threshold is None else threshold
-        self._training = TRAINING if training is None else max(training, 2)
-        self._z = -NormalDist().inv_cdf(max(confidence / 2, sys.float_info.min))
-        self._states = np.zeros((m, _WORDS))
+    def __init__(self, tuning: Tuning) -> None:
+        self.threshold = tuning.threshold_or(THRESHOLD + math.log(tuning.m))
+        self._training = max(tuning.training_or(TRAINING), 2)
+        self._z = -NormalDist().inv_cdf(max(tuning.confidence / 2, sys.float_info.min))
+        self._states = np.zeros((tuning.m, _WORDS))
         self._pair = np.zeros(2)
 
     @property
     def has_feedback(self) -> BoolArray:
         """See `ChangeDetectors`."""
-        known: BoolArray = self._states[:, _SEEN] >= self._training
-        return known
+        return np.asarray(self._states[:, _SEEN] >= self._training)
 
     @property
     def parameters(self) -> np.ndarray:

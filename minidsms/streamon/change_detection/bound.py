@@ -19,7 +19,7 @@ from minidsms.elements import BoolArray, Int64Array
 from minidsms.kernels import bounds
 from minidsms.kernels.bounds import ARRIVED, BLOCK, HIGHEST, NEXT, WINDOW, begin, bound_of, collect, exceeds, learn
 from minidsms.machine_code import kernel
-from minidsms.streamon.change_detection.contracts import checked_streams
+from minidsms.streamon.change_detection.contracts import Tuning
 
 MARGIN = 0.5
 """Of the bound above the greatest item, where items have no bound but what is seldom."""
@@ -68,20 +68,13 @@ class Bound:
     is_amnesic: ClassVar[bool] = True
 
     def __init__(
-        self,
-        m: int,
-        threshold: float | None = None,
-        training: int | None = None,
-        confidence: float = 0.05,
-        seed: int = 0,
-        state_words: int = bounds.STATE_WORDS,
-        settings_words: int = bounds.SETTINGS_WORDS,
+        self, tuning: Tuning, state_words: int = bounds.STATE_WORDS, settings_words: int = bounds.SETTINGS_WORDS
     ) -> None:
-        training = TRAINING if training is None else training
-        self.threshold = MARGIN if threshold is None else threshold
+        training = tuning.training_or(TRAINING)
+        self.threshold = tuning.threshold_or(MARGIN)
         block = max(1, training // BLOCKS)
-        self.state: Int64Array = np.zeros((checked_streams(m), state_words), np.int64)
-        self.peaks: Int64Array = np.zeros((m, -(-training // block)), np.int64)
+        self.state: Int64Array = np.zeros((tuning.m, state_words), np.int64)
+        self.peaks: Int64Array = np.zeros((tuning.m, -(-training // block)), np.int64)
         self.settings: Int64Array = np.zeros(settings_words, np.int64)
         self.settings[[WINDOW, BLOCK]] = block * self.peaks.shape[1], block
         self.settings[bounds.LIMIT] = bounds.INFINITE - 1
@@ -91,8 +84,7 @@ class Bound:
     @property
     def has_feedback(self) -> BoolArray:
         """See `ChangeDetectors`."""
-        known: BoolArray = self.state[:, bounds.BOUND] != bounds.INFINITE
-        return known
+        return np.asarray(self.state[:, bounds.BOUND] != bounds.INFINITE)
 
     def initialize(self) -> None:
         """See `ChangeDetectors`."""

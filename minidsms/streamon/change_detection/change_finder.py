@@ -19,7 +19,7 @@ import numpy as np
 
 from minidsms.elements import BoolArray, Int64Array
 from minidsms.machine_code import helper, kernel
-from minidsms.streamon.change_detection.contracts import checked_streams
+from minidsms.streamon.change_detection.contracts import Tuning
 
 THRESHOLD = 4.0
 TRAINING = 30
@@ -130,24 +130,16 @@ class ChangeFinder:
     is_feedback_full: ClassVar[bool] = True
     is_amnesic: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        m: int,
-        threshold: float | None = None,
-        training: int | None = None,
-        confidence: float = 0.05,
-        seed: int = 0,
-    ) -> None:
-        self.threshold = THRESHOLD + math.log(checked_streams(m)) if threshold is None else threshold
-        self._training = TRAINING if training is None else max(training, 2)
-        self._states = np.zeros((m, _WORDS))
-        self._seen: Int64Array = np.zeros(m, np.int64)
+    def __init__(self, tuning: Tuning) -> None:
+        self.threshold = tuning.threshold_or(THRESHOLD + math.log(tuning.m))
+        self._training = max(tuning.training_or(TRAINING), 2)
+        self._states = np.zeros((tuning.m, _WORDS))
+        self._seen: Int64Array = np.zeros(tuning.m, np.int64)
 
     @property
     def has_feedback(self) -> BoolArray:
         """See `ChangeDetectors`."""
-        known: BoolArray = self._seen >= self._training
-        return known
+        return np.asarray(self._seen >= self._training)
 
     def initialize(self) -> None:
         """See `ChangeDetectors`."""

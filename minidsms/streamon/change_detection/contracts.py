@@ -12,6 +12,7 @@ Invariant: a stream's changes depend on the items of that stream alone, and are 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from minidsms.elements import BoolArray, Int64Array
@@ -20,14 +21,36 @@ NONE = -1
 """No change."""
 
 
-class ChangeDetectors(Protocol):
-    """One detector for each of m streams.
+@dataclass(frozen=True)
+class Tuning:
+    """What detectors are made of: for m streams, one at least, else ValueError.
 
-    A class is made as `Detectors(m, threshold=None, training=None, confidence=0.05, seed=0)`. threshold: when a change
-    is told; None takes the detector's own, raised so that m streams together tell no more false changes than one.
-    training: items that feedback-full detectors learn from; None for their own number.  confidence: of what they learn,
-    where they use it.
+    threshold: when a change is told; None takes the detector's own, raised so that m streams together tell no more
+    false changes than one.  training: items that feedback-full detectors learn from; None for their own number.
+    confidence: of what they learn.  seed: of what they draw.
     """
+
+    m: int
+    threshold: float | None = None
+    training: int | None = None
+    confidence: float = 0.05
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.m < 1:
+            raise ValueError("a change detector watches one stream at least")
+
+    def threshold_or(self, own: float) -> float:
+        """The threshold, or the detector's own."""
+        return own if self.threshold is None else self.threshold
+
+    def training_or(self, own: int) -> int:
+        """The items of the training, or the detector's own number."""
+        return own if self.training is None else self.training
+
+
+class ChangeDetectors(Protocol):
+    """One detector for each of m streams. A class is made of a `Tuning`, and uses of it what it can."""
 
     is_feedback_full: ClassVar[bool]
     """It must collect items before it can tell a change."""
@@ -50,10 +73,3 @@ class ChangeDetectors(Protocol):
         hits, of: (t, m) the items, `hits` of `of` observations; no item where `of` is 0.  since: (t, m) the number of
         an item's first observation.  now: (t,) behind each item, the number that the next observation has.
         """
-
-
-def checked_streams(m: int) -> int:
-    """ValueError unless there is a stream."""
-    if m < 1:
-        raise ValueError("a change detector watches one stream at least")
-    return m

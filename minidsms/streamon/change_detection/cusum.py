@@ -18,7 +18,7 @@ import numpy as np
 
 from minidsms.elements import BoolArray, Int64Array
 from minidsms.machine_code import kernel
-from minidsms.streamon.change_detection.contracts import checked_streams
+from minidsms.streamon.change_detection.contracts import Tuning
 
 SHIFT = 0.1
 """The change of a share that it is best at; half of it is the least that it tells."""
@@ -90,24 +90,16 @@ class Cusum:
     is_feedback_full: ClassVar[bool] = True
     is_amnesic: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        m: int,
-        threshold: float | None = None,
-        training: int | None = None,
-        confidence: float = 0.05,
-        seed: int = 0,
-    ) -> None:
-        self.threshold = THRESHOLD + math.log(checked_streams(m)) if threshold is None else threshold
-        self._training = TRAINING if training is None else training
-        self._sums = np.zeros((m, 4))
-        self._numbers: Int64Array = np.zeros((m, 3), np.int64)
+    def __init__(self, tuning: Tuning) -> None:
+        self.threshold = tuning.threshold_or(THRESHOLD + math.log(tuning.m))
+        self._training = tuning.training_or(TRAINING)
+        self._sums = np.zeros((tuning.m, 4))
+        self._numbers: Int64Array = np.zeros((tuning.m, 3), np.int64)
 
     @property
     def has_feedback(self) -> BoolArray:
         """See `ChangeDetectors`."""
-        known: BoolArray = self._numbers[:, _SEEN] >= self._training
-        return known
+        return np.asarray(self._numbers[:, _SEEN] >= self._training)
 
     def initialize(self) -> None:
         """See `ChangeDetectors`."""

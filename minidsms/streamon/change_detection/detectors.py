@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, cast
 
 from minidsms.settings import SettingValues
-from minidsms.streamon.change_detection.contracts import ChangeDetectors
+from minidsms.streamon.change_detection.contracts import ChangeDetectors, Tuning
 from minidsms.streamon.contracts import Evaluate, OrderingAlgorithm
 
 _FOLDER = "minidsms.streamon.change_detection"
@@ -36,9 +36,9 @@ CHOICES = ("auto", "counts", *OF_SHARES, "off")
 
 
 def detectors(name: str, m: int, **tuned: Any) -> ChangeDetectors:
-    """Detectors of this name over m streams. tuned: threshold, training, confidence, seed."""
+    """Detectors of this name over m streams. tuned: see `Tuning`."""
     made = getattr(importlib.import_module(f"{_FOLDER}.{name}"), _CLASSES[name])
-    return cast(ChangeDetectors, made(m, **tuned))
+    return cast(ChangeDetectors, made(Tuning(m, **tuned)))
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ import numpy as np
 
 from minidsms.elements import BoolArray, Int64Array
 from minidsms.machine_code import helper, kernel
-from minidsms.streamon.change_detection.contracts import checked_streams
+from minidsms.streamon.change_detection.contracts import Tuning
 
 EPSILON = 0.92
 THRESHOLD = 20.0
@@ -95,20 +95,13 @@ class Martingale:
     is_feedback_full: ClassVar[bool] = False
     is_amnesic: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        m: int,
-        threshold: float | None = None,
-        training: int | None = None,
-        confidence: float = 0.05,
-        seed: int = 0,
-    ) -> None:
-        self.threshold = THRESHOLD * checked_streams(m) if threshold is None else threshold
-        self._seed = seed
-        self._values = np.zeros((m, MEMORY))
-        self._strangeness = np.zeros((m, MEMORY))
-        self._held: Int64Array = np.zeros(m, np.int64)
-        self._gains = np.zeros(m)
+    def __init__(self, tuning: Tuning) -> None:
+        self.threshold = tuning.threshold_or(THRESHOLD * tuning.m)
+        self._seed = tuning.seed
+        self._values = np.zeros((tuning.m, MEMORY))
+        self._strangeness = np.zeros((tuning.m, MEMORY))
+        self._held: Int64Array = np.zeros(tuning.m, np.int64)
+        self._gains = np.zeros(tuning.m)
         self.initialize()
 
     @property

@@ -18,7 +18,7 @@ import numpy as np
 
 from minidsms.elements import BoolArray, Int64Array
 from minidsms.machine_code import helper, kernel
-from minidsms.streamon.change_detection.contracts import checked_streams
+from minidsms.streamon.change_detection.contracts import Tuning
 
 LENGTHS = (16, 48, 144)
 CHANCE, ITEMS = 0.05, 1000
@@ -132,28 +132,20 @@ class Meta:
     is_feedback_full: ClassVar[bool] = True
     is_amnesic: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        m: int,
-        threshold: float | None = None,
-        training: int | None = None,
-        confidence: float = 0.05,
-        seed: int = 0,
-    ) -> None:
-        self.threshold = CHANCE / checked_streams(m) if threshold is None else threshold
+    def __init__(self, tuning: Tuning) -> None:
+        self.threshold = tuning.threshold_or(CHANCE / tuning.m)
         self._lengths: Int64Array = np.array(LENGTHS, np.int64)
         self._bounds = np.array([critical_distance(length, self.threshold / ITEMS) for length in LENGTHS])
-        self._baselines = np.zeros((m, _ROOM))
-        self._currents = np.zeros((m, _ROOM))
-        self._recent = np.zeros((m, max(LENGTHS)))
-        self._begun: Int64Array = np.zeros((m, max(LENGTHS)), np.int64)
-        self._seen: Int64Array = np.zeros(m, np.int64)
+        self._baselines = np.zeros((tuning.m, _ROOM))
+        self._currents = np.zeros((tuning.m, _ROOM))
+        self._recent = np.zeros((tuning.m, max(LENGTHS)))
+        self._begun: Int64Array = np.zeros((tuning.m, max(LENGTHS)), np.int64)
+        self._seen: Int64Array = np.zeros(tuning.m, np.int64)
 
     @property
     def has_feedback(self) -> BoolArray:
         """See `ChangeDetectors`: the shortest two windows."""
-        known: BoolArray = self._seen + 1 >= 2 * min(LENGTHS)
-        return known
+        return np.asarray(self._seen + 1 >= 2 * min(LENGTHS))
 
     def initialize(self) -> None:
         """See `ChangeDetectors`."""

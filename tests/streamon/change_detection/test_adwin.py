@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from minidsms.streamon.change_detection.adwin import Adwin
+from minidsms.streamon.change_detection.contracts import Tuning
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,7 @@ def hits_of(case: Case) -> Iterator[int]:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"series {case.seed}")
 def test_changes_are_those_of_river(case: Case) -> None:
-    detector = Adwin(1, threshold=case.delta, every=case.every)
+    detector = Adwin(Tuning(1, threshold=case.delta), every=case.every)
     found = []
     for t, hits in enumerate(hits_of(case)):
         ((since,),) = detector.observe(*(np.array([[x]]) for x in (hits, case.of, t)), np.array([t + 1])).tolist()
@@ -158,7 +159,7 @@ def test_changes_are_those_of_river(case: Case) -> None:
 
 
 def test_a_window_of_many_items_is_a_few_buckets() -> None:
-    detector = Adwin(1)
+    detector = Adwin(Tuning(1))
     for t in range(20_000):
         detector.observe(np.array([[t % 2]]), np.array([[2]]), np.array([[t]]), np.array([t + 1]))
     assert detector.widths.tolist() == [20_000]

@@ -6,7 +6,7 @@ import numpy as np
 
 from minidsms.kernels.bounds import BOUND
 from minidsms.streamon.change_detection.bound import Bound
-from minidsms.streamon.change_detection.contracts import NONE
+from minidsms.streamon.change_detection.contracts import NONE, Tuning
 
 
 def told(made: Bound, values: list[int], first: int) -> list[int]:
@@ -17,7 +17,7 @@ def told(made: Bound, values: list[int], first: int) -> list[int]:
 
 
 def test_one_value_above_the_bound_tells_a_change_where_it_is_and_no_other_does() -> None:
-    made = Bound(1, threshold=0.0, training=40)
+    made = Bound(Tuning(1, threshold=0.0, training=40))
     assert set(told(made, [0, 3, 1, 0, 7] * 200, 0)) == {NONE}
     assert set(told(made, [7] * 999, 1000)) == {NONE}
     assert told(made, [8, 9], 1999) == [1999, NONE], "behind the change it learns again"
@@ -26,7 +26,7 @@ def test_one_value_above_the_bound_tells_a_change_where_it_is_and_no_other_does(
 
 
 def test_values_that_fall_are_no_change_and_tighten_the_bound_once_a_window_has_passed() -> None:
-    made = Bound(1, threshold=0.5, training=40)
+    made = Bound(Tuning(1, threshold=0.5, training=40))
     told(made, [20] * 40, 0)
     assert made.state[0, BOUND] == 30
     assert set(told(made, [2] * 39, 40)) == {NONE}
@@ -36,6 +36,6 @@ def test_values_that_fall_are_no_change_and_tighten_the_bound_once_a_window_has_
 
 
 def test_what_exceeded_a_bound_again_and_again_is_remembered_for_longer_than_a_window() -> None:
-    made, values = Bound(1, threshold=0.25, training=40), ([0] * 99 + [50]) * 20
+    made, values = Bound(Tuning(1, threshold=0.25, training=40)), ([0] * 99 + [50]) * 20
     changes = [n for n, at in enumerate(told(made, values, 0)) if at != NONE]
     assert changes[:2] == [99, 199] and changes[-1] < 1000

@@ -40,6 +40,7 @@ from minidsms.kernels.constraint_monitoring import Tracked
 from minidsms.operators.adaptivity import SharedByCopies
 from minidsms.operators.k_mon.contracts import Arrivals, KConstraint
 from minidsms.streamon.change_detection.bound import Bound
+from minidsms.streamon.change_detection.contracts import Tuning
 
 HORIZON = 1 << 18
 """Rows after which a sampled row has left its window, where nobody tells."""
@@ -85,9 +86,7 @@ class Estimate(SharedByCopies):
         self.unseen, self.unseen_parents = Unseen(), Unseen()
         self._parents_unshown = False
         self._needs: dict[int, tuple[int, bool]] = {}
-        self.detector = Bound(
-            1, settings.margin, settings.window, state_words=words.STATE_WORDS, settings_words=words.SETTINGS_WORDS
-        )
+        self.detector = Bound(Tuning(1, settings.margin, settings.window), words.STATE_WORDS, words.SETTINGS_WORDS)
         self.state: Int64Array = self.detector.state[0]
         self.peaks: Int64Array = self.detector.peaks[0]
         self.words = self.detector.settings

@@ -22,6 +22,7 @@ from minidsms.kernels.bounds import ARRIVED, BOUND, FROM, INCREASES
 from minidsms.operators.adaptivity import SharedByCopies
 from minidsms.operators.k_mon.contracts import Arrivals, KConstraint
 from minidsms.streamon.change_detection.bound import Bound
+from minidsms.streamon.change_detection.contracts import Tuning
 from minidsms.streamon.k_mon.monitoring.estimate import NOWHERE, Unseen, awake_at
 
 WINDOW = 500
@@ -37,7 +38,7 @@ class UniqueMonitor(SharedByCopies):
     def __init__(self, constraint: KConstraint, window: int = WINDOW) -> None:
         self.constraint = constraint
         self.is_declared = False
-        self.detector = Bound(1, 0.0, window, state_words=words.STATE_WORDS)
+        self.detector = Bound(Tuning(1, 0.0, window), state_words=words.STATE_WORDS)
         self.state: Int64Array = self.detector.state[0]
         self.state[[words.NEED, words.WINDOW]] = window
         self.state[words.SHARE] = _SHARE_BITS
