@@ -265,7 +265,8 @@ def ranges_below(file: ArchiveFile, end_arrival: int) -> ArchiveFile | None:
     if not len(table):
         return None
     ts, arrival = numbers(table, "_ts"), numbers(table, "_arrival")
-    return ArchiveFile(file.path, int(ts.min()), int(ts.max()), int(arrival.min()), int(arrival.max()))
+    ranges = (int(ts.min()), int(ts.max()), int(arrival.min()), int(arrival.max()))
+    return ArchiveFile(file.path, *ranges, file.statistics)
 
 
 def numbers(table: pa.Table, column: str) -> Int64Array:

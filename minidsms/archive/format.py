@@ -32,7 +32,7 @@ import os
 import re
 import secrets
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
@@ -42,6 +42,7 @@ import pyarrow as pa
 from minidsms.archive import unlogged
 from minidsms.archive.atomic import check_name, sync_folder, write_bytes
 from minidsms.archive.log import Mark, read_snapshot
+from minidsms.archive.statistics import Statistics
 from minidsms.arrow_types import stored_type
 from minidsms.cql.errors import Error, one_line, quoted
 from minidsms.cql.times import NotATime, iso_ticks
@@ -124,8 +125,8 @@ class Metadata:
             if len({name.lower() for name in schema.names}) < len(schema):
                 return None
         types = dict(zip(declared.fields, declared.schema.types))
-        for field, type_ in zip(self.fields, self.schema.types):
-            if types.get(field) is not type_ and (type_, types.get(field)) != (Type.INTEGER, Type.FLOAT):
+        for name, type_ in zip(self.fields, self.schema.types):
+            if types.get(name) is not type_ and (type_, types.get(name)) != (Type.INTEGER, Type.FLOAT):
                 return None
         earlier = (self.schema, *self.earlier)
         by, key = declared.timestamp_by, declared.key
@@ -197,13 +198,16 @@ def _type(name: object) -> Type:
 
 @dataclass(frozen=True)
 class ArchiveFile:
-    """A Parquet file: its path and the ranges, both ends included, that its name tells."""
+    """A Parquet file: its path and the ranges, both ends included, that its name tells. statistics: what the log tells
+    of its columns; None: nothing.
+    """
 
     path: str
     first_ts: int
     last_ts: int
     first_arrival: int
     last_arrival: int
+    statistics: Statistics | None = field(default=None, compare=False)
 
 
 AsOf = int | str | datetime
@@ -257,7 +261,8 @@ class Archive:
         snapshot = read_snapshot(self.folder)
         if snapshot is None:
             return unlogged.files(self)
-        return [file_of(os.path.join(self.folder, name)) for name in snapshot.files]
+        known = snapshot.statistics
+        return [replace(file_of(os.path.join(self.folder, n)), statistics=known.get(n)) for n in snapshot.files]
 
     def partition_of(self, file: ArchiveFile) -> int:
         """The number of the partition that a file is of."""
@@ -323,7 +328,10 @@ def has_ranges(name: str) -> bool:
 def file_of(path: str) -> ArchiveFile:
     """A file of an archive: what its name tells, or its footer. Error where neither does."""
     match = _FILE.fullmatch(os.path.basename(path).removeprefix(".").removesuffix(".part"))
-    return footer_ranges(path) if match is None else ArchiveFile(path, *map(int, match.groups()))
+    if match is None:
+        return footer_ranges(path)
+    first_ts, last_ts, first_arrival, last_arrival = map(int, match.groups())
+    return ArchiveFile(path, first_ts, last_ts, first_arrival, last_arrival)
 
 
 def footer_ranges(path: str) -> ArchiveFile:
@@ -335,13 +343,14 @@ def footer_ranges(path: str) -> ArchiveFile:
         columns = [(name, footer.schema.names.index(name)) for name in ("_ts", "_arrival")]
     except Exception as error:
         raise Error(f"{path}: it cannot be read as a file of an archive: {str(error)[:200]}") from None
-    ranges = []
+    ranges: list[int] = []
     for name, at in columns:
         groups = [footer.row_group(i).column(at).statistics for i in range(footer.num_row_groups)]
         if any(s is None or not s.has_min_max for s in groups):
             raise Error(f"{path}: the file lacks statistics of {one_line(name)}")
         ranges += [min((s.min for s in groups), default=0), max((s.max for s in groups), default=-1)]
-    return ArchiveFile(path, *ranges)
+    first_ts, last_ts, first_arrival, last_arrival = ranges
+    return ArchiveFile(path, first_ts, last_ts, first_arrival, last_arrival)
 
 
 def file_name(first_ts: int, last_ts: int, first_arrival: int, last_arrival: int) -> str:

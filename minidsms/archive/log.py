@@ -18,11 +18,12 @@ import os
 import re
 import time
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import astuple, dataclass, field, replace
 from typing import Any
 
 from minidsms.archive.atomic import write_bytes
+from minidsms.archive.statistics import Statistics
 from minidsms.cql.errors import Error
 
 FOLDER = "_log"
@@ -61,7 +62,8 @@ class Mark:
 class Commit:
     """What a commit changes. what: archive, ingest, write, compact, expire, or begin for the first.
 
-    added, removed: paths in the archive's folder.  batch, origins: the ingest's, and what it has read.
+    added, removed: paths in the archive's folder.  batch, origins: the ingest's, and what it has read.  statistics: of
+    what has been added, as far as they are known.
     """
 
     what: str
@@ -70,15 +72,17 @@ class Commit:
     arrivals: int = 0
     batch: str | None = None
     origins: tuple[Origin, ...] = ()
+    statistics: Mapping[str, Statistics] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What the archive holds as of a commit."""
+    """What the archive holds as of a commit. statistics: of files, as far as they are known."""
 
     number: int = -1
     files: frozenset[str] = frozenset()
     marks: tuple[Mark, ...] = field(default=())
+    statistics: Mapping[str, Statistics] = field(default_factory=dict)
 
     @property
     def arrivals(self) -> int:
@@ -100,7 +104,9 @@ class Snapshot:
         arrivals = max(self.arrivals, commit.arrivals)
         mark = Mark(self.number + 1, at_ms, arrivals, commit.batch, commit.origins)
         files = (self.files - set(commit.removed)) | set(commit.added)
-        return Snapshot(mark.number, files, (*self.marks, mark))
+        known = {**self.statistics, **commit.statistics}
+        statistics = {path: known[path] for path in known if path in files}
+        return Snapshot(mark.number, files, (*self.marks, mark), statistics)
 
 
 def read_snapshot(folder: str) -> Snapshot | None:
@@ -129,10 +135,15 @@ def publish(folder: str, before: Snapshot, commit: Commit) -> Snapshot:
         "removed": list(commit.removed),
         "batch": commit.batch,
         "origins": list(map(astuple, commit.origins)),
+        "statistics": _told(commit.statistics),
     }
     if after.number % WHOLE == 0:
         after = replace(after, marks=_kept(after.marks, after.number - WHOLE))
-        content["all"] = {"files": sorted(after.files), "marks": list(map(astuple, after.marks))}
+        content["all"] = {
+            "files": sorted(after.files),
+            "marks": list(map(astuple, after.marks)),
+            "statistics": _told(after.statistics),
+        }
     place = os.path.join(folder, FOLDER)
     os.makedirs(place, exist_ok=True)
     write_bytes(_path(place, after.number), _sealed(content))
@@ -179,15 +190,25 @@ def _folded(place: str, last: int) -> Snapshot:
             if number % WHOLE == 0:
                 every = content["all"]
                 marks = tuple(_mark(*m) for m in every["marks"])
-                snapshot = Snapshot(number, frozenset(every["files"]), marks)
+                snapshot = Snapshot(number, frozenset(every["files"]), marks, _statistics(every))
                 continue
             added, removed = tuple(content["added"]), tuple(content["removed"])
             origins = tuple(Origin(*origin) for origin in content["origins"])
-            commit = Commit(content["what"], added, removed, content["arrivals"], content["batch"], origins)
+            known = _statistics(content)
+            commit = Commit(content["what"], added, removed, content["arrivals"], content["batch"], origins, known)
             snapshot = snapshot.after(commit, content["at_ms"])
-        except (KeyError, TypeError, OverflowError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise Error(f"{_path(place, number)}: no manifest of an archive ({str(error)[:200]})") from None
     return snapshot
+
+
+def _told(statistics: Mapping[str, Statistics]) -> dict[str, Any]:
+    return {path: known.to_json() for path, known in statistics.items()}
+
+
+def _statistics(content: Mapping[str, Any]) -> dict[str, Statistics]:
+    """Those of a manifest; earlier versions wrote none."""
+    return {path: Statistics.from_json(known) for path, known in content.get("statistics", {}).items()}
 
 
 def _mark(number: int, at_ms: int, arrivals: int, batch: str | None, origins: Iterable[Iterable[Any]]) -> Mark:

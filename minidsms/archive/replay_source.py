@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from minidsms.archive.conditions import arrow_condition
+from minidsms.archive.conditions import arrow_condition, needed
 from minidsms.archive.demand import Condition, Demand
 from minidsms.archive.files import numbers, read_file, read_files, within
 from minidsms.archive.format import Archive, ArchiveFile
@@ -103,7 +103,9 @@ class ReplaySource:
         wanted = [fields[i] for i in sorted(self._demand.columns)]
         own = [TS_COLUMN] if self.is_stream else [TS_COLUMN, SIGN_COLUMN]
         names = [*self.schema.names, *own]
-        for table in self._tables(self._archive, self._files, self._span, wanted, self._demand.condition, fields):
+        condition = self._demand.condition
+        files = needed(self._files, condition, fields)
+        for table in self._tables(self._archive, files, self._span, wanted, condition, fields):
             n = len(table)
             whole = table.combine_chunks()
             arrays = [_only(whole, f) if i in self._demand.columns else pa.nulls(n) for i, f in enumerate(fields)]

@@ -15,6 +15,7 @@ from minidsms.archive import unlogged
 from minidsms.archive.format import Archive, file_of, has_ranges, is_partition, readable
 from minidsms.archive.locking import Lock
 from minidsms.archive.log import Commit, Origin, Snapshot, publish, read_snapshot
+from minidsms.archive.statistics import statistics_of
 from minidsms.cql.errors import Error
 
 
@@ -60,7 +61,10 @@ class Writer:
         """
         names = [tuple(os.path.relpath(path, self.archive.folder) for path in paths) for paths in (added, removed)]
         arrivals = max((file_of(path).last_arrival + 1 for path in added), default=0)
-        change = Commit(what, names[0], names[1], arrivals, batch, tuple(origins))
+        fields = self.archive.metadata.fields
+        found = {name: statistics_of(path, fields) for name, path in zip(names[0], added)}
+        known = {name: statistics for name, statistics in found.items() if statistics is not None}
+        change = Commit(what, names[0], names[1], arrivals, batch, tuple(origins), known)
         self.snapshot = publish(self.archive.folder, self.snapshot, change)
 
     def discard(self, paths: Sequence[str]) -> None:

@@ -31,7 +31,7 @@ def offload(options: argparse.Namespace) -> int:
         text, options.folder, spark=session(options.master), by=options.by, as_of=read_commit(options.as_of)
     )
     if options.explain:
-        print(harmless(ready.choice.text()))
+        print(harmless(ready.text()))
         return 0
     unit = ready.catalog.tick_ns
     at = None if options.at is None else [read_instant(ts, unit, "--at") for ts in options.at]

@@ -91,7 +91,9 @@ def explain_stream(cql: str, declarations: str, time_unit: str = "ms") -> str:
 
 
 def explain(cql: str, folder: str, spark: SparkSession | None = None, by: str | None = None) -> str:
-    """How `run` carries a query out: its plan, and whether Spark answers it itself or engines in its tasks."""
+    """How `run` carries a query out: its plan, whether Spark answers it itself or engines in its tasks, and which files
+    it reads.
+    """
     from minidsms.spark.running import prepare
 
-    return prepare(cql, folder, spark=spark, by=by).choice.text()
+    return prepare(cql, folder, spark=spark, by=by).text()

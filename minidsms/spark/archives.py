@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from minidsms.archive.conditions import needed_by
 from minidsms.archive.format import Archive, ArchiveFile
+from minidsms.cql.bound import Node
 from minidsms.cql.catalog import Catalog, RelationDef, StreamDef
 from minidsms.cql.errors import Error
 from minidsms.spark.batches import words
@@ -41,13 +43,14 @@ def declare(catalog: Catalog, archives: Sequence[Archive]) -> None:
             catalog.relations[key] = RelationDef(metadata.name, metadata.schema, key=metadata.key)
 
 
-def history(spark: SparkSession, archives: Sequence[Archive], until: int | None) -> History:
-    """The elements up to `until` (None: all) of archives."""
+def history(spark: SparkSession, archives: Sequence[Archive], until: int | None, root: Node) -> History:
+    """The elements up to `until` (None: all) of archives, less those in files that the plan does not need."""
     files = [archive.files(None, until) for archive in archives]
     first = min((f.first_ts for found in files for f in found), default=0)
     last = max((f.last_ts for found in files for f in found), default=first - 1) if until is None else until
     frames = {
-        archive.metadata.name.lower(): _read(spark, archive, found, last) for archive, found in zip(archives, files)
+        archive.metadata.name.lower(): _read(spark, archive, needed_by(archive, root, until), last)
+        for archive in archives
     }
     return History(frames, min(first, last + 1), last)
 

@@ -143,8 +143,9 @@ class _QueryReader(DataSourceReader):
         by_name = {archive.metadata.name.lower(): archive for archive in found}
         self._setting: Setting = setting_of(query, catalog)
         self._archives = tuple(by_name[name.lower()] for name, _, _ in self._setting.inputs)
-        obstacle, lookback = lookback_of(logical_plan(query.node, cql))
-        until, extent = _instant(to, catalog.tick_ns), Extent.of(self._archives)
+        root = logical_plan(query.node, cql)
+        obstacle, lookback = lookback_of(root)
+        until, extent = _instant(to, catalog.tick_ns), Extent.of(self._archives, None, root)
         self._parts: Sequence[Part] = parts_of(extent, lookback, os.cpu_count() or 1, until)
         if obstacle is not None and self._parts:
             self._parts = [Part(self._parts[0].begin, self._parts[-1].end, WHOLE)]

@@ -29,7 +29,7 @@ from minidsms.spark.frames import SIGN, TS, Elements, Intervals, World, long
 from minidsms.spark.in_tasks import Setting, in_tasks, quoted
 from minidsms.spark.offload import History, finished
 from minidsms.spark.own_slices import in_own_slices, parts_of
-from minidsms.spark.partitioning import ByKey, BySlices, Whole, partitioning
+from minidsms.spark.partitioning import ByKey, BySlices, Whole, by_key, partitioning
 from minidsms.spark.slicing import Extent, is_worth_it, slices
 from minidsms.spark.streams import contents, net_of_changes, output_of_relation, output_of_stream
 from minidsms.spark.sweep import AT
@@ -88,7 +88,10 @@ def choose(
         found = slices(extent, cut.lookback, tasks, *extent.span)
         return Choice(root, cut, "", frames) if is_worth_it(found, extent, cut.lookback, tasks) else frames
     if isinstance(cut, BySlices) and extent is None:
-        raise Error("engines read slices of time from archives, and there are none")
+        found_key = by_key(root)
+        if isinstance(found_key, str):
+            raise Error("engines read slices of time from archives, and there are none")
+        cut = found_key
     if isinstance(cut, Whole):
         has = "it is to be run by engines" if why is None else f"it has {why}, which only the engine can compute"
         raise Error(
@@ -166,7 +169,7 @@ def carry_out_by_slices(
     tasks: for how many that run at a time the slices are made; by default Spark says.
     """
     assert isinstance(choice.cut, BySlices)
-    extent = Extent.of(archives, until)
+    extent = Extent.of(archives, until, choice.root)
     first, last = extent.span
     until = last if until is None else until
     world = World(spark, Expressions(catalog.tick_ns, catalog.functions), min(first, until + 1), until)

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from minidsms.archive.conditions import needed_by
 from minidsms.archive.format import Archive, AsOf, archives_in, local
 from minidsms.cql import syntax
 from minidsms.cql.binder import Bound, bind, view_def
@@ -14,6 +15,7 @@ from minidsms.cql.catalog import Catalog
 from minidsms.cql.errors import CqlError, Error
 from minidsms.cql.parser import parse
 from minidsms.spark import archives
+from minidsms.spark.compiler import logical_plan
 from minidsms.spark.partitioning import BySlices
 from minidsms.spark.plan import Choice, carry_out, carry_out_by_slices, choose
 from minidsms.spark.session import prepared, session
@@ -45,8 +47,17 @@ class Offloaded:
             choice = choice.frames or choice
         if isinstance(choice.cut, BySlices):
             return carry_out_by_slices(self.spark, choice, self.query, self.archives, self.catalog, at, until)
-        history = archives.history(self.spark, self.archives, until)
+        history = archives.history(self.spark, self.archives, until, choice.root)
         return carry_out(self.spark, choice, self.query, history, self.catalog, at, slices)
+
+    def text(self) -> str:
+        """For EXPLAIN: the plan, the choice, and how much of the archives is read, by what their logs tell."""
+        lines = [self.choice.text()]
+        for archive in self.archives:
+            files, read = archive.files(), needed_by(archive, self.choice.root)
+            nbytes = sum(os.path.getsize(file.path) for file in read)
+            lines.append(f"{archive.metadata.name}: {len(read):,} of {len(files):,} files, {nbytes / 1e6:,.1f} MB")
+        return "\n".join(lines)
 
     def _until(self, at: Sequence[int] | None, until: int | None) -> int | None:
         """The last closed instant: instants that are asked for are closed. Error where they are not to be."""
@@ -133,7 +144,7 @@ def _ready(
         raise Error(f"{system} is written by the engine as it runs; it has no archive")
     found = tuple(archive_of(name) for name in (*query.streams, *query.relations))
     spark = prepared(spark or session())
-    extent = Extent.of(found)
+    extent = Extent.of(found, None, logical_plan(query.node, text))
     choice = choose(query, text, catalog, extent, spark.sparkContext.defaultParallelism, by)
     return Offloaded(spark, choice, query, catalog, found)
 

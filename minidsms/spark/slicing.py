@@ -14,7 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from minidsms.archive.conditions import needed_by
 from minidsms.archive.format import Archive, ArchiveFile
+from minidsms.cql.bound import Node
 
 SLICE_BYTES = 24 << 20
 """Bytes of the files of a slice, about: a few seconds of an engine's time."""
@@ -26,17 +28,20 @@ _ENGINE_GAIN = 10
 
 @dataclass(frozen=True)
 class Extent:
-    """How much there is to read: files of streams and of relations, and their sizes in bytes."""
+    """How much there is to read: files of streams and of relations, and the bytes of each that must be read."""
 
     streams: tuple[tuple[ArchiveFile, int], ...]
     relations: tuple[tuple[ArchiveFile, int], ...]
 
     @classmethod
-    def of(cls, archives: Sequence[Archive], until: int | None = None) -> Extent:
-        """Of these archives, up to an instant."""
+    def of(cls, archives: Sequence[Archive], until: int | None = None, root: Node | None = None) -> Extent:
+        """Of these archives, up to an instant. root: a plan; what it does not need has no bytes."""
         found: dict[str, list[tuple[ArchiveFile, int]]] = {"stream": [], "relation": []}
         for archive in archives:
-            found[archive.metadata.kind] += [(f, os.path.getsize(f.path)) for f in archive.files(None, until)]
+            files = archive.files(None, until)
+            read = {f.path for f in (files if root is None else needed_by(archive, root, until))}
+            sizes = [os.path.getsize(f.path) if f.path in read else 0 for f in files]
+            found[archive.metadata.kind] += zip(files, sizes)
         return cls(tuple(found["stream"]), tuple(found["relation"]))
 
     @property

@@ -1,6 +1,7 @@
 """Spark against the definition: one case, the same history, every closed instant (docs/spark.md).
 
-`python -m minidsms.testing.spark_answers --cases N --seed S` runs generated cases until one differs.
+`python -m minidsms.testing.spark_answers --cases N --seed S` runs generated cases, by DataFrame operations and by
+engines in tasks, until one differs.
 """
 
 from __future__ import annotations
@@ -63,23 +64,31 @@ def changes_of(frame: DataFrame) -> tuple[Change, ...]:
     return tuple(sorted(((r[0], r[1], tuple(r[2:])) for r in frame.collect()), key=lambda c: c[0]))
 
 
-def run_spark(spark: SparkSession, case: Case, slices: int = 3) -> Answer:
+def run_spark(spark: SparkSession, case: Case, slices: int = 3, by: str | None = None) -> Answer:
     """Spark's answer; where the query fails, with the answers before. Raises CqlError and Error where it is refused."""
     query = bind_case(case)
-    return answer_of(spark, query, case.query, catalog_of(case), case.history(query.streams), case.closed(), slices)
+    fed = case.history(query.streams)
+    return answer_of(spark, query, case.query, catalog_of(case), fed, case.closed(), slices, by)
 
 
 def answer_of(
-    spark: SparkSession, query: Bound, text: str, catalog: Catalog, fed: Fed, until: int, slices: int = 3
+    spark: SparkSession,
+    query: Bound,
+    text: str,
+    catalog: Catalog,
+    fed: Fed,
+    until: int,
+    slices: int = 3,
+    by: str | None = None,
 ) -> Answer:
-    """The same for a bound query and what has been fed."""
+    """The same for a bound query and what has been fed. by: "frames" or "engines"; None: what is chosen."""
     from pyspark.errors import PySparkException
 
     from minidsms.spark.offload import FAILED_AT, History
     from minidsms.spark.plan import carry_out, choose
 
     history = history_of(spark, catalog, fed, until)
-    choice = choose(query, text, catalog)
+    choice = choose(query, text, catalog, by=by)
 
     def answer(until: int) -> tuple[Change, ...]:
         part = History(history.sources, history.first, until)
@@ -94,11 +103,11 @@ def answer_of(
         return Answer(answer(int(told[1]) - 1), int(told[1]), told[2])
 
 
-def check_spark(spark: SparkSession, case: Case, slices: int = 3) -> str:
+def check_spark(spark: SparkSession, case: Case, slices: int = 3, by: str | None = None) -> str:
     """Compare Spark and definition: "agreed", or why the query was refused. Raises AssertionError with the story."""
     try:
         expected = run_definition(case)
-        actual = run_spark(spark, case, slices)
+        actual = run_spark(spark, case, slices, by)
     except CqlError as error:
         return f"refused: {error.reason}"
     except Error as error:
@@ -109,6 +118,9 @@ def check_spark(spark: SparkSession, case: Case, slices: int = 3) -> str:
     if difference:
         raise AssertionError(f"{difference.replace('the engine   ', 'Spark        ')}\n\n{case}")
     return "agreed"
+
+
+_TOLD = ("agreed", "differs")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -122,20 +134,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     spark = session("local[1]", SMALL)
     outcomes: Counter[str] = Counter()
     for seed in range(options.seed, options.seed + options.cases):
-        try:
-            outcome = check_spark(spark, random_case(seed, size=options.size))
-        except AssertionError as difference:
-            outcome = "differs"
-            print(f"\nseed {seed}\n{difference}", flush=True)
-        outcomes[outcome] += 1
-        sys.stderr.write(f"\r{outcomes.total()} cases, {outcomes['agreed']} agreed, {outcomes['differs']} differ ")
+        case = random_case(seed, size=options.size)
+        for by in ("frames", "engines"):
+            try:
+                outcome = check_spark(spark, case, by=by)
+            except AssertionError as difference:
+                outcome = "differs"
+                print(f"\nseed {seed}, by {by}\n{difference}", flush=True)
+            outcomes[f"{by}: {outcome}"] += 1
+        agreed, differ = (sum(outcomes[f"{by}: {told}"] for by in ("frames", "engines")) for told in _TOLD)
+        sys.stderr.write(f"\r{seed - options.seed + 1} cases, {agreed} answers agreed, {differ} differ ")
         sys.stderr.flush()
-        if outcome == "differs" and not options.keep_going:
+        if differ and not options.keep_going:
             break
     print()
     for outcome, n in outcomes.most_common():
         print(f"{n:6d}  {outcome}")
-    return 1 if outcomes["differs"] else 0
+    return 1 if differ else 0
 
 
 if __name__ == "__main__":

@@ -126,6 +126,8 @@ def test_explain_says_how_a_query_is_carried_out(archived: tuple[Connection, str
     assert "DataFrame operations over intervals" in explain(QUERIES["groups"], folder, by="frames")
     assert "DataFrame operations over intervals" in explain("SELECT road, COUNT(*) FROM Pos GROUP BY road", folder)
     assert "the engine in tasks, by slices of time" in explain(QUERIES["groups"], folder)
+    told = explain("ISTREAM (SELECT road FROM Pos [NOW] WHERE speed > 50)", folder)
+    assert "Pos: 0 of 2 files, 0.0 MB" in told and "Lim" not in told
     written = "SELECT CAST(speed AS TEXT) FROM Pos [ROWS 3]"
     assert "over batches in Arrow, by the engine: CAST of FLOAT to TEXT" in explain(written, folder)
 
