@@ -1,6 +1,7 @@
 """The last elements of an answer, kept for who looks on while somebody else takes the answers.
 
-Invariant: what is kept is bounded, and a batch costs as much as noting it: nothing is decoded before somebody looks.
+Invariant: what is kept is bounded, and a batch costs as much as noting it: nothing is cut or decoded before somebody
+looks.
 """
 
 from __future__ import annotations
@@ -25,9 +26,8 @@ class Newest:
 
     def add(self, batch: Batch) -> None:
         """Take what has been delivered."""
-        n = len(batch)
-        self._batches.append(batch.slice(max(0, n - KEPT), n))
-        self._n += len(self._batches[-1])
+        self._batches.append(batch)
+        self._n += len(batch)
         while self._n - len(self._batches[0]) >= KEPT:
             self._n -= len(self._batches.popleft())
 
@@ -38,6 +38,7 @@ class Newest:
     def last(self, n: int) -> list[Batch]:
         """The last n of them, at most KEPT."""
         found: list[Batch] = []
+        n = min(n, KEPT)
         for batch in reversed(self._batches):
             if n <= 0:
                 break

@@ -4,31 +4,28 @@ with --loss: what the engine loses to it.
 The engine runs in a process of its own, fed without end, and begins with as many decisions and pictures of plans as it
 keeps; queries come and go, plans are forced, and the page in a headless Chromium shows every view of the answers by
 turns, with graphs pinned. Now and then a decision is compared, and the experiment of the schedulers run, which opens
-connections of its own. The slope over the later half of the time is printed, in bytes a second: of the floor (the least
-of every tenth of the samples) of the resident sets of engine and renderer, of what scripts hold after a collection, and
-of the elements that the page has.
+connections of its own. The slope over the later half of the time is printed with its standard error, in bytes a second:
+of the floor (the least of every tenth of the samples) of the resident sets of engine and renderer, of what scripts hold
+after a collection, and of the elements that the page has.
 
-What the engine loses is seen in one that runs at full speed, by turns of two seconds: nobody looks on, nobody again
-(which tells the noise), a reader that throws away what a page is told, and the page in Chromium. What the engine loses
-by itself, its waits for the page's threads and what these take, does not depend on what else the machine does.
+What the engine loses is seen in one that runs at full speed, by turns of a quarter of a second: the page in Chromium is
+told and draws, the engine is looked at and nobody is told, nothing happens (which tells the noise), and between these
+nothing happens either. A turn is compared with its two neighbours, so that what else the machine does counts little.
+A page is told once a second at most: what a turn loses, the engine loses in a second.
 docs/visualizer.md.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import http.client
+import itertools
 import os
-import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
 
 import numpy as np
 import numpy.typing as npt
@@ -37,8 +34,8 @@ import minidsms
 from minidsms.past.past import MOST_PICTURES
 from minidsms.streamon.loop import adaptations_of
 from minidsms.streamon.plan_log import KEPT
-from minidsms.testing.devtools import Tab, chromium
-from minidsms.testing.slopes import floor, slope
+from minidsms.testing.devtools import Tab
+from minidsms.testing.slopes import floor
 
 _DECLARED = """
 CREATE STREAM Reading (sensor INTEGER, value FLOAT, lat FLOAT, lon FLOAT);
@@ -88,14 +85,12 @@ _LOOK = """async (view, isForced, isCompared, experiment) => {
   await soon(1500);
 }"""
 _SCHEDULERS = "Chain against FIFO, Greedy and round robin"
-_TURN_S = 2.0
-_SETTLE_S = 0.5
+_TURNS = ("Chromium", "", "nobody", "", "looked at", "", "nobody", "", "looked at", "")
+_TURN_S = 0.25
 _TURN_ROWS = 2000
-
-
 _LOST = """\
-what is left of the engine's rate while somebody looks on, medians and quartiles of turns; shares of a processor
-looks on        rows of a processor second  rows of a second            engine waits page threads      browser"""
+what one look costs, in percent of a second: medians of {} turns, beside their neighbours, with 95 % intervals
+told            rows take longer      the engine waits      both                  page's threads        browser"""
 
 
 def serve() -> None:
@@ -145,18 +140,29 @@ def fill(db: minidsms.Connection) -> None:
 
 
 def take_turns() -> None:
-    """Print the page's URL. For every line that comes push for a turn, and print the rows of a second of the engine's
-    processor time, those of a second, and the shares of the time in which the engine waited for the page, and in which
-    the page's threads ran.
+    """Print the page's URL; read for how many seconds to push, and the browser's processes. Print of every turn: rows,
+    and seconds of the engine's thread on a processor, of the clock, in which it waited for threads of its process, in
+    which these ran, and in which the browser ran.
     """
-    with minidsms.connect() as db:
+    from minidsms.web.server import Visualizer
+
+    with minidsms.connect() as db, Visualizer(db, interval_s=1e6).start() as shown:  # looks only when it is woken
         db.execute(_DECLARED)
-        print(db.ui().url, flush=True)
+        print(shown.url, flush=True)
+        seconds, *browser = map(int, sys.stdin.readline().split())
+        lengths = np.random.default_rng(0).uniform(0.9 * _TURN_S, 1.2 * _TURN_S, 1 + int(seconds / _TURN_S))
         rows = np.arange(_TURN_ROWS)
+        tell = shown.observer.changed
         at = 0
-        for _ in sys.stdin:
-            before, began = at, _clocks()
-            while time.monotonic() < began[1] + _TURN_S:
+        over = time.monotonic() + seconds
+        for kind, length in zip(itertools.cycle(_TURNS), lengths):
+            if time.monotonic() > over:
+                break
+            shown.observer.changed = tell if kind == "Chromium" else lambda: None
+            before, began = at, _clocks(browser)
+            if kind in ("Chromium", "looked at"):
+                shown.observer.wake()
+            while time.monotonic() < began[1] + length:
                 sensors = (at + rows) % 40
                 values = (at + rows) * 7 % 1000 / 1.0
                 columns = {"sensor": sensors, "value": values, "lat": 48 + sensors / 40, "lon": 11 + sensors / 20}
@@ -164,15 +170,16 @@ def take_turns() -> None:
                 for query in db.queries.values():
                     query.fetch_arrow()
                 at += _TURN_ROWS
-            ran, passed, all_ran, queued = _clocks() - began
-            told = (at - before) / ran, (at - before) / passed, 1 - (ran + queued) / passed, (all_ran - ran) / passed
-            print(*told, flush=True)
+            ran, passed, all_ran, queued, browsed = _clocks(browser) - began
+            print(at - before, ran, passed, passed - ran - queued, all_ran - ran, browsed, flush=True)
 
 
-def _clocks() -> npt.NDArray[np.float64]:
-    """Seconds of this thread on a processor, of the clock, of all threads on one, of this one waiting for one."""
+def _clocks(others: Sequence[int]) -> npt.NDArray[np.float64]:
+    """Seconds of this thread on a processor, of the clock, of all threads on one, of this one waiting for one, and of
+    other processes on one.
+    """
     queued_ns = int(Path("/proc/thread-self/schedstat").read_text(encoding="ascii").split()[1])
-    return np.array([time.thread_time(), time.monotonic(), time.process_time(), queued_ns / 1e9])
+    return np.array([time.thread_time(), time.monotonic(), time.process_time(), queued_ns / 1e9, spent(others)])
 
 
 def look(tab: Tab, turn: int) -> None:
@@ -218,95 +225,43 @@ def start(*options: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True)
 
 
-def show(started: Any, url: str) -> Any:
-    """The page of an engine in a browser, with graphs pinned."""
-    page = started.chromium.launch(executable_path=chromium(), args=["--no-sandbox"]).new_page(
-        viewport={"width": 1280, "height": 900}
-    )
-    page.goto(url)
-    page.evaluate(_OPEN)
-    return page
-
-
-@contextlib.contextmanager
-def reading(url: str) -> Iterator[None]:
-    """Take all that a page is told, and the answers that it asks for, and throw them away."""
-    address = urlsplit(url)
-    entry = http.client.HTTPConnection(str(address.netloc))
-    entry.request("GET", f"/?{address.query}")
-    cookie = str(entry.getresponse().getheader("set-cookie"))
-    asking, told = (http.client.HTTPConnection(str(address.netloc)) for _ in range(2))
-    told.request("GET", "/events", headers={"Cookie": cookie})
-
-    def read() -> None:
-        with contextlib.suppress(OSError, ValueError, AttributeError, http.client.HTTPException):  # it is closed amidst
-            for line in told.getresponse():
-                if line == b"event: now\n":
-                    asking.request("GET", "/api/answer?query=means", headers={"Cookie": cookie})
-                    asking.getresponse().read()
-
-    reader = threading.Thread(target=read)
-    reader.start()
-    yield
-    assert told.sock is not None
-    told.sock.shutdown(socket.SHUT_RDWR)
-    reader.join()
-    for each in (entry, asking, told):
-        each.close()
-
-
-@contextlib.contextmanager
-def seen(page: Any) -> Iterator[None]:
-    """A page that is elsewhere in the background."""
-    turn = """is => {
-        Object.defineProperty(document, "hidden", { value: !is, configurable: true });
-        document.dispatchEvent(new Event("visibilitychange"));
-    }"""
-    page.evaluate(turn, True)
-    yield
-    page.evaluate(turn, False)
-
-
-def lose(seconds: float) -> dict[str, npt.NDArray[np.float64]]:
-    """By who looks on: what is left of the rows of a second of the engine's processor time and of those of a second,
-    beside a turn in which nobody looks, the shares of the time that the engine waits for the page and that the page's
-    threads run, and the processors that the browser takes: a row for every turn.
-    """
-    from playwright.sync_api import sync_playwright
-
-    turns: dict[str, list[npt.NDArray[np.float64]]] = {}
-    with start("--turns") as engine, sync_playwright() as started:
+def turns(seconds: int) -> npt.NDArray[np.float64]:
+    """What `take_turns` tells, a row for every turn, beside a browser."""
+    with start("--turns") as engine, Tab() as tab:
         assert engine.stdin is not None and engine.stdout is not None
-        url = engine.stdout.readline().strip()
-        page = show(started, url)
-        with seen(page):  # all is compiled and drawn once
-            page.wait_for_timeout(2000)
-        scenes: dict[str, Callable[[], contextlib.AbstractContextManager[None]]] = {
-            "nobody": contextlib.nullcontext,
-            "nobody, again": contextlib.nullcontext,
-            "a reader": lambda: reading(url),
-            "Chromium": lambda: seen(page),
-        }
-        for number in range(-1, max(1, int(seconds / len(scenes) / (_TURN_S + _SETTLE_S)))):
-            told = {}
-            for name in list(scenes)[:: 1 if number % 2 else -1]:
-                with scenes[name]():
-                    page.wait_for_timeout(1000 * _SETTLE_S)
-                    processes = below(os.getpid(), b"chrom")
-                    before = spent(processes)
-                    engine.stdin.write("\n")
-                    engine.stdin.flush()
-                    figures = [float(each) for each in engine.stdout.readline().split()]
-                    told[name] = np.array([*figures, (spent(processes) - before) / _TURN_S])
-            for name in list(scenes)[1:] if number >= 0 else ():
-                turns.setdefault(name, []).append(told[name] / [*told["nobody"][:2], 1, 1, 1])
-        page.context.browser.close()
-        engine.stdin.close()
-    return {name: np.array(rows) for name, rows in turns.items()}
+        tab.call("Page.navigate", url=engine.stdout.readline().strip())
+        tab.run(_OPEN)
+        print(seconds, *below(tab.pid, b"chrom"), file=engine.stdin, flush=True)
+        return np.array([line.split() for line in engine.stdout], float)
 
 
-def watch(seconds: float) -> dict[str, tuple[float, float]]:
-    """By what is held: at the end, and its slope a second over the later half of so many seconds."""
+def lost(told: npt.NDArray[np.float64]) -> dict[str, npt.NDArray[np.float64]]:
+    """By who is told, a row for every turn, in seconds, beside its neighbours: what it loses as rows take longer, as
+    the engine waits for the page's threads, both; and what these threads and the browser take.
+
+    told: see `turns`.
+    """
+    rows, ran, passed, *taken = told.T
+    rate = rows / ran
+    found: dict[str, list[list[float]]] = {kind: [] for kind in _TURNS if kind}
+    for i in range(2 * len(_TURNS), len(told) - 1, 2):  # after two rounds everything is compiled, and has been drawn
+        longer = passed[i] * (1 - rate[i] / np.sqrt(rate[i - 1] * rate[i + 1]))
+        waits, threads, browser = (
+            each[i] - passed[i] * (each[i - 1] + each[i + 1]) / (passed[i - 1] + passed[i + 1]) for each in taken
+        )
+        found[_TURNS[i % len(_TURNS)]].append([longer, waits, longer + waits, threads, browser])
+    return {kind: np.array(each) for kind, each in found.items()}
+
+
+def median(values: npt.NDArray[np.float64]) -> tuple[float, float, float]:
+    """With the interval in which 95 % of the medians of as many draws from the values lie."""
+    drawn = np.random.default_rng(0).choice(values, (4000, len(values)))
+    low, high = np.quantile(np.median(drawn, axis=1), (0.025, 0.975))
+    return float(np.median(values)), float(low), float(high)
+
+
+def watch(seconds: float) -> dict[str, tuple[float, float, float]]:
+    """By what is held: at the end; its slope a second over the later half of so many seconds, and the error of that."""
     with start("--serve") as engine, Tab() as tab:
         assert engine.stdout is not None and engine.stdin is not None
         tab.call("Page.navigate", url=engine.stdout.readline().strip())
@@ -334,10 +289,14 @@ def watch(seconds: float) -> dict[str, tuple[float, float]]:
             }.items():
                 held.setdefault(name, []).append(float(value))
         engine.stdin.close()
-    return {
-        name: (values[-1], slope([times[i] for i in floor(values)], [values[i] for i in floor(values)]))
-        for name, values in held.items()
-    }
+    return {name: (values[-1], *slope(times, values)) for name, values in held.items()}
+
+
+def slope(times: Sequence[float], values: Sequence[float]) -> tuple[float, float]:
+    """Of the line through the floor of values, with its standard error."""
+    least = floor(values)
+    fitted, covariance = np.polyfit([times[i] for i in least], [values[i] for i in least], 1, cov=True)
+    return float(fitted[0]), float(np.sqrt(covariance[0, 0]))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -353,15 +312,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     elif options.turns:
         take_turns()
     elif options.loss:
-        print(_LOST)
-        for name, rows in lose(options.seconds or 120).items():
-            low, middle, high = np.quantile(rows[:, :2], (0.25, 0.5, 0.75), axis=0)
-            shown = [f"{m:.3f} ({a:.3f} to {b:.3f})" for a, m, b in zip(low, middle, high)]
-            print(f"{name:16}{shown[0]:28}{shown[1]:28}", *(f"{each:12.4f}" for each in rows[:, 2:].mean(axis=0)))
+        found = lost(turns(int(options.seconds or 120)))
+        print(_LOST.format(len(found["Chromium"])))
+        for name, each in found.items():
+            shown = ("{:5.2f} ({:.2f} to {:.2f})".format(*median(100 * lost_s)) for lost_s in each.T)
+            print(f"{name:16}", *(f"{told:21}" for told in shown))
     if options.serve or options.turns or options.loss:
         return 0
-    for name, (last, by_second) in watch(options.seconds or 3600).items():
-        print(f"{name:24}{last:16,.0f} at the end {by_second:12,.1f} a second", flush=True)
+    for name, (last, by_second, error) in watch(options.seconds or 3600).items():
+        print(f"{name:24}{last:16,.0f} at the end {by_second:12,.1f} ± {error:,.1f} a second", flush=True)
     return 0
 
 
