@@ -361,7 +361,8 @@ class Connection(Archiving, ReadsSources):
         """A heartbeat: no later element of the stream or relation (default: of any) has a timestamp <= ts."""
         with self.lock:
             self._check()
-            self.await_replay(stream if stream is None else name_of(stream).lower())
+            if self.replaying is not None:
+                self.await_replay(stream if stream is None else name_of(stream).lower())
             if self._callbacks.are_calling():
                 self._callbacks.defer(lambda: self.advance(ts, stream))
                 return

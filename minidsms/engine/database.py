@@ -390,12 +390,14 @@ class Database:
         # Where nothing ran, stores have nothing to give up, but what comes into one that nobody reads.
         if has_run or name is None or not self.stream_input(name).store.is_read:
             self._rest(name)
-        self.memory.sweep()
+        if self.dictionary.nbytes:
+            self.memory.sweep()
         if self.system_streams.is_read:
             for key in self.system_streams.publish():
                 self._process(self.groups.reading(key))
                 self._rest(key)
-        self._follow()
+        if self._each:
+            self._follow()
         if not self.outward:
             return self.news.is_wanted
         self._drain()
@@ -518,11 +520,12 @@ class Database:
             raise forking.closed_here(self._opened_by)
 
     def _check(self) -> None:
+        if not (self._closed or self._is_stepping):
+            return
         if self._closed:
             self.check_process()
             raise ClosedError("the connection has been closed")
-        if self._is_stepping:
-            raise Error("a user function or aggregate must not use the connection that calls it")
+        raise Error("a user function or aggregate must not use the connection that calls it")
 
     def stop_archiving(self, target: StreamInput | RelationInput | RunningQuery | None) -> None:
         """Write what waits of one stream, relation or query, and archive it no longer."""

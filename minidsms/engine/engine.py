@@ -543,13 +543,20 @@ class Group:
                 return False
         return True
 
-    def in_turn(self) -> Iterator[Operator]:
+    def in_turn(self) -> Iterable[Operator]:
         """The operators that may have something to do, producers before consumers: where filters sleep behind screens
         and time alone does nothing, only those that were given something; whoever is given something meanwhile comes.
         """
         if not self.is_immediate:
-            yield from self.screens.turns
-            return
+            return self.screens.turns
+        return self._awake_in_turn() if self.wakes else self.screens.awake
+
+    @property
+    def wakes(self) -> bool:
+        """Who has a turn is only known as operators run."""
+        return self.is_immediate and bool(self.screens.woken.behind)
+
+    def _awake_in_turn(self) -> Iterator[Operator]:
         yield from self.screens.awake
         woken = self.screens.woken.operators
         at = 0
@@ -649,7 +656,9 @@ class Engine:
         """Where few elements come, nobody needs to choose: they pass through the plan in one turn."""
         scheduler = self.scheduler
         least = scheduler.least
-        if not least or released[0].released >= least or sum(group.released for group in released) >= least:
+        if not least or released[0].released >= least:
+            return scheduler
+        if len(released) > 1 and sum(group.released for group in released) >= least:
             return scheduler
         if self._in_turn.quantum != scheduler.quantum:
             self._in_turn = RoundRobin(scheduler.quantum)
@@ -660,7 +669,13 @@ class Engine:
         pending: Iterable[Group] = groups
         has_run = False
         while pending:
-            released = [g for g in pending if self._has_released(g)]
+            released = []
+            for group in pending:
+                try:
+                    if group.release(self.heartbeat, self.batch_size):
+                        released.append(group)
+                except MemoryError:  # its queries end before the slice
+                    group.stop(NO_MEMORY)
             if not released:
                 break
             has_run = True
@@ -675,19 +690,10 @@ class Engine:
     def _run(self, released: Sequence[Group]) -> None:
         """Let a slice of these groups pass."""
         scheduler = self._scheduler_for(released)
-        if len(released) == 1 and not released[0].is_immediate:
-            scheduler.run(released[0].screens.turns)
-        elif isinstance(scheduler, RoundRobin):
-            scheduler.run(_Turns(released))
+        if isinstance(scheduler, RoundRobin):
+            group = released[0]
+            scheduler.run(_Turns(released) if len(released) > 1 or group.wakes else group.in_turn())
         else:
             scheduler.run([op for g in released for op in g.screens.turns])
         for group in released:
             group.finish()
-
-    def _has_released(self, group: Group) -> bool:
-        """`Group.release`; where there is no memory for it, its queries end before the slice."""
-        try:
-            return group.release(self.heartbeat, self.batch_size)
-        except MemoryError:
-            group.stop(NO_MEMORY)
-            return False

@@ -31,6 +31,7 @@ DENSE, AT, GATHERED = 0, 1, 2
 
 _WHOLE = frozenset((Type.INTEGER, Type.TIMESTAMP, Type.INTERVAL))
 _NO_ROWS = np.zeros(0, np.int64)
+_FIRST = np.zeros(1, np.int64)
 
 
 class ValueTest(Protocol):
@@ -39,12 +40,17 @@ class ValueTest(Protocol):
     def mask(self, values: AnyArray) -> BoolArray:
         """TRUE where a value passes, of the values' shape."""
 
+    def passes(self, value: Any) -> bool:
+        """Whether one value does, given as Python's."""
+
     def compiled(self, values: AnyArray, rows: Int64Array, layout: int) -> Int64Array | None:
         """The rows that pass, by a kernel; None where there is none for such values."""
 
 
 def keep(test: ValueTest, values: AnyArray, rows: Int64Array | None, layout: int, use_kernels: bool) -> Int64Array:
     """The positions that pass, ascending. rows: those in question, None for all (then the layout is DENSE)."""
+    if len(values) == 1 and rows is None:
+        return _FIRST if test.passes(values.item()) else _NO_ROWS
     if use_kernels:
         kept = test.compiled(values, _NO_ROWS if rows is None else rows, layout)
         if kept is not None:
@@ -74,6 +80,9 @@ class IsTrue:
     def mask(self, values: AnyArray) -> BoolArray:
         return values  # type: ignore[return-value]
 
+    def passes(self, value: Any) -> bool:
+        return bool(value)
+
     def compiled(self, values: AnyArray, rows: Int64Array, layout: int) -> Int64Array | None:
         return None
 
@@ -98,6 +107,11 @@ class IntegerRange:
         else:
             inside = (v >= self.lo) & (v <= self.hi)
         return ~inside if self.negated else inside  # type: ignore[no-any-return]
+
+    def passes(self, value: Any) -> bool:
+        if self.divisor:
+            value = value % self.divisor if value >= 0 else -(-value % self.divisor)
+        return (self.lo <= value <= self.hi) is not self.negated
 
     def compiled(self, values: AnyArray, rows: Int64Array, layout: int) -> Int64Array | None:
         from minidsms.kernels import filtering
@@ -126,6 +140,9 @@ class FloatRange:
             inside = (v >= self.lo) & (v <= self.hi)
         return ~inside if self.negated else inside  # type: ignore[no-any-return]
 
+    def passes(self, value: Any) -> bool:
+        return (self.lo <= value <= self.hi) is not self.negated
+
     def compiled(self, values: AnyArray, rows: Int64Array, layout: int) -> Int64Array | None:
         from minidsms.kernels import filtering
         from minidsms.kernels.arrays import normal
@@ -147,6 +164,10 @@ class Members:
 
     def mask(self, values: AnyArray) -> BoolArray:
         return np.isin(values, self.items, invert=self.negated)
+
+    def passes(self, value: Any) -> bool:
+        at = self.items.searchsorted(value)
+        return bool(at < len(self.items) and self.items[at] == value) is not self.negated
 
     def compiled(self, values: AnyArray, rows: Int64Array, layout: int) -> Int64Array | None:
         from minidsms.kernels import filtering

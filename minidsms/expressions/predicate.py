@@ -89,8 +89,9 @@ class Tuples(Protocol):
 
 def chunk_of(batch: Tuples, start: int, stop: int) -> Frame:
     """The rows of a batch from start to stop, as filters read them."""
-    frame = Frame(batch.column, len(batch))
-    return frame if stop - start == len(batch) else frame.slice(start, stop)
+    n = len(batch.ts)
+    frame = Frame(batch.column, n)
+    return frame if stop - start == n else frame.slice(start, stop)
 
 
 def compile_predicate(expr: bound.Expr, context: Context) -> Predicate:

@@ -52,6 +52,9 @@ class SlackBuffer:
     def __len__(self) -> int:
         return len(self._ts) - self._start + len(self._heap)
 
+    def __bool__(self) -> bool:
+        return bool(self._heap) or len(self._ts) > self._start
+
     @property
     def nbytes(self) -> int:
         """Bytes held."""

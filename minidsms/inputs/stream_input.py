@@ -216,13 +216,15 @@ class StreamInput:
         """Store an element that is not late, if it is not shed; how many. MemoryError, and nothing has changed."""
         greatest, progress = self.greatest_ts, self.progress
         if greatest is None or ts > greatest:
-            greatest, progress = ts, max(progress, ts - self._slack - 1)
+            greatest = ts
+            if ts - self._slack > progress:
+                progress = ts - self._slack - 1
         admission, recorder = self._admission, self.recorder
         taken = 1
         if admission is not None and admission.is_shedding and admission.kept(self, 1) is not None:
             taken = 0
             self.complete(progress, self.begin(progress))
-        elif not self._slack and ts == progress + 1 and not len(self._waiting):
+        elif not self._slack and ts == progress + 1 and not self._waiting:
             if recorder is not None:
                 self.store.prepare_row(values)
                 recorder.add_row(ts, values)
@@ -258,7 +260,7 @@ class StreamInput:
         """Take out what nothing earlier can precede once the stream has progressed so far, with room in the store for
         it. record: called when there is. MemoryError, and nothing has changed; `give_up` undoes it.
         """
-        released = self._waiting.release(min(progress, MAX_INSTANT - 1) + 1) if len(self._waiting) else None
+        released = self._waiting.release(min(progress, MAX_INSTANT - 1) + 1) if self._waiting else None
         try:
             if released is not None:
                 self.store.prepare(released.ts, released.columns)

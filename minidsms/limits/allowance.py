@@ -47,6 +47,7 @@ class Allowance:
         """Take other limits: bytes, and seconds of a call."""
         self._most = None if memory_limit is None else memory_limit + memory_limit // _BEYOND
         self._timeout_s = timeout_s
+        self.is_open = False
         self.end()
 
     def begin(self) -> None:
@@ -54,6 +55,8 @@ class Allowance:
         self.end()
         self.calls += 1
         self._is_at_work = True
+        if self.is_open:
+            return
         if self._timeout_s is not None:
             self._deadline = monotonic() + self._timeout_s
         if self._most is not None and self._account is not None:
@@ -61,7 +64,10 @@ class Allowance:
 
     def end(self) -> None:
         """The call is done."""
-        self._is_at_work = self._is_interrupted = False
+        self._is_at_work = False
+        if self.is_open:
+            return
+        self._is_interrupted = False
         self._deadline = _NEVER
         self.is_open = self._most is None and self._timeout_s is None
 

@@ -27,6 +27,7 @@ from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Batch, Schema
 from minidsms.limits.allowance import NO_MEMORY, OPEN, Allowance
 from minidsms.machine_code.compile_time import COMPILED
 from minidsms.queues import Queue
+from minidsms.scheduler.scheduler import BLOCKED, DONE, IDLE, LEFT
 from minidsms.synopses.synopsis import Synopsis
 
 SMALL = 2048
@@ -238,6 +239,29 @@ class Operator:
     def is_ready(self) -> bool:
         """There is work, and room for what it yields."""
         return self.has_work() and not self.is_blocked()
+
+    def take_turn(self, budget: int) -> int:
+        """`run`, where there is work and room for what it yields: IDLE, DONE, LEFT or BLOCKED."""
+        inputs = self.inputs
+        if len(inputs) == 1 and self._emission is None and self.failure is None:
+            # As `passes_time` and `has_work`, at once: most operators of most plans, and every element takes a turn.
+            (queue,) = inputs
+            until = queue.progress
+            if queue.size:
+                if until <= self.progress and not self.is_immediate:
+                    return IDLE
+            elif until <= self.progress:
+                return IDLE
+            elif not self.acts_on_time or self.wakes_at() > until:
+                self._until = until
+                self._complete()
+                return IDLE
+        elif self.passes_time() or not self.has_work():
+            return IDLE
+        if self.is_blocked():
+            return BLOCKED
+        self.run(budget)
+        return LEFT if self.has_work() else DONE
 
     def run(self, budget: int) -> int:
         """Consume at most `budget` elements per input (or one instant, if that alone is more); returns how many.

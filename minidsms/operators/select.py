@@ -48,7 +48,7 @@ class Select(Operator):
         (batch,) = batches
         if batch is None:
             return
-        if self.is_screened:
+        if self.screen is not None and self.is_screened:
             # Only rows that satisfy the condition come.
             yield batch
             return

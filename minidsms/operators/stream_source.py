@@ -12,6 +12,7 @@ import numpy as np
 
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, AnyArray, Batch, Column, Int64Array
 from minidsms.operators.operator import Description, Operator
+from minidsms.scheduler.scheduler import BLOCKED, DONE, IDLE, LEFT
 from minidsms.synopses.stream_store import StreamStore
 
 
@@ -103,7 +104,8 @@ class StreamSource(Operator):
 
     def allow(self, until: int) -> None:
         """Elements with ts <= until may go."""
-        self._allowed = max(self._allowed, until)
+        if until > self._allowed:
+            self._allowed = until
 
     def available(self) -> int:
         return self._allowed
@@ -123,19 +125,32 @@ class StreamSource(Operator):
             self._complete()
         return True
 
+    def take_turn(self, budget: int) -> int:
+        if self._emission is None:
+            if self.reader.lo == self.store.head:
+                self.passes_time()
+                return IDLE
+            if self.failure is not None or (self._allowed <= self.progress and not self.is_immediate):
+                return IDLE
+        if self.is_blocked():
+            return BLOCKED
+        self.run(budget)
+        return LEFT if self.has_work() else DONE
+
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         lo = self.reader.lo
         hi = self.store.head
         if not self.is_immediate and until < MAX_INSTANT and hi > lo and self.store.ts_at(hi - 1) > until:
             hi = lo + int(np.searchsorted(self.store.ts(lo, hi), until, side="right"))
-        if hi > lo:
-            self.counters.elements_in += hi - lo
-            self.reader.lo = hi
-            batch = self.store.batch(lo, hi)
-            if self.own is not None:
-                self.own.append(batch.ts, batch.columns)
-                batch = self.own.batch(lo, hi)
-            yield batch if not len(self._earlier) else self._without_earlier(batch)
+        if hi == lo:
+            return ()
+        self.counters.elements_in += hi - lo
+        self.reader.lo = hi
+        batch = self.store.batch(lo, hi)
+        if self.own is not None:
+            self.own.append(batch.ts, batch.columns)
+            batch = self.own.batch(lo, hi)
+        return (batch if not len(self._earlier) else self._without_earlier(batch),)
 
     def shed(self, n: int) -> int:
         """Pass over the n elements that wait longest; how many of them were for this query. The engine is at rest."""

@@ -143,7 +143,8 @@ class _Held:
 
 def _is_ours(frame: FrameType | None) -> bool:
     """It is the engine that has been interrupted, and not what it has called."""
-    return frame is not None and str(frame.f_globals.get("__name__")).startswith("minidsms.")
+    name = None if frame is None else frame.f_globals.get("__name__")
+    return isinstance(name, str) and name.startswith("minidsms.")
 
 
 _held = _Held()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from minidsms.scheduler.scheduler import Schedulable, is_ready, run_a_stalled_one
+from minidsms.scheduler.scheduler import BLOCKED, DONE, IDLE, Schedulable, is_ready, run_a_stalled_one
 
 
 class RoundRobin:
@@ -20,17 +20,13 @@ class RoundRobin:
     def run(self, operators: Iterable[Schedulable]) -> None:
         """Run the operators until none has work. They are gone through again and again, and may be others each time."""
         while True:
-            is_left = False
-            ran = False
+            is_left = ran = False
+            quantum = self.quantum
             for operator in operators:
-                if operator.passes_time() or not operator.has_work():
-                    continue
-                if operator.is_blocked():
-                    is_left = True
-                    continue
-                operator.run(self.quantum)
-                ran = True
-                is_left = is_left or operator.has_work()
+                turn = operator.take_turn(quantum)
+                if turn != IDLE:
+                    is_left = is_left or turn != DONE
+                    ran = ran or turn != BLOCKED
             # Producers stand before consumers: where nobody kept work for another turn, one turn was enough.
             if not is_left:
                 return

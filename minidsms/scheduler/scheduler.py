@@ -12,6 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+IDLE, DONE, LEFT, BLOCKED = range(4)
+"""What a turn of an operator has come to: it had nothing to do; it ran, and nothing is left, or something is; no reader
+has made room.
+"""
+
 
 class Waiting(Protocol):
     """A queue, as a scheduler sees it; it is known by its identity to its producer and its consumer."""
@@ -61,8 +66,8 @@ class Schedulable(Protocol):
         """Something is begun or waits."""
         ...
 
-    def passes_time(self) -> bool:
-        """Whether there is nothing to do. Time in which nothing comes and nothing happens here passes at once."""
+    def take_turn(self, budget: int) -> int:
+        """`run`, where there is work and room for what it yields: IDLE, DONE, LEFT or BLOCKED."""
         ...
 
     def is_blocked(self) -> bool:

@@ -201,7 +201,7 @@ class StreamStore:
         n = len(seq)
         if n:
             start = seq.item(0)
-            if seq.item(-1) - start == n - 1 and (is_run or n < 3 or bool((np.diff(seq) == 1).all())):
+            if is_run or (seq.item(-1) - start == n - 1 and (n < 3 or bool((np.diff(seq) == 1).all()))):
                 return self._view(column, start, start + n)
         if self._passing is not None:
             return self._passing[1][column].take(seq - self.tail)
@@ -214,6 +214,10 @@ class StreamStore:
         if self._passing is not None:
             return self._passing[1][column].slice(start - self.tail, stop - self.tail)
         valid = self._valid[column]
+        begin = start & self._mask
+        end = begin + stop - start
+        if end <= self._mask + 1:
+            return Column(self._values[column][begin:end], None if valid is None else valid[begin:end])
         mask = None if valid is None else self._read(valid, start, stop)
         return Column(self._read(self._values[column], start, stop), mask)
 

@@ -17,6 +17,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from minidsms.scheduler import Scheduler
+from minidsms.scheduler.scheduler import DONE, IDLE, LEFT
 
 _UNIT_NS = 1e6
 _REHEARSED = 1e3
@@ -90,9 +91,12 @@ class SimulatedOperator:
         """A block waits."""
         return any(queue.first_ts() is not None for queue in self.inputs)
 
-    def passes_time(self) -> bool:
-        """No block waits: time alone does nothing."""
-        return not self.has_work()
+    def take_turn(self, budget: int) -> int:
+        """Process what waits; time alone does nothing."""
+        if not self.has_work():
+            return IDLE
+        self.run(budget)
+        return LEFT if self.has_work() else DONE
 
     def is_blocked(self) -> bool:
         """Queues have no bound here: their size is what is measured."""

@@ -33,6 +33,11 @@ def agrees_with_numpy(test: ValueTest, values: np.ndarray) -> None:
     ):
         by_kernel = kept(test, given, among, layout, use_kernels=True)
         assert by_kernel.tolist() == kept(test, given, among, layout, use_kernels=False).tolist()
+    alone = values[-len(EDGES) :: 2]
+    assert [test.passes(value) for value in alone.tolist()] == test.mask(alone).tolist()
+    assert [len(kept(test, alone[i : i + 1], None, DENSE, True)) for i in range(len(alone))] == test.mask(
+        alone
+    ).tolist()
 
 
 @pytest.mark.parametrize("divisor", [1, 2, 3, 7, 1000, 10**12, 2**53, 2**62, GREATEST])

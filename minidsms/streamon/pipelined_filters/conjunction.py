@@ -43,7 +43,9 @@ class Conjunction:
         """(the rows that pass, ascending, None for all; the first row that counts as failed or None).  Rows behind a
         failed one may be missing.
         """
-        n = len(batch)
+        n = len(batch.ts)
+        if n == 1 and not self._pipelines[0].looks_ahead(1):
+            return self._of_one(batch)
         kept: list[Int64Array] = []
         count = 0
         start = 0
@@ -64,6 +66,11 @@ class Conjunction:
             start = stop
         return (None if count == n else _joined(kept)), None
 
+    def _of_one(self, batch: Tuples) -> tuple[Int64Array | None, int | None]:
+        """`run` of one tuple, which nothing cuts."""
+        rows, wrong = self._chunk(batch, 0, 1)
+        return (None if rows is None or len(rows) else rows), (None if wrong is None else 0)
+
     def _limit(self, tuples: int) -> int:
         for pipeline in self._pipelines:
             tuples = pipeline.adaptation.limit(tuples)
@@ -79,7 +86,7 @@ class Conjunction:
 
     def _chunk(self, batch: Tuples, start: int, stop: int) -> tuple[Int64Array | None, Int64Array | None]:
         frame, instant = chunk_of(batch, start, stop), batch.ts.item(start)
-        use_kernels = self._has_kernels(stop - start)
+        use_kernels = self._use_kernels or self._has_kernels(stop - start)
         if not self._computes:
             return self._narrow(frame, instant, use_kernels)
         with np.errstate(all="ignore"):

@@ -134,7 +134,9 @@ class FilterExecutor:
         if isinstance(plan, Routes) and in_question >= plan.least:
             result = self._run_routed(plan, frame, rows, use_kernels)
         else:
-            part, ranges = self.parts[-1], self._ranges(frame) if rows is None else 1
+            part, ranges = self.parts[-1], 1
+            if rows is None and in_question >= 2 * LEAST_ROWS:
+                ranges = self._ranges(frame)
             if ranges > 1:
                 result = self._run_large(part, frame, use_kernels, ranges)
             else:
@@ -157,7 +159,7 @@ class FilterExecutor:
     def _ranges(self, frame: Frame) -> int:
         """Into how many ranges of rows a chunk is worth dividing."""
         ranges = frame.n // LEAST_ROWS
-        if ranges < 2 or not self._may_divide:
+        if not self._may_divide:
             return 1
         if self._clock is not None:
             expected_ns = frame.n * self._clock.ns // self.tuples if self.tuples else 0
