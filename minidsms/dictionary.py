@@ -66,6 +66,8 @@ class TextDictionary:
         self._ranks: Int64Array | None = None
         self._arrow: Any = None
         self.generation = 0
+        self.keeps_all = False
+        """No code is freed: somebody is still to name those that are held."""
         self.nbytes = 0
         self.allowance = allowance
         self._told = 0
@@ -136,6 +138,19 @@ class TextDictionary:
         self._ranks = None
         self._arrow = None
         return code
+
+    def take(self, codes: Sequence[int], texts: Sequence[str]) -> None:
+        """Let texts have these codes, which rise, in a dictionary that is empty; they stay until somebody says that no
+        more is to come (`keeps_all`). ValueError where it is not empty, or a text has two codes.
+        """
+        if len(self) or len(set(texts)) < len(texts):
+            raise ValueError("texts come before all others, and once")
+        self._texts += [None] * codes[-1]
+        for code, text in zip(codes, texts):
+            self._texts[code], self._codes[text] = text, code
+        self.nbytes = sum(map(len, texts)) + _TEXT_NBYTES * len(texts)
+        self.keeps_all = True
+        self._shrink()
 
     # ------------------------------------------------------------------------------------------------- many texts
 
@@ -270,6 +285,8 @@ class TextDictionary:
 
         The caller names everything that may still hold codes: stores, queues, groups, caches, undelivered results.
         """
+        if self.keeps_all:
+            return
         live = np.zeros(self.capacity, np.bool_)
         live[0] = True
         for codes in live_codes:

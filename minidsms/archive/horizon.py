@@ -7,6 +7,7 @@ windows, windows over derived streams and what counts instants (S2) need the who
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from minidsms.cql import bound
@@ -45,11 +46,13 @@ class Reach:
         return _is_over_stream(node)
 
 
-def reach_of(root: Node) -> Reach | None:
-    """What matters after an instant of what came up to it; None: everything."""
+def reach_of(root: Node, kept: Collection[Node] = ()) -> Reach | None:
+    """What matters after an instant of what came up to it; None: everything. kept: nodes whose state is there."""
     reach = Reach(1)
-    for node in nodes(root):
+    for node in nodes(root, kept):
         match node:
+            case _ if node in kept:
+                continue
             case bound.Window():
                 if not reach.add_window(node.spec, node.input):
                     return None

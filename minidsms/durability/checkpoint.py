@@ -1,8 +1,8 @@
 """A checkpoint: another log, which leads to the same connection by fewer entries.
 
 It is the log, up to an entry, without the elements that matter to no query any more (`retention.py`), without what was
-said of queries that are gone, and with the answers that wait and all positions at its end. So it holds no operator's
-state, and does not depend on plans, settings or versions: it is read like any log.
+said of queries that are gone, and with the answers that wait and all positions at its end; of operators that remember
+more than they need the elements for, it holds the state (`kept_state.py`). It is read like any log.
 
 A twin of the connection carries out the log up to the entry, beside the running one, and another one the checkpoint;
 what comes out is compared: progress, positions, answers that wait, content of relations. A query that would not be the
@@ -31,6 +31,7 @@ from minidsms.cql.printer import print_query
 from minidsms.durability.entry import Fields, Rows, decoded, encoded
 from minidsms.durability.folder import FIRST_LOG, create
 from minidsms.durability.journal import Journal
+from minidsms.durability.kept_state import texts_payload
 from minidsms.durability.log import Log
 from minidsms.durability.meaning import about
 from minidsms.durability.retention import Retention, drops_late
@@ -119,7 +120,9 @@ class _Shortened:
         self._go_on = go_on
         self._named = self._views_named()
         self._gone = self._entries_gone()
-        retention = Retention(db, whole, self._instants)
+        self._created = self._creations()
+        retention = Retention(db, whole, self._created.values(), self._instants)
+        self._states = retention.states
         self._past, self.whole = retention.past, retention.whole
         self._netted = self._changes_netted()
         self._passed: dict[str, tuple[int | None, int]] = {}
@@ -143,10 +146,15 @@ class _Shortened:
 
     def payloads(self) -> Iterator[tuple[bytes | memoryview, ...]]:
         """Those of the checkpoint."""
+        texts = texts_payload(self._db.dictionary, [codes for each in self._states.values() for codes in each.codes()])
+        if texts is not None:
+            yield texts
         is_left = False  # a push waits to be processed
         for number, fields, rows, payload in self._read():
             match fields:
                 case {"kind": "taken" | "written" | "done" | "state" | "input" | "source" | "script"}:
+                    continue
+                case {"kind": "texts" | "synopsis"}:
                     continue
                 case _ if number in self._gone:
                     continue
@@ -177,6 +185,9 @@ class _Shortened:
                 case _:
                     yield from self._flushed()
                     yield (payload,)
+                    state = self._states.get(self._created.get(number, ""))
+                    if state is not None:
+                        yield from state.payloads()
         yield from self._flushed()
         yield from self._ends()
 
@@ -284,6 +295,21 @@ class _Shortened:
                 if ends and not (what[0] == "view" and what[1] in self._named):
                     gone.update(of.pop(what))
         return gone
+
+    def _creations(self) -> dict[int, str]:
+        """By entry, the query it creates, where no other entry does."""
+        found: dict[str, list[int]] = defaultdict(list)
+        for number, fields, _, _ in self._read():
+            what, _ = about(fields)
+            if number in self._gone or what is None or what[0] != "query":
+                continue
+            match fields, [] if "cql" not in fields else parse(fields["cql"]):
+                case {"kind": "query"}, _:
+                    found[what[1]].append(number)
+                case _, [syntax.CreateQuery(is_optional=is_optional)]:
+                    if not (is_optional and found[what[1]]):
+                        found[what[1]].append(number)
+        return {numbers[0]: key for key, numbers in found.items() if len(numbers) == 1}
 
     def _ends(self) -> Iterator[tuple[bytes | memoryview, ...]]:
         """What the connection has come to: counts of its inputs, and the answers that wait."""

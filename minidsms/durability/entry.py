@@ -1,6 +1,7 @@
 """What an entry of the log says: a call that changed the connection, and the rows it brought.
 
-    payload   length of the header (uint32), the header (JSON, UTF-8), then, of push and state, an Arrow record batch
+    payload   length of the header (uint32), the header (JSON, UTF-8), then, of push, state and texts, an Arrow record
+              batch, of synopsis arrays
 
 The header's "kind" is one of
 
@@ -22,6 +23,8 @@ The header's "kind" is one of
     written     query, until, ..     answers before this position are in the query's file, and it is so long
     passed      to, ts, n            n elements came, up to the instant ts, which matter to nobody any more
     input       name, counters, ..   at the end of a checkpoint: what an input has counted, its greatest instant
+    texts                            at the beginning of a checkpoint: texts and the codes that stand for them in it
+    synopsis    query, operator, ..  in a checkpoint: the state of an operator of a query (`kept_state.py`)
     state       query, results       at the end of a checkpoint: answers so far, and those that wait
     into        query, place, format, options, mark   a file or topic given to a query
     function, aggregate              name, place ("module:name"), arguments, type, ..

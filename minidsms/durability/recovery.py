@@ -16,6 +16,7 @@ from minidsms.cql.errors import Error, shown
 from minidsms.cql.parser import parse
 from minidsms.durability.entry import Fields, Rows, decoded
 from minidsms.durability.kept_file import Mark
+from minidsms.durability.kept_state import resume, take_texts
 from minidsms.durability.meaning import about
 from minidsms.durability.places import found_at
 from minidsms.durability.segments import Found, entries
@@ -33,6 +34,13 @@ def replay(
 
     until: leave out the entries from this number on.  go_on: called between entries; it may raise.
     """
+    try:
+        return _replay(db, log_folder, until, go_on)
+    finally:
+        db.dictionary.keeps_all = False
+
+
+def _replay(db: DurableConnection, log_folder: str, until: int | None, go_on: Callable[[], None] | None) -> int | None:
     held: tuple[Found, Fields, memoryview] | None = None
     for found in entries(log_folder, until):
         if go_on is not None:
@@ -117,6 +125,10 @@ def _carry_out(db: DurableConnection, fields: Fields, rows: memoryview, where: s
                 query = db.queries[name.lower()]
                 waiting = Rows(query.schema, db.dictionary, True).elements(rows, db.tick_ns)
                 query.restore(results, waiting)
+            case {"kind": "texts"}:
+                take_texts(db.dictionary, rows)
+            case {"kind": "synopsis", "query": str(name)}:
+                resume(db.queries[name.lower()], fields, rows, where)
             case {"kind": "into", "query": str(name), "place": str(place), "format": format, "options": dict(options)}:
                 db.queries[name.lower()].into(place, format, **options)
             case {"kind": "written", "query": str(name), **mark}:

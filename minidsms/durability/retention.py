@@ -2,8 +2,9 @@
 
 A query's answers after its last closed instant F follow from the elements after F less its reach, as many of the last
 as its ROWS windows hold, the content of its relations from there on, and its inputs' progress (`archive/horizon.py`).
-Where a plan has no reach, all that its inputs brought matters: PARTITION and UNBOUNDED windows, RSTREAM, windows over
-derived streams.
+Where aggregates and DISTINCT read all that came, their state is kept instead (`kept_state.py`). Where a plan has no
+reach, all that its inputs brought matters: PARTITION windows, other UNBOUNDED ones, RSTREAM, windows over derived
+streams.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from minidsms.archive.horizon import Reach, reach_of
+from minidsms.durability.kept_state import KeptState, kept_state
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Int64Array
 from minidsms.inputs.stream_input import StreamInput
 
@@ -26,21 +28,30 @@ class Retention:
     """By input: the instant up to which its elements matter to no query any more.
 
     whole: names of queries to which all matters, whatever their plans say.  instants: of the elements of an input that
-    are in the log, in any order.
+    are in the log, in any order.  created: names of queries whose operators' state can be kept: one entry creates them.
     """
 
-    def __init__(self, db: Connection, whole: Collection[str], instants: Callable[[str], Int64Array]) -> None:
+    def __init__(
+        self, db: Connection, whole: Collection[str], created: Collection[str], instants: Callable[[str], Int64Array]
+    ) -> None:
         self.past: dict[str, int] = {}
         self.whole: set[str] = set()
         """The queries that need all that their inputs brought."""
+        self.states: dict[str, KeptState] = {}
+        """Of queries that go on from their operators' state."""
         for each in db.inputs:
             if each.journal is not None:
                 self.past[each.definition.name.lower()] = min(each.progress, MAX_INSTANT)
         names = {id(each): each.definition.name.lower() for each in db.inputs}
         for key, query in db.queries.items():
             reach = None if key in whole else _reach(query)
+            if reach is None and key not in whole and key in created and _is_at_work(query):
+                state = kept_state(query)
+                if state is not None:
+                    reach, self.states[key] = state.reach, state
             if reach is not None and any(drops_late(db, name) for name in reach.rows):
                 reach = None  # an element that came late counts in no window
+                self.states.pop(key, None)
             if reach is None:
                 self.whole.add(query.name)
             for read in (*query.network.streams, *query.network.relations):
@@ -55,9 +66,12 @@ class Retention:
 
 def _reach(query: Query) -> Reach | None:
     """What matters to a query of its past; None: all."""
-    if query.failure is not None or query.closed_until == MIN_INSTANT:
-        return None
-    return reach_of(query.logical)
+    return reach_of(query.logical) if _is_at_work(query) else None
+
+
+def _is_at_work(query: Query) -> bool:
+    """It has answered, and will."""
+    return query.failure is None and query.closed_until != MIN_INSTANT
 
 
 def drops_late(db: Connection, name: str) -> bool:

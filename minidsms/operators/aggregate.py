@@ -29,7 +29,8 @@ from minidsms.elements import (
 from minidsms.kernels import grouping
 from minidsms.kernels.arrays import normal
 from minidsms.machine_code.templates import Form
-from minidsms.operators.operator import Description, Operator
+from minidsms.operators.operator import Description
+from minidsms.operators.resuming import Resuming
 from minidsms.queues import Queue
 from minidsms.synopses.group_records import Call, GroupRecords
 from minidsms.synopses.group_state import DistinctValues, Run, Workspace, contiguous_words
@@ -275,7 +276,7 @@ class GroupStates:
             yield from state.live_codes()
 
 
-class Aggregate(Operator):
+class Aggregate(Resuming):
     """Groups by the input columns `keys` and computes `calls`; output: the keys, then the results.
 
     is_global: no GROUP BY; one row from the instant of `start`'s single element on (R3), rows or no rows, and none
@@ -322,7 +323,7 @@ class Aggregate(Operator):
     # -------------------------------------------------------------------------------------------------- the work
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterator[Batch]:
-        batch = batches[0]
+        batch = self.uncounted(batches[0])
         opening = batches[1] if len(batches) > 1 else None
         if opening is not None and self.groups.start == MAX_INSTANT:
             self.groups.start = int(opening.ts[0])
@@ -445,6 +446,9 @@ class Aggregate(Operator):
             np.array([valid for _, valid in results], np.int8).reshape(len(results), len(shown)),
         )
         return Batch(np.zeros(len(shown), np.int64), None, columns)
+
+    def state(self) -> dict[str, AnyArray] | None:
+        return None if any(states is not None for states in self.groups.objects) else self.groups.arrays()
 
     # ------------------------------------------------------------------------------------------------------ forms
 

@@ -15,7 +15,8 @@ import numpy as np
 from minidsms.elements import AnyArray, Batch, Int8Array, Int64Array, Schema
 from minidsms.kernels import counting as kernels
 from minidsms.kernels.arrays import normal
-from minidsms.operators.operator import Description, Operator
+from minidsms.operators.operator import Description
+from minidsms.operators.resuming import Resuming
 from minidsms.operators.union_all import typed
 from minidsms.queues import Queue
 from minidsms.synopses.key_table import ArrivalRing, KeyTable
@@ -98,7 +99,7 @@ class CountedRows:
         return self.table.live_codes()
 
 
-class CountingOperator(Operator):
+class CountingOperator(Resuming):
     """A rule over the multiplicities of one or two inputs of equal column types.
 
     fifo: of each input, whether its deletions come in the order of its insertions; none, if not given.
@@ -131,7 +132,7 @@ class CountingOperator(Operator):
 
     def _side(self, batches: Sequence[Batch | None], side: int) -> kernels.Side:
         """The instants, signs and row ids of what one side brings."""
-        batch = batches[side] if side < len(batches) else None
+        batch = self.uncounted(batches[side] if side < len(batches) else None)
         if batch is None or not len(batch):
             return kernels.Side(NO_INSTANTS, _NO_SIGNS, NO_INSTANTS)
         return kernels.Side(normal(batch.ts), normal(batch.signs), self.rows.acquire(batch, side))

@@ -8,7 +8,7 @@ instant (W8).
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Hashable, Sequence, Set
+from collections.abc import Callable, Collection, Hashable, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -394,8 +394,9 @@ def transform(root: Node, change: Callable[[Node], Node]) -> Node:
     return done[id(root)]
 
 
-def nodes(root: Node) -> list[Node]:
-    """Every node once, inputs before their readers."""
+def nodes(root: Node, leaves: Collection[Node] = ()) -> list[Node]:
+    """Every node once, inputs before their readers. leaves: what only these read is left out."""
+    ends = {id(node) for node in leaves}
     order: list[Node] = []
     seen: set[int] = set()
     stack: list[tuple[Node, bool]] = [(root, False)]
@@ -406,7 +407,8 @@ def nodes(root: Node) -> list[Node]:
         elif id(node) not in seen:
             seen.add(id(node))
             stack.append((node, True))
-            stack.extend((child, False) for child in reversed(node.inputs))
+            if id(node) not in ends:
+                stack.extend((child, False) for child in reversed(node.inputs))
     return order
 
 

@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ import minidsms
 from minidsms.cql.errors import Error
 from minidsms.durability import connection as connection_module
 from minidsms.durability import folder as folder_module
+from minidsms.durability import kept_state
 from minidsms.durability.connection import DurableConnection
 from minidsms.durability.entry import decoded
 from minidsms.durability.segments import entries
@@ -87,11 +89,11 @@ def test_a_window_keeps_its_rows_and_the_rest_goes(folder: str) -> None:
 @pytest.mark.parametrize(
     "query",
     [
-        "SELECT SUM(k) FROM S",
         "SELECT * FROM (SELECT k FROM S WHERE k > 2) [ROWS 3]",
         "SELECT * FROM S [PARTITION BY k ROWS 1]",
         "SELECT RSTREAM(k) FROM S [RANGE 10]",
-        "SELECT DISTINCT k FROM S [RANGE UNBOUNDED]",
+        "SELECT MEDIAN(k) FROM S",
+        "SELECT SUM(v) FROM (SELECT k, COUNT(*) AS v FROM S [ROWS 2 SLIDE 2] GROUP BY k) GROUP BY k",
     ],
 )
 def test_what_needs_the_whole_past_keeps_it(folder: str, query: str) -> None:
@@ -141,6 +143,60 @@ def test_windows_by_rows_keep_these_rows(folder: str, query: str) -> None:
         assert Counter(db.queries["q"].fetch()) == Counter(other.queries["q"].fetch())
         assert not db.execute("SHOW CHECKPOINTS").rows[-1][-1]
     db.close()
+
+
+OVER_ALL = [
+    "SELECT k, COUNT(*), SUM(v), SUM(k) FROM S GROUP BY k",
+    "SELECT COUNT(*) FROM S WHERE v > 100",
+    "SELECT DISTINCT name FROM S",
+    "SELECT ISTREAM(k, MAX(v) AS m) FROM S WHERE v > 1 GROUP BY k HAVING MAX(v) > 3",
+    "SELECT T.k, c FROM T [RANGE 5], (SELECT k, COUNT(*) AS c FROM S GROUP BY k) A WHERE T.k = A.k",
+    "SELECT name, COUNT(DISTINCT k), AVG(v), MIN(name) FROM S GROUP BY name ORDER BY 2, 1 LIMIT 3",
+    "SELECT FIRST(v), LAST(v), VARIANCE(v) FROM S",
+    "SELECT COUNT(*) FROM (SELECT DISTINCT k FROM S)",
+    "SELECT COUNT(*) FROM S [RANGE 3]",
+]
+
+
+def test_of_aggregates_over_all_that_came_the_state_is_kept(folder: str) -> None:
+    """Beside queries over windows of the same stream, which keep elements that are in that state already."""
+    rng = Random(5)
+    db, other = opened(folder), minidsms.connect()
+    for each in (db, other):
+        each.execute("CREATE STREAM S (k INTEGER, v FLOAT, name TEXT) SLACK 2; CREATE STREAM T (k INTEGER)")
+        for i, text in enumerate(OVER_ALL):
+            each.query(text, name=f"q{i}")
+    for ts in range(160):
+        row = rng.randint(0, 9), rng.choice((1.5, 4.25, None, -3.1)), rng.choice(("a", "b", f"x{ts % 50}", None))
+        for each in (db, other):
+            each.push("S", row, ts=max(0, ts - ts % 3))
+            each.push("T", (ts % 8,), ts=ts)
+            if ts == 30:
+                each.query(OVER_ALL[0], name="later")
+        if ts % 50 == 45:
+            db.checkpoint()
+            assert elements(db) < 30 and not db.execute("SHOW CHECKPOINTS").rows[-1][-1]
+            db.close()
+            db = opened(folder)
+    for each in (db, other):
+        each.advance(400)
+    for name in db.queries:
+        assert Counter(map(str, db.queries[name].fetch())) == Counter(map(str, other.queries[name].fetch())), name
+    db.close()
+    other.close()
+
+
+def test_state_of_another_version_is_refused(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(folder) as db:
+        db.execute("CREATE STREAM S (k INTEGER); CREATE QUERY q AS SELECT SUM(k) FROM S")
+        db.push("S", [(1,), (2,)], ts=[1, 2])
+        db.advance(2)
+        db.checkpoint()
+    with monkeypatch.context() as patch, pytest.raises(Error, match="version 1 of kept state; this minidsms reads 2"):
+        patch.setattr(kept_state, "VERSION", 2)
+        minidsms.connect(folder)
+    with opened(folder) as db:
+        assert db.queries["q"].snapshot() == [(3,)]
 
 
 def test_changes_of_a_relation_that_cancel_go(folder: str) -> None:
@@ -337,7 +393,7 @@ def test_the_statement_makes_one_and_show_tells_of_it(folder: str) -> None:
         db.execute("CREATE STREAM S (k INTEGER); CREATE QUERY short AS SELECT COUNT(*) FROM S [RANGE 3] GROUP BY k")
         for i in range(50):
             db.push("S", (1,), ts=i)
-        db.execute("CREATE QUERY long AS SELECT SUM(k) FROM S; CHECKPOINT; SET batch_size = 9")
+        db.execute("CREATE QUERY long AS SELECT MEDIAN(k) FROM S; CHECKPOINT; SET batch_size = 9")
         assert elements(db) == 50
         db.execute("DROP QUERY long")
         db.execute("checkpoint")

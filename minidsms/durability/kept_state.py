@@ -1,0 +1,142 @@
+"""State that a checkpoint keeps as arrays, in place of the elements it came from.
+
+That of aggregates and DISTINCT over all that a stream has brought: it is as large as their groups are many, however
+much has come. The rows they put out follow from it, and so does the state of all that reads these.
+
+Of an operator there is one entry of the log, `synopsis`, behind the one that creates its query: its header names the
+arrays, their types and shapes, and after it they stand one behind the other, little-endian, in the order of C. Texts
+stand in them by their codes; the entry `texts`, before all others, says which text has which.
+
+Invariant: an operator's state is kept with the query that was created in one place, and never after another plan has
+taken it over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from minidsms.archive.horizon import Reach, reach_of
+from minidsms.cql import bound
+from minidsms.cql.bound import Node, WindowKind
+from minidsms.cql.errors import Error
+from minidsms.dictionary import TextDictionary
+from minidsms.durability.entry import Fields, encoded
+from minidsms.elements import AnyArray
+from minidsms.operators.operator import Operator
+from minidsms.operators.resuming import Resuming
+from minidsms.operators.stream_source import StreamSource
+from minidsms.plan.logical import nodes
+
+if TYPE_CHECKING:
+    from minidsms.query import Query
+
+VERSION = 1
+"""Of the arrays: what they are called and what stands in them."""
+_TEXTS = pa.schema([("code", pa.int64()), ("text", pa.string())])
+
+
+@dataclass(frozen=True)
+class KeptState:
+    """What is left to be kept of a query's past beside its operators' state: `reach`."""
+
+    query: Query
+    reach: Reach
+
+    def payloads(self) -> Iterator[tuple[bytes | memoryview, ...]]:
+        """The entries."""
+        for i, operator in enumerate(_operators(self.query)):
+            arrays = operator.state()
+            assert arrays is not None
+            shapes = [(name, array.dtype.str, array.shape) for name, array in arrays.items()]
+            told = {"version": VERSION, "query": self.query.name, "operator": i, "is": _named(operator)}
+            header = encoded({"kind": "synopsis", **told, "until": self.query.closed_until, "arrays": shapes})
+            yield header, *(_bytes(array) for array in arrays.values() if array.size)
+
+    def codes(self) -> list[AnyArray]:
+        """Of the texts in them."""
+        return [codes for op in _operators(self.query) for each in op.synopses() for codes in each.live_codes()]
+
+
+def _bytes(array: AnyArray) -> memoryview:
+    data: memoryview = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+    return data
+
+
+def kept_state(query: Query) -> KeptState | None:
+    """How a query can go on from its operators' state; None where it cannot."""
+    kept = [node for node in nodes(query.logical) if _counts_all(node)]
+    operators = _operators(query)
+    if not kept or len(kept) != len(operators) or any(operator.state() is None for operator in operators):
+        return None
+    reach = reach_of(query.logical, kept)
+    return None if reach is None else KeptState(query, reach)
+
+
+def _counts_all(node: Node) -> bool:
+    """It aggregates, or tells apart, all rows of a stream so far."""
+    if not isinstance(node, bound.Aggregate | bound.Distinct):
+        return False
+    windows, below = 0, node.input
+    while isinstance(below, bound.Filter | bound.Project | bound.Stamped | bound.Unnest | bound.Window):
+        if isinstance(below, bound.Window):
+            windows += 1
+            if below.spec.kind is not WindowKind.UNBOUNDED:
+                return False
+        below = below.inputs[0]
+    return windows == 1 and isinstance(below, bound.BaseStream)
+
+
+def _operators(query: Query) -> list[Resuming]:
+    """Those that do it."""
+    return [op for op in query.network.operators if isinstance(op, Resuming) and _is_over_stream(op)]
+
+
+def _is_over_stream(operator: Operator) -> bool:
+    below = operator.inputs[0].producer
+    while below is not None and below.is_stateless and len(below.inputs) == 1:
+        below = below.inputs[0].producer
+    return isinstance(below, StreamSource)
+
+
+def _named(operator: Operator) -> str:
+    description = operator.describe()
+    return f"{description.name} {description.detail}".strip()
+
+
+def resume(query: Query, fields: Fields, data: memoryview, where: str) -> None:
+    """Let an operator of a query go on from what an entry holds. Error where this minidsms cannot read it."""
+    if fields["version"] != VERSION:
+        raise Error(f"{where}: version {fields['version']} of kept state; this minidsms reads {VERSION}")
+    operators = _operators(query)
+    operator = operators[fields["operator"]] if fields["operator"] < len(operators) else None
+    if operator is None or _named(operator) != fields["is"]:
+        raise Error(f"{where}: query {query.name} has no operator {fields['is']!r} any more, whose state this is")
+    arrays: dict[str, Any] = {}
+    at = 0
+    for name, dtype, shape in fields["arrays"]:
+        n = int(np.prod(shape, dtype=np.int64))
+        arrays[name] = np.frombuffer(data, dtype, n, at).reshape(shape).copy() if n else np.empty(shape, dtype)
+        at += n * np.dtype(dtype).itemsize
+    operator.resume(arrays, fields["until"])
+
+
+def texts_payload(dictionary: TextDictionary, codes: list[AnyArray]) -> tuple[bytes | memoryview, ...] | None:
+    """The entry that says which texts the codes stand for; None where there are none."""
+    held = np.unique(np.concatenate(codes)) if codes else np.zeros(0, np.int64)
+    held = held[held > 0]
+    if not len(held):
+        return None
+    texts = [dictionary.text(code) for code in held.tolist()]
+    batch = pa.record_batch([pa.array(held), pa.array(texts, pa.string())], _TEXTS)
+    return encoded({"kind": "texts"}), memoryview(batch.serialize())
+
+
+def take_texts(dictionary: TextDictionary, data: memoryview) -> None:
+    """Let the texts of an entry have the codes they had."""
+    batch = pa.ipc.read_record_batch(pa.py_buffer(data), _TEXTS)
+    dictionary.take(batch.column(0).to_pylist(), batch.column(1).to_pylist())

@@ -1,0 +1,48 @@
+"""Operators that go on from a state that was kept as arrays, as if the elements it came from had come into them.
+
+Invariant: an element up to `counted_until` is in the state already; one that comes again is passed over.
+docs/durability.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minidsms.elements import MIN_INSTANT, AnyArray, Batch
+from minidsms.operators.operator import Operator
+
+
+class Resuming(Operator):
+    """An operator with one synopsis, which knows what it puts out."""
+
+    counted_until = MIN_INSTANT
+    """Up to this instant the state has what came before it was kept."""
+
+    def contents(self) -> Batch:
+        """The rows that are put out at present, as insertions (ts of no meaning)."""
+        raise AssertionError("an operator that resumes knows its contents")
+
+    def state(self) -> dict[str, AnyArray] | None:
+        """Its arrays; None where the state has none. Asked while the engine rests."""
+        arrays: dict[str, AnyArray] = self.synopses()[0].arrays()
+        return arrays
+
+    def resume(self, arrays: dict[str, Any], until: int) -> None:
+        """Go on from a state that `state` gave, of all that came up to an instant. Nothing has come in yet; readers
+        find the rows there at that instant.
+        """
+        self.synopses()[0].restore(arrays)
+        self.counted_until = until
+        self.counters.elements_in += 1  # it is no new operator's state
+        present = self.contents()
+        for queue in self.outputs:
+            queue.put(Batch(np.full(len(present), until, np.int64), None, present.columns))
+
+    def uncounted(self, batch: Batch | None) -> Batch | None:
+        """What of a batch is not in the state."""
+        if self.counted_until == MIN_INSTANT or batch is None or batch.ts[0] > self.counted_until:
+            return batch
+        first = int(np.searchsorted(batch.ts, self.counted_until, side="right"))
+        return batch.slice(first, len(batch)) if first < len(batch) else None
