@@ -24,6 +24,7 @@ from minidsms.kernels.entering_join import (
     AHEAD_ROWS,
     BEGUN_WORDS,
     PLACED_WORDS,
+    THERE_ROWS,
     Scratch,
     join_entering,
     place_steps,
@@ -139,4 +140,4 @@ def _scratch(n: int, capacity: int) -> Scratch:
     firsts = np.empty((n, n - 1, capacity), np.int64)
     ahead = np.zeros((AHEAD_ROWS, n - 1, AHEAD), np.int64)
     begun = np.zeros(BEGUN_WORDS, np.int64)
-    return Scratch(np.empty((n + 1, capacity), np.int64), firsts, np.zeros((2, n), np.int64), ahead, begun)
+    return Scratch(np.empty((n + 1, capacity), np.int64), firsts, np.zeros((THERE_ROWS, n), np.int64), ahead, begun)

@@ -20,13 +20,14 @@ from typing import Any, NamedTuple
 
 from minidsms.elements import MAX_INSTANT
 from minidsms.kernels.chains import (
-    Stay,
+    Chain,
     cells_tag,
     checks_hold,
     hashed_tag,
     link_slots,
-    next_present,
+    next_slot,
     next_tag,
+    older,
     tag_at,
 )
 from minidsms.kernels.join_layout import (
@@ -97,13 +98,13 @@ _ENOUGH = 64
 
 class Scratch(NamedTuple):
     """Of a block. alive: (n + 1, c) slots for c elements of an input, and of a part of them.  firsts: (n, n - 1, c),
-    the first slot that a step finds for each.  gone: (2, n), see `_leaves`.  ahead: (4, n - 1, AHEAD), see
+    the first slot that a step finds for each.  there: (THERE_ROWS, n), see `_turn_to`.  ahead: (4, n - 1, AHEAD), see
     `_look_ahead`.  begun: (BEGUN_WORDS,).
     """
 
     alive: Int64Table
     firsts: Int64Cube
-    gone: Int64Table
+    there: Int64Table
     ahead: Int64Cube
     begun: Int64s
 
@@ -141,44 +142,55 @@ def place_steps(steps, inputs, keys, placed):  # type: ignore[no-untyped-def]
             at += PLACED_WORDS
 
 
+LEAVING, STAYING, ARRIVING, LATER, THERE_ROWS = range(5)
+"""Of each input, at an instant: the first slot that is there before it, the first that stays, the first whose row comes
+at it or later, and the first whose row comes later."""
+
+
 @helper(inline=True)
-def _stay(windows: Windows, placed: Int64s, p: int, i: int, instant: int, cancels: bool) -> Any:
-    """What the step at placed[p] of the pipeline of input i may meet at the instant. cancels: by a row that leaves."""
+def _chain(placed: Int64s, p: int, i: int, there: Int64Table, cancels: bool) -> Any:
+    """Where the step at placed[p] of the pipeline of input i walks. cancels: by a row that leaves."""
     q = uint64(p)
     j = placed[q + uint64(TARGET)]
-    # Of two elements of an instant, that of the later input finds the other.
-    before = instant + 1 if j < i and not cancels else instant
-    length = uint64(placed[q + uint64(TARGET_LENGTH)])
-    if cancels and j > i and length + uint64(1) > length:
-        length += uint64(1)
-    base, mask, came = (
-        placed[q + uint64(TARGET_NODES)],
-        placed[q + uint64(TARGET_MASK)],
-        placed[q + uint64(TARGET_INSTANTS)],
-    )
-    return Stay(base, mask, came, windows.inputs[j, LO], instant, before, length)
+    low, high = there[STAYING, j], there[ARRIVING, j]
+    if cancels and j > i:
+        low = there[LEAVING, j]
+    if not cancels and j < i:
+        # Of two elements of an instant, that of the later input finds the other.
+        high = there[LATER, j]
+    return Chain(placed[q + uint64(TARGET_NODES)], int64(2), placed[q + uint64(TARGET_MASK)], low, high)
 
 
 @helper(inline=True)
-def _older(nodes: Int64s, stay: Stay, slot: int) -> Any:
-    """The slot behind this one."""
-    return nodes[uint64(stay.base + 2 * (slot & stay.mask) + 1)]
+def _present(instants: Int64s, step: Int64s, linked: int, low: int, high: int, instant: int, before: int) -> Any:
+    """The bounds of what a step may meet of its target at an instant, of rows that came before `before`, moved on.
+
+    linked: slots of the target.
+    """
+    came, mask, length = step[TARGET_INSTANTS], step[TARGET_MASK], uint64(step[TARGET_LENGTH])
+    while high < linked and instants[uint64(came + (high & mask))] < before:
+        high += 1
+    while low < high and uint64(instant) - uint64(instants[uint64(came + (low & mask))]) >= length:
+        low += 1
+    return low, high
 
 
 @helper
-def _further(windows: Windows, placed: Int64s, p: int, checks: Int64Table, chosen: Int64s, stay: Stay, tag: int) -> Any:
+def _further(
+    windows: Windows, placed: Int64s, p: int, checks: Int64Table, chosen: Int64s, chain: Chain, tag: int
+) -> Any:
     """As `chains.further`, of a placed step."""
     step = placed[int64(p) : int64(p) + PLACED_WORDS]
     origin = windows.nodes[step[SOURCE_NODES] + 2 * (chosen[step[FROM]] & step[SOURCE_MASK])]
     at, hashed, reach, last = step[CHECKS_END], step[HASHED], step[REACH], windows.keys[step[PROBED], LAST_CELL]
     slot, inspected = int64(-1), int64(0)
     following = next_tag(windows, checks, chosen, at, hashed, reach, last, origin, tag)
-    while slot < stay.low and following != tag:
+    while slot < chain.low and following != tag:
         tag = following
         first = windows.heads[step[TARGET_HEADS] + bucket(tag, step[TARGET_SHIFT])]
-        slot, looked, _ = next_present(windows.nodes, windows.instants, stay, tag, first)
+        slot, looked = next_slot(windows.nodes, chain, tag, first)
         inspected += looked
-        if slot < stay.low:
+        if slot < chain.low:
             following = next_tag(windows, checks, chosen, at, hashed, reach, last, origin, tag)
     return tag, slot, inspected
 
@@ -195,9 +207,9 @@ def _drop(
     inputs, nodes, heads, instants = windows.inputs, windows.nodes, windows.heads, windows.instants
     step = placed[p : p + PLACED_WORDS]
     base, mask, buckets, shift = step[TARGET_NODES], step[TARGET_MASK], step[TARGET_HEADS], step[TARGET_SHIFT]
-    came, length = step[TARGET_INSTANTS], uint64(step[TARGET_LENGTH])
     own, own_mask, own_came = step[SOURCE_NODES], step[SOURCE_MASK], inputs[i, MARKS]
-    low, first = inputs[step[TARGET], LO], inputs[i, HI]
+    low, high, linked = inputs[step[TARGET], LO], inputs[step[TARGET], HI], inputs[step[TARGET], LINKED]
+    first = inputs[i, HI]
     # Of two elements of an instant, that of the later input finds the other.
     is_later = int64(1) if step[TARGET] < i else int64(0)
     kept, inspected, passed, tried, most = 0, 0, 0, count, state[MOST]
@@ -210,15 +222,13 @@ def _drop(
         at = slot & own_mask
         tag, t = nodes[uint64(own + 2 * at)], instants[uint64(own_came + at)]
         s = firsts[uint64(slot - first)]
-        # `chains.next_present`, written out: joins of three windows took 3 % longer by it.
+        low, high = _present(instants, step, linked, low, high, t, t + is_later)
+        # `chains.next_slot`, which does not tell what comes later.
         while s >= low:
             k = uint64(base + 2 * (s & mask))
             inspected += 1
             if nodes[k] == tag:
-                ts = instants[uint64(came + (s & mask))]
-                if ts < t + is_later:
-                    if uint64(t) - uint64(ts) >= length:
-                        s = int64(-1)
+                if s < high:
                     break
                 passed += 1
             s = nodes[k + uint64(1)]
@@ -249,12 +259,12 @@ def _drop_behind(
     """
     inputs, nodes, heads, instants = windows.inputs, windows.nodes, windows.heads, windows.instants
     step, behind = placed[p : p + PLACED_WORDS], placed[q : q + PLACED_WORDS]
-    base, mask, low = step[TARGET_NODES], step[TARGET_MASK], inputs[step[TARGET], LO]
-    came, length = step[TARGET_INSTANTS], uint64(step[TARGET_LENGTH])
+    base, mask = step[TARGET_NODES], step[TARGET_MASK]
+    low, high, linked = inputs[step[TARGET], LO], inputs[step[TARGET], HI], inputs[step[TARGET], LINKED]
     own, own_mask, own_came, first = step[SOURCE_NODES], step[SOURCE_MASK], inputs[i, MARKS], inputs[i, HI]
     source = behind[SOURCE_NODES]
-    base2, mask2, low2 = behind[TARGET_NODES], behind[TARGET_MASK], inputs[behind[TARGET], LO]
-    came2, length2 = behind[TARGET_INSTANTS], uint64(behind[TARGET_LENGTH])
+    base2, mask2 = behind[TARGET_NODES], behind[TARGET_MASK]
+    low2, high2, linked2 = inputs[behind[TARGET], LO], inputs[behind[TARGET], HI], inputs[behind[TARGET], LINKED]
     buckets, shift = behind[TARGET_HEADS], behind[TARGET_SHIFT]
     is_later, is_later2 = int64(step[TARGET] < i), int64(behind[TARGET] < i)
     kept, inspected, most = 0, 0, state[MOST]
@@ -262,17 +272,18 @@ def _drop_behind(
         slot = alive[a]
         at = slot & own_mask
         tag, t = nodes[uint64(own + 2 * at)], instants[uint64(own_came + at)]
-        stay = Stay(base, mask, came, low, t, t + is_later, length)
-        stay2 = Stay(base2, mask2, came2, low2, t, t + is_later2, length2)
+        low, high = _present(instants, step, linked, low, high, t, t + is_later)
+        low2, high2 = _present(instants, behind, linked2, low2, high2, t, t + is_later2)
+        chain, chain2 = Chain(base, int64(2), mask, low, high), Chain(base2, int64(2), mask2, low2, high2)
         s = firsts[uint64(slot - first)]
         r = int64(-1)
         while s >= low and inspected < most:
             tag2 = nodes[uint64(source + 2 * (s & mask))]
-            r, looked, _ = next_present(nodes, instants, stay2, tag2, heads[uint64(buckets + bucket(tag2, shift))])
+            r, looked = next_slot(nodes, chain2, tag2, heads[uint64(buckets + bucket(tag2, shift))])
             inspected += looked
             if r >= low2:
                 break
-            s, looked, _ = next_present(nodes, instants, stay, tag, nodes[uint64(base + 2 * (s & mask) + 1)])
+            s, looked = next_slot(nodes, chain, tag, older(nodes, chain, s))
             inspected += looked
         firsts[uint64(slot - first)] = s
         alive[uint64(kept)] = slot
@@ -361,28 +372,106 @@ def _probed(
 
 
 @helper(inline=True)
-def _leaves(  # type: ignore[no-untyped-def]
-    instants, inputs, gone, instant
+def _turn_to(  # type: ignore[no-untyped-def]
+    instants, inputs, there, instant
 ):
-    """gone[0, j], gone[1, j]: the first slot of input j that is there before the instant, and the first that stays."""
-    leaving = int64(0)
+    """Move `there` on to an instant."""
     for j in range(len(inputs)):
         base, mask, length = inputs[j, MARKS], inputs[j, MASK], uint64(inputs[j, LENGTH])
-        slot = gone[1, j]
+        slot = there[STAYING, j]
         while slot < inputs[j, LINKED]:
             ts = instants[uint64(base + (slot & mask))]
             if ts >= instant or uint64(instant) - uint64(ts) <= length:
                 break
             slot += 1
-        gone[0, j] = slot
+        there[LEAVING, j] = slot
         while slot < inputs[j, LINKED]:
             ts = instants[uint64(base + (slot & mask))]
             if ts >= instant or uint64(instant) - uint64(ts) < length:
                 break
             slot += 1
-        gone[1, j] = slot
-        leaving += slot - gone[0, j]
-    return leaving
+        there[STAYING, j] = slot
+        slot = there[ARRIVING, j]
+        while slot < inputs[j, LINKED] and instants[uint64(base + (slot & mask))] < instant:
+            slot += 1
+        there[ARRIVING, j] = slot
+        while slot < inputs[j, LINKED] and instants[uint64(base + (slot & mask))] <= instant:
+            slot += 1
+        there[LATER, j] = slot
+
+
+@helper(inline=True)
+def _has_leaving(there: Int64Table) -> Any:
+    """A row leaves at the instant."""
+    has = False
+    for j in range(there.shape[1]):
+        has |= there[STAYING, j] > there[LEAVING, j]
+    return has
+
+
+@helper(typed=True)
+def _drop_ahead(
+    p: int,
+    depth: int,
+    i: int,
+    count: int,
+    windows: Windows,
+    scratch: Scratch,
+    placed: Int64s,
+    checks: Int64Table,
+    run: JoinRun,
+) -> int:
+    """Of the `count` rows ahead at this depth, for which the step behind finds something, leave those for which the
+    step behind that one may find something, too; returns how many.
+
+    Only where that one asks as soon as the step before it has chosen, and while it drops a quarter and more.
+    """
+    nodes, heads, chosen, state, ahead = windows.nodes, windows.heads, run.chosen, run.state, scratch.ahead
+    behind, third = placed[p + PLACED_WORDS : p + 2 * PLACED_WORDS], placed[p + 2 * PLACED_WORDS : p + 3 * PLACED_WORDS]
+    pays = third[TRIED] < _ENOUGH or third[DROPPED] * 4 >= third[TRIED]
+    if third[HASHED] <= 0 or third[ASKED] != depth + 2 or not pays:
+        return count
+    slots, tags, firsts = ahead[AHEAD_SLOT, depth], ahead[AHEAD_TAG, depth], ahead[AHEAD_FOUND, depth]
+    # Pairs of rows of both steps: the place of the first one, and what the third step looks at.
+    places, third_tags, third_firsts = (
+        ahead[AHEAD_SLOT, depth + 1],
+        ahead[AHEAD_TAG, depth + 1],
+        ahead[AHEAD_FOUND, depth + 1],
+    )
+    j, k = placed[p + TARGET], behind[TARGET]
+    chain, third_chain = (
+        _chain(placed, p + PLACED_WORDS, i, scratch.there, False),
+        _chain(placed, p + 2 * PLACED_WORDS, i, scratch.there, False),
+    )
+    buckets, shift, hashed = third[TARGET_HEADS], third[TARGET_SHIFT], third[CHECK]
+    hashed_end = hashed + third[HASHED]
+    inspected, pairs, tried = 0, 0, int64(0)
+    while tried < count and pairs < AHEAD:
+        chosen[j], r = slots[tried], firsts[tried]
+        while r >= chain.low and pairs < AHEAD:
+            chosen[k] = r
+            third_tags[pairs] = hashed_tag(windows, checks, chosen, 0, hashed, hashed_end)
+            places[pairs], third_firsts[pairs] = tried, heads[uint64(buckets + bucket(third_tags[pairs], shift))]
+            pairs += 1
+            r, looked = next_slot(nodes, chain, tags[tried], older(nodes, chain, r))
+            inspected += looked
+        if r < chain.low:
+            tried += 1
+    kept = int64(0)
+    for a in range(pairs):
+        r, looked = next_slot(nodes, third_chain, third_tags[a], third_firsts[a])
+        inspected += looked
+        place = places[a]
+        if place < tried and r >= third_chain.low and (kept == 0 or slots[kept - 1] != slots[place]):
+            slots[kept], firsts[kept] = slots[place], firsts[place]
+            kept += 1
+    third[TRIED] += tried
+    third[DROPPED] += tried - kept
+    for a in range(tried, count):
+        slots[kept], firsts[kept] = slots[a], firsts[a]
+        kept += 1
+    state[INSPECTED] += inspected
+    return kept
 
 
 @helper(typed=True)
@@ -391,7 +480,6 @@ def _look_ahead(
     depth: int,
     i: int,
     s: int,
-    instant: int,
     windows: Windows,
     scratch: Scratch,
     placed: Int64s,
@@ -401,45 +489,42 @@ def _look_ahead(
     """Fill `ahead` with rows of the step at placed[p] from slot s on for which the step behind it, whose tag is hashed
     of several inputs, finds something; returns the slot to go on at.
 
-    All tags first, then all heads: the next row does not wait for what the last one finds. 100 values a column and
+    All tags and heads first: the next row does not wait for what the last one finds. 100 values a column and
     windows of 8,192 rows, four inputs: 24 us an element instead of 41.
     """
-    nodes, heads, instants = windows.nodes, windows.heads, windows.instants
+    nodes, heads = windows.nodes, windows.heads
     walks, chosen, state, ahead = run.walks, run.chosen, run.state, scratch.ahead
     step, behind = placed[p : p + PLACED_WORDS], placed[p + PLACED_WORDS : p + 2 * PLACED_WORDS]
     j, tag = step[TARGET], walks[TAG, depth]
-    stay = _stay(windows, placed, p, i, instant, False)
+    chain = _chain(placed, p, i, scratch.there, False)
     check, checks_end = step[CHECK], step[CHECKS_END]
+    buckets, shift, hashed = behind[TARGET_HEADS], behind[TARGET_SHIFT], behind[CHECK]
+    hashed_end = hashed + behind[HASHED]
+    slots, tags, firsts = ahead[AHEAD_SLOT, depth], ahead[AHEAD_TAG, depth], ahead[AHEAD_FOUND, depth]
     inspected, count = 0, 0
     while count < AHEAD:
-        s, looked, _ = next_present(nodes, instants, stay, tag, s)
+        s, looked = next_slot(nodes, chain, tag, s)
         inspected += looked
-        if s < stay.low:
+        if s < chain.low:
             break
         chosen[j] = s
         if check == checks_end or checks_hold(windows, checks, chosen, check, checks_end):
-            ahead[AHEAD_SLOT, depth, count] = s
+            tags[count] = hashed_tag(windows, checks, chosen, 0, hashed, hashed_end)
+            slots[count], firsts[count] = s, heads[uint64(buckets + bucket(tags[count], shift))]
             count += 1
-        s = _older(nodes, stay, s)
-    stay = _stay(windows, placed, p + PLACED_WORDS, i, instant, False)
-    buckets, shift = behind[TARGET_HEADS], behind[TARGET_SHIFT]
-    check = behind[CHECK]
-    hashed = check + behind[HASHED]
+        s = older(nodes, chain, s)
+    chain = _chain(placed, p + PLACED_WORDS, i, scratch.there, False)
+    kept = int64(0)
     for a in range(count):
-        chosen[j] = ahead[AHEAD_SLOT, depth, a]
-        ahead[AHEAD_TAG, depth, a] = hashed_tag(windows, checks, chosen, 0, check, hashed)
-    for a in range(count):
-        ahead[AHEAD_FOUND, depth, a] = heads[uint64(buckets + bucket(ahead[AHEAD_TAG, depth, a], shift))]
-    kept = 0
-    for a in range(count):
-        tag, r = ahead[AHEAD_TAG, depth, a], ahead[AHEAD_FOUND, depth, a]
-        r, looked, _ = next_present(nodes, instants, stay, tag, r)
+        r, looked = next_slot(nodes, chain, tags[a], firsts[a])
         inspected += looked
-        ahead[AHEAD_SLOT, depth, kept], ahead[AHEAD_FOUND, depth, kept] = ahead[AHEAD_SLOT, depth, a], r
-        if r >= stay.low:
+        slots[kept], tags[kept], firsts[kept] = slots[a], tags[a], r
+        if r >= chain.low:
             kept += 1
-    ahead[AHEAD_COUNTS, depth, 0], ahead[AHEAD_COUNTS, depth, 1] = 0, kept
     state[INSPECTED] += inspected
+    if depth + 2 < len(windows.inputs) - 1:
+        kept = _drop_ahead(p, depth, i, kept, windows, scratch, placed, checks, run)
+    ahead[AHEAD_COUNTS, depth, 0], ahead[AHEAD_COUNTS, depth, 1] = 0, kept
     return int64(s)
 
 
@@ -462,7 +547,7 @@ def _generate(
     instants, inputs, keys, nodes, heads = windows.instants, windows.inputs, windows.keys, windows.nodes, windows.heads
     walks, chosen, state = run.walks, run.chosen, run.state
     out, out_ts, out_sign = output.out, output.out_ts, output.out_sign
-    alive, firsts, gone, ahead, begun = scratch.alive, scratch.firsts, scratch.gone, scratch.ahead, scratch.begun
+    alive, firsts, there, ahead, begun = scratch.alive, scratch.firsts, scratch.there, scratch.ahead, scratch.begun
     n = len(inputs)
     last, limit, until = n - 2, len(out_ts), state[INSPECTED] + state[MOST]
     first = middle = found
@@ -491,10 +576,10 @@ def _generate(
                     inputs[i, SURVIVOR] = at + 1
                 else:
                     i += 1
-            if not begins and found > first and _leaves(instants, inputs, gone, instant) > 0:
+            if not begins and found > first and _has_leaving(there):
                 cancels, middle = True, found
                 stamp(windows, run, out, first, found)
-                i, slot = int64(0), gone[0, 0] - 1
+                i, slot = int64(0), there[LEAVING, 0] - 1
             if not begins and not cancels:
                 first = found
                 instant = int64(MAX_INSTANT)
@@ -504,23 +589,24 @@ def _generate(
                         instant = min(instant, instants[uint64(inputs[j, MARKS] + at)])
                 if instant == MAX_INSTANT:
                     break
+                _turn_to(instants, inputs, there, instant)
                 i = int64(0)
                 continue
         if cancels:
             while i < n and not begins:
                 slot += 1
-                if slot < gone[1, i]:
+                if slot < there[STAYING, i]:
                     begins = is_stamped(windows, run, i, slot)
                     begins &= nodes[keys[inputs[i, KEY], NODES] + 2 * (slot & inputs[i, MASK]) + 1] != UNLINKED
                 else:
                     i += 1
                     if i < n:
-                        slot = gone[0, i] - 1
+                        slot = there[LEAVING, i] - 1
             if not begins:
                 if found > middle:
                     deletions_first(out, out_sign, first, middle, found)
                     state[DELETED] += found - middle
-                cancels = False
+                cancels, first = False, found
                 continue
         # Its pipeline. `is_chosen`: a row has just been chosen, and the steps that ask for its keys have not been.
         chosen[i] = slot
@@ -548,12 +634,12 @@ def _generate(
                         elif known >= 0 and d == position:
                             s = known
                         else:
-                            stay = _stay(windows, placed, p, i, instant, cancels)
+                            chain = _chain(placed, p, i, there, cancels)
                             b = placed[p + uint64(TARGET_HEADS)] + bucket(tag, placed[p + uint64(TARGET_SHIFT)])
-                            s, looked, _ = next_present(nodes, instants, stay, tag, heads[uint64(b)])
+                            s, looked = next_slot(nodes, chain, tag, heads[uint64(b)])
                             inspected += looked
-                            if s < stay.low and placed[p + uint64(REACH)] != 0:
-                                tag, s, looked = _further(windows, placed, p, checks, chosen, stay, tag)
+                            if s < chain.low and placed[p + uint64(REACH)] != 0:
+                                tag, s, looked = _further(windows, placed, p, checks, chosen, chain, tag)
                                 inspected += looked
                         if s < inputs[placed[p + uint64(TARGET)], LO]:
                             is_chosen = False
@@ -570,10 +656,10 @@ def _generate(
             # The next row of the step.
             p = begin + uint64(depth * PLACED_WORDS)
             j = placed[p + uint64(TARGET)]
-            stay = _stay(windows, placed, p, i, instant, cancels)
+            chain = _chain(placed, p, i, there, cancels)
             if is_chosen and placed[p + uint64(REACH)] != 0:
                 # With the row chosen before, the walk may have gone on to another tag.
-                walks[TAG, uint64(depth)] = tag_at(nodes, stay, walks[FOUND, uint64(depth)])
+                walks[TAG, uint64(depth)] = tag_at(nodes, chain, walks[FOUND, uint64(depth)])
             tag, s = walks[TAG, uint64(depth)], walks[FOLLOWING, uint64(depth)]
             is_chosen, known = False, int64(-1)
             looks_ahead = depth < last and not cancels
@@ -581,10 +667,10 @@ def _generate(
                 q = p + uint64(PLACED_WORDS)
                 looks_ahead = placed[q + uint64(HASHED)] > 0 and placed[q + uint64(ASKED)] == depth + 1
             if looks_ahead:
-                while ahead[AHEAD_COUNTS, depth, 0] == ahead[AHEAD_COUNTS, depth, 1] and s >= stay.low:
+                while ahead[AHEAD_COUNTS, depth, 0] == ahead[AHEAD_COUNTS, depth, 1] and s >= chain.low:
                     if inspected + state[INSPECTED] >= until:
                         break
-                    s = _look_ahead(int64(p), depth, i, s, instant, windows, scratch, placed, checks, run)
+                    s = _look_ahead(int64(p), depth, i, s, windows, scratch, placed, checks, run)
                 a = ahead[AHEAD_COUNTS, depth, 0]
                 is_chosen = a < ahead[AHEAD_COUNTS, depth, 1]
                 if is_chosen:
@@ -592,13 +678,13 @@ def _generate(
                     chosen[j], known = ahead[AHEAD_SLOT, depth, a], ahead[AHEAD_FOUND, depth, a]
             check, checks_end = placed[p + uint64(CHECK)], placed[p + uint64(CHECKS_END)]
             while not is_chosen and not looks_ahead:
-                s, looked, _ = next_present(nodes, instants, stay, tag, s)
+                s, looked = next_slot(nodes, chain, tag, s)
                 inspected += looked
-                if s < stay.low and placed[p + uint64(REACH)] != 0:
-                    tag, s, looked = _further(windows, placed, p, checks, chosen, stay, tag)
+                if s < chain.low and placed[p + uint64(REACH)] != 0:
+                    tag, s, looked = _further(windows, placed, p, checks, chosen, chain, tag)
                     walks[TAG, uint64(depth)] = tag
                     inspected += looked
-                if s < stay.low:
+                if s < chain.low:
                     break
                 chosen[j] = s
                 equal = check == checks_end or checks_hold(windows, checks, chosen, check, checks_end)
@@ -614,19 +700,18 @@ def _generate(
                     out_sign[uint64(found)] = -1 if cancels else 1
                     found += 1
                 is_chosen = equal and depth < last
-                s = _older(nodes, stay, s)
+                s = older(nodes, chain, s)
             walks[FOLLOWING, uint64(depth)] = s
             if state[STATUS] == FULL:
                 break
-            if not is_chosen and not (looks_ahead and s >= stay.low):
+            if not is_chosen and not (looks_ahead and s >= chain.low):
                 depth -= 1
             if inspected + state[INSPECTED] >= until:
                 break
         if state[STATUS] == FULL:
             found = first
             for j in range(n):
-                if cancels:
-                    gone[1, j] = gone[0, j]
+                there[STAYING, j] = there[LEAVING, j]
                 while inputs[j, SURVIVOR] > 0:
                     at = alive[j, inputs[j, SURVIVOR] - 1] & inputs[j, MASK]
                     if instants[uint64(inputs[j, MARKS] + at)] != instant:
@@ -681,13 +766,13 @@ def join_entering(
     state[STATUS] is FULL where the next instant does not fit; call again with `out` empty, and larger where nothing was
     returned: the block goes on at that instant, and is not probed anew. Where it is PAUSED, `out` keeps what is in it,
     and a later call tells how many tuples that are. It is CROWDED where the scratch arrays have no room for an instant:
-    alive (n + 1, c), firsts (n, n - 1, c) for c elements of an input.  gone: (2, n), scratch.  Other arguments as of
-    `mjoin`.
+    alive (n + 1, c), firsts (n, n - 1, c) for c elements of an input.  there: (THERE_ROWS, n), scratch.  Other
+    arguments as of `mjoin`.
     O(elements + tuples + slots inspected).
     """
     instants, inputs = windows.instants, windows.inputs
     state = run.state
-    alive, firsts, gone = scratch.alive, scratch.firsts, scratch.gone
+    alive, firsts, there = scratch.alive, scratch.firsts, scratch.there
     n = len(inputs)
     capacity = alive.shape[1]
     found = int64(0)
@@ -711,12 +796,12 @@ def join_entering(
                 link_slots(windows, j, inputs[j, LINKED], inputs[j, SURVIVOR])
                 inputs[j, LINKED] = max(inputs[j, LINKED], inputs[j, SURVIVOR])
             for j in range(n):
-                gone[1, j] = inputs[j, LO]
-            _leaves(instants, inputs, gone, least)
+                there[STAYING, j], there[ARRIVING, j] = inputs[j, LO], inputs[j, HI]
+            _turn_to(instants, inputs, there, least)
             state[PASSED] = 0
             for j in range(n):
                 # What leaves at the first instant itself may still be probed, to cancel.
-                inputs[j, LO] = gone[1, j] = gone[0, j]
+                inputs[j, LO] = there[STAYING, j] = there[LEAVING, j]
             for j in range(n):
                 stop = inputs[j, SURVIVOR]
                 inputs[j, SURVIVORS] = _survivors(

@@ -5,9 +5,12 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import combinations
 
+import numpy as np
 import pytest
 
+import minidsms
 from minidsms.elements import Batch, Schema
 from minidsms.joins.equal_columns import Equality
 from minidsms.joins.graph import JoinGraph
@@ -137,3 +140,25 @@ def test_patterns_that_no_order_probes_are_dropped_and_new_ones_linked() -> None
     assert op.plan.index == () and op.index.nbytes == bytes_without
     assert not op.is_legal(JoinPlan(first, tree=((0, 1), 2, 3), index=op.graph.patterns(first)))
     assert not op.is_legal(JoinPlan(first, index=op.graph.patterns(other)))
+
+
+@pytest.mark.parametrize("shown", ["ISTREAM(A.t)", "A.t"])
+def test_an_element_that_meets_hundreds_of_rows_joins_with_all_that_meet_each_other(shown: str) -> None:
+    rng = np.random.default_rng(3)
+    compared = {s: [f"c{n}" for n, pair in enumerate(combinations("ABCD", 2)) if s in pair] for s in "ABCD"}
+    rows = {s: {c: rng.integers(0, 3, 200) for c in compared[s]} for s in "BCD"}
+    element = dict.fromkeys(compared["A"], 1)
+    near = {s: (rows[s][c] == 1).astype(int) for s, c in zip("BCD", compared["A"])}
+    others = (("B", "C", "c3"), ("B", "D", "c4"), ("C", "D", "c5"))
+    b_c, b_d, c_d = (rows[x][c][:, None] == rows[y][c] for x, y, c in others)
+    expected = int(np.einsum("b,c,d,bc,bd,cd", near["B"], near["C"], near["D"], b_c, b_d, c_d))
+    with minidsms.connect(join_index="patterns", join_plan="mjoin", filter_ordering="static") as db:
+        for s in "ABCD":
+            db.execute(f"CREATE STREAM {s} ({', '.join(f'{c} INTEGER' for c in compared[s])}, t INTEGER)")
+        where = " AND ".join(f"{a}.c{n} = {b}.c{n}" for n, (a, b) in enumerate(combinations("ABCD", 2)))
+        q = db.query(f"SELECT {shown} FROM {', '.join(f'{s} [RANGE 500]' for s in 'ABCD')} WHERE {where}")
+        for s in "BCD":
+            db.push(s, {**rows[s], "t": np.zeros(200, np.int64)}, ts=np.arange(200))
+        db.push("A", {**{c: [v] for c, v in element.items()}, "t": [7]}, ts=[300])
+        db.advance(301)
+        assert q.fetch_arrow().num_rows == expected > 8_000
