@@ -21,12 +21,14 @@ if TYPE_CHECKING:
 
 def offload(options: argparse.Namespace) -> int:
     """Carry the command out. Raises Error."""
-    from minidsms.spark.running import prepare
+    from minidsms.spark.running import measured, prepare
     from minidsms.spark.session import session
 
     text = read_text(options.query) if os.path.exists(options.query) else options.query
     if options.output is not None and os.path.exists(options.output):
         raise Error(f"{options.output!r} exists already; name a new folder")
+    if options.analyze:
+        measured(text, options.folder, session(options.master))
     ready = prepare(
         text, options.folder, spark=session(options.master), by=options.by, as_of=read_commit(options.as_of)
     )

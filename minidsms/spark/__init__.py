@@ -31,7 +31,8 @@ def run(
     cql: one query, after the views it needs.  folder: a folder of archives, one per stream or relation, each named
     after it.  at: instants; then the answer is what the query's relation holds at each.  until: the last closed
     instant (default: the greatest in the archives that are read and of `at`).  spark: a session, where it is not to
-    be the process's own.  by: "frames", DataFrame operations, or "engines" in Spark's tasks; None: what is faster.
+    be the process's own.  by: "frames", DataFrame operations, "engines" in Spark's tasks, or "replay", one engine
+    in one task; None: what costs least, as far as is known.
     as_of: the archives as they were behind a commit: its number, or a time (of the wall; ISO text or datetime).
 
     Returns the columns `_ts` (long, ticks), `_sign` (1 or -1; not with `at`), then the query's: INTEGER, TIMESTAMP and
@@ -90,10 +91,14 @@ def explain_stream(cql: str, declarations: str, time_unit: str = "ms") -> str:
     return prepare(cql, declarations, time_unit).text()
 
 
-def explain(cql: str, folder: str, spark: SparkSession | None = None, by: str | None = None) -> str:
-    """How `run` carries a query out: its plan, whether Spark answers it itself or engines in its tasks, and which files
-    it reads.
+def explain(
+    cql: str, folder: str, spark: SparkSession | None = None, by: str | None = None, analyze: bool = False
+) -> str:
+    """How `run` carries a query out: its plan, by which way, what each way is estimated to cost, and which files it
+    reads. analyze: carry it out by every way before, so that the archives remember what a row costs by each.
     """
-    from minidsms.spark.running import prepare
+    from minidsms.spark.running import measured, prepare
 
+    if analyze:
+        measured(cql, folder, spark)
     return prepare(cql, folder, spark=spark, by=by).text()

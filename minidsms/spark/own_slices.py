@@ -9,6 +9,7 @@ Invariant: where the query fails, a task fails and tells of the first failure of
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -16,11 +17,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from minidsms.archive.conditions import needed_by
 from minidsms.archive.demand import Demand, demand
 from minidsms.archive.files import read
 from minidsms.archive.format import Archive
+from minidsms.archive.rates import keep_rate
 from minidsms.archive.replay import ReplayDriver
 from minidsms.archive.replay_source import ReplaySource, Span, local_tables
+from minidsms.cql.bound import Node
 from minidsms.cql.errors import QueryError
 from minidsms.elements import Schema
 from minidsms.spark.frames import SIGN, TS, World, names
@@ -50,31 +54,46 @@ class Part:
     lookback: int
 
 
-def in_own_slices(world: World, setting: Setting, archives: Sequence[Archive], parts: Sequence[Part]) -> DataFrame:
-    """`_ts`, `_sign`, c0 .. of the query's answer. archives: in the order of the setting's inputs."""
-    run = runner(setting, tuple(archives), tuple(parts))
+def in_own_slices(
+    world: World,
+    setting: Setting,
+    archives: Sequence[Archive],
+    parts: Sequence[Part],
+    kept_as: tuple[str, str] | None = None,
+) -> DataFrame:
+    """`_ts`, `_sign`, c0 .. of the query's answer. archives: in the order of the setting's inputs.
+
+    kept_as: the way and the shape that what a row costs is remembered under.
+    """
+    run = runner(setting, tuple(archives), tuple(parts), kept_as)
     numbers = world.spark.range(0, len(parts), 1, max(len(parts), 1))
     return numbers.mapInArrow(run, answer_ddl(setting)).select(TS, SIGN, *names(len(setting.columns)))
 
 
 def runner(
-    setting: Setting, archives: tuple[Archive, ...], parts: tuple[Part, ...]
+    setting: Setting, archives: tuple[Archive, ...], parts: tuple[Part, ...], kept_as: tuple[str, str] | None = None
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """The function a task applies to the numbers of its parts."""
 
     def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in numbers:
             for number in batch.column(0).to_pylist():
-                for table in answers(setting, archives, parts, number):
+                for table in answers(setting, archives, parts, number, kept_as):
                     yield from table.to_batches()
 
     return run
 
 
-def answers(setting: Setting, archives: Sequence[Archive], parts: Sequence[Part], number: int) -> Iterator[pa.Table]:
+def answers(
+    setting: Setting,
+    archives: Sequence[Archive],
+    parts: Sequence[Part],
+    number: int,
+    kept_as: tuple[str, str] | None = None,
+) -> Iterator[pa.Table]:
     """The answers of one of the parts. RuntimeError, with the first failure of all, where the query fails in it."""
     try:
-        yield from answer_slice(setting, archives, parts[number])
+        yield from answer_slice(setting, archives, parts[number], kept_as)
     except QueryError as error:
         first = first_failure(setting, archives, parts[0].begin, error)
         raise RuntimeError(f"{FAILED_AT}{first.ts}: {first.reason}") from None
@@ -99,9 +118,12 @@ def first_failure(setting: Setting, archives: Sequence[Archive], begin: int, err
     return error
 
 
-def answer_slice(setting: Setting, archives: Sequence[Archive], part: Part) -> Iterator[pa.Table]:
+def answer_slice(
+    setting: Setting, archives: Sequence[Archive], part: Part, kept_as: tuple[str, str] | None = None
+) -> Iterator[pa.Table]:
     """The engine's answers inside a part, a few blocks at a time. Raises QueryError behind those before a failure."""
     with engine_of(setting) as (db, query):
+        began = time.process_time()
         driver = ReplayDriver([_entry(db, query, a, i, part) for a, i in zip(archives, setting.inputs)])
         try:
             is_going_on = True
@@ -111,11 +133,26 @@ def answer_slice(setting: Setting, archives: Sequence[Archive], part: Part) -> I
                     db.advance(part.end)
                 while len(table := query.fetch_arrow()):
                     yield result_of(setting, _within(table, part))
+            if kept_as is not None:
+                rows = sum(_rows(archive, part, query.logical) for archive in archives)
+                keep_rate(archives[0].folder, kept_as[1], kept_as[0], rows, time.process_time() - began)
         except QueryError as error:
             # Before the part windows lack their oldest rows: without them a sum may fail that does not with them.
             if error.ts is None or error.ts >= part.begin or part.lookback >= WHOLE:
                 raise
             yield from answer_slice(setting, archives, replace(part, lookback=WHOLE))
+
+
+def _rows(archive: Archive, part: Part, root: Node) -> int:
+    """About how many elements of an archive are read for a part of a plan, by what its log tells."""
+    rows = 0.0
+    for file in needed_by(archive, root, part.end):
+        if file.last_ts < part.begin - part.lookback:
+            continue
+        inside = min(file.last_ts, part.end) - max(file.first_ts, part.begin - part.lookback) + 1
+        share = inside / (file.last_ts - file.first_ts + 1)
+        rows += share * (0 if file.statistics is None else file.statistics.rows)
+    return int(rows)
 
 
 def _within(table: pa.Table, part: Part) -> pa.Table:

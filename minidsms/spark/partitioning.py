@@ -1,4 +1,4 @@
-"""Whether a query can be cut into parts that separate engines answer: by a key, or by slices of time.
+"""Whether a query can be cut into parts that separate engines answer: by a key, or by slices of time; or not at all.
 
 By a key: every join, group, partition and set operation compares a column that leads back to the same column of every
 input, and the answer carries it; then rows of different keys never meet. By time: every window is a RANGE, so that the
@@ -46,6 +46,14 @@ class BySlices:
 
     def __str__(self) -> str:
         return f"by slices of time that they read from the archives themselves, with the {self.lookback} ticks before"
+
+
+@dataclass(frozen=True)
+class Alone:
+    """It is not cut: one engine replays what the archives hold."""
+
+    def __str__(self) -> str:
+        return "one in one task that replays the archives"
 
 
 @dataclass(frozen=True)

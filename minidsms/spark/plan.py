@@ -1,19 +1,20 @@
-"""How a query is carried out on Spark: as DataFrame operations over intervals, or by engines in tasks.
+"""How a query is carried out on Spark: as DataFrame operations over intervals, by engines in tasks, or by one engine.
 
-Engines read slices of time from the archives themselves where the plan can be cut so and there is enough to cut: that
-is the fastest way. Else DataFrame operations; else engines that Spark feeds.
+Engines read slices of time from the archives themselves where the plan can be cut so, and are fed by Spark where it can
+be cut by a key. One engine in one task can answer everything.
 
-Invariant: the choice follows from the plan and the archives' sizes, before any row is read, and what is chosen is what
-EXPLAIN says. What no way can answer is refused with the reasons.
+Invariant: the choice follows from the plan, the archives' sizes and what has been measured over them, before any row is
+read (`costs`), and what is chosen is what EXPLAIN says.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from minidsms.archive.format import Archive
+from minidsms.archive.rates import Rates
 from minidsms.cql.binder import Bound
 from minidsms.cql.catalog import Catalog
 from minidsms.cql.errors import Error
@@ -24,13 +25,14 @@ from minidsms.plan.logical import Stop, nodes
 from minidsms.settings import UNIT_NS
 from minidsms.spark.compiler import Compiled, Compiler, base_relation, beyond_frames, logical_plan
 from minidsms.spark.computed import NotExpressibleError
+from minidsms.spark.costs import WAYS, Estimate, estimate, least_regret, shape_of
 from minidsms.spark.expressions import Expressions
 from minidsms.spark.frames import SIGN, TS, Elements, Intervals, World, long
 from minidsms.spark.in_tasks import Setting, in_tasks, quoted
 from minidsms.spark.offload import History, finished
-from minidsms.spark.own_slices import in_own_slices, parts_of
-from minidsms.spark.partitioning import ByKey, BySlices, Whole, by_key, partitioning
-from minidsms.spark.slicing import Extent, is_worth_it, slices
+from minidsms.spark.own_slices import WHOLE, Part, in_own_slices, parts_of
+from minidsms.spark.partitioning import Alone, ByKey, BySlices, Whole, by_key, partitioning
+from minidsms.spark.slicing import Extent, read_twice, slices
 from minidsms.spark.streams import contents, net_of_changes, output_of_relation, output_of_stream
 from minidsms.spark.sweep import AT
 
@@ -43,62 +45,96 @@ class Choice:
     """A plan and how it is carried out. cut: how engines in tasks share it; None for DataFrame operations alone.
 
     why: what Spark cannot say, if anything.  frames: how the relation at chosen instants is found, for which the
-    changes of all time need not be made; None where they must.
+    changes of all time need not be made; None where they must.  way, shape: what its cost is remembered under.  ways:
+    what each that can be taken would cost, or why it cannot.
     """
 
     root: Stop
-    cut: ByKey | BySlices | None = None
+    cut: ByKey | BySlices | Alone | None = None
     why: str = ""
     frames: Choice | None = None
+    way: str = "frames"
+    shape: str = ""
+    ways: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         if self.cut is None:
             by_engine = f"; over batches in Arrow, by the engine: {self.why}" if self.why else ""
             return f"On Spark: DataFrame operations over intervals of validity{by_engine}"
-        because = f", for the query has {self.why}" if self.why else ", which is faster than DataFrame operations"
-        return f"On Spark: the engine in tasks, {self.cut}{because}"
+        because = f", for the query has {self.why}" if self.why else ""
+        engine = "the engine, " if isinstance(self.cut, Alone) else "the engine in tasks, "
+        return f"On Spark: {engine}{self.cut}{because}"
 
     def text(self) -> str:
-        """For EXPLAIN: the plan, and the choice."""
-        return f"Logical plan\n{logical_text(self.root)}\n{self}"
+        """For EXPLAIN: the plan, the choice, and what the ways would cost."""
+        ways = ["Estimated:", *(f"  {way}" for way in self.ways)] if self.ways else []
+        return "\n".join([f"Logical plan\n{logical_text(self.root)}\n{self}", *ways])
 
 
 def choose(
-    query: Bound, text: str, catalog: Catalog, extent: Extent | None = None, tasks: int = 1, by: str | None = None
+    query: Bound,
+    text: str,
+    catalog: Catalog,
+    extent: Extent | None = None,
+    tasks: int = 1,
+    by: str | None = None,
+    rates: Callable[[str], Rates] = lambda shape: {},
 ) -> Choice:
     """How to carry out a query; a Spark session is running. Raises CqlError and Error for what cannot be.
 
-    extent: of the archives, where there are such.  tasks: how many run at a time.  by: "frames" or "engines", where
-    somebody wants it so.
+    extent: of the archives, where there are such.  tasks: how many run at a time.  by: one of `WAYS`, where somebody
+    wants it so.  rates: what is known of queries of a shape.
     """
-    if by not in (None, "frames", "engines"):
-        raise Error(f'by: "{by}" is no way to carry out a query; there are: frames, engines')
+    if by not in (None, *WAYS):
+        raise Error(f'by: "{by}" is no way to carry out a query; there are: {", ".join(reversed(WAYS))}')
     root = logical_plan(query.node, text)
     expressions = Expressions(catalog.tick_ns, catalog.functions)
     why = _beyond_spark(root, expressions)
     frames = None if why is not None else Choice(root, why=" and ".join(dict.fromkeys(expressions.in_batches)))
-    if by == "frames":
-        if frames is None:
-            raise Error(f"this query cannot be run by DataFrame operations: it has {why}")
-        return frames
     cut = partitioning(root)
-    if frames is not None and by is None:
-        if not isinstance(cut, BySlices) or extent is None:
-            return frames
-        found = slices(extent, cut.lookback, tasks, *extent.span)
-        return Choice(root, cut, "", frames) if is_worth_it(found, extent, cut.lookback, tasks) else frames
     if isinstance(cut, BySlices) and extent is None:
-        found_key = by_key(root)
-        if isinstance(found_key, str):
-            raise Error("engines read slices of time from archives, and there are none")
-        cut = found_key
+        key = by_key(root)
+        cut = Whole(key, "there are no archives") if isinstance(key, str) else ByKey(key.columns)
+    able = {} if frames is None else {"frames": frames}
+    refused = {"frames": f"cannot be run by DataFrame operations: it has {why}"} if frames is None else {}
     if isinstance(cut, Whole):
         has = "it is to be run by engines" if why is None else f"it has {why}, which only the engine can compute"
-        raise Error(
-            f"this query cannot be run on Spark: {has}, and it cannot be cut into parts\n"
+        refused["engines"] = (
+            f"cannot be run on Spark: {has}, and it cannot be cut into parts\n"
             f"  by key: {cut.no_key}\n  by time: {cut.no_time}"
         )
-    return Choice(root, cut, why or "", frames if isinstance(cut, BySlices) else None)
+    else:
+        able["engines"] = Choice(root, cut, why or "", frames if isinstance(cut, BySlices) else None, "engines")
+    if extent is None:
+        refused["replay"] = "cannot be replayed: there are no archives"
+        wanted = by or next((way for way in ("frames", "engines") if way in able), "engines")
+        if wanted in refused:
+            raise Error(f"this query {refused[wanted]}")
+        return able[wanted]
+    able["replay"] = Choice(root, Alone(), why or "", frames, "replay")
+    if by in refused:
+        raise Error(f"this query {refused[by]}\nhelp: one engine can replay the archives: by replay")
+    shape = shape_of(print_query(query.expanded))
+    known = rates(shape)
+    found = {way: _estimate(way, able[way].cut, extent, tasks, known) for way in able}
+    told = [str(found[way]) if way in found else f"{way:7}  {_in_a_line(refused[way])}" for way in WAYS]
+    way = by or least_regret(found)
+    return replace(able[way], shape=shape, ways=(f"{extent.rows:,} rows, {tasks} tasks at a time", *told))
+
+
+def _in_a_line(reason: str) -> str:
+    return "; ".join(line.strip() for line in reason.splitlines())
+
+
+def _estimate(way: str, cut: ByKey | BySlices | Alone | None, extent: Extent, tasks: int, rates: Rates) -> Estimate:
+    rows: float = extent.rows
+    if way == "replay":
+        tasks = 1
+    elif isinstance(cut, BySlices):
+        found = slices(extent, cut.lookback, tasks, *extent.span)
+        rows *= read_twice(found, extent, cut.lookback)
+        tasks = min(tasks, max(len(found), 1))
+    return estimate(way, rows, tasks, rates)
 
 
 def _beyond_spark(root: Stop, expressions: Expressions) -> str | None:
@@ -140,7 +176,7 @@ def carry_out(
     if choice.cut is None:
         result: Compiled = Compiler(world, history.sources).compile(choice.root)
     else:
-        assert not isinstance(choice.cut, BySlices)
+        assert isinstance(choice.cut, ByKey)
         changes = in_tasks(world, setting_of(query, catalog), history, choice.cut, slices)
         if at is None:
             net = net_of_changes(changes, len(schema)) if query.node.kind == "relation" else changes
@@ -164,17 +200,20 @@ def carry_out_by_slices(
     until: int | None = None,
     tasks: int | None = None,
 ) -> DataFrame:
-    """The same, from engines that read their own slices. archives: of the query's inputs, in their order.
+    """The same, from engines that read the archives themselves, slices of time or all of it.
 
-    tasks: for how many that run at a time the slices are made; by default Spark says.
+    archives: of the query's inputs, in their order.  tasks: for how many that run at a time slices are made; by default
+    Spark says.
     """
-    assert isinstance(choice.cut, BySlices)
     extent = Extent.of(archives, until, choice.root)
     first, last = extent.span
     until = last if until is None else until
     world = World(spark, Expressions(catalog.tick_ns, catalog.functions), min(first, until + 1), until)
-    parts = parts_of(extent, choice.cut.lookback, tasks or spark.sparkContext.defaultParallelism, until)
-    changes = in_own_slices(world, setting_of(query, catalog), archives, parts)
+    if isinstance(choice.cut, BySlices):
+        parts = parts_of(extent, choice.cut.lookback, tasks or spark.sparkContext.defaultParallelism, until)
+    else:
+        parts = [Part(world.first, until, WHOLE)] if first <= until else []
+    changes = in_own_slices(world, setting_of(query, catalog), archives, parts, (choice.way, choice.shape))
     if at is not None:
         return _contents_of_changes(world, changes, query.node.schema, at)
     return finished(world, changes, query.node.schema, (TS, SIGN))

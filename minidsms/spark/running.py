@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 from collections.abc import Callable, Sequence
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from minidsms.archive.conditions import needed_by
 from minidsms.archive.format import Archive, AsOf, archives_in, local
+from minidsms.archive.rates import keep_rate, read_rates
 from minidsms.cql import syntax
 from minidsms.cql.binder import Bound, bind, view_def
 from minidsms.cql.catalog import Catalog
@@ -16,10 +18,12 @@ from minidsms.cql.errors import CqlError, Error
 from minidsms.cql.parser import parse
 from minidsms.spark import archives
 from minidsms.spark.compiler import logical_plan
-from minidsms.spark.partitioning import BySlices
+from minidsms.spark.costs import WAYS
+from minidsms.spark.partitioning import Alone, BySlices
 from minidsms.spark.plan import Choice, carry_out, carry_out_by_slices, choose
 from minidsms.spark.session import prepared, session
 from minidsms.spark.slicing import Extent
+from minidsms.spark.workers import check_workers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -45,7 +49,9 @@ class Offloaded:
             if self.query.node.kind != "relation":
                 raise Error("only a relation has contents at an instant; leave out ISTREAM, DSTREAM or RSTREAM")
             choice = choice.frames or choice
-        if isinstance(choice.cut, BySlices):
+        if choice.cut is not None or choice.why:
+            check_workers(self.spark)
+        if isinstance(choice.cut, BySlices | Alone):
             return carry_out_by_slices(self.spark, choice, self.query, self.archives, self.catalog, at, until)
         history = archives.history(self.spark, self.archives, until, choice.root)
         return carry_out(self.spark, choice, self.query, history, self.catalog, at, slices)
@@ -58,6 +64,27 @@ class Offloaded:
             nbytes = sum(os.path.getsize(file.path) for file in read)
             lines.append(f"{archive.metadata.name}: {len(read):,} of {len(files):,} files, {nbytes / 1e6:,.1f} MB")
         return "\n".join(lines)
+
+    def measure(self) -> None:
+        """Carry the query out, for nothing but what a row costs; the archives remember it.
+
+        Engines in tasks tell of themselves. Of DataFrame operations Spark tells, of the tasks alone.
+        """
+        context, group = self.spark.sparkContext, f"minidsms measures {self.choice.shape}"
+        context.setJobGroup(group, "minidsms: what a row costs")
+        try:
+            self.frame().write.format("noop").mode("overwrite").save()
+        finally:
+            context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
+            context.setLocalProperty("spark.job.description", None)  # type: ignore[arg-type]
+        if self.choice.cut is not None or self.choice.why:
+            return
+        store, tracker = context._jsc.sc().statusStore(), context.statusTracker()
+        jobs = [job for number in tracker.getJobIdsForGroup(group) if (job := tracker.getJobInfo(number)) is not None]
+        stages = {stage for job in jobs for stage in job.stageIds}
+        seconds = sum(store.lastStageAttempt(stage).executorCpuTime() for stage in stages) / 1e9
+        rows = Extent.of(self.archives, None, self.choice.root).rows
+        keep_rate(self.archives[0].folder, self.choice.shape, "frames", rows, seconds)
 
     def _until(self, at: Sequence[int] | None, until: int | None) -> int | None:
         """The last closed instant: instants that are asked for are closed. Error where they are not to be."""
@@ -91,6 +118,14 @@ def prepare(
     query = bind(tree, known, cql)
     by_name = {archive.metadata.name.lower(): archive for archive in there}
     return _ready(query, cql, known, lambda name: by_name[name.lower()], spark, by)
+
+
+def measured(cql: str, folder: str, spark: SparkSession | None = None) -> None:
+    """Carry a query out by every way that can, so that its archives remember what each costs."""
+    for way in WAYS:
+        with contextlib.suppress(Error):
+            ready = prepare(cql, folder, spark=spark, by=way)
+            ready.measure()
 
 
 def prepare_connected(
@@ -145,7 +180,8 @@ def _ready(
     found = tuple(archive_of(name) for name in (*query.streams, *query.relations))
     spark = prepared(spark or session())
     extent = Extent.of(found, None, logical_plan(query.node, text))
-    choice = choose(query, text, catalog, extent, spark.sparkContext.defaultParallelism, by)
+    tasks = spark.sparkContext.defaultParallelism
+    choice = choose(query, text, catalog, extent, tasks, by, lambda shape: read_rates(found[0].folder, shape))
     return Offloaded(spark, choice, query, catalog, found)
 
 

@@ -22,8 +22,8 @@ SLICE_BYTES = 24 << 20
 """Bytes of the files of a slice, about: a few seconds of an engine's time."""
 
 _LEAST_BYTES = 2 << 20
-_ENGINE_GAIN = 10
-"""An engine answers so many times more rows a second than the DataFrame operations that say the same, at least."""
+_ROW_BYTES = 16
+"""Of a row in files of which the log tells nothing, about."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,12 @@ class Extent:
 
     streams: tuple[tuple[ArchiveFile, int], ...]
     relations: tuple[tuple[ArchiveFile, int], ...]
+
+    @property
+    def rows(self) -> int:
+        """About how many must be read."""
+        read = [(f.statistics, size) for f, size in (*self.streams, *self.relations) if size]
+        return sum(size // _ROW_BYTES if known is None else known.rows for known, size in read)
 
     @classmethod
     def of(cls, archives: Sequence[Archive], until: int | None = None, root: Node | None = None) -> Extent:
@@ -94,10 +100,8 @@ def _quantiles(files: Sequence[tuple[ArchiveFile, int]], parts: int) -> list[int
     return [first + int(b) for b in borders]
 
 
-def is_worth_it(found: Sequence[tuple[int, int]], extent: Extent, lookback: int, tasks: int) -> bool:
-    """Whether engines that read their own slices are done before DataFrame operations on all tasks would be."""
-    data = max((f.last_ts for f, _ in extent.streams), default=0) - min(
-        (f.first_ts for f, _ in extent.streams), default=0
-    )
-    twice = (len(found) - 1) * min(lookback, data) / max(data, 1)
-    return (1 + twice) * tasks <= _ENGINE_GAIN * min(len(found), tasks)
+def read_twice(found: Sequence[tuple[int, int]], extent: Extent, lookback: int) -> float:
+    """How many times more is read than there is, because every slice but the first begins so long before."""
+    first = min((f.first_ts for f, _ in extent.streams), default=0)
+    data = max(max((f.last_ts for f, _ in extent.streams), default=0) - first, 1)
+    return 1 + max(len(found) - 1, 0) * min(lookback, data) / data

@@ -38,6 +38,7 @@ from minidsms.spark.plan import setting_of
 from minidsms.spark.raw_columns import read_column
 from minidsms.spark.running import query_of
 from minidsms.spark.stateful import Engines
+from minidsms.spark.workers import check_workers
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -127,6 +128,7 @@ def stream(
         told = f"the query does not read {unknown[0]}" if unknown else f"no DataFrame is given for {missing[0]}"
         raise Error(f"{told}\nhelp: it reads {', '.join(name for name, _, _ in setting.inputs)}")
     spark = next(iter(inputs.values())).sparkSession
+    check_workers(spark)
     if (spark.conf.get(_STORE, None) or _DEFAULT_STORE).endswith(_DEFAULT_STORE):
         spark.conf.set(_STORE, _ROCKS)  # the only one of Spark's own that keeps more than a value a key
     count = 1 if isinstance(ready.cut, str) else parts or int(spark.conf.get("spark.sql.shuffle.partitions") or 1)

@@ -78,7 +78,7 @@ def answer(frame: DataFrame) -> dict[int, Counter[tuple[object, ...]]]:
 def test_spark_answers_as_the_engine_did(archived: tuple[Connection, str], spark: SparkSession, name: str) -> None:
     db, _ = archived
     live = netted((c.ts, c.sign, c.row) for c in db.queries[name].fetch())
-    ways = ("frames", "engines") if name == "groups" else (None,)
+    ways = {"groups": ("frames", "engines", "replay"), "by_key": ("engines", None)}.get(name, ("engines",))
     for by in ways:
         assert answer(db.offload(name, until=90_000_001, by=by)) == live
     assert live
@@ -124,19 +124,22 @@ def test_instants_behind_the_archives_end_are_closed_when_they_are_asked_for(
 def test_explain_says_how_a_query_is_carried_out(archived: tuple[Connection, str], spark: SparkSession) -> None:
     _, folder = archived
     assert "DataFrame operations over intervals" in explain(QUERIES["groups"], folder, by="frames")
-    assert "DataFrame operations over intervals" in explain("SELECT road, COUNT(*) FROM Pos GROUP BY road", folder)
-    assert "the engine in tasks, by slices of time" in explain(QUERIES["groups"], folder)
+    assert "the engine in tasks, by slices of time" in explain(QUERIES["groups"], folder, by="engines")
     told = explain("ISTREAM (SELECT road FROM Pos [NOW] WHERE speed > 50)", folder)
     assert "Pos: 0 of 2 files, 0.0 MB" in told and "Lim" not in told
     written = "SELECT CAST(speed AS TEXT) FROM Pos [ROWS 3]"
-    assert "over batches in Arrow, by the engine: CAST of FLOAT to TEXT" in explain(written, folder)
+    assert "over batches in Arrow, by the engine: CAST of FLOAT to TEXT" in explain(written, folder, by="frames")
+    told = explain(written, folder)
+    assert "On Spark: the engine, one in one task that replays the archives" in told
+    assert re.search(r"replay +[\d.]+ to [\d.]+ s, [\d.]+ to [\d.]+ s of processors \(none such has been run\)", told)
+    assert "engines  cannot be run on Spark" in told
 
 
 def test_explain_says_how_engines_share_a_query(archived: tuple[Connection, str], spark: SparkSession) -> None:
     db, folder = archived
-    told = str(prepare(QUERIES["by_key"], folder, db.catalog, spark).choice)
+    told = str(prepare(QUERIES["by_key"], folder, db.catalog, spark, "engines").choice)
     assert told == "On Spark: the engine in tasks, by key, for the query has the user aggregate spread"
-    told = str(prepare(QUERIES["by_time"], folder, db.catalog, spark).choice)
+    told = str(prepare(QUERIES["by_time"], folder, db.catalog, spark, "engines").choice)
     assert "with the 3001 ticks before, for the query has the user aggregate spread" in told
     assert "by key" in str(prepare("SELECT road, COUNT(*) FROM Pos GROUP BY road", folder, by="engines").choice)
 
@@ -147,12 +150,10 @@ def test_the_statement_explain_tells_what_spark_would_do(archived: tuple[Connect
     def told(query: str) -> str:
         return "\n".join(line for (line,) in db.execute(f"EXPLAIN (FORMAT spark) {query}"))
 
-    assert "by slices of time that they read from the archives" in told("groups")
     assert "Window [RANGE 2000]" in told("SELECT COUNT(*) FROM Pos [RANGE 2 SECONDS]")
-    assert "On Spark: DataFrame operations" in told("SELECT COUNT(*) FROM Pos [ROWS 3]")
-    assert "the engine in tasks, by key" in told("by_key")
+    assert "one in one task that replays the archives, for the query has the user aggregate spread" in told("by_key")
     refused = told("SELECT road, spread(speed) FROM Pos [ROWS 3] GROUP BY road")
-    assert "refused" in refused
+    assert "frames   cannot be run by DataFrame operations: it has the user aggregate spread" in refused
     assert "by key: a ROWS window counts the rows of all keys" in refused
     with pytest.raises(Error, match="leave them out"):
         db.execute("EXPLAIN (ANALYZE, FORMAT spark) groups")
@@ -167,19 +168,23 @@ def test_views_over_what_a_query_does_not_read_hinder_no_engine(
     assert answer(frame) == answer(run("SELECT road FROM Pos [RANGE 1 SECOND]", folder, by="frames"))
 
 
-def test_what_neither_way_can_answer_is_refused_with_the_reasons(
+def test_what_a_way_cannot_answer_is_refused_with_the_reasons_and_one_engine_can(
     archived: tuple[Connection, str], spark: SparkSession
 ) -> None:
     db, folder = archived
-    with pytest.raises(Error, match="by key: a ROWS window"):
-        db.offload("SELECT road, spread(speed) FROM Pos [ROWS 3] GROUP BY road", folder)
+    rows = "SELECT road, spread(speed) FROM Pos [ROWS 3] GROUP BY road"
+    with pytest.raises(Error, match=r"by key: a ROWS window(.|\n)*by replay"):
+        db.offload(rows, folder, by="engines")
+    query = db.execute(f"CREATE QUERY spreads AS {rows} BACKFILL FROM '{folder}'")
+    assert answer(db.offload(rows, folder, until=90_000_001)) == netted((c.ts, c.sign, c.row) for c in query.fetch())
+    db.execute("DROP QUERY spreads")
     with pytest.raises(Error, match=r"run by engines, and it cannot be cut(.|\n)*by time: a window is UNBOUNDED"):
         run("SELECT COUNT(*) FROM Pos", folder, by="engines")
     with pytest.raises(Error, match="by DataFrame operations: it has the user aggregate spread"):
         db.offload("by_key", folder, by="frames")
     with pytest.raises(Error, match="it has the aggregate median"):
         run("SELECT road, MEDIAN(speed) FROM Pos [RANGE 2 SECONDS] GROUP BY road", folder, by="frames")
-    with pytest.raises(Error, match="there are: frames, engines"):
+    with pytest.raises(Error, match="there are: frames, engines, replay"):
         run("SELECT COUNT(*) FROM Pos", folder, by="magic")
 
 

@@ -20,7 +20,7 @@ from minidsms.spark.compiler import logical_plan
 from minidsms.spark.own_slices import Part, answer_slice, first_failure, runner
 from minidsms.spark.partitioning import lookback_of
 from minidsms.spark.plan import setting_of
-from minidsms.spark.slicing import SLICE_BYTES, Extent, is_worth_it, slices
+from minidsms.spark.slicing import SLICE_BYTES, Extent, read_twice, slices
 from minidsms.testing.archived import archive_feed
 from minidsms.testing.compare import Answer, bind_case, catalog_of, difference_of, run_definition
 from minidsms.testing.generators import Case, random_case
@@ -116,15 +116,15 @@ def test_many_changes_of_relations_make_few_slices() -> None:
     assert len(slices(extent((0, 999, 8 * SLICE_BYTES), of_relations=4 * SLICE_BYTES), 1, 2, 0, 999)) == 2
 
 
+def test_what_lies_before_slices_is_read_twice() -> None:
+    whole = extent((0, 999, 100 * SLICE_BYTES))
+    assert read_twice([(0, 999)], whole, 100) == 1
+    assert read_twice([(0, 499), (500, 999)], whole, 100) == pytest.approx(1.1, rel=0.01)
+
+
 def test_little_is_one_slice_and_nothing_is_none() -> None:
     assert slices(extent((5, 9, 100)), 3, 8, 5, 9) == [(5, 9)]
     assert slices(extent(), 3, 8, 0, -1) == []
-
-
-def test_one_long_window_over_everything_is_left_to_dataframes_on_a_cluster() -> None:
-    whole = extent((0, 999, 100 * SLICE_BYTES))
-    assert not is_worth_it([(0, 999)], whole, 1000, 100)
-    assert is_worth_it([(0, 999)], whole, 1000, 4)
 
 
 def test_whichever_slice_comes_upon_a_failure_the_first_is_told(tmp_path: Path) -> None:

@@ -1,0 +1,49 @@
+"""What an archive remembers of queries over it: how many seconds of a processor a row took, by shape and way.
+
+The last few runs of a shape are kept, in `_rates.json`; who cannot write there measures for nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+
+from minidsms.archive.atomic import write_bytes
+
+_NAME = "_rates.json"
+_RUNS = 5
+_SHAPES = 200
+LEAST_ROWS = 20_000
+"""Fewer tell how long a start takes, and not what a row costs."""
+
+Rates = Mapping[str, Sequence[float]]
+"""By way, seconds a row of the last runs."""
+
+
+def read_rates(folder: str, shape: str) -> Rates:
+    """Of the queries of a shape over the archive in a folder."""
+    return _read(folder).get(shape, {})
+
+
+def keep_rate(folder: str, shape: str, way: str, rows: int, seconds: float) -> None:
+    """Remember a run."""
+    if rows < LEAST_ROWS:
+        return
+    known = _read(folder)
+    ways = known.pop(shape, {})
+    ways[way] = [*ways.get(way, [])[1 - _RUNS :], seconds / rows]
+    known[shape] = ways  # the last used last
+    with contextlib.suppress(OSError):
+        write_bytes(os.path.join(folder, _NAME), json.dumps(dict(list(known.items())[-_SHAPES:])).encode())
+
+
+def _read(folder: str) -> dict[str, dict[str, list[float]]]:
+    """Nothing where there is nothing, or nothing that can be read."""
+    try:
+        with open(os.path.join(folder, _NAME), encoding="utf-8") as file:
+            found = json.load(file)
+        return {str(s): {str(w): [float(r) for r in rs] for w, rs in ways.items()} for s, ways in found.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}
