@@ -10,7 +10,7 @@ import contextlib
 import logging
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,8 @@ from minidsms.statements.user_definitions import define_aggregate, define_functi
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from minidsms.cql.syntax import CreateQuery
+    from minidsms.sinks.sink import Sink
     from minidsms.web.server import Visualizer
 
 logging.getLogger("minidsms").addHandler(logging.NullHandler())  # records are for who listens
@@ -148,6 +150,14 @@ class Connection(Archiving, ReadsSources):
             query = statements.register_text(self, text, name)
             self.lock.undo_on_error(query.close)
             return query
+
+    @contextlib.contextmanager
+    def replacing(self, query: Query, sink: Sink | None, statement: CreateQuery, text: str) -> Iterator[None]:
+        """A query ends, and the context makes the one that takes its place, as a statement of the text says. sink: the
+        new one's.
+        """
+        query.close()
+        yield
 
     def query_each(self, template: str, table: str, name: str | None = None) -> QueryEach:
         """Register one query per row of a relation with a KEY, and follow its changes.

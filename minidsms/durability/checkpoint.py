@@ -291,6 +291,8 @@ class _Shortened:
         for number, fields, _, _ in self._read():
             what, ends = about(fields)
             if what is not None:
+                if "replaces" in fields:
+                    gone.update(of.pop(what, ()))
                 of[what].append(number)
                 if ends and not (what[0] == "view" and what[1] in self._named):
                     gone.update(of.pop(what))

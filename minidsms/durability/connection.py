@@ -33,7 +33,7 @@ from minidsms.durability.lock import FolderLock
 from minidsms.durability.log import Log
 from minidsms.durability.places import place_of
 from minidsms.durability.recovery import replay
-from minidsms.elements import Type
+from minidsms.elements import Schema, Type
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.settings import SETTINGS, checked
@@ -100,11 +100,14 @@ class DurableConnection(Connection):
         self.copying = threading.RLock()
         """Held while the files of the log must stay; before `lock`."""
         self._is_astray = self._is_ending = False
+        self._coming_place: tuple[int, int] | None = None
+        """Of the statement of a file that is being carried out, until an entry says so (`script`)."""
 
     def _recover(self, given: dict[str, Any]) -> None:
         """Carry out what the log says, then change the settings that this time are given otherwise."""
         place = os.path.join(self.folder, self.metadata.log)
         dropped = replay(self, place)
+        self.warnings.clear()  # of calls that have told them
         log = Log(place, self.settings["durability"])
         if log.removed_bytes:
             self.warnings.append(
@@ -305,7 +308,7 @@ class DurableConnection(Connection):
             return None
         check_statement(statement, text)
         if isinstance(statement, syntax.CreateQuery) and statement.replaces and statement.name.lower() in self.queries:
-            return carry_out(self, statement, text)  # it is carried out by others
+            return self._replace_query(statement, text, place)
         piece = text[statement.span[0] : statement.span[1]]
         told: dict[str, Any] = {} if place is None else {"script": place}
         with self.lock:
@@ -330,6 +333,68 @@ class DurableConnection(Connection):
         if place is not None:
             self.script[place[0]] = place[1]
         return result
+
+    def _replace_query(self, statement: syntax.CreateQuery, text: str, place: tuple[int, int] | None) -> Any:
+        """Carry out CREATE OR REPLACE of a query that is there."""
+        with self.lock:
+            self._check()
+            self._coming_place = place
+            try:
+                result = carry_out(self, statement, text)
+                if self._coming_place is not None:  # the query goes on
+                    with self._taking():
+                        self._append(kind="process", script=place)
+            finally:
+                self._coming_place = None
+        if place is not None:
+            self.script[place[0]] = place[1]
+        return result
+
+    @contextlib.contextmanager
+    def replacing(self, query: Query, sink: Sink | None, statement: syntax.CreateQuery, text: str) -> Iterator[None]:
+        """One entry of the log: with it the other query is there, without it this one is. As soon as this one's file
+        has taken its place, the entry stays.
+        """
+        log, key = self.log, query.name.lower()
+        if log is None or self._depth:
+            with super().replacing(query, sink, statement, text):
+                yield
+            return
+        self._mark(is_forced=True)
+        told: dict[str, Any] = {"cql": text[statement.span[0] : statement.span[1]], "replaces": True}
+        mark = self.files.beginning(sink, 0) if sink is not None and self.files.can_keep(sink) else None
+        if mark is not None:
+            told["mark"] = vars(mark)
+        if self._coming_place is not None:
+            told["script"], self._coming_place = self._coming_place, None
+        number = log.append(encoded({"kind": "statement", **told}))
+        self._depth += 1
+        try:
+            log.sync()
+            try:
+                query.close()
+            except BaseException:
+                log.retract(number)
+                raise
+            self._is_astray = True  # until the entry is there for good
+            log.append(encoded({"kind": "done", "of": number}))
+            log.sync()
+            self._is_astray = False
+            if mark is not None:
+                self.files.marks[key] = mark
+            try:
+                yield
+            except BaseException:
+                self.files.forget(key)
+                log.append(encoded({"kind": "call", "query": query.name, "method": "close", "arguments": []}))
+                raise
+        finally:
+            self._depth -= 1
+        log.commit()
+
+    def try_sink(self, sink: Sink, schema: Schema, instead_of: RunningQuery) -> None:
+        if not self.files.is_reading:
+            super().try_sink(sink, schema, instead_of)
 
     def _insert_once(self, statement: syntax.Insert, text: str, place: tuple[int, int]) -> Any:
         """Carry out an INSERT of a file: that it has been stands in the entry of what it pushes."""

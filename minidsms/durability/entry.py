@@ -5,8 +5,9 @@
 
 The header's "kind" is one of
 
-    statement   cql, script, mark    a statement; script: its number and digest in the file of `minidsms run`; mark:
-                                     where the query that it creates begins to write (`kept_file.py`)
+    statement   cql, script, mark, replaces   a statement; script: its number and digest in the file of `minidsms run`;
+                                     mark: where the query that it creates begins to write (`kept_file.py`); replaces:
+                                     a query of this name ends with it
     query       cql, name, script    a query without a statement that names it
     done        of                   the statement, or other change, of this number has been carried out
     push        to, left, from, ..   elements of a stream, changes of a relation; left: not processed yet (block=False);

@@ -87,12 +87,15 @@ class KeptFiles:
         self.marks.pop(query.name.lower(), None)
         self._waiting[query.name.lower()] = sink
 
-    def first_mark(self, name: str, sink: Sink, until: int) -> dict[str, Any]:
-        """Where a new sink of a query begins, as the log is to say before it is opened. until: answers that have been
-        taken.  Error where it cannot be written.
-        """
+    @staticmethod
+    def beginning(sink: Sink, until: int) -> Mark:
+        """Where a new sink of a query begins. until: answers that have been taken. Error where it cannot be written."""
         find = kept_topic.first_mark if kept_topic.can_keep(sink) else kept_parts.first_mark
-        mark = self.marks[name.lower()] = find(sink, until)
+        return find(sink, until)
+
+    def first_mark(self, name: str, sink: Sink, until: int) -> dict[str, Any]:
+        """`beginning`, as the log is to say it before the sink is opened."""
+        mark = self.marks[name.lower()] = self.beginning(sink, until)
         return vars(mark)
 
     def begin(self, query: RunningQuery, sink: Sink) -> KeptSink:

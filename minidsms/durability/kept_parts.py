@@ -22,7 +22,7 @@ from minidsms.sinks.columnar_sink import ColumnarSink
 from minidsms.sinks.destination import Destination
 from minidsms.sinks.lines import LineSink
 from minidsms.sinks.rolling_sink import RollingSink
-from minidsms.sinks.sink import Sink
+from minidsms.sinks.sink import Sink, asked_of
 
 _NUMBER = "{n}"
 
@@ -65,6 +65,7 @@ class KeptParts:
         self._mark = mark
         self.path = sink.path
         self.rows = mark.rows
+        self.asked = asked_of(sink)
         self.notes: deque[str] = deque(maxlen=100)
         self._schema: Schema | None = None
         self._codec: ResultCodec | None = None

@@ -20,7 +20,7 @@ from minidsms.durability.kept_file import Mark
 from minidsms.elements import Batch, Schema
 from minidsms.sinks.kafka_output import KafkaPlace, KafkaWriter
 from minidsms.sinks.lines import ROWS_AT_ONCE, LineFormat, LineSink, lines_of
-from minidsms.sinks.sink import Sink
+from minidsms.sinks.sink import Sink, asked_of
 from minidsms.sources.kafka_client import asking, configuration, kafka, partitions
 
 HEADER = "minidsms-answer"
@@ -47,6 +47,7 @@ class KeptTopic:
         place = sink.makes_output
         assert isinstance(place, KafkaPlace)
         self.path = sink.path
+        self.asked = asked_of(sink)
         self.bytes = 0
         self.notes: deque[str] = deque(maxlen=100)
         self._place, self._makes_format, self._id = place, sink.makes_format, mark.id

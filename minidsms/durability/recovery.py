@@ -56,7 +56,7 @@ def _replay(db: DurableConnection, log_folder: str, until: int | None, go_on: Ca
         return None
     found, fields, rows = held
     what, ends = about(fields)
-    ends = ends or fields.get("method") == "close_sink"
+    ends = ends or fields.get("method") == "close_sink" or "replaces" in fields
     if ends and what is not None and what[0] == "query" and db.files.is_unpublished(what[1]):
         return found.number
     try:

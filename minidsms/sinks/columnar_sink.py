@@ -17,6 +17,7 @@ from minidsms.cql.errors import Error
 from minidsms.elements import Batch, Schema
 from minidsms.process.behind import Behind
 from minidsms.sinks.destination import Destination, cannot_write
+from minidsms.sinks.sink import Asked
 
 GROUP_ROWS = 131_072
 
@@ -27,6 +28,7 @@ class ColumnarSink:
     def __init__(self, path: str, format: str) -> None:
         self.path = path
         self.rows = 0
+        self.asked: Asked = None
         self.bytes = 0
         self.notes: deque[str] = deque()
         self.format = format

@@ -20,6 +20,7 @@ from minidsms.answers.results import ResultCodec
 from minidsms.elements import Batch, Schema
 from minidsms.process.behind import Behind
 from minidsms.sinks.destination import Destination
+from minidsms.sinks.sink import Asked
 
 ROWS_AT_ONCE = 65_536
 """Rows whose text is made before any is written."""
@@ -83,6 +84,7 @@ class LineSink:
     ) -> None:
         self.path = path
         self.rows = 0
+        self.asked: Asked = None
         self._bytes = 0
         self.notes: deque[str] = deque(maxlen=100)
         self._header = header

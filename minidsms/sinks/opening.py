@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from minidsms.answers.results import ResultCodec
 from minidsms.archive.atomic import check_name
@@ -16,6 +16,10 @@ from minidsms.elements import Schema
 from minidsms.sinks.lines import LineFormat, LineSink
 from minidsms.sinks.sink import Sink
 from minidsms.sources.options import Options
+
+if TYPE_CHECKING:
+    from minidsms.sinks.columnar_sink import ColumnarSink
+    from minidsms.sinks.rolling_sink import RollingSink
 
 FORMATS = ("csv", "json", "parquet", "arrow", "stream")
 
@@ -44,24 +48,27 @@ def open_sink(path: str, format: str | None = None, options: Mapping[str, Any] |
     if chosen is not None and chosen not in FORMATS:
         raise Error(f"unknown format {quoted(format)}\nhelp: formats are {', '.join(FORMATS)}")
     given = Options(options or {}, "this sink")
-    sink = _open(path, chosen, given)
-    given.done()
-    return sink
-
-
-def _open(path: str, format: str | None, options: Options) -> Sink:
     scheme = re.match(r"([a-z-]+)://", path, re.IGNORECASE)
-    if scheme is not None:
-        return _open_address(path, scheme[1].lower(), _lines_only(path, format or "json"), options)
-    if path == "-":
-        from minidsms.shell.showing import StandardOutput
-
-        return LineSink(path, line_format(_lines_only(path, format or "csv")), StandardOutput)
-    chosen = format or _BY_SUFFIX.get(os.path.splitext(path.lower())[1])
+    if chosen is None:
+        by_name = _BY_SUFFIX.get(os.path.splitext(path.lower())[1])
+        chosen = "json" if scheme is not None else "csv" if path == "-" else by_name
     if chosen is None:
         raise Error(
             f"{shown(path)}: the format cannot be told by the name\nhelp: write FORMAT csv, json, parquet or arrow"
         )
+    sink = _open(path, None if scheme is None else scheme[1].lower(), chosen, given)
+    given.done()
+    sink.asked = chosen, dict(options or {})
+    return sink
+
+
+def _open(path: str, scheme: str | None, chosen: str, options: Options) -> LineSink | ColumnarSink | RollingSink:
+    if scheme is not None:
+        return _open_address(path, scheme, _lines_only(path, chosen), options)
+    if path == "-":
+        from minidsms.shell.showing import StandardOutput
+
+        return LineSink(path, line_format(_lines_only(path, chosen)), StandardOutput)
     if options.flag("append"):
         from minidsms.sinks.append_output import AppendOutput, is_empty
 
@@ -74,7 +81,7 @@ def _open(path: str, format: str | None, options: Options) -> Sink:
     return _file_sink(path, chosen)
 
 
-def _file_sink(path: str, format: str) -> Sink:
+def _file_sink(path: str, format: str) -> LineSink | ColumnarSink:
     if format in ("parquet", "arrow"):
         from minidsms.sinks.columnar_sink import ColumnarSink
 
@@ -82,7 +89,7 @@ def _file_sink(path: str, format: str) -> Sink:
     return LineSink(path, line_format(format))
 
 
-def _open_address(path: str, scheme: str, format: str, options: Options) -> Sink:
+def _open_address(path: str, scheme: str, format: str, options: Options) -> LineSink:
     if scheme == "kafka":
         return _open_kafka(path, format, options)
     from minidsms.sinks.tcp_output import TcpServer, TcpWriter
@@ -101,7 +108,7 @@ def _open_address(path: str, scheme: str, format: str, options: Options) -> Sink
     return LineSink(path, line_format(format), lambda _: TcpWriter(address, timeout_s), header)
 
 
-def _open_kafka(path: str, format: str, options: Options) -> Sink:
+def _open_kafka(path: str, format: str, options: Options) -> LineSink:
     from minidsms.sinks.kafka_output import KafkaPlace
     from minidsms.sources.kafka_client import kafka_address
 

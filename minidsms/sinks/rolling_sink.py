@@ -14,7 +14,7 @@ from collections.abc import Callable
 from minidsms.answers.results import ResultCodec
 from minidsms.cql.errors import Error
 from minidsms.elements import Batch, Schema
-from minidsms.sinks.sink import Sink
+from minidsms.sinks.sink import Asked, Sink
 
 
 class RollingSink:
@@ -36,6 +36,7 @@ class RollingSink:
             raise Error(f"{path!r}: parts need a place for their number\nhelp: for example 'part-{{n}}.parquet'")
         self.path = path
         self.rows = 0
+        self.asked: Asked = None
         self.bytes = 0
         self.notes: deque[str] = deque(maxlen=100)
         self.make = make

@@ -5,10 +5,14 @@ Invariant: the bytes written depend on the elements only, never on how they were
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from minidsms.answers.results import ResultCodec
 from minidsms.elements import Batch, Schema
+
+Asked = tuple[str, Mapping[str, Any]] | None
+"""(format, options) of a place that INTO names; None of others."""
 
 
 class Sink(Protocol):
@@ -35,3 +39,9 @@ class Sink(Protocol):
     def discard(self) -> None:
         """Give up: the place is left as it was before `open`, where it is a file."""
         ...
+
+
+def asked_of(sink: Sink | None) -> Asked:
+    """In which way a sink was asked to write."""
+    asked: Asked = getattr(sink, "asked", None)
+    return asked

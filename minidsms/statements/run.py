@@ -20,7 +20,7 @@ from minidsms.cql.declarations import option_values
 from minidsms.cql.errors import CqlError, Error, one_line, quoted
 from minidsms.cql.functions import CALLED
 from minidsms.cql.parser import parse, parse_query
-from minidsms.cql.printer import print_query, print_statement
+from minidsms.cql.printer import print_query
 from minidsms.cql.session import tables_named
 from minidsms.elements import MIN_INSTANT, Type
 from minidsms.expressions import Context
@@ -34,6 +34,7 @@ from minidsms.plan.state_reduction import reduce_state
 from minidsms.process.interrupts import let_through
 from minidsms.query import Query
 from minidsms.settings import SETTINGS
+from minidsms.sinks.sink import asked_of
 from minidsms.statements.altering import add_column, alter_query, alter_stream
 from minidsms.statements.connectors import open_declared, open_into, placed_at, show_sinks, show_sources
 from minidsms.statements.constant_rows import constant_rows, insert, is_constant
@@ -45,6 +46,7 @@ from minidsms.streamon.loop import name_places
 if TYPE_CHECKING:
     from minidsms.archive.backfill import Backfill
     from minidsms.connection import Connection
+    from minidsms.sinks.sink import Sink
 
 
 @dataclass(frozen=True)
@@ -302,10 +304,7 @@ def replace_query(db: Connection, statement: syntax.CreateQuery, text: str) -> Q
     bound = bind(statement.query, db.catalog, text)
     sink = open_into(statement, text)
     if print_query(bound.expanded) == query.expanded and statement.archive is statement.backfill is None:
-        if sink is None and query.sink is not None:
-            db.end_sink(query)
-        elif sink is not None and (query.sink is None or realpath(query.sink.path) != realpath(sink.path)):
-            query.into(sink.path, statement.format, **dict(option_values(statement.options)))
+        _let_write(db, query, sink, statement, text)
         return query
     explain(db, bound, text)  # it can be planned
     if sink is not None:
@@ -316,8 +315,8 @@ def replace_query(db: Connection, statement: syntax.CreateQuery, text: str) -> Q
         take_back_all(db.groups.all, store)
     claims = [store.reader(store.tail) for store in stores]
     try:
-        db.execute(print_statement(syntax.Drop("query", query.name)))
-        made: Query = db.execute(print_statement(replace(statement, replaces=False)))
+        with db.replacing(query, sink, statement, text):
+            made = _create_query(db, replace(statement, replaces=False), text)
     finally:
         for store, claim in zip(stores, claims):
             store.release(claim)
@@ -325,6 +324,19 @@ def replace_query(db: Connection, statement: syntax.CreateQuery, text: str) -> Q
     begins = "what the windows before it held" if statement.with_history else "what comes from now on"
     db.warnings.append(f"query {made.name} is another one: it sees {begins}{gone}")
     return made
+
+
+def _let_write(db: Connection, query: Query, sink: Sink | None, statement: syntax.CreateQuery, text: str) -> None:
+    """Let a query that goes on write where the statement says. CqlError where it writes there in another way."""
+    if sink is None and query.sink is not None:
+        db.end_sink(query)
+    if sink is None:
+        return
+    if query.sink is None or realpath(query.sink.path) != realpath(sink.path):
+        query.into(sink.path, statement.format, **dict(option_values(statement.options)))
+    elif asked_of(query.sink) != asked_of(sink):
+        reason = f"query {query.name} writes {quoted(sink.path)} already, in another FORMAT or WITH other options"
+        raise CqlError(reason, text, statement.span, "", "name another place, or DROP QUERY first")
 
 
 def register(db: Connection, tree: syntax.Query, text: str, name: str | None, with_history: bool = False) -> Query:

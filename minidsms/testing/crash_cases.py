@@ -181,7 +181,7 @@ class Client:
             self.take(db)
             db.close()
         except Crash:
-            _end(db)
+            end_process(db)
             raise
 
     def _first_lost(self, db: Connection) -> int:
@@ -222,7 +222,7 @@ class Client:
         return db.catalog.kind_of(words[2]) is not None
 
 
-def _end(db: DurableConnection) -> None:
+def end_process(db: DurableConnection) -> None:
     """What the system does when a process ends: its threads are gone, its files and locks let go."""
     assert db.log is not None
     db.log.stop()

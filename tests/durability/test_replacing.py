@@ -1,0 +1,84 @@
+"""CREATE OR REPLACE QUERY over a folder: one query or the other is there, whenever the process ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+import minidsms
+from minidsms.durability.connection import DurableConnection
+from minidsms.testing.crash_cases import end_process, marking
+from minidsms.testing.crashes import Crash, Disk, crashing
+
+NEW = "SELECT ISTREAM(k + 100 AS n) FROM S [NOW]"
+
+
+def rows(path: Path) -> list[str]:
+    return path.read_text().splitlines()[1:]
+
+
+@pytest.mark.parametrize("place", ["old.csv", "new.csv", None])
+def test_a_crash_within_leaves_the_old_query_or_the_new_one(place: str | None, tmp_path: Path) -> None:
+    """What was answered before stands in the file of the old one either way."""
+    outcomes = set()
+    for at in range(1, 60):
+        folder = tmp_path / str(at)
+        folder.mkdir()
+        into = "" if place is None else f" INTO '{folder / place}'"
+        with minidsms.connect(folder / "db") as db:
+            db.execute(f"CREATE STREAM S (k INTEGER); CREATE QUERY q AS SELECT k FROM S INTO '{folder / 'old.csv'}'")
+            db.push("S", [(1,), (2,)], ts=[1, 2])
+            db.advance(2)
+        disk, is_done = Disk(str(folder), at, Random(at)), False
+        with crashing(disk), marking(1e9):
+            db = minidsms.connect(folder / "db")
+            assert isinstance(db, DurableConnection)
+            try:
+                db.execute(f"CREATE OR REPLACE QUERY q AS {NEW}{into}")
+                is_done = True
+            except Crash:
+                end_process(db)
+                raise
+        if is_done:
+            db.close()
+        elif at % 2:
+            disk.lose()
+        with minidsms.connect(folder / "db") as db:
+            assert not any("file" in warning or "query" in warning for warning in db.warnings)
+            is_new = "n" in db.queries["q"].schema.names
+            outcomes.add(is_new)
+            assert is_new or not is_done
+            db.push("S", (3,), ts=3)
+            db.advance(3)
+            answers = [change.row[0] for change in db.queries["q"].fetch()]
+            if is_new:
+                assert rows(folder / "old.csv") == ["1,1,1", "2,1,2"]
+            assert answers == ([103] if is_new and place is None else [])
+            db.execute("DROP QUERY q")
+        if not is_new:
+            assert rows(folder / "old.csv") == ["1,1,1", "2,1,2", "3,1,3"]
+        elif place is not None:
+            assert rows(folder / place) == ["3,1,103"]
+        if is_done:
+            break
+    assert outcomes == {False, True} and is_done
+
+
+def test_a_query_that_goes_on_does_not_write_its_file_in_another_way(tmp_path: Path) -> None:
+    with minidsms.connect(tmp_path / "db") as db:
+        db.execute("CREATE STREAM S (k INTEGER)")
+        begin, place = "CREATE OR REPLACE QUERY q AS SELECT k FROM S", f"INTO '{tmp_path / 'a.csv'}'"
+        q = db.execute(f"{begin} {place}")
+        assert db.execute(f"{begin} {place} FORMAT csv") is q
+        for other in ("FORMAT json", "WITH (append = true)"):
+            with pytest.raises(minidsms.Error, match="already, in another FORMAT or WITH other options"):
+                db.execute(f"{begin} {place} {other}")
+        assert db.queries["q"] is q
+        db.push("S", (1,), ts=1)
+    with minidsms.connect(tmp_path / "db") as db:
+        db.advance(1)
+        assert db.execute(f"{begin} {place}") is db.queries["q"]
+        db.execute("DROP QUERY q")
+    assert rows(tmp_path / "a.csv") == ["1,1,1"]
