@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from minidsms.elements import Batch
-from minidsms.joins.plan import Index
+from minidsms.joins.plan import Index, Key
 from minidsms.queues import Queue
 from minidsms.streamon.join_index.executor import IndexedJoin, IndexExecutor
 from minidsms.streamon.join_index.profiler import IndexProfiler
@@ -150,11 +150,24 @@ class AdaptiveIndex:
         self.due_at = 0
 
     def describe(self) -> tuple[str, ...]:
-        """A line for each input with patterns."""
-        executor = self.executor
-        told = [(j, each) for j, each in enumerate(executor.plan) if each]
-        also = [("" if isinstance(each, Bits) else "also by ") + executor.index_text(j, each) for j, each in told]
-        return tuple(f"index of {executor.names[j]}: {text}" for (j, _), text in zip(told, also))
+        """A line for each input with bits, or patterns; of each pattern what it was found to save, or would cost."""
+        executor, benefits = self.executor, self.reoptimizer.benefits()
+
+        def key(j: int, key: Key) -> str:
+            saves = benefits.get((j, key))
+            return executor.key_text(j, key) + ("" if saves is None else f" [saves {saves:,.1f} ns an element]")
+
+        lines = []
+        for j, able in enumerate(executor.able):
+            each = executor.plan[j] if executor.plan else ()
+            if isinstance(each, Bits):
+                lines.append(f"index of {executor.names[j]}: {executor.index_text(j, each)}")
+                continue
+            left = [pattern for pattern in able if pattern not in each and (j, pattern) in benefits]
+            told = [f"also by {', '.join(key(j, pattern) for pattern in each)}"] if each else []
+            told += [f"not by {', '.join(key(j, pattern) for pattern in left)}"] if left else []
+            lines += [f"index of {executor.names[j]}: {'; '.join(told)}"] if told else []
+        return tuple(lines)
 
 
 def spare_index(operators: Iterable[object], instant: int) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 
 from minidsms.elements import Batch
 from minidsms.joins.plan import Orders
+from minidsms.joins.tree import flat
 from minidsms.streamon.contracts import DetectsChanges
 from minidsms.streamon.join_ordering.executor import OrderExecutor, Reorderable
 from minidsms.streamon.join_ordering.logical_filters import LogicalFilters
@@ -209,14 +210,16 @@ class AdaptiveOrders:
             if not has_changed and elements < self._measured[0] + MODELLED_EVERY:
                 return
             self._measured = elements, changes
-            self._model.measure(self._watch.arrived, has_changed)
+            if has_changed:
+                self._model.forget(self._watch.arrived)
+            self._model.measure(self._watch.arrived)
         self.adaptation.reconsider(instant)
 
     def return_to_pipelines(self, instant: int) -> None:
         """A tree has gone: take the orders of least cost at once, where they are known."""
         if self._model is not None and self._can_adapt and self.adaptation.is_free:
             with self.adaptation.deciding():
-                self._model.measure(self._watch.arrived, False)
+                self._model.measure(self._watch.arrived)
                 self.adaptation.reconsider(instant)
 
     def _found(self, i: int) -> int:
@@ -248,18 +251,31 @@ class AdaptiveOrders:
         return {i: filters for i, filters in pipelines.items() if filters.has_choice}
 
     def describe(self) -> tuple[str, ...]:
-        """A line per pipeline, and one per step that was profiled: what it drops, what it takes."""
+        """A line per pipeline, with what its order was chosen by; by the model also what its best orders cost."""
         names, orders = self.executor.names, self._join.orders
+        model = self._model.costs(is_present=True) if self._model is not None and self._model.is_measured else None
         lines = []
         for i, order in enumerate(orders):
-            algorithm = self.reoptimizer.algorithms.get(i)
             steps = [names[j] for j in order]
-            if algorithm is not None:
+            if model is not None:
+                costs = zip(steps, model.steps(i, order))
+                steps = [f"{name} [{probes:,.1f} probes; {self._told_cost(cost)}]" for name, (probes, cost) in costs]
+            elif i in self.reoptimizer.algorithms and self._model is None:
                 steps = self._steps_with_figures(i, order)
             lines.append(f"{names[i]}: {', '.join(steps)}")
+        if model is not None and self._model is not None:
+            possible, tree = self._model.costs(is_present=False), flat(len(orders))
+            present, best = model.of(tree, orders), possible.of(tree, possible.orders())
+            lines.append(
+                f"by c_d these orders take {self._told_cost(present)} an element, the best {self._told_cost(best)}"
+            )
         if self._schedules:
             lines += watched_by(self._options.detection, self.adaptation.changes, None, self.adaptation.switches)
         return tuple(lines)
+
+    def _told_cost(self, cost: float) -> str:
+        """Of an element."""
+        return f"{cost:,.1f} ns" if self._options.measures_time else f"cost {cost:,.1f}"
 
     def _steps_with_figures(self, i: int, order: Sequence[int]) -> list[str]:
         filters = self.filters[i]

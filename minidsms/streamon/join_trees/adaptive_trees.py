@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from minidsms.cql.errors import MemoryLimitError
 from minidsms.elements import Batch
 from minidsms.joins.join import Join
@@ -19,7 +17,6 @@ from minidsms.joins.tree import MOST_SEARCHED
 from minidsms.streamon.change_detection.usual import Tolerance
 from minidsms.streamon.join_trees.executor import TreeExecutor
 from minidsms.streamon.join_trees.pipelines import JoinPipelines
-from minidsms.streamon.join_trees.profiler import JoinTreeProfiler
 from minidsms.streamon.join_trees.reoptimizer import ENOUGH, Kind, TreeReoptimizer
 from minidsms.streamon.join_watch import JoinWatch
 from minidsms.streamon.loop import Budget, Loop
@@ -63,7 +60,7 @@ class AdaptiveTrees:
         self._pipelines = pipelines
         self._watch = watch
         self.executor = TreeExecutor(join, names, binary, watch, measures_time)
-        self.profiler = JoinTreeProfiler(join.graph, join.index, names)
+        self.profiler = pipelines.profiler
         self.reoptimizer = TreeReoptimizer(self.executor, self.profiler, not join.leaves_out, pipelines)
         self.adaptation: Loop[Tree] = Loop(
             "join plan", operator, self.executor, self.profiler, self.reoptimizer, streamon, BUDGET
@@ -104,7 +101,7 @@ class AdaptiveTrees:
         if (shares_have_shifted or works_else) and self._can_adapt and self.executor.measures_time:
             # What was before tells nothing of what is now; costs under the present plan have to be seen first.
             self._since = list(self._watch.arrived)
-            self.profiler.forget()
+            self._pipelines.forget(self._watch.arrived)
             self.reoptimizer.forget()
             self._has_news = True
             self.adaptation.rest.wake()
@@ -138,8 +135,7 @@ class AdaptiveTrees:
             self._look(instant)
 
     def _look(self, instant: int) -> None:
-        self.profiler.note(np.array(self.entered, np.int64))
-        self.profiler.measure()
+        self._pipelines.measure(self._watch.arrived)
         self._has_looked, self._has_news = True, False
         self._since = list(self._watch.arrived)
         self._known_saving = self._pipelines.saved_by_caches

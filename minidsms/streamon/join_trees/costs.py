@@ -179,12 +179,21 @@ class TreeCosts:
         unit = self._unit
         total = 0.0
         for i, order in enumerate(orders):
-            rows = max(1.0, self._at(1 << i))
-            total += self._rates[i] / rows * sum(self._step((i, *order[:d]), j) for d, j in enumerate(order))
+            total += self._rates[i] * sum(cost for _, cost in self.steps(i, order))
         if self._by_patterns:
             links = map(len, self._graph.patterns(orders))
             total += unit.linked * self._kept * sum(rate * keys for rate, keys in zip(self._rates, links))
         return total * self._left
+
+    def steps(self, i: int, order: Sequence[int]) -> list[tuple[float, float]]:
+        """Of each step of a pipeline, for a row of input i: how often it probes, and what it costs."""
+        rows = max(1.0, self._at(1 << i))
+        told = []
+        for d, j in enumerate(order):
+            visited = (i, *order[:d])
+            before = self._at(sum(1 << k for k in visited)) / rows if d else 1.0
+            told.append((before, self._step(visited, j) / rows))
+        return told
 
     def _step(self, visited: tuple[int, ...], j: int) -> float:
         """What a step of a pipeline costs, for all tuples of the inputs visited that there are."""

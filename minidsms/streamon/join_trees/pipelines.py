@@ -1,6 +1,6 @@
 """What the pipelines of a join are, and may be: over which index, with which caches, in which orders.
 
-Orders, trees, caches and the index of a join are weighed by one model, `TreeCosts`.
+Orders, trees, caches and the index of a join are weighed by one model, `TreeCosts`, from one set of samples.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from minidsms.streamon.join_trees.costs import ALIKE, ENTERING, MEASURED, TreeCo
 from minidsms.streamon.join_trees.profiler import JoinTreeProfiler
 from minidsms.synopses.bit_addresses import Bits
 
+FRESH = 1_024
+"""Elements for which samples of the windows are good, whoever took them."""
+
 if TYPE_CHECKING:
     from minidsms.streamon.caching.adaptive_caches import AdaptiveCaches
     from minidsms.streamon.join_index.adaptive_index import AdaptiveIndex
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
 
 class JoinPipelines:
     """See `Pipelines`. caching, index: of the join, where it has any.  unit: what steps cost.  on_return: asked, with
-    the instant, when a tree has gone.
+    the instant, when a tree has gone.  profiler: of the windows, for orders and trees alike.
     """
 
     def __init__(
@@ -31,8 +34,9 @@ class JoinPipelines:
     ) -> None:
         self.unit = ALIKE if not measures_time else ENTERING if join.ranges is not None else MEASURED
         self.on_return: list[Callable[[int], None]] = []
-        self._profiler = JoinTreeProfiler(join.graph, join.index, join.names)
+        self.profiler = JoinTreeProfiler(join.graph, join.index, join.names)
         self._noted = np.zeros(join.graph.n, np.int64)
+        self._measured_at: int | None = None
         self._join = join
         self._caching = caching
         self._index = index
@@ -70,13 +74,29 @@ class JoinPipelines:
         graph = self._join.graph
         return graph.has_patterns and graph.is_connected and not graph.bands and graph.n <= MOST_SEARCHED
 
-    def measure(self, arrived: Sequence[int], forgets: bool) -> None:
-        """Sample the windows. arrived: elements of each input so far.  forgets: what was before tells nothing now."""
-        if forgets:
-            self._profiler.forget()
-        self._profiler.note(np.array(arrived, np.int64) - self._noted)
-        self._noted = np.array(arrived, np.int64)
-        self._profiler.measure()
+    @property
+    def is_measured(self) -> bool:
+        """Something is known of the windows."""
+        return bool(self.profiler.sizes.tuples)
+
+    def forget(self, arrived: Sequence[int]) -> None:
+        """Conditions have changed: what was before tells nothing now. arrived: elements of each input so far."""
+        self._note(arrived)
+        self._measured_at = None
+        self.profiler.forget()
+
+    def measure(self, arrived: Sequence[int]) -> None:
+        """Sample the windows, unless that was done just now. arrived: as of `forget`."""
+        if self._measured_at is not None and sum(arrived) < self._measured_at + FRESH:
+            return
+        self._note(arrived)
+        self._measured_at = sum(arrived)
+        self.profiler.measure()
+
+    def _note(self, arrived: Sequence[int]) -> None:
+        now = np.array(arrived, np.int64)
+        self.profiler.note(now - self._noted)
+        self._noted = now
 
     def costs(self, is_present: bool) -> TreeCosts:
         """In the windows as they were measured: of the pipelines as they are, or as they may be."""
@@ -84,5 +104,5 @@ class JoinPipelines:
         bits = index if any(isinstance(each, Bits) for each in index) else ()
         by_patterns = not bits and (self.is_indexed if is_present else self.may_be_indexed)
         saving = self.saved_by_caches if is_present and self.has_caches else 0.0
-        sizes, rates = self._profiler.sizes.of, self._profiler.rates
+        sizes, rates = self.profiler.sizes.of, self.profiler.rates
         return TreeCosts(join.graph, sizes, rates, not join.leaves_out, self.unit, saving, by_patterns, bits)

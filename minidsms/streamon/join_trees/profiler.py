@@ -33,8 +33,8 @@ class JoinTreeProfiler:
         self.arrived += arrived
 
     def forget(self) -> None:
-        """Conditions have changed: what was seen before does not count."""
-        self.arrived[:] = 0
+        """Conditions have changed: what was seen before does not count; its rates do until something comes."""
+        self.arrived /= max(1.0, float(self.arrived.sum()))
         self.sizes.tuples.clear()
 
     def measure(self) -> None:

@@ -135,24 +135,26 @@ class TreeReoptimizer:
         by_patterns = TreeCosts(*known, by_patterns=True)
         pipelines = flat(join.graph.n)
         orders: Orders = join.orders
-        if self._pipelines.are_modelled and executor.plan != pipelines:
-            # A tree has no orders: the best ones come with the pipelines.
+        if self._pipelines.are_modelled:
+            # Pipelines take their best orders sooner or later, and at once where a tree has gone.
             orders = (by_patterns if self._pipelines.may_be_indexed else costs).orders()
+        cached = TreeCosts(*known, saving, self._pipelines.is_indexed)
         best_tree, best_cost = costs.best(orders, executor.binary, keeps=True)
         models = {
             Kind.PIPELINES: costs.of(pipelines, orders),
             Kind.INDEXED: by_patterns.of(pipelines, orders),
-            Kind.CACHES: TreeCosts(*known, saving, self._pipelines.is_indexed).of(pipelines, orders),
+            Kind.CACHES: cached.of(pipelines, join.orders),
             Kind.TREE: best_cost,
         }
         kind = self._kind()
-        model = costs.of(executor.plan, orders) if kind is Kind.TREE else models[kind]
+        of_kind = {Kind.INDEXED: by_patterns, Kind.CACHES: cached}.get(kind, costs)
+        model = of_kind.of(executor.plan, join.orders)
         error = self._learn(kind, model)
         self.best_tree = best_tree
         self.expected = {k: models[k] * self._errors.get(k, error) for k in Kind}
         tree_error = self._errors.get(Kind.TREE, error)
         flat_cost = min(self.expected[k] for k in (*self.open_kinds(), Kind.PIPELINES))
-        present = model * error if kind is Kind.TREE else flat_cost
+        present = model * error if kind is Kind.TREE else min(model * error, flat_cost)
         self._expected = lambda tree: flat_cost if tree == pipelines else costs.of(tree, orders) * tree_error
         if executor.binary or self.expected[Kind.TREE] < flat_cost:
             return best_tree, self.expected[Kind.TREE], present

@@ -172,3 +172,6 @@ def test_where_steps_compare_several_inputs_orders_are_those_of_least_cost_over_
             assert told[-1].reason.startswith("c_d: ") and told[-1].new_plan.startswith(first)
             costs = told[-1].statistics["considered"]
             assert costs[told[-1].new_plan] < 0.9 * costs[told[-1].old_plan]
+        shown = q.explain(analyze=True)
+        assert "- R: S [1.0 probes; cost " in shown and "drops" not in shown
+        assert "- by c_d these orders take cost " in shown

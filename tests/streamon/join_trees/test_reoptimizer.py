@@ -102,6 +102,16 @@ def test_pipelines_over_an_index_are_weighed_against_trees() -> None:
     assert expected[Kind.INDEXED] < expected[Kind.TREE] < expected[Kind.PIPELINES]
 
 
+def test_no_tree_is_taken_that_only_other_orders_than_the_best_make_look_cheap() -> None:
+    """Nearly all rows come to C. One meets fifty of B, and one of A, by which it meets hardly any of B."""
+    sizes = {1: 1000.0, 2: 1000.0, 4: 1000.0, 0b011: 9_000.0, 0b101: 1_000.0, 0b110: 50_000.0, 0b111: 50.0}
+    worst = ((1, 2), (0, 2), (1, 0))
+    for are_modelled in (False, True):
+        joined = SimpleNamespace(graph=CYCLE, orders=worst)
+        running = Running(join=joined, sizes=sizes, is_indexed=True, may_be_indexed=True, are_modelled=are_modelled)
+        assert (running.run(2000.0) is None) == are_modelled
+
+
 def test_what_conditions_were_before_a_change_decides_no_trial() -> None:
     running = Running()
     running.run(100.0)
