@@ -4,8 +4,9 @@ A band `least <= a - b <= most` cuts the numbers into cells as wide as it is. Wh
 cell c meets only rows of a in the cells c and c + 1, a row of a in c only rows of b in c - 1 and c: so a step that no
 equality links probes two tags instead of all rows; where two bands bound the same inputs, the four of both together.
 
-A difference with one bound, `a - b <= most`, cuts them into cells of as many rows each (`synopses.cells.Order`): a row
-of b, moved by `most`, meets rows of a in its own cell and those before, a row of a those of b in its own and behind.
+A difference with one bound, `a - b <= most`, cuts them into cells of as many rows each (an `Order` of
+`kernels.access_methods.cells`): a row of b, moved by `most`, meets rows of a in its own cell and those before, a row of
+a those of b in its own and behind.
 
 Invariant: cells leave out no pair for which the condition is TRUE, or fails; which of those met are in the band is for
 the condition to say, above the join (docs/semantics R4).
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 
 from minidsms.elements import Type
 from minidsms.joins.equal_columns import Attribute
-from minidsms.synopses.cells import Cells, CellsInOrder, Order
+from minidsms.kernels.access_methods.cells import Cells, CellsInOrder, Order
 
 LARGEST_BOUND = 2**61
 """Bounds beyond this are not taken for a band of integers."""

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from minidsms.joins.answer import Answer
 from minidsms.joins.graph import JoinGraph
 from minidsms.joins.plan import Tree
@@ -24,7 +22,6 @@ from minidsms.kernels.join_layout import (
     DONE,
     FILLED,
     INPUT,
-    IS_BAG,
     LO,
     NEEDED,
     NO_LIMIT,
@@ -82,10 +79,10 @@ class ByTree:
         """Fill subresult v, which is empty, from the windows and the subresults below it. What is claimed may raise."""
         state, inputs = self._answer.state, self._index.inputs
         inputs[:, OLD_LO] = inputs[:, LO]
-        inputs[:, PROBE_LO] = np.where(inputs[:, IS_BAG], 0, inputs[:, LO])
+        inputs[:, PROBE_LO] = [window.lowest for window in self._index.windows]
         inputs[:, PROBE_HI] = NO_LIMIT
         i = min(leaves(self.pipelines.nodes[v]), key=lambda j: len(self._index.windows[j]))
-        begin = 0 if inputs[i, IS_BAG] else int(inputs[i, LO])
+        begin = self._index.windows[i].lowest
         state[PHASE], state[INPUT], state[SLOT], state[DEPTH], state[FILLED] = FILL, i, begin - 1, -1, v
         try:
             self._climb(0)

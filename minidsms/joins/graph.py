@@ -12,7 +12,7 @@ compared before. That is exact: no equality holds for NULL, and equal values hav
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -20,9 +20,11 @@ from minidsms.elements import Int64Array
 from minidsms.joins.bands import Band
 from minidsms.joins.equal_columns import EqualColumns, Equality, classes_of
 from minidsms.joins.plan import Configurations, Index, Key, Orders, Patterns
-from minidsms.kernels.join_layout import BY_ADDRESS, BY_CELLS, BY_ORDER, CONFIGURATION, STEP_WORDS, Path
-from minidsms.synopses.bit_addresses import ADDRESS, MOST_BITS, Bits
-from minidsms.synopses.cells import with_cells
+from minidsms.kernels.access_methods.bit_addresses import ADDRESS, MOST_BITS, Bits
+from minidsms.kernels.access_methods.cells import with_cells
+from minidsms.kernels.access_methods.contract import Known, Part
+from minidsms.kernels.access_methods.methods import method_of
+from minidsms.kernels.join_layout import STEP_WORDS, Path
 
 Link = tuple[int, Key, int, Key]
 """Equal keys: input, its key, other input, its key."""
@@ -254,41 +256,33 @@ class JoinGraph:
         for d, j in enumerate(order):
             visited = (i, *order[:d])
             (source, key, _, probed), *others = self.joining(visited, (j,))
-            parts: list[Link] = []
+            parts: list[Part] = []
             compared = self._compared(visited, j) if index else {}
-            by: Key
-            cells: list[tuple[int, Key, int]]
-            is_addressed = bool(configurations and configurations[j])
-            able = [key for key in (*self.keys[j], *_beside_keys(index, j)) if compared.keys() >= set(key)]
+            columns = {c: Part(f, place[f, its]) for c, (f, its, _, _) in compared.items()}
+            is_addressed, is_order = bool(configurations and configurations[j]), False
+            able = [each for each in (*self.keys[j], *_beside_keys(index, j)) if compared.keys() >= set(each)]
             best = tuple(compared) if is_addressed else max(able, key=len, default=())
             if is_addressed or len(best) > len(probed):
-                probed, parts = ADDRESS if is_addressed else best, [compared[c] for c in best]
-                source, key = max(((f, its) for f, its, _, _ in parts), key=lambda part: visited.index(part[0]))
-                others = parts + [
-                    link for link in self.joining(visited, (j,)) if len(link[1]) == 1 and link not in parts
+                links = [compared[c] for c in best]
+                probed, parts = ADDRESS if is_addressed else best, [columns[c] for c in best]
+                source, key = max(((f, its) for f, its, _, _ in links), key=lambda part: visited.index(part[0]))
+                others = links + [
+                    link for link in self.joining(visited, (j,)) if len(link[1]) == 1 and link not in links
                 ]
-            reach = 0
-            by, cells = ((), []) if probed and not self.has_banded_patterns else self._cells_to(visited, j, index)
-            if cells:
-                # Equal hashes prove nothing.
-                probed, (source, key, reach), others = by, cells[0], list(compared.values())
+            if not probed or self.has_banded_patterns:
+                by, cells = self._cells_to(visited, j, index)
+                if cells:
+                    # Equal hashes prove nothing.
+                    probed, (source, key, _), others = by, cells[0], list(compared.values())
+                    parts = [Part(f, place[f, its], way) for f, its, way in cells]
+                    is_order = self.bands[~by[0]].is_order
             begin = len(checks)
             checks.extend((f, place[f, its], j, place[j, other]) for f, its, _, other in others)
-            end, hashed = len(checks), len(parts)
-            if is_addressed:
-                hashed = BY_ADDRESS
-                known = {c: (f, place[f, its]) for c, (f, its, _, _) in compared.items()}
-                ways = [_way(number, bits, self.columns(j), known) for number, bits in configurations[j]]
-                reach = int(len(ways) > 1 or any(way[0][1] for way in ways))
-                checks += [(len(ways), 0, 0, 0), *(row for way in ways for row in way)]
-            elif len(cells) > 1:
-                hashed = BY_CELLS
-                tags = 2 ** sum(way != 0 for _, _, way in cells)
-                checks += [(tags, len(cells), 0, 0), *((f, place[f, its], way, 0) for f, its, way in cells)]
-            elif cells and self.bands[~probed[0]].is_order:
-                hashed = BY_ORDER
-            asked = visited.index(source)
-            steps[d] = j, place[j, probed], source, place[source, key], begin, end, asked, hashed, reach, 0
+            end, ways = len(checks), configurations[j] if is_addressed else ()
+            asked = method_of(probed).ask(Known(parts, columns, ways, self.columns(j), is_order))
+            checks.extend(asked.rows)
+            at = visited.index(source)
+            steps[d] = j, place[j, probed], source, place[source, key], begin, end, at, asked.hashed, asked.reach, 0
 
     def _cells_to(self, visited: Sequence[int], j: int, index: Index) -> tuple[Key, list[tuple[int, Key, int]]]:
         """By which key with cells a step visits input j, and of what the tag is made: inputs visited and their keys,
@@ -366,23 +360,6 @@ def _beside_keys(index: Index, j: int) -> Sequence[Key]:
     """What the windows of input j are indexed by beside, or instead of, its keys."""
     beside = index[j] if index else ()
     return (ADDRESS,) if isinstance(beside, Bits) else with_cells(beside)
-
-
-def _way(
-    number: int, bits: Bits, columns: Sequence[int], known: Mapping[int, tuple[int, int]]
-) -> list[tuple[int, int, int, int]]:
-    """How a step finds what is stored under a configuration, as rows (see BY_ADDRESS).
-
-    known: by column that the step compares, the input and the key that give its word.
-    """
-    wild = 0
-    parts: list[tuple[int, int, int, int]] = []
-    for at, place, count in bits.places():
-        if columns[at] in known:
-            parts.append((*known[columns[at]], place, 64 - count))
-        else:
-            wild |= (2**count - 1) << place
-    return [(number << CONFIGURATION, wild, len(parts), 0), *parts]
 
 
 def _implied(equalities: Sequence[Equality], classes: Sequence[Sequence[tuple[int, int]]]) -> list[Equality]:

@@ -34,12 +34,12 @@ from minidsms.joins.plan import CacheSpec, Index, JoinPlan, JoinRoutes, Orders, 
 from minidsms.joins.row_routes import MOST_PIPELINES
 from minidsms.joins.spec import JoinSpec
 from minidsms.joins.tree import flat, is_legal, tree_text
+from minidsms.kernels.access_methods.bit_addresses import Bits
 from minidsms.kernels.join_layout import INSPECTED, LEAVES
 from minidsms.limits.allowance import Allowance
 from minidsms.machine_code.templates import Form
 from minidsms.operators.operator import Description, Failure, Operator
 from minidsms.queues import Queue
-from minidsms.synopses.bit_addresses import Bits
 from minidsms.synopses.indexed_windows import IndexedWindow, WindowIndex
 from minidsms.synopses.synopsis import Synopsis
 

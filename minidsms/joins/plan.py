@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from minidsms.expressions.routes import Routes
 from minidsms.joins.equal_columns import Attribute, Equality
-from minidsms.synopses.bit_addresses import Bits
+from minidsms.kernels.access_methods.bit_addresses import Bits
 
 Orders = tuple[tuple[int, ...], ...]
 """Of each input, the others in the order in which its elements probe them."""

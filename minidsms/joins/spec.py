@@ -12,7 +12,7 @@ from minidsms.elements import Batch, BoolArray, Schema
 from minidsms.joins.bands import Band
 from minidsms.joins.equal_columns import Equality
 from minidsms.joins.graph import JoinGraph
-from minidsms.synopses.cells import Cells, CellsInOrder
+from minidsms.kernels.access_methods.cells import Cells, CellsInOrder
 from minidsms.synopses.indexed_windows import WindowIndex
 
 Predicate = Callable[[Batch], tuple[BoolArray, BoolArray | None]]

@@ -7,9 +7,7 @@ links and unlinks these slots instant by instant; here the elements of a batch o
 
 from __future__ import annotations
 
-from minidsms.elements import Int64Array
 from minidsms.kernels.join_layout import UNLINKED
-from minidsms.kernels.mixing import mixed
 from minidsms.machine_code import int64, kernel
 
 FREE = -2
@@ -87,17 +85,3 @@ def take_key_words(words, column, mask_word, bit, slots, nodes, base):  # type: 
             nodes[base + 2 * slot + 1] = UNLINKED
             nulls += 1
     return int64(nulls)
-
-
-@kernel("void(int64[::1], int64, int64[::1], int64[::1])")
-def combine_keys_of(nodes: Int64Array, base: int, parts: Int64Array, slots: Int64Array) -> None:
-    """`kernels.window_index.combine_keys` of slots that stand in no order."""
-    for slot in slots:
-        h = int64(1)
-        following = int64(-1)
-        for p in parts:
-            h = mixed(h, nodes[p + 2 * slot])
-            if nodes[p + 2 * slot + 1] == UNLINKED:
-                following = int64(UNLINKED)
-        nodes[base + 2 * slot] = h
-        nodes[base + 2 * slot + 1] = following

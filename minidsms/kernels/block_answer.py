@@ -29,7 +29,8 @@ from minidsms.kernels.join_program import (
     ROWS, SETTLES, SIDE, STAMPS_ALL, TURN, TURNS, T_BEGIN, T_BOUNDS, T_END, T_INPUT, T_KIND, T_TS,
 )
 from minidsms.kernels.mixing import bucket
-from minidsms.kernels.chains import Chain, checks_hold, hashed_tag, next_slot, older
+from minidsms.kernels.access_methods.hashes import hashed_tag
+from minidsms.kernels.chains import Chain, checks_hold, next_slot, older
 from minidsms.kernels.join_layout import (
     DELETED, DONE, FIRST, FULL, INSPECTED, KEY, MASK, MIDDLE, NODES, PAUSED, STATUS, UNLINKED, UNTIL,
 )

@@ -42,7 +42,8 @@ from minidsms.kernels.join_layout import (
 )
 from minidsms.kernels.join_stamps import is_stamped
 from minidsms.kernels.mixing import bucket
-from minidsms.kernels.chains import Chain, checks_hold, hashed_tag, next_slot, older
+from minidsms.kernels.access_methods.hashes import hashed_tag
+from minidsms.kernels.chains import Chain, checks_hold, next_slot, older
 # fmt: on
 # isort: on
 

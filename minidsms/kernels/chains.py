@@ -1,16 +1,12 @@
-"""The access method of a join's windows: chains of slots whose keys share a bucket.
+"""Chains of slots whose keys share a bucket, by which the rows of a join's windows are found.
 
 What every kernel that joins asks of an index stands here, and nowhere else: `link` and `unlink` a slot, the tag that a
 step of a pipeline asks for, the `first` slot of its bucket and the `next` one that has the tag. A chain leads from its
 newest slot to ever older ones; of a window whose rows leave in order it ends at the first that has left, of a bag all
 that stand in it are there. A slot of which a key is NULL stands in no bucket: it joins with nothing.
 
-Which rows have a tag in common is the access method. A *hash*: those whose column has a word, or columns a hash of
-words. A *band*: those whose column lies in a cell; the step asks for a second one (`further`), REACH away. *Cells*:
-those whose columns have words and lie in cells, hashed as one; the step asks for all choices among two cells of each
-band. An *order*: those whose column lies in a cell of so many, as many rows in each; the step asks for all on one side.
-A *bit address*: those whose columns' hashes begin with the same bits, so many of each as the configuration says that
-was in use when the row came; the step asks for every address that has the bits it knows, under each configuration.
+Which rows have a tag in common, and which tags a step asks for, one after the other (`further`), says its access method
+(`access_methods.methods`).
 
 How it all stands in arrays says `kernels.join_layout`.
 """
@@ -19,38 +15,76 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from minidsms.kernels.access_methods.hashes import hashed_tag
+from minidsms.kernels.access_methods.methods import first_tag, next_tag
 from minidsms.kernels.join_layout import (
     BACKS,
     BY_ADDRESS,
-    BY_CELLS,
-    BY_ORDER,
     CHECK,
-    CHECKS_END,
-    CONFIGURATION,
     FROM,
     FROM_KEY,
     HAS_NULLS,
     HASHED,
     HEADS,
+    HI,
     IS_BAG,
     IS_LINKED,
     KEY,
     KEYS_END,
-    LAST_CELL,
+    LO,
     MASK,
     NODES,
     PROBE_HI,
     PROBE_LO,
     PROBED,
-    REACH,
     REQUESTS,
     SHIFT,
     TARGET,
     UNLINKED,
     Windows,
 )
-from minidsms.kernels.mixing import address_part, bucket, mixed
+from minidsms.kernels.mixing import bucket
 from minidsms.machine_code import Int64s, Int64Table, helper, int64, uint64
+
+# ------------------------------------------------------------------------------------------------------ rows held
+
+
+@helper(inline=True)
+def slot_of(windows: Windows, i: int, at: int) -> Any:
+    """The slot of the element of input i that stands at a position: of a bag, `places` says which."""
+    return windows.places[at] if windows.inputs[i, IS_BAG] != 0 else at
+
+
+@helper(inline=True)
+def lowest_slot(windows: Windows, i: int) -> Any:
+    """Below it no row of input i is there. In the buckets of a bag stands only what is there."""
+    return int64(0) if windows.inputs[i, IS_BAG] != 0 else windows.inputs[i, LO]
+
+
+@helper(inline=True)
+def is_linked(windows: Windows, i: int, slot: int) -> Any:
+    """No key of the slot of input i is NULL."""
+    inputs, keys, nodes = windows.inputs, windows.keys, windows.nodes
+    return nodes[keys[inputs[i, KEY], NODES] + 2 * (slot & inputs[i, MASK]) + 1] != UNLINKED
+
+
+@helper
+def next_held(windows: Windows, i: int, slot: int) -> Any:
+    """The next slot of input i after this one that stands in its buckets; -1 where there is none."""
+    inputs, backs = windows.inputs, windows.backs
+    is_bag = inputs[i, IS_BAG] != 0
+    end = inputs[i, MASK] + 1 if is_bag else inputs[i, HI]
+    found = int64(-1)
+    while found < 0 and slot + 1 < end:
+        slot += 1
+        if is_bag:
+            is_there = backs[windows.keys[inputs[i, KEY], BACKS] + slot] != UNLINKED
+        else:
+            is_there = is_linked(windows, i, slot)
+        if is_there:
+            found = slot
+    return found
+
 
 # --------------------------------------------------------------------------------------------------- link and unlink
 
@@ -83,7 +117,7 @@ def link_slots(windows: Windows, i: int, first: Any, stop: int) -> Any:
 def link_slot(windows: Windows, i: int, slot: int) -> Any:
     """Put a slot of input i at the head of its buckets; False where it stands in none."""
     inputs, keys, nodes, heads, backs = windows.inputs, windows.keys, windows.nodes, windows.heads, windows.backs
-    at = 2 * (slot & inputs[i, MASK])
+    at, is_bag = 2 * (slot & inputs[i, MASK]), inputs[i, IS_BAG] != 0
     linked = True
     if inputs[i, HAS_NULLS] != 0:
         for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
@@ -92,14 +126,14 @@ def link_slot(windows: Windows, i: int, slot: int) -> Any:
         k = uint64(keys[x, NODES] + at)
         if not linked:
             nodes[k + uint64(1)] = UNLINKED
-            if inputs[i, IS_BAG] != 0:
+            if is_bag:
                 backs[keys[x, BACKS] + slot] = UNLINKED
             continue
-        if inputs[i, IS_BAG] != 0:
+        if is_bag:
             backs[keys[x, BACKS] + slot] = -1
         if keys[x, IS_LINKED] != 0:
             b = uint64(keys[x, HEADS] + bucket(nodes[k], keys[x, SHIFT]))
-            if inputs[i, IS_BAG] != 0 and heads[b] >= 0:
+            if is_bag and heads[b] >= 0:
                 backs[keys[x, BACKS] + heads[b]] = slot
             nodes[k + uint64(1)] = heads[b]
             heads[b] = slot
@@ -124,6 +158,15 @@ def unlink_slot(windows: Windows, i: int, slot: int) -> Any:
             heads[keys[x, HEADS] + bucket(nodes[k], keys[x, SHIFT])] = older
 
 
+@helper(inline=True)
+def leave(windows: Windows, i: int, slot: int) -> Any:
+    """A row of input i leaves: of a bag, out of its buckets. False where it stood in none."""
+    stood = is_linked(windows, i, slot)
+    if stood and windows.inputs[i, IS_BAG] != 0:
+        unlink_slot(windows, i, slot)
+    return stood
+
+
 # -------------------------------------------------------------------------------------------------------- the tag
 
 
@@ -135,87 +178,9 @@ def step_tag(windows: Windows, steps: Int64Table, r: int, checks: Int64Table, ch
     tag = nodes[keys[steps[r, FROM_KEY], NODES] + 2 * (chosen[f] & inputs[f, MASK])]
     if steps[r, HASHED] > 0:
         tag = hashed_tag(windows, checks, chosen, 0, steps[r, CHECK], steps[r, CHECK] + steps[r, HASHED])
-    elif steps[r, HASHED] == BY_ADDRESS:
+    elif steps[r, HASHED] < 0:
         steps[r, REQUESTS] += 1
-        tag = address_tag(windows, checks, chosen, steps[r, CHECKS_END] + 1)
-    elif steps[r, HASHED] == BY_CELLS:
-        tag = cells_tag(windows, checks, chosen, steps[r, CHECKS_END], 0)
-    return tag
-
-
-@helper
-def cells_tag(windows: Windows, checks: Int64Table, chosen: Int64s, at: int, choice: int) -> Any:
-    """The tag that the slots chosen give for a choice among the cells of the parts at checks[at] (see BY_CELLS).
-
-    choice: a bit for each part that is a cell, whether it is the one away.
-    """
-    inputs, keys, nodes = windows.inputs, windows.keys, windows.nodes
-    tag, left = int64(1), int64(choice)
-    for p in range(at + 1, at + 1 + checks[at, 1]):
-        f, reach = checks[p, 0], checks[p, 2]
-        word = nodes[keys[checks[p, 1], NODES] + 2 * (chosen[f] & inputs[f, MASK])]
-        if reach != 0:
-            word += (left & 1) * reach
-            left >>= 1
-        tag = mixed(tag, word)
-    return tag
-
-
-@helper
-def next_tag(
-    windows: Windows, checks: Int64Table, chosen: Int64s, at: int, hashed: int, reach: int, last: int, origin: int,
-    tag: int,
-) -> Any:  # fmt: skip
-    """The tag that a step, no address, asks for behind this one; the same where there is none.
-
-    at: where its parts stand in `checks`.  last: of the cells in order.  origin: the tag of FROM_KEY.
-    """
-    following = tag
-    if hashed == BY_ORDER:
-        if tag != (last if reach > 0 else int64(0)):
-            following = tag + reach
-    elif hashed == BY_CELLS:
-        choice = int64(0)
-        while cells_tag(windows, checks, chosen, at, choice) != tag:
-            choice += 1
-        is_new = False
-        while not is_new and choice + 1 < checks[at, 0]:
-            choice += 1
-            following = cells_tag(windows, checks, chosen, at, choice)
-            # A hash that two choices have in common is asked for once.
-            is_new = True
-            for before in range(choice):
-                is_new &= cells_tag(windows, checks, chosen, at, before) != following
-        if not is_new:
-            following = tag
-    elif tag == origin:
-        following = origin + reach
-    return following
-
-
-@helper
-def address_tag(windows: Windows, checks: Int64Table, chosen: Int64s, way: int) -> Any:
-    """The first address that the slots chosen ask for under the configuration at checks[way] (see BY_ADDRESS)."""
-    inputs, keys, nodes = windows.inputs, windows.keys, windows.nodes
-    tag = checks[way, 0]
-    for p in range(way + 1, way + 1 + checks[way, 2]):
-        f = checks[p, 0]
-        word = nodes[keys[checks[p, 1], NODES] + 2 * (chosen[f] & inputs[f, MASK])]
-        tag |= address_part(word, checks[p, 3], checks[p, 2])
-    return tag
-
-
-@helper(inline=True)
-def hashed_tag(windows: Windows, checks: Int64Table, slots: Int64s, first: int, begin: int, end: int) -> Any:
-    """The tag that the slots chosen give for the keys that checks[begin:end] compare, hashed as one (`combine_keys`).
-
-    slots: that of input i stands at first + i.
-    """
-    inputs, keys, nodes = windows.inputs, windows.keys, windows.nodes
-    tag = int64(1)
-    for c in range(begin, end):
-        f = checks[c, 0]
-        tag = mixed(tag, nodes[keys[checks[c, 1], NODES] + 2 * (slots[first + f] & inputs[f, MASK])])
+        tag = first_tag(windows, steps[r], checks, chosen, tag)
     return tag
 
 
@@ -245,21 +210,6 @@ class Chain(NamedTuple):
     mask: int
     low: int
     high: int
-
-
-class Stay(NamedTuple):
-    """Of a stream with a range, what is there at an instant: rows that came before `before`, in less than `length`.
-
-    base, mask: of the key's nodes.  came: of the instants.  low: no slot below it is there.
-    """
-
-    base: int
-    mask: int
-    came: int
-    low: int
-    instant: int
-    before: int
-    length: int
 
 
 @helper(inline=True)
@@ -303,28 +253,9 @@ def older(nodes: Int64s, chain: Chain, slot: int) -> Any:
 
 
 @helper(inline=True)
-def tag_at(nodes: Int64s, walk: Any, slot: int) -> Any:
-    """The tag of a slot.  walk: a Chain of a window, or a Stay."""
-    return nodes[uint64(walk.base + 2 * (slot & walk.mask))]
-
-
-@helper(inline=True)
-def next_present(nodes: Int64s, instants: Int64s, stay: Stay, tag: int, slot: int) -> Any:
-    """As `next_slot`, of the rows that are there at an instant. Also, how many had the tag but come later."""
-    base, mask, came, low, instant, before, length = stay
-    inspected = passed = int64(0)
-    while slot >= low:
-        k = uint64(base + 2 * (slot & mask))
-        inspected += 1
-        if nodes[k] == tag:
-            ts = instants[uint64(came + (slot & mask))]
-            if ts < before:
-                if uint64(instant) - uint64(ts) >= length:
-                    slot = int64(-1)
-                break
-            passed += 1
-        slot = nodes[k + uint64(1)]
-    return slot, inspected, passed
+def tag_at(nodes: Int64s, chain: Chain, slot: int) -> Any:
+    """The tag of a slot."""
+    return nodes[uint64(chain.base + 2 * (slot & chain.mask))]
 
 
 # -------------------------------------------------------------------------------------------------- further tags
@@ -335,37 +266,15 @@ def further(
     windows: Windows, steps: Int64Table, r: int, checks: Int64Table, chosen: Int64s, chain: Chain, tag: int
 ) -> Any:
     """Where step r finds no more for a tag: the next one that it asks for, the first slot for it, below chain.low where
-    there is none, and how many were inspected; an address is one, too.
+    there is none, and how many were inspected.
     """
-    inputs, f = windows.inputs, steps[r, FROM]
-    origin = windows.nodes[windows.keys[steps[r, FROM_KEY], NODES] + 2 * (chosen[f] & inputs[f, MASK])]
-    slot, inspected = int64(-1), int64(0)
-    if steps[r, HASHED] == BY_ADDRESS:
-        way, left = steps[r, CHECKS_END] + 1, checks[steps[r, CHECKS_END], 0]
-        while checks[way, 0] >> CONFIGURATION != tag >> CONFIGURATION:
-            way += 1 + checks[way, 2]
-            left -= 1
-        while slot < chain.low and left > 0:
-            wild = checks[way, 1]
-            rest = ((tag | ~wild) + 1) & wild
-            if rest != 0:
-                tag = (tag & ~wild) | rest
-            else:
-                way += 1 + checks[way, 2]
-                left -= 1
-                if left > 0:
-                    tag = address_tag(windows, checks, chosen, way)
-            if left > 0:
-                slot, looked = next_slot(windows.nodes, chain, tag, first_slot(windows, steps, r, tag))
-                inspected += looked + 1
-    else:
-        at, hashed, reach = steps[r, CHECKS_END], steps[r, HASHED], steps[r, REACH]
-        last = windows.keys[steps[r, PROBED], LAST_CELL]
-        following = next_tag(windows, checks, chosen, at, hashed, reach, last, origin, tag)
-        while slot < chain.low and following != tag:
-            tag = following
-            slot, looked = next_slot(windows.nodes, chain, tag, first_slot(windows, steps, r, tag))
-            inspected += looked
-            if slot < chain.low:
-                following = next_tag(windows, checks, chosen, at, hashed, reach, last, origin, tag)
+    step, slot, inspected = steps[r], int64(-1), int64(0)
+    following = next_tag(windows, step, checks, chosen, tag)
+    while slot < chain.low and following != tag:
+        tag = following
+        slot, looked = next_slot(windows.nodes, chain, tag, first_slot(windows, steps, r, tag))
+        # An address visits buckets that nothing may stand in: that is work, too.
+        inspected += looked + int64(step[HASHED] == BY_ADDRESS)
+        if slot < chain.low:
+            following = next_tag(windows, step, checks, chosen, tag)
     return tag, slot, inspected

@@ -19,20 +19,18 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from minidsms.elements import MAX_INSTANT
+from minidsms.kernels.access_methods.hashes import hashed_tag
+from minidsms.kernels.access_methods.methods import first_tag, next_tag
 from minidsms.kernels.chains import (
     Chain,
-    cells_tag,
     checks_hold,
-    hashed_tag,
     link_slots,
     next_slot,
-    next_tag,
     older,
     tag_at,
 )
 from minidsms.kernels.join_layout import (
     ASKED,
-    BY_CELLS,
     CHECK,
     CHECKS_END,
     CROWDED,
@@ -50,7 +48,6 @@ from minidsms.kernels.join_layout import (
     INSPECTED,
     INSTANT,
     KEY,
-    LAST_CELL,
     LENGTH,
     LINKED,
     LO,
@@ -181,17 +178,15 @@ def _further(
 ) -> Any:
     """As `chains.further`, of a placed step."""
     step = placed[int64(p) : int64(p) + PLACED_WORDS]
-    origin = windows.nodes[step[SOURCE_NODES] + 2 * (chosen[step[FROM]] & step[SOURCE_MASK])]
-    at, hashed, reach, last = step[CHECKS_END], step[HASHED], step[REACH], windows.keys[step[PROBED], LAST_CELL]
     slot, inspected = int64(-1), int64(0)
-    following = next_tag(windows, checks, chosen, at, hashed, reach, last, origin, tag)
+    following = next_tag(windows, step, checks, chosen, tag)
     while slot < chain.low and following != tag:
         tag = following
         first = windows.heads[step[TARGET_HEADS] + bucket(tag, step[TARGET_SHIFT])]
         slot, looked = next_slot(windows.nodes, chain, tag, first)
         inspected += looked
         if slot < chain.low:
-            following = next_tag(windows, checks, chosen, at, hashed, reach, last, origin, tag)
+            following = next_tag(windows, step, checks, chosen, tag)
     return tag, slot, inspected
 
 
@@ -627,8 +622,8 @@ def _generate(
                         if placed[p + uint64(HASHED)] > 0:
                             check = placed[p + uint64(CHECK)]
                             tag = hashed_tag(windows, checks, chosen, 0, check, check + placed[p + uint64(HASHED)])
-                        elif placed[p + uint64(HASHED)] == BY_CELLS:
-                            tag = cells_tag(windows, checks, chosen, placed[p + uint64(CHECKS_END)], 0)
+                        elif placed[p + uint64(HASHED)] < 0:
+                            tag = first_tag(windows, placed[int64(p) : int64(p) + PLACED_WORDS], checks, chosen, tag)
                         if position == 0 and placed[p + uint64(IS_DROPPING)] != 0 and not cancels:
                             s = firsts[i, d, slot - inputs[i, HI]]
                         elif known >= 0 and d == position:

@@ -10,15 +10,22 @@ from __future__ import annotations
 from typing import Any
 
 from minidsms.elements import MIN_INSTANT
-from minidsms.kernels.chains import Chain, checks_hold, first_slot, further, next_slot, older, step_tag
+from minidsms.kernels.chains import (
+    Chain,
+    checks_hold,
+    first_slot,
+    further,
+    is_linked,
+    lowest_slot,
+    next_slot,
+    older,
+    step_tag,
+)
 from minidsms.kernels.join_layout import (
     CHECK,
     CHECKS_END,
     FOLLOWING,
-    IS_BAG,
-    KEY,
     LENGTH,
-    LO,
     MARKS,
     MASK,
     NO_LIMIT,
@@ -27,20 +34,12 @@ from minidsms.kernels.join_layout import (
     REACH,
     TAG,
     TARGET,
-    UNLINKED,
     Path,
     Windows,
 )
 from minidsms.machine_code import Bools, Int64s, Int64Table, helper, int64, kernel, uint64
 
 WHENEVER = MIN_INSTANT
-
-
-@helper(inline=True)
-def is_linked(windows: Windows, i: int, slot: int) -> Any:
-    """No key of the slot of input i is NULL."""
-    inputs, keys, nodes = windows.inputs, windows.keys, windows.nodes
-    return nodes[keys[inputs[i, KEY], NODES] + 2 * (slot & inputs[i, MASK]) + 1] != UNLINKED
 
 
 @helper
@@ -59,8 +58,7 @@ def next_match(windows: Windows, path: Path, depth: int, now: int) -> Any:
     inputs, keys, nodes, instants = windows.inputs, windows.keys, windows.nodes, windows.instants
     steps, walks, chosen = path.steps, path.walks, path.chosen
     j = steps[depth, TARGET]
-    # In the buckets of a bag stands only what is there.
-    low = int64(0) if inputs[j, IS_BAG] != 0 else inputs[j, LO]
+    low = lowest_slot(windows, j)
     chain = Chain(keys[steps[depth, PROBED], NODES], int64(2), inputs[j, MASK], low, int64(NO_LIMIT))
     tag, s = walks[TAG, depth], walks[FOLLOWING, depth]
     matches = False

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from minidsms.elements import MAX_INSTANT
-from minidsms.kernels.chains import link_slot, unlink_slot
+from minidsms.kernels.chains import leave, link_slot, lowest_slot, slot_of
 from minidsms.kernels.join_layout import (
     CANCEL,
     DELETE,
@@ -23,7 +23,6 @@ from minidsms.kernels.join_layout import (
     INSERT,
     INSTANT,
     IS_BAG,
-    KEY,
     LEAVING,
     LENGTH,
     LINKED,
@@ -33,7 +32,6 @@ from minidsms.kernels.join_layout import (
     MIDDLE,
     MISSING,
     NO_LIMIT,
-    NODES,
     OLD_HI,
     OLD_LO,
     PHASE,
@@ -48,7 +46,6 @@ from minidsms.kernels.join_layout import (
     START,
     STATUS,
     STOP,
-    UNLINKED,
     JoinRun,
     Output,
     Windows,
@@ -137,13 +134,7 @@ def next_element(windows: Windows, run: JoinRun, of_streams: int, output: Output
     Elements with a NULL key, and what leaves and can cancel nothing, are passed over. stops: (n,), where the insertions
     of the instant stop.
     """
-    instants, inputs, keys, nodes, places = (
-        windows.instants,
-        windows.inputs,
-        windows.keys,
-        windows.nodes,
-        windows.places,
-    )
+    instants, inputs = windows.instants, windows.inputs
     stops, state, netted = run.stops, run.state, run.netted
     out, out_sign = output.out, output.out_sign
     n = len(inputs)
@@ -157,7 +148,7 @@ def next_element(windows: Windows, run: JoinRun, of_streams: int, output: Output
             if i < n:
                 slot = inputs[i, HI]
                 inputs[i, HI] = slot + 1
-                at = places[slot] if inputs[i, IS_BAG] != 0 else slot
+                at = slot_of(windows, i, slot)
                 if link_slot(windows, i, at):
                     own = at
             elif netted != 0 and state[LEAVING] > 0 and found > state[FIRST]:
@@ -171,18 +162,14 @@ def next_element(windows: Windows, run: JoinRun, of_streams: int, output: Output
         elif phase != START:
             slot += 1
             while i < n and slot >= inputs[i, LO]:
-                if inputs[i, IS_BAG] == 0:
-                    inputs[i, PROBE_LO] = inputs[i, LO]
+                inputs[i, PROBE_LO] = lowest_slot(windows, i)
                 i += 1
                 if i < n:
                     slot = inputs[i, OLD_LO]
             if i < n:
-                at = places[slot] if inputs[i, IS_BAG] != 0 else slot
-                if nodes[keys[inputs[i, KEY], NODES] + 2 * (at & inputs[i, MASK]) + 1] != UNLINKED:
-                    if inputs[i, IS_BAG] != 0:
-                        unlink_slot(windows, i, at)
-                    if phase == DELETE or is_stamped(windows, run, i, at):
-                        own = at
+                at = slot_of(windows, i, slot)
+                if leave(windows, i, at) and (phase == DELETE or is_stamped(windows, run, i, at)):
+                    own = at
             elif phase == DELETE:
                 phase, i = int64(INSERT), int64(0)
             else:

@@ -35,7 +35,8 @@ from minidsms.kernels.join_program import (
     SIDE, SPREAD, SPREAD_MADE, SPREAD_ROW, SPREAD_STEP, STEP, T_BOUNDS, T_KIND, UPDATE,
 )
 from minidsms.kernels.mixing import bucket
-from minidsms.kernels.chains import Chain, hashed_tag, next_slot, older
+from minidsms.kernels.access_methods.hashes import hashed_tag
+from minidsms.kernels.chains import Chain, next_slot, older
 from minidsms.kernels.join_layout import INSPECTED, MASK, NODES, PASSED, PAUSED, STATUS, UNTIL
 # fmt: on
 # isort: on

@@ -7,7 +7,8 @@ instant, else those that are held. Every match is walked: a pipeline that drops 
 
 from __future__ import annotations
 
-from minidsms.kernels.join_existence import begin_step, is_linked, next_match
+from minidsms.kernels.chains import is_linked
+from minidsms.kernels.join_existence import begin_step, next_match
 from minidsms.kernels.join_layout import MARKS, MASK, NODES, Path, Windows
 from minidsms.machine_code import Int64s, Int64Table, int64, kernel
 

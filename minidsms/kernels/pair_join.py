@@ -8,20 +8,20 @@ Invariant: as of `kernels.mjoin`; the two leave the same windows and put out the
 
 from __future__ import annotations
 
+from minidsms.kernels.access_methods.methods import first_tag
 from minidsms.kernels.chains import (
-    cells_tag,
     chain_of,
     checks_hold,
     further,
     link_slot,
     link_slots,
+    lowest_slot,
     next_slot,
     older,
     unlink_slot,
 )
 from minidsms.kernels.join_instants import next_runs
 from minidsms.kernels.join_layout import (
-    BY_CELLS,
     CHECK,
     CHECKS_END,
     DELETE,
@@ -117,8 +117,8 @@ def pair_join(windows: Windows, steps: Int64Table, checks: Int64Table, run: Join
                 chosen[i] = own
                 if joins:
                     tag = nodes[uint64(own_base + 2 * (own & own_mask))]
-                    if steps[i, HASHED] == BY_CELLS:
-                        tag = cells_tag(windows, checks, chosen, checks_end, 0)
+                    if steps[i, HASHED] < 0:
+                        tag = first_tag(windows, steps[i], checks, chosen, tag)
                     first = heads[uint64(buckets + bucket(tag, shift))]
                     s, looked = next_slot(nodes, chain, tag, first)
                     inspected += looked
@@ -134,8 +134,7 @@ def pair_join(windows: Windows, steps: Int64Table, checks: Int64Table, run: Join
                 break
         s = int64(-1)
         if phase == DELETE:
-            if inputs[i, IS_BAG] == 0:
-                inputs[i, PROBE_LO] = inputs[i, LO]
+            inputs[i, PROBE_LO] = lowest_slot(windows, i)
             phase, i = (phase, 1) if i == 0 else (int64(INSERT), 0)
         elif phase == INSERT:
             inputs[i, HI] = stops[i]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from minidsms.elements import MAX_INSTANT, Int64Array
-from minidsms.kernels.chains import Chain, first_of_key, link_slot, next_slot, older, unlink_slot
+from minidsms.kernels.chains import Chain, first_of_key, leave, link_slot, lowest_slot, next_slot, older, slot_of
 from minidsms.kernels.join_layout import (
     HI,
     IS_BAG,
@@ -25,7 +25,6 @@ from minidsms.kernels.join_layout import (
     RUN_INSERTIONS,
     RUN_TS,
     RUNS_END,
-    UNLINKED,
     Windows,
 )
 from minidsms.kernels.mixing import bucket
@@ -187,31 +186,26 @@ def _begin(windows: Windows, right: Counted, position: int, state: Int64s) -> An
     if has_left and runs[at, RUN_TS] == instant:
         leave, come = runs[at, RUN_DELETIONS], runs[at, RUN_INSERTIONS]
         inputs[0, RUN] += 1
-    first = inputs[0, LO] if inputs[0, IS_BAG] == 0 else inputs[0, HI]
-    if inputs[0, IS_BAG] != 0:
+    is_bag = inputs[0, IS_BAG] != 0
+    first = inputs[0, HI] if is_bag else inputs[0, LO]
+    if is_bag:
         inputs[0, HI] += leave
     state[INSTANT], state[AT], state[LEFT], state[ENTERED] = instant, first, first + leave, inputs[0, HI] + come
-    return int64(DONE if inputs[0, IS_BAG] != 0 or first + leave <= inputs[0, HI] else MISSING)
+    return int64(DONE if is_bag or first + leave <= inputs[0, HI] else MISSING)
 
 
 @helper(typed=True)
 def _pass_left(windows: Windows, right: Counted, state: Int64Table, anti: bool, output: Found, found: int) -> int:
     """Rows of left leave or enter; returns how many were found. Where one does not fit state[1, AT] is before it."""
-    inputs, keys, nodes, places = windows.inputs, windows.keys, windows.nodes, windows.places
+    inputs = windows.inputs
     out, out_ts, out_sign = output
     joint, limit, shift = state[1], len(output.slots), state[0, SHIFT]
     enters = joint[PHASE] == ENTERS
     instant, end, is_bag = joint[INSTANT], joint[ENTERED] if enters else joint[LEFT], inputs[0, IS_BAG] != 0
-    base, mask = keys[inputs[0, KEYS_END] - 1, NODES], inputs[0, MASK]
     at = joint[AT]
     while at < end and found < limit:
-        own = places[at] if is_bag else at
-        if enters:
-            is_keyed = link_slot(windows, 0, own)
-        else:
-            is_keyed = nodes[base + 2 * (own & mask) + 1] != UNLINKED
-            if is_keyed and is_bag:
-                unlink_slot(windows, 0, own)
+        own = slot_of(windows, 0, at)
+        is_keyed = link_slot(windows, 0, own) if enters else leave(windows, 0, own)
         at += 1
         if (is_keyed and _had_partner(windows, own, right, shift)) != anti:
             out[found], out_ts[found], out_sign[found] = own, instant, 1 if enters else -1
@@ -234,7 +228,7 @@ def _toggle(windows: Windows, right: Counted, state: Int64Table, anti: bool, out
     counts, joint, limit = right.nodes, state[1], len(output.slots)
     gains = joint[PHASE] == GAINS
     x = inputs[0, KEYS_END] - 1
-    low = inputs[0, LO] if inputs[0, IS_BAG] == 0 else int64(0)
+    low = lowest_slot(windows, 0)
     chain = Chain(windows.keys[x, NODES], int64(2), inputs[0, MASK], low, int64(NO_LIMIT))
     touch, s = joint[TOUCH], joint[NEXT]
     while touch < state[0, TOUCHED]:

@@ -21,10 +21,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from minidsms.kernels.chains import Chain, chain_of, checks_hold, first_slot, next_slot, older, step_tag
+from minidsms.kernels.chains import Chain, chain_of, checks_hold, first_slot, next_held, next_slot, older, step_tag
 from minidsms.kernels.join_instants import next_element
 from minidsms.kernels.join_layout import (
-    BACKS,
     BORN,
     CHECK,
     CHECKS_END,
@@ -34,12 +33,10 @@ from minidsms.kernels.join_layout import (
     FILLED,
     FOLLOWING,
     FULL,
-    HI,
     INPUT,
     INSPECTED,
     INSTANT,
     IS_BAG,
-    KEY,
     LO,
     MASK,
     MOST,
@@ -57,7 +54,6 @@ from minidsms.kernels.join_layout import (
     STEP_WORDS,
     TAG,
     TARGET,
-    UNLINKED,
     JoinRun,
     Output,
     Windows,
@@ -197,24 +193,6 @@ def compact(inputs: Int64Table, subresults: Kept, v: int) -> None:
     views[v, VIEW_HI] = new
 
 
-@helper
-def _next_present(windows: Windows, i: int, slot: int) -> Any:
-    """The next slot of input i after this one that stands in its buckets; -1 where there is none."""
-    inputs, keys, nodes, backs = windows.inputs, windows.keys, windows.nodes, windows.backs
-    is_bag = inputs[i, IS_BAG] != 0
-    end = inputs[i, MASK] + 1 if is_bag else inputs[i, HI]
-    found = int64(-1)
-    while found < 0 and slot + 1 < end:
-        slot += 1
-        if is_bag:
-            is_there = backs[keys[inputs[i, KEY], BACKS] + slot] != UNLINKED
-        else:
-            is_there = nodes[keys[inputs[i, KEY], NODES] + 2 * (slot & inputs[i, MASK]) + 1] != UNLINKED
-        if is_there:
-            found = slot
-    return found
-
-
 @helper(inline=True)
 def _begin_step(windows: Windows, subresults: Kept, tree: TreePlan, run: JoinRun, r: int, depth: int) -> Any:
     """Where the walk of step r begins: its tag, and the newest slot or cell of the bucket."""
@@ -351,7 +329,7 @@ def tree_join(
         if state[STATUS] != DONE:
             break
         if phase == FILL:
-            own = _next_present(windows, i, slot)
+            own = next_held(windows, i, slot)
             if own < 0:
                 phase = int64(START)
             slot = own

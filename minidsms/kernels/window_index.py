@@ -9,9 +9,9 @@ from typing import Any
 
 from minidsms.elements import Int8Array, Int32Array, Int64Array
 from minidsms.kernels.chains import link_slot, link_slots
-from minidsms.kernels.join_layout import CONFIGURATION, HI, LO, RUN, RUNS_END, UNLINKED, Windows
-from minidsms.kernels.mixing import address_part, mixed
-from minidsms.machine_code import Int64s, Int64Table, int16, int32, int64, kernel
+from minidsms.kernels.join_layout import HI, LO, RUN, RUNS_END, UNLINKED, Windows
+from minidsms.kernels.mixing import mixed
+from minidsms.machine_code import Int64s, int16, int32, int64, kernel
 
 
 @kernel("int64(int64[::1], int8[::1], boolean, int64[:, ::1], int64[::1])")
@@ -76,36 +76,6 @@ def take_key(  # type: ignore[no-untyped-def]
             nodes[base + 2 * k + 1] = UNLINKED
             nulls += 1
     return int64(nulls)
-
-
-@kernel("void(int64[::1], int64, int64[::1], int64, int64, int64, int64)")
-def combine_keys(nodes, base, parts, mask, lo, hi, has_nulls):  # type: ignore[no-untyped-def]
-    """Give a composite key the hash of its parts, whose nodes begin at `parts`; NULL where any part is."""
-    for slot in range(lo, hi):
-        k = 2 * (slot & mask)
-        h = int64(1)
-        following = int64(-1)
-        for p in parts:
-            h = mixed(h, nodes[p + k])
-            if has_nulls != 0 and nodes[p + k + 1] == UNLINKED:
-                following = int64(UNLINKED)
-        nodes[base + k] = h
-        nodes[base + k + 1] = following
-
-
-@kernel
-def take_addresses(nodes: Int64s, base: int, parts: Int64Table, mask: int, slots: Int64s, number: int) -> None:
-    """Give these slots the bit addresses of their rows, under the configuration of this number.
-
-    parts: (p, 3), of each column with bits where its nodes begin, and place and shift (`kernels.mixing.address_part`).
-    """
-    for slot in slots:
-        k = 2 * (slot & mask)
-        tag = int64(number << CONFIGURATION)
-        for p in range(len(parts)):
-            tag |= address_part(nodes[parts[p, 0] + k], parts[p, 2], parts[p, 1])
-        nodes[base + k] = tag
-        nodes[base + k + 1] = -1
 
 
 @kernel(

@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minidsms.elements import Batch, Column, Int64Array, Schema
+from minidsms.kernels.access_methods.contract import Key, Slots, array_of
 from minidsms.kernels.hashing import hash_rows, normal_signs
-from minidsms.kernels.join_layout import HAS_NULLS, KEY, NODES
-from minidsms.synopses.bit_addresses import ADDRESS
+from minidsms.kernels.join_layout import BACKS, HAS_NULLS, HI, KEY, NODES, UNLINKED
 from minidsms.synopses.row_layout import RowLayout
 
 if TYPE_CHECKING:
-    from minidsms.synopses.cells import Key
     from minidsms.synopses.indexed_windows import WindowIndex
 
 _LEAST_CAPACITY = 64
@@ -36,6 +35,7 @@ class BagWindow:
 
     is_bag = True
     refers = False
+    lowest = 0
 
     def __init__(
         self, index: WindowIndex, number: int, schema: Schema, keys: Sequence[Key], needed: Iterable[int]
@@ -68,6 +68,26 @@ class BagWindow:
         """The columns of the rows in these slots."""
         return self.layout.gather(self._words, slots, columns)
 
+    def present(self) -> Int64Array:
+        """The slots of its rows without a NULL key, ascending.  O(slots)."""
+        first = self._index.keys.item(self.figures.item(KEY), BACKS)
+        return np.flatnonzero(self._index.backs[first : first + len(self._words)] != UNLINKED)
+
+    def sample(self, most: int) -> Int64Array:
+        """Slots of at most so many rows without a NULL key, evenly over all."""
+        slots = self.present()
+        return slots[np.linspace(0, len(slots) - 1, min(len(slots), most)).astype(np.int64)]
+
+    def recent(self, back: Int64Array) -> Int64Array:
+        """Slots of the elements that came last, of the last batch."""
+        at: Int64Array = np.maximum(self.figures[HI] - 1 - back, 0)
+        return self._index.places[at]
+
+    def arrived(self, batch: Batch) -> Int64Array:
+        """The slots of the insertions of the batch that was admitted last, oldest first."""
+        slots = self.recent(np.arange(len(batch) - 1, -1, -1))
+        return slots if batch.sign is None else np.ascontiguousarray(slots[batch.sign > 0])
+
     # -------------------------------------------------------------------------------------------------- arrivals
 
     def admit(self, batch: Batch) -> Int64Array:
@@ -78,7 +98,7 @@ class BagWindow:
         self._reserve(arrived)
         places, freed = self._take(self.layout.words(batch.column, n), signs, n - arrived)
         self._freed.append(freed)
-        self._index_keys(places if batch.sign is None else places[signs > 0])
+        self._index.take_keys(self._number, places if batch.sign is None else places[signs > 0], range(len(self.keys)))
         return places
 
     def settle(self) -> None:
@@ -102,27 +122,14 @@ class BagWindow:
         self._held += len(rows) - 2 * leaving
         return places, freed
 
-    def _index_keys(self, slots: Int64Array) -> None:
-        """Write the keys of the rows in these slots into the index."""
-        self.take_keys(slots, range(len(self.keys)))
-
-    def take_keys(self, slots: Int64Array, which: Iterable[int]) -> None:
-        """Write these of the keys of the slots into the index, from their rows."""
-        index, layout = self._index, self.layout
-        for k in which:
-            x, key = int(self.figures[KEY]) + k, self.keys[k]
-            base = index.keys[x, NODES]
-            if key == ADDRESS:
-                index.take_addresses(self._number, slots)
-            elif len(key) == 1:
-                j = layout.columns.index(index.column_of(self._number, key[0]))
-                mask_word = layout.width - layout.masks + j // 62
-                if self._kernels.take_key_words(self._words, j, mask_word, j % 62, slots, index.nodes, base):
-                    self.figures[HAS_NULLS] = 1
-                if key[0] < 0:
-                    index.take_cells(self._number, x, key[0], slots)
-            else:
-                self._kernels.combine_keys_of(index.nodes, base, index.parts_of(self._number, key), slots)
+    def write_words(self, x: int, column: int, slots: Slots) -> None:
+        """Write a column's words, and whether they are NULL, into key x of these slots."""
+        layout, index = self.layout, self._index
+        j = layout.columns.index(column)
+        mask_word = layout.width - layout.masks + j // 62
+        base, slots = index.keys.item(x, NODES), array_of(slots)
+        if self._kernels.take_key_words(self._words, j, mask_word, j % 62, slots, index.nodes, base):
+            self.figures[HAS_NULLS] = 1
 
     # ----------------------------------------------------------------------------------------------------- state
 
@@ -189,6 +196,6 @@ class BagWindow:
         self._index.set_capacity(self._number, capacity)
         self.layout.note_nulls(words)
         places, _ = self._take(words, normal_signs(None, n), 0)
-        self._index_keys(places)
+        self._index.take_keys(self._number, places, range(len(self.keys)))
         self._index.link_bag(self._number, places)
         self._index.give_up_cells()

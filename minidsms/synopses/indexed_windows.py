@@ -34,6 +34,10 @@ from minidsms.elements import (
 )
 from minidsms.kernels import arrivals
 from minidsms.kernels import window_index as kernels
+from minidsms.kernels.access_methods.bit_addresses import ADDRESS, MOST_CONFIGURATIONS, NUMBERS, Bits
+from minidsms.kernels.access_methods.cells import SAMPLED, Cells, CellsInOrder, elements_until_fit, with_cells
+from minidsms.kernels.access_methods.contract import Key, Slots
+from minidsms.kernels.access_methods.methods import method_of
 from minidsms.kernels.addresses import VALID
 from minidsms.kernels.gathering import gather_rows
 from minidsms.kernels.join_layout import (
@@ -67,8 +71,6 @@ from minidsms.kernels.join_layout import (
     Windows,
 )
 from minidsms.synopses.bag_windows import BagWindow
-from minidsms.synopses.bit_addresses import ADDRESS, MOST_CONFIGURATIONS, NUMBERS, Bits
-from minidsms.synopses.cells import SAMPLED, Cells, CellsInOrder, Key, elements_until_fit, with_cells
 from minidsms.synopses.stream_store import Reader, StreamStore
 
 _LEAST_CAPACITY = 64
@@ -185,9 +187,33 @@ class IndexedWindow:
             for i, (has_mask, type_) in enumerate(zip(asked.has_mask, asked.types))
         ]
 
+    @property
+    def lowest(self) -> int:
+        """The first slot that may hold a row."""
+        return int(self.figures.item(LO))
+
+    def present(self) -> Int64Array:
+        """The slots of its rows, ascending."""
+        return np.arange(self.figures[LO], self.figures[HI], dtype=np.int64)
+
+    def sample(self, most: int) -> Int64Array:
+        """Slots of at most so many rows, evenly over all."""
+        lo, hi = int(self.figures[LO]), int(self.figures[HI])
+        return np.linspace(lo, hi - 1, min(hi - lo, most)).astype(np.int64)
+
+    def recent(self, back: Int64Array) -> Int64Array:
+        """Slots of rows that came last, counted back from the newest."""
+        at: Int64Array = self.figures[HI] - 1 - back
+        return at
+
+    def arrived(self, batch: Batch) -> Int64Array:
+        """The slots of the batch that was admitted last, oldest first, as far as they still have their words."""
+        count = len(batch) if batch.sign is None else int(np.count_nonzero(batch.sign > 0))
+        return self.recent(np.arange(min(count, int(self.figures[MASK])) - 1, -1, -1))
+
     def rows(self) -> Batch:
         """The rows held of a stream with a range, as they came; of columns that are not kept, zeros."""
-        slots = np.arange(self.figures[LO], self.figures[HI], dtype=np.int64)
+        slots = self.present()
         if self._store is None or not len(slots):
             return Batch.empty(self.schema)
         places = slots & self.figures[MASK]
@@ -228,35 +254,21 @@ class IndexedWindow:
         """Copy the words of the slots [lo, hi) into the index."""
         store, index, ring, figures = self._store, self._index, self.ring, self.figures
         assert store is not None
-        for x, key in enumerate(self.keys, figures.item(KEY)):
-            self._take_key(x, key, lo, hi)
+        index.take_keys(self._number, range(lo, hi), range(len(self.keys)))
         if self.marked is not None:
             for n, c in enumerate(self.marked):
                 values, _, mask = store.raw(self._columns[c])
                 kernels.take_marks(_words(values), mask, ring, lo, hi, index.marks, figures[MARKS], n == 0)
 
-    def _take_key(self, x: int, key: Key, lo: int, hi: int) -> None:
-        """Write a key of the slots [lo, hi), the index's x."""
-        store, index, ring, figures = self._store, self._index, self.ring, self.figures
-        assert store is not None
+    def write_words(self, x: int, column: int, slots: Slots) -> None:
+        """Write a column's words, and whether they are NULL, into key x of these slots, an ascending run."""
+        assert self._store is not None
+        index, (lo, hi) = self._index, (int(slots[0]), int(slots[-1]) + 1)
+        values, valid, mask = self._store.raw(self._columns[column])
+        valid = _NO_NULLS if valid is None else valid
         base = index.keys.item(x, NODES)
-        if key == ADDRESS:
-            index.take_addresses(self._number, np.arange(lo, hi))
-        elif len(key) == 1:
-            values, valid, mask = store.raw(self._columns[index.column_of(self._number, key[0])])
-            valid = _NO_NULLS if valid is None else valid
-            if kernels.take_key(_words(values), valid, mask, ring, lo, hi, index.nodes, base):
-                figures[HAS_NULLS] = 1
-            if key[0] < 0:
-                index.take_cells(self._number, x, key[0], np.arange(lo, hi))
-        else:
-            parts = index.parts_of(self._number, key)
-            kernels.combine_keys(index.nodes, base, parts, len(ring) - 1, lo, hi, figures[HAS_NULLS])
-
-    def take_keys(self, slots: Int64Array, which: Iterable[int]) -> None:
-        """Write these of the keys of the slots, an ascending run, into the index, from their rows."""
-        for k in which if len(slots) else ():
-            self._take_key(self.figures.item(KEY) + k, self.keys[k], int(slots[0]), int(slots[-1]) + 1)
+        if kernels.take_key(_words(values), valid, mask, self.ring, lo, hi, index.nodes, base):
+            self.figures[HAS_NULLS] = 1
 
     def _may_refer(self, batch: Batch) -> bool:
         """References where the batch has them and all rows held are of that store."""
@@ -317,7 +329,7 @@ class IndexedWindow:
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """The rows held, oldest first, as words of the columns kept; references are resolved."""
-        slots = np.arange(self.figures[LO], self.figures[HI], dtype=np.int64)
+        slots = self.present()
         columns = self.gather(self.kept, slots) if len(slots) else []
         state: dict[str, np.ndarray[Any, Any]] = {
             "words": row_words(columns),
@@ -350,7 +362,7 @@ class IndexedWindow:
         """The codes of TEXT values held here; a store referred to answers for its own."""
         if self._is_own and len(self):
             texts = [c for c in self.kept if self.schema[c].type.is_coded]
-            slots = np.arange(self.figures[LO], self.figures[HI], dtype=np.int64)
+            slots = self.present()
             for column in self.gather(texts, slots):
                 yield column.words()
 
@@ -483,6 +495,27 @@ class WindowIndex:
         self.fit(most)
         self.give_up_cells()
 
+    # ------------------------------------------------------------------------------------------------------ keys
+
+    def take_keys(self, i: int, slots: Slots, which: Iterable[int]) -> None:
+        """Write these of the keys of input i, by their numbers, into the slots, from the rows that stand in them."""
+        keys, first = self.windows[i].keys, self.inputs.item(i, KEY)
+        for k in which if len(slots) else ():
+            method_of(keys[k]).fill(self, i, first + k, keys[k], slots)
+
+    def write_words(self, i: int, x: int, column: int, slots: Slots) -> None:
+        """See `Indexed`."""
+        self.windows[i].write_words(x, self.column_of(i, column), slots)
+
+    def place_of(self, i: int, x: int) -> tuple[int, int]:
+        """See `Indexed`."""
+        return self.keys.item(x, NODES), self.inputs.item(i, MASK)
+
+    def parts_of(self, i: int, key: Key) -> Int64Array:
+        """See `Indexed`."""
+        first, keys = int(self.inputs[i, KEY]), self.windows[i].keys
+        return np.array([self.keys[first + keys.index((c,)), NODES] for c in key], np.int64)
+
     # ----------------------------------------------------------------------------------------------------- cells
 
     def column_of(self, i: int, c: int) -> int:
@@ -494,8 +527,8 @@ class WindowIndex:
         return {self.column_of(i, c) for key in keys for c in key}
 
     def take_cells(self, i: int, x: int, c: int, slots: Int64Array) -> None:
-        """Make cells of the words of these slots, in the nodes of key x."""
-        base, mask = int(self.keys[x, NODES]), int(self.inputs[i, MASK])
+        """See `Indexed`."""
+        base, mask = self.place_of(i, x)
         if not self.has_cells:
             self.nodes[base + 2 * (slots & mask)] = 0
         elif self._cells[i, c].take(self.nodes, base, mask, slots):
@@ -514,7 +547,7 @@ class WindowIndex:
         for i, window in enumerate(self.windows):
             # Of the slots to come, too.
             hashed = [k for k, key in enumerate(window.keys) if len(key) > 1 and min(key) < 0]
-            window.take_keys(np.arange(self._capacities[i]), hashed)
+            self.take_keys(i, range(self._capacities[i]), hashed)
         self._relink_all()
 
     def _relink_all(self) -> None:
@@ -531,7 +564,7 @@ class WindowIndex:
             return
         values: dict[int, list[AnyArray]] = {}
         for (i, _), cells in self._in_order.items():
-            slots, batch, of = self.sample(i, SAMPLED), batches[i], values.setdefault(id(cells.order), [])
+            slots, batch, of = self.windows[i].sample(SAMPLED), batches[i], values.setdefault(id(cells.order), [])
             if len(slots):
                 of.append(cells.values(self.windows[i].gather([cells.column], slots)[0]))
             if batch is not None:
@@ -541,7 +574,7 @@ class WindowIndex:
                 cells.order.fit(values.pop(id(cells.order)))
             k = self.windows[i].keys.index((c,))
             self.keys[int(self.inputs[i, KEY]) + k, LAST_CELL] = cells.order.last
-            self.windows[i].take_keys(self.present(i), range(k, k + 1))
+            self.take_keys(i, self.windows[i].present(), range(k, k + 1))
         self._fits_at = self._came + elements_until_fit(sum(map(len, self.windows)))
         self._relink_all()
 
@@ -553,26 +586,6 @@ class WindowIndex:
             first = int(self.inputs[i, KEY])
             if (c,) in self.windows[i].keys:
                 self.keys[first + self.windows[i].keys.index((c,)), IS_SHOWN] = 1
-
-    def recent(self, i: int, back: Int64Array) -> Int64Array:
-        """Slots of rows that came last, counted back from the newest: of a bag, of its elements in the last part."""
-        at: Int64Array = self.inputs[i, HI] - 1 - back
-        return self.places[np.maximum(at, 0)] if self.inputs[i, IS_BAG] else at
-
-    def present(self, i: int) -> Int64Array:
-        """The slots of an input's rows, ascending; of a bag, of those without a NULL key.  O(slots)."""
-        if not self.inputs[i, IS_BAG]:
-            return np.arange(self.inputs[i, LO], self.inputs[i, HI], dtype=np.int64)
-        first = self.keys[self.inputs[i, KEY], BACKS]
-        return np.flatnonzero(self.backs[first : first + self._capacities[i]] != UNLINKED)
-
-    def sample(self, i: int, most: int) -> Int64Array:
-        """Slots of at most so many of an input's rows, evenly over all."""
-        if self.inputs[i, IS_BAG]:
-            slots = self.present(i)
-            return slots[np.linspace(0, len(slots) - 1, min(len(slots), most)).astype(np.int64)]
-        lo, hi = int(self.inputs[i, LO]), int(self.inputs[i, HI])
-        return np.linspace(lo, hi - 1, min(hi - lo, most)).astype(np.int64)
 
     def expire(self, until: int) -> None:
         """Let go the rows whose range has passed at `until`."""
@@ -631,7 +644,7 @@ class WindowIndex:
                     at, before = self.keys[x, BACKS], old_keys[x, BACKS]
                     self.backs[at : at + capacity] = backs[before : before + capacity]
             if len(window.keys) > len(self._linked[i]) and not keeps_addresses:
-                window.take_keys(self.present(i), range(len(self._linked[i]), len(window.keys)))
+                self.take_keys(i, self.windows[i].present(), range(len(self._linked[i]), len(window.keys)))
             self.relink(i)
             if len(self.configurations[i]) > MOST_CONFIGURATIONS:
                 self.migrate(i, [number for number, _ in self.configurations[i]])
@@ -655,18 +668,16 @@ class WindowIndex:
             known.insert(0, (self._next_number, bits))
             self._next_number = (self._next_number + 1) % NUMBERS
 
-    def take_addresses(self, i: int, slots: Int64Array) -> None:
-        """Give these slots of input i, whose columns are there, their addresses under the newest configuration."""
-        (number, bits), base = self.configurations[i][0], self.keys[self.inputs[i, KEYS_END] - 1, NODES]
-        first, keys = int(self.inputs[i, KEY]), self.windows[i].keys
-        columns = [x for x, key in enumerate(keys, first) if len(key) == 1 and key != ADDRESS]
-        parts = [(self.keys[columns[c], NODES], place, 64 - count) for c, place, count in bits.places()]
-        table = np.array(parts, np.int64).reshape(-1, 3)
-        kernels.take_addresses(self.nodes, base, table, self.inputs[i, MASK], slots, number)
+    def newest_configuration(self, i: int) -> tuple[int, Int64Array]:
+        """See `Indexed`."""
+        (number, bits), first = self.configurations[i][0], int(self.inputs[i, KEY])
+        columns = [x for x, key in enumerate(self.windows[i].keys, first) if len(key) == 1 and key != ADDRESS]
+        parts = [(self.keys[columns[c], NODES], 64 - count, place) for c, place, count in bits.places()]
+        return number, np.array(parts, np.int64).reshape(-1, 3)
 
     def partitions(self, i: int) -> dict[int, int]:
         """Of an input that has bits, how many rows each configuration has, by its number."""
-        slots = self.present(i)
+        slots = self.windows[i].present()
         base = int(self.keys[self.inputs[i, KEYS_END] - 1, NODES])
         numbers, counts = np.unique(
             self.nodes[base + 2 * (slots & self.inputs[i, MASK])] >> CONFIGURATION, return_counts=True
@@ -678,7 +689,7 @@ class WindowIndex:
 
         Nothing waits.  O(rows).
         """
-        slots = self.present(i)
+        slots = self.windows[i].present()
         at = int(self.keys[self.inputs[i, KEYS_END] - 1, NODES]) + 2 * (slots & self.inputs[i, MASK])
         own = self.nodes[at] >> CONFIGURATION
         newest = self.configurations[i][0][0]
@@ -687,7 +698,7 @@ class WindowIndex:
         self.configurations[i] = [each for each in self.configurations[i] if each[0] in left]
         if len(moved):
             self._empty_buckets(i)
-            self.take_addresses(i, moved)
+            self.take_keys(i, moved, [len(self.windows[i].keys) - 1])
             self.relink(i)
 
     def _empty_buckets(self, i: int) -> None:
@@ -696,11 +707,6 @@ class WindowIndex:
                 self.heads[self.keys[x, HEADS] : self.keys[x, HEADS] + self._buckets[i]] = -1
 
     # ---------------------------------------------------------------------------------------------------- layout
-
-    def parts_of(self, i: int, key: Key) -> Int64Array:
-        """Where the nodes of a composite key's columns begin."""
-        first, keys = int(self.inputs[i, KEY]), self.windows[i].keys
-        return np.array([self.keys[first + keys.index((c,)), NODES] for c in key], np.int64)
 
     def set_capacity(self, i: int, slots: int) -> None:
         """Room for so many slots of a bag, and buckets for as many rows."""
@@ -722,8 +728,8 @@ class WindowIndex:
 
     def relink(self, i: int) -> None:
         """Fill an input's buckets, which are empty."""
-        if self.inputs[i, IS_BAG]:
-            self.link_bag(i, self.present(i))
+        if self.windows[i].is_bag:
+            self.link_bag(i, self.windows[i].present())
         else:
             kernels.relink(self.bundle, i)
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from minidsms.elements import Int64Array
 from minidsms.kernels import tree_join as kernels
-from minidsms.kernels.join_layout import IS_BAG, LO, MASK, NODES, OLD_LO
+from minidsms.kernels.join_layout import LO, MASK, NODES, OLD_LO
 from minidsms.kernels.tree_join import (
     BAG,
     CELLS,
@@ -60,7 +60,7 @@ class Subresults:
         self.members: Int64Array = np.array([i for each in members for i in each], np.int64)
         at = first = 0
         for v, view in enumerate(self.views):
-            bags = sum(bool(windows.inputs[i, IS_BAG]) for i in members[v])
+            bags = sum(windows.windows[i].is_bag for i in members[v])
             view[MEMBER], view[MEMBERS_END] = at, at + len(members[v])
             view[BAG] = at + len(members[v]) - bags
             view[VIEW_KEY], view[VIEW_KEYS_END] = first, first + len(keys[v])
@@ -70,7 +70,7 @@ class Subresults:
         self._capacities = [_LEAST_CAPACITY] * len(members)
         self._unseen = [0] * len(members)
         self._place()
-        self._bags: list[int] = np.flatnonzero(windows.inputs[:, IS_BAG]).tolist()
+        self._bags = [i for i, window in enumerate(windows.windows) if window.is_bag]
         self.births: Int64Array = np.zeros(0, np.int64)
         self._born_in: list[int] = []
         self.begin_births()
@@ -116,7 +116,7 @@ class Subresults:
         self.births = np.zeros(0, np.int64)
         self.follow_bags()
         for i in self._bags:
-            self.births[self.births[i] + self.windows.present(i)] = 0
+            self.births[self.births[i] + self.windows.windows[i].present()] = 0
 
     def follow_bags(self) -> None:
         """Room for a birth in each slot of the bags, which have as many slots as their windows now."""
@@ -217,7 +217,7 @@ class Subresult:
         view = self._of.views[self._number]
         rows = self.tuples()
         for k, i in enumerate(self._of.members[view[MEMBER] : view[MEMBERS_END]].tolist()):
-            rows[:, k] = np.searchsorted(self._of.windows.present(i), rows[:, k])
+            rows[:, k] = np.searchsorted(self._of.windows.windows[i].present(), rows[:, k])
         return {"rows": rows}
 
     def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
@@ -231,7 +231,7 @@ class Subresult:
         members = of.members[view[MEMBER] : view[MEMBERS_END]]
         slots = rows.copy()
         for k, i in enumerate(members.tolist()):
-            slots[:, k] = windows.present(i)[rows[:, k]]
+            slots[:, k] = windows.windows[i].present()[rows[:, k]]
         at = view[CELLS] + view[WIDTH] * np.arange(len(rows), dtype=np.int64)
         for place, (leaf, key, _, _) in enumerate(of.view_keys[view[VIEW_KEY] : view[VIEW_KEYS_END]].tolist()):
             own = slots[:, members.tolist().index(leaf)] & windows.inputs[leaf, MASK]

@@ -12,7 +12,7 @@ import pytest
 
 import minidsms
 from minidsms.joins.bands import LARGEST, band_of
-from minidsms.synopses import cells
+from minidsms.kernels.access_methods import cells
 from minidsms.testing.compare import check, run_definition
 from minidsms.testing.feeds import Advance, Push, Step
 from minidsms.testing.generators import Case

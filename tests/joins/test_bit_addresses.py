@@ -14,7 +14,7 @@ from minidsms.joins.join import Join
 from minidsms.joins.plan import Index, JoinPlan, Patterns
 from minidsms.joins.spec import JoinSpec
 from minidsms.joins.tree import normal, random_tree
-from minidsms.synopses.bit_addresses import MOST_BITS, MOST_CONFIGURATIONS, Bits
+from minidsms.kernels.access_methods.bit_addresses import MOST_BITS, MOST_CONFIGURATIONS, Bits
 from tests.joins.test_by_pipelines import S, arriving, entering, every_column, inputs_of, mixed, staying, twin
 from tests.joins.test_patterns import COMPLETE, GRAPHS
 from tests.operators.harness import feed, queue
@@ -55,7 +55,7 @@ class Readdressed(Join):
         for i, configurations in enumerate(self.index.configurations):
             if configurations:
                 stored = self.index.partitions(i)
-                assert sum(stored.values()) == len(self.index.present(i))
+                assert sum(stored.values()) == len(self.index.windows[i].present())
                 assert stored.keys() <= {number for number, _ in configurations}
                 self.most_partitions = max(self.most_partitions, len(stored))
                 if self.rng.random() < 0.4:

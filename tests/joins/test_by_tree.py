@@ -97,7 +97,7 @@ def check_subresults(join: Join) -> None:
     index = join.index
     for members, part in zip(join.kept.pipelines.members, join.kept.subresults.parts):
         held = sorted(map(tuple, part.tuples().tolist()))
-        present = [index.present(i).tolist() for i in members]
+        present = [index.windows[i].present().tolist() for i in members]
         assert held == sorted(slots for slots in product(*present) if is_joined(join, members, slots))
 
 

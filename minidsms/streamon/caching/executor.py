@@ -10,9 +10,9 @@ from dataclasses import replace
 from random import Random
 
 from minidsms.joins.plan import CacheSpec, JoinPlan
+from minidsms.kernels.access_methods.bit_addresses import Bits
 from minidsms.streamon.caching.contracts import CachingJoin
 from minidsms.streamon.meter import Meter
-from minidsms.synopses.bit_addresses import Bits
 
 
 class CacheExecutor:

@@ -21,7 +21,7 @@ from minidsms.joins.equal_columns import Attribute
 from minidsms.joins.figures import PipelineFigures, ProbeSample
 from minidsms.joins.graph import JoinGraph
 from minidsms.joins.plan import CacheSpec, Index, Orders, key_parts, members_of, position
-from minidsms.kernels.join_layout import IS_BAG, KEY, MASK, Path
+from minidsms.kernels.join_layout import KEY, Path
 from minidsms.kernels.join_sampling import ASKED, FOUND, SAMPLE_WORDS, sample_pipeline
 from minidsms.machine_code.compile_time import thread_ns
 from minidsms.streamon.caching.contracts import CachingJoin
@@ -143,15 +143,7 @@ class PipelineSampler:
         self.spent_ns += thread_ns() - began
 
     def _arrived(self, i: int, batch: Batch | None) -> Int64Array:
-        """The slots of a part's insertions, oldest first, as far as they still have their words."""
-        if batch is None:
-            return _NO_SLOTS
-        index = self._join.index
-        if index.inputs[i, IS_BAG]:
-            slots = index.recent(i, np.arange(len(batch) - 1, -1, -1))
-            return slots if batch.sign is None else np.ascontiguousarray(slots[batch.sign > 0])
-        count = len(batch) if batch.sign is None else int(np.count_nonzero(batch.sign > 0))
-        return index.recent(i, np.arange(min(count, int(index.inputs[i, MASK])) - 1, -1, -1))
+        return _NO_SLOTS if batch is None else self._join.index.windows[i].arrived(batch)
 
     def _walk(self, i: int, slots: Int64Array) -> None:
         self._sample(i, slots, self._reached[i], -1, _NO_PARTS, _NO_KEYS)

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from minidsms.elements import Batch
 from minidsms.joins.plan import Index, Key
+from minidsms.kernels.access_methods.bit_addresses import Bits
 from minidsms.queues import Queue
 from minidsms.streamon.join_index.executor import IndexedJoin, IndexExecutor
 from minidsms.streamon.join_index.profiler import IndexProfiler
@@ -17,7 +18,6 @@ from minidsms.streamon.join_index.reoptimizer import IndexReoptimizer
 from minidsms.streamon.join_watch import JoinWatch
 from minidsms.streamon.loop import Budget, Loop, adaptations_of
 from minidsms.streamon.stream_monitor import StreaMon
-from minidsms.synopses.bit_addresses import Bits
 
 BUDGET = Budget(worth_ns=5_000_000)
 LEAST_REST = 1_024

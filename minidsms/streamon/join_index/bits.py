@@ -17,6 +17,7 @@ import numpy as np
 
 from minidsms.elements import Schema
 from minidsms.joins.plan import Index
+from minidsms.kernels.access_methods.bit_addresses import MOST_BITS, Bits
 from minidsms.settings import SettingValues
 from minidsms.streamon.framework import Proposal
 from minidsms.streamon.join_index.assessment import Assessment, assessment
@@ -25,7 +26,6 @@ from minidsms.streamon.join_index.reoptimizer import COSTS
 from minidsms.streamon.join_index.selection import Workload, dependent_costs, select
 from minidsms.streamon.join_index.tuning import migrating
 from minidsms.streamon.meter import Meter
-from minidsms.synopses.bit_addresses import MOST_BITS, Bits
 
 STORED_NS = 12.0
 """Of a row put at an address."""

@@ -12,8 +12,8 @@ from typing import Protocol
 from minidsms.elements import Schema
 from minidsms.joins.graph import JoinGraph
 from minidsms.joins.plan import Index, JoinPlan, Key, Patterns
+from minidsms.kernels.access_methods.bit_addresses import MOST_BITS, Bits
 from minidsms.streamon.meter import Meter
-from minidsms.synopses.bit_addresses import MOST_BITS, Bits
 from minidsms.synopses.indexed_windows import WindowIndex
 
 

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from minidsms.joins.plan import Key, Orders
+from minidsms.kernels.access_methods.bit_addresses import MOST_BITS
 from minidsms.kernels.join_existence import join_counts
 from minidsms.streamon.join_index.executor import IndexExecutor
 from minidsms.streamon.join_index.selection import Workload
-from minidsms.synopses.bit_addresses import MOST_BITS
 from minidsms.synopses.indexed_windows import WindowIndex
 
 ROWS = 16
@@ -69,7 +69,7 @@ class IndexProfiler:
         graph, index = self._executor.join.graph, self._index
         path = graph.path(i, order, configurations=index.configurations)
         counts = np.zeros((2, len(order)), np.int64)
-        slots = index.sample(i, ROWS)
+        slots = index.windows[i].sample(ROWS)
         if not len(slots):
             return
         rows = join_counts(slots, i, path, index.bundle, counts, MOST_INSPECTED)
@@ -94,7 +94,7 @@ class IndexProfiler:
         for band in self._executor.join.graph.bands:
             cells = []
             for of in (band.a, band.b):
-                (column,) = self._index.windows[of[0]].gather([of[1]], self._index.sample(of[0], PAIRED))
+                (column,) = self._index.windows[of[0]].gather([of[1]], self._index.windows[of[0]].sample(PAIRED))
                 shift, width = band.cell(of)
                 cell = np.floor((column.values.astype(np.float64) + shift) / width)
                 cells.append(cell if column.valid is None else np.where(column.valid, cell, np.nan))
@@ -118,7 +118,8 @@ class IndexProfiler:
 
     def telling_bits(self, j: int) -> list[int]:
         """Of each column of input j that may have bits, how many of them can tell its values apart."""
-        window, slots = self._index.windows[j], self._index.sample(j, TOLD_APART)
+        window = self._index.windows[j]
+        slots = window.sample(TOLD_APART)
         columns = window.gather(self._executor.join.graph.columns(j), slots) if len(slots) else []
         distinct = [len(np.unique(column.values)) for column in columns]
         return [count.bit_length() if 2 * count < len(slots) else MOST_BITS for count in distinct]

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from minidsms.joins.plan import Index, Key
+from minidsms.kernels.access_methods.bit_addresses import MOST_BITS, Bits
+from minidsms.kernels.access_methods.cells import with_cells
 from minidsms.streamon.bans import Bans
 from minidsms.streamon.framework import Proposal
 from minidsms.streamon.join_index.executor import IndexExecutor
@@ -26,8 +28,6 @@ from minidsms.streamon.join_index.selection import (
     dependent_costs,
     select,
 )
-from minidsms.synopses.bit_addresses import MOST_BITS, Bits
-from minidsms.synopses.cells import with_cells
 
 COSTS = UnitCosts(hashed=HASHED_NS, compared=INSPECTED_NS, visited=VISITED_NS)
 """Of bits."""

@@ -183,7 +183,7 @@ class AdaptiveOrders:
                     self._join.index.expire(max(int(batch.ts[-1]) for batch in part if batch is not None))
                 share = self.profiler.recent(arrived)
             back = (positions * share).astype(np.int64)
-            self.profiler.profile(i, self._join.index.recent(i, back))
+            self.profiler.profile(i, self._join.index.windows[i].recent(back))
             profiled.append(i)
         return profiled
 

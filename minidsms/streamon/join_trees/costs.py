@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from minidsms.joins.graph import JoinGraph
 from minidsms.joins.plan import Index, Orders, Tree
 from minidsms.joins.tree import flat, leaves
+from minidsms.kernels.access_methods.bit_addresses import Bits
 from minidsms.streamon.join_index.selection import HASHED_NS, INSPECTED_NS, LINKED_NS, VISITED_NS
 from minidsms.streamon.join_trees.sizes import is_connected, members
-from minidsms.synopses.bit_addresses import Bits
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ import numpy as np
 
 from minidsms.joins.join import Join
 from minidsms.joins.tree import MOST_SEARCHED
+from minidsms.kernels.access_methods.bit_addresses import Bits
 from minidsms.streamon.join_trees.costs import ALIKE, ENTERING, MEASURED, TreeCosts
 from minidsms.streamon.join_trees.profiler import JoinTreeProfiler
-from minidsms.synopses.bit_addresses import Bits
 
 FRESH = 1_024
 """Elements for which samples of the windows are good, whoever took them."""

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from minidsms.joins.graph import JoinGraph
+from minidsms.kernels.access_methods.bit_addresses import Bits
 from minidsms.kernels.join_existence import join_counts
 from minidsms.kernels.join_layout import Path
-from minidsms.synopses.bit_addresses import Bits
 from minidsms.synopses.indexed_windows import WindowIndex
 
 SAMPLED = 256
@@ -57,7 +57,7 @@ class JoinSizes:
         if self._configurations != configurations:
             self._configurations, self._paths = configurations, {}
         self.rows = [len(window) for window in self._index.windows]
-        samples = [self._index.sample(i, SAMPLED) for i in range(len(inputs))]
+        samples = [self._index.windows[i].sample(SAMPLED) for i in range(len(inputs))]
         for mask in self._sets:
             i = min(members(mask), key=self.rows.__getitem__)
             rows = self.rows[i]

@@ -11,13 +11,13 @@ import pytest
 
 import minidsms
 from minidsms.connection import Connection
+from minidsms.kernels.access_methods.bit_addresses import Bits
 from minidsms.query import Query
 from minidsms.streamon import loop
 from minidsms.streamon.join_index import adaptive_index, reoptimizer
 from minidsms.streamon.join_index.adaptive_index import spare_index
 from minidsms.streamon.join_index.selection import UnitCosts, Workload, select
 from minidsms.streamon.loop import adaptations_of
-from minidsms.synopses.bit_addresses import Bits
 
 TABLES = {"A": "x y", "B": "x z", "C": "y z"}
 TRIANGLE = (

@@ -10,10 +10,10 @@ import pytest
 from minidsms.joins.graph import JoinGraph
 from minidsms.joins.plan import Tree
 from minidsms.joins.tree import all_trees, flat
+from minidsms.kernels.access_methods.bit_addresses import Bits
 from minidsms.streamon.join_trees.costs import ALIKE, MEASURED, TreeCosts
 from minidsms.streamon.join_trees.reoptimizer import LEAST_GAIN
 from minidsms.streamon.join_trees.sizes import members
-from minidsms.synopses.bit_addresses import Bits
 
 
 def graph(n: int, *edges: tuple[int, int]) -> JoinGraph:

@@ -1,0 +1,62 @@
+"""Rows found by the words of a column, or by a hash of several columns' words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minidsms.kernels.access_methods.contract import Asked, Indexed, Key, Known, Slots, array_of
+from minidsms.kernels.join_layout import MASK, NODES, UNLINKED, Windows
+from minidsms.kernels.mixing import mixed
+from minidsms.machine_code import Int64s, Int64Table, helper, int64, kernel
+
+
+class ByHash:
+    """See `AccessMethod`. Equal words are equal values; equal hashes prove nothing."""
+
+    def is_of(self, key: Key) -> bool:
+        """See `AccessMethod`: any that no other method has."""
+        return True
+
+    def fill(self, index: Indexed, i: int, x: int, key: Key, slots: Slots) -> None:
+        """See `AccessMethod`."""
+        if len(key) == 1:
+            index.write_words(i, x, key[0], slots)
+        else:
+            combine(index, i, x, key, slots)
+
+    def ask(self, known: Known) -> Asked:
+        """See `AccessMethod`."""
+        return Asked(len(known.parts), 0)
+
+
+def combine(index: Indexed, i: int, x: int, key: Key, slots: Slots) -> None:
+    """Write the hashes of several columns, or of none, into key x of these slots."""
+    combine_keys(index.nodes, *index.place_of(i, x), index.parts_of(i, key), array_of(slots))
+
+
+@helper(inline=True)
+def hashed_tag(windows: Windows, checks: Int64Table, slots: Int64s, first: int, begin: int, end: int) -> Any:
+    """The tag that slots give for the keys that checks[begin:end] compare, hashed as one.
+
+    slots: that of input i stands at first + i.
+    """
+    inputs, keys, nodes = windows.inputs, windows.keys, windows.nodes
+    tag = int64(1)
+    for c in range(begin, end):
+        f = checks[c, 0]
+        tag = mixed(tag, nodes[keys[checks[c, 1], NODES] + 2 * (slots[first + f] & inputs[f, MASK])])
+    return tag
+
+
+@kernel
+def combine_keys(nodes: Int64s, base: int, mask: int, parts: Int64s, slots: Int64s) -> None:
+    """Give a key the hash of its parts, whose nodes begin at `parts`; NULL where any part is."""
+    for slot in slots:
+        k = 2 * (slot & mask)
+        h, following = int64(1), int64(-1)
+        for p in parts:
+            h = mixed(h, nodes[p + k])
+            if nodes[p + k + 1] == UNLINKED:
+                following = int64(UNLINKED)
+        nodes[base + k] = h
+        nodes[base + k + 1] = following

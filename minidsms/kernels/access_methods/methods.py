@@ -1,0 +1,51 @@
+"""The table of access methods: which there are, and, for kernels, which tags their steps ask for.
+
+To add one is to write its file and its rows here.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from minidsms.kernels.access_methods.bit_addresses import ByAddress, address_tag, next_address
+from minidsms.kernels.access_methods.cells import ByCells, cells_tag, next_beside, next_cells, next_in_order
+from minidsms.kernels.access_methods.contract import AccessMethod, Key
+from minidsms.kernels.access_methods.hashes import ByHash
+from minidsms.kernels.join_layout import BY_ADDRESS, BY_CELLS, BY_ORDER, CHECKS_END, HASHED, Windows
+from minidsms.machine_code import Int64s, Int64Table, helper
+
+METHODS: tuple[AccessMethod, ...] = (ByAddress(), ByCells(), ByHash())
+
+
+@cache
+def method_of(key: Key) -> AccessMethod:
+    """By which rows are found that have such a key."""
+    return next(method for method in METHODS if method.is_of(key))
+
+
+@helper
+def first_tag(windows: Windows, step: Int64s, checks: Int64Table, chosen: Int64s, tag: int) -> Any:
+    """The tag that a step asks for first whose HASHED is negative.
+
+    step: its words, STEP_WORDS or more.  tag: the word or cell of FROM_KEY.
+    """
+    if step[HASHED] == BY_ADDRESS:
+        tag = address_tag(windows, checks, chosen, step[CHECKS_END] + 1)
+    elif step[HASHED] == BY_CELLS:
+        tag = cells_tag(windows, checks, chosen, step[CHECKS_END], 0)
+    return tag
+
+
+@helper
+def next_tag(windows: Windows, step: Int64s, checks: Int64Table, chosen: Int64s, tag: int) -> Any:
+    """The tag that a step of several asks for behind this one; the same where there is none."""
+    if step[HASHED] == BY_ADDRESS:
+        following = next_address(windows, step, checks, chosen, tag)
+    elif step[HASHED] == BY_CELLS:
+        following = next_cells(windows, checks, chosen, step[CHECKS_END], tag)
+    elif step[HASHED] == BY_ORDER:
+        following = next_in_order(windows, step, tag)
+    else:
+        following = next_beside(windows, step, chosen, tag)
+    return following
