@@ -38,7 +38,7 @@ _life = logging.getLogger("minidsms.queries")
 
 PUBLIC = (
     "arrow close decisions df expanded explain failure fetch fetch_arrow into kind live name nbytes newest "
-    "on_change pause pin_plan pl plan position resume schema set settings snapshot state stats text unpin_plan "
+    "on_change pause pin_plan pl plan position resume schema set settings snapshot state stats text told unpin_plan "
     "written"
 )
 """What `dir` shows of a query."""
@@ -64,13 +64,12 @@ class Query(RunningQuery, AsFrames):
         target: a path or address, or a function that is given a pyarrow table of each step's elements. format, options:
         as FORMAT and WITH (..). Error where the place cannot be written; then nothing has changed.
         """
-        from minidsms.sinks import open_sink
-        from minidsms.sinks.function_sink import FunctionSink
+        from minidsms.sinks import function_sink, open_sink
 
         self._check()
         if not callable(target):
             self._connection.safety.check_place(os.fspath(target))
-        sink = FunctionSink(target) if callable(target) else open_sink(target, format, options)
+        sink = function_sink(target, options) if callable(target) else open_sink(target, format, options)
         connection = self._connection
         with connection.lock:
             mark = connection.first_mark(self, sink, options)
@@ -261,6 +260,13 @@ class Query(RunningQuery, AsFrames):
         self._connection.add_outward(self)
         self._callbacks.append(fn)
         return fn
+
+    @property
+    def told(self) -> int:
+        """How many changes the callbacks of `on_change` have been told, the one they are being told among them. Who is
+        told again after a crash goes on from a lower one.
+        """
+        return self.position - len(self.untold)
 
     # ------------------------------------------------------------------------------------------------- adjusting
 

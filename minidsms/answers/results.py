@@ -49,6 +49,10 @@ class ResultCodec:
         self.change: type[Change] = change_type(tick_ns) if has_times else Change
         self._unit = _ARROW_UNITS.get(tick_ns)
 
+    def of(self, schema: Schema) -> ResultCodec:
+        """The same for another schema."""
+        return ResultCodec(schema, self._dictionary, self._tick_ns, self.has_times)
+
     def rows(self, batch: Batch) -> list[Row]:
         """The rows as tuples of None, bool, int, float, str, Decimal, date, time, list and dict; instants and durations
         are ticks.

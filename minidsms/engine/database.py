@@ -40,6 +40,7 @@ from minidsms.process.safety import Safety
 from minidsms.scheduler import Scheduler, scheduler_named
 from minidsms.screens.screening import Screening
 from minidsms.settings import UNIT_NS, Settings
+from minidsms.sinks.positioned_sink import PositionedSink
 from minidsms.sources.source_list import SourceList
 from minidsms.streamon.join_index.adaptive_index import spare_index
 from minidsms.streamon.k_mon.adaptive_reduction import reduce_state
@@ -232,6 +233,8 @@ class Database:
         with self.lock:
             self._check()
             self._check_alone(sink, self.queries.values())
+            if isinstance(sink, PositionedSink):
+                sink.position = query.position
             try:
                 with breakable:
                     sink.open(query.schema, query.codec)

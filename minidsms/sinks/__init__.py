@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from minidsms.sinks.opening import FORMATS, open_sink
+from minidsms.sinks.opening import FORMATS, function_sink, open_sink
 from minidsms.sinks.sink import Sink
 
-__all__ = ["FORMATS", "Sink", "open_sink"]
+__all__ = ["FORMATS", "Sink", "function_sink", "open_sink"]

@@ -13,13 +13,17 @@ from minidsms.answers.results import ResultCodec
 from minidsms.archive.atomic import check_name
 from minidsms.cql.errors import Error, quoted, shown
 from minidsms.elements import Schema
+from minidsms.sinks.function_sink import FunctionSink
 from minidsms.sinks.lines import LineFormat, LineSink
+from minidsms.sinks.positioned_sink import PositionedSink
 from minidsms.sinks.sink import Sink
 from minidsms.sources.options import Options
 
 if TYPE_CHECKING:
     from minidsms.sinks.columnar_sink import ColumnarSink
     from minidsms.sinks.rolling_sink import RollingSink
+
+    _PlaceSink = LineSink | ColumnarSink | RollingSink | PositionedSink
 
 FORMATS = ("csv", "json", "parquet", "arrow", "stream")
 
@@ -34,6 +38,15 @@ _BY_SUFFIX = {
     ".ipc": "arrow",
     ".feather": "arrow",
 }
+
+
+def function_sink(fn: Callable[[Any], Any], options: Mapping[str, Any]) -> Sink:
+    """A sink that calls a function. OptionError for an option that does not exist here."""
+    given = Options(options, "a function")
+    sink = FunctionSink(fn)
+    is_positioned = given.flag("position")
+    given.done()
+    return PositionedSink(sink) if is_positioned else sink
 
 
 def open_sink(path: str, format: str | None = None, options: Mapping[str, Any] | None = None) -> Sink:
@@ -62,7 +75,7 @@ def open_sink(path: str, format: str | None = None, options: Mapping[str, Any] |
     return sink
 
 
-def _open(path: str, scheme: str | None, chosen: str, options: Options) -> LineSink | ColumnarSink | RollingSink:
+def _open(path: str, scheme: str | None, chosen: str, options: Options) -> _PlaceSink:
     if scheme is not None:
         return _open_address(path, scheme, _lines_only(path, chosen), options)
     if path == "-":
@@ -89,7 +102,7 @@ def _file_sink(path: str, format: str) -> LineSink | ColumnarSink:
     return LineSink(path, line_format(format))
 
 
-def _open_address(path: str, scheme: str, format: str, options: Options) -> LineSink:
+def _open_address(path: str, scheme: str, format: str, options: Options) -> LineSink | PositionedSink:
     if scheme == "kafka":
         return _open_kafka(path, format, options)
     from minidsms.sinks.tcp_output import TcpServer, TcpWriter
@@ -103,9 +116,11 @@ def _open_address(path: str, scheme: str, format: str, options: Options) -> Line
     if address.listens:
         bound = options.count("client_bytes", 16 << 20, 1 << 10)
         assert bound is not None
-        return LineSink(path, line_format(format), lambda _: TcpServer(address, bound), header)
-    timeout_s = options.seconds("timeout", 30.0) or 30.0
-    return LineSink(path, line_format(format), lambda _: TcpWriter(address, timeout_s), header)
+        sink = LineSink(path, line_format(format), lambda _: TcpServer(address, bound), header)
+    else:
+        timeout_s = options.seconds("timeout", 30.0) or 30.0
+        sink = LineSink(path, line_format(format), lambda _: TcpWriter(address, timeout_s), header)
+    return PositionedSink(sink) if options.flag("position") else sink
 
 
 def _open_kafka(path: str, format: str, options: Options) -> LineSink:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
+import socket
+import threading
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +18,9 @@ import pytest
 import minidsms
 from minidsms import Change
 from minidsms.durability.connection import DurableConnection
+from minidsms.sinks.tcp_output import TcpWriter
+from minidsms.testing.crash_cases import end_process
+from minidsms.testing.crashes import Crash, Disk, crashing
 
 
 @pytest.fixture
@@ -174,3 +183,102 @@ def test_no_checkpoint_forgets_what_a_callback_was_not_told(folder: str) -> None
     db.abandon()
     with opened(folder) as db:
         assert [c.row for c in db.queries["q"].fetch()] == [(2,), (3,)]
+
+
+class Receiver:
+    """Takes lines over TCP: what comes again replaces what it has from there on."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[int, int]] = []
+        self.again = 0
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self._has_settled = threading.Event()
+        self.place = f"tcp://127.0.0.1:{self._server.getsockname()[1]}"
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        """Take what one connection after the other brings."""
+        while True:
+            connected, _ = self._server.accept()
+            with connected, connected.makefile("rb") as lines:
+                for line in lines:
+                    if line == b"settle":
+                        self._has_settled.set()
+                    elif line == b"end":
+                        return
+                    else:
+                        self._take(json.loads(line))
+
+    def _take(self, told: dict[str, int]) -> None:
+        number = told["_position"]
+        assert number <= len(self.rows), "something is missing"
+        self.again += len(self.rows) - number
+        self.rows[number:] = [(told["_ts"], told["n"])]
+
+    def say(self, word: bytes) -> None:
+        with socket.create_connection(self._server.getsockname()) as own:
+            own.sendall(word)
+
+    def settle(self) -> None:
+        """Return when all connections so far have been read to their ends."""
+        self._has_settled.clear()
+        self.say(b"settle")
+        assert self._has_settled.wait(30)
+
+    def end(self) -> None:
+        self.say(b"end")
+        self._thread.join()
+        self._server.close()
+
+
+def test_a_receiver_of_lines_that_drops_repetitions_has_every_answer_once(
+    folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    receiver = Receiver()
+    connected: list[TcpWriter] = []
+    monkeypatch.setattr("minidsms.sinks.tcp_output.register", connected.append)
+    with minidsms.connect(folder) as first:
+        asked = f"INTO '{receiver.place}' WITH (position = true)"
+        first.execute(f"CREATE STREAM S (k INTEGER); CREATE QUERY q AS SELECT SUM(k) AS n FROM S [RANGE 3] {asked}")
+    for at in range(6, 24):
+        receiver.settle()
+        disk = Disk(os.path.dirname(folder), at, Random(at))
+        with crashing(disk):
+            db = minidsms.connect(folder)
+            assert isinstance(db, DurableConnection)
+            try:
+                for k in range(db.position("S"), db.position("S") + 3):
+                    db.push("S", (k,), ts=k)
+                db.close()
+            except Crash:
+                end_process(db)
+                raise
+        disk.lose()
+        while connected:
+            connected.pop().discard()  # as the system does
+    receiver.settle()
+    with minidsms.connect(folder) as last:
+        n = last.position("S")
+    receiver.settle()
+    receiver.end()
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (k INTEGER)")
+        q = db.query("SELECT SUM(k) AS n FROM S [RANGE 3]")
+        db.push("S", [(k,) for k in range(n)], ts=range(n))
+        assert Counter(receiver.rows) == Counter((change.ts, change.row[0]) for change in q.fetch())
+    assert receiver.again
+
+
+def test_a_function_is_told_the_numbers_of_answers_and_a_callback_how_many_it_was_told(folder: str) -> None:
+    numbers: list[int] = []
+    counts: list[int] = []
+    for k in range(2, 4):
+        with opened(folder) as db:
+            db.queries["q"].into(lambda table: numbers.extend(table["_position"].to_pylist()), position=True)
+            db.push("S", [(k,), (k,)], ts=k)
+    with opened(folder) as db:
+        q = db.queries["q"]
+        q.on_change(lambda change: counts.append(q.told))
+        db.push("S", [(4,), (4,)], ts=4)
+    assert numbers == [0, 1, 2, 3] and counts == [5, 6]
