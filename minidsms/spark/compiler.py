@@ -49,6 +49,7 @@ from minidsms.spark.frames import (
     long,
     names,
 )
+from minidsms.spark.join_order import SampledJoin
 from minidsms.spark.sweep import AT
 
 if TYPE_CHECKING:
@@ -123,7 +124,8 @@ class Compiler:
                 return windows.bounds(world, self._relation(node.input), node.spec)
             case bound.Join():
                 assert node.join is JoinKind.INNER, "outer joins have been expanded"
-                return joins.join(world, self._relation(node.left), self._relation(node.right), node.condition)
+                small = node.small if isinstance(node, SampledJoin) else ""
+                return joins.join(world, self._relation(node.left), self._relation(node.right), node.condition, small)
             case SemiJoin():
                 left, right = self._relation(node.left), self._relation(node.right)
                 return joins.semi_join(world, left, right, node.pairs, node.anti, node.null_safe)

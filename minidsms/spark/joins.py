@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 _SLICE = "_slice"
 
 
-def join(world: World, left: Intervals, right: Intervals, condition: Expr | None) -> Intervals:
-    """The inner join; the left row, then the right one."""
+def join(world: World, left: Intervals, right: Intervals, condition: Expr | None, small: str = "") -> Intervals:
+    """The inner join; the left row, then the right one. small: "left" or "right", a side to be sent to all tasks."""
     pairs: list[tuple[Expr, Expr]] = []
     rest: list[Expr] = []
     for part in conjuncts(condition):
@@ -44,6 +44,7 @@ def join(world: World, left: Intervals, right: Intervals, condition: Expr | None
     pieces = slice_length(left, right)
     a = _side(world, left, [e for e, _ in pairs], "l", 0, pieces)
     b = _side(world, right, [e for _, e in pairs], "r", left.width, pieces)
+    a, b = (F.broadcast(side) if small == name else side for name, side in (("left", a), ("right", b)))
     width = left.width + right.width
     frame = _meeting(a, b, len(pairs), pieces, null_safe=False)
     frame = frame.select(FROM, TO, *names(width))

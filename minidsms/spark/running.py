@@ -19,6 +19,7 @@ from minidsms.cql.parser import parse
 from minidsms.spark import archives
 from minidsms.spark.compiler import logical_plan
 from minidsms.spark.costs import WAYS
+from minidsms.spark.join_order import order_joins
 from minidsms.spark.partitioning import Alone, BySlices
 from minidsms.spark.plan import Choice, carry_out, carry_out_by_slices, choose
 from minidsms.spark.session import prepared, session
@@ -182,6 +183,8 @@ def _ready(
     extent = Extent.of(found, None, logical_plan(query.node, text))
     tasks = spark.sparkContext.defaultParallelism
     choice = choose(query, text, catalog, extent, tasks, by, lambda shape: read_rates(found[0].folder, shape))
+    if choice.cut is None:
+        choice = dataclasses.replace(choice, root=order_joins(choice.root, found, catalog))
     return Offloaded(spark, choice, query, catalog, found)
 
 

@@ -1,0 +1,256 @@
+"""The order of the inner joins of a plan for DataFrame operations, chosen by random samples of the archives.
+
+Spark takes joins in the order they are written; while it runs it changes how it joins, and not the order. Here every
+size is a bounding box, as wide as the sample leaves it open, and the order is taken that loses least against the best
+one at the corners of the boxes. While none is good at all of them, larger samples are drawn (Babu 2005, section 7.2:
+proactive re-optimization). Inputs that are small whatever happens are sent to all tasks.
+
+Invariant: the rows and their columns are those of the plan before. Joins whose conditions can fail stay as they are.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from minidsms.archive.format import Archive
+from minidsms.cql import bound
+from minidsms.cql.bound import Expr, JoinKind, Node
+from minidsms.cql.catalog import Catalog
+from minidsms.cql.functions import can_fail
+from minidsms.cql.scalar import renumbered
+from minidsms.plan.logical import Stop, columns_used, conjunction, conjuncts, nodes, projected
+from minidsms.spark.costs import Box
+from minidsms.spark.sampling import Sample, Sampler
+
+_FIRST_ROWS, _MORE_ROWS = 4_000, 40_000
+"""Of a sample, and of another where that leaves it open which order is best."""
+_ROBUST = 1.2
+_MOST_INPUTS = 5
+_SMALL_ROWS = 100_000
+"""So many rows are sent to every task rather than both sides sorted by their keys."""
+
+
+@dataclass(frozen=True, eq=False)
+class SampledJoin(bound.Join):
+    """A join that knows how many rows it gives, and whether one of its inputs is small."""
+
+    rows: Box
+    small: str = ""
+
+    def text(self) -> str:
+        sent = f", the {self.small} side sent to all tasks" if self.small else ""
+        return f"{super().text()}; {self.rows.low:,.0f} to {self.rows.high:,.0f} rows by a sample{sent}"
+
+
+def order_joins(root: Stop, archives: Sequence[Archive], catalog: Catalog) -> Stop:
+    """The plan with its inner joins in an order that is good whatever the sample leaves open."""
+    done: dict[int, Node] = {}
+    for node in nodes(root):
+        inner = isinstance(node, bound.Join) and node.join is JoinKind.INNER
+        new = node.over([done[id(child)] for child in node.inputs])
+        if inner and not _is_below_join(root, node):
+            assert isinstance(new, bound.Join)
+            new = _ordered(new, archives, catalog)
+        done[id(node)] = new
+    result = done[id(root)]
+    assert isinstance(result, Stop)
+    return result
+
+
+def _is_below_join(root: Node, node: Node) -> bool:
+    """Whether a join above takes the node's rows as they are; then it is ordered together with that one."""
+    readers = [n for n in nodes(root) if any(child is node for child in n.inputs)]
+    return len(readers) == 1 and isinstance(readers[0], bound.Join) and readers[0].join is JoinKind.INNER
+
+
+# ------------------------------------------------------------------------------------------------------------- joins
+
+
+@dataclass(frozen=True)
+class _Joined:
+    """Inner joins in one: their inputs, where the columns of each begin among all, and the conditions over these."""
+
+    inputs: tuple[Node, ...]
+    begins: tuple[int, ...]
+    conditions: tuple[Expr, ...]
+
+    def inputs_of(self, condition: Expr) -> frozenset[int]:
+        """Which inputs a condition reads."""
+        return frozenset(max(i for i, b in enumerate(self.begins) if b <= c) for c in columns_used(condition))
+
+
+def _flat(node: Node) -> tuple[list[Node], list[Expr]]:
+    if not isinstance(node, bound.Join) or node.join is not JoinKind.INNER:
+        return [node], []
+    left, conditions = _flat(node.left)
+    right, others = _flat(node.right)
+    width = len(node.left.schema)
+    moved = [renumbered(e, lambda i: i + width) for e in others]
+    return left + right, conditions + moved + conjuncts(node.condition)
+
+
+def _ordered(node: bound.Join, archives: Sequence[Archive], catalog: Catalog) -> Node:
+    inputs, conditions = _flat(node)
+    if len(inputs) > _MOST_INPUTS or any(map(can_fail, conditions)):
+        return node
+    begins = tuple(itertools.accumulate((len(i.schema) for i in inputs[:-1]), initial=0))
+    joined = _Joined(tuple(inputs), begins, tuple(conditions))
+    sizes = _sizes(joined, Sampler(archives, catalog, _FIRST_ROWS))
+    if sizes is not None and sizes.least_regret()[1] > _ROBUST:
+        sizes = _sizes(joined, Sampler(archives, catalog, _MORE_ROWS))
+    return node if sizes is None else _rebuilt(node, joined, sizes.least_regret()[0], sizes)
+
+
+def _rebuilt(node: bound.Join, joined: _Joined, order: Sequence[int], sizes: Sizes) -> Node:
+    """The joins in another order, and the columns as they were."""
+    place: dict[int, int] = {}
+    result: Node | None = None
+    waiting = list(joined.conditions)
+    for step, i in enumerate(order):
+        right, begin = joined.inputs[i], joined.begins[i]
+        width = 0 if result is None else len(result.schema)
+        place |= {begin + c: width + c for c in range(len(right.schema))}
+        if result is None:
+            result = right
+            continue
+        due = [e for e in waiting if joined.inputs_of(e) <= set(order[: step + 1])]
+        waiting = [e for e in waiting if not any(e is d for d in due)]
+        condition = conjunction([renumbered(e, place.__getitem__) for e in due])
+        rows, small = sizes.of(order[: step + 1]), sizes.small_side(order[:step], i)
+        schema = result.schema + right.schema
+        result = SampledJoin(schema, JoinKind.INNER, result, right, condition, rows, small)
+    assert result is not None
+    if list(order) == sorted(order):
+        return dataclasses.replace(result, schema=node.schema)
+    refs = [bound.ColumnRef(f.type, place[c], f.name) for c, f in enumerate(node.schema)]
+    return projected(result, refs, node.schema.names)
+
+
+# ------------------------------------------------------------------------------------------------------------- sizes
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What is known of the rows of joins. inputs: how many rows each brings over all time.  lives: ticks that each is
+    there, at most `span`.  shares: of two inputs, by (i, j), which share of the pairs of rows has equal keys.
+    """
+
+    inputs: tuple[Box, ...]
+    lives: tuple[float, ...]
+    shares: dict[tuple[int, int], Box]
+    span: float
+
+    def of(self, order: Sequence[int]) -> Box:
+        """How many rows the inputs give together."""
+        least = self._rows(order, [b.low for b in self.inputs], {k: b.low for k, b in self.shares.items()})
+        most = self._rows(order, [b.high for b in self.inputs], {k: b.high for k, b in self.shares.items()})
+        return Box(least[-1], most[-1])
+
+    def small_side(self, before: Sequence[int], i: int) -> str:
+        """Which side of a join is small, whatever happens; "" where none is."""
+        left, right = self.of(before).high, self.inputs[i].high
+        return "" if min(left, right) > _SMALL_ROWS else "right" if right <= left else "left"
+
+    def least_regret(self) -> tuple[tuple[int, ...], float]:
+        """The order that loses least at the corners of the boxes, and how many times the best one it may cost there.
+
+        An order costs the rows of all its inputs and joins. Orders that join what no condition connects are left out,
+        unless there is no other.
+        """
+        orders = list(self._orders())
+        worst = dict.fromkeys(orders, 1.0)
+        for inputs, shares in self._corners():
+            costs = {order: sum(inputs) + sum(self._rows(order, inputs, shares)[1:]) for order in orders}
+            least = min(costs.values())
+            for order, cost in costs.items():
+                worst[order] = max(worst[order], cost / max(least, 1e-9))
+        best = min(worst.values())
+        return next(order for order in orders if worst[order] <= best * (1 + 1e-9)), best
+
+    def _orders(self) -> Iterator[tuple[int, ...]]:
+        """As written first."""
+        every = list(itertools.permutations(range(len(self.inputs))))
+        linked = [o for o in every if all(self._links(o[:k], o[k]) for k in range(1, len(o)))]
+        yield from linked or every[:1]
+
+    def _links(self, before: Sequence[int], i: int) -> list[tuple[int, int]]:
+        return [(min(i, j), max(i, j)) for j in before if (min(i, j), max(i, j)) in self.shares]
+
+    def _corners(self) -> Iterator[tuple[list[float], dict[tuple[int, int], float]]]:
+        boxes = [*self.inputs, *self.shares.values()]
+        for corner in itertools.product((False, True), repeat=len(boxes)):
+            values = [box.high if is_high else box.low for box, is_high in zip(boxes, corner)]
+            n = len(self.inputs)
+            yield values[:n], dict(zip(self.shares, values[n:]))
+
+    def _rows(self, order: Sequence[int], inputs: Sequence[float], shares: dict[tuple[int, int], float]) -> list[float]:
+        """The rows after each step. Two rows meet where their lives overlap, and are there together for less."""
+        rows, life = inputs[order[0]], self.lives[order[0]]
+        found = [rows]
+        for step, i in enumerate(order[1:], 1):
+            share = math.prod(shares[link] for link in self._links(order[:step], i))
+            rows *= inputs[i] * share * min((life + self.lives[i]) / self.span, 1.0)
+            life = life * self.lives[i] / (life + self.lives[i])
+            found.append(rows)
+        return found
+
+
+def _sizes(joined: _Joined, sampler: Sampler) -> Sizes | None:
+    """What samples tell; None where an input cannot be sampled."""
+    samples = [sampler.of(node) for node in joined.inputs]
+    known = [sample for sample in samples if sample is not None and sample.drawn]
+    if len(known) < len(samples):
+        return None
+    span = float(sampler.span())
+    inputs = tuple(_about(s.passed, s.total / s.drawn, s.drawn < s.total) for s in known)
+    lives = tuple(span if s.life is None else min(s.life, span) for s in known)
+    shares: dict[tuple[int, int], Box] = {}
+    for condition in joined.conditions:
+        pair = _equal_columns(condition)
+        among = sorted(joined.inputs_of(condition))
+        if pair is None or len(among) != 2:
+            continue
+        i, j = among
+        left, right = sorted(pair)
+        keys = known[i].columns[left - joined.begins[i]], known[j].columns[right - joined.begins[j]]
+        share, before = _share(*keys, known[i], known[j]), shares.get((i, j))
+        shares[i, j] = share if before is None else Box(before.low * share.low, before.high * share.high)
+    return Sizes(inputs, lives, shares, span)
+
+
+def _equal_columns(condition: Expr) -> tuple[int, int] | None:
+    """The columns that a condition says are equal; INTEGER may be compared as FLOAT."""
+    if not isinstance(condition, bound.Call) or condition.function != "=":
+        return None
+    ends = [e.arg if isinstance(e, bound.Cast) and e.type is bound.Type.FLOAT else e for e in condition.args]
+    columns = [e.index for e in ends if isinstance(e, bound.ColumnRef)]
+    return (columns[0], columns[1]) if len(columns) == 2 else None
+
+
+def _about(counted: float, times: float, is_sample: bool) -> Box:
+    """A figure that was counted in a sample, as a box: twice its standard deviation to either side."""
+    if not is_sample:
+        return Box(counted * times, counted * times)
+    spread = 1 + 2 / math.sqrt(counted + 1)
+    return Box(counted / spread * times, max(counted * spread, 3.0) * times)
+
+
+def _share(left: Any, right: Any, of_left: Sample, of_right: Sample) -> Box:
+    """Which share of the pairs of rows of two inputs has equal values, NULL equal to nothing."""
+    pairs = max(of_left.passed * of_right.passed, 1)
+    if left.type != right.type:
+        left, right = left.cast(pa.float64(), safe=False), right.cast(pa.float64(), safe=False)
+    counts = [pc.value_counts(column.drop_null()) for column in (left, right)]
+    a, b = (pa.table({"key": c.field("values"), "n": c.field("counts")}) for c in counts)
+    met = a.join(b, "key", join_type="inner", right_suffix="_right")
+    equal = pc.sum(pc.multiply(met["n"], met["n_right"])).as_py() or 0
+    is_sample = of_left.drawn < of_left.total or of_right.drawn < of_right.total
+    return _about(equal, 1 / pairs, is_sample)

@@ -1,0 +1,114 @@
+"""Joins are ordered by samples, so that conditions which go together do not mislead; the answer stays what it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import minidsms
+from minidsms.archive.format import archives_in
+from minidsms.cql import bound
+from minidsms.cql.binder import bind
+from minidsms.cql.functions import can_fail
+from minidsms.cql.parser import parse_query
+from minidsms.plan.logical import nodes
+from minidsms.spark import run
+from minidsms.spark.compiler import logical_plan
+from minidsms.spark.costs import Box
+from minidsms.spark.join_order import SampledJoin, Sizes, order_joins
+from minidsms.testing.compare import netted
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+QUERY = (
+    "SELECT T.km, F.amount, city FROM Trip [RANGE 200] T, Sale [RANGE 300] S, Fine [RANGE 200] F, Home "
+    "WHERE T.car = S.car AND S.owner = F.owner AND Home.owner = F.owner AND make = 'a' AND model = 'a1' AND {}"
+)
+
+
+@pytest.fixture(scope="module")
+def archived(tmp_path_factory: pytest.TempPathFactory) -> tuple[minidsms.Connection, str]:
+    """Every car of a make is of one model, and half of the fines are great."""
+    folder = str(tmp_path_factory.mktemp("joins"))
+    db = minidsms.connect()
+    db.execute(
+        "CREATE STREAM Trip (car INTEGER, km INTEGER);"
+        "CREATE STREAM Sale (car INTEGER, owner INTEGER, make TEXT, model TEXT)"
+    )
+    db.execute("CREATE STREAM Fine (owner FLOAT, amount FLOAT); CREATE RELATION Home (owner INTEGER, city TEXT)")
+    for name in ("Trip", "Sale", "Fine", "Home"):
+        db.archive(name, folder)
+    db.push("Home", [(owner, f"city {owner % 3}") for owner in range(40)], ts=0)
+    n = 1000
+    times = list(range(0, 2 * n, 2))
+    make = ["abcd"[i * 7 % 4] for i in range(n)]
+    db.push("Sale", [(i % 300, i % 40, m, f"{m}1") for i, m in enumerate(make)], ts=times)
+    db.push("Trip", [(i * 11 % 300, i) for i in range(n)], ts=times)
+    db.push("Fine", [(None if i % 9 == 0 else i * 3 % 40, i % 20) for i in range(n)], ts=times)
+    db.advance(2 * n)
+    db.flush()
+    return db, folder
+
+
+def joins(db: minidsms.Connection, folder: str, text: str) -> list[SampledJoin]:
+    """The joins of the plan, the lowest first."""
+    query = bind(parse_query(text), db.catalog, text)
+    root = order_joins(logical_plan(query.node, text), archives_in(folder), db.catalog)
+    return [node for node in nodes(root) if isinstance(node, SampledJoin)]
+
+
+def test_the_input_that_lets_little_through_is_joined_first(archived: tuple[minidsms.Connection, str]) -> None:
+    db, folder = archived
+
+    def first_two(condition: str) -> set[str]:
+        lowest = joins(db, folder, QUERY.format(condition))[0]
+        below = [node for child in lowest.inputs for node in nodes(child)]
+        return {node.name for node in below if isinstance(node, bound.BaseStream | bound.BaseRelation)}
+
+    assert first_two("amount >= 0.0 AND km = 7") == {"Trip", "Sale"}
+    assert first_two("amount = 19.0 AND T.km > 0") <= {"Fine", "Sale", "Home"}
+
+
+def test_sizes_are_about_what_the_joins_give(archived: tuple[minidsms.Connection, str]) -> None:
+    db, folder = archived
+    *_, last = joins(db, folder, QUERY.format("amount > 9.0"))
+    inserted = [c for c in _live(db, folder, QUERY.format("amount > 9.0")) if c.sign > 0]
+    assert last.rows.low / 2 < len(inserted) < last.rows.high * 2
+    assert last.small and "sent to all tasks" in last.text()
+
+
+def _live(db: minidsms.Connection, folder: str, text: str) -> list[minidsms.Change]:
+    """What the live engine answers over the archives."""
+    query = db.execute(f"CREATE QUERY past AS {text} BACKFILL FROM '{folder}'")
+    changes = query.fetch()
+    db.execute("DROP QUERY past")
+    return changes
+
+
+def test_conditions_that_may_fail_see_the_rows_of_all_joins(archived: tuple[minidsms.Connection, str]) -> None:
+    db, folder = archived
+    text = QUERY.format("km * S.owner > 3")
+    found = joins(db, folder, text)
+    assert len(found) == 3 and not any(can_fail(node.condition) for node in found if node.condition is not None)
+
+
+def test_an_order_that_is_never_bad_is_taken_before_one_that_may_be_best() -> None:
+    exact = Box(1000.0, 1000.0)
+    sizes = Sizes((exact, exact, exact), (100.0,) * 3, {(0, 1): Box(1e-6, 1.0), (1, 2): Box(1e-3, 1e-3)}, 1000.0)
+    order, regret = sizes.least_regret()
+    assert order[:2] in ((1, 2), (2, 1)) and regret < 4
+    assert sizes.small_side((0,), 1) == "right"
+    assert Sizes((exact,) * 3, (100.0,) * 3, {}, 1000.0).least_regret() == ((0, 1, 2), 1.0)
+
+
+def test_the_answer_is_that_of_the_live_engine_in_any_order(
+    spark: SparkSession, archived: tuple[minidsms.Connection, str]
+) -> None:
+    db, folder = archived
+    text = QUERY.replace(", Home ", " ").replace("Home.owner = F.owner AND ", "").replace(", city", "")
+    text = text.format("amount = 16.0 AND T.km > F.amount")
+    live = netted((c.ts, c.sign, c.row) for c in _live(db, folder, text))
+    rows = run(text, folder, by="frames", spark=spark, until=2000).collect()
+    assert netted((r[0], r[1], tuple(r[2:])) for r in rows) == live and live
