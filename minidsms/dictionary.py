@@ -12,6 +12,7 @@ docs/design, decision 5; docs/semantics R4.
 
 from __future__ import annotations
 
+import copy
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
@@ -151,6 +152,12 @@ class TextDictionary:
         self.nbytes = sum(map(len, texts)) + _TEXT_NBYTES * len(texts)
         self.keeps_all = True
         self._shrink()
+
+    def beside(self) -> TextDictionary:
+        """The texts there are now, to be read by another thread as long as this one keeps all."""
+        made = copy.copy(self)
+        made._arrow = made._ranks = None
+        return made
 
     # ------------------------------------------------------------------------------------------------- many texts
 

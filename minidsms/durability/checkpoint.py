@@ -4,9 +4,9 @@ It is the log, up to an entry, without the elements that matter to no query any 
 said of queries that are gone, and with the answers that wait and all positions at its end; of operators that remember
 more than they need the elements for, it holds the state (`kept_state.py`). It is read like any log.
 
-A twin of the connection carries out the log up to the entry, beside the running one, and another one the checkpoint;
-what comes out is compared: progress, positions, answers that wait, content of relations. A query that would not be the
-same keeps its whole past.
+What the connection was at that entry is taken from it while it rests (`moment.py`). A twin carries out the checkpoint,
+and what comes of it is compared: progress, positions, answers, failures, the rows of small relations. A query that
+would not be the same keeps its whole past.
 
 Invariant: `minidsms.json` names the log that counts; until it names the new one, the old one is whole.
 """
@@ -17,7 +17,7 @@ import contextlib
 import os
 import re
 import shutil
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -31,97 +31,82 @@ from minidsms.cql.printer import print_query
 from minidsms.durability.entry import Fields, Rows, decoded, encoded
 from minidsms.durability.folder import FIRST_LOG, create
 from minidsms.durability.journal import Journal
-from minidsms.durability.kept_state import texts_payload
+from minidsms.durability.kept_state import NoSuchOperator, texts_payload
 from minidsms.durability.log import Log
 from minidsms.durability.meaning import about
-from minidsms.durability.retention import Retention, drops_late
-from minidsms.durability.segments import entries
+from minidsms.durability.moment import InputMoment, Moment
+from minidsms.durability.retention import Retention
+from minidsms.durability.segments import Found, entries
 from minidsms.elements import Batch, Int64Array
 
 if TYPE_CHECKING:
-    from minidsms.connection import Connection
     from minidsms.durability.connection import DurableConnection
 
 
 ROWS_AT_ONCE = 65_536
 """Elements of a stream that come as one push."""
-Figures = dict[str, tuple[Any, ...]]
 
 
 def write_checkpoint(
-    place: str, settings: dict[str, Any], log_folder: str, until: int, figures: Figures, go_on: Callable[[], None]
-) -> set[str]:
-    """Write a checkpoint of the log up to an entry into a folder, and prove it; the queries that keep their whole past.
+    place: str, settings: dict[str, Any], log_folder: str, until: int, moment: Moment, go_on: Callable[[], None]
+) -> tuple[set[str], Found]:
+    """Write a checkpoint of the log up to an entry into a folder, and prove it; (the queries that keep their whole
+    past, the last entry).
 
-    figures: of the running queries at that entry.  go_on: called between entries; it may raise.  Error where the
-    checkpoint cannot be written.
+    moment: of the connection at that entry.  go_on: called between entries; it may raise.  Error where the checkpoint
+    cannot be written.
     """
     from minidsms.durability.twin import Twin
 
     whole: set[str] = set()
-    with contextlib.closing(Twin(settings, log_folder, until, go_on)) as ours:
-        found = figures_of(ours)
-        for key in figures.keys() | found.keys():
-            if figures.get(key) != found.get(key):
-                raise Error(f"no checkpoint was made: query {key} does not come out of the log as it is")
-        while True:
-            shutil.rmtree(place, ignore_errors=True)
-            create(place, settings)
-            log = Log(os.path.join(place, FIRST_LOG), "os")
-            try:
-                shortened = _Shortened(ours, log_folder, until, whole, go_on)
-                for payload in shortened.payloads():
-                    log.append(*payload)
-            finally:
-                log.close()
-            with contextlib.closing(Twin(settings, log.folder, None, go_on)) as theirs:
-                different = {key for key in ours.queries if not _is_same(ours, theirs, key)}
-                _check_inputs(ours, theirs)
-            if not different:
-                return shortened.whole
-            if different <= whole:
-                raise Error(f"no checkpoint was made: query {min(different)} does not come out of it as it is")
-            whole |= different
+    while True:
+        shutil.rmtree(place, ignore_errors=True)
+        create(place, settings)
+        log = Log(os.path.join(place, FIRST_LOG), "os")
+        try:
+            shortened = _Shortened(moment, log_folder, until, whole, go_on)
+            for payload in shortened.payloads():
+                log.append(*payload)
+        finally:
+            log.close()
+        try:
+            with contextlib.closing(Twin(settings, log.folder, None, go_on)) as twin:
+                there = twin.queries
+                different = {k for k, q in moment.queries.items() if k not in there or not q.is_like(there[k])}
+                _check_inputs(moment, twin)
+        except NoSuchOperator as error:
+            different = {error.query}
+        if not different:
+            return shortened.whole, shortened.last
+        if different <= whole:
+            raise Error(f"no checkpoint was made: query {min(different)} does not come out of it as it is")
+        whole |= different
 
 
-def figures_of(db: Connection) -> Figures:
-    """By query: what it has answered, and up to where."""
-    return {key: (q.results, q.position, q.failure, q.closed_until, q.state) for key, q in db.queries.items()}
-
-
-def _is_same(db: DurableConnection, twin: DurableConnection, key: str) -> bool:
-    """Whether a query of the checkpoint goes on as the running one will."""
-    ours, theirs = db.queries[key], twin.queries.get(key)
-    if theirs is None or figures_of(db)[key] != figures_of(twin)[key]:
-        return False
-    if ours.kind != "relation" or ours.failure is not None:
-        return True
-    return Counter(ours.snapshot()) == Counter(theirs.snapshot())
-
-
-def _check_inputs(db: DurableConnection, twin: DurableConnection) -> None:
-    for each in db.inputs:
-        if each.journal is not None:
-            other = twin.stream_input(each.definition.name)
-            assert other.journal is not None
-            ours = (each.progress, each.greatest_ts, each.journal.position, vars(each.counters))
-            if ours != (other.progress, other.greatest_ts, other.journal.position, vars(other.counters)):
-                raise Error(f"no checkpoint was made: {each.definition.name} does not come out of the log as it is")
+def _check_inputs(moment: Moment, twin: DurableConnection) -> None:
+    for name, ours in moment.inputs.items():
+        target = twin.stream_input(name)
+        assert target.journal is not None
+        if ours.figures != InputMoment(target, target.journal).figures:
+            raise Error(f"no checkpoint was made: {ours.name} does not come out of the log as it is")
 
 
 class _Shortened:
     """The entries of a log that still matter."""
 
     def __init__(
-        self, db: DurableConnection, log_folder: str, until: int, whole: Collection[str], go_on: Callable[[], None]
+        self, moment: Moment, log_folder: str, until: int, whole: Collection[str], go_on: Callable[[], None]
     ) -> None:
-        self._db = db
+        self._moment = moment
         self._log_folder, self._until = log_folder, until
         self._go_on = go_on
+        self.last: Found
+        """The one that was read last."""
         self._named = self._views_named()
+        self._created: dict[int, str] = {}
+        """By entry, the query it creates, where no other entry does."""
         self._gone = self._entries_gone()
-        self._created = self._creations()
-        retention = Retention(db, whole, self._created.values(), self._instants)
+        retention = Retention(moment, whole, self._created.values(), self._instants)
         self._states = retention.states
         self._past, self.whole = retention.past, retention.whole
         self._netted = self._changes_netted()
@@ -133,6 +118,7 @@ class _Shortened:
         """(number, fields, rows, payload) of every entry."""
         for found in entries(self._log_folder, self._until):
             self._go_on()
+            self.last = found
             fields, rows = decoded(found.payload, f"{found.segment.path!r}, entry {found.number}")
             yield found.number, fields, rows, found.payload
 
@@ -146,7 +132,8 @@ class _Shortened:
 
     def payloads(self) -> Iterator[tuple[bytes | memoryview, ...]]:
         """Those of the checkpoint."""
-        texts = texts_payload(self._db.dictionary, [codes for each in self._states.values() for codes in each.codes()])
+        codes = [codes for each in self._states.values() for codes in each.codes]
+        texts = texts_payload(self._moment.dictionary, codes)
         if texts is not None:
             yield texts
         is_left = False  # a push waits to be processed
@@ -160,7 +147,7 @@ class _Shortened:
                     continue
                 case {"kind": "left taken"}:
                     continue
-                case {"query": str(name)} if name.lower() not in self._db.queries:
+                case {"query": str(name)} if name.lower() not in self._moment.queries:
                     continue  # its row of a table of rules is gone
                 case {"kind": "process"} if not is_left:
                     continue
@@ -175,7 +162,7 @@ class _Shortened:
                         self._pass(name, *left_out)
                     if kept is not None:
                         is_left = fields["left"]
-                        if is_stream and not is_left and not drops_late(self._db, name):
+                        if is_stream and not is_left and not self._moment.inputs[name.lower()].drops_late:
                             yield from self._gather(name, fields, kept)
                         else:
                             yield from self._flushed()
@@ -220,9 +207,7 @@ class _Shortened:
         self._passed, self._advanced = {}, {}
 
     def _journal(self, name: str) -> Journal:
-        journal = self._db.stream_input(name).journal
-        assert journal is not None
-        return journal
+        return self._moment.inputs[name.lower()].journal
 
     def _kept(
         self, number: int, fields: Fields, rows: memoryview
@@ -246,6 +231,8 @@ class _Shortened:
         """By entry, the changes of relations of which insertion and deletion both lie in the past."""
         there: dict[str, dict[Any, list[tuple[int, int]]]] = defaultdict(lambda: defaultdict(list))
         netted: dict[int, list[int]] = defaultdict(list)
+        if not any(each.journal.rows.has_signs for each in self._moment.inputs.values()):
+            return netted
         for number, fields, rows, _ in self._read():
             key = str(fields.get("to", "")).lower()
             if fields["kind"] != "push" or number in self._gone:
@@ -276,7 +263,7 @@ class _Shortened:
                     case [syntax.CreateView(name=name, query=query)]:
                         texts[name.lower()] = texts.get(name.lower(), "") + " " + print_query(query)
         found: set[str] = set()
-        waiting = [query.text for query in self._db.queries.values()]
+        waiting = [query.text for query in self._moment.queries.values()]
         while waiting:
             words = {word.lower() for word in re.findall(r"\w+", waiting.pop())}
             new = (words & texts.keys()) - found
@@ -287,56 +274,52 @@ class _Shortened:
     def _entries_gone(self) -> set[int]:
         """The entries about queries, inputs and views which are there no more, from their creation to their end."""
         of: dict[tuple[str, str], list[int]] = defaultdict(list)
+        creations: dict[str, list[int]] = defaultdict(list)
         gone: set[int] = set()
         for number, fields, _, _ in self._read():
             what, ends = about(fields)
-            if what is not None:
-                if "replaces" in fields:
-                    gone.update(of.pop(what, ()))
-                of[what].append(number)
-                if ends and not (what[0] == "view" and what[1] in self._named):
-                    gone.update(of.pop(what))
-        return gone
-
-    def _creations(self) -> dict[int, str]:
-        """By entry, the query it creates, where no other entry does."""
-        found: dict[str, list[int]] = defaultdict(list)
-        for number, fields, _, _ in self._read():
-            what, _ = about(fields)
-            if number in self._gone or what is None or what[0] != "query":
+            if what is None:
                 continue
-            match fields, [] if "cql" not in fields else parse(fields["cql"]):
-                case {"kind": "query"}, _:
-                    found[what[1]].append(number)
-                case _, [syntax.CreateQuery(is_optional=is_optional)]:
-                    if not (is_optional and found[what[1]]):
-                        found[what[1]].append(number)
-        return {numbers[0]: key for key, numbers in found.items() if len(numbers) == 1}
+            if "replaces" in fields:
+                gone.update(of.pop(what, ()))
+                creations.pop(what[1], None)
+            of[what].append(number)
+            if ends and not (what[0] == "view" and what[1] in self._named):
+                gone.update(of.pop(what))
+                if what[0] == "query":
+                    creations.pop(what[1], None)
+            elif what[0] == "query" and _creates(fields, bool(creations[what[1]])):
+                creations[what[1]].append(number)
+        self._created = {numbers[0]: key for key, numbers in creations.items() if len(numbers) == 1}
+        return gone
 
     def _ends(self) -> Iterator[tuple[bytes | memoryview, ...]]:
         """What the connection has come to: counts of its inputs, and the answers that wait."""
-        for each in self._db.rules:
-            if each.left:
-                wait = f"{each.left:,} answers wait of queries whose rows of {each.table} are gone"
-                raise Error(f"no checkpoint was made: {wait}\nhelp: fetch them")
-        if self._db.script:
-            yield (encoded({"kind": "script", "steps": list(self._db.script.items())}),)
-        for target in self._db.inputs:
-            if target.journal is not None:
-                name = target.definition.name
-                for kept in target.journal.sources:
-                    told = kept.fields(kept.until)
-                    yield (encoded({"kind": "source", "to": name, "from": told, "ended": kept.has_ended}),)
-                counters = vars(target.counters)
-                fields = {"name": name, "counters": counters, "greatest_ts": target.greatest_ts}
-                yield (encoded({"kind": "input", **fields}),)
-        for query in self._db.queries.values():
-            batches = query.waiting_batches()
-            batch = Batch.concat(batches) if batches else Batch.empty(query.schema)
+        for left, table in self._moment.left:
+            wait = f"{left:,} answers wait of queries whose rows of {table} are gone"
+            raise Error(f"no checkpoint was made: {wait}\nhelp: fetch them")
+        if self._moment.script:
+            yield (encoded({"kind": "script", "steps": list(self._moment.script.items())}),)
+        for each in self._moment.inputs.values():
+            for told in each.sources:
+                yield (encoded({"kind": "source", "to": each.name, **told}),)
+            fields = {"name": each.name, "counters": each.counters, "greatest_ts": each.greatest_ts}
+            yield (encoded({"kind": "input", **fields}),)
+        for query in self._moment.queries.values():
+            batch = Batch.concat(query.waiting) if query.waiting else Batch.empty(query.schema)
             columns = [batch.column(i) for i in range(len(query.schema))]
-            rows = Rows(query.schema, self._db.dictionary, True)
+            rows = Rows(query.schema, self._moment.dictionary, True)
             fields = {"kind": "state", "query": query.name, "results": query.results}
             yield encoded(fields), rows.encoded(batch.ts, batch.signs, columns)
-            mark = self._db.files.marks.get(query.name.lower())
-            if mark is not None:
-                yield (encoded({"kind": "written", "query": query.name, **vars(mark)}),)
+            if query.mark is not None:
+                yield (encoded({"kind": "written", "query": query.name, **vars(query.mark)}),)
+
+
+def _creates(fields: Fields, is_there: bool) -> bool:
+    """Whether an entry about a query creates it, or takes its place."""
+    if fields["kind"] == "query":
+        return True
+    match parse(fields["cql"]) if fields["kind"] == "statement" else []:
+        case [syntax.CreateQuery(is_optional=is_optional)]:
+            return not (is_optional and is_there)
+    return False

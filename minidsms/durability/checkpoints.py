@@ -1,7 +1,7 @@
 """Checkpoints of a connection, made beside it: when one is due, how it catches up, and how it takes the log's place.
 
-A checkpoint is made of the log up to an entry, by a twin of the connection; what has come meanwhile is added to it, and
-then it is the log. The connection's calls wait where the entry is chosen and where the last entries are added.
+A checkpoint is made of the log up to an entry; what has come meanwhile is added to it, and then it is the log. The
+connection's calls wait where the entry is chosen and where the last entries are added.
 
 Invariant: a log that has not been named by `minidsms.json` is nobody's to rely on; the one that is named is whole.
 """
@@ -12,14 +12,16 @@ import os
 import shutil
 import threading
 import time
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from minidsms.cql.errors import ClosedError, Error
-from minidsms.durability.checkpoint import figures_of, write_checkpoint
+from minidsms.durability.checkpoint import write_checkpoint
 from minidsms.durability.folder import CHECKPOINT, FIRST_LOG, tidy
 from minidsms.durability.log import Log
-from minidsms.durability.segments import entries
+from minidsms.durability.moment import Moment
+from minidsms.durability.segments import Found, entries
 from minidsms.process.behind import end_at_exit
 
 if TYPE_CHECKING:
@@ -27,8 +29,10 @@ if TYPE_CHECKING:
 
 SHARE = 30
 """By interval, checkpoints take at most one in so many seconds."""
-_FEW_ENTRIES = 100
-"""So many are added while calls wait."""
+_FEW_ENTRIES = 10
+"""About so many are added while calls wait."""
+_MOST_ROUNDS = 50
+"""So often what has come meanwhile is added beside them."""
 
 
 class Checkpoints:
@@ -48,22 +52,27 @@ class Checkpoints:
         started_s = time.monotonic()
         log: Log | None = None
         with db.copying:
-            with db.settled() as until:
-                figures, source = figures_of(db), db.log_folder
-            tidy(db.folder, db.metadata)
             try:
-                whole = write_checkpoint(place, db.metadata.settings, source, until, figures, self._go_on)
+                with db.settled() as until:
+                    moment, source = Moment(db), db.log_folder
+                    db.dictionary.keeps_all = True  # its codes stand in what is written meanwhile
+                tidy(db.folder, db.metadata)
+                whole, last = write_checkpoint(place, db.metadata.settings, source, until, moment, self._go_on)
                 log = Log(os.path.join(place, FIRST_LOG), "os")
-                while db.entries - until > _FEW_ENTRIES:
-                    until = _add(log, source, until, db.entries, self._go_on)
+                for _ in range(_MOST_ROUNDS):
+                    before, last = last, _add(log, source, last, db.entries, self._go_on)
+                    log.sync()
+                    if last.number - before.number <= _FEW_ENTRIES:
+                        break
                 with db.settled() as end:
-                    _add(log, source, until, end, self._go_on)
+                    _add(log, source, last, end, self._go_on)
                     log.sync()
                     nbytes = sum(os.path.getsize(each.path) for each in os.scandir(log.folder))
                     took_s = time.monotonic() - started_s
                     made = {"at_s": time.time(), "took_s": round(took_s, 3), "nbytes": nbytes, "entries": log.next}
-                    db.switch_to(log, os.path.join(place, FIRST_LOG), {**made, "whole": sorted(whole)})
-                shutil.rmtree(place, ignore_errors=True)
+                    left = db.switch_to(log, os.path.join(place, FIRST_LOG), {**made, "whole": sorted(whole)})
+                left.retire()
+                tidy(db.folder, db.metadata)
             except (Exception, KeyboardInterrupt) as error:
                 if log is not None and log is not db.log:
                     log.abandon()
@@ -71,6 +80,8 @@ class Checkpoints:
                 if isinstance(error, OSError):
                     raise Error(f"no checkpoint was made in {db.folder!r}: {error.strerror or error}") from None
                 raise
+            finally:
+                db.dictionary.keeps_all = False
 
     def _go_on(self) -> None:
         if self._is_over:
@@ -139,10 +150,10 @@ COLUMNS = ("log", "made (UTC)", "seconds", "entries", "bytes", "queries that kee
 """Of SHOW CHECKPOINTS."""
 
 
-def _add(log: Log, source: str, first: int, end: int, go_on: Any) -> int:
-    """Add the entries [first, end) of another log, whose number does not matter there; end."""
-    for found in entries(source, end):
-        if found.number >= first:
-            go_on()
-            log.append(found.payload)
-    return end
+def _add(log: Log, source: str, last: Found, end: int, go_on: Callable[[], None]) -> Found:
+    """Add the entries behind one of another log up to a number, whose numbers do not matter; the last one."""
+    for found in entries(source, end, last) if last.number + 1 < end else ():
+        go_on()
+        log.append(found.payload)
+        last = found
+    return last

@@ -201,8 +201,8 @@ class DurableConnection(Connection):
     def checkpoint(self) -> None:
         """Leave out of the log what matters to no query any more, so that the folder is small and opens soon.
 
-        Takes as long as opening the folder does, and then as opening it will; other calls go on meanwhile. Error where
-        it cannot be made; then nothing has changed. Not for a callback.
+        Takes as long as reading the log does, and then as opening the folder will; other calls go on meanwhile. Error
+        where it cannot be made; then nothing has changed. Not for a callback.
         """
         if self._callbacks.are_calling():
             raise Error("a callback cannot make a checkpoint\nhelp: make it when the call that it was told by is done")
@@ -210,14 +210,13 @@ class DurableConnection(Connection):
 
     @contextlib.contextmanager
     def settled(self) -> Iterator[int]:
-        """Other calls wait, all that has come has been processed, told and synced; gives the number of entries."""
+        """Other calls wait, all that has come has been processed and told; gives the number of entries."""
         with self._callbacks.held(), self.lock:
             self._check()
             self.settle()
             self._append(kind="process")
             self._mark(is_forced=True)
             assert self.log is not None
-            self.log.sync()
             yield self.log.next
 
     @property
@@ -237,9 +236,9 @@ class DurableConnection(Connection):
         assert self.log is not None
         return self.log.folder
 
-    def switch_to(self, log: Log, place: str, made: dict[str, Any]) -> None:
-        """Let a checkpoint be the log, which holds all that the log does, on disk. The lock is held. place: its folder
-        now.  made: what is told of it.  Raises OSError.
+    def switch_to(self, log: Log, place: str, made: dict[str, Any]) -> Log:
+        """Let a checkpoint be the log, which holds all that the log does, on disk; the log there was, to be retired.
+        The lock is held. place: its folder now.  made: what is told of it.  Raises OSError.
         """
         name = log_after(self.metadata.log)
         log.folder = os.path.join(self.folder, name)
@@ -255,9 +254,8 @@ class DurableConnection(Connection):
         before, self.metadata = self.log, metadata
         log.durability = self.settings["durability"]
         self._go_on_in(log)
-        before.retire()
-        tidy(self.folder, metadata)
         self.checkpointed_s = made["at_s"]
+        return before
 
     def show_checkpoints(self) -> tuple[tuple[Any, ...], ...]:
         return self.checkpoints.table()

@@ -7,13 +7,12 @@ Of an operator there is one entry of the log, `synopsis`, behind the one that cr
 arrays, their types and shapes, and after it they stand one behind the other, little-endian, in the order of C. Texts
 stand in them by their codes; the entry `texts`, before all others, says which text has which.
 
-Invariant: an operator's state is kept with the query that was created in one place, and never after another plan has
-taken it over.
+Invariant: a query goes on from kept state, and from what came later, or from elements, never from both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -40,26 +39,34 @@ VERSION = 1
 _TEXTS = pa.schema([("code", pa.int64()), ("text", pa.string())])
 
 
+class NoSuchOperator(Error):
+    """A plan has none that could take a state. query: whose it is."""
+
+    def __init__(self, message: str, query: str) -> None:
+        super().__init__(message)
+        self.query = query
+
+
 @dataclass(frozen=True)
 class KeptState:
-    """What is left to be kept of a query's past beside its operators' state: `reach`."""
+    """The state of a query's operators up to an instant: (what one is called, its arrays) of each.
 
-    query: Query
+    codes: of the texts in them.  reach: what is left to be kept of the query's past beside it.
+    """
+
+    query: str
+    until: int
+    operators: tuple[tuple[str, dict[str, AnyArray]], ...]
+    codes: tuple[AnyArray, ...]
     reach: Reach
 
     def payloads(self) -> Iterator[tuple[bytes | memoryview, ...]]:
         """The entries."""
-        for i, operator in enumerate(_operators(self.query)):
-            arrays = operator.state()
-            assert arrays is not None
-            shapes = [(name, array.dtype.str, array.shape) for name, array in arrays.items()]
-            told = {"version": VERSION, "query": self.query.name, "operator": i, "is": _named(operator)}
-            header = encoded({"kind": "synopsis", **told, "until": self.query.closed_until, "arrays": shapes})
+        for i, (name, arrays) in enumerate(self.operators):
+            shapes = [(key, array.dtype.str, array.shape) for key, array in arrays.items()]
+            told = {"version": VERSION, "query": self.query, "operator": i, "is": name, "until": self.until}
+            header = encoded({"kind": "synopsis", **told, "arrays": shapes})
             yield header, *(_bytes(array) for array in arrays.values() if array.size)
-
-    def codes(self) -> list[AnyArray]:
-        """Of the texts in them."""
-        return [codes for op in _operators(self.query) for each in op.synopses() for codes in each.live_codes()]
 
 
 def _bytes(array: AnyArray) -> memoryview:
@@ -68,13 +75,22 @@ def _bytes(array: AnyArray) -> memoryview:
 
 
 def kept_state(query: Query) -> KeptState | None:
-    """How a query can go on from its operators' state; None where it cannot."""
-    kept = [node for node in nodes(query.logical) if _counts_all(node)]
+    """What a query can go on from in place of its past; None where it needs that, or its windows' rows are enough."""
     operators = _operators(query)
-    if not kept or len(kept) != len(operators) or any(operator.state() is None for operator in operators):
+    if not operators:
         return None
+    kept = [node for node in nodes(query.logical) if _counts_all(node)]
     reach = reach_of(query.logical, kept)
-    return None if reach is None else KeptState(query, reach)
+    if len(kept) != len(operators) or reach is None:
+        return None
+    states = []
+    for operator in operators:
+        arrays = operator.state()
+        if arrays is None:
+            return None
+        states.append((_named(operator), arrays))
+    codes = [codes for op in operators for each in op.synopses() for codes in each.live_codes()]
+    return KeptState(query.name, query.closed_until, tuple(states), tuple(codes), reach)
 
 
 def _counts_all(node: Node) -> bool:
@@ -115,7 +131,8 @@ def resume(query: Query, fields: Fields, data: memoryview, where: str) -> None:
     operators = _operators(query)
     operator = operators[fields["operator"]] if fields["operator"] < len(operators) else None
     if operator is None or _named(operator) != fields["is"]:
-        raise Error(f"{where}: query {query.name} has no operator {fields['is']!r} any more, whose state this is")
+        has = f"query {query.name} has no operator {fields['is']!r} any more, whose state this is"
+        raise NoSuchOperator(f"{where}: {has}", query.name.lower())
     arrays: dict[str, Any] = {}
     at = 0
     for name, dtype, shape in fields["arrays"]:
@@ -125,7 +142,7 @@ def resume(query: Query, fields: Fields, data: memoryview, where: str) -> None:
     operator.resume(arrays, fields["until"])
 
 
-def texts_payload(dictionary: TextDictionary, codes: list[AnyArray]) -> tuple[bytes | memoryview, ...] | None:
+def texts_payload(dictionary: TextDictionary, codes: Sequence[AnyArray]) -> tuple[bytes | memoryview, ...] | None:
     """The entry that says which texts the codes stand for; None where there are none."""
     held = np.unique(np.concatenate(codes)) if codes else np.zeros(0, np.int64)
     held = held[held > 0]

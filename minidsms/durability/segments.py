@@ -76,26 +76,32 @@ def segments(folder: str) -> list[Segment]:
     return [Segment(os.path.join(folder, name), int(match[1])) for match, name in found if match is not None]
 
 
-def entries(folder: str, until: int | None = None) -> Iterator[Found]:
-    """Every whole entry, in order, or those before a number. Error, naming the segment, where one is damaged or
-    missing.
+def entries(folder: str, until: int | None = None, after: Found | None = None) -> Iterator[Found]:
+    """Every whole entry, in order, or those before a number, or behind one that has been found. Error, naming the
+    segment, where one is damaged or missing.
     """
     there = segments(folder)
+    if after is not None:
+        there = [segment for segment in there if segment.first >= after.segment.first]
     number = there[0].first if there else 0
     for i, segment in enumerate(there):
         if segment.first != number:
             raise Error(f"{segment.path!r}: entries {number} to {segment.first - 1} before it are missing")
         if until is not None and number >= until:
             return
-        for found in entries_of(segment, is_last=i == len(there) - 1):
+        if after is not None and segment == after.segment:
+            number = after.number + 1
+        for found in entries_of(segment, i == len(there) - 1, after):
             number = found.number + 1
             yield found
             if number == until:
                 return
 
 
-def entries_of(segment: Segment, is_last: bool) -> Iterator[Found]:
-    """Every whole entry of a segment. Error where another than the last segment ends in one that is not whole."""
+def entries_of(segment: Segment, is_last: bool, after: Found | None = None) -> Iterator[Found]:
+    """Every whole entry of a segment, or those behind one that has been found there. Error where another than the last
+    segment ends in one that is not whole.
+    """
     data = _read(segment.path)
     if len(data) < HEADER.size:
         if not is_last:
@@ -108,7 +114,8 @@ def entries_of(segment: Segment, is_last: bool) -> Iterator[Found]:
         raise _damaged(segment, 0, "it does not begin as a segment of a log does")
     if version != VERSION:
         raise Error(f"{segment.path!r}: version {version} of the format; this minidsms reads {VERSION}")
-    at, number = HEADER.size, first
+    is_begun = after is not None and after.segment == segment
+    at, number = (after.end, after.number + 1) if after is not None and is_begun else (HEADER.size, first)
     while at < len(data):
         found = _whole(segment, data, at, number)
         if found is None:

@@ -1,0 +1,103 @@
+"""What a connection is at an entry of its log, as a checkpoint needs to know it while the connection goes on.
+
+Taken under the connection's lock while the engine rests: it holds what does not change, and copies of what does. Codes
+of texts stay what they are as long as the dictionary keeps all (`TextDictionary.keeps_all`).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from minidsms.cql.bound import Node
+from minidsms.durability.entry import Fields
+from minidsms.durability.kept_state import KeptState, kept_state
+from minidsms.elements import MIN_INSTANT, Batch
+from minidsms.inputs.stream_input import StreamInput
+
+if TYPE_CHECKING:
+    from minidsms.durability.connection import DurableConnection
+    from minidsms.durability.journal import Journal
+    from minidsms.durability.kept_file import Mark
+    from minidsms.inputs.relation_input import RelationInput
+    from minidsms.query import Query
+
+Figures = tuple[Any, ...]
+_FEW_BYTES = 1 << 20
+"""Of queries that hold no more the rows of the relation are compared, too."""
+
+
+class InputMoment:
+    """Of a stream or relation: progress, counts, how far its sources have been read."""
+
+    def __init__(self, target: StreamInput | RelationInput, journal: Journal) -> None:
+        self.name = target.definition.name
+        self.journal = copy.copy(journal)
+        self.progress = target.progress
+        self.sources: list[Fields] = [
+            {"from": kept.fields(kept.until), "ended": kept.has_ended} for kept in journal.sources
+        ]
+        self.counters = dict(vars(target.counters))
+        self.greatest_ts = target.greatest_ts
+        self.drops_late = isinstance(target, StreamInput) and target.definition.late_drop
+        """Elements may be dropped because of those that came before them."""
+
+    @property
+    def figures(self) -> Figures:
+        """What must come out of the checkpoint."""
+        return self.progress, self.greatest_ts, self.journal.position, self.counters
+
+
+class QueryMoment:
+    """Of a query: its plan, what it has answered, and which answers wait.
+
+    reads: the names of its inputs.  state: of operators that hold less than the elements they have it from, else None.
+    """
+
+    def __init__(self, query: Query, names: dict[int, str], mark: Mark | None) -> None:
+        self.name, self.text, self.schema = query.name, query.text, query.schema
+        self.figures = _figures(query)
+        self.results = query.results
+        self.closed_until = query.closed_until
+        self.is_at_work = query.failure is None and self.closed_until != MIN_INSTANT
+        self.logical: Node = query.logical
+        self.reads = [names[id(read)] for read in (*query.network.streams, *query.network.relations)]
+        self.waiting: list[Batch] = query.waiting_batches()
+        self.mark = mark
+        self.state: KeptState | None = kept_state(query) if self.is_at_work else None
+        self.rows = _rows(query)
+
+    def is_like(self, query: Query) -> bool:
+        """Whether a query goes on as this one would."""
+        if self.figures != _figures(query):
+            return False
+        return self.rows is None or self.rows == Counter(query.snapshot())
+
+
+def _figures(query: Query) -> Figures:
+    return query.results, query.position, query.failure, query.closed_until, query.state
+
+
+def _rows(query: Query) -> Counter[tuple[Any, ...]] | None:
+    """Those of its relation, where they are few."""
+    is_asked = query.kind == "relation" and query.failure is None and query.nbytes <= _FEW_BYTES
+    return Counter(query.snapshot()) if is_asked else None
+
+
+class Moment:
+    """Of a connection. By lower-case name: its inputs that the log knows, and its queries."""
+
+    def __init__(self, db: DurableConnection) -> None:
+        self.inputs = {
+            each.definition.name.lower(): InputMoment(each, each.journal)
+            for each in db.inputs
+            if each.journal is not None
+        }
+        names = {id(each): each.definition.name.lower() for each in db.inputs}
+        marks = db.files.marks
+        self.queries = {key: QueryMoment(query, names, marks.get(key)) for key, query in db.queries.items()}
+        self.script = dict(db.script)
+        self.left = [(each.left, each.table) for each in db.rules if each.left]
+        """(how many answers of queries whose rows are gone wait, the table's name)."""
+        self.dictionary = db.dictionary.beside()
