@@ -58,6 +58,9 @@ def write_checkpoint(
     """
     from minidsms.durability.twin import Twin
 
+    if not moment.has_states:
+        with contextlib.closing(Twin(settings, log_folder, until, go_on)) as twin:
+            moment.take_states(twin)
     whole: set[str] = set()
     while True:
         shutil.rmtree(place, ignore_errors=True)
@@ -133,7 +136,7 @@ class _Shortened:
     def payloads(self) -> Iterator[tuple[bytes | memoryview, ...]]:
         """Those of the checkpoint."""
         codes = [codes for each in self._states.values() for codes in each.codes]
-        texts = texts_payload(self._moment.dictionary, codes)
+        texts = texts_payload(self._moment.dictionary_of_states, codes)
         if texts is not None:
             yield texts
         is_left = False  # a push waits to be processed

@@ -93,6 +93,11 @@ def kept_state(query: Query) -> KeptState | None:
     return KeptState(query.name, query.closed_until, tuple(states), tuple(codes), reach)
 
 
+def state_nbytes(query: Query) -> int:
+    """About how much there is to copy of it."""
+    return sum(each.nbytes for operator in _operators(query) for each in operator.synopses())
+
+
 def _counts_all(node: Node) -> bool:
     """It aggregates, or tells apart, all rows of a stream so far."""
     if not isinstance(node, bound.Aggregate | bound.Distinct):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from minidsms.cql.bound import Node
 from minidsms.durability.entry import Fields
-from minidsms.durability.kept_state import KeptState, kept_state
+from minidsms.durability.kept_state import KeptState, kept_state, state_nbytes
 from minidsms.elements import MIN_INSTANT, Batch
 from minidsms.inputs.stream_input import StreamInput
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 Figures = tuple[Any, ...]
 _FEW_BYTES = 1 << 20
 """Of queries that hold no more the rows of the relation are compared, too."""
+_COPIED_BYTES = 1 << 24
+"""So much state is copied while calls wait, some tens of milliseconds; more is had by carrying out the log."""
 
 
 class InputMoment:
@@ -65,7 +67,7 @@ class QueryMoment:
         self.reads = [names[id(read)] for read in (*query.network.streams, *query.network.relations)]
         self.waiting: list[Batch] = query.waiting_batches()
         self.mark = mark
-        self.state: KeptState | None = kept_state(query) if self.is_at_work else None
+        self.state: KeptState | None = None
         self.rows = _rows(query)
 
     def is_like(self, query: Query) -> bool:
@@ -100,4 +102,15 @@ class Moment:
         self.script = dict(db.script)
         self.left = [(each.left, each.table) for each in db.rules if each.left]
         """(how many answers of queries whose rows are gone wait, the table's name)."""
-        self.dictionary = db.dictionary.beside()
+        self.dictionary = self.dictionary_of_states = db.dictionary.beside()
+        self.has_states = sum(map(state_nbytes, db.queries.values())) <= _COPIED_BYTES
+        """The queries' `state` is taken."""
+        if self.has_states:
+            self.take_states(db)
+
+    def take_states(self, db: DurableConnection) -> None:
+        """Take the state of the queries from the connection, or from another one at the same entry."""
+        for key, query in self.queries.items():
+            query.state = kept_state(db.queries[key]) if query.is_at_work else None
+        self.dictionary_of_states = db.dictionary.beside()
+        self.has_states = True

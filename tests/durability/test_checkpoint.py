@@ -17,7 +17,7 @@ import minidsms
 from minidsms.cql.errors import Error
 from minidsms.durability import connection as connection_module
 from minidsms.durability import folder as folder_module
-from minidsms.durability import kept_state
+from minidsms.durability import kept_state, moment
 from minidsms.durability.connection import DurableConnection
 from minidsms.durability.entry import decoded
 from minidsms.durability.segments import entries
@@ -158,8 +158,14 @@ OVER_ALL = [
 ]
 
 
-def test_of_aggregates_over_all_that_came_the_state_is_kept(folder: str) -> None:
-    """Beside queries over windows of the same stream, which keep elements that are in that state already."""
+@pytest.mark.parametrize("copied", [0, 1 << 24])
+def test_of_aggregates_over_all_that_came_the_state_is_kept(
+    folder: str, copied: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside queries over windows of the same stream, which keep elements that are in that state already. copied: bytes
+    of state that are taken from the connection itself.
+    """
+    monkeypatch.setattr(moment, "_COPIED_BYTES", copied)
     rng = Random(5)
     db, other = opened(folder), minidsms.connect()
     for each in (db, other):
