@@ -61,6 +61,7 @@ class RunningQuery:
         self._expanded = expanded
         self.codec = codec
         self._pending: list[Batch] = []
+        self._weighed: tuple[list[Batch], int, int, int] = [], 0, 0, 0
         self._present = PresentRows(schema, connection.behind)
         self._callbacks: list[Callable[[Change], Any]] = []
         self.untold: deque[Change] = deque()
@@ -145,7 +146,22 @@ class RunningQuery:
     def _waiting(self) -> tuple[int, int]:
         """(changes, bytes) that wait."""
         more, nbytes = (0, 0) if self._folding is None else self._folding.waiting()
-        return sum(map(len, self._pending)) + more, sum(len(b) * b.row_nbytes for b in self._pending) + nbytes
+        pending, pending_nbytes = self._weigh()
+        return pending + more, pending_nbytes + nbytes
+
+    def _weigh(self) -> tuple[int, int]:
+        """(changes, bytes) that are pending. Who pushes row by row and never fetches is asked often: what has been
+        looked at is not looked at again.
+        """
+        pending = self._pending
+        of, known, changes, nbytes = self._weighed
+        if of is not pending:
+            known = changes = nbytes = 0
+        for batch in pending[known:]:
+            changes += len(batch.ts)
+            nbytes += len(batch.ts) * batch.row_nbytes
+        self._weighed = pending, len(pending), changes, nbytes
+        return changes, nbytes
 
     def stand_alone(self) -> None:
         """Be told of every batch as it comes: no screen runs the query any more."""
@@ -346,7 +362,7 @@ class RunningQuery:
     def answer_nbytes(self) -> int:
         """Bytes of the answers that wait to be fetched, and of the rows kept for `snapshot`."""
         left = [] if self._folding is None else self._folding.left
-        return sum(len(b) * b.row_nbytes for b in (*self._pending, *left)) + self._present.nbytes
+        return self._weigh()[1] + sum(len(b) * b.row_nbytes for b in left) + self._present.nbytes
 
     @property
     def nbytes(self) -> int:

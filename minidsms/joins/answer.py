@@ -130,7 +130,12 @@ class Answer:
     def rows(self, found: int) -> Batch:
         """The rows of the first tuples found."""
         slots, ts, sign = self.output
-        has_deletions = self.state[DELETED] > 0 if self.netted else bool((sign[:found] < 0).any())
+        if self.netted:
+            has_deletions = self.state.item(DELETED) > 0
+        elif found <= _FIRST_TUPLES:
+            has_deletions = -1 in sign[:found].tolist()
+        else:
+            has_deletions = bool((sign[:found] < 0).any())
         self.state[DELETED] = 0
         columns: list[Column | None] = [None] * len(self._spec.columns)
         for window, (places, gives), of_input in zip(self._index.windows, self._gives, slots):

@@ -328,11 +328,11 @@ class Join(Operator):
         watch = self._watch
         limit = _unlimited if watch is None else watch.limit
         take = self.index.admit if self.spec.ranges is None else self.index.arrive
-        waits = sum(len(b) for b in batches if b is not None)
+        waits = _elements(batches)
         few, compilation = waits <= _PART, self.compilation
         for part in (batches,) if few and watch is None else _parts(batches, limit):
             take(part)
-            waits -= sum(len(b) for b in part if b is not None)
+            waits -= _elements(part)
             yield from self._joined(waits)
             if self.failure is not None:
                 return
@@ -347,7 +347,7 @@ class Join(Operator):
         for window in self.index.windows:
             window.settle()
         if self.kept is not None:
-            self.kept.settle(sum(len(batch) for batch in batches if batch is not None))
+            self.kept.settle(_elements(batches))
 
     def _by_reduced(self, reduced: Reduced, batches: Sequence[Batch | None], until: int) -> Iterator[Batch]:
         reduced.allowance = self.allowance
@@ -464,6 +464,14 @@ class Join(Operator):
 
 def _unlimited(waiting: int) -> int:
     return waiting
+
+
+def _elements(batches: Sequence[Batch | None]) -> int:
+    n = 0
+    for batch in batches:
+        if batch is not None:
+            n += len(batch.ts)
+    return n
 
 
 def _parts(batches: Sequence[Batch | None], limit: Callable[[int], int]) -> Iterator[Sequence[Batch | None]]:

@@ -62,6 +62,8 @@ class RowRoutes:
 
     def look(self) -> None:
         """Rows have come, which wait to be joined."""
+        if not self._routes:
+            return
         if any(self._capacity(i) != size for i, size in self._sizes.items()):
             self._begin()
         for i, (routes, table) in self._routes.items():

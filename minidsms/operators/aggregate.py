@@ -72,6 +72,8 @@ class AggregateSpec:
         return self.label or f"{self.function.upper()}({inside})"
 
 
+_FEW = 64
+"""Rows put out whose columns are parts of one array."""
 _SAME_IF_DISTINCT = ("min", "max", "first", "last")
 
 
@@ -322,26 +324,23 @@ class Aggregate(Resuming):
 
     # -------------------------------------------------------------------------------------------------- the work
 
-    def process(self, batches: Sequence[Batch | None], until: int) -> Iterator[Batch]:
+    def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         batch = self.uncounted(batches[0])
         opening = batches[1] if len(batches) > 1 else None
         if opening is not None and self.groups.start == MAX_INSTANT:
             self.groups.start = int(opening.ts[0])
             batch = self._with_opening(batch)
         if batch is None:
-            return
+            return ()
         if self._slices is not None:
             result = self._take_slice(self._slices, batch)
-            if result is not None:
-                yield result
-            return
+            return () if result is None else (result,)
         sign = normal(batch.signs)
         ids = self.groups.acquire(batch, self._keys, sign)
         run = self._workspace.run(batch, normal(batch.ts), sign, ids)
         self._advance(run)
         result = self._close(run)
-        if result is not None:
-            yield result
+        return () if result is None else (result,)
 
     def _take_slice(self, slices: GroupSlices, batch: Batch) -> Batch | None:
         """The rows the batch's instants change, all steps in one."""
@@ -423,15 +422,18 @@ class Aggregate(Resuming):
         status: a row per result, 0 where it is NULL.  has_nulls: it may be.
         """
         k, n = len(self._keys), words.shape[1]
+        if n <= _FEW:
+            words = words.copy()  # once for all of them, with the words of the masks
         columns = []
         for i, type_ in enumerate(self._key_types):
             mask = words[k + i // 62]
             valid = mask >> (i % 62) & 1 == 0 if np.count_nonzero(mask) else None
-            columns.append(Column.from_words(words[i].copy(), valid, type_))
+            columns.append(Column.from_words(words[i] if n <= _FEW else words[i].copy(), valid, type_))
         first = len(words) - len(self._calls)
         for j, call in enumerate(self._calls):
             valid = None if not has_nulls or np.count_nonzero(status[j]) == n else status[j] != 0
-            columns.append(Column.from_words(words[first + j].copy(), valid, call.result_type))
+            own = words[first + j] if n <= _FEW else words[first + j].copy()
+            columns.append(Column.from_words(own, valid, call.result_type))
         return columns
 
     def contents(self) -> Batch:

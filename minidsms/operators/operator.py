@@ -184,9 +184,11 @@ class Operator:
 
     def available(self) -> int:
         """The instant up to which every input is complete."""
-        if len(self.inputs) == 1:
-            return self.inputs[0].progress
-        return min((queue.progress for queue in self.inputs), default=MAX_INSTANT)
+        until = MAX_INSTANT
+        for queue in self.inputs:
+            if queue.progress < until:
+                until = queue.progress
+        return until
 
     def has_work(self) -> bool:
         """Something is begun or waits."""
@@ -243,16 +245,17 @@ class Operator:
     def take_turn(self, budget: int) -> int:
         """`run`, where there is work and room for what it yields: IDLE, DONE, LEFT or BLOCKED."""
         inputs = self.inputs
-        if len(inputs) == 1 and self._emission is None and self.failure is None:
-            # As `passes_time` and `has_work`, at once: most operators of most plans, and every element takes a turn.
-            (queue,) = inputs
-            until = queue.progress
-            if queue.size:
-                if until <= self.progress and not self.is_immediate:
+        if inputs and self._emission is None and self.failure is None:
+            # As `passes_time` and `has_work`, at once: every element takes a turn in every operator on its way.
+            until, waiting = MAX_INSTANT, 0
+            for queue in inputs:
+                waiting += queue.size
+                if queue.progress < until:
+                    until = queue.progress
+            if until <= self.progress:
+                if not waiting or not (self.is_immediate and self.has_work()):
                     return IDLE
-            elif until <= self.progress:
-                return IDLE
-            elif not self.acts_on_time or self.wakes_at() > until:
+            elif not waiting and not (self.acts_on_time and self.wakes_at() <= until):
                 self._until = until
                 self._complete()
                 return IDLE

@@ -47,18 +47,16 @@ class Select(Operator):
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         (batch,) = batches
         if batch is None:
-            return
+            return ()
         if self.screen is not None and self.is_screened:
             # Only rows that satisfy the condition come.
-            yield batch
-            return
+            return (batch,)
         kept, failed = self._condition.run(batch)
         if failed is not None:
             self.fail(int(batch.ts[failed]), self._explain(batch, failed))
         if kept is None:
-            yield batch
-        elif len(kept):
-            yield batch.take(kept)
+            return (batch,)
+        return (batch.take(kept),) if len(kept) else ()
 
     @property
     def is_screened(self) -> bool:

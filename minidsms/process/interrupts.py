@@ -235,12 +235,12 @@ class EngineLock:
             self.inner.release()
             if get_ident() == _held.main:
                 _held.locks.pop()
-                self._leave(undo)
+                if undo is None:
+                    _held.leave()
+                else:
+                    self._leave(undo)
 
-    def _leave(self, undo: Callable[[], object] | None) -> None:
-        if undo is None:
-            _held.leave()
-            return
+    def _leave(self, undo: Callable[[], object]) -> None:
         try:
             _held.leave()
         except BaseException:

@@ -95,24 +95,25 @@ class GroupSlices:
         """Take a batch in; what it changes stands in ts, sign, words and status until the next one. is_global, start,
         until: see `grouping.put_out`.  kernel: the form's.
         """
-        run = kernel or kernels.aggregate_slice
+        run: Callable[..., int] = kernel or kernels.aggregate_slice
         n = len(batch.ts)
-        if n > self._room or n * 64 < self._room > 64 * _LEAST_ROOM:
+        if n > self._room or (self._room > 64 * _LEAST_ROOM and n * 64 < self._room):
             if n > self._room:
                 self._claim(ROOM_BYTES * n * (len(self._wanted) + self._width + 2 * self._records.count))
             self._reserve(max(n, _LEAST_ROOM))
         table, arrivals, records, state = self._table, self._arrivals, self._records, self._state
         ts, sign = normal(batch.ts), self._plus[:n] if batch.sign is None else normal(batch.sign)
-        elements = kernels.Elements(ts, sign, *self._places(batch))
+        # Plain tuples in the places of the kernel's bundles: making a NamedTuple takes as long as taking an element in.
+        elements = ts, sign, *self._places(batch)
         ring, ends = (_NO_RING, _NO_NUMBERS) if arrivals is None else arrivals.parts(n)
         state[:] = 0
         state[grouping.INSTANT] = records.instants
-        asked = kernels.Asked(self._k, records.calls, records.sums, records.marks, records.stars, is_global)
+        asked = self._k, records.calls, records.sums, records.marks, records.stars, is_global
         work, changed = self._work, self._changed
         while True:
             slots, keys, links, meta = _NO_TABLE if table is None else table.parts
-            held = kernels.Records(records.records, records.nodes, records.pool)
-            groups = kernels.Groups(slots, keys, links, meta, ring, ends)
+            held = records.records, records.nodes, records.pool
+            groups = slots, keys, links, meta, ring, ends
             status = run(elements, groups, asked, held, work, start, until, state, changed)
             if status == kernels.DONE:
                 break

@@ -486,14 +486,15 @@ class WindowIndex:
         """Take in the elements of streams with ranges."""
         if self._in_order:
             self._fit_cells(batches)
-        self.reserve({i: len(batch) for i, batch in enumerate(batches) if batch is not None})
+        self.reserve({i: len(batch.ts) for i, batch in enumerate(batches) if batch is not None})
         most: dict[int, int] = {}
         for i, (window, batch) in enumerate(zip(self.windows, batches)):
             if batch is not None:
                 assert isinstance(window, IndexedWindow)
                 most[i] = window.arrive(batch)
         self.fit(most)
-        self.give_up_cells()
+        if self._has_wild:
+            self.give_up_cells()
 
     # ------------------------------------------------------------------------------------------------------ keys
 
@@ -610,7 +611,7 @@ class WindowIndex:
         """
         has_changed = False
         for i, count in rows.items():
-            wanted = max(count, min(2 * count, 2 * _FEW_ROWS))
+            wanted = 2 * count if count < _FEW_ROWS else max(count, 2 * _FEW_ROWS)
             if wanted > self._buckets[i] or (self._buckets[i] > 1024 and wanted * 8 < self._buckets[i]):
                 self._buckets[i] = max(_LEAST_CAPACITY, 1 << (wanted - 1).bit_length())
                 has_changed = True

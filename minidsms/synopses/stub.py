@@ -80,14 +80,15 @@ class Stub:
             seq = np.arange(first, first + n, dtype=np.int64)
             has_gap = False
         else:
-            assert batch.reference is not None and batch.seq is not None and self.store is batch.reference[0]
-            self.source_columns = batch.reference[1]
+            assert batch.reference is not None and batch.seq is not None
+            store, self.source_columns = batch.reference
+            assert self.store is store
             seq = plain(batch.seq)
-            first = int(seq[0])
+            first = seq.item(0)
             if first <= self._last_seq or (n > 1 and not bool((seq[1:] > seq[:-1]).all())):
                 raise AssertionError("a window over references needs them in arrival order; give it copies=True")
-            has_gap = not self._stands_in_store(ts, first, int(seq[-1]))
-        self._last_seq = int(seq[-1])
+            has_gap = not self._stands_in_store(ts, first, seq.item(-1))
+        self._last_seq = seq.item(-1)
         self.arrived += n
         if self.lo == self.hi and not has_gap:
             self._is_listed = False
@@ -120,7 +121,7 @@ class Stub:
         if last - first != n - 1:
             return False
         if n == 1:
-            return self.store.ts_at(first) == int(ts[0])
+            return self.store.ts_at(first) == ts.item(0)
         return bool((self.store.ts(first, last + 1) == ts).all())
 
     def _start_list(self) -> None:
