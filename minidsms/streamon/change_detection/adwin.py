@@ -11,12 +11,12 @@ Invariant: the rows hold ascending ages, and no cut of what is left tells its si
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from minidsms.elements import BoolArray, Int64Array
-from minidsms.machine_code import helper, kernel
+from minidsms.machine_code import Float64Table, Int64s, Int64Table, helper, kernel
 from minidsms.streamon.change_detection.contracts import Tuning
 
 DELTA = 0.002
@@ -115,27 +115,25 @@ def _has_cut(delta: float, window: np.ndarray, sums: np.ndarray, held: np.ndarra
     return False
 
 
-@kernel(
-    "void(int64[:,::1], int64[:,::1], int64[:,::1], int64, float64, float64[:,::1], float64[:,::1], float64[:,::1],"
-    " int64[:,::1], int64[:,::1], int64[::1], int64[:,::1])"
-)
-def _observe(
-    hits: np.ndarray,
-    of: np.ndarray,
-    begun: np.ndarray,
-    every: int,
-    delta: float,
-    windows: np.ndarray,
-    sums: np.ndarray,
-    spreads: np.ndarray,
-    since: np.ndarray,
-    held: np.ndarray,
-    seen: np.ndarray,
-    changed: np.ndarray,
-) -> None:
-    """windows (m, 3): width, total, squared distances from the mean.  sums, spreads, since (m, ROWS * _ROOM): of the
-    buckets of row r from r * _ROOM on, oldest first; held (m, ROWS): how many.
+class Buckets(NamedTuple):
+    """Of m streams. windows (m, 3): width, total, squared distances from the mean.  sums, spreads, since
+    (m, ROWS * _ROOM): of the buckets of row r from r * _ROOM on, oldest first; held (m, ROWS): how many.  seen (m,):
+    items.
     """
+
+    windows: Float64Table
+    sums: Float64Table
+    spreads: Float64Table
+    since: Int64Table
+    held: Int64Table
+    seen: Int64s
+
+
+@kernel
+def _observe(
+    hits: Int64Table, of: Int64Table, begun: Int64Table, every: int, delta: float, buckets: Buckets, changed: Int64Table
+) -> None:
+    windows, sums, spreads, since, held, seen = buckets
     for t in range(hits.shape[0]):
         for i in range(hits.shape[1]):
             changed[t, i] = -1
@@ -166,44 +164,29 @@ class Adwin:
     def __init__(self, tuning: Tuning, every: int = 1) -> None:
         self.threshold = tuning.threshold_or(DELTA / tuning.m)
         self._every = every
-        self._windows = np.zeros((tuning.m, 3))
-        self._sums = np.zeros((tuning.m, ROWS * _ROOM))
-        self._spreads = np.zeros((tuning.m, ROWS * _ROOM))
-        self._since: Int64Array = np.zeros((tuning.m, ROWS * _ROOM), np.int64)
-        self._held: Int64Array = np.zeros((tuning.m, ROWS), np.int64)
-        self._seen: Int64Array = np.zeros(tuning.m, np.int64)
+        m = tuning.m
+        table, numbers = np.zeros((m, ROWS * _ROOM)), np.zeros((m, ROWS * _ROOM), np.int64)
+        held, seen = np.zeros((m, ROWS), np.int64), np.zeros(m, np.int64)
+        self._buckets = Buckets(np.zeros((m, 3)), table, table.copy(), numbers, held, seen)
 
     @property
     def widths(self) -> Int64Array:
         """(m,) items in the windows."""
-        return self._windows[:, _WIDTH].astype(np.int64)
+        return self._buckets.windows[:, _WIDTH].astype(np.int64)
 
     @property
     def has_feedback(self) -> BoolArray:
         """See `ChangeDetectors`: a window of GRACE items is what it compares within."""
-        return np.asarray(self._windows[:, _WIDTH] >= GRACE)
+        return np.asarray(self._buckets.windows[:, _WIDTH] >= GRACE)
 
     def initialize(self) -> None:
         """See `ChangeDetectors`."""
-        self._windows[:] = 0
-        self._held[:] = 0
-        self._seen[:] = 0
+        self._buckets.windows[:] = 0
+        self._buckets.held[:] = 0
+        self._buckets.seen[:] = 0
 
     def observe(self, hits: Int64Array, of: Int64Array, since: Int64Array, now: Int64Array) -> Int64Array:
         """See `ChangeDetectors`.  O(t m log w)."""
         changed = np.empty(hits.shape, np.int64)
-        _observe(
-            hits,
-            of,
-            since,
-            self._every,
-            self.threshold,
-            self._windows,
-            self._sums,
-            self._spreads,
-            self._since,
-            self._held,
-            self._seen,
-            changed,
-        )
+        _observe(hits, of, since, self._every, self.threshold, self._buckets, changed)
         return changed

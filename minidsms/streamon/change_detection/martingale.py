@@ -12,12 +12,12 @@ Invariant: an item is ranked among at most MEMORY items, the first since a chang
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from minidsms.elements import BoolArray, Int64Array
-from minidsms.machine_code import helper, kernel
+from minidsms.machine_code import Float64s, Float64Table, Int64s, Int64Table, helper, kernel
 from minidsms.streamon.change_detection.contracts import Tuning
 
 EPSILON = 0.92
@@ -43,25 +43,24 @@ def _median_distance(values: np.ndarray, held: int, value: float) -> float:
     return distance
 
 
-@kernel(
-    "void(int64[:,::1], int64[:,::1], int64[::1], float64, float64[:,::1], float64[:,::1], float64[:,::1],"
-    " int64[::1], float64[::1], int64[:,::1])"
-)
-def _observe(
-    hits: np.ndarray,
-    of: np.ndarray,
-    now: np.ndarray,
-    threshold: float,
-    chances: np.ndarray,
-    values: np.ndarray,
-    strangeness: np.ndarray,
-    held: np.ndarray,
-    gains: np.ndarray,
-    changed: np.ndarray,
-) -> None:
-    """chances (t, m): in [0, 1), to break ties by.  values (m, MEMORY): ascending; strangeness (m, MEMORY): of the same
-    items, in the order they came; held (m,): how many.  gains (m,): logarithms of the martingales; threshold is one.
+class Bets(NamedTuple):
+    """Of m streams. values (m, MEMORY): ascending; strangeness (m, MEMORY): of the same items, in the order they came;
+    held (m,): how many.  gains (m,): logarithms of the martingales.
     """
+
+    values: Float64Table
+    strangeness: Float64Table
+    held: Int64s
+    gains: Float64s
+
+
+@kernel
+def _observe(
+    hits: Int64Table, of: Int64Table, now: Int64s, threshold: float, chances: Float64Table, bets: Bets,
+    changed: Int64Table,
+) -> None:  # fmt: skip
+    """chances (t, m): in [0, 1), to break ties by.  threshold: of the gains."""
+    values, strangeness, held, gains = bets
     for t in range(hits.shape[0]):
         for i in range(hits.shape[1]):
             changed[t, i] = -1
@@ -98,36 +97,25 @@ class Martingale:
     def __init__(self, tuning: Tuning) -> None:
         self.threshold = tuning.threshold_or(THRESHOLD * tuning.m)
         self._seed = tuning.seed
-        self._values = np.zeros((tuning.m, MEMORY))
-        self._strangeness = np.zeros((tuning.m, MEMORY))
-        self._held: Int64Array = np.zeros(tuning.m, np.int64)
-        self._gains = np.zeros(tuning.m)
+        shape = tuning.m, MEMORY
+        held: Int64Array = np.zeros(tuning.m, np.int64)
+        self._bets = Bets(np.zeros(shape), np.zeros(shape), held, np.zeros(tuning.m))
         self.initialize()
 
     @property
     def has_feedback(self) -> BoolArray:
         """See `ChangeDetectors`: it needs none."""
-        return np.ones(len(self._gains), np.bool_)
+        return np.ones(len(self._bets.gains), np.bool_)
 
     def initialize(self) -> None:
         """See `ChangeDetectors`."""
-        self._held[:] = 0
-        self._gains[:] = 0
+        self._bets.held[:] = 0
+        self._bets.gains[:] = 0
         self._rng = np.random.default_rng(self._seed)
 
     def observe(self, hits: Int64Array, of: Int64Array, since: Int64Array, now: Int64Array) -> Int64Array:
         """See `ChangeDetectors`.  O(t m * MEMORY)."""
         changed = np.empty(hits.shape, np.int64)
-        _observe(
-            hits,
-            of,
-            now,
-            math.log(self.threshold),
-            self._rng.random(hits.shape),
-            self._values,
-            self._strangeness,
-            self._held,
-            self._gains,
-            changed,
-        )
+        chances = self._rng.random(hits.shape)
+        _observe(hits, of, now, math.log(self.threshold), chances, self._bets, changed)
         return changed

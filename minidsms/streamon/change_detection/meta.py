@@ -12,12 +12,12 @@ Invariant: a length has no say until its two windows do not overlap.
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from minidsms.elements import BoolArray, Int64Array
-from minidsms.machine_code import helper, kernel
+from minidsms.machine_code import Float64s, Float64Table, Int64s, Int64Table, helper, kernel
 from minidsms.streamon.change_detection.contracts import Tuning
 
 LENGTHS = (16, 48, 144)
@@ -73,26 +73,25 @@ def _distance(ones: np.ndarray, others: np.ndarray, first: int, length: int) -> 
     return float((most - least) / length)
 
 
-@kernel(
-    "void(int64[:,::1], int64[:,::1], int64[:,::1], int64[::1], float64[::1], float64[:,::1], float64[:,::1],"
-    " float64[:,::1], int64[:,::1], int64[::1], int64[:,::1])"
-)
-def _observe(
-    hits: np.ndarray,
-    of: np.ndarray,
-    since: np.ndarray,
-    lengths: np.ndarray,
-    bounds: np.ndarray,
-    baselines: np.ndarray,
-    currents: np.ndarray,
-    recent: np.ndarray,
-    begun: np.ndarray,
-    seen: np.ndarray,
-    changed: np.ndarray,
-) -> None:
-    """baselines, currents (m, _ROOM): the windows of each length one after the other, ascending.  recent, begun
-    (m, longest): rings of the last items and of where they began.  seen (m,): items.
+class Samples(NamedTuple):
+    """Of m streams. baselines, currents (m, _ROOM): the windows of each length one after the other, ascending.
+    recent, begun (m, longest): rings of the last items and of where they began.  seen (m,): items.
     """
+
+    baselines: Float64Table
+    currents: Float64Table
+    recent: Float64Table
+    begun: Int64Table
+    seen: Int64s
+
+
+@kernel
+def _observe(
+    hits: Int64Table, of: Int64Table, since: Int64Table, lengths: Int64s, bounds: Float64s, samples: Samples,
+    changed: Int64Table,
+) -> None:  # fmt: skip
+    """bounds: of the distance, for each length."""
+    baselines, currents, recent, begun, seen = samples
     ring = recent.shape[1]
     for t in range(hits.shape[0]):
         for i in range(hits.shape[1]):
@@ -136,35 +135,21 @@ class Meta:
         self.threshold = tuning.threshold_or(CHANCE / tuning.m)
         self._lengths: Int64Array = np.array(LENGTHS, np.int64)
         self._bounds = np.array([critical_distance(length, self.threshold / ITEMS) for length in LENGTHS])
-        self._baselines = np.zeros((tuning.m, _ROOM))
-        self._currents = np.zeros((tuning.m, _ROOM))
-        self._recent = np.zeros((tuning.m, max(LENGTHS)))
-        self._begun: Int64Array = np.zeros((tuning.m, max(LENGTHS)), np.int64)
-        self._seen: Int64Array = np.zeros(tuning.m, np.int64)
+        m, longest = tuning.m, max(LENGTHS)
+        begun, seen = np.zeros((m, longest), np.int64), np.zeros(m, np.int64)
+        self._samples = Samples(np.zeros((m, _ROOM)), np.zeros((m, _ROOM)), np.zeros((m, longest)), begun, seen)
 
     @property
     def has_feedback(self) -> BoolArray:
         """See `ChangeDetectors`: the shortest two windows."""
-        return np.asarray(self._seen + 1 >= 2 * min(LENGTHS))
+        return np.asarray(self._samples.seen + 1 >= 2 * min(LENGTHS))
 
     def initialize(self) -> None:
         """See `ChangeDetectors`."""
-        self._seen[:] = 0
+        self._samples.seen[:] = 0
 
     def observe(self, hits: Int64Array, of: Int64Array, since: Int64Array, now: Int64Array) -> Int64Array:
         """See `ChangeDetectors`.  O(t m * the lengths)."""
         changed = np.empty(hits.shape, np.int64)
-        _observe(
-            hits,
-            of,
-            since,
-            self._lengths,
-            self._bounds,
-            self._baselines,
-            self._currents,
-            self._recent,
-            self._begun,
-            self._seen,
-            changed,
-        )
+        _observe(hits, of, since, self._lengths, self._bounds, self._samples, changed)
         return changed

@@ -163,4 +163,4 @@ def test_a_window_of_many_items_is_a_few_buckets() -> None:
     for t in range(20_000):
         detector.observe(np.array([[t % 2]]), np.array([[2]]), np.array([[t]]), np.array([t + 1]))
     assert detector.widths.tolist() == [20_000]
-    assert int(detector._held.sum()) <= 6 * 15
+    assert int(detector._buckets.held.sum()) <= 6 * 15
