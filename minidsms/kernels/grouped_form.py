@@ -29,7 +29,6 @@ from minidsms.kernels.grouped_slice import (
     TABLE_FULL,
     TOUCHED,
     Asked,
-    Changed,
     Elements,
     Groups,
     Records,
@@ -56,6 +55,7 @@ from minidsms.kernels.grouping import (
     SUM,
     TOP,
     USED,
+    Changed,
 )
 from minidsms.machine_code import Int64s, Int64Table, helper, int64, uint64
 from minidsms.machine_code.templates import template

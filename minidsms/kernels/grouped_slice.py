@@ -19,7 +19,18 @@ import numpy as np
 
 from minidsms.elements import MAX_INSTANT
 from minidsms.kernels.gathering import gather
-from minidsms.kernels.grouping import CULPRIT, CURSOR_SIZE, DEAD, OUT, ROWS, move_extremes, move_sums, put_out
+from minidsms.kernels.grouping import (
+    CULPRIT,
+    CURSOR_SIZE,
+    DEAD,
+    OUT,
+    ROWS,
+    Answered,
+    Changed,
+    close_instants,
+    move_extremes,
+    move_sums,
+)
 from minidsms.kernels.key_table import acquire, acquire_pairs, recall, release
 from minidsms.machine_code import Int8s, Int8Table, Int32s, Int64s, Int64Table, helper, kernel
 
@@ -91,15 +102,6 @@ class Work(NamedTuple):
     rows: Int64Table
     weights: Int8Table
     results: Int64Table
-    status: Int8Table
-
-
-class Changed(NamedTuple):
-    """The rows that are put out: see `grouping.put_out`."""
-
-    ts: Int64s
-    sign: Int8s
-    words: Int64Table
     status: Int8Table
 
 
@@ -209,7 +211,6 @@ def aggregate_slice(
     keys = groups.keys
     records, nodes, pool = of_groups
     words, scratch, weights, results, status = work.words, work.scratch, work.weights, work.results, work.status
-    out_ts, out_sign, out_words, out_status = changed
     n = len(ts)
     if not find_groups(elements, groups, k, work, state):
         return TABLE_FULL
@@ -227,10 +228,8 @@ def aggregate_slice(
                 state[AT] = done
                 return POOL_FULL
         state[STEP] = PUT_OUT
-    dead = scratch[GONE]
-    put_out(
-        ts, sign, ids, marks[:stars], marks[stars:], results, status, keys, records, is_global, start, until, state,
-        scratch[TOUCHED], dead, out_ts, out_sign, out_words, out_status,
-    )  # fmt: skip
-    give_back(groups, records, dead, until, state, out_status)
+    dead, touched = scratch[GONE], scratch[TOUCHED]
+    answered = Answered(ts, sign, ids, results, status, marks[:stars], marks[stars:])
+    close_instants(answered, keys, records, is_global, start, until, state, touched, dead, changed)
+    give_back(groups, records, dead, until, state, changed.status)
     return DONE

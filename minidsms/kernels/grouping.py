@@ -20,10 +20,12 @@ A group whose rows have left is all zeros but for its stamp, so its id can be gi
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from minidsms.kernels.aggregation import FAILED, NULL, VALUE
-from minidsms.machine_code import kernel
+from minidsms.machine_code import Int8s, Int8Table, Int64s, Int64Table, helper, kernel
 
 STAR, COUNT, SUM, AVG, EXTREME, TOP, EXTERNAL = range(7)
 PLACE, KIND, WEIGHT, SLOT, OFFSET, IS_LARGEST, IS_FLOAT, TIMES = range(8)
@@ -183,23 +185,42 @@ def move_extremes(
     return len(ids)
 
 
-@kernel(
-    "void(int64[::1], int8[::1], int64[::1], int64[::1], int64[::1], int64[:,::1], int8[:,::1], int64[:,::1],"
-    " int64[:,::1], boolean, int64, int64, int64[::1], int64[::1], int64[::1], int64[::1], int8[::1], int64[:,::1],"
-    " int8[:,::1])"
-)
-def put_out(
-    ts: np.ndarray, sign: np.ndarray, ids: np.ndarray, stars: np.ndarray, sums: np.ndarray, results: np.ndarray,
-    status: np.ndarray, keys: np.ndarray, records: np.ndarray, is_global: bool, start: int, until: int,
-    cursor: np.ndarray, touched: np.ndarray, dead: np.ndarray, out_ts: np.ndarray, out_sign: np.ndarray,
-    out_words: np.ndarray, out_status: np.ndarray,
-) -> None:  # fmt: skip
+class Answered(NamedTuple):
+    """Elements, and what the aggregates answer behind each. ts, sign, ids (n,): the groups.  results, status (n, m).
+    stars: which aggregates are COUNT(*), sums: which may have failed.
+    """
+
+    ts: Int64s
+    sign: Int8s
+    ids: Int64s
+    results: Int64Table
+    status: Int8Table
+    stars: Int64s
+    sums: Int64s
+
+
+class Changed(NamedTuple):
+    """The rows that are put out: room for 2 n."""
+
+    ts: Int64s
+    sign: Int8s
+    words: Int64Table
+    status: Int8Table
+
+
+@helper
+def close_instants(
+    answered: Answered, keys: Int64Table, records: Int64Table, is_global: bool, start: int, until: int, cursor: Int64s,
+    touched: Int64s, dead: Int64s, changes: Changed,
+) -> Any:  # fmt: skip
     """Close the instants before `until`: -old row, +new row of each group whose row changed.
 
-    stars: which aggregates are COUNT(*), sums: which may have failed.  keys (cap, w): put out before the results.
-    is_global: the one group of a query without GROUP BY exists from `start` on, rows or no rows; else a group exists
-    while it has rows.  touched, dead: room for n; the outputs hold 2 n rows. An instant that fails puts out nothing.
+    keys (cap, w): put out before the results.  is_global: the one group of a query without GROUP BY exists from `start`
+    on, rows or no rows; else a group exists while it has rows.  touched, dead: room for n. An instant that fails puts
+    out nothing.
     """
+    ts, sign, ids, results, status, stars, sums = answered
+    out_ts, out_sign, out_words, out_status = changes
     width = keys.shape[1]
     k = status.shape[1]
     words = FLAGS + 1 + (k >> 5)
@@ -275,6 +296,15 @@ def put_out(
                     out_status[j, out] = status[at, j]
                 out += 1
         cursor[OUT] = out
+
+
+@kernel
+def put_out(
+    answered: Answered, keys: Int64Table, records: Int64Table, is_global: bool, start: int, until: int, cursor: Int64s,
+    touched: Int64s, dead: Int64s, changes: Changed,
+) -> None:  # fmt: skip
+    """`close_instants`, as a call of its own."""
+    close_instants(answered, keys, records, is_global, start, until, cursor, touched, dead, changes)
 
 
 @kernel("int64(int64[:,::1], int64[::1], int64[::1], int64[:,::1], int64[:,::1])")

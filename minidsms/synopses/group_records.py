@@ -119,11 +119,9 @@ class GroupRecords:
         """Write the rows that the run's instants before `until` change; see `kernels.put_out`."""
         cursor = np.zeros(kernels.CURSOR_SIZE, np.int64)
         cursor[kernels.INSTANT] = self.instants
-        kernels.put_out(
-            run.ts, run.sign, run.ids, self._stars, self._fallible, run.results, run.status, keys, self.records,
-            is_global, start, until, cursor, out.touched, out.dead, out.out_ts, out.out_sign, out.out_words,
-            out.out_status,
-        )  # fmt: skip
+        answered = kernels.Answered(run.ts, run.sign, run.ids, run.results, run.status, self._stars, self._fallible)
+        changed = kernels.Changed(out.out_ts, out.out_sign, out.out_words, out.out_status)
+        kernels.put_out(answered, keys, self.records, is_global, start, until, cursor, out.touched, out.dead, changed)
         self.instants, size, dead, culprit, at = cursor.tolist()
         return Changes(size, out.dead[:dead], (culprit - 1, at) if culprit else None)
 

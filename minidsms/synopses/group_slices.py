@@ -74,7 +74,7 @@ class GroupSlices:
         self.status: Int8Array = np.empty((k, 2 * n), np.int8)
         answers = self._results, self._status
         self._work = kernels.Work(self._words, self._valid, self._scratch, self._rows, self._weights, *answers)
-        self._changed = kernels.Changed(self.ts, self.sign, self.words, self.status)
+        self._changed = grouping.Changed(self.ts, self.sign, self.words, self.status)
 
     @property
     def has_nulls(self) -> bool:
