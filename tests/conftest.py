@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import importlib
 import os
 import signal
+import sys
 import threading
 from pathlib import Path
 from random import Random
@@ -24,6 +27,8 @@ settings.load_profile("minidsms")
 
 # Tests have all processors busy already; what one worker compiles the others find.
 os.environ.setdefault("MINIDSMS_COMPILE_AHEAD", "0")
+# Hundreds of processes read the bytecode that is kept here, whether or not they keep any themselves.
+sys.dont_write_bytecode = False
 
 
 # Spark's workers import what tests define, wherever this process stood when Spark was started.
@@ -50,6 +55,20 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
     return _ByStarts(config, log)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Every worker imports all tests; each begins elsewhere, so that what one rewrites the others find."""
+    here = session.config.rootpath
+    files = [path for given in session.config.args for path in sorted((here / given).rglob("test_*.py"))]
+    worker, workers = (
+        int(os.environ.get(f"PYTEST_XDIST_{name}", "0").lstrip("gw")) for name in ("WORKER", "WORKER_COUNT")
+    )
+    start = len(files) * worker // max(1, workers)
+    for path in (*files[start:], *files[:start]) if workers else ():
+        with contextlib.suppress(Exception, pytest.skip.Exception):  # collection tells of it
+            importlib.import_module(".".join(path.relative_to(here).with_suffix("").parts))
 
 
 _ROOMS = ("tests/spark/", "tests/web/", "tests/test_examples.py")

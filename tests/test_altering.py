@@ -42,7 +42,7 @@ def pausing(seed: int) -> Any:
 
 @pytest.mark.parametrize("batch_size", [1, 2, 7, 65_536])
 def test_pauses_do_not_change_an_answer(batch_size: int) -> None:
-    for seed in range(81_000 + batch_size % 7, 81_007 + batch_size % 7):
+    for seed in range(81_000 + batch_size % 7, 81_004 + batch_size % 7):
         cases = random_company(seed)
         try:
             expected = [run_definition(case) for case in cases]

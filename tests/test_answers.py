@@ -12,7 +12,7 @@ from minidsms.testing.generators import random_case, random_company
 from minidsms.testing.grammar import Options
 from minidsms.testing.soak import CHOICES, random_drops, random_settings
 
-CASES = 48
+CASES = 36
 BLOCK = 12
 MOST_REFUSED = 0.02
 
@@ -40,11 +40,11 @@ def test_the_answer_is_the_defined_one(start: int, rows_per_push: int | None) ->
 def test_the_answer_does_not_depend_on_the_scheduler_or_the_queues(
     options: Options, scheduler: str, queue_size: int
 ) -> None:
-    for seed in range(5000 + queue_size % 7, 5005 + queue_size % 7):
+    for seed in range(5000 + queue_size % 7, 5003 + queue_size % 7):
         check(random_case(seed, options), batch_size=3, queue_size=queue_size, scheduler=scheduler)
 
 
-@pytest.mark.parametrize("start", range(20_000, 20_024, BLOCK))
+@pytest.mark.parametrize("start", range(20_000, 20_012, BLOCK))
 def test_queries_side_by_side_do_not_disturb_each_other_even_where_some_are_dropped(start: int) -> None:
     for seed in range(start, start + BLOCK):
         cases = random_company(seed)

@@ -75,7 +75,7 @@ def test_queries_that_run_and_queries_that_come_answer_as_if_the_stream_had_alwa
 
 @pytest.mark.parametrize("batch_size", [1, 7, 65_536])
 def test_answers_of_generated_queries_do_not_depend_on_columns_that_come(batch_size: int) -> None:
-    for seed in range(98_000, 98_012):
+    for seed in range(98_000, 98_006):
         cases = [case for case in random_company(seed) if case.registered == 0]
         try:
             expected = [run_definition(case) for case in cases]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -51,35 +52,44 @@ def _kept(folder: Path) -> list[Path]:
     return sorted((folder / "cache").rglob("*.kernel"))
 
 
-def test_what_is_kept_runs_without_the_compiler(tmp_path: Path) -> None:
-    assert _run(tmp_path) == "42 True"
-    assert _run(tmp_path) == "42 False"
-    assert _run(tmp_path, source="# A line more.\n" + KERNEL) == "42 False"
+@pytest.fixture(scope="module")
+def _compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("compiled")
+    assert _run(folder) == "42 True"
+    return folder
 
 
-def test_other_constants_are_other_code_and_take_the_place_of_the_old(tmp_path: Path) -> None:
-    _run(tmp_path)
-    before = _kept(tmp_path)
-    assert _run(tmp_path, source=KERNEL.replace("FACTOR = 3", "FACTOR = 4")) == "56 True"
-    after = _kept(tmp_path)
+@pytest.fixture
+def kept_before(_compiled: Path, tmp_path: Path) -> Path:
+    """A folder in which another process has compiled the kernel."""
+    return Path(shutil.copytree(_compiled, tmp_path / "kept"))
+
+
+def test_what_is_kept_runs_without_the_compiler(kept_before: Path) -> None:
+    assert _run(kept_before) == "42 False"
+    assert _run(kept_before, source="# A line more.\n" + KERNEL) == "42 False"
+
+
+def test_other_constants_are_other_code_and_take_the_place_of_the_old(kept_before: Path) -> None:
+    before = _kept(kept_before)
+    assert _run(kept_before, source=KERNEL.replace("FACTOR = 3", "FACTOR = 4")) == "56 True"
+    after = _kept(kept_before)
     assert len(before) == len(after) == 1 and before != after
-    assert os.listdir(tmp_path / "cache" / "minidsms") == [after[0].name], "no lock and no part is left"
+    assert os.listdir(kept_before / "cache" / "minidsms") == [after[0].name], "no lock and no part is left"
 
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "emptied"])
-def test_a_damaged_file_is_compiled_anew(tmp_path: Path, damage: str) -> None:
-    _run(tmp_path)
-    (path,) = _kept(tmp_path)
+def test_a_damaged_file_is_compiled_anew(kept_before: Path, damage: str) -> None:
+    (path,) = _kept(kept_before)
     whole = path.read_bytes()
     middle = len(whole) // 2
     damaged = {"cut": whole[:middle], "changed": whole[:middle] + b"\xff\xff\xff" + whole[middle + 3 :], "emptied": b""}
     path.write_bytes(damaged[damage])
-    assert _run(tmp_path) == "42 True"
+    assert _run(kept_before) == "42 True"
     assert path.read_bytes() == whole
-    assert _run(tmp_path) == "42 False"
 
 
-def test_code_that_needs_what_the_process_does_not_have_is_not_loaded(tmp_path: Path) -> None:
+def test_code_that_needs_what_the_process_does_not_have_is_not_loaded(kept_before: Path) -> None:
     lacking = USE.replace(
         "import kernels_of_test",
         "from minidsms.machine_code import binding, store\n"
@@ -87,8 +97,7 @@ def test_code_that_needs_what_the_process_does_not_have_is_not_loaded(tmp_path: 
         "store.read = lambda *a: (c := read(*a)) and store.ObjectCode((*c.symbols, 'nobody_has_this'), c.content)\n"
         "import kernels_of_test",
     )
-    _run(tmp_path)
-    assert _run(tmp_path, lacking) == "42 True"
+    assert _run(kept_before, lacking) == "42 True"
 
 
 def test_where_arrays_lie_otherwise_the_plain_compiler_serves(tmp_path: Path) -> None:
@@ -128,9 +137,8 @@ def test_code_under_the_key_of_another_user_is_compiled_anew(tmp_path: Path) -> 
     assert len(key.read_bytes()) == 32 and key.stat().st_mode & 0o777 == 0o600
 
 
-def test_code_is_the_same_users_under_another_home(tmp_path: Path) -> None:
-    assert _run(tmp_path) == "42 True"
-    assert _run(tmp_path, HOME=str(tmp_path)) == "42 False"
+def test_code_is_the_same_users_under_another_home(kept_before: Path) -> None:
+    assert _run(kept_before, HOME=str(kept_before)) == "42 False"
 
 
 @pytest.mark.parametrize("damage", ["readable by others", "short", "a link"])

@@ -86,7 +86,7 @@ def test_a_folder_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> 
         assert any("No such file or directory" in warning for warning in db.warnings)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_answers_are_those_by_definition_whenever_the_disk_is_full(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     take = k_mon_spill_files._take_room
     monkeypatch.setattr(k_mon_spill_files, "_STEP", 1)

@@ -10,7 +10,7 @@ from minidsms.scheduler import SCHEDULERS
 from minidsms.testing.compare import check, check_together, run_definition
 from minidsms.testing.generators import random_case, random_company
 
-CASES = 5
+CASES = 3
 SETTINGS = [*({"scheduler": name} for name in SCHEDULERS), {"scheduler": "chain", "chain_latency_bound": 2}]
 
 

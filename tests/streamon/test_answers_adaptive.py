@@ -43,7 +43,7 @@ def test_adapting_does_not_show_in_any_answer(start: int) -> None:
         except CqlError:
             continue
         for i, way in enumerate(WAYS):
-            if (seed + i) % 3:  # each case in two of three ways
+            if (seed + i) % 3 == 1:  # each case in one of three ways
                 batch_size = (1, 2, 7, 65_536)[(seed + i) % 4]
                 assert check(case, None, expected, batch_size=batch_size, **way) == "agreed"
 

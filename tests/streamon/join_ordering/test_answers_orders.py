@@ -21,9 +21,9 @@ WAYS: tuple[dict[str, Any], ...] = (
 )
 
 
-@pytest.mark.parametrize("start", range(0, 24, 12))
+@pytest.mark.parametrize("start", range(0, 16, 8))
 def test_orders_do_not_show_in_any_answer(start: int) -> None:
-    agree(((seed, random_join_case(500_000 + seed)) for seed in range(start, start + 12)), WAYS)
+    agree(((seed, random_join_case(500_000 + seed)) for seed in range(start, start + 8)), WAYS)
 
 
 @pytest.mark.long

@@ -85,8 +85,7 @@ def test_twelve_inputs_are_joined_by_trees_that_no_search_has_found(plan: str, e
 
 
 @pytest.mark.parametrize("output", ["", "ISTREAM"])
-@pytest.mark.parametrize("plan", ["mjoin", "((R, S), T)", "(R, (S, T))", "xjoin", "auto"])
-def test_a_long_join_gives_what_no_plan_changes(plan: str, output: str) -> None:
+def test_a_long_join_gives_what_no_plan_changes(output: str) -> None:
     def answer(**options: Any) -> dict[tuple[int, int, tuple[Any, ...]], int]:
         with minidsms.connect(**options) as db:
             for name in "RST":
@@ -108,4 +107,6 @@ def test_a_long_join_gives_what_no_plan_changes(plan: str, output: str) -> None:
                     seen[key] = seen.get(key, 0) + 1
             return seen
 
-    assert answer(join_plan=plan, cost_model="fixed") == answer(adaptive="off")
+    expected = answer(adaptive="off")
+    for plan in ("mjoin", "((R, S), T)", "(R, (S, T))", "xjoin", "auto"):
+        assert answer(join_plan=plan, cost_model="fixed") == expected, plan

@@ -38,7 +38,7 @@ from tests.streamon.k_mon.monitoring.twins import (
 )
 
 Feed = Callable[[Any, Random | int], list[int | None]]
-SEEDS = range(12)
+SEEDS = range(8)
 
 
 def rids(settings: MonitorSettings) -> tuple[Estimate, Feed]:
