@@ -15,7 +15,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help env demo test alone check soak interrupts slopes page soak-spark house switches reductions crashes matrix bench bench-peers tables docs dist clean
+.PHONY: help env demo test alone check soak interrupts slopes page soak-spark kills-spark house switches reductions crashes matrix bench bench-peers tables docs dist clean
 
 help:
 	@echo "make demo    replay the departures from New York in 2013 through continuous queries (DEMO='--year' for all of it)"
@@ -31,6 +31,7 @@ help:
 	@echo "make crashes  random queries in a folder, on a disk that crashes again and again (CRASHES='--cases N --seed S')"
 	@echo "make matrix  several queries at once under every scheduler, batch, queue and sharing (MATRIX='--companies N')"
 	@echo "make soak-spark  generated cases on Spark against the definition (an hour)"
+	@echo "make kills-spark 60 kills of ingests, compactions and streams on Spark (an hour)"
 	@echo "make bench   the benchmarks, a few minutes (BENCH='rates --case join --rounds 5' for a part)"
 	@echo "make bench-peers  other stream engines beside, where installed (BENCH_PEERS_PYTHON=/path/to/python)"
 	@echo "make house   the shape of the source in numbers, beside the first release's (HOUSE='--details' tells which)"
@@ -110,6 +111,9 @@ crashes: env
 
 soak-spark: env
 	@$(BIN)/python -m minidsms.testing.spark_answers --cases 300
+
+kills-spark: env
+	@$(BIN)/python -m minidsms.testing.spark_kills --kills 60
 
 bench: env
 	@$(BIN)/python -m benchmarks $(BENCH)

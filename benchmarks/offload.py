@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from minidsms.spark.costs import WAYS
+
 KEYS = 1000
 ROWS_A_SECOND = 1000
 QUERIES = {
@@ -78,8 +80,8 @@ def live(folder: str, cql: str, until: int) -> dict[str, Any]:
     return {"seconds": seconds, "cpu_s": cpu, "memory_mb": memory, "changes": changes}
 
 
-def spark(folder: str, cql: str, until: int) -> dict[str, Any]:
-    """The same on Spark, on this machine."""
+def spark(folder: str, cql: str, until: int, by: str | None) -> dict[str, Any]:
+    """The same on Spark, on this machine, by a way (None: the one that is chosen)."""
     from minidsms.spark import run
     from minidsms.spark.session import session
 
@@ -87,7 +89,7 @@ def spark(folder: str, cql: str, until: int) -> dict[str, Any]:
     running.range(1000).groupBy("id").count().collect()  # the first job of all loads most of Spark's classes
     java = int(running._jvm.java.lang.ProcessHandle.current().pid())
     started, cpu = time.perf_counter(), cpu_s(java)
-    changes = run(cql, folder, until=until).count()
+    changes = run(cql, folder, until=until, by=by).count()
     seconds, cpu = time.perf_counter() - started, cpu_s(java) - cpu
     return {"seconds": seconds, "cpu_s": cpu, "memory_mb": _memory_mb(java), "changes": changes}
 
@@ -127,12 +129,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.offload", description=__doc__)
     parser.add_argument("--rows", type=int, action="append", help="may be repeated (default 1,000,000)")
     parser.add_argument("--case", action="append", choices=list(QUERIES))
-    parser.add_argument("--only", choices=("live", "spark"))
+    parser.add_argument("--only", choices=("live", "spark", *WAYS), help="one contestant: Spark, also by a way")
     parser.add_argument("--contestant", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.contestant is not None:
         who, name, folder, until = options.contestant
-        print(json.dumps((live if who == "live" else spark)(folder, QUERIES[name], int(until))))
+        text = QUERIES[name]
+        by = who if who in WAYS else None
+        print(json.dumps(live(folder, text, int(until)) if who == "live" else spark(folder, text, int(until), by)))
         return
     for rows in options.rows or [1_000_000]:
         with tempfile.TemporaryDirectory() as folder:

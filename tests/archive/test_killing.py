@@ -12,6 +12,7 @@ import pytest
 from pyarrow import parquet
 
 from minidsms.archive.format import find
+from minidsms.testing import spark_kills
 from tests.archive.reading import rows
 
 _VICTIM = """
@@ -67,3 +68,8 @@ def test_killing_the_process_loses_nothing_acknowledged(tmp_path: Path, seed: in
 def test_killing_it_a_hundred_times_loses_nothing_acknowledged(tmp_path: Path) -> None:
     for seed in range(100):
         _kill_one(tmp_path / str(seed), seed)
+
+
+@pytest.mark.long
+def test_killing_writers_and_compactions_loses_and_repeats_nothing() -> None:
+    assert spark_kills.main(["--kills", "10", "--kind", "compact"]) == 0

@@ -1,0 +1,159 @@
+"""`python -m experiments.spark_joins`: the order of joins on Spark, as written, by independent estimates, by samples.
+
+Three streams over archives, joined by DataFrame operations with Spark's adaptive execution on. The orders compared:
+as the query is written; as an optimizer chooses that takes the shares of the filters for independent; and as boxes
+around samples say (docs/spark.md). Writes experiments/results/spark_joins.md and spark_joins.png: processor seconds of
+Java and its workers, planning and sampling included, the second run of each in one session.  Babu 2005, section 7.2.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from benchmarks.offload import cpu_s
+
+RESULTS = Path(__file__).parent / "results"
+SPAN = 1_000_000
+CARS, OWNERS = 4, 2000
+ORDERS = ("as written", "independent", "samples")
+DECLARED = {
+    "Trip": "car INTEGER, owner INTEGER, km INTEGER",
+    "Sale": "car INTEGER, make INTEGER, model INTEGER, colour INTEGER",
+    "Fine": "owner INTEGER, amount INTEGER",
+}
+_QUERY = "SELECT T.km, S.colour, F.amount FROM {} WHERE T.car = S.car AND T.owner = F.owner AND {}"
+_FROM = {"T": "Trip [RANGE 1000] T", "S": "Sale [RANGE 20000] S", "F": "Fine [RANGE 20000] F"}
+CASES = {
+    "little to gain: the written order is right": ("TFS", "amount = 7 AND make = 3"),
+    "written badly, estimates are right": ("TSF", "amount = 7 AND make = 3"),
+    "correlated predicates": ("TSF", "make = 3 AND model = 3 AND colour = 3 AND amount < 2"),
+    "correlated the other way": ("TFS", "make = 3 AND model = 4 AND amount < 30"),
+}
+"""By name: the order of FROM, and the filters. Make says model and colour; 100 amounts are equally frequent."""
+
+
+def write_archives(folder: str, rows: int) -> None:
+    """Trips; a third as many sales; as many fines as sales."""
+    from minidsms.archive import files
+    from minidsms.archive.format import Metadata, create
+    from minidsms.elements import Schema, Type
+
+    rng = np.random.default_rng(1)
+    for name, columns in DECLARED.items():
+        schema = Schema.of(*((column.split()[0], Type.INTEGER) for column in columns.split(", ")))
+        archive = create(folder, Metadata(name, "stream", "ms", schema, 86_400_000))
+        n = rows if name == "Trip" else rows // 3
+        make = rng.integers(0, 10, n)
+        data = {"car": rng.integers(0, CARS, n), "owner": rng.integers(0, OWNERS, n), "km": np.arange(n)}
+        data |= {"make": make, "model": make, "colour": make, "amount": rng.integers(0, 100, n)}
+        own = {"_ts": np.sort(rng.integers(0, SPAN, n)), "_arrival": np.arange(n), "_sign": np.ones(n, np.int8)}
+        columns_of = own | {field: data[field] for field in archive.metadata.fields}
+        files.write(archive, pa.table(columns_of, schema=archive.metadata.arrow_schema))
+
+
+def query_of(case: str, order: Sequence[str] | None = None) -> str:
+    """A case's text, with its inputs in this order."""
+    written, filters = CASES[case]
+    return _QUERY.format(", ".join(_FROM[name] for name in order or written), filters)
+
+
+def independent(case: str) -> str:
+    """The order that costs least where each filter passes what it passes alone, and keys are uniform."""
+    shares = {"make = 3": 0.1, "model = 3": 0.1, "model = 4": 0.1, "colour = 3": 0.1}
+    shares |= {"amount = 7": 0.01, "amount < 2": 0.02, "amount < 30": 0.3}
+    filters = CASES[case][1].split(" AND ")
+    of_sale = np.prod([shares[f] for f in filters if "amount" not in f]) / CARS
+    of_fine = np.prod([shares[f] for f in filters if "amount" in f]) / OWNERS
+    return "TSF" if of_sale <= of_fine else "TFS"
+
+
+def measure(folder: str, case: str, order: str) -> dict[str, float]:
+    """Carry a case out twice; the second run's seconds of processors and on the clock, and how many changes came."""
+    from minidsms.spark.compiler import logical_plan
+    from minidsms.spark.running import prepare
+    from minidsms.spark.session import session
+
+    spark = session("local[2]", {"spark.sql.shuffle.partitions": "8", "spark.driver.memory": "3g"})
+    java = int(spark._jvm.java.lang.ProcessHandle.current().pid())
+    text = query_of(case, independent(case) if order == "independent" else None)
+    for _ in range(2):
+        cpu, here, clock = cpu_s(java), time.process_time(), time.perf_counter()
+        ready = prepare(text, folder, spark=spark, by="frames")
+        if order != "samples":
+            root = logical_plan(ready.query.node, text)
+            ready = dataclasses.replace(ready, choice=dataclasses.replace(ready.choice, root=root))
+        changes = ready.frame().count()
+        seconds = time.perf_counter() - clock
+        spent = cpu_s(java) - cpu + time.process_time() - here
+    return {"cpu_s": spent, "seconds": seconds, "changes": changes}
+
+
+def report(found: dict[str, dict[str, dict[str, float]]], rows: int) -> None:
+    """Write the page and the picture."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    lines = [
+        "# The order of joins on Spark",
+        "",
+        f"`python -m experiments.spark_joins`: {rows:,} trips, a third as many sales and fines; processor seconds of a",
+        "second run in a session of `local[2]`, planning and samples included. Adaptive execution is on in all.",
+        "",
+        "| | changes | " + " | ".join(ORDERS) + " | written / samples | independent / samples |",
+        "|---|---:|" + "---:|" * (len(ORDERS) + 2),
+    ]
+    for case, by_order in found.items():
+        cpu = {order: by_order[order]["cpu_s"] for order in ORDERS}
+        figures = [f"{by_order['samples']['changes']:,.0f}", *(f"{cpu[o]:.1f}" for o in ORDERS)]
+        figures += [f"{cpu[o] / cpu['samples']:.2f}" for o in ORDERS[:2]]
+        lines.append(f"| {case} | " + " | ".join(figures) + " |")
+    (RESULTS / "spark_joins.md").write_text("\n".join([*lines, "", "![](spark_joins.png)", ""]), encoding="utf-8")
+    figure, axis = plt.subplots(figsize=(8, 4))
+    places = np.arange(len(found))
+    for k, order in enumerate(ORDERS):
+        axis.barh(places + 0.27 * (1 - k), [by[order]["cpu_s"] for by in found.values()], 0.25, label=order)
+    axis.set_yticks(places, list(found))
+    axis.set_xlabel("processor seconds")
+    axis.legend(title="order of joins")
+    figure.tight_layout()
+    figure.savefig(RESULTS / "spark_joins.png", dpi=110)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the experiment; every contestant is a process of its own."""
+    parser = argparse.ArgumentParser(prog="python -m experiments.spark_joins", description=__doc__)
+    parser.add_argument("--rows", type=int, default=120_000, help="trips")
+    parser.add_argument("--case", choices=list(CASES), action="append", help="may be repeated (default: all)")
+    parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.one is not None:
+        print(json.dumps(measure(*options.one)))
+        return
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        write_archives(folder, options.rows)
+        for case in options.case or CASES:
+            for order in ORDERS:
+                command = [sys.executable, "-m", "experiments.spark_joins", "--one", folder, case, order]
+                told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+                found.setdefault(case, {})[order] = json.loads(told.splitlines()[-1])
+                print(case, "|", order, "|", found[case][order], flush=True)
+            assert len({figures["changes"] for figures in found[case].values()}) == 1, "all give the same"
+    report(found, options.rows)
+
+
+if __name__ == "__main__":
+    main()
