@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -47,6 +47,8 @@ class Archiver:
         self.retention = retention
         self.buffers = Buffers(interval_s)
         """Memory for what the recorders copy."""
+        self.before_commit: Callable[[], None] = lambda: None
+        """What is to be done before elements are committed."""
         self._recorders: dict[Recorder, Writer] = {}
         self._next = 0
         self._nbytes = 0
@@ -57,17 +59,18 @@ class Archiver:
         self._failure: Error | None = None
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
-        self._is_closing = False
+        self._is_closing = self._has_ended = False
         register(self)
 
     # ------------------------------------------------------------------------------------------ for the engine
 
-    def attach(self, recorder: Recorder) -> None:
-        """Write for one more recorder. Error where another writer has its archive."""
+    def attach(self, recorder: Recorder) -> Writer:
+        """Write for one more recorder; what does. Error where another writer has its archive."""
         writer = Writer(recorder.archive)
         with self._changed:
             self._recorders[recorder] = writer
             self._next = max(self._next, writer.snapshot.arrivals)
+        return writer
 
     def detach(self, recorder: Recorder) -> None:
         """Write what the recorder holds, and forget it."""
@@ -79,6 +82,14 @@ class Archiver:
             with self._changed:
                 self._nbytes -= recorder.waiting.nbytes
                 self._recorders.pop(recorder).release()
+
+    def forget(self, recorder: Recorder) -> None:
+        """Write for a recorder no longer, nor what it holds."""
+        with self._changed:
+            writer = self._recorders.pop(recorder, None)
+            self._nbytes -= recorder.waiting.nbytes
+        if writer is not None:
+            writer.release()
 
     def recorders(self) -> list[Recorder]:
         """Every recorder."""
@@ -137,7 +148,7 @@ class Archiver:
             asked = self._asked
             self._start()
             self._changed.notify_all()
-            while self._answered < asked:
+            while self._answered < asked and not self._has_ended:
                 self._changed.wait()
             if self._failure is not None:
                 raise Error(str(self._failure))
@@ -187,6 +198,18 @@ class Archiver:
         return waiting.count >= self.file_rows or waiting.nbytes >= FILE_BYTES
 
     def _run(self) -> None:
+        try:
+            self._work()
+        except BaseException:
+            with self._changed:
+                self._failure = Error("the thread that writes the archives has ended")
+            raise
+        finally:
+            with self._changed:
+                self._has_ended = True
+                self._changed.notify_all()
+
+    def _work(self) -> None:
         while True:
             with self._changed:
                 asked = self._wait()
@@ -242,7 +265,9 @@ class Archiver:
         try:
             if taken.chunks:
                 left = pieces(recorder.archive, recorder.table(taken.chunks))
-                self._commit(self._recorders[recorder], left)
+                self.before_commit()
+                self._commit(self._recorders[recorder], left, recorder.kept_behind(taken.count))
+                recorder.note_committed(taken.count)
                 left = []
                 kept = self.retention()
                 if kept is not None:
@@ -257,13 +282,13 @@ class Archiver:
                 self._writing_bytes -= taken.nbytes
 
     @staticmethod
-    def _commit(writer: Writer, tables: Sequence[pa.Table]) -> None:
+    def _commit(writer: Writer, tables: Sequence[pa.Table], kept: Mapping[str, int]) -> None:
         """Write tables as files, and let all of them, or none, be of the archive."""
         paths: list[str] = []
         try:
             for table in tables:
                 paths.append(write_piece(writer.archive, table))
-            writer.commit("archive", paths)
+            writer.commit("archive", paths, kept=kept)
         except Exception:
             writer.discard(paths)
             raise

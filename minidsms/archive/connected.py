@@ -17,7 +17,7 @@ from minidsms.process.interrupts import held, let_through
 from minidsms.settings import interval_ticks
 
 if TYPE_CHECKING:
-    from minidsms.archive.format import AsOf
+    from minidsms.archive.format import Archive, AsOf
     from minidsms.archive.recorder import Recorder
     from minidsms.archive.replay import Replaying
     from minidsms.connection import Connection
@@ -34,6 +34,8 @@ class Archiving(Database):
     """What `Connection` can do with archives."""
 
     replaying: Replaying | None = None
+    is_replayed = False
+    """Statements are carried out again, as a folder keeps them: what was refused then is not among them."""
 
     def __init__(self, clock: Callable[[], int] | None = None, **options: Any) -> None:
         super().__init__(clock, **options)
@@ -52,7 +54,7 @@ class Archiving(Database):
         db = cast("Connection", self)
         with db.lock:
             db._check()
-            target = _target(db, name)
+            target = target_of(db, name)
             if folder is None:
                 self.stop_archiving(target)
             elif not folder.strip():
@@ -63,6 +65,18 @@ class Archiving(Database):
                 raise Error(f"{one_line(name)} is archived already, in {target.recorder.archive.folder!r}")
             else:
                 _attach(db, target, os.path.abspath(local(folder)), partition, is_new)
+
+    def recorded(
+        self, archive: Archive, target: StreamInput | RelationInput | Query, progress: Callable[[], int | None]
+    ) -> Recorder:
+        """What records into an archive from now on. Error where another writer has it."""
+        from minidsms.archive.recorder import Recorder
+
+        assert self.archiver is not None
+        recorder = Recorder(self.archiver, archive, self.dictionary, progress)
+        self.archiver.attach(recorder)
+        recorder.must_resume = archive.metadata.kind == "relation" and bool(archive.partitions())
+        return recorder
 
     def flush(self) -> None:
         """Return when all that has been pushed before is in the archives, on disk. Error where it cannot be written."""
@@ -160,7 +174,7 @@ class Archiving(Database):
             self.archiver.close()
 
 
-def _target(db: Connection, name: str) -> StreamInput | RelationInput | Query:
+def target_of(db: Connection, name: str) -> StreamInput | RelationInput | Query:
     """The stream, relation or query of this name."""
     if name.lower() in db.queries:
         if db.catalog.kind_of(name) is not None:
@@ -175,7 +189,6 @@ def _attach(
 ) -> None:
     from minidsms.archive.archiver import Archiver
     from minidsms.archive.format import Metadata, create, default_partition_ticks
-    from minidsms.archive.recorder import Recorder
     from minidsms.inputs.relation_input import RelationInput
     from minidsms.inputs.stream_input import StreamInput
 
@@ -195,19 +208,17 @@ def _attach(
     else:
         metadata = Metadata(target.name, target.kind, unit, target.schema, ticks)
     archive = create(folder, metadata)
-    if archive.metadata.kind == "relation" and archive.partitions():
+    if archive.metadata.kind == "relation" and archive.partitions() and not db.is_replayed:
         _check_continued(target, archive.folder)
     if db.archiver is None:
         interval_s = _seconds(db.settings["archive_interval"], db.tick_ns)
         db.archiver = Archiver(db.settings["archive_rows"], interval_s, _retention(db.settings, db.tick_ns))
         # A program that ends without closing the connection still finds everything on disk.
         weakref.finalize(db, db.archiver.close)
-    recorder = Recorder(db.archiver, archive, db.dictionary, _progress(target))
-    db.archiver.attach(recorder)
+    recorder = db.recorded(archive, target, _progress(target))
     if not isinstance(target, StreamInput | RelationInput):
         target.stand_alone()
-    recorder.must_resume = archive.metadata.kind == "relation" and bool(archive.partitions())
-    _begin(target, recorder, is_new)
+    begin(target, recorder, is_new)
     target.recorder = recorder
 
 
@@ -250,7 +261,7 @@ def _progress(target: StreamInput | RelationInput | Query) -> Callable[[], int |
     return lambda: network.progress
 
 
-def _begin(target: StreamInput | RelationInput | Query, recorder: Recorder, is_new: bool) -> None:
+def begin(target: StreamInput | RelationInput | Query, recorder: Recorder, is_new: bool) -> None:
     """A relation's archive begins with the rows that are there."""
     from minidsms.inputs.relation_input import RelationInput
     from minidsms.inputs.stream_input import StreamInput

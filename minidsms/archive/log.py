@@ -63,7 +63,8 @@ class Commit:
     """What a commit changes. what: archive, ingest, write, compact, expire, or begin for the first.
 
     added, removed: paths in the archive's folder.  batch, origins: the ingest's, and what it has read.  statistics: of
-    what has been added, as far as they are known.
+    what has been added, as far as they are known.  kept: by the id of a recorder that is kept by a folder, how many of
+    its elements are there now.
     """
 
     what: str
@@ -73,16 +74,20 @@ class Commit:
     batch: str | None = None
     origins: tuple[Origin, ...] = ()
     statistics: Mapping[str, Statistics] = field(default_factory=dict)
+    kept: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What the archive holds as of a commit. statistics: of files, as far as they are known."""
+    """What the archive holds as of a commit. statistics: of files, as far as they are known.  kept: as in `Commit`, of
+    all.
+    """
 
     number: int = -1
     files: frozenset[str] = frozenset()
     marks: tuple[Mark, ...] = field(default=())
     statistics: Mapping[str, Statistics] = field(default_factory=dict)
+    kept: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def arrivals(self) -> int:
@@ -106,7 +111,7 @@ class Snapshot:
         files = (self.files - set(commit.removed)) | set(commit.added)
         known = {**self.statistics, **commit.statistics}
         statistics = {path: known[path] for path in known if path in files}
-        return Snapshot(mark.number, files, (*self.marks, mark), statistics)
+        return Snapshot(mark.number, files, (*self.marks, mark), statistics, {**self.kept, **commit.kept})
 
 
 def read_snapshot(folder: str) -> Snapshot | None:
@@ -136,6 +141,7 @@ def publish(folder: str, before: Snapshot, commit: Commit) -> Snapshot:
         "batch": commit.batch,
         "origins": list(map(astuple, commit.origins)),
         "statistics": _told(commit.statistics),
+        "kept": dict(commit.kept),
     }
     if after.number % WHOLE == 0:
         after = replace(after, marks=_kept(after.marks, after.number - WHOLE))
@@ -143,6 +149,7 @@ def publish(folder: str, before: Snapshot, commit: Commit) -> Snapshot:
             "files": sorted(after.files),
             "marks": list(map(astuple, after.marks)),
             "statistics": _told(after.statistics),
+            "kept": dict(after.kept),
         }
     place = os.path.join(folder, FOLDER)
     os.makedirs(place, exist_ok=True)
@@ -190,12 +197,14 @@ def _folded(place: str, last: int) -> Snapshot:
             if number % WHOLE == 0:
                 every = content["all"]
                 marks = tuple(_mark(*m) for m in every["marks"])
-                snapshot = Snapshot(number, frozenset(every["files"]), marks, _statistics(every))
+                there = dict(every.get("kept", {}))
+                snapshot = Snapshot(number, frozenset(every["files"]), marks, _statistics(every), there)
                 continue
             added, removed = tuple(content["added"]), tuple(content["removed"])
             origins = tuple(Origin(*origin) for origin in content["origins"])
             known = _statistics(content)
-            commit = Commit(content["what"], added, removed, content["arrivals"], content["batch"], origins, known)
+            what, arrivals, batch = content["what"], content["arrivals"], content["batch"]
+            commit = Commit(what, added, removed, arrivals, batch, origins, known, dict(content.get("kept", {})))
             snapshot = snapshot.after(commit, content["at_ms"])
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise Error(f"{_path(place, number)}: no manifest of an archive ({str(error)[:200]})") from None

@@ -7,7 +7,7 @@ taken after it never claim more than they hold.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -76,6 +76,13 @@ class Recorder:
         self._types = archive.metadata.schema.types
         self._text = tuple(i for i, t in enumerate(self._types) if t.is_coded)
         self._width = 24 + sum(16 if t.is_coded else 8 for t in self._types)
+
+    def kept_behind(self, n: int) -> Mapping[str, int]:
+        """What a commit of its next n elements is to say of it (`log.Commit.kept`)."""
+        return {}
+
+    def note_committed(self, n: int) -> None:
+        """So many of its elements have been committed."""
 
     def check_resumed(self) -> None:
         """Error where a relation's archive holds an earlier run's changes, which have not been replayed yet."""

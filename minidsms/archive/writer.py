@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from minidsms.archive import unlogged
 from minidsms.archive.format import Archive, file_of, has_ranges, is_partition, readable
@@ -54,8 +54,10 @@ class Writer:
         removed: Sequence[str] = (),
         batch: str | None = None,
         origins: Sequence[Origin] = (),
+        kept: Mapping[str, int] | None = None,
     ) -> None:
-        """Let files be of the archive from now on, and others no more, in one step. added, removed: paths.
+        """Let files be of the archive from now on, and others no more, in one step. added, removed: paths.  kept: as in
+        `Commit`.
 
         Raises OSError; then nothing has changed.
         """
@@ -64,7 +66,7 @@ class Writer:
         fields = self.archive.metadata.fields
         found = {name: statistics_of(path, fields) for name, path in zip(names[0], added)}
         known = {name: statistics for name, statistics in found.items() if statistics is not None}
-        change = Commit(what, names[0], names[1], arrivals, batch, tuple(origins), known)
+        change = Commit(what, names[0], names[1], arrivals, batch, tuple(origins), known, kept or {})
         self.snapshot = publish(self.archive.folder, self.snapshot, change)
 
     def discard(self, paths: Sequence[str]) -> None:

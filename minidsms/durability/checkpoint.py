@@ -142,7 +142,7 @@ class _Shortened:
         is_left = False  # a push waits to be processed
         for number, fields, rows, payload in self._read():
             match fields:
-                case {"kind": "taken" | "written" | "done" | "state" | "input" | "source" | "script"}:
+                case {"kind": "taken" | "written" | "done" | "state" | "input" | "source" | "script" | "archived"}:
                     continue
                 case {"kind": "texts" | "synopsis"}:
                     continue
@@ -308,12 +308,16 @@ class _Shortened:
                 yield (encoded({"kind": "source", "to": each.name, **told}),)
             fields = {"name": each.name, "counters": each.counters, "greatest_ts": each.greatest_ts}
             yield (encoded({"kind": "input", **fields}),)
+            if each.archived is not None:
+                yield (encoded({"kind": "archived", "to": each.name, "n": each.archived}),)
         for query in self._moment.queries.values():
             batch = Batch.concat(query.waiting) if query.waiting else Batch.empty(query.schema)
             columns = [batch.column(i) for i in range(len(query.schema))]
             rows = Rows(query.schema, self._moment.dictionary, True)
             fields = {"kind": "state", "query": query.name, "results": query.results}
             yield encoded(fields), rows.encoded(batch.ts, batch.signs, columns)
+            if query.archived is not None:
+                yield (encoded({"kind": "archived", "query": query.name, "n": query.archived}),)
             if query.mark is not None:
                 yield (encoded({"kind": "written", "query": query.name, **vars(query.mark)}),)
 

@@ -57,6 +57,9 @@ class Checkpoints:
                     moment, source = Moment(db), db.log_folder
                     db.dictionary.keeps_all = True  # its codes stand in what is written meanwhile
                 tidy(db.folder, db.metadata)
+                db.flush()  # what it leaves out is in the archives
+                if db.archives.lost:
+                    raise Error(f"no checkpoint was made: {next(iter(db.archives.lost.values()))}")
                 whole, last = write_checkpoint(place, db.metadata.settings, source, until, moment, self._go_on)
                 log = Log(os.path.join(place, FIRST_LOG), "os")
                 for _ in range(_MOST_ROUNDS):

@@ -10,11 +10,15 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
+from minidsms.archive.connected import begin, target_of
+from minidsms.archive.format import local
+from minidsms.archive.recorder import Recorder
 from minidsms.connection import Connection
 from minidsms.cql import syntax
 from minidsms.cql.catalog import RelationDef, StreamDef
@@ -27,16 +31,19 @@ from minidsms.durability.entry import encoded
 from minidsms.durability.folder import Metadata, create, log_after, metadata_of, prepare, save, tidy
 from minidsms.durability.journal import Journal
 from minidsms.durability.kept import check_setting, check_statement, not_kept
+from minidsms.durability.kept_archives import Counting, KeptArchives, KeptRecorder
 from minidsms.durability.kept_files import KeptFiles
 from minidsms.durability.kept_sources import SourceToCome, address_of
 from minidsms.durability.lock import FolderLock
 from minidsms.durability.log import Log
 from minidsms.durability.places import place_of
 from minidsms.durability.recovery import replay
+from minidsms.durability.segments import sync_segments
 from minidsms.elements import Schema, Type
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.settings import SETTINGS, checked
+from minidsms.sinks.destination import cannot_write
 from minidsms.statements.arguments import name_of, text_of
 from minidsms.statements.connectors import open_into
 from minidsms.statements.constant_rows import is_constant
@@ -44,6 +51,7 @@ from minidsms.statements.rules import QueryEach
 from minidsms.statements.run import carry_out
 
 if TYPE_CHECKING:
+    from minidsms.archive.format import Archive
     from minidsms.engine.running_query import RunningQuery
     from minidsms.query import Query
     from minidsms.sinks.sink import Sink
@@ -91,6 +99,7 @@ class DurableConnection(Connection):
         self.log: Log | None = None
         self._depth = 0
         self.files = KeptFiles()
+        self.archives = KeptArchives()
         self.checkpoints = Checkpoints(self)
         self._wants_checkpoint = False
         self.script: dict[int, int] = {}
@@ -106,8 +115,10 @@ class DurableConnection(Connection):
     def _recover(self, given: dict[str, Any]) -> None:
         """Carry out what the log says, then change the settings that this time are given otherwise."""
         place = os.path.join(self.folder, self.metadata.log)
+        self.is_replayed = True
         dropped = replay(self, place)
-        self.warnings.clear()  # of calls that have told them
+        self.is_replayed = False
+        self.warnings[:] = self.archives.lost.values()  # others are of calls that have told them
         log = Log(place, self.settings["durability"])
         if log.removed_bytes:
             self.warnings.append(
@@ -309,6 +320,8 @@ class DurableConnection(Connection):
             return self._replace_query(statement, text, place)
         piece = text[statement.span[0] : statement.span[1]]
         told: dict[str, Any] = {} if place is None else {"script": place}
+        if getattr(statement, "archive", None) is not None:
+            self.archives.id = told["archive"] = secrets.token_hex(8)
         with self.lock:
             self._check()
             if isinstance(statement, syntax.QueryStatement):
@@ -360,6 +373,8 @@ class DurableConnection(Connection):
             return
         self._mark(is_forced=True)
         told: dict[str, Any] = {"cql": text[statement.span[0] : statement.span[1]], "replaces": True}
+        if statement.archive is not None:
+            self.archives.id = told["archive"] = secrets.token_hex(8)
         mark = self.files.beginning(sink, 0) if sink is not None and self.files.can_keep(sink) else None
         if mark is not None:
             told["mark"] = vars(mark)
@@ -498,6 +513,7 @@ class DurableConnection(Connection):
 
     def _step(self, name: str | None) -> bool:
         has_news = super()._step(name)
+        self._release_answers()
         if has_news and self.log is not None:
             self.log.commit()  # before callbacks are told
         return has_news
@@ -663,11 +679,94 @@ class DurableConnection(Connection):
             self.log.commit()
         self._append(kind="left taken", name=rules)
 
-    def archive(self, name: str, folder: str | None, partition: int | None = None, is_new: bool = False) -> None:
-        raise not_kept("archives")
-
     def replay(self, folder: str, names: Sequence[str] | None = None, **options: Any) -> NoReturn:
-        raise not_kept("archives")
+        raise not_kept("replays")
+
+    # ---------------------------------------------------------------------------------------------------- archives
+
+    def archive(self, name: str, folder: str | None, partition: int | None = None, is_new: bool = False) -> None:
+        with self.lock:
+            self._check()
+            if self.log is None or self._depth:
+                self._archive(name, folder, partition, is_new)
+                return
+            what = "query" if name.lower() in self.queries else "to"
+            told: dict[str, Any] = {what: name, "folder": folder and os.path.abspath(local(folder))}
+            self.archives.id = secrets.token_hex(8)
+            told |= {"partition": partition, "archive": self.archives.id}
+            with self.logged("archive", **told):
+                self._archive(name, folder, partition, is_new)
+
+    def _archive(self, name: str, folder: str | None, partition: int | None, is_new: bool) -> None:
+        if folder is None:
+            super().archive(name, folder)
+            self.archives.lost.pop(name.lower(), None)
+            target_of(self, name).recorder = None
+            return
+        if not self.is_replayed:
+            super().archive(name, folder, partition, is_new)
+            return
+        try:
+            if not self.archives.are_written:
+                raise Error("it is another connection's")
+            sync_segments(os.path.join(self.folder, self.metadata.log))
+            super().archive(name, folder, partition, is_new)
+        except Error as error:
+            self.archives.lost[name.lower()] = f"the archive of {name} cannot be gone on with: {error}"
+            target = target_of(self, name)
+            if not isinstance(target, StreamInput | RelationInput):
+                target.stand_alone()
+            target.recorder = cast(Recorder, Counting(self.archives.id))
+            begin(target, target.recorder, is_new)
+
+    def recorded(
+        self, archive: Archive, target: StreamInput | RelationInput | Query, progress: Callable[[], int | None]
+    ) -> Recorder:
+        archiver, id = self.archiver, self.archives.id
+        assert archiver is not None
+        archiver.before_commit = self._before_archived
+        if isinstance(target, RelationInput) and archive.partitions() and not self.is_replayed:
+            raise Error(f"{archive.folder!r} holds the changes of an earlier run\nhelp: name another folder")
+        by_steps = not isinstance(target, StreamInput | RelationInput)
+        recorder = KeptRecorder(archiver, archive, self.dictionary, progress, id, by_steps)
+        writer = archiver.attach(recorder)
+        committed = writer.snapshot.kept.get(id)
+        try:
+            if committed is None and self.is_replayed and not self.archives.may_begin:
+                raise Error(f"{archive.folder!r} is not the one that was written")
+            if committed is None:
+                writer.commit("begin", kept={id: 0})
+        except BaseException as error:
+            archiver.forget(recorder)
+            if isinstance(error, OSError):
+                raise cannot_write(archive.folder, error) from None
+            raise
+        recorder.goes_on_behind(committed or 0)
+        return recorder
+
+    def _before_archived(self) -> None:
+        """In the archiver's thread: what is committed follows from what is on disk."""
+        log = self.log
+        if log is not None:
+            log.sync()
+
+    def _release_answers(self) -> None:
+        """Let the archives of queries have what has come, a step being over."""
+        if self.archiver is None or self._is_astray:
+            return
+        for query in self.queries.values():
+            if isinstance(query.recorder, KeptRecorder):
+                query.recorder.release()
+
+    def flush(self) -> None:
+        with self.lock:
+            self._release_answers()
+        super().flush()
+
+    def stop_archiving(self, target: StreamInput | RelationInput | RunningQuery | None) -> None:
+        if target is not None and isinstance(target.recorder, KeptRecorder) and not self._is_astray:
+            target.recorder.release()
+        super().stop_archiving(target)
 
     # ------------------------------------------------------------------------------------------------------- ends
 

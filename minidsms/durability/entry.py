@@ -27,6 +27,9 @@ The header's "kind" is one of
     texts                            at the beginning of a checkpoint: texts and the codes that stand for them in it
     synopsis    query, operator, ..  in a checkpoint: the state of an operator of a query (`kept_state.py`)
     state       query, results       at the end of a checkpoint: answers so far, and those that wait
+    archive     to or query, folder, partition, archive   an archive begins under this id (a statement with ARCHIVE has
+                                     one, too), or, without a folder, ends
+    archived    to or query, n       at the end of a checkpoint: so many elements have come since it began
     into        query, place, format, options, mark   a file or topic given to a query
     function, aggregate              name, place ("module:name"), arguments, type, ..
     rules       template, table, name   a query per row of a table (`query_each`)

@@ -13,7 +13,8 @@ from minidsms.cql.errors import CqlError, Error
 _WITHOUT = "a connection with a folder does not keep {} yet\nhelp: {}"
 _NO_FOLDER = "connect() without a folder"
 _WAYS = {
-    "archives": "archive in a connection without a folder",
+    "replays": "CREATE STREAM .. FROM 'folder' FORMAT archive reads an archive, and goes on where it was",
+    "BACKFILL": "read the archive by CREATE STREAM .. FROM 'folder' FORMAT archive",
     "queries WITH HISTORY": "register the query before what it is to see comes",
     "queries over system streams": "what the engine measures does not come again; read them without a folder",
 }
@@ -45,11 +46,8 @@ def check_setting(name: str, value: Any) -> None:
 def check_statement(statement: syntax.Statement, text: str) -> None:
     """CqlError where a statement asks for what is not kept."""
     match statement:
-        case syntax.CreateStream() | syntax.CreateRelation():
-            what = "archives" if statement.archive is not None else None
         case syntax.CreateQuery():
-            has_archive = statement.archive is not None or statement.backfill is not None
-            what = "archives" if has_archive else None
+            what = "BACKFILL" if statement.backfill is not None else None
             what = "queries WITH HISTORY" if what is None and statement.with_history else what
         case _:
             return

@@ -12,11 +12,11 @@ def about(fields: Fields) -> tuple[tuple[str, str] | None, bool]:
     match fields:
         case {"kind": "query", "name": str(name)}:
             return ("query", name.lower()), False
-        case {"kind": "written" | "taken" | "into", "query": str(name)}:
+        case {"kind": "written" | "taken" | "into" | "archive", "query": str(name)}:
             return ("query", name.lower()), False
         case {"kind": "call", "query": str(name), "method": method}:
             return ("query", name.lower()), method == "close"
-        case {"kind": "push" | "passed" | "ended" | "source" | "feed", "to": str(name)} | {
+        case {"kind": "push" | "passed" | "ended" | "source" | "feed" | "archive", "to": str(name)} | {
             "kind": "advance",
             "stream": str(name),
         }:

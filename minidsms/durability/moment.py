@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from minidsms.cql.bound import Node
 from minidsms.durability.entry import Fields
+from minidsms.durability.kept_archives import archived_of
 from minidsms.durability.kept_state import KeptState, kept_state, state_nbytes
 from minidsms.elements import MIN_INSTANT, Batch
 from minidsms.inputs.stream_input import StreamInput
@@ -42,6 +43,7 @@ class InputMoment:
         ]
         self.counters = dict(vars(target.counters))
         self.greatest_ts = target.greatest_ts
+        self.archived = archived_of(target.recorder)
         self.drops_late = isinstance(target, StreamInput) and target.definition.late_drop
         """Elements may be dropped because of those that came before them."""
 
@@ -67,6 +69,7 @@ class QueryMoment:
         self.reads = [names[id(read)] for read in (*query.network.streams, *query.network.relations)]
         self.waiting: list[Batch] = query.waiting_batches()
         self.mark = mark
+        self.archived = archived_of(query.recorder)
         self.state: KeptState | None = None
         self.rows = _rows(query)
 

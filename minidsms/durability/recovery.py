@@ -10,11 +10,13 @@ entry was under way when the process ended, and is as if it had not been called.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from minidsms.archive.connected import target_of
 from minidsms.cql.errors import Error, shown
 from minidsms.cql.parser import parse
 from minidsms.durability.entry import Fields, Rows, decoded
+from minidsms.durability.kept_archives import KeptRecorder
 from minidsms.durability.kept_file import Mark
 from minidsms.durability.kept_state import resume, take_texts
 from minidsms.durability.meaning import about
@@ -42,6 +44,7 @@ def replay(
 
 def _replay(db: DurableConnection, log_folder: str, until: int | None, go_on: Callable[[], None] | None) -> int | None:
     held: tuple[Found, Fields, memoryview] | None = None
+    db.archives.may_begin = False
     for found in entries(log_folder, until):
         if go_on is not None:
             go_on()
@@ -59,6 +62,7 @@ def _replay(db: DurableConnection, log_folder: str, until: int | None, go_on: Ca
     ends = ends or fields.get("method") == "close_sink" or "replaces" in fields
     if ends and what is not None and what[0] == "query" and db.files.is_unpublished(what[1]):
         return found.number
+    db.archives.may_begin = True
     try:
         _carry_out(db, fields, rows, where_of(found))
     except Error:
@@ -79,6 +83,7 @@ def _named(fields: Fields) -> str:
 
 def _carry_out(db: DurableConnection, fields: Fields, rows: memoryview, where: str) -> None:
     try:
+        db.archives.id = fields.get("archive", "")
         match fields:
             case {"kind": "push", "to": str(name), "left": bool(is_left)}:
                 ts, sign, columns = db.stream_input(name).journal.rows.decoded(rows)  # type: ignore[union-attr]
@@ -140,6 +145,18 @@ def _carry_out(db: DurableConnection, fields: Fields, rows: memoryview, where: s
             case {"kind": "rules ended" | "left taken" as kind, "name": str(name)}:
                 each = next(each for each in db.rules if each.name == name)
                 (each.close if kind == "rules ended" else each.forget_left)()
+            case {"kind": "archive", "to": str(name), "folder": folder} | {
+                "kind": "archive",
+                "query": str(name),
+                "folder": folder,
+            }:
+                db.archive(name, folder, fields["partition"])
+            case {"kind": "archived", "to": str(name), "n": int(n)} | {
+                "kind": "archived",
+                "query": str(name),
+                "n": int(n),
+            }:
+                cast(KeptRecorder, target_of(db, name).recorder).count = n
             case {"kind": "process"}:
                 db.process()
             case {"kind": "finish"}:

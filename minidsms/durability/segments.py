@@ -66,6 +66,19 @@ def name_of_segment(first: int) -> str:
     return f"{first:020d}.log"
 
 
+def sync_segments(folder: str) -> None:
+    """Let what stands in a log be on disk. Error where it cannot be synced."""
+    for each in segments(folder):
+        try:
+            handle = os.open(each.path, os.O_RDWR)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+        except OSError as error:
+            raise Error(f"the log {folder!r} cannot be synced: {error.strerror or error}") from None
+
+
 def segments(folder: str) -> list[Segment]:
     """Those of a log's folder, in order. Error where it cannot be read."""
     try:

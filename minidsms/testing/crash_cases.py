@@ -26,9 +26,9 @@ from minidsms.connection import Connection, connect
 from minidsms.cql.errors import CqlError, QueryError
 from minidsms.durability import kept_files
 from minidsms.durability.connection import DurableConnection
-from minidsms.testing.crash_files import FORMS, into, lines_of
+from minidsms.testing.crash_files import FORMS, archived, into, lines_of
 from minidsms.testing.crash_sources import check_sources
-from minidsms.testing.crashes import Crash, Disk, crashing
+from minidsms.testing.crashes import Crash, Disk, crashing, end_process
 from minidsms.testing.feeds import Advance, Push, Step
 from minidsms.testing.generators import Case, random_company
 from minidsms.testing.grammar import Options
@@ -87,15 +87,19 @@ def widened(db: Connection, name: str, rows: Sequence[tuple[Any, ...]]) -> list[
     return [(*row, *(len(row) + n for n in range(width - len(row)))) for row in rows]
 
 
-def calls_of(cases: Sequence[Case], files: Mapping[int, str], widenings: Mapping[int, str]) -> list[Call]:
-    """The calls of cases that share their declarations and their feed. files: what some queries write, as INTO says.
-    widenings: before which steps of the feed a stream gets one more column.
+def calls_of(
+    cases: Sequence[Case], files: Mapping[int, str], widenings: Mapping[int, str], archives: Mapping[str, str]
+) -> list[Call]:
+    """The calls of cases that share their declarations and their feed. files: what some queries write, as INTO or
+    ARCHIVE says.  widenings: before which steps of the feed a stream gets one more column.  archives: of streams.
 
     A relation that is declared at last says, in a folder, that a query which is not there has been dropped.
     """
     used = " ".join([*cases[0].declarations, *[case.query for case in cases]])
     calls = [Call(function=name) for name in (*USER_FUNCTIONS, *USER_AGGREGATES) if name in used]
-    calls += [Call(text=text) for text in cases[0].declarations]
+    for text in cases[0].declarations:
+        folder = archives.get(text.split()[2])
+        calls.append(Call(text=text if folder is None else f"{text} ARCHIVE '{folder}'"))
     for i, step in enumerate(cases[0].feed):
         calls += [Call(c.query, f"answer{n}", files.get(n, "")) for n, c in enumerate(cases) if c.registered == i]
         if i in widenings:
@@ -178,6 +182,8 @@ class Client:
                 self.returned = i + 1
                 if self.rng.random() < self.checkpoints:
                     db.checkpoint()
+                if self.rng.random() < self.checkpoints:
+                    db.flush()
             self.take(db)
             db.close()
         except Crash:
@@ -222,13 +228,6 @@ class Client:
         return db.catalog.kind_of(words[2]) is not None
 
 
-def end_process(db: DurableConnection) -> None:
-    """What the system does when a process ends: its threads are gone, its files and locks let go."""
-    assert db.log is not None
-    db.log.stop()
-    db.abandon()
-
-
 class Scene:
     """What happens in the case of a seed, in a folder of its own."""
 
@@ -241,6 +240,8 @@ class Scene:
         self.names = [f"answer{n}" for n in range(len(self.cases)) if n not in self.forms]
         streams, steps = sorted(self.cases[0].slack()), range(len(self.cases[0].feed))
         self._widenings = {n: rng.choice(streams) for n in steps if rng.random() < 0.05 and streams}
+        self.archived = [name for name in streams if rng.random() < 0.2 and name not in self._widenings.values()]
+        """Streams."""
         self.durability = rng.choice(("sync", "sync", "batch", "os"))
         self.story = f"seed {seed}, {self.durability}"
         self.rng = rng
@@ -248,13 +249,17 @@ class Scene:
     def calls(self, which: str) -> list[Call]:
         """Those of a client whose files begin with this."""
         files = {n: into(form, f"{self.folder}/{which}{n}") for n, form in self.forms.items()}
-        return calls_of(self.cases, files, self._widenings)
+        archives = {name: f"{self.folder}/{which}-streams" for name in self.archived}
+        return calls_of(self.cases, files, self._widenings, archives)
 
     def compare(self, ours: Mapping[str, Kept], theirs: Mapping[str, Kept]) -> None:
         """AssertionError where answers or files differ from those of a run that never stopped, whose are "wanted"."""
         for n, form in self.forms.items():
             files = [lines_of(form, f"{self.folder}/{which}{n}") for which in ("found", "wanted")]
             assert files[0] == files[1], f"{self.story}: {form} of query {n} differs\n{self.cases[n]}"
+        for name in self.archived:
+            elements = [archived(f"{self.folder}/{which}-streams", name) for which in ("found", "wanted")]
+            assert elements[0] == elements[1], f"{self.story}: the archive of {name} differs\n{self.cases[0]}"
         left = [name for name in os.listdir(self.folder) if name.endswith(".kept")]
         assert not left, f"{self.story}: {left} is left"
         for name in self.names:

@@ -12,21 +12,30 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import feather, parquet
 
+from minidsms.archive.format import archives_in, find
+
 FORMS = (
     "{}.csv", "{}.csv", "{}.parquet", "{}.arrow", "{}.csv' WITH (append = true)", "{}-{{n}}.csv' WITH (roll_rows = 5)",
-    "{}-{{n}}.parquet' WITH (roll_rows = 3)",
+    "{}-{{n}}.parquet' WITH (roll_rows = 3)", "archive",
 )  # fmt: skip
-"""What stands behind INTO, but for the first quote; `{}` is the beginning of the name."""
+"""What stands behind INTO, but for the first quote; `{}` is the beginning of the name. An archive has a
+clause of its own."""
 
 
 def into(form: str, place: str) -> str:
     """The clause that writes a file of a form."""
+    if form == "archive":
+        return f"ARCHIVE '{place}'"
     given = form.format(place)
     return f"INTO '{given}" + ("" if "'" in given else "'")
 
 
 def lines_of(form: str, place: str) -> tuple[list[int], Counter[tuple[Any, ...]], list[int]]:
     """(the instants of the rows in their order, the rows, how many are in each part)."""
+    if form == "archive":
+        (archive,) = archives_in(place)
+        rows = archived(place, archive.metadata.name)
+        return [int(row[0]) for row in rows], Counter(rows), [len(rows)]
     path, number = form.format(place).partition("'")[0], 1
     if "{n}" not in path:
         rows = _rows(path)
@@ -37,6 +46,19 @@ def lines_of(form: str, place: str) -> tuple[list[int], Counter[tuple[Any, ...]]
             found = _rows(part)
             rows, sizes, number = rows + found, [*sizes, len(found)], number + 1
     return [int(row[0]) for row in rows], Counter(rows), sizes
+
+
+def archived(folder: str, name: str) -> list[tuple[Any, ...]]:
+    """The elements of an archive in the order of their arrival; each arrival is there once."""
+    files = find(folder, name).files()
+    table = pa.concat_tables([parquet.read_table(file.path, partitioning=None) for file in files]) if files else None
+    if table is None:
+        return []
+    table = table.sort_by("_arrival")
+    arrivals = table["_arrival"].to_pylist()
+    assert len(set(arrivals)) == len(arrivals)
+    columns = table.drop_columns(["_arrival"]).columns
+    return list(zip(*[map(repr, column.to_pylist()) for column in columns]))
 
 
 def _rows(path: str) -> list[tuple[Any, ...]]:

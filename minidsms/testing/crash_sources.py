@@ -23,7 +23,7 @@ from minidsms.durability.connection import DurableConnection
 from minidsms.sources import blocks, columnar_source, source
 from minidsms.testing.crash_files import FORMS as ANSWER_FORMS
 from minidsms.testing.crash_files import into, lines_of
-from minidsms.testing.crashes import Crash, Disk, crashing
+from minidsms.testing.crashes import Crash, Disk, crashing, end_process
 
 FORMATS = ("csv", "csv.gz", "jsonl", "parquet", "arrow", "growing.csv", "growing.jsonl")
 COLUMNS = "k INTEGER, t TEXT, at INTEGER"
@@ -179,7 +179,5 @@ def _go_on(
     except Crash:
         for close in db.reading.closers:
             close()
-        assert db.log is not None
-        db.log.stop()
-        db.abandon()
+        end_process(db)
         raise

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
 
+from minidsms.durability.connection import DurableConnection
 from minidsms.testing.faults import is_ours
 
 _IN_OS = ("open", "write", "pwrite", "fsync", "ftruncate", "replace", "rename", "unlink", "mkdir")
@@ -215,6 +216,17 @@ def crashing(disk: Disk) -> Iterator[Disk]:
         threading.excepthook = threading.__excepthook__
         for name, function in real.items():
             setattr(os, name, function)
+
+
+def end_process(db: DurableConnection) -> None:
+    """What the system does when a process ends: its threads are gone, its files and locks let go."""
+    assert db.log is not None
+    db.log.stop()
+    if db.archiver is not None:
+        for recorder in db.archiver.recorders():
+            db.archiver.forget(recorder)
+        db.archiver.close()
+    db.abandon()
 
 
 def _content(path: Any) -> bytes:

@@ -180,8 +180,6 @@ def in_a_function() -> Callable[[int], int]:
 @pytest.mark.parametrize(
     "call",
     [
-        lambda db: db.execute("CREATE STREAM T (a INTEGER) ARCHIVE 'x'"),
-        lambda db: db.execute("CREATE QUERY q AS SELECT k FROM S ARCHIVE 'x'"),
         lambda db: db.execute("CREATE QUERY q AS SELECT k FROM S BACKFILL FROM 'x'"),
         lambda db: db.execute("CREATE QUERY q AS SELECT k FROM S [RANGE 5] WITH HISTORY"),
         lambda db: db.execute("SELECT * FROM SysStream"),
@@ -189,7 +187,6 @@ def in_a_function() -> Callable[[int], int]:
         lambda db: db.execute("SET statement_timeout = '1 SECOND'"),
         lambda db: db.execute("SET load_shedding = random"),
         lambda db: db.execute("SET k_mon = lossy"),
-        lambda db: db.archive("S", "x"),
         lambda db: db.replay("x"),
         lambda db: db.create_function("f", in_a_function(), ["INTEGER"], "INTEGER"),
     ],

@@ -9,8 +9,8 @@ import pytest
 
 import minidsms
 from minidsms.durability.connection import DurableConnection
-from minidsms.testing.crash_cases import end_process, marking
-from minidsms.testing.crashes import Crash, Disk, crashing
+from minidsms.testing.crash_cases import marking
+from minidsms.testing.crashes import Crash, Disk, crashing, end_process
 
 NEW = "SELECT ISTREAM(k + 100 AS n) FROM S [NOW]"
 

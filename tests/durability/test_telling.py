@@ -19,8 +19,7 @@ import minidsms
 from minidsms import Change
 from minidsms.durability.connection import DurableConnection
 from minidsms.sinks.tcp_output import TcpWriter
-from minidsms.testing.crash_cases import end_process
-from minidsms.testing.crashes import Crash, Disk, crashing
+from minidsms.testing.crashes import Crash, Disk, crashing, end_process
 
 
 @pytest.fixture

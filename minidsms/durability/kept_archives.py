@@ -1,0 +1,144 @@
+"""Archives of a durable connection: every element once, however often the process ends.
+
+What an archive has of a recorder stands in its own commits, as a count under the recorder's id; the log says when the
+recorder began, and under which id. While the log is carried out, so many elements are passed over.
+
+Invariants: no element is committed whose entry is not on disk; a query's answers are handed on by whole steps, since
+their order within an instant may be another next time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from minidsms.archive.recorder import Recorder
+from minidsms.elements import Batch, Column, Int8Array, Int64Array
+
+if TYPE_CHECKING:
+    from minidsms.archive.archiver import Archiver
+    from minidsms.archive.buffers import Buffers
+    from minidsms.archive.format import Archive
+    from minidsms.archive.recorder import Chunk
+    from minidsms.dictionary import TextDictionary
+
+
+class KeptArchives:
+    """What a connection knows of its archives.
+
+    id: of the recorder that begins with the present call, as its entry of the log says.  may_begin: the entry is the
+    last, and what it asks for may not have been done.  are_written: by this connection, which is no twin.  lost: by
+    name, why an archive cannot be gone on with; the elements it lacks stay in the log.
+    """
+
+    def __init__(self) -> None:
+        self.id = ""
+        self.may_begin = False
+        self.are_written = True
+        self.lost: dict[str, str] = {}
+
+
+class Counting:
+    """Stands for a recorder where nothing is written. count: elements that have come."""
+
+    is_suspended = must_resume = False
+
+    def __init__(self, id: str) -> None:
+        self.id = id
+        self.count = 0
+
+    def check_resumed(self) -> None:
+        """It need not be."""
+
+    def add(self, ts: Int64Array, sign: Int8Array | None, columns: Sequence[Column]) -> None:
+        """Elements have come."""
+        self.count += len(ts)
+
+    def add_batch(self, batch: Batch) -> None:
+        """A query's results have come."""
+        self.count += len(batch)
+
+    def add_row(self, ts: int, values: Sequence[Any]) -> None:
+        """One element has come."""
+        self.count += 1
+
+    def release(self) -> None:
+        """Nothing waits."""
+
+
+def archived_of(recorder: Recorder | None) -> int | None:
+    """How many elements have come since an archive began; None without one."""
+    return None if recorder is None else cast(Counting | KeptRecorder, recorder).count
+
+
+class KeptRecorder(Recorder):
+    """Hands on what the archive does not have yet. committed: so many of its elements the archive has.  by_steps: what
+    comes waits for `release`.
+    """
+
+    def __init__(
+        self,
+        archiver: Archiver,
+        archive: Archive,
+        dictionary: TextDictionary,
+        progress: Callable[[], int | None],
+        id: str,
+        by_steps: bool,
+    ) -> None:
+        self._step = _Step(archiver)
+        super().__init__(cast("Archiver", self._step) if by_steps else archiver, archive, dictionary, progress)
+        self.id = id
+        self.count = 0
+        self.committed = self._there = 0
+
+    def goes_on_behind(self, committed: int) -> None:
+        """The archive has so many elements."""
+        self.committed = self._there = committed
+
+    def _passed(self, n: int) -> int:
+        """How many of the next n are there already."""
+        passed = min(n, max(0, self._there - self.count))
+        self.count += n
+        return passed
+
+    def add(self, ts: Int64Array, sign: Int8Array | None, columns: Sequence[Column]) -> None:
+        n = len(ts)
+        passed = self._passed(n)
+        if passed:
+            ts, sign = ts[passed:], None if sign is None else sign[passed:]
+            columns = [column.slice(passed, n) for column in columns]
+        super().add(ts, sign, columns)
+
+    def add_row(self, ts: int, values: Sequence[Any]) -> None:
+        if not self._passed(1):
+            super().add_row(ts, values)
+
+    def release(self) -> None:
+        """A step is over: what has come may be written."""
+        self._step.release(self)
+
+    def kept_behind(self, n: int) -> Mapping[str, int]:
+        return {self.id: self.committed + n}
+
+    def note_committed(self, n: int) -> None:
+        self.committed += n
+
+
+class _Step:
+    """What a recorder gives to its archiver, until a step is over."""
+
+    def __init__(self, archiver: Archiver) -> None:
+        self._archiver = archiver
+        self._taken: list[tuple[Chunk, int]] = []
+
+    @property
+    def buffers(self) -> Buffers:
+        return self._archiver.buffers
+
+    def take(self, recorder: Recorder, chunk: Chunk, nbytes: int) -> None:
+        self._taken.append((chunk, nbytes))
+
+    def release(self, recorder: Recorder) -> None:
+        taken, self._taken = self._taken, []
+        for chunk, nbytes in taken:
+            self._archiver.take(recorder, chunk, nbytes)

@@ -1,0 +1,127 @@
+"""Archives of a connection with a folder have every element once, however often the process ends."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import minidsms
+from minidsms.archive.writer import Writer
+from minidsms.durability.connection import DurableConnection
+from minidsms.testing.crash_files import archived
+from minidsms.testing.crashes import end_process
+
+QUERY = "SELECT k, COUNT(*) AS n FROM S [RANGE 3] GROUP BY k"
+
+
+@pytest.fixture
+def archives(tmp_path: Path) -> str:
+    return str(tmp_path / "archives")
+
+
+def opened(tmp_path: Path) -> DurableConnection:
+    db = minidsms.connect(tmp_path / "db", archive_rows=5)
+    assert isinstance(db, DurableConnection)
+    return db
+
+
+def declare(db: minidsms.Connection, archives: str) -> None:
+    db.execute(f"CREATE STREAM S (k INTEGER, t TEXT) ARCHIVE '{archives}'; CREATE RELATION R (k INTEGER)")
+    db.execute(f"CREATE QUERY q AS {QUERY} ARCHIVE '{archives}'")
+    db.push("R", (7,), ts=0)
+    db.archive("R", archives)
+
+
+def push(db: minidsms.Connection, i: int) -> None:
+    db.push("S", [(i % 2, f"t{i}"), (i % 3, None)], ts=[i, i])
+    db.push("R", (i,), ts=i)
+
+
+def test_every_element_is_archived_once_through_kills_and_checkpoints(tmp_path: Path, archives: str) -> None:
+    db = opened(tmp_path)
+    declare(db, archives)
+    for i in range(20):
+        push(db, i)
+        if i in (4, 9):
+            db.flush()
+        if i in (7, 13):
+            db.checkpoint()
+        if i in (5, 9, 11, 13, 16):
+            end_process(db)
+            db = opened(tmp_path)
+            assert not db.warnings and db.position("S") == 2 * i + 2
+    db.close()
+    with minidsms.connect() as other:
+        declare(other, str(tmp_path / "wanted"))
+        for i in range(20):
+            push(other, i)
+    for name in ("S", "R"):
+        assert archived(archives, name) == archived(str(tmp_path / "wanted"), name)
+    answers = [archived(folder, "q") for folder in (archives, str(tmp_path / "wanted"))]
+    assert Counter(answers[0]) == Counter(answers[1])
+    assert [row[0] for row in answers[0]] == [row[0] for row in answers[1]]
+
+
+def test_an_archive_that_has_ended_is_not_written_again_and_may_begin_anew(tmp_path: Path, archives: str) -> None:
+    with opened(tmp_path) as db:
+        declare(db, archives)
+        push(db, 1)
+        db.archive("S", None)
+        push(db, 2)
+        db.checkpoint()
+    with opened(tmp_path) as db:
+        push(db, 3)
+        db.archive("S", archives)
+        push(db, 4)
+    with opened(tmp_path) as db:
+        assert not db.warnings
+        db.execute("DROP QUERY q; DROP STREAM S; CHECKPOINT")
+    with opened(tmp_path) as db:
+        assert not db.warnings
+    assert [row[3] for row in archived(archives, "S")] == ["'t1'", "None", "'t4'", "None"]
+
+
+def test_an_archive_that_is_gone_is_told_and_what_it_lacks_stays_in_the_log(tmp_path: Path, archives: str) -> None:
+    db = opened(tmp_path)
+    declare(db, archives)
+    push(db, 1)
+    db.flush()
+    push(db, 2)
+    end_process(db)
+    shutil.move(archives, archives + " aside")
+    with opened(tmp_path) as db:
+        assert any("the archive of S cannot be gone on with" in warning for warning in db.warnings)
+        push(db, 3)
+        with pytest.raises(minidsms.Error, match="no checkpoint was made: the archive of"):
+            db.checkpoint()
+    shutil.rmtree(archives)
+    shutil.move(archives + " aside", archives)
+    with opened(tmp_path) as db:
+        assert not db.warnings
+    assert [row[3] for row in archived(archives, "S")] == ["'t1'", "None", "'t2'", "None", "'t3'", "None"]
+
+
+def test_nothing_is_archived_before_it_is_on_disk(
+    tmp_path: Path, archives: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[bool] = []
+    commit = Writer.commit
+
+    def looked_at(writer: Writer, *given: Any, **more: Any) -> None:
+        if given[0] == "archive":
+            assert db.log is not None
+            found.append(db.log.is_synced)
+        commit(writer, *given, **more)
+
+    monkeypatch.setattr(Writer, "commit", looked_at)
+    with minidsms.connect(tmp_path / "db", durability="os") as db:
+        assert isinstance(db, DurableConnection)
+        declare(db, archives)
+        push(db, 1)
+        assert not db.log.is_synced  # type: ignore[union-attr]
+        db.flush()
+    assert found and all(found)
