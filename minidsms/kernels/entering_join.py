@@ -24,6 +24,7 @@ from minidsms.kernels.access_methods.methods import first_tag, next_tag
 from minidsms.kernels.chains import (
     Chain,
     checks_hold,
+    is_linked,
     link_slots,
     next_slot,
     older,
@@ -75,7 +76,7 @@ from minidsms.kernels.join_layout import (
     Windows,
 )
 from minidsms.kernels.join_routes import Routes, pipeline_of
-from minidsms.kernels.join_stamps import deletions_first, is_stamped, stamp
+from minidsms.kernels.join_stamps import deletions_first, is_stamped, put_tuple, stamp
 from minidsms.kernels.mixing import bucket
 from minidsms.machine_code import Int64Cube, Int64s, Int64Table, helper, int64, kernel, uint64
 
@@ -523,6 +524,76 @@ def _look_ahead(
     return int64(s)
 
 
+@helper(inline=True)
+def _next_survivor(windows: Windows, alive: Int64Table, i: int, slot: int, instant: int) -> Any:
+    """The next element, from input i on, that comes at the instant: (input, slot, whether there is one)."""
+    inputs, instants = windows.inputs, windows.instants
+    comes = False
+    while i < len(inputs) and not comes:
+        at = inputs[i, SURVIVOR]
+        if at < inputs[i, SURVIVORS]:
+            slot = alive[i, at]
+            comes = instants[uint64(inputs[i, MARKS] + (slot & inputs[i, MASK]))] == instant
+        if comes:
+            inputs[i, SURVIVOR] = at + 1
+        else:
+            i += 1
+    return i, slot, comes
+
+
+@helper(inline=True)
+def _first_instant(windows: Windows, alive: Int64Table) -> Any:
+    """The instant of the first element that is left; MAX_INSTANT where none is."""
+    inputs = windows.inputs
+    instant = int64(MAX_INSTANT)
+    for j in range(len(inputs)):
+        if inputs[j, SURVIVOR] < inputs[j, SURVIVORS]:
+            at = alive[j, inputs[j, SURVIVOR]] & inputs[j, MASK]
+            instant = min(instant, windows.instants[uint64(inputs[j, MARKS] + at)])
+    return instant
+
+
+@helper(inline=True)
+def _next_cancelling(windows: Windows, run: JoinRun, there: Int64Table, i: int, slot: int) -> Any:
+    """The next row behind this one that leaves and may cancel something: (input, slot, whether there is one)."""
+    n, cancels = len(windows.inputs), False
+    while i < n and not cancels:
+        slot += 1
+        if slot < there[STAYING, i]:
+            cancels = is_stamped(windows, run, i, slot) and is_linked(windows, i, slot)
+        else:
+            i += 1
+            if i < n:
+                slot = there[LEAVING, i] - 1
+    return i, slot, cancels
+
+
+@helper(inline=True)
+def _tag_of(windows: Windows, placed: Int64s, p: int, checks: Int64Table, chosen: Int64s) -> Any:
+    """The tag that the step at placed[p] asks for first."""
+    source = chosen[uint64(placed[p + uint64(FROM)])]
+    tag = windows.nodes[uint64(placed[p + uint64(SOURCE_NODES)] + 2 * (source & placed[p + uint64(SOURCE_MASK)]))]
+    if placed[p + uint64(HASHED)] > 0:
+        check = placed[p + uint64(CHECK)]
+        tag = hashed_tag(windows, checks, chosen, 0, check, check + placed[p + uint64(HASHED)])
+    elif placed[p + uint64(HASHED)] < 0:
+        tag = first_tag(windows, placed[int64(p) : int64(p) + PLACED_WORDS], checks, chosen, tag)
+    return tag
+
+
+@helper
+def _take_back(windows: Windows, scratch: Scratch, instant: int) -> Any:
+    """Let the elements of an instant that does not fit come, and what leaves at it leave, once more."""
+    inputs, there = windows.inputs, scratch.there
+    for j in range(len(inputs)):
+        there[STAYING, j] = there[LEAVING, j]
+        while inputs[j, SURVIVOR] > 0:
+            at = scratch.alive[j, inputs[j, SURVIVOR] - 1] & inputs[j, MASK]
+            if windows.instants[uint64(inputs[j, MARKS] + at)] != instant:
+                break
+            inputs[j, SURVIVOR] -= 1
+
+
 @helper(typed=True)
 def _generate(
     windows: Windows,
@@ -539,7 +610,7 @@ def _generate(
     Where `out` is full, state[STATUS] is FULL; of the instant that does not fit nothing stands in it, and the next call
     begins there. Where it has inspected state[MOST] slots it is PAUSED, and the next call goes on amidst the instant.
     """
-    instants, inputs, keys, nodes, heads = windows.instants, windows.inputs, windows.keys, windows.nodes, windows.heads
+    instants, inputs, nodes, heads = windows.instants, windows.inputs, windows.nodes, windows.heads
     walks, chosen, state = run.walks, run.chosen, run.state
     out, out_ts, out_sign = output.out, output.out_ts, output.out_sign
     alive, firsts, there, ahead, begun = scratch.alive, scratch.firsts, scratch.there, scratch.ahead, scratch.begun
@@ -562,41 +633,23 @@ def _generate(
         # The next element: what arrives at the instant, then what leaves at it where that may cancel something.
         begins = goes_on
         if not cancels:
-            while i < n and not begins:
-                at = inputs[i, SURVIVOR]
-                if at < inputs[i, SURVIVORS]:
-                    slot = alive[i, at]
-                    begins = instants[uint64(inputs[i, MARKS] + (slot & inputs[i, MASK]))] == instant
-                if begins:
-                    inputs[i, SURVIVOR] = at + 1
-                else:
-                    i += 1
+            if not begins:
+                i, slot, begins = _next_survivor(windows, alive, i, slot, instant)
             if not begins and found > first and _has_leaving(there):
                 cancels, middle = True, found
                 stamp(windows, run, out, first, found)
                 i, slot = int64(0), there[LEAVING, 0] - 1
             if not begins and not cancels:
                 first = found
-                instant = int64(MAX_INSTANT)
-                for j in range(n):
-                    if inputs[j, SURVIVOR] < inputs[j, SURVIVORS]:
-                        at = alive[j, inputs[j, SURVIVOR]] & inputs[j, MASK]
-                        instant = min(instant, instants[uint64(inputs[j, MARKS] + at)])
+                instant = _first_instant(windows, alive)
                 if instant == MAX_INSTANT:
                     break
                 _turn_to(instants, inputs, there, instant)
                 i = int64(0)
                 continue
         if cancels:
-            while i < n and not begins:
-                slot += 1
-                if slot < there[STAYING, i]:
-                    begins = is_stamped(windows, run, i, slot)
-                    begins &= nodes[keys[inputs[i, KEY], NODES] + 2 * (slot & inputs[i, MASK]) + 1] != UNLINKED
-                else:
-                    i += 1
-                    if i < n:
-                        slot = there[LEAVING, i] - 1
+            if not begins:
+                i, slot, begins = _next_cancelling(windows, run, there, i, slot)
             if not begins:
                 if found > middle:
                     deletions_first(out, out_sign, first, middle, found)
@@ -615,15 +668,7 @@ def _generate(
                 p = begin + uint64(position * PLACED_WORDS)
                 for d in range(position, n - 1):
                     if placed[p + uint64(ASKED)] == position:
-                        source = chosen[uint64(placed[p + uint64(FROM)])]
-                        tag = nodes[
-                            uint64(placed[p + uint64(SOURCE_NODES)] + 2 * (source & placed[p + uint64(SOURCE_MASK)]))
-                        ]
-                        if placed[p + uint64(HASHED)] > 0:
-                            check = placed[p + uint64(CHECK)]
-                            tag = hashed_tag(windows, checks, chosen, 0, check, check + placed[p + uint64(HASHED)])
-                        elif placed[p + uint64(HASHED)] < 0:
-                            tag = first_tag(windows, placed[int64(p) : int64(p) + PLACED_WORDS], checks, chosen, tag)
+                        tag = _tag_of(windows, placed, p, checks, chosen)
                         if position == 0 and placed[p + uint64(IS_DROPPING)] != 0 and not cancels:
                             s = firsts[i, d, slot - inputs[i, HI]]
                         elif known >= 0 and d == position:
@@ -689,10 +734,7 @@ def _generate(
                     if found == limit:
                         state[STATUS] = FULL
                         break
-                    for m in range(n):
-                        out[m, uint64(found)] = chosen[m]
-                    out_ts[uint64(found)] = instant
-                    out_sign[uint64(found)] = -1 if cancels else 1
+                    put_tuple(output, chosen, found, instant, -1 if cancels else 1)
                     found += 1
                 is_chosen = equal and depth < last
                 s = older(nodes, chain, s)
@@ -705,13 +747,7 @@ def _generate(
                 break
         if state[STATUS] == FULL:
             found = first
-            for j in range(n):
-                there[STAYING, j] = there[LEAVING, j]
-                while inputs[j, SURVIVOR] > 0:
-                    at = alive[j, inputs[j, SURVIVOR] - 1] & inputs[j, MASK]
-                    if instants[uint64(inputs[j, MARKS] + at)] != instant:
-                        break
-                    inputs[j, SURVIVOR] -= 1
+            _take_back(windows, scratch, instant)
             break
         if inspected + state[INSPECTED] >= until:
             state[STATUS], begun[IS_OPEN] = PAUSED, 1

@@ -10,8 +10,20 @@ from __future__ import annotations
 from typing import Any
 
 from minidsms.elements import Int8Array, Int64Array
-from minidsms.kernels.join_layout import IS_SHOWN, KEY, KEYS_END, MARKS, MASK, NODES, SERIAL, STAMPS, JoinRun, Windows
-from minidsms.machine_code import Int64Table, helper, int64, uint64
+from minidsms.kernels.join_layout import (
+    IS_SHOWN,
+    KEY,
+    KEYS_END,
+    MARKS,
+    MASK,
+    NODES,
+    SERIAL,
+    STAMPS,
+    JoinRun,
+    Output,
+    Windows,
+)
+from minidsms.machine_code import Int64s, Int64Table, helper, int64, uint64
 
 
 @helper(inline=True)
@@ -46,6 +58,15 @@ def stamp(windows: Windows, run: JoinRun, out: Int64Table, first: Any, found: in
     for j in range(len(inputs)):
         for p in range(first, found):
             stamps[j, stamp_of(windows, j, out[j, p])] = state[SERIAL]
+
+
+@helper(inline=True)
+def put_tuple(output: Output, chosen: Int64s, found: int, instant: int, sign: int) -> Any:
+    """Write the slots chosen as the tuple behind so many."""
+    out, at = output.out, uint64(found)
+    for m in range(len(out)):
+        out[uint64(m), at] = chosen[uint64(m)]
+    output.out_ts[at], output.out_sign[at] = instant, sign
 
 
 @helper("void(int64[:, ::1], int8[::1], int64, int64, int64)")

@@ -58,7 +58,7 @@ from minidsms.kernels.join_layout import (
     Output,
     Windows,
 )
-from minidsms.kernels.join_stamps import is_stamped
+from minidsms.kernels.join_stamps import is_stamped, put_tuple
 from minidsms.kernels.mixing import bucket
 from minidsms.machine_code import Int64s, Int64Table, helper, int64, kernel
 
@@ -207,6 +207,78 @@ def _begin_step(windows: Windows, subresults: Kept, tree: TreePlan, run: JoinRun
         run.walks[FOLLOWING, depth] = cell
 
 
+@helper(inline=True)
+def _next_row(windows: Windows, tree: TreePlan, run: JoinRun, r: int, tag: int, slot: int) -> Any:
+    """From this slot on the first that step r, of a window, joins, which is chosen; (it, the one behind, whether there
+    is one, how many were inspected).
+    """
+    nodes, steps = windows.nodes, tree.steps
+    chain, check, checks_end = chain_of(windows, steps, r), steps[r, CHECK], steps[r, CHECKS_END]
+    following, matches, inspected = int64(-1), False, int64(0)
+    while not matches:
+        slot, looked = next_slot(nodes, chain, tag, slot)
+        inspected += looked
+        if slot < chain.low:
+            break
+        run.chosen[steps[r, TARGET]] = slot
+        matches = check == checks_end or checks_hold(windows, tree.checks, run.chosen, check, checks_end)
+        following = older(nodes, chain, slot)
+        slot = slot if matches else following
+    return slot, following, matches, inspected
+
+
+@helper(inline=True)
+def _next_kept(windows: Windows, tree: TreePlan, subresults: Kept, run: JoinRun, r: int, tag: int, slot: int) -> Any:
+    """As `_next_row`, of a step that joins the tuples of a subresult."""
+    inputs, chosen, steps = windows.inputs, run.chosen, tree.steps
+    views, cells, members, births = subresults.views, subresults.cells, subresults.members, subresults.births
+    v, x = steps[r, TARGET] - len(inputs), steps[r, PROBED]
+    check, checks_end = steps[r, CHECK], steps[r, CHECKS_END]
+    base = views[v, CELLS] + 2 * (x - views[v, VIEW_KEY])
+    links = Chain(base, views[v, WIDTH], views[v, VIEW_MASK], views[v, VIEW_LO], int64(NO_LIMIT))
+    member, bag, end = views[v, MEMBER], views[v, BAG], views[v, MEMBERS_END]
+    rows = 2 * (views[v, VIEW_KEYS_END] - x) - member
+    following, matches, inspected = int64(-1), False, int64(0)
+    while not matches:
+        slot, looked = next_slot(cells, links, tag, slot)
+        inspected += looked
+        if slot < links.low:
+            break
+        at = links.base + links.width * (slot & links.mask) + rows
+        matches = True
+        for k in range(member, end):
+            row, m = cells[at + k], members[k]
+            chosen[m] = row
+            matches &= row >= inputs[m, PROBE_LO] and row < inputs[m, PROBE_HI]
+        for k in range(bag, end):
+            matches &= births[births[members[k]] + cells[at + k]] <= cells[at + end]
+        if matches and check < checks_end:
+            matches = checks_hold(windows, tree.checks, chosen, check, checks_end)
+        following = older(cells, links, slot)
+        slot = slot if matches else following
+    return slot, following, matches, inspected
+
+
+@helper(inline=True)
+def _keep(windows: Windows, subresults: Kept, run: JoinRun, v: int) -> Any:
+    """Put the tuple of the slots chosen into subresult v, where there is room."""
+    inputs, keys, chosen = windows.inputs, windows.keys, run.chosen
+    views, view_keys, cells = subresults.views, subresults.view_keys, subresults.cells
+    number = views[v, VIEW_HI]
+    at = views[v, CELLS] + views[v, WIDTH] * (number & views[v, VIEW_MASK])
+    for y in range(views[v, VIEW_KEY], views[v, VIEW_KEYS_END]):
+        f = view_keys[y, LEAF]
+        cells[at] = windows.nodes[keys[view_keys[y, LEAF_KEY], NODES] + 2 * (chosen[f] & inputs[f, MASK])]
+        at += 2
+    for k in range(views[v, MEMBER], views[v, MEMBERS_END]):
+        cells[at] = chosen[subresults.members[k]]
+        at += 1
+    if views[v, BAG] < views[v, MEMBERS_END]:
+        cells[at] = run.state[BORN]
+    views[v, VIEW_HI] = number + 1
+    _link_cell(subresults, v, number)
+
+
 @kernel
 def tree_join(
     windows: Windows, run: JoinRun, tree: TreePlan, subresults: Kept, by_instants: int, output: Output, found: int
@@ -219,20 +291,11 @@ def tree_join(
     the rows of state[INPUT], and nothing is put out.
     O(elements + tuples + tuples kept + slots and cells inspected).
     """
-    inputs, keys, nodes = windows.inputs, windows.keys, windows.nodes
-    walks, chosen, state = run.walks, run.chosen, run.state
-    out, out_ts, out_sign = output.out, output.out_ts, output.out_sign
-    steps, lengths, checks = tree.steps, tree.lengths, tree.checks
-    views, view_keys, members, cells, births = (
-        subresults.views,
-        subresults.view_keys,
-        subresults.members,
-        subresults.cells,
-        subresults.births,
-    )
+    inputs, walks, chosen, state = windows.inputs, run.walks, run.chosen, run.state
+    steps, lengths, views, births = tree.steps, tree.lengths, subresults.views, subresults.births
     n = len(inputs)
     most = len(steps) // n
-    limit, most_inspected = len(out_ts), state[MOST]
+    limit, most_inspected = len(output.out_ts), state[MOST]
     phase, i, slot, depth = state[PHASE], state[INPUT], state[SLOT], state[DEPTH]
     filled = state[FILLED]
     inspected = 0
@@ -241,45 +304,12 @@ def tree_join(
     while True:
         while depth >= 0 and inspected < most_inspected:
             step = i * most + depth
-            j, x, kept = steps[step, TARGET], steps[step, PROBED], steps[step, KEPT]
-            check, checks_end = steps[step, CHECK], steps[step, CHECKS_END]
-            tag, s = walks[TAG, depth], walks[FOLLOWING, depth]
-            following = int64(-1)
-            matches = False
-            if j < n:
-                chain = chain_of(windows, steps, step)
-                while not matches:
-                    s, looked = next_slot(nodes, chain, tag, s)
-                    inspected += looked
-                    if s < chain.low:
-                        break
-                    chosen[j] = s
-                    matches = check == checks_end or checks_hold(windows, checks, chosen, check, checks_end)
-                    following = older(nodes, chain, s)
-                    s = s if matches else following
+            kept, tag, s = steps[step, KEPT], walks[TAG, depth], walks[FOLLOWING, depth]
+            if steps[step, TARGET] < n:
+                s, following, matches, looked = _next_row(windows, tree, run, step, tag, s)
             else:
-                v = j - n
-                base = views[v, CELLS] + 2 * (x - views[v, VIEW_KEY])
-                links = Chain(base, views[v, WIDTH], views[v, VIEW_MASK], views[v, VIEW_LO], int64(NO_LIMIT))
-                member, bag, end = views[v, MEMBER], views[v, BAG], views[v, MEMBERS_END]
-                rows = 2 * (views[v, VIEW_KEYS_END] - x) - member
-                while not matches:
-                    s, looked = next_slot(cells, links, tag, s)
-                    inspected += looked
-                    if s < links.low:
-                        break
-                    at = links.base + links.width * (s & links.mask) + rows
-                    matches = True
-                    for r in range(member, end):
-                        row, m = cells[at + r], members[r]
-                        chosen[m] = row
-                        matches &= row >= inputs[m, PROBE_LO] and row < inputs[m, PROBE_HI]
-                    for r in range(bag, end):
-                        matches &= births[births[members[r]] + cells[at + r]] <= cells[at + end]
-                    if matches and check < checks_end:
-                        matches = checks_hold(windows, checks, chosen, check, checks_end)
-                    following = older(cells, links, s)
-                    s = s if matches else following
+                s, following, matches, looked = _next_kept(windows, tree, subresults, run, step, tag, s)
+            inspected += looked
             if not matches:
                 depth -= 1
                 continue
@@ -289,19 +319,7 @@ def tree_join(
                     walks[FOLLOWING, depth] = s
                     state[STATUS], state[NEEDED] = CROWDED, kept
                     break
-                first, end = views[kept, VIEW_KEY], views[kept, VIEW_KEYS_END]
-                at = views[kept, CELLS] + views[kept, WIDTH] * (number & views[kept, VIEW_MASK])
-                for y in range(first, end):
-                    f = view_keys[y, LEAF]
-                    cells[at] = nodes[keys[view_keys[y, LEAF_KEY], NODES] + 2 * (chosen[f] & inputs[f, MASK])]
-                    at += 2
-                for r in range(views[kept, MEMBER], views[kept, MEMBERS_END]):
-                    cells[at] = chosen[members[r]]
-                    at += 1
-                if views[kept, BAG] < views[kept, MEMBERS_END]:
-                    cells[at] = state[BORN]
-                views[kept, VIEW_HI] = number + 1
-                _link_cell(subresults, kept, number)
+                _keep(windows, subresults, run, kept)
             if kept >= 0 and kept == filled:
                 walks[FOLLOWING, depth] = following
             elif depth + 1 < lengths[i]:
@@ -318,10 +336,7 @@ def tree_join(
                         walks[FOLLOWING, depth] = s
                         state[STATUS] = FULL
                         break
-                    for m in range(n):
-                        out[m, found] = chosen[m]
-                    out_ts[found] = state[INSTANT]
-                    out_sign[found] = 1 if phase == INSERT else -1
+                    put_tuple(output, chosen, found, state[INSTANT], 1 if phase == INSERT else -1)
                     found += 1
                 walks[FOLLOWING, depth] = following
         if inspected >= most_inspected and state[STATUS] == DONE:
