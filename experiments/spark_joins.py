@@ -135,7 +135,7 @@ def report(found: dict[str, dict[str, dict[str, float]]], rows: int) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the experiment; every contestant is a process of its own."""
     parser = argparse.ArgumentParser(prog="python -m experiments.spark_joins", description=__doc__)
-    parser.add_argument("--rows", type=int, default=120_000, help="trips")
+    parser.add_argument("--rows", type=int, default=400_000, help="trips")
     parser.add_argument("--case", choices=list(CASES), action="append", help="may be repeated (default: all)")
     parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)

@@ -6,21 +6,23 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from minidsms.cql.errors import Error, QueryError
 from minidsms.shell.harmless import harmless
+from minidsms.shell.progress import progress_bar
 from minidsms.shell.reading import read_commit, read_instant, read_text
 from minidsms.shell.showing import cell, print_table
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Row
 
 
 def offload(options: argparse.Namespace) -> int:
     """Carry the command out. Raises Error."""
+    from minidsms.spark.progress import described, watched
     from minidsms.spark.running import measured, prepare
     from minidsms.spark.session import session
 
@@ -38,13 +40,21 @@ def offload(options: argparse.Namespace) -> int:
     unit = ready.catalog.tick_ns
     at = None if options.at is None else [read_instant(ts, unit, "--at") for ts in options.at]
     until = None if options.until is None else read_instant(options.until, unit)
-    with _query_errors():
+    with (
+        _query_errors(),
+        progress_bar(not options.quiet, "answering") as tell,
+        described(ready.spark, f"offload to {options.output or 'the screen'}"),
+        watched(ready.spark, tell),
+    ):
         frame = ready.frame(at, until)
         if options.output is None:
-            _show(frame, options.rows)
+            found = frame.orderBy("_ts").limit(options.rows + 1).collect()
         else:
             frame.write.format(options.format or "parquet").save(options.output)
-            print(f"the answer is in {harmless(options.output)}", file=sys.stderr)
+    if options.output is None:
+        _show(frame.dtypes, found, options.rows)
+    else:
+        print(f"the answer is in {harmless(options.output)}", file=sys.stderr)
     return 0
 
 
@@ -64,10 +74,9 @@ def _query_errors() -> Iterator[None]:
         raise Error(f"Spark failed: {str(error).splitlines()[0]}") from None
 
 
-def _show(frame: DataFrame, rows: int) -> None:
-    """The first rows in the order of time."""
-    found = frame.orderBy("_ts").limit(rows + 1).collect()
-    columns = [(cell(name), kind not in ("string", "boolean")) for name, kind in frame.dtypes]
+def _show(dtypes: Sequence[tuple[str, str]], found: Sequence[Row], rows: int) -> None:
+    """The first rows, under the names of columns."""
+    columns = [(cell(name), kind not in ("string", "boolean")) for name, kind in dtypes]
     shown = [[cell(v) for v in row] for row in found[:rows]]
     print_table("", columns, shown, sys.stdout)
     if len(found) > rows:

@@ -18,6 +18,7 @@ def add_offload(commands: Any) -> None:
     offload.add_argument("--as-of", metavar="COMMIT", help="the archives as they were then: a number, or an ISO time")
     offload.add_argument("--rows", type=int, default=100, metavar="N", help="most rows shown (default 100)")
     offload.add_argument("--master", metavar="URL", help="where Spark runs (default: all cores of this machine)")
+    offload.add_argument("--quiet", action="store_true", help="no progress")
     offload.add_argument("--by", choices=("frames", "engines", "replay"), help="how (default: what costs least)")
     offload.add_argument("--explain", action="store_true", help="only show how it would be carried out")
     every = "with --explain: carry it out by every way, and let the archives remember what a row costs"

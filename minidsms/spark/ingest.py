@@ -44,7 +44,7 @@ from minidsms.cql.errors import CqlError, Error
 from minidsms.cql.parser import parse
 from minidsms.elements import Type
 from minidsms.settings import UNIT_NS
-from minidsms.spark.progress import watched
+from minidsms.spark.progress import described, watched
 from minidsms.spark.raw_files import RawFiles, address, new_files
 from minidsms.spark.reading import data_frame, quoted, spark_type_of
 
@@ -134,7 +134,7 @@ def ingest(
     archive = create(os.path.abspath(local(folder)), metadata)
     with Writer(archive) as writer:
         _recover(writer)
-        with _told(), watched(spark, progress):
+        with _told(), described(spark, f"ingest {stream.name}"), watched(spark, progress):
             if format in FORMATS:
                 places = [source] if isinstance(source, str) else list(source)  # type: ignore[arg-type]
                 found = new_files(spark, places, format, dict(options or {}), writer.snapshot.inputs)

@@ -1,4 +1,4 @@
-"""How far Spark is with what this thread asks of it."""
+"""What Spark calls the jobs of this thread, and how far it is with them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,28 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from minidsms.spark.session import is_remote
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _LOOK_S = 0.3
+_DESCRIPTION = "spark.job.description"
+
+
+@contextmanager
+def described(spark: SparkSession, what: str) -> Iterator[None]:
+    """While the context lasts, Spark's page and history call the jobs of this thread so."""
+    if is_remote(spark):
+        yield
+        return
+    context = spark.sparkContext
+    before = context.getLocalProperty(_DESCRIPTION)
+    context.setLocalProperty(_DESCRIPTION, f"minidsms: {what}")
+    try:
+        yield
+    finally:
+        context.setLocalProperty(_DESCRIPTION, before)  # type: ignore[arg-type]
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from minidsms.cql.catalog import Catalog, StreamDef
 from minidsms.cql.declarations import relation_def, stream_def
 from minidsms.cql.errors import CqlError, Error
 from minidsms.cql.parser import parse
+from minidsms.cql.printer import print_query
 from minidsms.cql.times import tick_words
 from minidsms.elements import Schema, Type
 from minidsms.plan.explain import logical_text
@@ -29,6 +30,7 @@ from minidsms.settings import UNIT_NS
 from minidsms.spark.batches import stored, words
 from minidsms.spark.compiler import logical_plan
 from minidsms.spark.computed import spark_type
+from minidsms.spark.costs import shape_of
 from minidsms.spark.frames import SIGN, TS, long, names
 from minidsms.spark.in_tasks import Setting, engine_of
 from minidsms.spark.offload import unique_names
@@ -154,9 +156,11 @@ def stream(
     own = names(len(schema := ready.query.node.schema))
     ddl = f"{TS} bigint, {SIGN} tinyint" + "".join(f", {c} {spark_type(t)}" for c, t in zip(own, schema.types))
     unique = unique_names(schema, (TS, SIGN))
-    return answered.mapInArrow(unpack, ddl).select(
+    changes = answered.mapInArrow(unpack, ddl).select(
         TS, SIGN, *[stored(F.col(c), t).alias(n) for c, t, n in zip(own, schema.types, unique)]
     )
+    told = f"minidsms {shape_of(print_query(ready.query.expanded))}"
+    return changes.observe(told, F.count(F.lit(1)).alias("changes"), F.max(TS).alias("last"))
 
 
 def _columns(frame: DataFrame, name: str, schema: Schema, tick_ns: int) -> list[Column]:
