@@ -61,9 +61,7 @@ def main(arguments: list[str]) -> int:
     found: dict[str, Any] = {}
     run: dict[str, Callable[[], Any]] = {
         "rates": lambda: _rates(options, console),
-        "latency": lambda: _shown(
-            console, "latency of one push and its advance (goal: p50 50, p99 200)", latency.measure()
-        ),
+        "latency": lambda: _shown(console, "latency of one push and its advance", latency.measure()),
         "pushes": lambda: _shown(console, "small pushes, processor time", pushes.measure()),
         "stations": lambda: _stations(console),
         "start": lambda: _shown(
