@@ -72,9 +72,7 @@ class KeptTopic:
         assert self._format is not None
         for start in range(0, len(batch), ROWS_AT_ONCE):
             part = batch.slice(start, min(start + ROWS_AT_ONCE, len(batch)))
-            lines = lines_of(self._format, part).splitlines()
-            if len(lines) != len(part):  # a text has line ends
-                lines = [lines_of(self._format, part.slice(i, i + 1))[:-1] for i in range(len(part))]
+            lines = self._writer.lines(lines_of(self._format, part))
             if not self.wants_mark:
                 with asking(self._place.address):
                     self._writer.producer.begin_transaction()

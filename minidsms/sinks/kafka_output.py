@@ -45,7 +45,8 @@ class KafkaWriter:
         address, partition, timeout_s = place.address, place.partition, place.timeout_s
         self._address, self._partition, self._timeout_s = address, partition, timeout_s
         self._failure = ""
-        self._lines: Callable[[bytes], list[bytes]] = _CSV_LINE.findall if place.is_csv else bytes.splitlines
+        self.lines: Callable[[bytes], list[bytes]] = _CSV_LINE.findall if place.is_csv else bytes.splitlines
+        """The messages of a text."""
         self.offset = 0
         """Behind the last message delivered."""
         more = {"enable.idempotence": True, "linger.ms": 5, "message.timeout.ms": int(timeout_s * 1000), **more}
@@ -59,7 +60,7 @@ class KafkaWriter:
 
     def write(self, data: bytes) -> None:
         """Send lines."""
-        self.send([(line, []) for line in self._lines(data)])
+        self.send([(line, []) for line in self.lines(data)])
 
     def send(self, messages: Sequence[tuple[bytes, list[tuple[str, bytes]]]]) -> None:
         """Send (value, headers) of each."""

@@ -109,3 +109,12 @@ def test_what_a_topic_cannot_be_told_waits_to_be_fetched(
 
 def _unreachable(*given: Any, **more: Any) -> None:
     raise minidsms.Error("no answer from Kafka")
+
+
+def test_a_text_of_several_lines_is_one_message_in_csv(broker: str, topic: str, tmp_path: Path) -> None:
+    with minidsms.connect(tmp_path / "db") as db:
+        db.execute("CREATE STREAM S (t TEXT, n TEXT)")
+        db.execute(f"CREATE QUERY q AS SELECT ISTREAM(t, n) FROM S [NOW] INTO 'kafka://{broker}/{topic}' FORMAT csv")
+        db.push("S", [('a\nb "c"', "x"), ("", None)], ts=1)
+        db.advance(1)
+    assert [m.value() for m in messages(broker, topic)] == [b'1,1,"a\nb ""c""",x', b'1,1,"",']
