@@ -91,6 +91,12 @@ class Archiver:
         if writer is not None:
             writer.release()
 
+    def give_up(self) -> None:
+        """Write nothing more, nor what waits, and let other writers have the archives."""
+        for recorder in self.recorders():
+            self.forget(recorder)
+        self.close()
+
     def recorders(self) -> list[Recorder]:
         """Every recorder."""
         return list(self._recorders)

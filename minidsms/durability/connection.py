@@ -88,6 +88,8 @@ class DurableConnection(Connection):
             self._recover(given)
         except BaseException:
             self.files.leave()
+            if getattr(self, "archiver", None) is not None:
+                self.archiver.give_up()  # type: ignore[union-attr]
             if self.log is not None:
                 self.log.abandon()
             self._lock.release()

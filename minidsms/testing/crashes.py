@@ -223,9 +223,7 @@ def end_process(db: DurableConnection) -> None:
     assert db.log is not None
     db.log.stop()
     if db.archiver is not None:
-        for recorder in db.archiver.recorders():
-            db.archiver.forget(recorder)
-        db.archiver.close()
+        db.archiver.give_up()
     db.abandon()
 
 

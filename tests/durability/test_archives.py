@@ -125,3 +125,21 @@ def test_nothing_is_archived_before_it_is_on_disk(
         assert not db.log.is_synced  # type: ignore[union-attr]
         db.flush()
     assert found and all(found)
+
+
+def test_a_folder_that_cannot_be_opened_lets_others_have_its_archives(
+    tmp_path: Path, archives: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(tmp_path) as db:
+        declare(db, archives)
+        push(db, 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(DurableConnection, "_go_on_with_sources", _fail)
+        with pytest.raises(minidsms.Error, match="it fails"):
+            opened(tmp_path)
+    with opened(tmp_path) as db:
+        assert not db.warnings
+
+
+def _fail(db: DurableConnection) -> None:
+    raise minidsms.Error("it fails")
