@@ -163,10 +163,12 @@ class AddedFile(KeptFile):
 
     def discard(self) -> None:
         """Leave it with nothing of a new sink."""
-        if self._is_new and self._handle is not None:
-            with contextlib.suppress(OSError):
-                os.ftruncate(self._handle, self._begins_at)
-        self.leave()
+        try:
+            if self._is_new and self._handle is not None:
+                with contextlib.suppress(OSError):
+                    os.ftruncate(self._handle, self._begins_at)
+        finally:
+            self.leave()
 
 
 class ArrowMessages:
