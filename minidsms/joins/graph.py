@@ -208,19 +208,20 @@ class JoinGraph:
         return fits and self.n > 2 and self.is_connected and not self.bands
 
     def index_under(self, orders: Orders, before: Orders, index: Index) -> Index:
-        """The patterns to go on with under other orders than before: the same, and all that only these orders probe.
-        Bits stay.
+        """The patterns to go on with under other orders than before: the same, and all that pipelines with other orders
+        probe, where nobody has weighed them. Bits stay.
         """
         if not index:
             return ()
-        known = self.patterns(before) or ((),) * self.n
+        fresh = self.patterns(tuple(() if order == was else order for order, was in zip(orders, before)))
+        fresh = fresh or ((),) * self.n
         kept: list[Patterns | Bits] = []
         for j, keys in enumerate(self.patterns(orders) or ((),) * self.n):
             now = index[j]
             if isinstance(now, Bits):
                 kept.append(now)
             else:
-                kept.append(tuple(key for key in keys if key in now or key not in known[j]))
+                kept.append(tuple(key for key in keys if key in now or key in fresh[j]))
         return tuple(kept) if any(kept) else ()
 
     def _compared(self, visited: Sequence[int], j: int) -> dict[int, Link]:

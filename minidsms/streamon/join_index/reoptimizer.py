@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from minidsms.joins.plan import Index, Key
+from minidsms.joins.plan import Index, Key, Patterns
 from minidsms.kernels.access_methods.bit_addresses import MOST_BITS, Bits
 from minidsms.kernels.access_methods.cells import with_cells
 from minidsms.streamon.bans import Bans
@@ -37,6 +37,10 @@ TAKEN_NS = 100.0
 """Of an element, whatever it joins with."""
 LEAST_GAIN = 0.05
 """Of what an element takes, that other patterns must save."""
+LEAST_LOSS = 0.01
+"""Of what an element takes, that a pattern must cost more than it saves to be dropped: what a few rows say of it may be
+chance, and to be without it is dear where conditions change.
+"""
 FIRST_BAN = 262_144
 """Elements."""
 
@@ -87,8 +91,11 @@ class IndexReoptimizer:
     def _best(self) -> tuple[Index, str]:
         """The patterns worth their links, no patterns where memory is short; or bits that cost less still."""
         benefits, executor = self.benefits(), self._executor
+        present = executor.plan or ((),) * len(executor.able)
+        least = -LEAST_LOSS * self.cost(executor.plan)
         chosen = tuple(
-            tuple(key for key in keys if benefits.get((j, key), 0.0) > 0) for j, keys in enumerate(executor.able)
+            tuple(key for key in keys if benefits.get((j, key), 0.0) > (least if key in _patterns(has) else 0.0))
+            for j, (keys, has) in enumerate(zip(executor.able, present))
         )
         keys: Index = chosen if any(chosen) and not self.is_short else ()
         bits = self._bits()
@@ -138,6 +145,10 @@ class IndexReoptimizer:
         return not self.is_short and not self._bans.is_banned(self._given_up, self._executor.spent()[1])
 
 
+def _patterns(each: Patterns | Bits) -> Patterns:
+    return () if isinstance(each, Bits) else each
+
+
 def _sum(benefits: Mapping[tuple[int, Key], float], plan: Index) -> float:
-    patterns = [(j, key) for j, keys in enumerate(plan) if not isinstance(keys, Bits) for key in keys]
+    patterns = [(j, key) for j, keys in enumerate(plan) for key in _patterns(keys)]
     return sum(benefits.get(place, 0.0) for place in patterns)

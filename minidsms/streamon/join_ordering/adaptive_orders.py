@@ -34,7 +34,7 @@ BUDGET = Budget(urgent=0.04, promised=0.03)
 BEGIN_NS = 1_000_000
 """What the first profiles take, about: no more than is promised of the time spent joining."""
 DEFAULT = "a_greedy"
-MODELLED_EVERY = 16_384
+MODELLED_EVERY = 8_192
 """Elements between two looks at the sizes of joins of inputs while conditions stay."""
 LEAST_SAVED = 0.01
 """A share of what an element of the join takes that other orders must save."""
@@ -79,8 +79,12 @@ class AdaptiveOrders:
         is_modelled = pipelines.are_modelled and self._options.algorithm == DEFAULT
         self._model = pipelines if is_modelled else None
         """Where orders are of least cost by its model; else they are the algorithm's."""
-        self._measured = 0, 0
-        """Elements, and changes of conditions, when the windows were sampled for it."""
+        self._modelled_at: int | None = None
+        """Elements when it was asked last, ..."""
+        self._has_changed = False
+        """... whether conditions have changed since, ..."""
+        self._found_better = False
+        """... and whether other orders were taken: then the next look promises to pay, too."""
         self.reoptimizer = JoinOrderReoptimizer(self._options.algorithm, join.orders, self.filters, {}, self._model)
         self.adaptation: Loop[Orders] = Loop(
             "join ordering", operator, self.executor, self.profiler, self.reoptimizer, streamon, BUDGET
@@ -111,7 +115,12 @@ class AdaptiveOrders:
         """See `Adapting.look`."""
         elements = self._watch.elements
         if self._can_adapt and self.adaptation.is_free and self._join.uses_orders:
-            if self._schedules:
+            if self._model is not None:
+                if self._modelled_at is not None or self._is_worth_it():
+                    self._follow(self._model, instant)
+                else:
+                    self.due_at = elements + self.adaptation.rest.longer()
+            elif self._schedules:
                 self._adapt(part, instant)
             elif self._is_worth_it():
                 self._begin()
@@ -126,7 +135,10 @@ class AdaptiveOrders:
 
     def notice(self, shares_have_shifted: bool, work_changed_by: float) -> None:
         """See `Adapting.notice`."""
-        if work_changed_by and self._schedules:
+        if work_changed_by and self._model is not None:
+            self._has_changed = True
+            self.due_at = 0
+        elif work_changed_by and self._schedules:
             self.reoptimizer.has_noticed = True
             for i, schedule in self._schedules.items():
                 if not schedule.is_deaf:
@@ -161,8 +173,6 @@ class AdaptiveOrders:
             self.due_at = self._watch.elements
             if profiled:
                 self._choose(profiled, instant)
-            elif self._model is not None and self.adaptation.is_affordable():
-                self._reconsider(instant)
         if profiled:
             self.adaptation.rest.wake()
             self.due_at += self._waits()
@@ -196,31 +206,36 @@ class AdaptiveOrders:
         found = {i: self._found(i) for i in profiled}
         self.adaptation.changes += sum(found.values())
         self.reoptimizer.has_noticed |= any(found.values())
-        self._reconsider(instant)
+        self.adaptation.reconsider(instant)
         after = self.executor.plan
         for i in profiled:
             self._schedules[i].profiled(before[i] != after[i])
             if found[i] and before[i] == after[i]:
                 self._schedules[i].hurry(FRESH, is_sure=True)
 
-    def _reconsider(self, instant: int) -> None:
-        if self._model is not None:
-            elements, changes = self._watch.elements, self.adaptation.changes
-            has_changed = changes != self._measured[1]
-            if not has_changed and elements < self._measured[0] + MODELLED_EVERY:
-                return
-            self._measured = elements, changes
-            if has_changed:
-                self._model.forget(self._watch.arrived)
-            self._model.measure(self._watch.arrived)
-        self.adaptation.reconsider(instant)
+    def _follow(self, model: JoinPipelines, instant: int) -> None:
+        """Take the orders of least cost, now and then, and soon where conditions have changed."""
+        elements = self._watch.elements
+        is_due = self._modelled_at is None or elements >= self._modelled_at + MODELLED_EVERY
+        urgency, promise = float(self._has_changed), float(self._found_better)
+        if (is_due or self._has_changed) and self.adaptation.is_affordable(urgency, promise):
+            self._ask(model, instant)
+        self.due_at = elements + (MODELLED_EVERY if self._options.measures_time else 0)
+
+    def _ask(self, model: JoinPipelines, instant: int) -> None:
+        with self.adaptation.deciding():
+            if self._has_changed:
+                model.forget(self._watch.arrived)
+            model.measure(self._watch.arrived)
+            self.reoptimizer.has_noticed |= self._has_changed
+            self.reoptimizer.least = LEAST_SAVED * self._cost()
+            self._found_better = self.adaptation.reconsider(instant)
+        self._modelled_at, self._has_changed = self._watch.elements, False
 
     def return_to_pipelines(self, instant: int) -> None:
         """A tree has gone: take the orders of least cost at once, where they are known."""
         if self._model is not None and self._can_adapt and self.adaptation.is_free:
-            with self.adaptation.deciding():
-                self._model.measure(self._watch.arrived)
-                self.adaptation.reconsider(instant)
+            self._ask(self._model, instant)
 
     def _found(self, i: int) -> int:
         """Changes that the detectors of a pipeline have told since they were asked last."""

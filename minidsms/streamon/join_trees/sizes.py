@@ -24,7 +24,10 @@ SAMPLED = 256
 INSPECTED = 4_000
 """Slots inspected for one set, at most."""
 WEIGHT = 0.5
-"""Of a new estimate against those before."""
+"""Of a new estimate against those before, ..."""
+ENOUGH, OTHER = 32, 0.5
+"""... but where so many tuples were found, and it differs from those by so much of the larger one: then conditions have
+changed, and it stands alone."""
 
 
 class JoinSizes:
@@ -61,14 +64,16 @@ class JoinSizes:
         for mask in self._sets:
             i = min(members(mask), key=self.rows.__getitem__)
             rows = self.rows[i]
-            seen = 0.0
+            seen, found = 0.0, 0
             if len(samples[i]):
                 path = self._path(i, mask)
                 counts = np.zeros((2, len(path.steps)), np.int64)
                 joined = join_counts(samples[i], i, path, self._index.bundle, counts, INSPECTED)
-                seen = rows * int(counts[0, -1]) / joined
+                found = int(counts[0, -1])
+                seen = rows * found / joined
             known = self.tuples.get(mask)
-            self.tuples[mask] = seen if known is None else WEIGHT * seen + (1 - WEIGHT) * known
+            is_other = known is not None and found >= ENOUGH and abs(seen - known) > OTHER * max(seen, known)
+            self.tuples[mask] = seen if known is None or is_other else WEIGHT * seen + (1 - WEIGHT) * known
 
     def _path(self, i: int, mask: int) -> Path:
         if (i, mask) not in self._paths:
