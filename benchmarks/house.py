@@ -31,6 +31,8 @@ BELOW = {
 
 NODES = ("Filter", "Distinct", "SemiJoin", "KeepArrival", "Aggregate GroupBy", "RelationToStream ToStream")
 """Some nodes of plans, by the names that their classes have or had."""
+ACCESS_METHODS = ("ByHash", "ByCells BY_CELLS BY_ORDER", "ByAddress BY_ADDRESS")
+"""Access methods, by the names of their classes and of their tags."""
 TECHNIQUES = ("caching", "join_trees", "join_ordering", "k_mon", "filter_ordering", "content_routing")
 _LONG = (60, 90)
 _MANY = (8, 12)
@@ -220,6 +222,9 @@ def report(folder: Path, details: bool) -> dict[str, int]:
     for node in NODES:
         which = files_of_node(files, node)
         say(f"files that name the node {node}", len(which), which)
+    for method in ACCESS_METHODS:
+        which = files_naming(files, method)
+        say(f"files that name the access method {method.split()[0]}", len(which), which)
     for technique in TECHNIQUES:
         which = importers(files, f"minidsms.streamon.{technique}")
         say(f"files outside that import streamon.{technique}", len(which), which)

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from minidsms.kernels.access_methods.bit_addresses import BY_ADDRESS
 from minidsms.kernels.access_methods.hashes import hashed_tag
 from minidsms.kernels.access_methods.methods import first_tag, next_tag
 from minidsms.kernels.join_layout import (
     BACKS,
-    BY_ADDRESS,
     CHECK,
     FROM,
     FROM_KEY,

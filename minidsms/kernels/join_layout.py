@@ -101,25 +101,9 @@ in order, the last one."""
 TARGET, PROBED, FROM, FROM_KEY, CHECK, CHECKS_END, ASKED, HASHED, REACH, REQUESTS, STEP_WORDS = range(11)
 """Of a step: the input and its key that are probed, the input and its key that give the tag, its further checks, and
 the position in the pipeline of the input that gives the tag: 0 is the arriving element, d + 1 what step d chose; of how
-many of its checks, the first ones, the tag is the hash, where several inputs give it (0: one does); how far from
-that tag lies the other one that it asks for (0: there is none); and how often it has asked by bit addresses."""
-
-BY_ADDRESS = -1
-"""As a step's HASHED: its tags are bit addresses. Behind its checks, where CHECKS_END points to, stand the
-configurations under which rows are stored: a row (how many there are, 0, 0, 0), and for each of them a row (tag, wild,
-p, 0) and p rows (input, key, place, shift). The tag has the configuration's number, from bit CONFIGURATION on; wild are
-the bits of the address that the step does not know; the others are the hash of a key, shifted right by `shift` and left
-by `place`. REACH is 1 where there is more than one tag."""
-CONFIGURATION = 48
-
-BY_ORDER = -2
-"""As a step's HASHED: its tags are cells in order, from that of FROM_KEY on up to the last one, or down to 0, as REACH
-says, which is 1 or -1."""
-
-BY_CELLS = -3
-"""As a step's HASHED: its tags are hashes of words and cells. Behind its checks, where CHECKS_END points to, stands a
-row (how many tags, how many parts, 0, 0), and for each part a row (input, key, reach, 0): a word where reach is 0, else
-a cell, in place of which the one so far away is asked for too. So the tags are those of all choices among the cells."""
+many of its checks, the first ones, the tag is the hash, where several inputs give it (0: one does; negative: another
+access method, see `access_methods.methods`); how far from that tag lies the other one that it asks for (0: there is
+none); and how often it has asked in such a way."""
 
 TAG, FOLLOWING, FOUND, WALKS = range(4)
 """Rows of `walks`, of each step: its tag, the slot to look at next, and the first that matches. WALKS: how many."""

@@ -34,7 +34,7 @@ from minidsms.elements import (
 )
 from minidsms.kernels import arrivals
 from minidsms.kernels import window_index as kernels
-from minidsms.kernels.access_methods.bit_addresses import ADDRESS, MOST_CONFIGURATIONS, NUMBERS, Bits
+from minidsms.kernels.access_methods.bit_addresses import ADDRESS, CONFIGURATION, MOST_CONFIGURATIONS, NUMBERS, Bits
 from minidsms.kernels.access_methods.cells import SAMPLED, Cells, CellsInOrder, elements_until_fit, with_cells
 from minidsms.kernels.access_methods.contract import Key, Slots
 from minidsms.kernels.access_methods.methods import method_of
@@ -42,7 +42,6 @@ from minidsms.kernels.addresses import VALID
 from minidsms.kernels.gathering import gather_rows
 from minidsms.kernels.join_layout import (
     BACKS,
-    CONFIGURATION,
     HAS_NULLS,
     HEADS,
     HI,

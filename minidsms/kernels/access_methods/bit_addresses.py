@@ -12,9 +12,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from minidsms.kernels.access_methods.contract import Asked, Indexed, Key, Known, Part, Slots, array_of
-from minidsms.kernels.join_layout import BY_ADDRESS, CHECKS_END, CONFIGURATION, MASK, NODES, Windows
+from minidsms.kernels.join_layout import CHECKS_END, MASK, NODES, Windows
 from minidsms.kernels.mixing import address_part
 from minidsms.machine_code import Int64s, Int64Table, helper, int64, kernel
+
+BY_ADDRESS = -1
+"""As a step's HASHED: its tags are bit addresses. Behind its checks, where CHECKS_END points to, stand the
+configurations under which rows are stored: a row (how many there are, 0, 0, 0), and for each of them a row (tag, wild,
+p, 0) and p rows (input, key, place, shift). The tag has the configuration's number, from bit CONFIGURATION on; wild are
+the bits of the address that the step does not know; the others are the hash of a key, shifted right by `shift` and left
+by `place`. REACH is 1 where there is more than one tag."""
+CONFIGURATION = 48
 
 ADDRESS: Key = (-(2**31),)
 """Among the keys of an input: the bit address of the row. No column, and no band, has this number."""

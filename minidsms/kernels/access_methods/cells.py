@@ -16,8 +16,6 @@ from minidsms.elements import AnyArray, Column, Int64Array
 from minidsms.kernels.access_methods.contract import Asked, Indexed, Key, Known, Slots, array_of
 from minidsms.kernels.access_methods.hashes import combine
 from minidsms.kernels.join_layout import (
-    BY_CELLS,
-    BY_ORDER,
     FROM,
     FROM_KEY,
     LAST_CELL,
@@ -30,6 +28,15 @@ from minidsms.kernels.join_layout import (
 )
 from minidsms.kernels.mixing import mixed
 from minidsms.machine_code import Float64s, Int64s, Int64Table, helper, int64, kernel
+
+BY_ORDER = -2
+"""As a step's HASHED: its tags are cells in order, from that of FROM_KEY on up to the last one, or down to 0, as REACH
+says, which is 1 or -1."""
+
+BY_CELLS = -3
+"""As a step's HASHED: its tags are hashes of words and cells. Behind its checks, where CHECKS_END points to, stands a
+row (how many tags, how many parts, 0, 0), and for each part a row (input, key, reach, 0): a word where reach is 0, else
+a cell, in place of which the one so far away is asked for too. So the tags are those of all choices among the cells."""
 
 ROWS_OF_A_CELL = 16
 MOST_CELLS = 128

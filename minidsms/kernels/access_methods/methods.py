@@ -1,6 +1,6 @@
 """The table of access methods: which there are, and, for kernels, which tags their steps ask for.
 
-To add one is to write its file and its rows here.
+To add one is to write its file and its rows here; when a step takes it says `joins.graph`.
 """
 
 from __future__ import annotations
@@ -8,11 +8,19 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from minidsms.kernels.access_methods.bit_addresses import ByAddress, address_tag, next_address
-from minidsms.kernels.access_methods.cells import ByCells, cells_tag, next_beside, next_cells, next_in_order
+from minidsms.kernels.access_methods.bit_addresses import BY_ADDRESS, ByAddress, address_tag, next_address
+from minidsms.kernels.access_methods.cells import (
+    BY_CELLS,
+    BY_ORDER,
+    ByCells,
+    cells_tag,
+    next_beside,
+    next_cells,
+    next_in_order,
+)
 from minidsms.kernels.access_methods.contract import AccessMethod, Key
 from minidsms.kernels.access_methods.hashes import ByHash
-from minidsms.kernels.join_layout import BY_ADDRESS, BY_CELLS, BY_ORDER, CHECKS_END, HASHED, Windows
+from minidsms.kernels.join_layout import CHECKS_END, HASHED, Windows
 from minidsms.machine_code import Int64s, Int64Table, helper
 
 METHODS: tuple[AccessMethod, ...] = (ByAddress(), ByCells(), ByHash())
