@@ -10,6 +10,7 @@ from minidsms.cql.errors import Error
 from minidsms.durability.entry import decoded
 from minidsms.durability.folder import metadata_of
 from minidsms.durability.lock import FolderLock
+from minidsms.durability.repair import damage_of
 from minidsms.durability.segments import HEADER, entries, segments
 
 
@@ -32,6 +33,9 @@ def check(folder: str) -> Checked:
     lock = FolderLock(folder)
     try:
         place = os.path.join(folder, metadata.log)
+        damage = damage_of(place, metadata.before["begin"]) if metadata.before else ""
+        if damage:
+            raise Error(f"{damage}\nhelp: opening the folder takes {metadata.before['log']}, of which that was made")
         there = segments(place)
         if not there:
             raise Error(f"{place!r} has no segment\nhelp: open a copy that db.backup(..) has made")

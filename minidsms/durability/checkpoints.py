@@ -63,17 +63,19 @@ class Checkpoints:
                 whole, last = write_checkpoint(place, db.metadata.settings, source, until, moment, self._go_on)
                 log = Log(os.path.join(place, FIRST_LOG), "os")
                 for _ in range(_MOST_ROUNDS):
-                    before, last = last, _add(log, source, last, db.entries, self._go_on)
+                    first, last = last.number, _add(log, source, last, db.entries, self._go_on)
                     log.sync()
-                    if last.number - before.number <= _FEW_ENTRIES:
+                    if last.number - first <= _FEW_ENTRIES:
                         break
+                log.rotate()
+                before = {"log": os.path.basename(source), "entries": last.number + 1, "begin": log.next}
                 with db.settled() as end:
                     _add(log, source, last, end, self._go_on)
                     log.sync()
                     nbytes = sum(os.path.getsize(each.path) for each in os.scandir(log.folder))
                     took_s = time.monotonic() - started_s
                     made = {"at_s": time.time(), "took_s": round(took_s, 3), "nbytes": nbytes, "entries": log.next}
-                    left = db.switch_to(log, os.path.join(place, FIRST_LOG), {**made, "whole": sorted(whole)})
+                    left = db.switch_to(log, os.path.join(place, FIRST_LOG), {**made, "whole": sorted(whole)}, before)
                 left.retire()
                 tidy(db.folder, db.metadata)
             except (Exception, KeyboardInterrupt) as error:

@@ -38,6 +38,7 @@ from minidsms.durability.lock import FolderLock
 from minidsms.durability.log import Log
 from minidsms.durability.places import place_of
 from minidsms.durability.recovery import replay
+from minidsms.durability.repair import repaired
 from minidsms.durability.segments import sync_segments
 from minidsms.elements import Schema, Type
 from minidsms.inputs.relation_input import RelationInput
@@ -82,10 +83,12 @@ class DurableConnection(Connection):
                 kept = {n: v for n, v in given.items() if v != SETTINGS[n].default and n not in _OF_PROCESS}
                 found = Metadata(kept)
                 create(self.folder, found.settings)
-            self.metadata = found
-            tidy(self.folder, found)
+            self.metadata, damage = repaired(self.folder, found)
+            tidy(self.folder, self.metadata)
             super().__init__(clock=clock, allowed_paths=given.get("allowed_paths", ()), **found.settings)
             self._recover(given)
+            if damage:
+                self.warnings.append(damage)
         except BaseException:
             self.files.leave()
             if getattr(self, "archiver", None) is not None:
@@ -249,26 +252,26 @@ class DurableConnection(Connection):
         assert self.log is not None
         return self.log.folder
 
-    def switch_to(self, log: Log, place: str, made: dict[str, Any]) -> Log:
+    def switch_to(self, log: Log, place: str, made: dict[str, Any], before: dict[str, Any]) -> Log:
         """Let a checkpoint be the log, which holds all that the log does, on disk; the log there was, to be retired.
-        The lock is held. place: its folder now.  made: what is told of it.  Raises OSError.
+        The lock is held. place: its folder now.  made: what is told of it.  before: see `Metadata`.  Raises OSError.
         """
         name = log_after(self.metadata.log)
         log.folder = os.path.join(self.folder, name)
         os.replace(place, log.folder)
         told = (*self.metadata.checkpoints, {"log": name, **made})[-MOST_TOLD:]
-        metadata = Metadata(self.metadata.settings, name, told)
+        metadata = Metadata(self.metadata.settings, name, told, before)
         try:
             save(self.folder, metadata)
         except OSError:
             self._is_astray = metadata_of(self.folder) != self.metadata
             raise
         assert self.log is not None
-        before, self.metadata = self.log, metadata
+        left, self.metadata = self.log, metadata
         log.durability = self.settings["durability"]
         self._go_on_in(log)
         self.checkpointed_s = made["at_s"]
-        return before
+        return left
 
     def show_checkpoints(self) -> tuple[tuple[Any, ...], ...]:
         return self.checkpoints.table()

@@ -3,7 +3,8 @@
     folder/
         minidsms.json   format, version, the settings that were not the defaults, and which log counts
         lock            held while a connection is open; the number of its process
-        log-1/          the inputs, in segments (`segments.py`); log-2 and so on after a checkpoint
+        log-1/          the inputs, in segments (`segments.py`); log-2 and so on after a checkpoint, and beside it the
+                        log it was made of, until the next one
         checkpoint/     a checkpoint that is being made, a folder like this one
 
 Invariant: a folder with `minidsms.json` is whole; without it, nothing has been promised of it. What else lies there is
@@ -16,7 +17,7 @@ import json
 import os
 import re
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import IO, Any
 
 from minidsms.archive.atomic import check_name, sync_folder, write_temporary
@@ -33,12 +34,14 @@ _LOG = re.compile(r"log-\d+")
 @dataclass(frozen=True)
 class Metadata:
     """What `minidsms.json` says. log: the name of the folder of the log that counts.  checkpoints: the last ones made,
-    as `checkpoints.py` tells of them.
+    as `checkpoints.py` tells of them.  before: of the log that the last one was made of the name, and how many of its
+    entries are in those of this log before its segment `begin` (log, entries, begin); empty where there is none.
     """
 
     settings: dict[str, Any]
     log: str = FIRST_LOG
     checkpoints: tuple[dict[str, Any], ...] = ()
+    before: dict[str, Any] = field(default_factory=dict)
 
 
 def prepare(folder: str) -> None:
@@ -66,10 +69,12 @@ def metadata_of(folder: str) -> Metadata | None:
             raise ValueError(f"the format is {data['format']!r}")
         if data["version"] != VERSION:
             raise Error(f"{path!r}: version {data['version']} of the format; this minidsms reads {VERSION}")
-        if not _LOG.fullmatch(data["log"]):
-            raise ValueError(f"{data['log']!r} is no log")
+        before = dict(data.get("before", {}))
+        for name in (data["log"], *([before["log"]] if before else [])):
+            if not _LOG.fullmatch(name):
+                raise ValueError(f"{name!r} is no log")
         settings = {str(name): value for name, value in data["settings"].items()}
-        return Metadata(settings, data["log"], tuple(map(dict, data.get("checkpoints", ()))))
+        return Metadata(settings, data["log"], tuple(map(dict, data.get("checkpoints", ()))), before)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -108,5 +113,5 @@ def log_after(log: str) -> str:
 def tidy(folder: str, metadata: Metadata) -> None:
     """Remove what a process that ended has left."""
     for name in os.listdir(folder):
-        if name == CHECKPOINT or (_LOG.fullmatch(name) and name != metadata.log):
+        if name == CHECKPOINT or (_LOG.fullmatch(name) and name not in (metadata.log, metadata.before.get("log"))):
             shutil.rmtree(os.path.join(folder, name), ignore_errors=True)

@@ -169,6 +169,13 @@ class Log:
             os.ftruncate(self._handle, self._size)
             self._is_torn = False
 
+    def rotate(self) -> None:
+        """Let a new segment begin with the next entry; all before it is on disk. Error where that cannot be."""
+        try:
+            self._rotate()
+        except OSError as error:
+            raise Error(f"the log {self.folder!r} cannot be written: {error.strerror or error}") from None
+
     def _rotate(self) -> None:
         assert self._handle is not None
         self.sync()
@@ -229,12 +236,14 @@ class Log:
 
     def retire(self) -> None:
         """Another log has all of it, on disk: whoever waits for a sync need not."""
-        self.stop()
         with self._syncing:
             self._synced = self.next
-            handle, self._handle = self._handle, None
-        if handle is not None:
-            os.close(handle)
+        self.stop()
+        with contextlib.suppress(OSError):
+            self._mend()
+            if self._handle is not None:
+                os.fsync(self._handle)
+        self.abandon()
 
     def stop(self) -> None:
         """End the thread that syncs."""

@@ -89,13 +89,16 @@ def segments(folder: str) -> list[Segment]:
     return [Segment(os.path.join(folder, name), int(match[1])) for match, name in found if match is not None]
 
 
-def entries(folder: str, until: int | None = None, after: Found | None = None) -> Iterator[Found]:
-    """Every whole entry, in order, or those before a number, or behind one that has been found. Error, naming the
-    segment, where one is damaged or missing.
+def entries(
+    folder: str, until: int | None = None, after: Found | None = None, begin: int | None = None
+) -> Iterator[Found]:
+    """Every whole entry, in order, or those before a number, or behind one that has been found, or from one on with
+    which a segment begins. Error, naming the segment, where one is damaged or missing.
     """
     there = segments(folder)
-    if after is not None:
-        there = [segment for segment in there if segment.first >= after.segment.first]
+    least = begin if after is None else after.segment.first
+    if least is not None:
+        there = [segment for segment in there if segment.first >= least]
     number = there[0].first if there else 0
     for i, segment in enumerate(there):
         if segment.first != number:

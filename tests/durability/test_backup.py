@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import threading
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -95,3 +97,15 @@ def test_check_names_what_is_damaged(
     assert "minidsms.json" in capsys.readouterr().err
     assert main(["check", str(tmp_path / "nowhere")]) == 1
     assert "no minidsms folder" in capsys.readouterr().err
+
+
+def test_a_folder_of_an_older_version_is_read(tmp_path: Path) -> None:
+    """It was made before checkpoints kept state, and the log they are made of."""
+    folder = shutil.copytree(Path(__file__).parent / "folder_1", tmp_path / "db")
+    assert sum(check(str(folder)).kinds.values()) == 11
+    with minidsms.connect(str(folder)) as db:
+        assert not db.warnings and db.position("S") == 22
+        assert [change.row for change in db.queries["large"].fetch(ack=6)] == [(4, "x"), (5, None)]
+        assert Counter(db.queries["counts"].snapshot()) == Counter([("t0", 1), ("t1", 2), ("x", 1), (None, 1)])
+        db.execute("CHECKPOINT")
+        assert [row[0] for row in db.execute("SHOW CHECKPOINTS")] == ["log-2", "log-3"]

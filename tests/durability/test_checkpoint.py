@@ -18,6 +18,7 @@ from minidsms.cql.errors import Error
 from minidsms.durability import connection as connection_module
 from minidsms.durability import folder as folder_module
 from minidsms.durability import kept_state, moment
+from minidsms.durability.checking import check
 from minidsms.durability.connection import DurableConnection
 from minidsms.durability.entry import decoded
 from minidsms.durability.segments import entries
@@ -36,8 +37,9 @@ def opened(folder: str) -> DurableConnection:
 
 def kinds(folder: str) -> list[str]:
     """What the log that counts holds."""
-    (log,) = (name for name in os.listdir(folder) if name.startswith("log-"))
-    return [decoded(found.payload, "")[0]["kind"] for found in entries(os.path.join(folder, log))]
+    metadata = folder_module.metadata_of(folder)
+    assert metadata is not None
+    return [decoded(found.payload, "")[0]["kind"] for found in entries(os.path.join(folder, metadata.log))]
 
 
 def elements(db: minidsms.Connection) -> int:
@@ -321,7 +323,47 @@ def test_a_checkpoint_that_fails_changes_nothing(folder: str, name: str, monkeyp
     with opened(folder) as db:
         assert db.position("S") == 31
         db.checkpoint()
-        assert sorted(os.listdir(folder)) == ["lock", "log-2", "minidsms.json"]
+        assert sorted(os.listdir(folder)) == ["lock", "log-1", "log-2", "minidsms.json"]
+
+
+@pytest.mark.parametrize("at", [5, 60, -3])
+def test_of_a_damaged_checkpoint_the_log_it_was_made_of_is_taken(folder: str, at: int) -> None:
+    with opened(folder) as db:
+        db.execute("CREATE STREAM S (k INTEGER, t TEXT); CREATE QUERY q AS SELECT t, COUNT(*) FROM S GROUP BY t")
+        for i in range(20):
+            db.push("S", (i, f"t{i % 3}"), ts=i)
+        db.checkpoint()
+        db.push("S", (1, "t0"), ts=30)
+        db.advance(30)
+        db.queries["q"].fetch(ack=5)
+        before = what_is_there(db)
+    path = os.path.join(folder, "log-2", "0" * 20 + ".log")
+    data = bytearray(Path(path).read_bytes())
+    data[at] ^= 4
+    Path(path).write_bytes(data)
+    with pytest.raises(Error, match="log-2"):
+        check(folder)
+    with opened(folder) as db:
+        assert what_is_there(db) == before
+        (warning,) = db.warnings
+        assert path in warning and "nothing is lost" in warning
+        db.push("S", (1, "t1"), ts=40)
+        db.checkpoint()
+        before = what_is_there(db)
+    with opened(folder) as db:
+        assert not db.warnings and what_is_there(db) == before
+
+
+def test_where_both_logs_are_damaged_the_folder_is_not_opened_with_less(folder: str) -> None:
+    with opened(folder) as db:
+        db.execute("CREATE STREAM S (k INTEGER)")
+        db.push("S", (1,), ts=1)
+        db.checkpoint()
+    for name in ("log-1", "log-2"):
+        path = Path(folder, name, "0" * 20 + ".log")
+        path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(Error, match=r"(?s)log-2.*log-1"):
+        opened(folder)
 
 
 def test_what_could_not_be_named_is_made_again(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
