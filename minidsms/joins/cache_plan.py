@@ -1,6 +1,6 @@
 """Plans of an n-way join with caches: which are legal, which there are, and how the kernel takes them.
 
-Beyond what `plan.problem_of` asks, a legal plan owes this: where the inputs Y that reduce a cache have the
+Beyond what `joins.plan.problem_of` asks, a legal plan owes this: where the inputs Y that reduce a cache have the
 pipeline's own input i among them, no equality may link what stands before the segment with the rest of Y except
 through the key. Then a tuple of the segment that joins with one tuple of i for the key joins with all of them, and
 those that an entry has are all there are. And where an input's slots are used again, no reference to them may outlive

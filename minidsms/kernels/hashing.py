@@ -49,7 +49,7 @@ def _combine(words: Int64Array, out: Int64Array) -> None:
 
 
 def combined(words: Int64Array) -> Int64Array:
-    """The tag of a key of several columns, as `kernels.window_index.combine_keys` gives it, (n,)."""
+    """The tag of a key of several columns, as `kernels.access_methods.hashes` gives it, (n,)."""
     out = np.empty(len(words), np.int64)
     _combine(words, out)
     return out

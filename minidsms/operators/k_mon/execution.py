@@ -2,7 +2,7 @@
 
 What follows from keys and from the constraints that are watched is believed, not known: keys are declared or found, and
 may be violated. So what is not needed goes to a `Spill`, and is looked for whenever a row comes that was said not to
-come (`streamon.k_mon.returning`); answers depend on neither. Where declared keys are trusted, what follows from them
+come (`operators.k_mon.returning`); answers depend on neither. Where declared keys are trusted, what follows from them
 goes for good; where loss was asked for, everything does, and is counted.
 
 Invariant: a row that is spilled is found by each way by which no more was expected for it; a row of a result to come
