@@ -705,7 +705,6 @@ class DurableConnection(Connection):
     def _archive(self, name: str, folder: str | None, partition: int | None, is_new: bool) -> None:
         if folder is None:
             super().archive(name, folder)
-            self.archives.lost.pop(name.lower(), None)
             target_of(self, name).recorder = None
             return
         if not self.is_replayed:
@@ -771,6 +770,9 @@ class DurableConnection(Connection):
     def stop_archiving(self, target: StreamInput | RelationInput | RunningQuery | None) -> None:
         if target is not None and isinstance(target.recorder, KeptRecorder) and not self._is_astray:
             target.recorder.release()
+        if target is not None:
+            name = target.definition.name if isinstance(target, StreamInput | RelationInput) else target.name
+            self.archives.lost.pop(name.lower(), None)
         super().stop_archiving(target)
 
     # ------------------------------------------------------------------------------------------------------- ends

@@ -143,3 +143,15 @@ def test_a_folder_that_cannot_be_opened_lets_others_have_its_archives(
 
 def _fail(db: DurableConnection) -> None:
     raise minidsms.Error("it fails")
+
+
+def test_a_query_whose_archive_another_one_has_is_gone_here_and_in_the_folder(tmp_path: Path, archives: str) -> None:
+    with opened(tmp_path) as db:
+        db.execute(
+            f"CREATE STREAM S (k INTEGER); CREATE QUERY q AS SELECT ISTREAM(k) FROM S [NOW] ARCHIVE '{archives}'"
+        )
+        with pytest.raises(minidsms.Error, match="its kind is stream, not relation"):
+            db.execute(f"CREATE OR REPLACE QUERY q AS SELECT k FROM S [RANGE 5] ARCHIVE '{archives}'")
+        assert not db.queries
+    with opened(tmp_path) as db:
+        assert not db.queries and not db.warnings
