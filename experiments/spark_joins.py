@@ -25,15 +25,17 @@ from benchmarks.offload import cpu_s
 
 RESULTS = Path(__file__).parent / "results"
 SPAN = 1_000_000
-CARS, OWNERS = 4, 2000
+CARS, OWNERS, PRICES = 4, 2000, 1000
 ORDERS = ("as written", "independent", "samples")
 DECLARED = {
     "Trip": "car INTEGER, owner INTEGER, km INTEGER",
-    "Sale": "car INTEGER, make INTEGER, model INTEGER, colour INTEGER",
+    "Sale": "car INTEGER, make INTEGER, model INTEGER, colour INTEGER, price INTEGER",
     "Fine": "owner INTEGER, amount INTEGER",
 }
-_QUERY = "SELECT T.km, S.colour, F.amount FROM {} WHERE T.car = S.car AND T.owner = F.owner AND {}"
-_FROM = {"T": "Trip [RANGE 1000] T", "S": "Sale [RANGE 20000] S", "F": "Fine [RANGE 20000] F"}
+_QUERY = (
+    "SELECT T.km, S.colour, F.amount FROM {} WHERE T.car = S.car AND T.owner = F.owner AND S.price = F.amount AND {}"
+)
+_FROM = {"T": "Trip [RANGE 1000] T", "S": "Sale [RANGE 100000] S", "F": "Fine [RANGE 20000] F"}
 CASES = {
     "little to gain: the written order is right": ("TFS", "amount = 7 AND make = 3"),
     "written badly, estimates are right": ("TSF", "amount = 7 AND make = 3"),
@@ -57,6 +59,7 @@ def write_archives(folder: str, rows: int) -> None:
         make = rng.integers(0, 10, n)
         data = {"car": rng.integers(0, CARS, n), "owner": rng.integers(0, OWNERS, n), "km": np.arange(n)}
         data |= {"make": make, "model": make, "colour": make, "amount": rng.integers(0, 100, n)}
+        data["price"] = rng.integers(0, PRICES, n)
         own = {"_ts": np.sort(rng.integers(0, SPAN, n)), "_arrival": np.arange(n), "_sign": np.ones(n, np.int8)}
         columns_of = own | {field: data[field] for field in archive.metadata.fields}
         files.write(archive, pa.table(columns_of, schema=archive.metadata.arrow_schema))
@@ -111,6 +114,7 @@ def report(found: dict[str, dict[str, dict[str, float]]], rows: int) -> None:
         "",
         f"`python -m experiments.spark_joins`: {rows:,} trips, a third as many sales and fines; processor seconds of a",
         "second run in a session of `local[2]`, planning and samples included. Adaptive execution is on in all.",
+        "Where independent estimates give the order that is written, both are one run.",
         "",
         "| | changes | " + " | ".join(ORDERS) + " | written / samples | independent / samples |",
         "|---|---:|" + "---:|" * (len(ORDERS) + 2),
@@ -135,7 +139,7 @@ def report(found: dict[str, dict[str, dict[str, float]]], rows: int) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the experiment; every contestant is a process of its own."""
     parser = argparse.ArgumentParser(prog="python -m experiments.spark_joins", description=__doc__)
-    parser.add_argument("--rows", type=int, default=400_000, help="trips")
+    parser.add_argument("--rows", type=int, default=300_000, help="trips")
     parser.add_argument("--case", choices=list(CASES), action="append", help="may be repeated (default: all)")
     parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
@@ -147,6 +151,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         write_archives(folder, options.rows)
         for case in options.case or CASES:
             for order in ORDERS:
+                if order == "independent" and independent(case) == CASES[case][0]:
+                    found[case][order] = found[case]["as written"]  # it is the same query
+                    continue
                 command = [sys.executable, "-m", "experiments.spark_joins", "--one", folder, case, order]
                 told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
                 found.setdefault(case, {})[order] = json.loads(told.splitlines()[-1])
