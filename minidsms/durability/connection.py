@@ -720,7 +720,7 @@ class DurableConnection(Connection):
             target = target_of(self, name)
             if not isinstance(target, StreamInput | RelationInput):
                 target.stand_alone()
-            target.recorder = cast(Recorder, Counting(self.archives.id))
+            target.recorder = cast(Recorder, Counting())
             begin(target, target.recorder, is_new)
 
     def recorded(

@@ -43,8 +43,7 @@ class Counting:
 
     is_suspended = must_resume = False
 
-    def __init__(self, id: str) -> None:
-        self.id = id
+    def __init__(self) -> None:
         self.count = 0
 
     def check_resumed(self) -> None:
@@ -61,9 +60,6 @@ class Counting:
     def add_row(self, ts: int, values: Sequence[Any]) -> None:
         """One element has come."""
         self.count += 1
-
-    def release(self) -> None:
-        """Nothing waits."""
 
 
 def archived_of(recorder: Recorder | None) -> int | None:
