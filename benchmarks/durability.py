@@ -2,7 +2,9 @@
 
     python -m benchmarks.durability [--rows 2000000] [--rounds 3]
 
-Rates are medians of rounds that take turns; "opening" carries the log of a full window out again.
+Kinds take turns in every round; ratios are of one round, and medians of them are told: of the processor's time, which
+other programs do not change much, and of rates, for a machine at rest. State is a window, or as many groups: "opening"
+carries the log of it out again.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import statistics
 import tempfile
 import threading
 import time
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,60 +23,81 @@ import numpy.typing as npt
 import minidsms
 
 PUSH = 65_536
-QUERY = "SELECT k, COUNT(*), SUM(v) FROM S [RANGE {window}] GROUP BY k"
+QUERIES = {
+    "window": "SELECT k % 1000, COUNT(*), SUM(v) FROM S [RANGE {n}] GROUP BY k % 1000",
+    "groups": "SELECT k, COUNT(*), SUM(v) FROM S GROUP BY k",
+}
 KINDS = ("memory", "os", "batch", "sync")
+
+
+@dataclass
+class Cost:
+    """Of an element, in nanoseconds: of the processor (all threads), and as a client waits for it."""
+
+    processor: float
+    wall: float
 
 
 def columns(first: int, n: int) -> tuple[dict[str, npt.NDArray[Any]], npt.NDArray[Any]]:
     """(columns, instants) of a push."""
     at = np.arange(first, first + n)
-    return {"k": at * 7919 % 1000, "v": (at % 100).astype(float)}, at
+    return {"k": at, "v": (at % 100).astype(float)}, at
 
 
-def opened(folder: str | None, window: int, **options: Any) -> minidsms.Connection:
+def opened(folder: str | None, n: int, state: str = "window", **options: Any) -> minidsms.Connection:
     """A connection with one query."""
     db = minidsms.connect(folder, **options)
     if "s" not in db.catalog.streams:
         db.execute("CREATE STREAM S (k INTEGER, v FLOAT)")
-        db.query(QUERY.format(window=window), "q")
+        db.query(QUERIES[state].format(n=n), "q")
     return db
 
 
-def rate(kind: str, rows: int) -> float:
-    """Elements a second, as a client sees them."""
+def cost(kind: str, rows: int) -> Cost:
+    """Of elements pushed and answers fetched."""
+    pushes = [columns(first, PUSH) for first in range(0, rows, PUSH)]
     with tempfile.TemporaryDirectory() as folder:
         options = {} if kind == "memory" else {"durability": kind}
         with opened(None if kind == "memory" else folder, 100_000, **options) as db:
-            started_s = time.perf_counter()
+            started_s, used_s = time.perf_counter(), time.process_time()
+            for data, ts in pushes:
+                db.push("S", data, ts=ts)
+                db.queries["q"].fetch_arrow()
+            n = len(pushes) * PUSH / 1e9
+            return Cost((time.process_time() - used_s) / n, (time.perf_counter() - started_s) / n)
+
+
+def checkpoint(state: str, rows: int) -> str:
+    """What a checkpoint of so many rows or groups costs, the longest of small pushes beside it, and opening it."""
+    with tempfile.TemporaryDirectory() as folder:
+        with opened(folder, rows, state, durability="batch") as db:
             for first in range(0, rows, PUSH):
                 data, ts = columns(first, PUSH)
                 db.push("S", data, ts=ts)
                 db.queries["q"].fetch_arrow()
-            return rows / (time.perf_counter() - started_s)
-
-
-def opening(rows: int) -> tuple[float, float, float]:
-    """(seconds to open a window of so many rows, of a checkpoint beside small pushes, of the longest of these)."""
-    with tempfile.TemporaryDirectory() as folder:
-        with opened(folder, rows, durability="batch") as db:
-            for first in range(0, rows, PUSH):
-                data, ts = columns(first, PUSH)
-                db.push("S", data, ts=ts)
-            db.queries["q"].fetch_arrow()
-            at, longest_s = rows + PUSH, 0.0
+            at = rows + PUSH
+            pushing_s: list[float] = []
+            used_s = time.process_time()
             making = threading.Thread(target=db.checkpoint)
-            checkpoint_s = time.perf_counter()
             making.start()
             while making.is_alive():
                 started_s = time.perf_counter()
-                db.push("S", (at % 1000, 1.0), ts=at)
-                longest_s = max(longest_s, time.perf_counter() - started_s)
+                own_s = time.thread_time()
+                db.push("S", (at % rows, 1.0), ts=at)
+                used_s += time.thread_time() - own_s
+                pushing_s.append(time.perf_counter() - started_s)
                 at += 1
                 time.sleep(0.001)
-            checkpoint_s = time.perf_counter() - checkpoint_s
-        started_s = time.perf_counter()
-        with opened(folder, rows):
-            return time.perf_counter() - started_s, checkpoint_s, longest_s
+            used_s = time.process_time() - used_s
+            nbytes = db.execute("SHOW CHECKPOINTS").rows[-1][4]
+        started_s, opening_s = time.perf_counter(), time.process_time()
+        with opened(folder, rows, state):
+            opening_s, wall_s = time.process_time() - opening_s, time.perf_counter() - started_s
+    longest = ", ".join(f"{1000 * s:.0f}" for s in sorted(pushing_s)[-3:])
+    made = f"a checkpoint of {nbytes / 1e6:.0f} MB took {used_s:.2f} s of the processor"
+    beside = f"the longest of {len(pushing_s)} pushes meanwhile {longest} ms"
+    took = f"opening {opening_s:.2f} s of the processor, {wall_s:.2f} s in all"
+    return f"{state} of {rows:,}: {made}, {beside}; {took}"
 
 
 def main() -> None:
@@ -82,15 +106,17 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
-    rate("memory", PUSH)  # kernels are loaded
-    rounds = [{kind: rate(kind, options.rows) for kind in KINDS} for _ in range(options.rounds)]
+    cost("memory", PUSH)  # kernels are loaded
+    rounds = [{kind: cost(kind, options.rows) for kind in KINDS} for _ in range(options.rounds)]
     for kind in KINDS:
-        found = statistics.median(each[kind] for each in rounds)
-        beside = statistics.median(each[kind] / each["memory"] for each in rounds)
-        print(f"{kind:8}{found:14,.0f} elements/s  {beside:.2f} of memory")
-    seconds, checkpoint_s, longest_s = opening(1_000_000)
-    print(f"opening a window of 1,000,000 rows: {seconds:.2f} s")
-    print(f"a checkpoint of it: {checkpoint_s:.2f} s, the longest push meanwhile {longest_s * 1000:.0f} ms")
+        found = [statistics.median(1e9 / each[kind].wall for each in rounds)]
+        found += [statistics.median(each["memory"].processor / each[kind].processor for each in rounds)]
+        found += [statistics.median(each["memory"].wall / each[kind].wall for each in rounds)]
+        print(
+            f"{kind:8}{found[0]:14,.0f} elements/s, of memory {found[1]:.2f} by the processor, {found[2]:.2f} by time"
+        )
+    for state in QUERIES:
+        print(checkpoint(state, 1_000_000))
 
 
 if __name__ == "__main__":
