@@ -33,6 +33,10 @@ def test_files_are_read_once_through_sixty_crashes() -> None:
         seed += 1
 
 
+def test_a_checkpoint_counts_no_rejected_row_that_is_read_again() -> None:
+    assert check_sources(600015)
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
 def test_answers_after_twenty_kills_are_those_of_a_run_without() -> None:
     kills, seed = 0, 1
