@@ -28,7 +28,7 @@ from minidsms.cql.parser import parse
 from minidsms.durability.backup import copy, sizes_of
 from minidsms.durability.checkpoints import Checkpoints
 from minidsms.durability.entry import encoded
-from minidsms.durability.folder import Metadata, create, log_after, metadata_of, prepare, save, tidy
+from minidsms.durability.folder import Metadata, create, log_after, metadata_of, prepare, raised, save, tidy
 from minidsms.durability.journal import Journal
 from minidsms.durability.kept import check_setting, check_statement, not_kept
 from minidsms.durability.kept_archives import Counting, KeptArchives, KeptRecorder
@@ -131,6 +131,7 @@ class DurableConnection(Connection):
             )
         if dropped is not None:
             log.retract_last(dropped)
+        self.metadata = raised(self.folder, self.metadata)
         self._go_on_in(log)
         self._go_on_with_files()
         self._go_on_with_sources()
@@ -237,9 +238,9 @@ class DurableConnection(Connection):
 
     @property
     def entries(self) -> int:
-        """How many entries the log has, of calls that are over."""
+        """How many entries the log has that stay there: an interrupted fetch takes back the last one."""
         with self.lock:
-            return 0 if self.log is None else self.log.next
+            return 0 if self.log is None else max(0, self.log.next - 1)
 
     @property
     def is_calling(self) -> bool:

@@ -17,14 +17,15 @@ import json
 import os
 import re
 import shutil
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import IO, Any
 
 from minidsms.archive.atomic import check_name, sync_folder, write_temporary
 from minidsms.cql.errors import Error
 
 FORMAT = "minidsms"
-VERSION = 1
+VERSION = 2
+"""Of what lies in a folder. An older minidsms cannot read all that this one writes; 1 had no kept state."""
 CHECKPOINT = "checkpoint"
 FIRST_LOG = "log-1"
 _METADATA = "minidsms.json"
@@ -36,12 +37,14 @@ class Metadata:
     """What `minidsms.json` says. log: the name of the folder of the log that counts.  checkpoints: the last ones made,
     as `checkpoints.py` tells of them.  before: of the log that the last one was made of the name, and how many of its
     entries are in those of this log before its segment `begin` (log, entries, begin); empty where there is none.
+    version: of the format.
     """
 
     settings: dict[str, Any]
     log: str = FIRST_LOG
     checkpoints: tuple[dict[str, Any], ...] = ()
     before: dict[str, Any] = field(default_factory=dict)
+    version: int = VERSION
 
 
 def prepare(folder: str) -> None:
@@ -67,14 +70,15 @@ def metadata_of(folder: str) -> Metadata | None:
             data = json.loads(file.read())
         if data["format"] != FORMAT:
             raise ValueError(f"the format is {data['format']!r}")
-        if data["version"] != VERSION:
-            raise Error(f"{path!r}: version {data['version']} of the format; this minidsms reads {VERSION}")
+        if data["version"] not in (1, VERSION):
+            raise Error(f"{path!r}: version {data['version']} of the format; this minidsms reads up to {VERSION}")
         before = dict(data.get("before", {}))
         for name in (data["log"], *([before["log"]] if before else [])):
             if not _LOG.fullmatch(name):
                 raise ValueError(f"{name!r} is no log")
         settings = {str(name): value for name, value in data["settings"].items()}
-        return Metadata(settings, data["log"], tuple(map(dict, data.get("checkpoints", ()))), before)
+        checkpoints = tuple(map(dict, data.get("checkpoints", ())))
+        return Metadata(settings, data["log"], checkpoints, before, data["version"])
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -95,7 +99,7 @@ def create(folder: str, settings: dict[str, Any]) -> None:
 
 def save(folder: str, metadata: Metadata) -> None:
     """Let the folder say this of itself from now on. Raises OSError; then it may say either."""
-    fields = {"format": FORMAT, "version": VERSION, **vars(metadata)}
+    fields = {"format": FORMAT, **vars(metadata)}
     path, text = os.path.join(folder, _METADATA), json.dumps(fields, indent=1).encode()
 
     def write(file: IO[bytes]) -> None:
@@ -103,6 +107,20 @@ def save(folder: str, metadata: Metadata) -> None:
 
     os.replace(write_temporary(path, write), path)
     sync_folder(folder)
+
+
+def raised(folder: str, metadata: Metadata) -> Metadata:
+    """Let a folder that an older minidsms made be of this version, before what that cannot read comes into it. Error
+    where it cannot be written.
+    """
+    if metadata.version == VERSION:
+        return metadata
+    now = replace(metadata, version=VERSION)
+    try:
+        save(folder, now)
+    except OSError as error:
+        raise Error(f"the folder {folder!r} cannot be written: {error.strerror or error}") from None
+    return now
 
 
 def log_after(log: str) -> str:

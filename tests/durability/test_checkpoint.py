@@ -15,9 +15,9 @@ import pytest
 
 import minidsms
 from minidsms.cql.errors import Error
+from minidsms.durability import checkpoints, kept_state, moment
 from minidsms.durability import connection as connection_module
 from minidsms.durability import folder as folder_module
-from minidsms.durability import kept_state, moment
 from minidsms.durability.checking import check
 from minidsms.durability.connection import DurableConnection
 from minidsms.durability.entry import decoded
@@ -482,6 +482,39 @@ def test_calls_go_on_while_a_checkpoint_is_made(folder: str, monkeypatch: pytest
         before = what_is_there(db)
     with opened(folder) as db:
         assert what_is_there(db) == before and db.position("S") == 499
+
+
+def test_what_an_interrupted_fetch_takes_back_hides_no_later_entry(
+    folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes out of the call, and takes back its entry, after a checkpoint has seen it."""
+    undone = []
+
+    def fetch_as(*args: Any) -> Any:
+        made = write_checkpoint(*args)
+        undone.append(db.note_taken(db.queries["q"], 2))
+        return made
+
+    def take_back_and_push(*args: Any) -> Any:
+        last = add(*args)
+        if undone:
+            undone.pop()()
+            db.push("S", (3,), ts=3)
+        return last
+
+    write_checkpoint, add = checkpoints.write_checkpoint, checkpoints._add
+    with opened(folder) as db:
+        db.execute("CREATE STREAM S (k INTEGER); CREATE QUERY q AS SELECT ISTREAM(k) FROM S [NOW]")
+        db.push("S", [(1,), (2,)], ts=[1, 2])
+        db.advance(2)
+        with monkeypatch.context() as patch:
+            patch.setattr(checkpoints, "write_checkpoint", fetch_as)
+            patch.setattr(checkpoints, "_add", take_back_and_push)
+            db.checkpoint()
+        assert not undone
+    with opened(folder) as db:
+        db.advance(3)
+        assert [change.row for change in db.queries["q"].fetch()] == [(1,), (2,), (3,)]
 
 
 def test_checkpoints_are_made_by_interval(folder: str) -> None:
