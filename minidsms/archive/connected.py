@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from minidsms.archive.recorder import Recorder
     from minidsms.archive.replay import Replaying
     from minidsms.connection import Connection
+    from minidsms.elements import Schema
     from minidsms.inputs.relation_input import RelationInput
     from minidsms.inputs.stream_input import StreamInput
     from minidsms.query import Query
@@ -65,6 +66,30 @@ class Archiving(Database):
                 raise Error(f"{one_line(name)} is archived already, in {target.recorder.archive.folder!r}")
             else:
                 _attach(db, target, os.path.abspath(local(folder)), partition, is_new)
+
+    def check_archive_instead_of(self, query: Query, folder: str, name: str, kind: str, schema: Schema) -> None:
+        """Error where a query of this kind and columns that takes the place of another one cannot be archived there."""
+        from minidsms.archive.format import Metadata, create, default_partition_ticks, going_on, local
+        from minidsms.archive.locking import Lock
+
+        db = cast("Connection", self)
+        if not folder.strip():
+            raise Error("ARCHIVE names no folder")
+        if not db.safety.allows(folder):
+            db.safety.check_path(folder)
+        folder = os.path.abspath(local(folder))
+        ticks = default_partition_ticks(db.tick_ns)
+        metadata = Metadata(name, kind, db.settings["time_unit"], schema, ticks)
+        found = going_on(folder, metadata)
+        archive = create(folder, metadata) if found is None else found[0]
+        written = () if db.archiver is None else db.archiver.recorders()
+        recorder = query.recorder
+        if recorder is not None and recorder in written and recorder.archive.folder == archive.folder:
+            self.flush()
+        else:
+            Lock(archive.folder).release()
+        if kind == "relation" and archive.partitions():
+            _check_continued(query, archive.folder)
 
     def recorded(
         self, archive: Archive, target: StreamInput | RelationInput | Query, progress: Callable[[], int | None]

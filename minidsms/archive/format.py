@@ -391,13 +391,10 @@ def create(folder: str, metadata: Metadata) -> Archive:
     """
     folder = local(folder)
     place = os.path.join(folder, folder_name(metadata.name))
-    if _metadata_file(place) is not None:
-        there = open_archive(place)
-        for what in ("kind", "time_unit"):
-            old, new = getattr(there.metadata, what), getattr(metadata, what)
-            if old != new:
-                raise Error(f"{place}: there is an archive, and its {what.replace('_', ' ')} is {old}, not {new}")
-        return there if there.metadata.schema == metadata.schema else _evolve(there, metadata)
+    found = going_on(folder, metadata)
+    if found is not None:
+        there, evolved = found
+        return there if evolved == there.metadata else _evolve(there, evolved)
     try:
         os.makedirs(place, exist_ok=True)
         write_bytes(os.path.join(place, _METADATA[VERSION]), metadata.to_json().encode())
@@ -407,15 +404,32 @@ def create(folder: str, metadata: Metadata) -> Archive:
     return Archive(place, metadata)
 
 
-def _evolve(there: Archive, declared: Metadata) -> Archive:
-    """Give an archive the columns of a declaration."""
-    from minidsms.archive.locking import Lock
-
-    metadata = there.metadata.evolved(declared)
-    if metadata is None:
+def going_on(folder: str, metadata: Metadata) -> tuple[Archive, Metadata] | None:
+    """(the archive that `create` opens, what it is to be from then on); None where none is there. Error where that is
+    another.
+    """
+    place = os.path.join(folder, folder_name(metadata.name))
+    if _metadata_file(place) is None:
+        return None
+    there = open_archive(place)
+    for what in ("kind", "time_unit"):
+        old, new = getattr(there.metadata, what), getattr(metadata, what)
+        if old != new:
+            raise Error(f"{place}: there is an archive, and its {what.replace('_', ' ')} is {old}, not {new}")
+    if there.metadata.schema == metadata.schema:
+        return there, there.metadata
+    evolved = there.metadata.evolved(metadata)
+    if evolved is None:
         hint = "columns may be added, and INTEGER may become FLOAT"
         has = one_line(str(there.metadata.schema))
         raise Error(f"{there.folder}: there is an archive with other columns\nhelp: it has {has}; {hint}")
+    return there, evolved
+
+
+def _evolve(there: Archive, metadata: Metadata) -> Archive:
+    """Give an archive the columns of what it is to be."""
+    from minidsms.archive.locking import Lock
+
     lock = Lock(there.folder)
     try:
         write_bytes(os.path.join(there.folder, _METADATA[metadata.version]), metadata.to_json().encode())

@@ -717,11 +717,11 @@ class DurableConnection(Connection):
             sync_segments(os.path.join(self.folder, self.metadata.log))
             super().archive(name, folder, partition, is_new)
         except Error as error:
-            self.archives.lost[name.lower()] = f"the archive of {name} cannot be gone on with: {error}"
+            reason = self.archives.lost[name.lower()] = f"the archive of {name} cannot be gone on with: {error}"
             target = target_of(self, name)
             if not isinstance(target, StreamInput | RelationInput):
                 target.stand_alone()
-            target.recorder = cast(Recorder, Counting())
+            target.recorder = cast(Recorder, Counting(reason))
             begin(target, target.recorder, is_new)
 
     def recorded(

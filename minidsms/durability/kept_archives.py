@@ -10,9 +10,10 @@ their order within an instant may be another next time.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from minidsms.archive.recorder import Recorder
+from minidsms.cql.errors import Error
 from minidsms.elements import Batch, Column, Int8Array, Int64Array
 
 if TYPE_CHECKING:
@@ -39,12 +40,18 @@ class KeptArchives:
 
 
 class Counting:
-    """Stands for a recorder where nothing is written. count: elements that have come."""
+    """Stands for a recorder where nothing is written. count: elements that have come.  reason: why."""
 
     is_suspended = must_resume = False
 
-    def __init__(self) -> None:
+    def __init__(self, reason: str) -> None:
         self.count = 0
+        self._reason = reason
+
+    @property
+    def archive(self) -> NoReturn:
+        """Who asks for it is told why there is none."""
+        raise Error(self._reason)
 
     def check_resumed(self) -> None:
         """It need not be."""

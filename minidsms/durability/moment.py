@@ -79,17 +79,22 @@ class QueryMoment:
         """Whether a query goes on as this one would."""
         if self.figures != _figures(query):
             return False
-        return self.rows is None or self.rows == Counter(query.snapshot())
+        return self.rows is None or self.rows == _counted(query)
 
 
 def _figures(query: Query) -> Figures:
     return query.results, query.position, query.failure, query.closed_until, query.state
 
 
-def _rows(query: Query) -> Counter[tuple[Any, ...]] | None:
+def _rows(query: Query) -> Counter[str] | None:
     """Those of its relation, where they are few."""
     is_asked = query.kind == "relation" and query.failure is None and query.nbytes <= _FEW_BYTES
-    return Counter(query.snapshot()) if is_asked else None
+    return _counted(query) if is_asked else None
+
+
+def _counted(query: Query) -> Counter[str]:
+    """By their texts: a STRUCT cannot be hashed, and NaN is not equal to itself."""
+    return Counter(map(repr, query.snapshot()))
 
 
 class Moment:

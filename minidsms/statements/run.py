@@ -272,9 +272,7 @@ def register_text(db: Connection, cql: str, name: str | None) -> Query:
 
 
 def _create_query(db: Connection, statement: syntax.CreateQuery, text: str) -> Query:
-    if statement.backfill is not None and statement.with_history:
-        reason = "BACKFILL and WITH HISTORY both say where the past comes from"
-        raise CqlError(reason, text, statement.span, "", "leave one of them out")
+    _check_one_past(statement, text)
     if statement.name.lower() in db.queries:
         if statement.is_optional:
             return db.queries[statement.name.lower()]
@@ -296,11 +294,18 @@ def _create_query(db: Connection, statement: syntax.CreateQuery, text: str) -> Q
     return query
 
 
+def _check_one_past(statement: syntax.CreateQuery, text: str) -> None:
+    if statement.backfill is not None and statement.with_history:
+        reason = "BACKFILL and WITH HISTORY both say where the past comes from"
+        raise CqlError(reason, text, statement.span, "", "leave one of them out")
+
+
 def replace_query(db: Connection, statement: syntax.CreateQuery, text: str) -> Query:
     """Let a query that runs answer what the statement asks, and say what of its state is not kept. CqlError where the
     statement cannot be carried out; then nothing has changed.
     """
     query = db.queries[statement.name.lower()]
+    _check_one_past(statement, text)
     bound = bind(statement.query, db.catalog, text)
     sink = open_into(statement, text)
     if print_query(bound.expanded) == query.expanded and statement.archive is statement.backfill is None:
@@ -309,6 +314,12 @@ def replace_query(db: Connection, statement: syntax.CreateQuery, text: str) -> Q
     explain(db, bound, text)  # it can be planned
     if sink is not None:
         db.try_sink(sink, bound.node.schema, query)
+    db.check_registration(bound.streams, statement.with_history)
+    if statement.backfill is not None:
+        _backfill(db, statement.backfill, bound)
+    if statement.archive is not None and not db.is_replayed:
+        schema = bound.node.schema
+        db.check_archive_instead_of(query, statement.archive, statement.name, bound.node.kind, schema)
     waiting = query.figures()["waiting"]
     stores = [db.stream_store(name)[0] for name in bound.streams] if statement.with_history else []
     for store in stores:
@@ -372,11 +383,7 @@ def _register(
     past = None
     inputs = Inputs(db.stream_store, db.relation_store)
     if backfill is not None:
-        from minidsms.archive.backfill import Backfill
-
-        if db.settings["backfill"] != "local":
-            db.safety.check_program("Spark")
-        past = Backfill(db, backfill, bound.streams, bound.relations, db.settings["backfill"])
+        past = _backfill(db, backfill, bound)
         inputs, with_history, start = past.inputs, True, MIN_INSTANT
     family, constant = (None if with_history else family_of(db, logical)) or (None, None)
     root = logical.root
@@ -403,6 +410,15 @@ def _register(
     db.start(query, network, group, (*bound.streams, *bound.relations))
     gate.open()
     return query, past
+
+
+def _backfill(db: Connection, folder: str, bound: Bound) -> Backfill:
+    """The past of a query, from archives. Error where they do not have it."""
+    from minidsms.archive.backfill import Backfill
+
+    if db.settings["backfill"] != "local":
+        db.safety.check_program("Spark")
+    return Backfill(db, folder, bound.streams, bound.relations, db.settings["backfill"])
 
 
 def context(db: Connection) -> Context:

@@ -98,6 +98,8 @@ def test_an_archive_that_is_gone_is_told_and_what_it_lacks_stays_in_the_log(tmp_
         push(db, 3)
         with pytest.raises(minidsms.Error, match="no checkpoint was made: the archive of"):
             db.checkpoint()
+        with pytest.raises(minidsms.Error, match="the archive of S cannot be gone on with"):
+            db.archive("S", archives)
     shutil.rmtree(archives)
     shutil.move(archives + " aside", archives)
     with opened(tmp_path) as db:
@@ -145,7 +147,10 @@ def _fail(db: DurableConnection) -> None:
     raise minidsms.Error("it fails")
 
 
-def test_a_query_whose_archive_another_one_has_is_gone_here_and_in_the_folder(tmp_path: Path, archives: str) -> None:
+def test_a_query_whose_archive_another_one_takes_meanwhile_is_gone_here_and_in_the_folder(
+    tmp_path: Path, archives: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(DurableConnection, "check_archive_instead_of", lambda *_: None)  # as it was when it was asked
     with opened(tmp_path) as db:
         db.execute(
             f"CREATE STREAM S (k INTEGER); CREATE QUERY q AS SELECT ISTREAM(k) FROM S [NOW] ARCHIVE '{archives}'"

@@ -207,6 +207,21 @@ def test_state_of_another_version_is_refused(folder: str, monkeypatch: pytest.Mo
         assert db.queries["q"].snapshot() == [(3,)]
 
 
+def test_structures_and_nan_are_kept_in_state(folder: str) -> None:
+    """A row of a STRUCT is a dict, and NaN is not equal to itself."""
+    with opened(folder) as db:
+        db.execute("CREATE STREAM S (s STRUCT(a INTEGER, b TEXT), l INTEGER[], v FLOAT)")
+        db.query("SELECT s, l, v, COUNT(*) FROM S GROUP BY s, l, v", name="q")
+        rows = [({"a": 1, "b": None}, [1, None], float("nan")), (None, [], -0.0), (None, [], 0.0)]
+        db.push("S", rows, ts=[1, 1, 2])
+        db.advance(2)
+        before = sorted(map(repr, db.queries["q"].snapshot()))
+        db.checkpoint()
+        assert elements(db) < len(rows) and not db.execute("SHOW CHECKPOINTS").rows[-1][-1]
+    with opened(folder) as db:
+        assert sorted(map(repr, db.queries["q"].snapshot())) == before and len(before) == 2
+
+
 def test_changes_of_a_relation_that_cancel_go(folder: str) -> None:
     db = opened(folder)
     db.execute("CREATE STREAM S (k INTEGER); CREATE RELATION R (k INTEGER, v TEXT)")

@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 import minidsms
+from minidsms.archive.format import open_archive
 from minidsms.durability.connection import DurableConnection
 from minidsms.testing.crash_cases import marking
 from minidsms.testing.crashes import Crash, Disk, crashing, end_process
@@ -82,3 +83,39 @@ def test_a_query_that_goes_on_does_not_write_its_file_in_another_way(tmp_path: P
         assert db.execute(f"{begin} {place}") is db.queries["q"]
         db.execute("DROP QUERY q")
     assert rows(tmp_path / "a.csv") == ["1,1,1"]
+
+
+@pytest.mark.parametrize("has_folder", [False, True])
+def test_where_the_archive_does_not_take_the_answers_the_query_stays(has_folder: bool, tmp_path: Path) -> None:
+    place, folder = tmp_path / "archives", tmp_path / "db"
+    with minidsms.connect(folder) if has_folder else minidsms.connect() as db:
+        db.execute("CREATE STREAM S (k INTEGER, t TEXT)")
+        q = db.execute(f"CREATE QUERY q AS SELECT ISTREAM(k) FROM S [NOW] ARCHIVE '{place}'")
+        begin = "CREATE OR REPLACE QUERY q AS SELECT"
+        for instead, reason in [
+            (f"k FROM S [RANGE 2] ARCHIVE '{place}'", "its kind is stream, not relation"),
+            (f"ISTREAM(t) FROM S [NOW] ARCHIVE '{place}'", "with other columns"),
+            ("ISTREAM(t) FROM S [NOW] ARCHIVE ' '", "names no folder"),
+            (f"ISTREAM(t) FROM S [NOW] ARCHIVE '{__file__}'", "cannot write the archive"),
+        ]:
+            with pytest.raises(minidsms.Error, match=reason):
+                db.execute(f"{begin} {instead}")
+        assert db.queries["q"] is q
+        db.push("S", (1, "a"), ts=1)
+        db.advance(1)
+        assert [change.row for change in q.fetch()] == [(1,)]
+        db.execute(f"{begin} ISTREAM(k + 1 AS k, t) FROM S [NOW] ARCHIVE '{place}'")
+        db.push("S", (2, "b"), ts=2)
+        db.advance(2)
+        db.flush()
+        assert open_archive(str(place / "q")).metadata.schema.names == ("k", "t")
+        db.execute(f"{begin} k FROM S [RANGE 2] ARCHIVE '{tmp_path / 'other'}'")
+        db.push("S", (3, "c"), ts=3)
+        db.advance(3)
+        q = db.queries["q"]
+        with pytest.raises(minidsms.Error, match="holds the changes of an earlier run"):
+            db.execute(f"{begin} k + 1 AS k FROM S [RANGE 2] ARCHIVE '{tmp_path / 'other'}'")
+        assert db.queries["q"] is q and q.snapshot() == [(3,)]
+    if has_folder:
+        with minidsms.connect(folder) as db:
+            assert not db.warnings and db.queries["q"].snapshot() == [(3,)]
