@@ -145,6 +145,8 @@ def resume(query: Query, fields: Fields, data: memoryview, where: str) -> None:
         arrays[name] = np.frombuffer(data, dtype, n, at).reshape(shape).copy() if n else np.empty(shape, dtype)
         at += n * np.dtype(dtype).itemsize
     operator.resume(arrays, fields["until"])
+    assert query.network.group is not None
+    query.network.group.refit()  # it acts on time now
 
 
 def texts_payload(dictionary: TextDictionary, codes: Sequence[AnyArray]) -> tuple[bytes | memoryview, ...] | None:

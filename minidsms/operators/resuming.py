@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.elements import MIN_INSTANT, AnyArray, Batch
+from minidsms.elements import MAX_INSTANT, MIN_INSTANT, AnyArray, Batch
 from minidsms.operators.operator import Operator
 
 
@@ -35,10 +35,14 @@ class Resuming(Operator):
         """
         self.synopses()[0].restore(arrays)
         self.counted_until = until
+        self.acts_on_time = True  # where no element comes until then, its rows are to pass all the same
         self.counters.elements_in += 1  # it is no new operator's state
         present = self.contents()
         for queue in self.outputs:
             queue.put(Batch(np.full(len(present), until, np.int64), None, present.columns))
+
+    def wakes_at(self) -> int:
+        return self.counted_until if self.progress < self.counted_until else MAX_INSTANT
 
     def uncounted(self, batch: Batch | None) -> Batch | None:
         """What of a batch is not in the state."""

@@ -207,6 +207,30 @@ def test_state_of_another_version_is_refused(folder: str, monkeypatch: pytest.Mo
         assert db.queries["q"].snapshot() == [(3,)]
 
 
+@pytest.mark.parametrize("slack", ["", " SLACK 2"])
+def test_nothing_is_answered_twice_where_time_went_on_without_an_element(folder: str, slack: str) -> None:
+    """The state is of an instant at which none came, and none comes before the answers that follow."""
+    texts = [*OVER_ALL[:4], "SELECT k, v, COUNT(*) FROM S GROUP BY ROLLUP(k, v)"]
+    db, other = opened(folder), minidsms.connect()
+    for each in (db, other):
+        each.execute(f"CREATE STREAM S (k INTEGER, v FLOAT, name TEXT){slack}")
+        for i, text in enumerate(texts):
+            each.query(text, name=f"q{i}")
+        each.push("S", [(i % 3, i / 2, f"x{i % 2}") for i in range(9)], ts=list(range(9)))
+        each.push("S", (1, 2.0, "y"), ts=12)
+    db.checkpoint()
+    assert elements(db) < 5 and not db.execute("SHOW CHECKPOINTS").rows[-1][-1]
+    db.close()
+    db = opened(folder)
+    for each in (db, other):
+        each.push("S", (1, 2.5, "z"), ts=20)
+        each.advance(30)
+    for name in db.queries:
+        assert Counter(db.queries[name].fetch()) == Counter(other.queries[name].fetch()), name
+    db.close()
+    other.close()
+
+
 def test_structures_and_nan_are_kept_in_state(folder: str) -> None:
     """A row of a STRUCT is a dict, and NaN is not equal to itself."""
     with opened(folder) as db:
