@@ -82,11 +82,11 @@ from minidsms.machine_code import Int64Cube, Int64s, Int64Table, helper, int64, 
 
 (
     TARGET_NODES, TARGET_MASK, TARGET_HEADS, TARGET_SHIFT, TARGET_INSTANTS, TARGET_LENGTH, SOURCE_NODES, SOURCE_MASK,
-    TRIED, DROPPED, IS_DROPPING, PLACED_WORDS,
-) = range(STEP_WORDS, STEP_WORDS + 12)  # fmt: skip
+    TRIED, DROPPED, IS_DROPPING, LOOKS_AHEAD, PLACED_WORDS,
+) = range(STEP_WORDS, STEP_WORDS + 13)  # fmt: skip
 """Of a placed step, beyond what a step has: where the index holds what it reads, of how many elements drop probing
-behind another step has dropped how many, and whether drop probing asks it: for the one tag of a row. PLACED_WORDS: how
-many there are."""
+behind another step has dropped how many, and whether drop probing asks it: for the one tag of a row; whether its rows
+are looked up before any is gone on with (`_look_ahead`). PLACED_WORDS: how many there are."""
 
 _LEAST_BLOCK = 4
 
@@ -137,6 +137,9 @@ def place_steps(steps, inputs, keys, placed):  # type: ignore[no-untyped-def]
             step[SOURCE_NODES], step[SOURCE_MASK] = keys[y, NODES], inputs[step[FROM], MASK]
             step[TRIED] = step[DROPPED] = 0
             step[IS_DROPPING] = int64(step[HASHED] == 0 and step[REACH] == 0)
+            step[LOOKS_AHEAD] = 0
+            if d + 1 < steps.shape[1] and step[REACH] == 0:
+                step[LOOKS_AHEAD] = int64(steps[i, d + 1, HASHED] > 0 and steps[i, d + 1, ASKED] == d + 1)
             at += PLACED_WORDS
 
 
@@ -371,29 +374,27 @@ def _probed(
 def _turn_to(  # type: ignore[no-untyped-def]
     instants, inputs, there, instant
 ):
-    """Move `there` on to an instant."""
+    """Move `there` on to an instant, that of no row below LATER."""
     for j in range(len(inputs)):
         base, mask, length = inputs[j, MARKS], inputs[j, MASK], uint64(inputs[j, LENGTH])
-        slot = there[STAYING, j]
-        while slot < inputs[j, LINKED]:
-            ts = instants[uint64(base + (slot & mask))]
-            if ts >= instant or uint64(instant) - uint64(ts) <= length:
-                break
-            slot += 1
-        there[LEAVING, j] = slot
-        while slot < inputs[j, LINKED]:
-            ts = instants[uint64(base + (slot & mask))]
+        leaving = staying = there[STAYING, j]
+        while staying < inputs[j, LINKED]:
+            ts = instants[uint64(base + (staying & mask))]
             if ts >= instant or uint64(instant) - uint64(ts) < length:
                 break
-            slot += 1
-        there[STAYING, j] = slot
-        slot = there[ARRIVING, j]
-        while slot < inputs[j, LINKED] and instants[uint64(base + (slot & mask))] < instant:
-            slot += 1
-        there[ARRIVING, j] = slot
-        while slot < inputs[j, LINKED] and instants[uint64(base + (slot & mask))] <= instant:
-            slot += 1
-        there[LATER, j] = slot
+            staying += 1
+            if uint64(instant) - uint64(ts) > length:
+                leaving = staying
+        there[LEAVING, j], there[STAYING, j] = leaving, staying
+        arriving = later = there[LATER, j]
+        while later < inputs[j, LINKED]:
+            ts = instants[uint64(base + (later & mask))]
+            if ts > instant:
+                break
+            later += 1
+            if ts < instant:
+                arriving = later
+        there[ARRIVING, j], there[LATER, j] = arriving, later
 
 
 @helper(inline=True)
@@ -586,7 +587,7 @@ def _take_back(windows: Windows, scratch: Scratch, instant: int) -> Any:
     """Let the elements of an instant that does not fit come, and what leaves at it leave, once more."""
     inputs, there = windows.inputs, scratch.there
     for j in range(len(inputs)):
-        there[STAYING, j] = there[LEAVING, j]
+        there[STAYING, j], there[LATER, j] = there[LEAVING, j], there[ARRIVING, j]
         while inputs[j, SURVIVOR] > 0:
             at = scratch.alive[j, inputs[j, SURVIVOR] - 1] & inputs[j, MASK]
             if windows.instants[uint64(inputs[j, MARKS] + at)] != instant:
@@ -681,6 +682,8 @@ def _generate(
                             if s < chain.low and placed[p + uint64(REACH)] != 0:
                                 tag, s, looked = _further(windows, placed, p, checks, chosen, chain, tag)
                                 inspected += looked
+                            if s < chain.low:
+                                s = int64(-1)  # where a walk ends that finds nothing, some other row may stand
                         if s < inputs[placed[p + uint64(TARGET)], LO]:
                             is_chosen = False
                             break
@@ -702,10 +705,7 @@ def _generate(
                 walks[TAG, uint64(depth)] = tag_at(nodes, chain, walks[FOUND, uint64(depth)])
             tag, s = walks[TAG, uint64(depth)], walks[FOLLOWING, uint64(depth)]
             is_chosen, known = False, int64(-1)
-            looks_ahead = depth < last and not cancels
-            if looks_ahead:
-                q = p + uint64(PLACED_WORDS)
-                looks_ahead = placed[q + uint64(HASHED)] > 0 and placed[q + uint64(ASKED)] == depth + 1
+            looks_ahead = placed[p + uint64(LOOKS_AHEAD)] != 0 and not cancels
             if looks_ahead:
                 while ahead[AHEAD_COUNTS, depth, 0] == ahead[AHEAD_COUNTS, depth, 1] and s >= chain.low:
                     if inspected + state[INSPECTED] >= until:
@@ -827,12 +827,13 @@ def join_entering(
                 link_slots(windows, j, inputs[j, LINKED], inputs[j, SURVIVOR])
                 inputs[j, LINKED] = max(inputs[j, LINKED], inputs[j, SURVIVOR])
             for j in range(n):
-                there[STAYING, j], there[ARRIVING, j] = inputs[j, LO], inputs[j, HI]
+                there[STAYING, j], there[LATER, j] = inputs[j, LO], inputs[j, HI]
             _turn_to(instants, inputs, there, least)
             state[PASSED] = 0
             for j in range(n):
                 # What leaves at the first instant itself may still be probed, to cancel.
                 inputs[j, LO] = there[STAYING, j] = there[LEAVING, j]
+                there[LATER, j] = inputs[j, HI]
             for j in range(n):
                 stop = inputs[j, SURVIVOR]
                 inputs[j, SURVIVORS] = _survivors(
