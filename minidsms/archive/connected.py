@@ -209,6 +209,14 @@ def target_of(db: Connection, name: str) -> StreamInput | RelationInput | Query:
     return db.stream_input(name)
 
 
+def is_archived_in(query: Query, folder: str) -> bool:
+    """Whether a query writes its archive of a folder of archives. Error where that is lost."""
+    from minidsms.archive.format import folder_name, local
+
+    place = os.path.join(os.path.abspath(local(folder)), folder_name(query.name))
+    return query.recorder is not None and os.path.realpath(query.recorder.archive.folder) == os.path.realpath(place)
+
+
 def _attach(
     db: Connection, target: StreamInput | RelationInput | Query, folder: str, partition: int | None, is_new: bool
 ) -> None:

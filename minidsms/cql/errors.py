@@ -27,11 +27,11 @@ class CqlError(Error):
         self, reason: str, text: str = "", span: tuple[int, int] | None = None, note: str = "", hint: str = ""
     ) -> None:
         """span: (start, end) character offsets in text; note stands behind the marker (candidates, for example)."""
-        self.reason = reason
+        self.reason, _, way_out = reason.partition("\nhelp: ")
         self.text = text
         self.span = span
         self.note = note
-        self.hint = hint
+        self.hint = hint or way_out
         self.position: tuple[int, int] | None = None
         self.caret = ""
         if span is not None and text:

@@ -333,7 +333,7 @@ def _special(tokens: list[Token], at: int, expected: Collection[str]) -> str:
     if kind == "DOT" and at >= 2 and tokens[at - 2].type in ("FROM", "JOIN"):
         return _INPUTS if at + 1 < len(tokens) and tokens[at + 1].upper() in _SUFFIXES else _ONE_CATALOG
     if last == "REPLACE" and declares:
-        return f"OR REPLACE is for views; DROP {word} IF EXISTS stands before CREATE {word}"
+        return f"OR REPLACE is for queries and views; DROP {word} IF EXISTS stands before CREATE {word}"
     if last == "TABLE" and at == 1:
         return "write SELECT * FROM name"
     if last_kind == "IDENT" and last in _TAKEN_FOR_NAMES and token is not None:

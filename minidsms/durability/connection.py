@@ -32,7 +32,7 @@ from minidsms.durability.folder import Metadata, create, log_after, metadata_of,
 from minidsms.durability.journal import Journal
 from minidsms.durability.kept import check_setting, check_statement, not_kept
 from minidsms.durability.kept_archives import Counting, KeptArchives, KeptRecorder
-from minidsms.durability.kept_files import KeptFiles
+from minidsms.durability.kept_files import KeptFiles, answers_wait
 from minidsms.durability.kept_sources import SourceToCome, address_of
 from minidsms.durability.lock import FolderLock
 from minidsms.durability.log import Log
@@ -629,7 +629,7 @@ class DurableConnection(Connection):
                 super().add_sink(query, sink)
             except Error as error:
                 self.files.forget(query.name.lower())
-                self.warnings.append(f"query {query.name}: {error}; its answers wait to be fetched")
+                self.warnings.append(answers_wait(query, error))
 
     def _mark(self, is_forced: bool) -> None:
         """Note in the log how far answers are where they are to be, where that is due or asked for; let files that wait
@@ -717,7 +717,11 @@ class DurableConnection(Connection):
             sync_segments(os.path.join(self.folder, self.metadata.log))
             super().archive(name, folder, partition, is_new)
         except Error as error:
-            reason = self.archives.lost[name.lower()] = f"the archive of {name} cannot be gone on with: {error}"
+            told = str(error).partition("\nhelp: ")[0]
+            reason = self.archives.lost[name.lower()] = (
+                f"the archive of {name} cannot be gone on with: {told}\n"
+                f"help: open the folder again when it can be; db.archive({name!r}, None) gives it up"
+            )
             target = target_of(self, name)
             if not isinstance(target, StreamInput | RelationInput):
                 target.stand_alone()

@@ -52,5 +52,4 @@ def check_statement(statement: syntax.Statement, text: str) -> None:
         case _:
             return
     if what is not None:
-        reason, _, hint = str(not_kept(what)).partition("\nhelp: ")
-        raise CqlError(reason, text, statement.span, "", hint)
+        raise CqlError(str(not_kept(what)), text, statement.span)

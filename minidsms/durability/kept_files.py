@@ -29,6 +29,12 @@ MARK_S = 0.1
 """A mark is made when so much has been written since the last, or so long ago."""
 
 
+def answers_wait(query: RunningQuery, error: Error) -> str:
+    """The warning about a query whose sink could not be opened."""
+    reason, *hint = str(error).split("\nhelp: ")
+    return "\nhelp: ".join([f"query {query.name}: {reason}; its answers wait to be fetched", *hint])
+
+
 class KeptSink(Sink, Protocol):
     """A sink that goes on at a mark."""
 
@@ -129,7 +135,7 @@ class KeptFiles:
                 self.marks.setdefault(key, Mark(os.path.abspath(sink.path), 0, 0, 0))
                 made = self.begin(query, sink)
             except Error as error:
-                db.warnings.append(f"query {query.name}: {error}; its answers wait to be fetched")
+                db.warnings.append(answers_wait(query, error))
                 continue
             yield query, made
 

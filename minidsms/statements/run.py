@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from minidsms.aggregates import AGGREGATES
 from minidsms.answers.frames import AsFrames, table_of_values
+from minidsms.archive.connected import is_archived_in
 from minidsms.cql import syntax
 from minidsms.cql.binder import Bound, bind, bind_view, relation_def, stream_def, view_def
 from minidsms.cql.catalog import Catalog
@@ -308,7 +309,8 @@ def replace_query(db: Connection, statement: syntax.CreateQuery, text: str) -> Q
     _check_one_past(statement, text)
     bound = bind(statement.query, db.catalog, text)
     sink = open_into(statement, text)
-    if print_query(bound.expanded) == query.expanded and statement.archive is statement.backfill is None:
+    is_same = print_query(bound.expanded) == query.expanded and statement.backfill is None
+    if is_same and (statement.archive is None or (not db.is_replayed and is_archived_in(query, statement.archive))):
         _let_write(db, query, sink, statement, text)
         return query
     explain(db, bound, text)  # it can be planned
@@ -333,6 +335,7 @@ def replace_query(db: Connection, statement: syntax.CreateQuery, text: str) -> Q
             store.release(claim)
     gone = f"; {waiting:,} answers that waited are gone" if waiting else ""
     begins = "what the windows before it held" if statement.with_history else "what comes from now on"
+    begins = begins if statement.backfill is None else "the past that the archives hold, and what comes from now on"
     db.warnings.append(f"query {made.name} is another one: it sees {begins}{gone}")
     return made
 

@@ -98,7 +98,7 @@ def test_an_archive_that_is_gone_is_told_and_what_it_lacks_stays_in_the_log(tmp_
         push(db, 3)
         with pytest.raises(minidsms.Error, match="no checkpoint was made: the archive of"):
             db.checkpoint()
-        with pytest.raises(minidsms.Error, match="the archive of S cannot be gone on with"):
+        with pytest.raises(minidsms.Error, match=r"cannot be gone on with.*\nhelp: .*'S', None\) gives it up"):
             db.archive("S", archives)
     shutil.rmtree(archives)
     shutil.move(archives + " aside", archives)
@@ -145,6 +145,18 @@ def test_a_folder_that_cannot_be_opened_lets_others_have_its_archives(
 
 def _fail(db: DurableConnection) -> None:
     raise minidsms.Error("it fails")
+
+
+def test_a_query_that_is_replaced_by_itself_goes_on_with_its_archive(tmp_path: Path, archives: str) -> None:
+    asked = f"CREATE OR REPLACE QUERY q AS SELECT k FROM S [ROWS 1] ARCHIVE '{archives}'"
+    for run in (1, 2):
+        with opened(tmp_path) as db:
+            db.execute("CREATE STREAM IF NOT EXISTS S (k INTEGER)")
+            db.execute(asked)
+            db.push("S", (run,), ts=run)
+            db.advance(run)
+            assert db.execute(asked).snapshot() == [(run,)] and not db.warnings
+    assert sorted(row[1:] for row in archived(archives, "q")) == [("-1", "1"), ("1", "1"), ("1", "2")]
 
 
 def test_a_query_whose_archive_another_one_takes_meanwhile_is_gone_here_and_in_the_folder(

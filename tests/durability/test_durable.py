@@ -193,8 +193,9 @@ def in_a_function() -> Callable[[int], int]:
 )
 def test_what_is_not_kept_is_refused_and_changes_nothing(folder: str, call: Callable[[Any], object]) -> None:
     db = opened(folder)
-    with pytest.raises(Error, match=r"does not keep|cannot be found again"):
+    with pytest.raises(Error, match=r"does not keep|cannot be found again") as refused:
         call(db)
+    assert "help: " not in str(refused.value).split("\n  1 | ")[0] or "  1 | " not in str(refused.value)
     db.push("S", (1, "a"), ts=0)
     assert list(db.queries) == ["counts"]
     db.close()

@@ -184,6 +184,15 @@ def test_no_checkpoint_forgets_what_a_callback_was_not_told(folder: str) -> None
         assert [c.row for c in db.queries["q"].fetch()] == [(2,), (3,)]
 
 
+def test_a_receiver_that_is_gone_is_told_with_the_way_out_last(folder: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        place = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        with opened(folder) as db:
+            db.execute(f"CREATE QUERY away AS SELECT k FROM S INTO '{place}' FORMAT json")
+    with opened(folder) as db:
+        assert db.warnings[0].endswith("; its answers wait to be fetched\nhelp: start the other side first")
+
+
 class Receiver:
     """Takes lines over TCP: what comes again replaces what it has from there on."""
 
