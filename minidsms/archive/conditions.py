@@ -71,6 +71,8 @@ def _can_be(known: Range, comparison: Comparison) -> bool:
     low: Any = known.low
     high: Any = known.high
     value: Any = comparison.value
+    if any(isinstance(bound, str) is not isinstance(value, str) for bound in (low, high) if bound is not None):
+        return True  # nothing is known of a column of another type
     if isinstance(value, float):  # a column that was INTEGER holds the nearest FLOATs
         low, high = (None if bound is None else float(bound) for bound in (low, high))
     match comparison.op:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 from collections.abc import Mapping, Sequence
 
@@ -44,6 +45,8 @@ def _read(folder: str) -> dict[str, dict[str, list[float]]]:
     try:
         with open(os.path.join(folder, _NAME), encoding="utf-8") as file:
             found = json.load(file)
-        return {str(s): {str(w): [float(r) for r in rs] for w, rs in ways.items()} for s, ways in found.items()}
-    except (OSError, ValueError, TypeError, AttributeError):
+        rates = {str(s): {str(w): [float(r) for r in rs] for w, rs in ways.items()} for s, ways in found.items()}
+    except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError):
         return {}
+    every = (r for ways in rates.values() for rs in ways.values() for r in rs)
+    return rates if all(0 <= r < math.inf for r in every) else {}

@@ -43,7 +43,18 @@ class Statistics:
     def from_json(cls, data: Iterable[Any]) -> Statistics:
         """The inverse. Raises TypeError, ValueError and AttributeError for anything else."""
         rows, ranges = data
-        return cls(int(rows), {str(name): Range(*values) for name, values in ranges.items()})
+        read = {str(name): Range(*values) for name, values in ranges.items()}
+        for known in read.values():
+            if not all(bound is None or _is_bound(bound) for bound in (known.low, known.high)):
+                raise ValueError("a bound of a column is no value")
+        return cls(int(rows), read)
+
+
+def _is_bound(value: object) -> bool:
+    """Whether a column may have such a value: a number that is finite, or a text."""
+    if isinstance(value, int | float):
+        return math.isfinite(value) if isinstance(value, float) else -(2**63) <= value < 2**63
+    return isinstance(value, str)
 
 
 def statistics_of(path: str, fields: Iterable[str]) -> Statistics | None:
@@ -60,7 +71,7 @@ def statistics_of(path: str, fields: Iterable[str]) -> Statistics | None:
                 if all(s is not None and s.has_null_count for s in groups):
                     found[name] = _range(groups)
         return Statistics(footer.num_rows, {name: r for name, r in found.items() if r is not None})
-    except (OSError, pa.ArrowException, UnicodeDecodeError):
+    except (OSError, pa.ArrowException, ValueError, OverflowError):  # such as a date that Python has not
         return None
 
 

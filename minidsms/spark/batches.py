@@ -37,13 +37,7 @@ def are_possible() -> bool:
 
 def in_batches(expr: bound.Expr, tick_ns: int, functions: Mapping[str, FunctionDef]) -> Computed:
     """The expression, evaluated by the engine over batches of the columns it reads."""
-    used = sorted(columns_used(expr))
-    refs = {e.index: e for e in bound.walk(expr) if isinstance(e, bound.ColumnRef)}
-    places: list[bound.Expr] = [bound.Literal(Type.NULL, None)] * (used[-1] + 1 if used else 0)
-    for place, index in enumerate(used):
-        places[index] = dataclasses.replace(refs[index], index=place)
-    moved = substitute(expr, places)
-    evaluate = Batches(moved, [refs[i].type for i in used], tick_ns, dict(functions))
+    used, evaluate = over_used(expr, tick_ns, functions)
     returned = f"value {spark_type(expr.type)}, reason string"
 
     def over_arrays(*arrays: pa.Array) -> pa.Array:
@@ -53,6 +47,16 @@ def in_batches(expr: bound.Expr, tick_ns: int, functions: Mapping[str, FunctionD
     columns: list[Column] = [F.col(f"c{i}") for i in used] or [F.lit(0)]
     result = function(*columns)
     return Computed(result["value"], result["reason"])
+
+
+def over_used(expr: bound.Expr, tick_ns: int, functions: Mapping[str, FunctionDef]) -> tuple[list[int], Batches]:
+    """The columns that an expression reads, and the expression over these alone (over any one where it reads none)."""
+    used = sorted(columns_used(expr))
+    refs = {e.index: e for e in bound.walk(expr) if isinstance(e, bound.ColumnRef)}
+    places: list[bound.Expr] = [bound.Literal(Type.NULL, None)] * (used[-1] + 1 if used else 0)
+    for place, index in enumerate(used):
+        places[index] = dataclasses.replace(refs[index], index=place)
+    return used, Batches(substitute(expr, places), [refs[i].type for i in used], tick_ns, dict(functions))
 
 
 class Batches:

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -165,15 +166,12 @@ class Sizes:
         An order costs the rows of all its inputs and joins. Orders that join what no condition connects are left out,
         unless there is no other.
         """
-        orders = list(self._orders())
-        worst = dict.fromkeys(orders, 1.0)
-        for inputs, shares in self._corners():
-            costs = {order: sum(inputs) + sum(self._rows(order, inputs, shares)[1:]) for order in orders}
-            least = min(costs.values())
-            for order, cost in costs.items():
-                worst[order] = max(worst[order], cost / max(least, 1e-9))
+        inputs, shares = self._corners()
+        costs = {o: np.sum([*inputs, *self._rows(o, inputs, shares)[1:]], axis=0) for o in self._orders()}
+        least = np.maximum(np.min(list(costs.values()), axis=0), 1e-9)
+        worst = {order: max(float(np.max(cost / least)), 1.0) for order, cost in costs.items()}
         best = min(worst.values())
-        return next(order for order in orders if worst[order] <= best * (1 + 1e-9)), best
+        return next(order for order in worst if worst[order] <= best * (1 + 1e-9)), best
 
     def _orders(self) -> Iterator[tuple[int, ...]]:
         """As written first."""
@@ -184,20 +182,23 @@ class Sizes:
     def _links(self, before: Sequence[int], i: int) -> list[tuple[int, int]]:
         return [(min(i, j), max(i, j)) for j in before if (min(i, j), max(i, j)) in self.shares]
 
-    def _corners(self) -> Iterator[tuple[list[float], dict[tuple[int, int], float]]]:
+    def _corners(self) -> tuple[list[Any], dict[tuple[int, int], Any]]:
+        """The inputs' rows and the shares, each as an array of its values at all corners."""
         boxes = [*self.inputs, *self.shares.values()]
-        for corner in itertools.product((False, True), repeat=len(boxes)):
-            values = [box.high if is_high else box.low for box, is_high in zip(boxes, corner)]
-            n = len(self.inputs)
-            yield values[:n], dict(zip(self.shares, values[n:]))
+        is_high = np.indices((2,) * len(boxes), np.bool_).reshape(len(boxes), -1)
+        values = [np.where(high, box.high, box.low) for box, high in zip(boxes, is_high)]
+        n = len(self.inputs)
+        return values[:n], dict(zip(self.shares, values[n:]))
 
-    def _rows(self, order: Sequence[int], inputs: Sequence[float], shares: dict[tuple[int, int], float]) -> list[float]:
-        """The rows after each step. Two rows meet where their lives overlap, and are there together for less."""
+    def _rows(self, order: Sequence[int], inputs: Sequence[Any], shares: dict[tuple[int, int], Any]) -> list[Any]:
+        """The rows after each step, as numbers or as arrays. Two rows meet where their lives overlap, and are there
+        together for less.
+        """
         rows, life = inputs[order[0]], self.lives[order[0]]
         found = [rows]
         for step, i in enumerate(order[1:], 1):
             share = math.prod(shares[link] for link in self._links(order[:step], i))
-            rows *= inputs[i] * share * min((life + self.lives[i]) / self.span, 1.0)
+            rows = rows * inputs[i] * share * min((life + self.lives[i]) / self.span, 1.0)
             life = life * self.lives[i] / (life + self.lives[i])
             found.append(rows)
         return found
@@ -227,10 +228,16 @@ def _sizes(joined: _Joined, sampler: Sampler) -> Sizes | None:
 
 
 def _equal_columns(condition: Expr) -> tuple[int, int] | None:
-    """The columns that a condition says are equal; INTEGER may be compared as FLOAT."""
+    """The columns that a condition says are equal; numbers may be compared as FLOAT."""
     if not isinstance(condition, bound.Call) or condition.function != "=":
         return None
-    ends = [e.arg if isinstance(e, bound.Cast) and e.type is bound.Type.FLOAT else e for e in condition.args]
+
+    def end(e: Expr) -> Expr:
+        if isinstance(e, bound.Cast) and e.type is bound.Type.FLOAT and e.arg.type is not bound.Type.TEXT:
+            return e.arg
+        return e
+
+    ends = [end(e) for e in condition.args]
     columns = [e.index for e in ends if isinstance(e, bound.ColumnRef)]
     return (columns[0], columns[1]) if len(columns) == 2 else None
 

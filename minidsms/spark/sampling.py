@@ -6,7 +6,7 @@ by the engine's own evaluator, so that conditions that go together are counted t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -20,7 +20,7 @@ from minidsms.arrow_types import words_of_array
 from minidsms.cql import bound
 from minidsms.cql.bound import Node, WindowKind
 from minidsms.cql.catalog import Catalog
-from minidsms.spark.batches import Batches
+from minidsms.spark.batches import over_used
 
 SPANS = 8
 """Spans of time that a sample is read from."""
@@ -50,9 +50,13 @@ class Sampler:
         self._drawn: dict[str, tuple[list[Any], int, int]] = {}
 
     def of(self, node: Node) -> Sample | None:
-        """What an input of a join gives; None where it is more than filters and projections of an archive."""
+        """What an input of a join gives; None where it is more than filters and projections of an archive, or the log
+        does not tell how many rows there are.
+        """
         match node:
             case bound.BaseStream(name=name) | bound.BaseRelation(name=name):
+                if any(file.statistics is None for file in self._archives[name.lower()].files()):
+                    return None
                 columns, drawn, total = self._base(name.lower())
                 return Sample(tuple(columns), drawn, drawn, total, None)
             case bound.Window():
@@ -103,17 +107,9 @@ class Sampler:
     def _value(self, expr: bound.Expr, below: Sample) -> Any:
         if isinstance(expr, bound.ColumnRef):
             return below.columns[expr.index]
-        if not below.columns:
-            return pa.nulls(below.passed)
-        types = [ref.type for ref in _columns(expr, len(below.columns))]
-        evaluate = Batches(expr, types, self._catalog.tick_ns, self._catalog.functions)
-        return evaluate(below.columns).field("value")
-
-
-def _columns(expr: bound.Expr, width: int) -> list[bound.Expr]:
-    """What stands for each column of the rows that an expression reads."""
-    refs: Mapping[int, bound.Expr] = {e.index: e for e in bound.walk(expr) if isinstance(e, bound.ColumnRef)}
-    return [refs.get(i, bound.Literal(bound.Type.NULL, None)) for i in range(width)]
+        used, evaluate = over_used(expr, self._catalog.tick_ns, self._catalog.functions)
+        arrays = tuple(below.columns[i] for i in used) or (pa.nulls(below.passed),)
+        return evaluate(arrays).field("value")
 
 
 def _drawn(archive: Archive, rows: int, rng: Random) -> Any:

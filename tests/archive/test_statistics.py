@@ -16,8 +16,8 @@ from minidsms.archive.compacting import compact
 from minidsms.archive.conditions import arrow_condition, needed
 from minidsms.archive.demand import AllOf, AnyOf, Comparison, Condition, IsNull
 from minidsms.archive.files import read_files
-from minidsms.archive.format import Archive, find
-from minidsms.archive.log import read_snapshot
+from minidsms.archive.format import Archive, ArchiveFile, find
+from minidsms.archive.log import _sealed, read_snapshot
 
 _LONG = "ab" * 20
 _VALUES: dict[int, list[Any]] = {
@@ -113,3 +113,25 @@ def test_what_a_manifest_tells_of_a_file_is_read_as_it_was_written(tmp_path: Pat
         for bound in (b for r in known.ranges.values() for b in (r.low, r.high)):
             assert not isinstance(bound, float) or math.isfinite(bound)
             assert not isinstance(bound, str) or len(bound) <= 33
+
+
+@pytest.mark.parametrize(
+    "told", [[3], [3, {"n": [1]}], [3, {"n": [math.nan, 1, False, True]}], [3, {"n": [[], 1, False, True]}], 7]
+)
+def test_a_manifest_that_tells_what_no_column_can_have_is_refused_by_name(tmp_path: Path, told: Any) -> None:
+    with minidsms.connect() as db:
+        db.execute(f"CREATE STREAM S (n INTEGER) ARCHIVE '{tmp_path}'")
+        db.push("S", (1,), ts=1)
+    manifest = max((tmp_path / "S" / "_log").iterdir())
+    content = json.loads(manifest.read_bytes())["commit"]
+    content["statistics"] = dict.fromkeys(content["statistics"], told)
+    manifest.write_bytes(_sealed(content))
+    with pytest.raises(minidsms.Error, match=f"{manifest.name}: no manifest of an archive"):
+        find(str(tmp_path), "S").files()
+
+
+def test_a_range_of_another_type_than_the_column_leaves_no_file_out() -> None:
+    known = statistics.Statistics(3, {"n": statistics.Range("a", "b", False, True)})
+    file = ArchiveFile("", 0, 0, 0, 0, known)
+    for op in _OPERATORS:
+        assert all(needed([file], Comparison(0, op, value), ["n"]) for value in (3, 3.5, True))

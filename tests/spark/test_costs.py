@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from minidsms.archive import files
 from minidsms.archive.format import Metadata, create, find
@@ -57,8 +58,14 @@ def test_rates_are_kept_by_shape_the_last_runs_alone(tmp_path: Path) -> None:
         keep_rate(str(tmp_path), shape, "replay", 1_000_000, seconds)
     keep_rate(str(tmp_path), "another", "frames", 1_000_000, 3.0)
     assert read_rates(str(tmp_path), shape) == {"replay": [4e-6, 5e-6, 6e-6, 7e-6, 8e-6]}
-    (tmp_path / "_rates.json").write_text("{")
-    assert read_rates(str(tmp_path), shape) == {}
+
+
+@pytest.mark.parametrize("rate", ["NaN", "-1e9", "1e999", "1" * 400, "null", "[" * 100_000])
+def test_rates_that_nothing_can_take_are_as_none(tmp_path: Path, rate: str) -> None:
+    (tmp_path / "_rates.json").write_text(f'{{"shape": {{"replay": [{rate}]}}}}')
+    assert read_rates(str(tmp_path), "shape") == {}
+    keep_rate(str(tmp_path), "shape", "replay", 1_000_000, 3.0)
+    assert read_rates(str(tmp_path), "shape") == {"replay": [3e-6]}
 
 
 def test_a_query_that_was_run_by_every_way_is_estimated_by_what_that_took(spark: SparkSession, tmp_path: Path) -> None:

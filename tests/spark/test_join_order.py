@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 import minidsms
-from minidsms.archive.format import archives_in
+from minidsms.archive.format import Archive, ArchiveFile, archives_in
 from minidsms.cql import bound
 from minidsms.cql.binder import bind
 from minidsms.cql.functions import can_fail
@@ -101,6 +103,37 @@ def test_an_order_that_is_never_bad_is_taken_before_one_that_may_be_best() -> No
     assert order[:2] in ((1, 2), (2, 1)) and regret < 4
     assert sizes.small_side((0,), 1) == "right"
     assert Sizes((exact,) * 3, (100.0,) * 3, {}, 1000.0).least_regret() == ((0, 1, 2), 1.0)
+
+
+def test_among_inputs_that_are_all_linked_the_two_that_rarely_meet_come_first() -> None:
+    pairs = dict.fromkeys(itertools.combinations(range(5), 2), Box(1e-2, 2e-2)) | {(2, 4): Box(1e-6, 1e-5)}
+    order, _ = Sizes((Box(1000.0, 2000.0),) * 5, (100.0,) * 5, pairs, 1000.0).least_regret()
+    assert set(order[:2]) == {2, 4}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT F.amount FROM Sale [RANGE 3] S, Fine [RANGE 5] F WHERE S.car > 3 AND S.owner = F.owner",
+        "SELECT F.amount FROM Sale [RANGE 3] S, Fine [RANGE 5] F WHERE TRY_CAST(S.model AS FLOAT) = F.owner",
+        "SELECT a FROM (SELECT car + 1 AS a FROM Sale [RANGE 3]) S, Trip [RANGE 3] T WHERE a = T.car",
+        "SELECT a FROM (SELECT 1 AS a FROM Sale [RANGE 3] WHERE NULL) S, Trip [RANGE 3] T WHERE a = T.car",
+    ],
+)
+def test_sizes_are_told_whatever_columns_an_input_has(archived: tuple[minidsms.Connection, str], text: str) -> None:
+    assert len(joins(*archived, text)) == 1
+
+
+def test_nothing_is_called_small_where_the_log_does_not_tell_of_every_file(
+    archived: tuple[minidsms.Connection, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    every = Archive._all_files
+
+    def all_but_one(archive: Archive) -> list[ArchiveFile]:
+        return [replace(file, statistics=None) if i == 0 else file for i, file in enumerate(every(archive))]
+
+    monkeypatch.setattr(Archive, "_all_files", all_but_one)
+    assert not joins(*archived, QUERY.format("amount > 9.0"))
 
 
 def test_the_answer_is_that_of_the_live_engine_in_any_order(
