@@ -138,6 +138,10 @@ def resume(query: Query, fields: Fields, data: memoryview, where: str) -> None:
     if operator is None or _named(operator) != fields["is"]:
         has = f"query {query.name} has no operator {fields['is']!r} any more, whose state this is"
         raise NoSuchOperator(f"{where}: {has}", query.name.lower())
+    group = query.network.group
+    assert group is not None
+    if group.users(operator) > 1:
+        raise NoSuchOperator(f"{where}: another query is to have its past from elements", query.name.lower())
     arrays: dict[str, Any] = {}
     at = 0
     for name, dtype, shape in fields["arrays"]:
@@ -145,8 +149,7 @@ def resume(query: Query, fields: Fields, data: memoryview, where: str) -> None:
         arrays[name] = np.frombuffer(data, dtype, n, at).reshape(shape).copy() if n else np.empty(shape, dtype)
         at += n * np.dtype(dtype).itemsize
     operator.resume(arrays, fields["until"])
-    assert query.network.group is not None
-    query.network.group.refit()  # it acts on time now
+    group.refit()  # it acts on time now
 
 
 def texts_payload(dictionary: TextDictionary, codes: Sequence[AnyArray]) -> tuple[bytes | memoryview, ...] | None:

@@ -18,7 +18,7 @@ from minidsms.cql.parser import parse
 from minidsms.durability.entry import Fields, Rows, decoded
 from minidsms.durability.kept_archives import KeptRecorder
 from minidsms.durability.kept_file import Mark
-from minidsms.durability.kept_state import resume, take_texts
+from minidsms.durability.kept_state import NoSuchOperator, resume, take_texts
 from minidsms.durability.meaning import about
 from minidsms.durability.places import found_at
 from minidsms.durability.segments import Found, entries
@@ -52,6 +52,8 @@ def _replay(db: DurableConnection, log_folder: str, until: int | None, go_on: Ca
         if held is not None:
             try:
                 _carry_out(db, held[1], held[2], where_of(held[0]))
+            except NoSuchOperator:
+                raise
             except Error as error:
                 raise Error(f"{where_of(held[0])}: {_named(held[1])} cannot be carried out again: {error}") from None
         held = found, fields, rows

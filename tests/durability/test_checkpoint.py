@@ -231,6 +231,26 @@ def test_nothing_is_answered_twice_where_time_went_on_without_an_element(folder:
     other.close()
 
 
+def test_a_query_that_keeps_its_past_takes_no_state_of_another(folder: str) -> None:
+    """They share an aggregate, which the one has to be given elements."""
+    text = "(k, COUNT(*) AS n) FROM S GROUP BY k"
+    with opened(folder) as db, minidsms.connect() as other:
+        for each in (db, other):
+            each.execute("CREATE STREAM S (k INTEGER)")
+            each.query(f"SELECT RSTREAM{text}", name="past")
+            each.query(f"SELECT ISTREAM{text}", name="state")
+            each.push("S", [(i % 3,) for i in range(9)], ts=list(range(9)))
+        db.checkpoint()
+        db.close()
+        again = opened(folder)
+        for each in (again, other):
+            each.push("S", (1,), ts=20)
+            each.advance(30)
+        for name in ("past", "state"):
+            assert Counter(again.queries[name].fetch()) == Counter(other.queries[name].fetch()), name
+        again.close()
+
+
 def test_structures_and_nan_are_kept_in_state(folder: str) -> None:
     """A row of a STRUCT is a dict, and NaN is not equal to itself."""
     with opened(folder) as db:
