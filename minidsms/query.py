@@ -142,8 +142,7 @@ class Query(RunningQuery, AsFrames):
         if ack is not None:
             return self._collect()
         self._connection.lock.undo_on_error(self.giving_back(self._connection.note_taken(self, self.results)))
-        pending, self._pending = self._collect(), []
-        return pending
+        return self._taken()
 
     def _check_position(self, ack: int) -> None:
         first, end = self.position, self.results

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 
 import minidsms
@@ -40,3 +43,17 @@ def held(query: str, rounds: int, rows: int, turns: int) -> list[int]:
 def test_streams_pushed_by_turns_are_let_go_as_their_windows_pass(name: str, turns: int) -> None:
     sizes = held(QUERIES[name], 8, 500, turns)
     assert max(sizes[4:]) <= 2 * max(sizes[:2])
+
+
+def test_answers_are_let_go_when_they_have_been_fetched() -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (k INTEGER)")
+        query = db.query("SELECT ISTREAM(k + 1) FROM S [NOW]")
+        for ts, fetch in enumerate((query.fetch, query.fetch_arrow)):
+            db.push("S", [(100 * ts + i,) for i in range(100)], ts=ts)
+            db.advance(ts)
+            assert query.figures()["waiting"] == 100
+            held = [weakref.ref(batch.columns[0].values) for batch in query.waiting_batches()]
+            fetch()
+            gc.collect()
+            assert held and all(each() is None for each in held)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("minidsms.sinks")
 _life = logging.getLogger("minidsms.queries")
+_NOTHING: tuple[list[Batch], int, int, int] = [], 0, 0, 0
 
 
 class RunningQuery:
@@ -61,7 +62,7 @@ class RunningQuery:
         self._expanded = expanded
         self.codec = codec
         self._pending: list[Batch] = []
-        self._weighed: tuple[list[Batch], int, int, int] = [], 0, 0, 0
+        self._weighed = _NOTHING
         self._present = PresentRows(schema, connection.behind)
         self._callbacks: list[Callable[[Change], Any]] = []
         self.untold: deque[Change] = deque()
@@ -194,7 +195,7 @@ class RunningQuery:
         pending = self._pending
         # A sink takes what would wait to be fetched; callbacks are told all the same.
         self.take_for_callbacks()
-        self._pending = []
+        self._pending, self._weighed = [], _NOTHING
         try:
             with breakable:
                 for batch in pending:
@@ -281,9 +282,14 @@ class RunningQuery:
         kept = [] if self._newest is None else self._newest.batches()
         return [*self._pending, *left, *kept, self._present.rows()]
 
+    def _taken(self) -> list[Batch]:
+        """The answers that wait; they wait no more."""
+        pending, self._pending, self._weighed = self._collect(), [], _NOTHING
+        return pending
+
     def take(self) -> list[Change]:
         """What waits; it waits no more. The caller holds the lock."""
-        pending, self._pending = self._collect(), []
+        pending = self._taken()
         changes: list[Change] = []
         for batch in pending:
             changes.extend(self._changes(batch))
@@ -335,7 +341,7 @@ class RunningQuery:
             dropped -= n
             if n < len(batch):
                 kept.append(batch.slice(n, len(batch)) if n else batch)
-        self._pending = kept
+        self._pending, self._weighed = kept, _NOTHING
 
     def apply_settings(self) -> None:
         """Let the settings take effect on the running plan."""
