@@ -6,6 +6,8 @@ docs/durability.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,8 @@ class Resuming(Operator):
 
     counted_until = MIN_INSTANT
     """Up to this instant the state has what came before it was kept."""
+    _resumed: Batch | None = None
+    """The rows that are there then, until they have been put out."""
 
     def contents(self) -> Batch:
         """The rows that are put out at present, as insertions (ts of no meaning)."""
@@ -38,8 +42,16 @@ class Resuming(Operator):
         self.acts_on_time = True  # where no element comes until then, its rows are to pass all the same
         self.counters.elements_in += 1  # it is no new operator's state
         present = self.contents()
-        for queue in self.outputs:
-            queue.put(Batch(np.full(len(present), until, np.int64), None, present.columns))
+        self._resumed = Batch(np.full(len(present), until, np.int64), None, present.columns)
+
+    def _emit(self, emission: Iterator[Batch]) -> None:
+        """The rows of the state first, at its instant: what waits in queues before that does not outlive a change of
+        plan.
+        """
+        if self._resumed is not None and self._until >= self.counted_until:
+            emission = self._emission = chain((self._resumed,), emission)
+            self._resumed = None
+        super()._emit(emission)
 
     def wakes_at(self) -> int:
         return self.counted_until if self.progress < self.counted_until else MAX_INSTANT
