@@ -119,14 +119,14 @@ def stretched_feed(feed: Sequence[Step], factor: int) -> tuple[Step, ...]:
 
 
 def stretched_query(text: str, factor: int) -> str:
-    """Every length of time in a window, multiplied; numbers of rows stay."""
+    """Every length of time in a window, multiplied; numbers of rows stay, and the frames of OVER."""
 
     def stretch(node: Any) -> Any:
         if isinstance(node, tuple):
             return tuple(map(stretch, node))
         if isinstance(node, syntax.Duration):
             return replace(node, number=str(int(node.number) * factor))
-        if not is_dataclass(node) or isinstance(node, type):
+        if not is_dataclass(node) or isinstance(node, type | syntax.Frame):
             return node
         return replace(node, **{f.name: stretch(getattr(node, f.name)) for f in fields(node) if f.name != "span"})
 

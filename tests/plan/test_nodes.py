@@ -57,9 +57,9 @@ QUERIES: dict[str, tuple[str, dict[str, str]]] = {
 
 
 def kinds(base: type[Node] = Node) -> Iterator[str]:
-    """The names of all classes of nodes of the package."""
+    """The names of all classes of nodes of the engine; Spark's way has some of its own."""
     for kind in base.__subclasses__():
-        if kind.__module__.startswith("minidsms."):
+        if kind.__module__.startswith("minidsms.") and not kind.__module__.startswith("minidsms.spark."):
             yield kind.__name__
         yield from kinds(kind)
 
