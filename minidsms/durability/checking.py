@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from minidsms.cql.errors import Error
 from minidsms.durability.entry import decoded
-from minidsms.durability.folder import metadata_of
+from minidsms.durability.folder import metadata_of, no_folder
 from minidsms.durability.lock import FolderLock
 from minidsms.durability.repair import damage_of
 from minidsms.durability.segments import HEADER, entries, segments
@@ -27,9 +27,9 @@ class Checked:
 
 def check(folder: str) -> Checked:
     """Read a folder. Error where it is none, is open, or is damaged, naming the file."""
-    metadata = metadata_of(folder)
+    metadata = metadata_of(folder) if os.path.isdir(folder) else None
     if metadata is None:
-        raise Error(f"{folder!r} is no minidsms folder: it has no minidsms.json")
+        raise no_folder(folder)
     lock = FolderLock(folder)
     try:
         place = os.path.join(folder, metadata.log)

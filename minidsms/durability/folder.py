@@ -50,12 +50,25 @@ class Metadata:
 def prepare(folder: str) -> None:
     """Make the folder, where it is not there. Error where that cannot be, or something else is there."""
     check_name(folder)
+    if os.path.exists(folder) and not os.path.isdir(folder):
+        raise no_folder(folder)
     try:
         os.makedirs(folder, exist_ok=True)
         if not os.path.exists(os.path.join(folder, _METADATA)) and any(map(_is_foreign, os.listdir(folder))):
-            raise Error(f"{folder!r} holds other files and is no minidsms folder\nhelp: name a new or empty folder")
+            raise no_folder(folder)
     except OSError as error:
         raise Error(f"the folder {folder!r} cannot be made: {error.strerror or error}") from None
+
+
+def no_folder(folder: str) -> Error:
+    """What is at a place that is no folder of a connection, and what to do instead."""
+    if not os.path.exists(folder):
+        return Error(f"{folder!r}: there is no such folder")
+    if not os.path.isdir(folder):
+        return Error(f"{folder!r} is a file, and no minidsms folder\nhelp: db.feed(.., {folder!r}) reads a file")
+    if any(os.path.exists(os.path.join(folder, name, "_archive.json")) for name in (".", *os.listdir(folder))):
+        return Error(f"{folder!r} holds archives, and is no minidsms folder\nhelp: db.replay({folder!r}) reads archives")
+    return Error(f"{folder!r} holds other files and is no minidsms folder\nhelp: name a new or empty folder")
 
 
 def _is_foreign(name: str) -> bool:

@@ -96,7 +96,7 @@ def test_check_names_what_is_damaged(
     assert main(["check", str(folder)]) == 1
     assert "minidsms.json" in capsys.readouterr().err
     assert main(["check", str(tmp_path / "nowhere")]) == 1
-    assert "no minidsms folder" in capsys.readouterr().err
+    assert "no such folder" in capsys.readouterr().err
 
 
 def test_a_folder_of_an_older_version_is_read(tmp_path: Path) -> None:

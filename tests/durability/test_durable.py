@@ -171,6 +171,14 @@ def test_a_folder_of_something_else_is_left_alone(folder: str) -> None:
     with pytest.raises(Error, match="no minidsms folder"):
         minidsms.connect(folder)
     assert os.listdir(folder) == ["letters"]
+    with pytest.raises(Error, match=r"is a file.*\nhelp: db.feed"):
+        minidsms.connect(f"{folder}/letters")
+    memory = minidsms.connect()
+    memory.execute("CREATE STREAM S (a INTEGER)")
+    memory.archive("S", f"{folder}/old")
+    memory.close()
+    with pytest.raises(Error, match=r"holds archives.*\nhelp: db.replay"):
+        minidsms.connect(f"{folder}/old")
 
 
 def in_a_function() -> Callable[[int], int]:
