@@ -67,7 +67,9 @@ def no_folder(folder: str) -> Error:
     if not os.path.isdir(folder):
         return Error(f"{folder!r} is a file, and no minidsms folder\nhelp: db.feed(.., {folder!r}) reads a file")
     if any(os.path.exists(os.path.join(folder, name, "_archive.json")) for name in (".", *os.listdir(folder))):
-        return Error(f"{folder!r} holds archives, and is no minidsms folder\nhelp: db.replay({folder!r}) reads archives")
+        return Error(
+            f"{folder!r} holds archives, and is no minidsms folder\nhelp: db.replay({folder!r}) reads archives"
+        )
     return Error(f"{folder!r} holds other files and is no minidsms folder\nhelp: name a new or empty folder")
 
 
