@@ -81,39 +81,39 @@ check: env
 	@$(BIN)/python -m pytest -n $(JOBS) -m 'not long' --doctest-modules minidsms tests
 
 matrix: env
-	@$(BIN)/python -m minidsms.testing.matrix $(MATRIX)
+	@$(BIN)/python -m tests.long.matrix $(MATRIX)
 
 soak: env
-	@$(BIN)/python -m minidsms.testing.soak $(SOAK)
-	@$(BIN)/python -X faulthandler -m minidsms.testing.malformed_arrow $(MALFORMED)
-	@$(BIN)/python -X faulthandler -m minidsms.testing.malformed_requests $(MALFORMED)
-	@$(BIN)/python -X faulthandler -m minidsms.testing.fault_cases
-	@$(BIN)/python -X faulthandler -m minidsms.testing.allocation_cases
+	@$(BIN)/python -m tests.long.soak $(SOAK)
+	@$(BIN)/python -X faulthandler -m tests.long.malformed_arrow $(MALFORMED)
+	@$(BIN)/python -X faulthandler -m tests.long.malformed_requests $(MALFORMED)
+	@$(BIN)/python -X faulthandler -m tests.long.fault_cases
+	@$(BIN)/python -X faulthandler -m tests.long.allocation_cases
 
 slopes: env
-	@$(BIN)/python -m minidsms.testing.slopes $(SLOPES)
+	@$(BIN)/python -m tests.long.slopes $(SLOPES)
 
 page: env
-	@$(BIN)/python -m minidsms.testing.open_page $(PAGE)
+	@$(BIN)/python -m tests.long.open_page $(PAGE)
 
 interrupts: env
-	@$(BIN)/python -m minidsms.testing.interrupted_calls $(INTERRUPTS)
-	@$(BIN)/python -m minidsms.testing.interrupted_calls --folder $(INTERRUPTS)
+	@$(BIN)/python -m tests.long.interrupted_calls $(INTERRUPTS)
+	@$(BIN)/python -m tests.long.interrupted_calls --folder $(INTERRUPTS)
 
 switches: env
-	@$(BIN)/python -m minidsms.testing.switched_joins $(SWITCHES)
+	@$(BIN)/python -m tests.long.switched_joins $(SWITCHES)
 
 reductions: env
-	@$(BIN)/python -m minidsms.testing.reduced_joins $(REDUCTIONS)
+	@$(BIN)/python -m tests.long.reduced_joins $(REDUCTIONS)
 
 crashes: env
-	@$(BIN)/python -m minidsms.testing.crash_cases $(CRASHES)
+	@$(BIN)/python -m tests.long.crash_cases $(CRASHES)
 
 soak-spark: env
-	@$(BIN)/python -m minidsms.testing.spark_answers --cases 300
+	@$(BIN)/python -m tests.long.spark_answers --cases 300
 
 kills-spark: env
-	@$(BIN)/python -m minidsms.testing.spark_kills --kills 60
+	@$(BIN)/python -m tests.long.spark_kills --kills 60
 
 bench: env
 	@$(BIN)/python -m benchmarks $(BENCH)
@@ -129,7 +129,7 @@ dist: env
 	@$(INSTALL) 'setuptools>=70.1'
 	@$(BIN)/python -c 'from setuptools import build_meta; build_meta.build_sdist("dist"); build_meta.build_wheel("dist")' >build/dist.log 2>&1 || { cat build/dist.log; exit 1; }
 	@ls -l dist
-	@$(BIN)/python -m minidsms.testing.distribution dist/* $(DIST)
+	@$(BIN)/python -m tests.long.distribution dist/* $(DIST)
 
 house: env
 	@$(BIN)/python -m benchmarks.house --git 67fe27d $(HOUSE)

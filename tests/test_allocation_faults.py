@@ -1,4 +1,4 @@
-"""Every allocation of an array finds no memory, in turn: see `minidsms.testing.allocation_cases`."""
+"""Every allocation of an array finds no memory, in turn: see `tests.long.allocation_cases`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import minidsms
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import Column, Schema, Type
 from minidsms.synopses.stream_store import StreamStore
-from minidsms.testing.allocation_cases import CASES, run_all
-from minidsms.testing.allocations import Allocations, failing
+from tests.long.allocation_cases import CASES, run_all
+from tests.long.allocations import Allocations, failing
 
 STRIDE = 307
 """`make soak` leaves none out."""

@@ -10,7 +10,7 @@ from minidsms.cql.errors import CqlError
 from minidsms.testing.compare import check, check_together, run_definition
 from minidsms.testing.generators import random_case, random_company
 from minidsms.testing.grammar import Options
-from minidsms.testing.soak import CHOICES, random_drops, random_settings
+from tests.long.soak import CHOICES, random_drops, random_settings
 
 CASES = 36
 BLOCK = 12

@@ -1,11 +1,11 @@
-"""Every operation of the engine on files, sockets and clocks fails, in turn: see `minidsms.testing.fault_cases`."""
+"""Every operation of the engine on files, sockets and clocks fails, in turn: see `tests.long.fault_cases`."""
 
 from __future__ import annotations
 
 import pytest
 
-from minidsms.testing.fault_cases import CASES, run_all, run_case
-from minidsms.testing.faults import Faults, injected
+from tests.long.fault_cases import CASES, run_all, run_case
+from tests.long.faults import Faults, injected
 
 STRIDES = {"a topic written": 8, "a topic read": 8, "a compaction": 2, "a clock": 2}
 """A broker takes its time, and these run often; `make soak` leaves none out."""

@@ -23,7 +23,7 @@ import minidsms
 from minidsms import connection
 from minidsms.engine import engine, groups
 from minidsms.process.interrupts import EngineLock
-from minidsms.testing.interrupted_calls import CASES, run_case
+from tests.long.interrupted_calls import CASES, run_case
 
 FUNCTIONS = {"start", "forget", "remove", "_drop", "_leave", "_end", "_forget", "add", "_add", "_use"}
 FILES = {connection.__file__, engine.__file__, groups.__file__}

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import minidsms
-from minidsms.testing.malformed_arrow import Producer
+from tests.long.malformed_arrow import Producer
 
 
 def texts(offsets: list[int], data: bytes = b"ab") -> Any:
@@ -216,6 +216,6 @@ def test_a_clock_that_raises_is_an_error() -> None:
 
 def test_random_malformed_data_is_never_believed() -> None:
     """In a process of its own: a wild read would end it."""
-    command = [sys.executable, "-X", "faulthandler", "-m", "minidsms.testing.malformed_arrow", "--cases", "300"]
+    command = [sys.executable, "-X", "faulthandler", "-m", "tests.long.malformed_arrow", "--cases", "300"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

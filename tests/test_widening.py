@@ -11,8 +11,8 @@ import pytest
 import minidsms
 from minidsms.cql.errors import CqlError
 from minidsms.testing.compare import difference_of, run_definition, run_together
-from minidsms.testing.crash_cases import widened
 from minidsms.testing.generators import random_company
+from tests.long.crash_cases import widened
 
 QUERIES = (
     "SELECT * FROM S [RANGE 4]",

@@ -10,10 +10,10 @@ import pytest
 
 import minidsms
 from minidsms.cql.errors import CqlError, Error
-from minidsms.testing.archived import answer_of, archive_feed, declare, feed
 from minidsms.testing.compare import difference_of, run_definition
 from minidsms.testing.generators import random_case
 from tests.archive.reading import elements
+from tests.long.archived import answer_of, archive_feed, declare, feed
 
 
 def _compare(tmp_path: Path, seeds: range) -> int:

@@ -12,8 +12,8 @@ import pytest
 from pyarrow import parquet
 
 from minidsms.archive.format import find
-from minidsms.testing import spark_kills
 from tests.archive.reading import rows
+from tests.long import spark_kills
 
 _VICTIM = """
 import random, sys

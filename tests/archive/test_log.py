@@ -21,8 +21,8 @@ from minidsms.archive.writer import Writer
 from minidsms.cql.errors import Error
 from minidsms.elements import Schema, Type
 from minidsms.spark import ingest
-from minidsms.testing.faults import Faults, injected
 from tests.archive.reading import rows
+from tests.long.faults import Faults, injected
 
 DAY = 86_400_000
 

@@ -14,10 +14,10 @@ import minidsms
 from minidsms.archive import replay_source
 from minidsms.archive.replay import Options, Replay
 from minidsms.cql.errors import CqlError, Error
-from minidsms.testing.archived import archive_feed, run_replayed
 from minidsms.testing.compare import difference_of, run_definition
 from minidsms.testing.generators import random_case
 from tests.archive.reading import elements
+from tests.long.archived import archive_feed, run_replayed
 
 DECLARE = "CREATE STREAM S (k INTEGER, t TEXT, f FLOAT, b BOOLEAN, at TIMESTAMP)"
 ROWS = [(i % 5, "abc"[i % 3] if i % 7 else None, i / 2, i % 2 == 0, i * 1000) for i in range(40)]

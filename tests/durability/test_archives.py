@@ -12,8 +12,8 @@ import pytest
 import minidsms
 from minidsms.archive.writer import Writer
 from minidsms.durability.connection import DurableConnection
-from minidsms.testing.crash_files import archived
-from minidsms.testing.crashes import end_process
+from tests.long.crash_files import archived
+from tests.long.crashes import end_process
 
 QUERY = "SELECT k, COUNT(*) AS n FROM S [RANGE 3] GROUP BY k"
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 import minidsms
-from minidsms.testing.crash_cases import check
-from minidsms.testing.crash_kills import check_kills
-from minidsms.testing.crash_sources import check_sources
+from tests.long.crash_cases import check
+from tests.long.crash_kills import check_kills
+from tests.long.crash_sources import check_sources
 
 
 def test_answers_after_twenty_crashes_are_those_of_a_run_without() -> None:

@@ -10,8 +10,8 @@ import pytest
 import minidsms
 from minidsms.archive.format import open_archive
 from minidsms.durability.connection import DurableConnection
-from minidsms.testing.crash_cases import marking
-from minidsms.testing.crashes import Crash, Disk, crashing, end_process
+from tests.long.crash_cases import marking
+from tests.long.crashes import Crash, Disk, crashing, end_process
 
 NEW = "SELECT ISTREAM(k + 100 AS n) FROM S [NOW]"
 

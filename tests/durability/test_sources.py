@@ -18,7 +18,7 @@ import minidsms
 from minidsms.connection import Connection
 from minidsms.cql.errors import Error
 from minidsms.durability.connection import DurableConnection
-from minidsms.testing.crash_sources import small_blocks
+from tests.long.crash_sources import small_blocks
 
 ROWS = 400
 

@@ -19,7 +19,7 @@ import minidsms
 from minidsms import Change
 from minidsms.durability.connection import DurableConnection
 from minidsms.sinks.tcp_output import TcpWriter
-from minidsms.testing.crashes import Crash, Disk, crashing, end_process
+from tests.long.crashes import Crash, Disk, crashing, end_process
 
 
 @pytest.fixture

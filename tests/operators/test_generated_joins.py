@@ -10,8 +10,8 @@ pytest.importorskip("minidsms.connection")
 
 import minidsms
 from minidsms.testing.compare import check, run_definition
-from minidsms.testing.mixed_joins import random_join
-from minidsms.testing.soak import random_settings
+from tests.long.mixed_joins import random_join
+from tests.long.soak import random_settings
 
 BLOCK = 10
 

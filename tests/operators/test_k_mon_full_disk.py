@@ -12,7 +12,7 @@ import pytest
 import minidsms
 from minidsms.synopses import k_mon_spill_files, k_mon_spill_index
 from minidsms.testing.compare import check, run_definition
-from minidsms.testing.k_mon_cases import random_tree_case
+from tests.long.k_mon_cases import random_tree_case
 
 JOIN = "SELECT ISTREAM(P.x, F.y) FROM P [RANGE 100000], F [RANGE 100000] WHERE P.k = F.k"
 

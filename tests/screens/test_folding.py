@@ -11,7 +11,7 @@ import minidsms
 from minidsms.query import Query
 from minidsms.screens import level
 from minidsms.streamon.forcing import ForcedSwitching
-from minidsms.testing.allocations import Allocations, failing
+from tests.long.allocations import Allocations, failing
 
 
 def rules(db: minidsms.Connection, n: int, columns: str = "k, v") -> list[Query]:

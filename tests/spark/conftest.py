@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minidsms.spark.session import session
-from minidsms.testing.spark_answers import SMALL
+from tests.long.spark_answers import SMALL
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,7 +11,7 @@ import pytest
 
 from minidsms.testing.feeds import Advance, Push
 from minidsms.testing.generators import Case, declaration, random_case
-from minidsms.testing.spark_answers import check_spark
+from tests.long.spark_answers import check_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,9 +16,9 @@ from minidsms.spark.running import prepare_connected
 from minidsms.statements.script import connect_for_script, load_script
 from minidsms.testing.compare import Answer, difference_of, netted
 from minidsms.testing.definition import answer
-from minidsms.testing.spark_answers import answer_of
 from tests import test_linear_road as linear_road
 from tests import test_nexmark as nexmark
+from tests.long.spark_answers import answer_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -21,10 +21,10 @@ from minidsms.spark.own_slices import Part, answer_slice, first_failure, runner
 from minidsms.spark.partitioning import lookback_of
 from minidsms.spark.plan import setting_of
 from minidsms.spark.slicing import SLICE_BYTES, Extent, read_twice, slices
-from minidsms.testing.archived import archive_feed
 from minidsms.testing.compare import Answer, bind_case, catalog_of, difference_of, run_definition
 from minidsms.testing.generators import Case, random_case
 from minidsms.testing.history import Change
+from tests.long.archived import archive_feed
 
 
 def answer_by_slices(query: Bound, catalog: Catalog, folder: str, parts: Sequence[Part]) -> Answer:

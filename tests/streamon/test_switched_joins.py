@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from minidsms.testing.compare import difference_of
-from minidsms.testing.switched_joins import KINDS, TECHNIQUES, Tally, main, random_case, switch_joins
+from tests.long.switched_joins import KINDS, TECHNIQUES, Tally, main, random_case, switch_joins
 
 
 def run(switches: int, seed: int, size: int) -> Tally:
@@ -30,9 +30,7 @@ def test_cases_are_windows_relations_and_derived_relations_with_deletions_nulls_
 
 
 def test_a_difference_is_told_and_counts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(
-        "minidsms.testing.switched_joins.difference_of", lambda *answers: difference_of(*answers) or "unlike"
-    )
+    monkeypatch.setattr("tests.long.switched_joins.difference_of", lambda *answers: difference_of(*answers) or "unlike")
     assert main(["--switches", "1"]) == 1
     told = capsys.readouterr().out
     assert "unlike" in told and "forced_every" in told and all(kind in told for kind in KINDS)

@@ -9,7 +9,7 @@ from minidsms.testing.compare import run_definition
 from minidsms.testing.feeds import Advance, Progress, Push
 from minidsms.testing.generators import Case, cases, random_case
 from minidsms.testing.grammar import RELATIONS
-from minidsms.testing.shrink import shrink
+from tests.long.shrink import shrink
 
 SEEDS = range(300)
 

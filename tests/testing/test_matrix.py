@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from minidsms.testing.generators import random_company
-from minidsms.testing.matrix import check_company, main, settings
+from tests.long.matrix import check_company, main, settings
 
 
 @pytest.mark.parametrize("first", range(0, 10, 5))

@@ -1,4 +1,4 @@
-"""Requests to the page that no page would send: see `minidsms.testing.malformed_requests`."""
+"""Requests to the page that no page would send: see `tests.long.malformed_requests`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ for needed in ("starlette", "uvicorn"):
 
 
 def test_whatever_is_sent_to_the_page_is_answered_or_refused_and_ends_nothing() -> None:
-    from minidsms.testing.malformed_requests import run
+    from tests.long.malformed_requests import run
 
     answered = run(300, seed=3, breaks=20)
     assert {200, 400, 403, 404, 405, 409, 413} <= set(answered)

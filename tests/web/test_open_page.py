@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from minidsms.testing.open_page import _TURNS, lost, median
+from tests.long.open_page import _TURNS, lost, median
 
 
 def test_what_a_turn_loses_is_told_beside_its_neighbours() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from minidsms.testing.join_cases import random_join_case
+from tests.long.join_cases import random_join_case
 from tests.streamon.join_answers import agree, agree_in_all_batches
 
 EAGER: dict[str, Any] = {"cost_model": "fixed", "cache_interval": 100}

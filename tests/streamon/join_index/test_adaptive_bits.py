@@ -13,7 +13,7 @@ from minidsms.streamon.join_index.assessment import METHODS
 from minidsms.streamon.join_index.tuning import MIGRATIONS, SCHEDULES
 from minidsms.streamon.loop import adaptations_of
 from minidsms.testing.compare import check
-from minidsms.testing.join_cases import random_join_case
+from tests.long.join_cases import random_join_case
 from tests.streamon.join_index.test_adaptive_index import FIXED, push, triangle
 
 BITS: dict[str, Any] = {**FIXED, "join_index": "bit_address"}

@@ -16,7 +16,7 @@ from minidsms.testing.compare import Answer, check, netted, run_definition
 from minidsms.testing.feeds import Advance
 from minidsms.testing.forced_switching import forced_switching
 from minidsms.testing.generators import Case
-from minidsms.testing.join_cases import random_join_case
+from tests.long.join_cases import random_join_case
 
 EAGER: dict[str, Any] = {"cost_model": "fixed", "cache_interval": 100}
 WAYS: tuple[dict[str, Any], ...] = (

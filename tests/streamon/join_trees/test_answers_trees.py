@@ -15,8 +15,8 @@ from minidsms.streamon.loop import Budget
 from minidsms.testing.compare import check, run_engine
 from minidsms.testing.feeds import Advance, Push
 from minidsms.testing.generators import Case
-from minidsms.testing.join_cases import random_join_case
-from minidsms.testing.mixed_joins import random_join
+from tests.long.join_cases import random_join_case
+from tests.long.mixed_joins import random_join
 from tests.streamon.join_answers import agree, agree_in_all_batches
 
 WAYS: tuple[dict[str, Any], ...] = (

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from minidsms.testing.compare import check, run_definition
-from minidsms.testing.k_mon_cases import random_tree_case
+from tests.long.k_mon_cases import random_tree_case
 
 WAYS: tuple[dict[str, Any], ...] = (
     {"state_reduction": "off"},

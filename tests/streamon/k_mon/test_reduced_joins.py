@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from minidsms.testing import reduced_joins
 from minidsms.testing.compare import Answer
 from minidsms.testing.feeds import Push, Step
-from minidsms.testing.large_joins import large_join
-from minidsms.testing.reduced_joins import REDUCTIONS, Tally, difference_of, main, reduce_joins
+from tests.long import reduced_joins
+from tests.long.large_joins import large_join
+from tests.long.reduced_joins import REDUCTIONS, Tally, difference_of, main, reduce_joins
 
 
 def run(cases: int, seed: int, rows: int | None = None) -> Tally:
@@ -62,7 +62,7 @@ def test_rows_that_a_lossy_reduction_loses_are_told_with_how_to_see_it_again(
     assert main(["--cases", "30", "--rows", "1000"]) == 1
     told = capsys.readouterr().out
     assert "at instant" in told and "'k_mon': 'lossy'" in told and "CREATE" in told
-    again = told.split("again: python -m minidsms.testing.reduced_joins ")[1].split("\n")[0]
+    again = told.split("again: python -m tests.long.reduced_joins ")[1].split("\n")[0]
     assert main(again.split()) == 1
     assert capsys.readouterr().out.split("\n\n")[1] == told.split("\n\n")[1]
 

@@ -14,7 +14,7 @@ from minidsms.limits import memory
 from minidsms.streamon.k_mon import reoptimizer
 from minidsms.testing.compare import check, run_definition
 from minidsms.testing.generators import Case
-from minidsms.testing.k_mon_cases import random_tree_case
+from tests.long.k_mon_cases import random_tree_case
 
 QUERY = "SELECT ISTREAM(P.n, P.x, F.y) FROM P [RANGE 100000], F [RANGE 100000] WHERE P.k = F.k"
 FLOWS = "CREATE STREAM F (k INTEGER, y INTEGER) KEY (k)"

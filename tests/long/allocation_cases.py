@@ -1,6 +1,6 @@
-"""`python -m minidsms.testing.allocation_cases --case NAME`: every allocation of an array finds no memory, in turn.
+"""`python -m tests.long.allocation_cases --case NAME`: every allocation of an array finds no memory, in turn.
 
-A case is a kind of state (`minidsms.testing.slopes`) with queries that have nothing to do with it. It is run without a
+A case is a kind of state (`tests.long.slopes`) with queries that have nothing to do with it. It is run without a
 fault, then with its first allocation failing, its second, and so on; once, or until the call is over. A call that
 raises has changed nothing: made again, it does what it would have done. Where it does not raise, queries have failed,
 each with its answers up to an instant and a reason; all others tell what they tell without a fault. At the end nothing
@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import minidsms
-from minidsms.testing.allocations import Allocations, failing
-from minidsms.testing.fault_cases import run_chosen
-from minidsms.testing.slopes import KINDS
+from tests.long.allocations import Allocations, failing
+from tests.long.fault_cases import run_chosen
+from tests.long.slopes import KINDS
 
 DECLARATIONS = (
     "CREATE STREAM R (k INTEGER, v INTEGER, t TEXT); CREATE STREAM S (k INTEGER, v INTEGER, t TEXT) SLACK 2; "
@@ -184,7 +184,7 @@ def run_all(name: str, lasting: bool = False, stride: int = 1, first: int = 1) -
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run cases; returns the exit status."""
-    return run_chosen("minidsms.testing.allocation_cases", __doc__ or "", CASES, run_all, arguments)
+    return run_chosen("tests.long.allocation_cases", __doc__ or "", CASES, run_all, arguments)
 
 
 if __name__ == "__main__":

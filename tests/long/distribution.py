@@ -1,4 +1,4 @@
-"""Try a wheel and a source archive as somebody who installs them: `python -m minidsms.testing.distribution dist/*`.
+"""Try a wheel and a source archive as somebody who installs them: `python -m tests.long.distribution dist/*`.
 
 Each is installed in an environment of its own that has no compiler in its path, and answers a query and a command
 there: by the newest of its dependencies and, on the oldest Python supported, by the oldest that it admits.

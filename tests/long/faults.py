@@ -3,7 +3,7 @@
 It stands between the engine's modules and `open`, `os`, `socket`, `tempfile`, `time`, Parquet by pyarrow and the client
 of Kafka, counts what they ask for, and fails where it was told to: a disk that is full (half of what was to be written
 is), a read error, a rename that is refused, a connection cut off, a clock that jumps. As in SQLite's tests a case is
-run for n = 1, 2, 3, .. until nothing fails any more: `minidsms.testing.fault_cases`.
+run for n = 1, 2, 3, .. until nothing fails any more: `tests.long.fault_cases`.
 
 Invariant: nothing but calls of the engine's own modules is counted, and what a failed operation has really done is what
 it may have done when the system fails so: a file is closed though its close has failed.

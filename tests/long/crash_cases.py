@@ -1,6 +1,6 @@
 """Random queries over a durable connection that crashes, again and again; the oracle is a run that never stopped.
 
-    python -m minidsms.testing.crash_cases --cases 10000
+    python -m tests.long.crash_cases --cases 10000
 
 A client makes the calls of a case one after the other, and keeps the answers together with their position, as an
 application would in its own database. After a crash it opens the folder again, finds out by `db.position` and the names
@@ -26,13 +26,13 @@ from minidsms.connection import Connection, connect
 from minidsms.cql.errors import CqlError, QueryError
 from minidsms.durability import kept_files
 from minidsms.durability.connection import DurableConnection
-from minidsms.testing.crash_files import FORMS, archived, into, lines_of
-from minidsms.testing.crash_sources import check_sources
-from minidsms.testing.crashes import Crash, Disk, crashing, end_process
 from minidsms.testing.feeds import Advance, Push, Step
 from minidsms.testing.generators import Case, random_company
 from minidsms.testing.grammar import Options
 from minidsms.testing.user_definitions import USER_AGGREGATES, USER_FUNCTIONS, create
+from tests.long.crash_files import FORMS, archived, into, lines_of
+from tests.long.crash_sources import check_sources
+from tests.long.crashes import Crash, Disk, crashing, end_process
 
 OPTIONS = Options()
 LAST = "AllHasCome"
@@ -315,7 +315,7 @@ def main() -> None:
         crashes += check_sources(seed) if seed % 3 == 0 else check(seed)
     print(f"{options.cases:,} cases, {crashes:,} crashes: every answer as if there had been none")
     if options.kills:
-        from minidsms.testing.crash_kills import check_kills
+        from tests.long.crash_kills import check_kills
 
         seed = kills = 0
         while kills < options.kills:

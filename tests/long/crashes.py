@@ -19,7 +19,7 @@ from random import Random
 from typing import Any
 
 from minidsms.durability.connection import DurableConnection
-from minidsms.testing.faults import is_ours
+from tests.long.faults import is_ours
 
 _IN_OS = ("open", "write", "pwrite", "fsync", "ftruncate", "replace", "rename", "unlink", "mkdir")
 

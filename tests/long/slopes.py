@@ -1,4 +1,4 @@
-"""`python -m minidsms.testing.slopes --seconds T`: what a process holds while streams flow, by kind of state.
+"""`python -m tests.long.slopes --seconds T`: what a process holds while streams flow, by kind of state.
 
 Each kind runs in a process of its own, under a stream that is steady and never ends: keys come and go, windows are
 full after a moment. With `--rate` all kinds run side by side, at so many pushes a second to each of their streams. The
@@ -200,7 +200,7 @@ def _bytes_per_call(call: Callable[[int], None], calls: int) -> float:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print a line per kind; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m minidsms.testing.slopes", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.long.slopes", description=__doc__)
     parser.add_argument("--seconds", type=float, default=20, help="of each kind")
     parser.add_argument("--rate", type=float, default=0, help="pushes a second to each stream; kinds run side by side")
     parser.add_argument("--connections", type=int, default=1000)
@@ -220,7 +220,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _each(arguments: list[str], side_by_side: bool) -> int:
-    command = [sys.executable, "-m", "minidsms.testing.slopes", *arguments, "--kind"]
+    command = [sys.executable, "-m", "tests.long.slopes", *arguments, "--kind"]
     failed, running = 0, []
     for kind in KINDS:
         running.append(subprocess.Popen([*command, kind]))

@@ -1,4 +1,4 @@
-"""`python -m minidsms.testing.soak --cases N --seed S`: generated cases, engine against definition, until one differs.
+"""`python -m tests.long.soak --cases N --seed S`: generated cases, engine against definition, until one differs.
 
 Each case runs under settings of its own; some are several queries in one connection, of which some are dropped. The
 first difference is shrunken, shown and ends the run with exit status 1.
@@ -18,7 +18,7 @@ from minidsms.cql.errors import CqlError, Error
 from minidsms.testing.compare import check, check_together, run_definition
 from minidsms.testing.generators import Case, random_case, random_company
 from minidsms.testing.grammar import Options
-from minidsms.testing.shrink import shrink
+from tests.long.shrink import shrink
 
 CHOICES: dict[str, tuple[Any, ...]] = {
     "batch_size": (1, 2, 7, 1024),
@@ -53,7 +53,7 @@ def random_settings(seed: int) -> dict[str, Any]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the soak; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m minidsms.testing.soak", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.long.soak", description=__doc__)
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0, help="the first case's seed; the others follow")
     parser.add_argument("--size", type=int, default=14, help="about how many elements a stream gets")

@@ -1,4 +1,4 @@
-"""`python -m minidsms.testing.interrupted_calls`: an interrupt before every line of every public call.
+"""`python -m tests.long.interrupted_calls`: an interrupt before every line of every public call.
 
 A call is made in a small world of streams, relations and queries, and a real SIGINT comes before one of the lines that
 the engine runs for it. Then the world goes on, and what it tells must be what one of two twins tells, without the
@@ -37,10 +37,9 @@ import pyarrow as pa
 
 import minidsms
 from minidsms.process.interrupts import are_held
-from minidsms.testing.fault_cases import open_files
+from tests.long.fault_cases import open_files
 
 _ENGINE = os.path.dirname(minidsms.__file__) + os.sep
-_TESTING = os.path.dirname(__file__) + os.sep
 
 DECLARATIONS = """
 CREATE STREAM S (k INTEGER, t TEXT); CREATE STREAM T (k INTEGER, t TEXT); CREATE STREAM U (k INTEGER);
@@ -469,7 +468,7 @@ def lines_of(call: Callable[[], object], at: Place | None = None, times: int = 1
     def trace(frame: FrameType, event: str, arg: Any) -> Any:
         nonlocal turns
         name = frame.f_code.co_filename
-        if not name.startswith(_ENGINE) or name.startswith(_TESTING) or frame.f_code.co_name == "__del__":
+        if not name.startswith(_ENGINE) or frame.f_code.co_name == "__del__":
             return None
         if event == "line":
             place = (name, frame.f_lineno)
@@ -594,7 +593,7 @@ def run_case(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run cases; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m minidsms.testing.interrupted_calls", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.long.interrupted_calls", description=__doc__)
     parser.add_argument("--case", choices=[*CASES, *IN_FOLDER], action="append", help="only this one")
     parser.add_argument("--every", action="store_true", help="every turn of a line, not only its first and last")
     parser.add_argument("--stride", type=int, default=1, help="one place in so many")
@@ -620,4 +619,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 if __name__ == "__main__":
     # Under its own name: whether it is the engine that is interrupted is told by the name of the module.
-    sys.exit(importlib.import_module("minidsms.testing.interrupted_calls").main())
+    sys.exit(importlib.import_module("tests.long.interrupted_calls").main())

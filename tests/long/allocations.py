@@ -3,7 +3,7 @@
 numpy asks a handler for the memory of its arrays (NEP 49). This one counts what the engine's own modules ask for, in
 the thread that has set it, and gives nothing where it was told to: numpy then raises MemoryError. That is the growth of
 stores, synopses, windows and tables of groups, the room of what kernels put out, and every array in between.
-`minidsms.testing.allocation_cases` runs cases for n = 1, 2, 3, .. until nothing fails any more.
+`tests.long.allocation_cases` runs cases for n = 1, 2, 3, .. until nothing fails any more.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Spark against the definition: one case, the same history, every closed instant (docs/spark.md).
 
-`python -m minidsms.testing.spark_answers --cases N --seed S` runs generated cases, by DataFrame operations and by
+`python -m tests.long.spark_answers --cases N --seed S` runs generated cases, by DataFrame operations and by
 engines in tasks, until one differs.
 """
 
@@ -125,7 +125,7 @@ _TOLD = ("agreed", "differs")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run generated cases; returns the exit status: 1 after a difference."""
-    parser = argparse.ArgumentParser(prog="python -m minidsms.testing.spark_answers", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.long.spark_answers", description=__doc__)
     parser.add_argument("--cases", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0, help="the first case's seed; the others follow")
     parser.add_argument("--size", type=int, default=14, help="about how many elements a stream gets")

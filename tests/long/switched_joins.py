@@ -1,4 +1,4 @@
-"""Joins whose plans change at every k-th element, against the definition: `python -m minidsms.testing.switched_joins`.
+"""Joins whose plans change at every k-th element, against the definition: `python -m tests.long.switched_joins`.
 
 Generated n-way joins (windows of every kind, relations and derived relations, with deletions, NULLs, texts and theta
 conditions) run while their orders, trees, caches, routes, indexed patterns and bits are switched to random legal ones
@@ -26,8 +26,8 @@ from minidsms.cql.errors import CqlError
 from minidsms.synopses.join_caches import PAGE_BYTES, JoinCaches
 from minidsms.testing.compare import Answer, difference_of, run_definition, run_together
 from minidsms.testing.generators import Case
-from minidsms.testing.join_cases import random_join_case
-from minidsms.testing.mixed_joins import random_join
+from tests.long.join_cases import random_join_case
+from tests.long.mixed_joins import random_join
 
 KINDS: dict[str, tuple[dict[str, Any], ...]] = {
     "orders": ({"join_plan": "mjoin"},),
@@ -144,7 +144,7 @@ def _one_bucket() -> Iterator[None]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run, tell what was done by kind, and return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m minidsms.testing.switched_joins", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.long.switched_joins", description=__doc__)
     parser.add_argument("--switches", type=int, default=50_000, help="to be taken (default: 50,000)")
     parser.add_argument("--seed", type=int, default=0, help="of the first case (default: 0)")
     parser.add_argument("--size", type=int, default=14, help="about how many rows a stream gets (default: 14)")

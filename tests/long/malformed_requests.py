@@ -1,4 +1,4 @@
-"""`python -m minidsms.testing.malformed_requests --cases N --seed S`: requests to the page that no page would send.
+"""`python -m tests.long.malformed_requests --cases N --seed S`: requests to the page that no page would send.
 
 A request that is well-formed is changed in some places: its path, its parameters, its headers, values of its body and
 their bytes, and when the client goes away. It is answered or refused, never by a status of 500, a traceback, or an
@@ -257,7 +257,7 @@ def run(cases: int, seed: int, breaks: int) -> Counter[int]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Send requests; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m minidsms.testing.malformed_requests", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.long.malformed_requests", description=__doc__)
     parser.add_argument("--cases", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)

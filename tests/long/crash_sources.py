@@ -21,9 +21,9 @@ from pyarrow import ipc, parquet
 from minidsms.connection import Connection, connect
 from minidsms.durability.connection import DurableConnection
 from minidsms.sources import blocks, columnar_source, source
-from minidsms.testing.crash_files import FORMS as ANSWER_FORMS
-from minidsms.testing.crash_files import into, lines_of
-from minidsms.testing.crashes import Crash, Disk, crashing, end_process
+from tests.long.crash_files import FORMS as ANSWER_FORMS
+from tests.long.crash_files import into, lines_of
+from tests.long.crashes import Crash, Disk, crashing, end_process
 
 FORMATS = ("csv", "csv.gz", "jsonl", "parquet", "arrow", "growing.csv", "growing.jsonl")
 COLUMNS = "k INTEGER, t TEXT, at INTEGER"

@@ -1,4 +1,4 @@
-"""`python -m minidsms.testing.open_page --seconds T`: what server and browser hold while the page is open under load;
+"""`python -m tests.long.open_page --seconds T`: what server and browser hold while the page is open under load;
 with --loss: what the engine loses to it.
 
 The engine runs in a process of its own, fed without end, and begins with as many decisions and pictures of plans as it
@@ -34,8 +34,8 @@ import minidsms
 from minidsms.past.past import MOST_PICTURES
 from minidsms.streamon.loop import adaptations_of
 from minidsms.streamon.plan_log import KEPT
-from minidsms.testing.devtools import Tab
-from minidsms.testing.slopes import floor
+from tests.long.devtools import Tab
+from tests.long.slopes import floor
 
 _DECLARED = """
 CREATE STREAM Reading (sensor INTEGER, value FLOAT, lat FLOAT, lon FLOAT);
@@ -221,7 +221,7 @@ def spent(pids: Sequence[int]) -> float:
 
 def start(*options: str) -> subprocess.Popen[str]:
     """An engine in a process and a session of its own, as beside a browser: systems share time between sessions."""
-    command = [sys.executable, "-m", "minidsms.testing.open_page", *options]
+    command = [sys.executable, "-m", "tests.long.open_page", *options]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True)
 
 
@@ -301,7 +301,7 @@ def slope(times: Sequence[float], values: Sequence[float]) -> tuple[float, float
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print a line for each thing held; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m minidsms.testing.open_page", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.long.open_page", description=__doc__)
     parser.add_argument("--seconds", type=float, help="default: 3600, with --loss 120")
     parser.add_argument("--loss", action="store_true", help="what the engine loses while the page is open")
     for name in ("--serve", "--turns"):

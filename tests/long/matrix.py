@@ -1,4 +1,4 @@
-"""`python -m minidsms.testing.matrix --companies N --seed S`: the equivalence matrix of several queries at once.
+"""`python -m tests.long.matrix --companies N --seed S`: the equivalence matrix of several queries at once.
 
 Every company, two to five queries of one connection of which many have parts in common, added and dropped at random
 instants, runs under every scheduler, batch size, bound of queues, and with sharing on, off and switched at random
@@ -19,7 +19,7 @@ from typing import Any
 from minidsms.cql.errors import CqlError
 from minidsms.testing.compare import difference_together, run_definition
 from minidsms.testing.generators import random_company
-from minidsms.testing.soak import random_drops
+from tests.long.soak import random_drops
 
 SCHEDULERS = ("round_robin", "fifo", "greedy", "chain")
 BATCH_SIZES = (1, 2, 7, 1024)
@@ -58,7 +58,7 @@ def check_company(seed: int, size: int, cells: Sequence[dict[str, Any]] | None =
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the matrix; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m minidsms.testing.matrix", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.long.matrix", description=__doc__)
     parser.add_argument("--companies", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0, help="the first company's seed; the others follow")
     parser.add_argument("--cells", type=int, default=144, help="how many cells of the matrix, drawn for each company")

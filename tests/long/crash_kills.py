@@ -17,7 +17,7 @@ from typing import NoReturn
 
 from minidsms.connection import Connection
 from minidsms.cql.errors import CqlError
-from minidsms.testing.crash_cases import Client, Kept, Scene, marking, without_crash
+from tests.long.crash_cases import Client, Kept, Scene, marking, without_crash
 
 MOST_KILLS = 40
 """Of one case."""

@@ -1,4 +1,4 @@
-"""Reduced joins of thousands of rows against whole ones: `python -m minidsms.testing.reduced_joins`.
+"""Reduced joins of thousands of rows against whole ones: `python -m tests.long.reduced_joins`.
 
 Each generated join (`large_joins`) runs with `SET state_reduction = 'off'`, and again under reductions of the seed's
 choice: 'swj', or 'k-mon', which looks for constraints more or less boldly; and with whole windows again, but reduced at
@@ -30,8 +30,8 @@ from minidsms.streamon.loop import adaptations_of
 from minidsms.testing.compare import Answer, run_together
 from minidsms.testing.generators import Case
 from minidsms.testing.history import Row
-from minidsms.testing.large_joins import large_join
 from minidsms.testing.switching import Before
+from tests.long.large_joins import large_join
 
 REDUCTIONS: dict[str, dict[str, Any]] = {
     "swj": {"state_reduction": "swj"},
@@ -217,14 +217,14 @@ def _parting(expected: Counter[Row], actual: Counter[Row]) -> str:
 
 def _story(case: Case, name: str, difference: str, seed: int, rows: int | None) -> str:
     """All that it takes to see it again."""
-    again = f"python -m minidsms.testing.reduced_joins --cases 1 --seed {seed}" + (f" --rows {rows}" if rows else "")
+    again = f"python -m tests.long.reduced_joins --cases 1 --seed {seed}" + (f" --rows {rows}" if rows else "")
     statements = "\n".join(f"{text};" for text in (*case.declarations, case.query))
     return f"{difference}\n\n{name}: {REDUCTIONS.get(name, WHOLE.get(name, {}))}\n{statements}\n\nagain: {again}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run, tell what was done by reduction, and return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m minidsms.testing.reduced_joins", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.long.reduced_joins", description=__doc__)
     parser.add_argument("--cases", type=int, default=300, help="to be run (default: 300)")
     parser.add_argument("--seed", type=int, default=0, help="of the first case (default: 0)")
     parser.add_argument("--seconds", type=float, default=None, help="begin no case after so many (default: no end)")

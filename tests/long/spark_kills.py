@@ -1,6 +1,6 @@
 """Kills of ingests, compactions and streaming queries at random moments: whatever is lost or comes twice is told.
 
-`python -m minidsms.testing.spark_kills --kills N` lets processes work at an archive and kills them, Java included,
+`python -m tests.long.spark_kills --kills N` lets processes work at an archive and kills them, Java included,
 until N have been killed; what a killed one has left the next goes on with, and in the end everything is compared.
 """
 
@@ -85,7 +85,7 @@ WORK: dict[str, Callable[[Path], None]] = {"ingest": _ingest, "stream": _stream,
 
 def _spark() -> SparkSession:
     from minidsms.spark.session import session
-    from minidsms.testing.spark_answers import SMALL
+    from tests.long.spark_answers import SMALL
 
     spark = session("local[1]", SMALL)
     spark.range(1).count()
@@ -149,7 +149,7 @@ def check(kind: str, kills: int, rng: Random, tell: Callable[[int], None]) -> in
 
 def _is_done(kind: str, folder: Path, rng: Random | None) -> bool:
     """Let a process work, and kill it at a random moment of its work where rng is given; whether it ended before."""
-    command = [sys.executable, "-m", "minidsms.testing.spark_kills", "--work", kind, str(folder)]
+    command = [sys.executable, "-m", "tests.long.spark_kills", "--work", kind, str(folder)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
         assert process.stdout is not None
         ready = process.stdout.readline()
@@ -177,7 +177,7 @@ def _longest(folder: Path, kind: str) -> float:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Kill; the exit status is 1 after a difference."""
-    parser = argparse.ArgumentParser(prog="python -m minidsms.testing.spark_kills", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.long.spark_kills", description=__doc__)
     parser.add_argument("--kills", type=int, default=60, help="in all")
     parser.add_argument("--kind", choices=list(WORK), action="append", help="may be repeated (default: all)")
     parser.add_argument("--seed", type=int, default=0)

@@ -1,7 +1,7 @@
-"""`python -m minidsms.testing.fault_cases --case NAME`: every operation on files, sockets and clocks fails, in turn.
+"""`python -m tests.long.fault_cases --case NAME`: every operation on files, sockets and clocks fails, in turn.
 
 A case is run without a fault, then with its first operation failing, its second, and so on until nothing is left to
-fail (`minidsms.testing.faults`). Whatever fails, only an Error leaves a call; another query over the same elements
+fail (`tests.long.faults`). Whatever fails, only an Error leaves a call; another query over the same elements
 gives all its answers; the connection closes; no thread and no open file is left. What then stands in files is judged
 by the case: a whole file is the old or the new one, an appended file ends with a whole line, an archive lost nothing.
 """
@@ -27,7 +27,7 @@ from typing import Any
 import pyarrow as pa
 
 import minidsms
-from minidsms.testing.faults import Faults, injected
+from tests.long.faults import Faults, injected
 
 PUSHES = [[(i, f"t{i}") for i in range(start, start + 4)] for start in range(0, 12, 4)]
 """What is pushed, call by call."""
@@ -579,7 +579,7 @@ def _wait(holds: Callable[[], bool], what: Callable[[], str]) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run cases; returns the exit status."""
-    return run_chosen("minidsms.testing.fault_cases", __doc__ or "", CASES, run_all, arguments)
+    return run_chosen("tests.long.fault_cases", __doc__ or "", CASES, run_all, arguments)
 
 
 def run_chosen(

@@ -1,4 +1,4 @@
-"""`python -m minidsms.testing.malformed_arrow --cases N --seed S`: malformed Arrow data, until some is believed.
+"""`python -m tests.long.malformed_arrow --cases N --seed S`: malformed Arrow data, until some is believed.
 
 A case is an array over random buffers, nested ones among them, a foreign producer of one, or a damaged file (Arrow IPC
 as file and stream, Parquet, an archive), given to a connection by `push`, `feed` or `replay`. It is taken or refused
@@ -362,7 +362,7 @@ def run(cases: int, seed: int) -> Counter[str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run cases; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m minidsms.testing.malformed_arrow", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.long.malformed_arrow", description=__doc__)
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0, help="of the first case; the others follow")
     options = parser.parse_args(arguments)
