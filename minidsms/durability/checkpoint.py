@@ -30,14 +30,15 @@ from minidsms.cql.parser import parse
 from minidsms.cql.printer import print_query
 from minidsms.durability.entry import Fields, Rows, decoded, encoded
 from minidsms.durability.folder import FIRST_LOG, create
+from minidsms.durability.history import parts
 from minidsms.durability.journal import Journal
-from minidsms.durability.kept_state import NoSuchOperator, texts_payload
+from minidsms.durability.kept_state import KeptState, NoSuchOperator, texts_payload
 from minidsms.durability.log import Log
 from minidsms.durability.meaning import about
 from minidsms.durability.moment import InputMoment, Moment
 from minidsms.durability.retention import Retention
 from minidsms.durability.segments import Found, entries
-from minidsms.elements import Batch, Int64Array
+from minidsms.elements import MIN_INSTANT, Batch, Int64Array
 
 if TYPE_CHECKING:
     from minidsms.durability.connection import DurableConnection
@@ -174,12 +175,23 @@ class _Shortened:
                         self._pass(name, *left_out)
                 case _:
                     yield from self._flushed()
-                    yield (payload,)
                     state = self._states.get(self._created.get(number, ""))
+                    yield (payload,) if "history" not in fields else self._history(fields, rows, state)
                     if state is not None:
                         yield from state.payloads()
         yield from self._flushed()
         yield from self._ends()
+
+    def _history(self, fields: Fields, rows: memoryview, state: KeptState | None) -> tuple[bytes | memoryview, ...]:
+        """An entry with what its query begins with, of which that is left which matters to it."""
+        told, data = [], []
+        for name, width, part in parts(fields, rows):
+            batch = self._journal(name).rows.batch(part, width)
+            past = max(self._past[name.lower()], MIN_INSTANT if state is None else state.until)
+            kept = Rows.encoded_batch(batch.filter(pa.array(batch.column(0).to_numpy() > past)))
+            told.append((name, width, len(kept)))
+            data.append(kept)
+        return encoded({**fields, "history": told}), *data
 
     def _pass(self, name: str, ts: int | None, n: int) -> None:
         if not n:

@@ -29,6 +29,7 @@ from minidsms.durability.backup import copy, sizes_of
 from minidsms.durability.checkpoints import Checkpoints
 from minidsms.durability.entry import encoded
 from minidsms.durability.folder import Metadata, create, log_after, metadata_of, prepare, raised, save, tidy
+from minidsms.durability.history import history_for, hold, parts
 from minidsms.durability.journal import Journal
 from minidsms.durability.kept import check_setting, check_statement, not_kept
 from minidsms.durability.kept_archives import Counting, KeptArchives, KeptRecorder
@@ -114,6 +115,8 @@ class DurableConnection(Connection):
         self.copying = threading.RLock()
         """Held while the files of the log must stay; before `lock`."""
         self._is_astray = self._is_ending = False
+        self._history: dict[str, memoryview] = {}
+        """By stream, what the query begins with that is being registered as the log says."""
         self._coming_place: tuple[int, int] | None = None
         """Of the statement of a file that is being carried out, until an entry says so (`script`)."""
 
@@ -153,15 +156,15 @@ class DurableConnection(Connection):
     # ---------------------------------------------------------------------------------------------------- the log
 
     @contextlib.contextmanager
-    def logged(self, kind: str, **fields: Any) -> Iterator[None]:
+    def logged(self, kind: str, rows: Sequence[memoryview] = (), **fields: Any) -> Iterator[None]:
         """Carry out what the context does as one entry of the log. The lock is held; what is part of another entry, or
-        comes from the log, is in it already.
+        comes from the log, is in it already. rows: behind its header.
         """
         if self.log is None or self._depth or self._is_ending:
             yield
             return
         self._mark(is_forced=True)  # what ends with this entry is marked before it
-        number = self.log.append(encoded({"kind": kind, **fields}))
+        number = self.log.append(encoded({"kind": kind, **fields}), *rows)
         self._depth += 1
         try:
             if self.files.are_open or "mark" in fields:
@@ -341,7 +344,8 @@ class DurableConnection(Connection):
                         self.safety.check_statement(statement)
                         told["mark"] = self.files.first_mark(statement.name, sink, 0)
                 try:
-                    with self.logged("statement", cql=piece, **told):
+                    history, rows = history_for(self, statement, text)
+                    with self.logged("statement", rows, cql=piece, **told, **history):
                         result = carry_out(self, statement, text)
                 except BaseException:
                     if "mark" in told:
@@ -386,7 +390,8 @@ class DurableConnection(Connection):
             told["mark"] = vars(mark)
         if self._coming_place is not None:
             told["script"], self._coming_place = self._coming_place, None
-        number = log.append(encoded({"kind": "statement", **told}))
+        history, rows = history_for(self, statement, text)
+        number = log.append(encoded({"kind": "statement", **told, **history}), *rows)
         self._depth += 1
         try:
             log.sync()
@@ -449,7 +454,8 @@ class DurableConnection(Connection):
         fixed: bool = False,
     ) -> None:
         place = place_of(fn, f"function {name}")
-        given = {"arg_types": _type_names(arg_types), "type": str(type), "vectorized": vectorized, "fixed": fixed}
+        given: dict[str, Any] = {"arg_types": _type_names(arg_types), "type": str(type)}
+        given |= {"vectorized": vectorized, "fixed": fixed}
         with self.lock, self.logged("function", name=name, place=place, **given):
             super().create_function(name, fn, arg_types, type, vectorized, fixed)
 
@@ -457,7 +463,7 @@ class DurableConnection(Connection):
         self, name: str, cls: Callable[[], Any], arg_types: Sequence[str | Type], type: str | Type
     ) -> None:
         place = place_of(cls, f"aggregate {name}")
-        given = {"arg_types": _type_names(arg_types), "type": str(type)}
+        given: dict[str, Any] = {"arg_types": _type_names(arg_types), "type": str(type)}
         with self.lock, self.logged("aggregate", name=name, place=place, **given):
             super().create_aggregate(name, cls, arg_types, type)
 
@@ -597,6 +603,24 @@ class DurableConnection(Connection):
         if self.system_streams.definitions().keys() & {name.lower() for name in streams}:
             raise not_kept("queries over system streams")
         super().check_registration(streams, with_history)
+
+    @contextlib.contextmanager
+    def beginning_with(self, fields: dict[str, Any], rows: memoryview) -> Iterator[None]:
+        """A query that the context registers begins with what an entry of the log says (`history.py`)."""
+        self._history = {name.lower(): data for name, _, data in parts(fields, rows)}
+        try:
+            yield
+        finally:
+            for name in self._history:
+                self._streams[name].store.history = None
+            self._history = {}
+
+    def gather_history(self, streams: Iterable[str]) -> None:
+        super().gather_history(streams)
+        for name, rows in self._history.items():
+            target = self._streams[name]
+            assert target.journal is not None
+            hold(target.store, target.journal.rows.elements(rows, self.tick_ns))
 
     def add_sink(self, query: RunningQuery, sink: Sink) -> None:
         if self.files.is_reading:

@@ -1,13 +1,14 @@
 """What an entry of the log says: a call that changed the connection, and the rows it brought.
 
     payload   length of the header (uint32), the header (JSON, UTF-8), then, of push, state and texts, an Arrow record
-              batch, of synopsis arrays
+              batch, of statement the rows of `history.py`, of synopsis arrays
 
 The header's "kind" is one of
 
-    statement   cql, script, mark, replaces   a statement; script: its number and digest in the file of `minidsms run`;
-                                     mark: where the query that it creates begins to write (`kept_file.py`); replaces:
-                                     a query of this name ends with it
+    statement   cql, script, mark, replaces, history   a statement; script: its number and digest in the file of
+                                     `minidsms run`; mark: where the query that it creates begins to write
+                                     (`kept_file.py`); replaces: a query of this name ends with it; history: what it
+                                     begins with (`history.py`)
     query       cql, name, script    a query without a statement that names it
     done        of                   the statement, or other change, of this number has been carried out
     push        to, left, from, ..   elements of a stream, changes of a relation; left: not processed yet (block=False);
@@ -135,16 +136,17 @@ class Rows:
         )
 
     def elements(self, data: memoryview, tick_ns: int) -> Batch:
-        """What `encoded` was given, with signs."""
+        """What `encoded` was given."""
         batch = self.batch(data)
         reader = ColumnReader(self._dictionary, tick_ns)
         n = batch.num_rows
         columns = [
             Column(np.zeros(n, np.int64), np.zeros(n, np.bool_)) if t is Type.NULL else reader.read(a, t)
-            for a, t in zip(batch.columns[2:], self._types)
+            for a, t in zip(batch.columns[1 + self.has_signs :], self._types)
         ]
-        signs = batch.column(1).to_numpy()
-        return Batch(batch.column(0).to_numpy().copy(), None if (signs == 1).all() else signs.copy(), columns)
+        signs = batch.column(1).to_numpy() if self.has_signs else None
+        is_plain = signs is None or (signs == 1).all()
+        return Batch(batch.column(0).to_numpy().copy(), None if is_plain else signs.copy(), columns)  # type: ignore[union-attr]
 
     def _text(self, code: int, type_: Type) -> str:
         """A coded value as CAST to TEXT writes it."""

@@ -24,8 +24,10 @@ from minidsms.archive.atomic import check_name, sync_folder, write_temporary
 from minidsms.cql.errors import Error
 
 FORMAT = "minidsms"
-VERSION = 2
-"""Of what lies in a folder. An older minidsms cannot read all that this one writes; 1 had no kept state."""
+VERSION = 3
+"""Of what lies in a folder. An older minidsms cannot read all that this one writes: 1 had no kept state, 2 no history
+of queries, nor what was shed or failed by a limit.
+"""
 CHECKPOINT = "checkpoint"
 FIRST_LOG = "log-1"
 _METADATA = "minidsms.json"
@@ -85,7 +87,7 @@ def metadata_of(folder: str) -> Metadata | None:
             data = json.loads(file.read())
         if data["format"] != FORMAT:
             raise ValueError(f"the format is {data['format']!r}")
-        if data["version"] not in (1, VERSION):
+        if data["version"] not in range(1, VERSION + 1):
             raise Error(f"{path!r}: version {data['version']} of the format; this minidsms reads up to {VERSION}")
         before = dict(data.get("before", {}))
         for name in (data["log"], *([before["log"]] if before else [])):

@@ -15,7 +15,6 @@ _NO_FOLDER = "connect() without a folder"
 _WAYS = {
     "replays": "CREATE STREAM .. FROM 'folder' FORMAT archive reads an archive, and goes on where it was",
     "BACKFILL": "read the archive by CREATE STREAM .. FROM 'folder' FORMAT archive",
-    "queries WITH HISTORY": "register the query before what it is to see comes",
     "queries over system streams": "what the engine measures does not come again; read them without a folder",
 }
 _SETTINGS = {
@@ -48,7 +47,6 @@ def check_statement(statement: syntax.Statement, text: str) -> None:
     match statement:
         case syntax.CreateQuery():
             what = "BACKFILL" if statement.backfill is not None else None
-            what = "queries WITH HISTORY" if what is None and statement.with_history else what
         case _:
             return
     if what is not None:

@@ -77,8 +77,8 @@ def _bytes(array: AnyArray) -> memoryview:
 def kept_state(query: Query) -> KeptState | None:
     """What a query can go on from in place of its past; None where it needs that, or its windows' rows are enough."""
     operators = _operators(query)
-    if not operators:
-        return None
+    if not operators or query.closed_until <= query.past_until:
+        return None  # its rows would come behind the instant they are of
     kept = [node for node in nodes(query.logical) if _counts_all(node)]
     reach = reach_of(query.logical, kept)
     if len(kept) != len(operators) or reach is None:

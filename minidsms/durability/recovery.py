@@ -107,7 +107,7 @@ def _carry_out(db: DurableConnection, fields: Fields, rows: memoryview, where: s
             case {"kind": "advance", "ts": int(instant), "stream": str() | None as stream}:
                 db.advance(instant, stream)
             case {"kind": "statement", "cql": str(text)}:
-                with db.lock:
+                with db.lock, db.beginning_with(fields, rows):
                     for statement in parse(text):
                         carry_out(db, statement, text)
             case {"kind": "query", "cql": str(text), "name": str(name)}:

@@ -32,6 +32,7 @@ from minidsms.limits.allowance import Allowance
 from minidsms.limits.memory import MemoryAccount
 from minidsms.past.past import Past
 from minidsms.plan.constants import Families
+from minidsms.plan.dividing import take_back_all
 from minidsms.plan.templates import Templates
 from minidsms.process import forking
 from minidsms.process.behind import Behind
@@ -285,6 +286,11 @@ class Database:
         """A stream's store and progress and the instants of what waits for slack, for the planner."""
         stream = self._streams[name.lower()]
         return stream.store, stream, stream.waiting_instants()
+
+    def gather_history(self, streams: Iterable[str]) -> None:
+        """Let the stores of streams hold what a query WITH HISTORY begins with."""
+        for name in streams:
+            take_back_all(self.groups.all, self._streams[name.lower()].store)
 
     def relation_store(self, name: str) -> tuple[RelationStore, RelationProgress]:
         """A relation's store and progress, for the planner."""

@@ -13,7 +13,7 @@ from minidsms.elements import MIN_INSTANT
 from minidsms.engine.engine import Group, Network
 from minidsms.limits.allowance import OPEN, Allowance
 from minidsms.plan.copying import CannotCopy, copied
-from minidsms.plan.dividing import divide, share, take_back_all
+from minidsms.plan.dividing import divide, share
 from minidsms.plan.logical import Stop
 from minidsms.plan.physical import Inputs
 from minidsms.plan.reading import inputs_of, is_immediate
@@ -85,10 +85,7 @@ class Groups:
         """
         streams, relations = inputs_of(root)
         immediate = is_immediate(root)
-        if with_history:
-            for name in streams:
-                take_back_all(self.all, inputs.stream(name)[0])
-        else:
+        if not with_history:
             for group in self._of_key.get((frozenset([*streams, *relations]), immediate), ()):
                 if group.operators and group.progress == frontier and not group.is_apart:
                     return group

@@ -73,6 +73,8 @@ class RunningQuery:
         self._folding: Folding | None = None
         self._closed = False
         self._results = self._fetched = 0
+        self.past_until = MIN_INSTANT
+        """The greatest instant that was closed when it began with a past."""
         self.shed: dict[str, int] = {}
         self.wakers: list[Callable[[], None]] = []
         self.recorder: Recorder | None = None

@@ -79,7 +79,8 @@ class StreamSource(Operator):
         super().__init__((), store.schema)
         self.stream = stream
         self.store = store
-        self.reader = store.reader(store.tail if with_history else None)
+        first = store.tail if store.history is None else store.history
+        self.reader = store.reader(first if with_history else None)
         self._allowed = MIN_INSTANT
         self._earlier = earlier
         self.own = own

@@ -26,7 +26,6 @@ from minidsms.cql.session import tables_named
 from minidsms.elements import MIN_INSTANT, Type
 from minidsms.expressions import Context
 from minidsms.operators.screen import SCREEN_COLUMNS
-from minidsms.plan.dividing import take_back_all
 from minidsms.plan.explain import Plan, start_text
 from minidsms.plan.physical import Inputs, PhysicalPlanner
 from minidsms.plan.planner import plan
@@ -324,8 +323,8 @@ def replace_query(db: Connection, statement: syntax.CreateQuery, text: str) -> Q
         db.check_archive_instead_of(query, statement.archive, statement.name, bound.node.kind, schema)
     waiting = query.figures()["waiting"]
     stores = [db.stream_store(name)[0] for name in bound.streams] if statement.with_history else []
-    for store in stores:
-        take_back_all(db.groups.all, store)
+    if statement.with_history:
+        db.gather_history(bound.streams)
     claims = [store.reader(store.tail) for store in stores]
     try:
         with db.replacing(query, sink, statement, text):
@@ -372,6 +371,8 @@ def _register(
     logical = reduce_state(plan(bound.node, text), db.catalog, db.settings, db.memory.is_short)
     db.system_streams.open(bound.streams)
     db.check_registration(bound.streams, with_history)
+    if with_history:
+        db.gather_history(bound.streams)
     frontier = db.frontier(bound.streams, bound.relations)
     query = Query(
         db,
@@ -382,6 +383,8 @@ def _register(
         print_query(bound.expanded),
         db.codec(bound.node.schema, bound.streams),
     )
+    if with_history:
+        query.past_until = frontier
     start = frontier + 1 if frontier > MIN_INSTANT and not with_history else MIN_INSTANT
     past = None
     inputs = Inputs(db.stream_store, db.relation_store)

@@ -55,6 +55,8 @@ class StreamStore:
 
     _passing: tuple[Int64Array, Sequence[Column]] | None = None
     """The instants and columns of [tail, head) where they stand outside the ring."""
+    history: int | None = None
+    """The first element that a query WITH HISTORY sees, where that is not the first one held."""
     _places: Int64Array | None = None
     """See `places`; None where an array has been replaced since. Never that of another store."""
 

@@ -105,7 +105,7 @@ def test_a_folder_of_an_older_version_is_read(tmp_path: Path) -> None:
     assert sum(check(str(folder)).kinds.values()) == 11
     assert '"version": 1,' in (folder / "minidsms.json").read_text()
     with minidsms.connect(str(folder)) as db:
-        assert '"version": 2' in (folder / "minidsms.json").read_text()
+        assert '"version": 3' in (folder / "minidsms.json").read_text()
         assert not db.warnings and db.position("S") == 22
         assert [change.row for change in db.queries["large"].fetch(ack=6)] == [(4, "x"), (5, None)]
         assert Counter(db.queries["counts"].snapshot()) == Counter([("t0", 1), ("t1", 2), ("x", 1), (None, 1)])

@@ -189,7 +189,6 @@ def in_a_function() -> Callable[[int], int]:
     "call",
     [
         lambda db: db.execute("CREATE QUERY q AS SELECT k FROM S BACKFILL FROM 'x'"),
-        lambda db: db.execute("CREATE QUERY q AS SELECT k FROM S [RANGE 5] WITH HISTORY"),
         lambda db: db.execute("SELECT * FROM SysStream"),
         lambda db: db.execute("SET memory_limit = '1 MB'"),
         lambda db: db.execute("SET statement_timeout = '1 SECOND'"),

@@ -17,7 +17,7 @@ import contextlib
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -88,10 +88,15 @@ def widened(db: Connection, name: str, rows: Sequence[tuple[Any, ...]]) -> list[
 
 
 def calls_of(
-    cases: Sequence[Case], files: Mapping[int, str], widenings: Mapping[int, str], archives: Mapping[str, str]
+    cases: Sequence[Case],
+    files: Mapping[int, str],
+    widenings: Mapping[int, str],
+    archives: Mapping[str, str],
+    histories: Collection[int] = (),
 ) -> list[Call]:
     """The calls of cases that share their declarations and their feed. files: what some queries write, as INTO or
     ARCHIVE says.  widenings: before which steps of the feed a stream gets one more column.  archives: of streams.
+    histories: queries WITH HISTORY.
 
     A relation that is declared at last says, in a folder, that a query which is not there has been dropped.
     """
@@ -101,7 +106,10 @@ def calls_of(
         folder = archives.get(text.split()[2])
         calls.append(Call(text=text if folder is None else f"{text} ARCHIVE '{folder}'"))
     for i, step in enumerate(cases[0].feed):
-        calls += [Call(c.query, f"answer{n}", files.get(n, "")) for n, c in enumerate(cases) if c.registered == i]
+        for n, case in enumerate(cases):
+            if case.registered == i:
+                with_history = "WITH HISTORY " if n in histories else ""
+                calls.append(Call(case.query, f"answer{n}", with_history + files.get(n, "")))
         if i in widenings:
             calls.append(Call(f"ALTER STREAM {widenings[i]} ADD COLUMN added{i} INTEGER"))
         calls.append(Call(step=step))
@@ -242,6 +250,8 @@ class Scene:
         self._widenings = {n: rng.choice(streams) for n in steps if rng.random() < 0.05 and streams}
         self.archived = [name for name in streams if rng.random() < 0.2 and name not in self._widenings.values()]
         """Streams."""
+        self.histories = [n for n, case in enumerate(self.cases) if case.registered and rng.random() < 0.3]
+        """Queries WITH HISTORY."""
         self.durability = rng.choice(("sync", "sync", "batch", "os"))
         self.story = f"seed {seed}, {self.durability}"
         self.rng = rng
@@ -250,7 +260,7 @@ class Scene:
         """Those of a client whose files begin with this."""
         files = {n: into(form, f"{self.folder}/{which}{n}") for n, form in self.forms.items()}
         archives = {name: f"{self.folder}/{which}-streams" for name in self.archived}
-        return calls_of(self.cases, files, self._widenings, archives)
+        return calls_of(self.cases, files, self._widenings, archives, self.histories)
 
     def compare(self, ours: Mapping[str, Kept], theirs: Mapping[str, Kept]) -> None:
         """AssertionError where answers or files differ from those of a run that never stopped, whose are "wanted"."""
@@ -270,6 +280,22 @@ class Scene:
             assert is_same, f"{self.story}: {name} differs\n{self.cases[0]}"
             instants = [change[0] for change in found.changes]
             assert instants == sorted(instants), f"{self.story}: {name} is out of order"
+
+
+def check_calls(calls: Sequence[Call], names: Sequence[str], folder: str, seed: int) -> int:
+    """Make calls through crashes, in a new folder; how many there were. AssertionError where the answers of these
+    queries are not those of a run that never stopped.
+    """
+    rng = Random(seed)
+    expected = without_crash(calls, names)
+    loses = rng.random() < 0.7
+    client = Client(calls, names, folder, rng.choice(("sync", "batch", "os")), loses, rng)
+    client.run()
+    for name in names:
+        found, wanted = client.kept[name], expected[name]
+        assert found.failed_at == wanted.failed_at, name
+        assert Counter(map(repr, found.changes)) == Counter(map(repr, wanted.changes)), f"seed {seed}: {name} differs"
+    return client.crashes
 
 
 @contextlib.contextmanager
