@@ -92,6 +92,7 @@ class Rows:
         self._types = schema.types
         self._dictionary = dictionary
         self.has_signs = has_signs
+        self._are_plain = not has_signs and all(t is Type.TEXT or not t.is_coded for t in schema.types)
         own = [("_ts", pa.int64()), *([("_sign", pa.int8())] if has_signs else [])]
         # Positions, not names: a column may be called like one of ours.
         kinds = map(word_type, schema.types)
@@ -125,10 +126,13 @@ class Rows:
         """The inverse of `batch`."""
         return memoryview(batch.serialize())
 
-    def decoded(self, data: memoryview) -> tuple[Any, Any, dict[str, Any]]:
-        """(ts, signs or None, columns by name), as `push` takes them."""
+    def decoded(self, data: memoryview) -> tuple[Any, Any, Any]:
+        """(ts, signs or None, columns by name), as `push` takes them; of one element (ts, None, a tuple)."""
         batch = self.batch(data)
         first = 1 + self.has_signs
+        if batch.num_rows == 1 and self._are_plain:
+            ts, *values = (column[0].as_py() for column in batch.columns)
+            return ts, None, tuple(values)
         return (
             batch.column(0),
             batch.column(1) if self.has_signs else None,

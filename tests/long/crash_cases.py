@@ -16,8 +16,9 @@ import argparse
 import contextlib
 import os
 import tempfile
+import traceback
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -335,18 +336,49 @@ def main() -> None:
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--kills", type=int, default=100, help="processes that are killed afterwards")
+    parser.add_argument("--failures", type=int, default=1, help="go on until so many cases have failed")
     options = parser.parse_args()
+    failures = Failures(options.failures)
     crashes = 0
     for seed in range(options.seed, options.seed + options.cases):
-        crashes += check_sources(seed) if seed % 3 == 0 else check(seed)
-    print(f"{options.cases:,} cases, {crashes:,} crashes: every answer as if there had been none")
+        crashes += failures.of(check_sources if seed % 3 == 0 else check, seed)
+    print(f"{options.cases:,} cases, {crashes:,} crashes: {failures}", flush=True)
     if options.kills:
         from tests.long.crash_kills import check_kills
 
         seed = kills = 0
         while kills < options.kills:
-            kills, seed = kills + check_kills(options.seed + seed), seed + 1
-        print(f"{seed:,} cases, {kills:,} processes killed: every answer as if there had been none")
+            kills, seed = kills + failures.of(check_kills, options.seed + seed), seed + 1
+        print(f"{seed:,} cases, {kills:,} processes killed: {failures}")
+    failures.end()
+
+
+class Failures:
+    """Cases that have failed, each told as it does. SystemExit after the last that is waited for."""
+
+    def __init__(self, most: int) -> None:
+        self.cases: list[str] = []
+        self._most = most
+
+    def of(self, check: Callable[[int], int], seed: int) -> int:
+        """How many crashes the case of a seed went through, 0 where it has failed."""
+        try:
+            return check(seed)
+        except Exception:
+            traceback.print_exc()
+        self.cases.append(f"{check.__name__}({seed})")
+        print(f"{self.cases[-1]} has failed", flush=True)
+        if len(self.cases) == self._most:
+            self.end()
+        return 0
+
+    def __str__(self) -> str:
+        return ", ".join(self.cases) + " failed" if self.cases else "every answer as if there had been none"
+
+    def end(self) -> None:
+        """SystemExit, where cases have failed."""
+        if self.cases:
+            raise SystemExit(str(self))
 
 
 if __name__ == "__main__":
