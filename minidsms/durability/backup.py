@@ -12,7 +12,7 @@ from typing import IO
 
 from minidsms.archive.atomic import sync_folder
 from minidsms.cql.errors import Error
-from minidsms.durability.folder import FIRST_LOG, Metadata, save
+from minidsms.durability.folder import FIRST_LOG, Metadata, check_outside, save
 from minidsms.durability.segments import segments
 
 
@@ -25,6 +25,7 @@ def copy(files: list[tuple[str, int]], metadata: Metadata, target: str) -> None:
     """Copy so much of the files into a new folder. Error where it is there, or cannot be written; then nothing
     is left.
     """
+    check_outside(target)
     try:
         os.makedirs(os.path.join(target, FIRST_LOG))
     except FileExistsError:

@@ -28,7 +28,17 @@ from minidsms.cql.parser import parse
 from minidsms.durability.backup import copy, sizes_of
 from minidsms.durability.checkpoints import Checkpoints
 from minidsms.durability.entry import encoded
-from minidsms.durability.folder import Metadata, create, log_after, metadata_of, prepare, raised, save, tidy
+from minidsms.durability.folder import (
+    Metadata,
+    check_outside,
+    create,
+    log_after,
+    metadata_of,
+    prepare,
+    raised,
+    save,
+    tidy,
+)
 from minidsms.durability.history import history_for, hold, parts
 from minidsms.durability.journal import Journal
 from minidsms.durability.kept import check_setting, check_statement, not_kept
@@ -101,7 +111,7 @@ class DurableConnection(Connection):
 
     def _begin(self, folder: str) -> None:
         """What there is before the log is read."""
-        self.folder = os.path.abspath(folder)
+        self.folder = os.path.abspath(os.fsdecode(folder))
         self.log: Log | None = None
         self._depth = 0
         self.files = KeptFiles()
@@ -733,6 +743,7 @@ class DurableConnection(Connection):
             target_of(self, name).recorder = None
             return
         if not self.is_replayed:
+            check_outside(local(folder))
             super().archive(name, folder, partition, is_new)
             return
         try:

@@ -54,9 +54,12 @@ def prepare(folder: str) -> None:
     check_name(folder)
     if os.path.exists(folder) and not os.path.isdir(folder):
         raise no_folder(folder)
+    is_new = not os.path.exists(os.path.join(folder, _METADATA))
+    if is_new:
+        check_outside(folder)
     try:
         os.makedirs(folder, exist_ok=True)
-        if not os.path.exists(os.path.join(folder, _METADATA)) and any(map(_is_foreign, os.listdir(folder))):
+        if is_new and any(map(_is_foreign, os.listdir(folder))):
             raise no_folder(folder)
     except OSError as error:
         raise Error(f"the folder {folder!r} cannot be made: {error.strerror or error}") from None
@@ -73,6 +76,15 @@ def no_folder(folder: str) -> Error:
             f"{folder!r} holds archives, and is no minidsms folder\nhelp: db.replay({folder!r}) reads archives"
         )
     return Error(f"{folder!r} holds other files and is no minidsms folder\nhelp: name a new or empty folder")
+
+
+def check_outside(place: str) -> None:
+    """Error where a place lies in the folder of a connection, which may remove it."""
+    below, above = "", os.path.dirname(os.path.realpath(place))
+    while above != below:
+        if os.path.exists(os.path.join(above, _METADATA)):
+            raise Error(f"{place!r} lies in {above!r}, the folder of a connection\nhelp: name a place outside of it")
+        below, above = above, os.path.dirname(above)
 
 
 def _is_foreign(name: str) -> bool:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from minidsms.cql.errors import Error
 from minidsms.durability import kept_parts, kept_topic
+from minidsms.durability.folder import check_outside
 from minidsms.durability.kept_file import Mark, hidden
 from minidsms.durability.kept_parts import KeptParts
 from minidsms.durability.kept_topic import KeptTopic
@@ -96,8 +97,10 @@ class KeptFiles:
     @staticmethod
     def beginning(sink: Sink, until: int) -> Mark:
         """Where a new sink of a query begins. until: answers that have been taken. Error where it cannot be written."""
-        find = kept_topic.first_mark if kept_topic.can_keep(sink) else kept_parts.first_mark
-        return find(sink, until)
+        if kept_topic.can_keep(sink):
+            return kept_topic.first_mark(sink, until)
+        check_outside(sink.path)
+        return kept_parts.first_mark(sink, until)
 
     def first_mark(self, name: str, sink: Sink, until: int) -> dict[str, Any]:
         """`beginning`, as the log is to say it before the sink is opened."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -74,6 +75,8 @@ def _command(options: argparse.Namespace) -> int:
     from minidsms.shell.harmless import harmless
 
     try:
+        if options.command == "run" and options.db is not None:
+            return _run_in_folder(options)
         if options.command == "run":
             from minidsms.shell.run import run
 
@@ -109,6 +112,22 @@ def _command(options: argparse.Namespace) -> int:
         text = str(error)
         print(harmless(text if text.startswith("error:") else f"error: {text}"), file=sys.stderr)
         return 1
+
+
+def _run_in_folder(options: argparse.Namespace) -> int:
+    """SIGTERM ends it as Ctrl-C does from the first moment on, not only once it reads."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        from minidsms.shell.run import run
+
+        return run(options)
+    except KeyboardInterrupt:
+        from minidsms.shell.harmless import harmless
+
+        print(harmless(f"{options.db}: interrupted; run it again, and it goes on where it was"), file=sys.stderr)
+        return 130
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _shell(options: argparse.Namespace) -> int:

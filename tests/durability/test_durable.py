@@ -15,6 +15,7 @@ import pytest
 import minidsms
 from minidsms import Change
 from minidsms.cql.errors import ClosedError, CqlError, DataError, Error
+from minidsms.inputs.stream_input import StreamInput
 from minidsms.testing.user_definitions import Span, tag
 
 
@@ -260,3 +261,45 @@ def test_a_child_leaves_the_folder_to_its_parent(folder: str) -> None:
     db.close()
     with minidsms.connect(folder) as db:
         assert db.position("S") == 1
+
+
+def test_nothing_else_is_put_into_a_folder(folder: str, tmp_path: Path) -> None:
+    """What a connection does not know there it may remove."""
+    with opened(folder) as db, minidsms.connect(tmp_path / "other") as other:
+        other.execute("CREATE STREAM S (k INTEGER)")
+        (tmp_path / "link").symlink_to(folder)
+        for place in (f"{folder}/log-7", f"{folder}/checkpoint/in", str(tmp_path / "link" / "log-7")):
+            for call in (
+                lambda place=place: minidsms.connect(place),
+                lambda place=place: other.backup(place),
+                lambda place=place: db.archive("S", place),
+                lambda place=place: other.execute(f"CREATE QUERY q AS SELECT k FROM S INTO '{place}.csv'"),
+            ):
+                with pytest.raises(Error, match=r"lies in .* the folder of a connection"):
+                    call()
+        assert not other.queries
+    with minidsms.connect(folder) as db:
+        assert not db.warnings
+
+
+def test_a_folder_is_named_by_bytes_too(folder: str) -> None:
+    opened(os.fsencode(folder)).close()  # type: ignore[arg-type]
+    with minidsms.connect(folder) as db:
+        assert list(db.queries) == ["counts"]
+
+
+def test_single_rows_are_carried_out_again_as_they_were_pushed(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without arrays, which take twice as long."""
+    rows = [(1, -0.5, True, "a\0ü", 7), (None, None, None, None, None), (-(2**63), 1e300, False, "", 0)]
+    with minidsms.connect(folder) as db:
+        db.execute("CREATE STREAM S (k INTEGER, x FLOAT, b BOOLEAN, t TEXT, at TIMESTAMP) LATE DROP")
+        db.query("SELECT ISTREAM(*) FROM S [NOW]", name="q")
+        for ts, row in enumerate(rows):
+            db.push("S", row, ts=ts)
+        db.push("S", rows[0], ts=0)
+        db.push("S", rows[0], ts=9, block=False)
+    monkeypatch.delattr(StreamInput, "_instants")
+    with minidsms.connect(folder) as db:
+        assert (db.position("S"), db.stream_input("S").counters.late_dropped) == (5, 1)
+        db.advance(9)
+        assert [change.row for change in db.queries["q"].fetch()] == [*rows, rows[0]]

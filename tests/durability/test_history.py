@@ -9,9 +9,9 @@ import pytest
 import minidsms
 from minidsms import Change
 from minidsms.durability.connection import DurableConnection
-from minidsms.testing.crash_cases import Call, check_calls
-from minidsms.testing.crashes import end_process
 from minidsms.testing.feeds import Push
+from tests.long.crash_cases import Call, check_calls
+from tests.long.crashes import end_process
 
 LATE = {
     "sums": "SELECT SUM(v), COUNT(*) FROM S [RANGE 4]",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -125,3 +126,14 @@ def test_a_run_that_is_killed_stopped_or_interrupted_goes_on(place: Path) -> Non
     lines = [line.split(",") for line in Path("out.csv").read_text().splitlines()[1:]]
     came = [int(line[3]) for line in lines if line[1] == "1"]
     assert came == [*range(1, 100, 3), *range(100, 139)]
+
+
+def test_a_run_that_is_ended_before_it_reads_says_so() -> None:
+    os.mkfifo("slow.cql")
+    command = [sys.executable, "-m", "minidsms", "run", "slow.cql", "--db", "db"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    with open("slow.cql", "w") as slow:  # returns when the run has opened it
+        process.send_signal(signal.SIGTERM)
+        assert process.communicate(timeout=240)[1] == "db: interrupted; run it again, and it goes on where it was\n"
+        assert process.returncode == 130
+        slow.flush()
