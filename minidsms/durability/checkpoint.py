@@ -37,7 +37,7 @@ from minidsms.durability.log import Log
 from minidsms.durability.meaning import about
 from minidsms.durability.moment import InputMoment, Moment
 from minidsms.durability.retention import Retention
-from minidsms.durability.segments import Found, entries
+from minidsms.durability.segments import Found, Part, entries
 from minidsms.elements import MIN_INSTANT, Batch, Int64Array
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ class _Shortened:
                 found.append(self._journal(key).batch(fields, rows).column(0).to_numpy())
         return np.concatenate(found)
 
-    def payloads(self) -> Iterator[tuple[bytes | memoryview, ...]]:
+    def payloads(self) -> Iterator[tuple[Part, ...]]:
         """Those of the checkpoint."""
         codes = [codes for each in self._states.values() for codes in each.codes]
         texts = texts_payload(self._moment.dictionary_of_states, codes)
@@ -170,7 +170,7 @@ class _Shortened:
                             yield from self._gather(name, fields, kept)
                         else:
                             yield from self._flushed()
-                            yield encoded(fields), Rows.encoded_batch(kept)
+                            yield encoded(fields), *self._journal(name).rows.encoded_batch(kept)
                     if not is_stream:  # changes come in order
                         self._pass(name, *left_out)
                 case _:
@@ -182,15 +182,17 @@ class _Shortened:
         yield from self._flushed()
         yield from self._ends()
 
-    def _history(self, fields: Fields, rows: memoryview, state: KeptState | None) -> tuple[bytes | memoryview, ...]:
+    def _history(self, fields: Fields, rows: memoryview, state: KeptState | None) -> tuple[Part, ...]:
         """An entry with what its query begins with, of which that is left which matters to it."""
-        told, data = [], []
+        told: list[tuple[str, int, int]] = []
+        data: list[Part] = []
         for name, width, part in parts(fields, rows):
-            batch = self._journal(name).rows.batch(part, width)
+            form = self._journal(name).rows
+            batch = form.batch(part, width)
             past = max(self._past[name.lower()], MIN_INSTANT if state is None else state.until)
-            kept = Rows.encoded_batch(batch.filter(pa.array(batch.column(0).to_numpy() > past)))
-            told.append((name, width, len(kept)))
-            data.append(kept)
+            kept = form.encoded_batch(batch.filter(pa.array(batch.column(0).to_numpy() > past)))
+            told.append((name, width, sum(map(len, kept))))
+            data += kept
         return encoded({**fields, "history": told}), *data
 
     def _pass(self, name: str, ts: int | None, n: int) -> None:
@@ -200,7 +202,7 @@ class _Shortened:
         latest = max((t for t in (before, ts) if t is not None), default=None)
         self._passed[name] = latest, count + n
 
-    def _gather(self, name: str, fields: Fields, batch: pa.RecordBatch) -> Iterator[tuple[bytes | memoryview, ...]]:
+    def _gather(self, name: str, fields: Fields, batch: pa.RecordBatch) -> Iterator[tuple[Part, ...]]:
         """Let the elements of a stream be one push with others: which are pushed together does not matter."""
         told, batches = self._gathered.setdefault(name, (fields, []))
         if told.get("width") != fields.get("width") or sum(map(len, batches)) + len(batch) > ROWS_AT_ONCE:
@@ -208,14 +210,14 @@ class _Shortened:
             batches = self._gathered.setdefault(name, (fields, []))[1]
         batches.append(batch)
 
-    def _flushed(self) -> Iterator[tuple[bytes | memoryview, ...]]:
+    def _flushed(self) -> Iterator[tuple[Part, ...]]:
         """What came of the elements left out since: time has passed; and what has been gathered."""
         for name, (ts, n) in self._passed.items():
             yield (encoded({"kind": "passed", "to": name, "ts": ts, "n": n}),)
         for fields, batches in self._gathered.values():
             (batch,) = pa.Table.from_batches(batches).combine_chunks().to_batches()
             of_push = {key: value for key, value in fields.items() if key in ("kind", "to", "left", "width")}
-            yield encoded(of_push), Rows.encoded_batch(batch)
+            yield encoded(of_push), *self._journal(fields["to"]).rows.encoded_batch(batch)
         self._gathered = {}
         for stream, ts in self._advanced.items():
             yield (encoded({"kind": "advance", "ts": ts, "stream": stream}),)
@@ -308,7 +310,7 @@ class _Shortened:
         self._created = {numbers[0]: key for key, numbers in creations.items() if len(numbers) == 1}
         return gone
 
-    def _ends(self) -> Iterator[tuple[bytes | memoryview, ...]]:
+    def _ends(self) -> Iterator[tuple[Part, ...]]:
         """What the connection has come to: counts of its inputs, and the answers that wait."""
         for left, table in self._moment.left:
             wait = f"{left:,} answers wait of queries whose rows of {table} are gone"
@@ -327,7 +329,7 @@ class _Shortened:
             columns = [batch.column(i) for i in range(len(query.schema))]
             rows = Rows(query.schema, self._moment.dictionary, True)
             fields = {"kind": "state", "query": query.name, "results": query.results}
-            yield encoded(fields), rows.encoded(batch.ts, batch.signs, columns)
+            yield encoded(fields), *rows.encoded(batch.ts, batch.signs, columns)
             if query.archived is not None:
                 yield (encoded({"kind": "archived", "query": query.name, "n": query.archived}),)
             if query.mark is not None:

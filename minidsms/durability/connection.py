@@ -50,7 +50,7 @@ from minidsms.durability.log import Log
 from minidsms.durability.places import place_of
 from minidsms.durability.recovery import replay
 from minidsms.durability.repair import repaired
-from minidsms.durability.segments import sync_segments
+from minidsms.durability.segments import Part, sync_segments
 from minidsms.elements import Schema, Type
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
@@ -137,6 +137,7 @@ class DurableConnection(Connection):
         dropped = replay(self, place)
         self.is_replayed = False
         self.warnings[:] = self.archives.lost.values()  # others are of calls that have told them
+        self.metadata = raised(self.folder, self.metadata)
         log = Log(place, self.settings["durability"])
         if log.removed_bytes:
             self.warnings.append(
@@ -144,7 +145,6 @@ class DurableConnection(Connection):
             )
         if dropped is not None:
             log.retract_last(dropped)
-        self.metadata = raised(self.folder, self.metadata)
         self._go_on_in(log)
         self._go_on_with_files()
         self._go_on_with_sources()
@@ -166,7 +166,7 @@ class DurableConnection(Connection):
     # ---------------------------------------------------------------------------------------------------- the log
 
     @contextlib.contextmanager
-    def logged(self, kind: str, rows: Sequence[memoryview] = (), **fields: Any) -> Iterator[None]:
+    def logged(self, kind: str, rows: Sequence[Part] = (), **fields: Any) -> Iterator[None]:
         """Carry out what the context does as one entry of the log. The lock is held; what is part of another entry, or
         comes from the log, is in it already. rows: behind its header.
         """

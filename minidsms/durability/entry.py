@@ -49,6 +49,7 @@ from __future__ import annotations
 
 import json
 import struct
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -59,10 +60,13 @@ from minidsms.arrow_types import word_type
 from minidsms.coded import as_text, value_of
 from minidsms.cql.errors import Error
 from minidsms.dictionary import TextDictionary
+from minidsms.durability.segments import Part
 from minidsms.elements import Batch, Column, Int8Array, Int64Array, Schema, Type
 from minidsms.inputs.arrays import ColumnReader
 
 _LENGTH = struct.Struct("<I")
+_MANY_ROWS = 4096
+"""So many are written without a copy."""
 
 Fields = dict[str, Any]
 
@@ -85,6 +89,24 @@ def decoded(payload: memoryview, where: str) -> tuple[Fields, memoryview]:
     return fields, payload[_LENGTH.size + length :]
 
 
+class _Pieces:
+    """A file that keeps what is written, as it comes."""
+
+    closed = False
+
+    def __init__(self) -> None:
+        self._written: list[Part] = []
+
+    def write(self, piece: Part) -> int:
+        self._written.append(piece)
+        return len(piece)
+
+    def take(self) -> list[Part]:
+        """What has been written since it was asked."""
+        pieces, self._written = self._written, []
+        return pieces
+
+
 class Rows:
     """Elements of one stream, or changes of one relation, as bytes and back."""
 
@@ -99,14 +121,16 @@ class Rows:
         columns = [(str(i), kind) for i, kind in enumerate(kinds)]
         self._arrow = pa.schema([*own, *columns])
         self._names = schema.names
+        self._pieces, self._writing = _Pieces(), threading.Lock()
+        self._writer: pa.ipc.RecordBatchStreamWriter | None = None
 
-    def encoded(self, ts: Int64Array, signs: Int8Array | None, columns: Sequence[Column]) -> memoryview:
+    def encoded(self, ts: Int64Array, signs: Int8Array | None, columns: Sequence[Column]) -> Sequence[Part]:
         """As an Arrow record batch."""
         arrays = [pa.array(ts)]
         if self.has_signs:
             arrays.append(pa.array(np.ones(len(ts), np.int8) if signs is None else signs))
         arrays += [self._array(c, t) for c, t in zip(columns, self._types)]
-        return memoryview(pa.RecordBatch.from_arrays(arrays, schema=self._arrow).serialize())
+        return self.encoded_batch(pa.RecordBatch.from_arrays(arrays, schema=self._arrow))
 
     def encoded_row(self, ts: int, values: Sequence[Any]) -> memoryview:
         """One element of stored scalars, None for NULL."""
@@ -121,10 +145,17 @@ class Rows:
             schema = pa.schema(list(schema)[: 1 + self.has_signs + width])
         return pa.ipc.read_record_batch(pa.py_buffer(data), schema)
 
-    @staticmethod
-    def encoded_batch(batch: pa.RecordBatch) -> memoryview:
-        """The inverse of `batch`."""
-        return memoryview(batch.serialize())
+    def encoded_batch(self, batch: pa.RecordBatch) -> Sequence[Part]:
+        """The inverse of `batch`: of a large one its buffers as they are, not a copy."""
+        if len(batch) < _MANY_ROWS or not batch.schema.equals(self._arrow):
+            return (memoryview(batch.serialize()),)
+        with self._writing:
+            if self._writer is None:
+                self._writer = pa.ipc.new_stream(pa.PythonFile(self._pieces, "w"), self._arrow)
+                self._writer.write_batch(batch.slice(0, 0))
+                self._pieces.take()  # the schema, and that batch
+            self._writer.write_batch(batch)
+            return self._pieces.take()
 
     def decoded(self, data: memoryview) -> tuple[Any, Any, Any]:
         """(ts, signs or None, columns by name), as `push` takes them; of one element (ts, None, a tuple)."""

@@ -14,6 +14,7 @@ from minidsms.cql import syntax
 from minidsms.cql.binder import bind
 from minidsms.cql.errors import Error
 from minidsms.durability.entry import Fields
+from minidsms.durability.segments import Part
 from minidsms.synopses.stream_store import StreamStore
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from minidsms.elements import Batch
 
 
-def history_for(db: DurableConnection, statement: syntax.Statement, text: str) -> tuple[Fields, tuple[memoryview, ...]]:
+def history_for(db: DurableConnection, statement: syntax.Statement, text: str) -> tuple[Fields, tuple[Part, ...]]:
     """(what the entry of a statement says of it, its rows); nothing where it creates no query WITH HISTORY."""
     if not isinstance(statement, syntax.CreateQuery) or not statement.with_history:
         return {}, ()
@@ -30,14 +31,15 @@ def history_for(db: DurableConnection, statement: syntax.Statement, text: str) -
     streams = bind(statement.query, db.catalog, text).streams
     db.check_registration(streams, True)
     db.gather_history(streams)
-    told, data = [], []
+    told: list[tuple[str, int, int]] = []
+    data: list[Part] = []
     for name in streams:
         target = db.stream_input(name)
         assert target.journal is not None and isinstance(target.store, StreamStore)
         ts, columns = target.store.arrays()
         rows = target.journal.rows.encoded(ts, None, columns)
-        told.append((name, len(target.schema), len(rows)))
-        data.append(rows)
+        told.append((name, len(target.schema), sum(map(len, rows))))
+        data += rows
     return {"history": told}, tuple(data)
 
 

@@ -79,7 +79,7 @@ class Journal:
                 if self._script is not None:
                     told["script"], self._script = self._script, None
                 head = encoded(told)
-            self.log.append(head, self.rows.encoded(ts, signs, columns))
+            self.log.append(head, *self.rows.encoded(ts, signs, columns))
         self.position += len(ts)
 
     def add_row(self, ts: int, values: Sequence[Any], is_left: bool) -> None:

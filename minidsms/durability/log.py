@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from minidsms.archive.atomic import sync_folder
 from minidsms.cql.errors import Error
-from minidsms.durability.segments import FRAME, HEADER, checksum, entries, header, name_of_segment, segments
+from minidsms.durability.segments import HEADER, Part, entries, frame, header, is_current, name_of_segment, segments
 from minidsms.process.behind import end_at_exit
 
 SEGMENT_BYTES = 64 << 20
@@ -35,7 +35,7 @@ class Log:
         self.durability = durability
         self._handle: int | None = None
         self._failure: OSError | None = None
-        self._is_torn = False
+        self._is_torn = self._is_full = False
         self._syncing = threading.Lock()
         self._due = threading.Condition()
         self._thread: threading.Thread | None = None
@@ -68,20 +68,19 @@ class Log:
             self.removed_bytes = length - end
             os.ftruncate(self._handle, end)
         os.fsync(self._handle)
-        self._size = end
+        self._size, self._is_full = end, end > HEADER.size and not is_current(last)
 
     # ---------------------------------------------------------------------------------------------------- entries
 
-    def append(self, *payload: bytes | memoryview) -> int:
+    def append(self, *payload: Part) -> int:
         """Write an entry, whole or not at all; its number. Error where it cannot be written."""
         self.check()
         try:
             self._mend()
-            if self._size > SEGMENT_BYTES:
+            if self._is_full or self._size > SEGMENT_BYTES:
                 self._rotate()
-            frame = FRAME.pack(sum(map(len, payload)), checksum(self.next, *payload), self.next)
+            parts = (frame(self.next, payload), *payload)
             self._is_torn = True
-            parts = (frame, *payload)
             is_large = sum(map(len, parts)) > LARGE_BYTES
             end = self._write(parts if is_large else (b"".join(parts),), self._size)
             self._size, self._before, self._is_torn = end, self._size, False
@@ -151,7 +150,7 @@ class Log:
 
     # ------------------------------------------------------------------------------------------------------ files
 
-    def _write(self, parts: Sequence[bytes | memoryview], at: int) -> int:
+    def _write(self, parts: Sequence[Part], at: int) -> int:
         """Write one part after the other; where the last ends."""
         assert self._handle is not None
         os.lseek(self._handle, at, os.SEEK_SET)
@@ -191,7 +190,7 @@ class Log:
             end = self._write((header(first),), 0)
             os.fsync(self._handle)
             sync_folder(self.folder)
-            self._size = end
+            self._size, self._is_full = end, False
         except BaseException:
             if before is not None:
                 os.close(self._handle)

@@ -4,10 +4,13 @@ A log is a sequence of entries, numbered from 0. They stand in segments, files `
 after the number of their first entry:
 
     header   13 bytes "minidsms-log\\n", version (uint8), number of the first entry (uint64)
-    entry    length of the payload (uint64), CRC-32 (uint32) of number and payload, number (uint64), payload
+    entry    length of the payload (uint64), checksum (uint64), number (uint64), payload
 
-Numbers are little-endian. Invariant: a segment is synced before the next one is made, so that only the last can end in
-an entry that is not whole: what a crash has cut off, which no call has promised. Anywhere else that is damage.
+Numbers are little-endian. The checksum is XXH3-64 of the payload, with the number as its seed: what is at another place
+than it was written for is not taken for it. Version 1, which is read, has the CRC-32 (uint32) of number and payload.
+
+Invariant: a segment is synced before the next one is made, so that only the last can end in an entry that is not whole:
+what a crash has cut off, which no call has promised. Anywhere else that is damage.
 """
 
 from __future__ import annotations
@@ -17,16 +20,24 @@ import os
 import re
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
+
+import pyarrow as pa
+import xxhash
 
 from minidsms.cql.errors import Error
 
-VERSION = 1
+VERSION = 2
 HEADER = struct.Struct("<13sBQ")
-FRAME = struct.Struct("<QIQ")
+FRAME = struct.Struct("<QQQ")
+_FRAME_1 = struct.Struct("<QIQ")
 _MAGIC = b"minidsms-log\n"
 _NAME = re.compile(r"(\d{20})\.log")
+
+Part: TypeAlias = bytes | memoryview | pa.Buffer
+"""A part of an entry's payload."""
 
 
 @dataclass(frozen=True)
@@ -53,12 +64,18 @@ def header(first: int) -> bytes:
     return HEADER.pack(_MAGIC, VERSION, first)
 
 
-def checksum(number: int, *parts: bytes | memoryview) -> int:
-    """Of an entry: what is at another place than it was written for is not taken for it."""
-    value = zlib.crc32(struct.pack("<Q", number))
+def frame(number: int, parts: Sequence[Part]) -> bytes:
+    """What stands before the payload that these parts make."""
+    checksum = xxhash.xxh3_64(seed=number)
     for part in parts:
-        value = zlib.crc32(part, value)
-    return value
+        checksum.update(part)
+    return FRAME.pack(sum(map(len, parts)), checksum.intdigest(), number)
+
+
+def is_current(segment: Segment) -> bool:
+    """Entries as this minidsms writes them may stand in it."""
+    data = _read(segment.path)
+    return len(data) < HEADER.size or HEADER.unpack_from(data)[1] in (0, VERSION)
 
 
 def name_of_segment(first: int) -> str:
@@ -128,12 +145,12 @@ def entries_of(segment: Segment, is_last: bool, after: Found | None = None) -> I
         if is_last and not any(data[: HEADER.size]):
             return  # the file had been given its length, and nothing else
         raise _damaged(segment, 0, "it does not begin as a segment of a log does")
-    if version != VERSION:
-        raise Error(f"{segment.path!r}: version {version} of the format; this minidsms reads {VERSION}")
+    if version not in (1, VERSION):
+        raise Error(f"{segment.path!r}: version {version} of the format; this minidsms reads up to {VERSION}")
     is_begun = after is not None and after.segment == segment
     at, number = (after.end, after.number + 1) if after is not None and is_begun else (HEADER.size, first)
     while at < len(data):
-        found = _whole(segment, data, at, number)
+        found = _whole(segment, version, data, at, number)
         if found is None:
             if is_last:
                 return
@@ -142,16 +159,21 @@ def entries_of(segment: Segment, is_last: bool, after: Found | None = None) -> I
         at, number = found.end, number + 1
 
 
-def _whole(segment: Segment, data: memoryview, at: int, number: int) -> Found | None:
+def _whole(segment: Segment, version: int, data: memoryview, at: int, number: int) -> Found | None:
     """The entry at an offset, or None where there is none, or not all of it."""
-    if at + FRAME.size > len(data):
+    form = _FRAME_1 if version == 1 else FRAME
+    if at + form.size > len(data):
         return None
-    length, crc, stands_for = FRAME.unpack_from(data, at)
-    start = at + FRAME.size
+    length, checksum, stands_for = form.unpack_from(data, at)
+    start = at + form.size
     if stands_for != number or length > len(data) - start:
         return None
     payload = data[start : start + length]
-    return Found(segment, number, at, start + length, payload) if checksum(number, payload) == crc else None
+    if version == 1:
+        is_whole = zlib.crc32(payload, zlib.crc32(struct.pack("<Q", number))) == checksum
+    else:
+        is_whole = xxhash.xxh3_64_intdigest(payload, number) == checksum
+    return Found(segment, number, at, start + length, payload) if is_whole else None
 
 
 def _read(path: str) -> memoryview:

@@ -13,6 +13,7 @@ import pytest
 import minidsms
 from minidsms.cql.errors import Error
 from minidsms.durability.checking import check
+from minidsms.durability.segments import segments
 from minidsms.shell.main import main
 
 
@@ -111,3 +112,25 @@ def test_a_folder_of_an_older_version_is_read(tmp_path: Path) -> None:
         assert Counter(db.queries["counts"].snapshot()) == Counter([("t0", 1), ("t1", 2), ("x", 1), (None, 1)])
         db.execute("CHECKPOINT")
         assert [row[0] for row in db.execute("SHOW CHECKPOINTS")] == ["log-2", "log-3"]
+
+
+def test_a_folder_with_other_checksums_is_read_and_gone_on_with(tmp_path: Path) -> None:
+    """Its entries carry CRC-32; what is written from now on stands in a segment of its own."""
+    folder = shutil.copytree(Path(__file__).parent / "folder_2", tmp_path / "db")
+    assert sum(check(str(folder)).kinds.values()) == 18
+    for k, position in ((5, 22), (6, 23)):
+        with minidsms.connect(str(folder)) as db:
+            assert not db.warnings and db.position("S") == position and db.position("R") == 3
+            totals = sorted(db.queries["totals"].snapshot())
+            assert totals == [(0, 7, "t0"), (1, 7 + (k == 6), "t1"), (2, 6, "t2"), (4, 1, "x"), (5, 1, "y")][: k - 1]
+            assert [change.row for change in db.queries["joined"].fetch(ack=11)] == [(2, 2.5), (1, 1.5)]
+            db.push("S", (k, "y"), ts=17 + k)
+            db.advance(17 + k)
+    versions = {segment.first: Path(segment.path).read_bytes()[13] for segment in segments(str(folder / "log-2"))}
+    assert versions == {0: 1, 15: 1, 18: 2}
+    path = folder / "log-2" / f"{15:020d}.log"
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(Error, match=f"{15:020d}.log' is damaged"):
+        check(str(folder))

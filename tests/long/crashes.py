@@ -143,11 +143,11 @@ def crashing(disk: Disk) -> Iterator[Disk]:
     def write(number: int, data: Any) -> int:
         if not is_ours():
             return int(real["write"](number, data))
+        was_over = disk.is_over
         try:
             disk.operation()
         except Crash:
-            if disk.count == disk.at:
-                disk.at = 0
+            if not was_over:
                 real["write"](number, bytes(data)[: disk._rng.randint(0, len(data))])
             raise
         return int(real["write"](number, data))
