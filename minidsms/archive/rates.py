@@ -9,9 +9,12 @@ import contextlib
 import json
 import math
 import os
+import secrets
 from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import IO
 
-from minidsms.archive.atomic import write_bytes
+from minidsms.archive.atomic import write_temporary
 
 _NAME = "_rates.json"
 _RUNS = 5
@@ -37,7 +40,14 @@ def keep_rate(folder: str, shape: str, way: str, rows: int, seconds: float) -> N
     ways[way] = [*ways.get(way, [])[1 - _RUNS :], seconds / rows]
     known[shape] = ways  # the last used last
     with contextlib.suppress(OSError):
-        write_bytes(os.path.join(folder, _NAME), json.dumps(dict(list(known.items())[-_SHAPES:])).encode())
+        # Tasks that end together each write a file of their own: the last one stays.
+        data = json.dumps(dict(list(known.items())[-_SHAPES:])).encode()
+        mine = write_temporary(os.path.join(folder, f"{_NAME}.{secrets.token_hex(4)}"), partial(_put, data))
+        os.replace(mine, os.path.join(folder, _NAME))
+
+
+def _put(data: bytes, file: IO[bytes]) -> None:
+    file.write(data)
 
 
 def _read(folder: str) -> dict[str, dict[str, list[float]]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,6 +60,16 @@ def test_rates_are_kept_by_shape_the_last_runs_alone(tmp_path: Path) -> None:
         keep_rate(str(tmp_path), shape, "replay", 1_000_000, seconds)
     keep_rate(str(tmp_path), "another", "frames", 1_000_000, 3.0)
     assert read_rates(str(tmp_path), shape) == {"replay": [4e-6, 5e-6, 6e-6, 7e-6, 8e-6]}
+
+
+def test_many_may_keep_a_rate_at_a_time(tmp_path: Path) -> None:
+    def keep(n: int) -> None:
+        keep_rate(str(tmp_path), f"shape {n % 4}", "engines", 1_000_000, 1.0 + n)
+        assert json.loads((tmp_path / "_rates.json").read_text())
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(keep, range(80)))
+    assert os.listdir(tmp_path) == ["_rates.json"] and read_rates(str(tmp_path), "shape 3")
 
 
 @pytest.mark.parametrize("rate", ["NaN", "-1e9", "1e999", "1" * 400, "null", "[" * 100_000])
