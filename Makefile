@@ -30,7 +30,7 @@ help:
 	@echo "make reductions  joins of thousands of rows with and without state_reduction (REDUCTIONS='--cases N --seed S')"
 	@echo "make crashes  random queries in a folder, on a disk that crashes again and again (CRASHES='--cases N --seed S')"
 	@echo "make matrix  several queries at once under every scheduler, batch, queue and sharing (MATRIX='--companies N')"
-	@echo "make soak-spark  generated cases on Spark against the definition (an hour)"
+	@echo "make soak-spark  1,000 generated cases on Spark, also as streams, against the definition (an hour)"
 	@echo "make kills-spark 60 kills of ingests, compactions and streams on Spark (an hour)"
 	@echo "make bench   the benchmarks, a few minutes (BENCH='rates --case join --rounds 5' for a part)"
 	@echo "make bench-peers  other stream engines beside, where installed (BENCH_PEERS_PYTHON=/path/to/python)"
@@ -110,7 +110,7 @@ crashes: env
 	@$(BIN)/python -m tests.long.crash_cases $(CRASHES)
 
 soak-spark: env
-	@$(BIN)/python -m tests.long.spark_answers --cases 300
+	@$(BIN)/python -m tests.long.spark_answers --cases 1000
 
 kills-spark: env
 	@$(BIN)/python -m tests.long.spark_kills --kills 60

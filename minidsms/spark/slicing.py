@@ -21,7 +21,7 @@ from minidsms.cql.bound import Node
 SLICE_BYTES = 24 << 20
 """Bytes of the files of a slice, about: a few seconds of an engine's time."""
 
-_LEAST_BYTES = 2 << 20
+LEAST_BYTES = 2 << 20
 _ROW_BYTES = 16
 """Of a row in files of which the log tells nothing, about."""
 
@@ -75,9 +75,9 @@ def slices(extent: Extent, lookback: int, tasks: int, first: int, until: int) ->
     """
     if until < first:
         return []
-    wanted = max(-(-extent.nbytes // SLICE_BYTES), min(2 * tasks, extent.nbytes // _LEAST_BYTES))
+    wanted = max(-(-extent.nbytes // SLICE_BYTES), min(2 * tasks, extent.nbytes // LEAST_BYTES))
     if extent.of_relations:
-        wanted = min(wanted, max(extent.nbytes, _LEAST_BYTES) // extent.of_relations)
+        wanted = min(wanted, max(extent.nbytes, LEAST_BYTES) // extent.of_relations)
     begins = [first]
     for border in _quantiles(extent.streams, wanted):
         if border - begins[-1] >= 2 * lookback and until - border >= lookback:
