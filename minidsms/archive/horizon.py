@@ -73,8 +73,7 @@ def reach_of(root: Node, kept: Collection[Node] = ()) -> Reach | None:
                 bound.BaseStream()
                 | bound.BaseRelation()
                 | bound.Constant()
-                | bound.Filter()
-                | bound.Project()
+                | bound.ByRow()
                 | bound.Stamped()
                 | bound.Bounds()
                 | bound.Unnest()
@@ -96,6 +95,6 @@ def reach_of(root: Node, kept: Collection[Node] = ()) -> Reach | None:
 
 
 def _is_over_stream(node: Node) -> bool:
-    while isinstance(node, bound.Filter | bound.Project | bound.Stamped):
+    while isinstance(node, bound.ByRow | bound.Stamped):
         node = node.inputs[0]
     return isinstance(node, bound.BaseStream)

@@ -354,11 +354,10 @@ class Unnest(Node):
 
 
 @dataclass(frozen=True, eq=False)
-class Filter(Node):
-    """The rows of input for which the condition is TRUE (not FALSE, not NULL). Conjuncts are one flattened `and`."""
+class ByRow(Node):
+    """What hands on the rows of its input one by one: filtered, or other columns of them."""
 
     input: Node
-    condition: Expr
 
     @property
     def is_fifo(self) -> bool:
@@ -377,6 +376,13 @@ class Filter(Node):
     def refers_to_store(self) -> bool:
         below = beneath(self, lambda project: project.only_chooses)
         return not isinstance(below, Project) and below.refers_to_store
+
+
+@dataclass(frozen=True, eq=False)
+class Filter(ByRow):
+    """The rows of input for which the condition is TRUE (not FALSE, not NULL). Conjuncts are one flattened `and`."""
+
+    condition: Expr
 
     def text(self) -> str:
         return f"Filter {print_expression(self.condition)}"
@@ -394,10 +400,9 @@ class Filter(Node):
 
 
 @dataclass(frozen=True, eq=False)
-class Project(Node):
+class Project(ByRow):
     """One row of expressions per row of input."""
 
-    input: Node
     exprs: tuple[Expr, ...]
 
     @property
@@ -409,24 +414,6 @@ class Project(Node):
     def shows_all(self) -> bool:
         """Rows that differ still do: every column of the input is shown."""
         return {e.index for e in self.exprs if isinstance(e, ColumnRef)} >= every_column(self.input)
-
-    @property
-    def is_fifo(self) -> bool:
-        return beneath(self).is_fifo
-
-    @property
-    def is_append_only(self) -> bool:
-        return beneath(self).is_append_only
-
-    @property
-    def is_netted(self) -> bool:
-        below = beneath(self, lambda project: project.shows_all)
-        return not isinstance(below, Project) and below.is_netted
-
-    @property
-    def refers_to_store(self) -> bool:
-        below = beneath(self, lambda project: project.only_chooses)
-        return not isinstance(below, Project) and below.refers_to_store
 
     def text(self) -> str:
         shown = [(print_expression(e), f.name) for e, f in zip(self.exprs, self.schema)]
@@ -453,7 +440,7 @@ def beneath(node: Node, passes: Callable[[Project], bool] = lambda project: True
     """What stands below the filters and projections on a node, as far as the projections pass; a loop, for views may
     stand on views.
     """
-    while isinstance(node, Filter) or (isinstance(node, Project) and passes(node)):
+    while isinstance(node, ByRow) and (not isinstance(node, Project) or passes(node)):
         node = node.input
     return node
 

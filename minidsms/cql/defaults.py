@@ -78,7 +78,7 @@ def _positive_subqueries(condition: bound.Expr) -> tuple[bound.Node, ...] | None
 
 def keeps_order(op: StreamKind, node: bound.Node) -> bool:
     """Whether a derived stream keeps the arrival order of the one stream it filters and projects (T3)."""
-    while isinstance(node, bound.Filter | bound.Project):
+    while isinstance(node, bound.ByRow):
         if any(_has_subquery(e) for e in node.expressions):
             return False
         node = node.inputs[0]

@@ -103,7 +103,7 @@ def _counts_all(node: Node) -> bool:
     if not isinstance(node, bound.Aggregate | bound.Distinct):
         return False
     windows, below = 0, node.input
-    while isinstance(below, bound.Filter | bound.Project | bound.Stamped | bound.Unnest | bound.Window):
+    while isinstance(below, bound.ByRow | bound.Stamped | bound.Unnest | bound.Window):
         if isinstance(below, bound.Window):
             windows += 1
             if below.spec.kind is not WindowKind.UNBOUNDED:

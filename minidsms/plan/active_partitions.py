@@ -63,7 +63,7 @@ class _RecentKeys:
 
 def _last_rows(node: Node) -> _LastRows | None:
     shown: list[int | None] = list(range(len(node.schema)))
-    while isinstance(node, bound.Filter | bound.Project):
+    while isinstance(node, bound.ByRow):
         if isinstance(node, bound.Project):
             shown = [None if c is None else _column(node.exprs[c]) for c in shown]
         node = node.input
@@ -133,7 +133,7 @@ def _matching(left: Node, right: Node, equal: set[tuple[int, int]]) -> dict[int,
 
 def _bounded(node: Node, length: int) -> Node:
     """The last rows, of those keys only whose last row is recent."""
-    if isinstance(node, bound.Filter | bound.Project):
+    if isinstance(node, bound.ByRow):
         return node.over([_bounded(node.input, length)])
     assert isinstance(node, bound.Window)
     spec, stream = node.spec, node.input

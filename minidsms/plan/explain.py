@@ -164,7 +164,7 @@ def physical_text(network: Network, analyze: bool, readers: Readers | None = Non
             f"out {counters.elements_out:,}",
             f"{counters.time_ns / 1e6:,.1f} ms ({100 * counters.time_ns / total:.0f} %)",
         ]
-        figures += [f"{k.replace('_', ' ')} {_figure(v)}" for k, v in description.figures.items() if v is not None]
+        figures += [f"{k.replace('_', ' ')} {figure(v)}" for k, v in description.figures.items() if v is not None]
         figures += _shared(op, readers) if readers is not None else []
         forms = () if op.compilation is None else op.compilation.describe()
         return [f"{text}   [{'; '.join(figures)}]", *description.parts, *forms]
@@ -196,7 +196,8 @@ def instant_text(ts: int) -> str:
     return "nothing yet" if ts == MIN_INSTANT else "the end" if ts == MAX_INSTANT else str(ts)
 
 
-def _figure(value: object) -> str:
+def figure(value: object) -> str:
+    """A value as EXPLAIN and the shell write it."""
     if isinstance(value, float):
         return f"{value:.3g}"
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -11,7 +11,7 @@ from minidsms.plan.logical import RelationEvents, Stop, nodes
 def is_immediate(root: Stop) -> bool:
     """Only filters and projections of one stream, none of which can fail: what passes can never be taken back."""
     node = root.input
-    while isinstance(node, bound.Filter | bound.Project | bound.Stamped):
+    while isinstance(node, bound.ByRow | bound.Stamped):
         if any(can_fail(e) for e in node.expressions):
             return False
         node = node.inputs[0]

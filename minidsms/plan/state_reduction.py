@@ -99,11 +99,7 @@ def _merged(root: Node, catalog: Catalog, mode: str) -> Node:
             if join is not None and not isinstance(_tree(join, catalog, mode), str):
                 new = merged(new, (False, False))
                 found.add(id(new))
-        elif (
-            isinstance(new, bound.Project | bound.Filter)
-            and id(new.input) in found
-            and readers[id(node.inputs[0])] == 1
-        ):
+        elif isinstance(new, bound.ByRow) and id(new.input) in found and readers[id(node.inputs[0])] == 1:
             new = merged(new, (True,))
             if not isinstance(new, bound.Project):
                 found.add(id(new))
@@ -271,7 +267,7 @@ def _input(node: Node, spec: WindowSpec | None) -> _Input:
     if isinstance(node, bound.Project) and not any(can_fail(e) for e in node.exprs):
         below = _input(node.input, spec)
         return dataclasses.replace(below, columns=tuple(substitute(e, below.columns) for e in node.exprs))
-    if spec is None and isinstance(node, bound.Filter | bound.Project):
+    if spec is None and isinstance(node, bound.ByRow):
         # It can fail, and so looks at every row of the window, as it does at every row of the stream.
         taken = stream_below(node)
         return _Input(node, None, column_refs(node.schema)) if taken is None else _input(*taken)
@@ -307,11 +303,11 @@ def _source(each: _Input) -> tuple[str, tuple[str, ...]]:
     """
     node, columns = each.stream, each.columns
     filters: list[Expr] = []
-    while isinstance(node, bound.Filter | bound.Project):
+    while isinstance(node, bound.ByRow):
         if isinstance(node, bound.Project):
             columns = tuple(substitute(e, node.exprs) for e in columns)
             filters = [substitute(f, node.exprs) for f in filters]
-        else:
+        elif isinstance(node, bound.Filter):
             filters.append(node.condition)
         node = node.inputs[0]
     names = tuple(e.name.lower() if isinstance(e, bound.ColumnRef) else print_expression(e) for e in columns)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from minidsms.plan.explain import figure
 from minidsms.shell.instants import Instants, number
 from minidsms.shell.showing import cell, layout
 
@@ -43,7 +44,7 @@ class PlanDrawing:
             if passed and len(self._last) == len(counts):
                 rate = number(max(0, counts[i] - self._last[i]) / passed)
             share = node.time_ns / total
-            state = ", ".join(f"{k.replace('_', ' ')} {_figure(v)}" for k, v in node.figures.items() if v is not None)
+            state = ", ".join(f"{k.replace('_', ' ')} {figure(v)}" for k, v in node.figures.items() if v is not None)
             bar = "#" * round(share * _BAR)
             name = cell(f"{node.name} {node.detail}".strip())
             figures = [f"{node.elements_in:,}", f"{node.elements_out:,}", rate]
@@ -72,9 +73,3 @@ def _walk(root: OperatorNode) -> list[tuple[str, OperatorNode, bool]]:
             last = i == len(node.inputs) - 1
             todo.append((child, below + ("└─ " if last else "├─ "), below + ("   " if last else "│  ")))
     return found
-
-
-def _figure(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:.3g}"
-    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -6,33 +6,20 @@ as soon as it has been published, so that queries over it answer at once.  docs/
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from minidsms.cql.catalog import StreamDef
 from minidsms.cql.errors import Error, MemoryLimitError
-from minidsms.dictionary import TextDictionary
 from minidsms.inputs.stream_input import StreamInput
 
 if TYPE_CHECKING:
-    from minidsms.limits.admission import Admission
+    pass
 
 
 class SystemInput(StreamInput):
-    """skipped: publications that the memory limit did not admit."""
+    """What the engine publishes; what the memory limit does not admit is left out."""
 
     is_system = True
-
-    def __init__(
-        self,
-        definition: StreamDef,
-        dictionary: TextDictionary,
-        tick_ns: int,
-        clock: Callable[[], int],
-        admission: Admission,
-    ) -> None:
-        super().__init__(definition, dictionary, tick_ns, clock, admission)
-        self.skipped = 0
 
     def push(self, data: Any, *how: Any, **options: Any) -> int:
         """Refused: Error."""
@@ -55,7 +42,6 @@ class SystemInput(StreamInput):
             # All of the publication or none of it, and never an error in the caller's push.
             super().push({self.schema[0].name: [now] * n, **columns})
         except (MemoryLimitError, MemoryError):
-            self.skipped += 1
             return False
         self.complete(now, self.begin(now))
         return True

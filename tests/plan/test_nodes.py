@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Iterator
 from random import Random
 
@@ -59,7 +60,11 @@ QUERIES: dict[str, tuple[str, dict[str, str]]] = {
 def kinds(base: type[Node] = Node) -> Iterator[str]:
     """The names of all classes of nodes of the engine; Spark's way has some of its own."""
     for kind in base.__subclasses__():
-        if kind.__module__.startswith("minidsms.") and not kind.__module__.startswith("minidsms.spark."):
+        if (
+            not inspect.isabstract(kind)
+            and kind.__module__.startswith("minidsms.")
+            and not kind.__module__.startswith("minidsms.spark.")
+        ):
             yield kind.__name__
         yield from kinds(kind)
 

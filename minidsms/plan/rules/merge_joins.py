@@ -96,15 +96,12 @@ def _part(node: Node, is_alone: bool) -> _Part:
 
 def _is_fifo(node: Node) -> bool:
     """A window whose rows leave in the order they came, maybe filtered and projected."""
-    while isinstance(node, bound.Filter | bound.Project):
-        node = node.input
-    return isinstance(node, bound.Window) and node.is_fifo
+    return isinstance(bound.beneath(node), bound.Window) and node.is_fifo
 
 
 def name_of(node: Node) -> str:
     """What FROM calls the window, or the declared name of a relation; else ""."""
-    while isinstance(node, bound.Filter | bound.Project):
-        node = node.input
+    node = bound.beneath(node)
     return node.name if isinstance(node, bound.Window | bound.BaseRelation) else ""
 
 
@@ -221,7 +218,7 @@ def shown_by_istream(root: Node) -> dict[int, tuple[int, ...]]:
         if not isinstance(stream, bound.RelationToStream) or stream.op is not StreamKind.ISTREAM:
             continue
         node, shown = stream.input, set(range(len(stream.input.schema)))
-        while isinstance(node, bound.Filter | bound.Project) and readers[id(node)] == 1:
+        while isinstance(node, bound.ByRow) and readers[id(node)] == 1:
             if isinstance(node, bound.Project):
                 shown = {e.index for i in shown if isinstance(e := node.exprs[i], bound.ColumnRef)}
             node = node.input
@@ -248,7 +245,7 @@ def _over_streams(join: MultiJoin) -> MultiJoin:
 
 def stream_below(node: Node) -> tuple[Node, bound.WindowSpec] | None:
     """The stream below a range window, with the filters and projections above the window, and what the window is."""
-    if isinstance(node, bound.Filter | bound.Project):
+    if isinstance(node, bound.ByRow):
         below = stream_below(node.input)
         return None if below is None else (dataclasses.replace(node, input=below[0]), below[1])
     if not isinstance(node, bound.Window) or node.spec.slide is not None or not _is_base(node.input):
@@ -258,6 +255,4 @@ def stream_below(node: Node) -> tuple[Node, bound.WindowSpec] | None:
 
 def _is_base(node: Node) -> bool:
     """A stream as it was pushed, filtered and projected: its rows have arrival numbers of their own."""
-    while isinstance(node, bound.Filter | bound.Project):
-        node = node.input
-    return isinstance(node, bound.BaseStream)
+    return isinstance(bound.beneath(node), bound.BaseStream)

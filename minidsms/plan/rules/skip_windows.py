@@ -23,7 +23,7 @@ def _skip(node: Node) -> Node:
         return node
     chain: list[Node] = []
     below = node.input
-    while isinstance(below, bound.Filter | bound.Project):
+    while isinstance(below, bound.ByRow):
         chain.append(below)
         below = below.input
     if not isinstance(below, bound.Window):

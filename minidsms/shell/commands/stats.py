@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from minidsms.activity import measure
+from minidsms.plan.explain import figure
 from minidsms.shell.commands.command import Arguments, Command
 from minidsms.shell.session import Session
 from minidsms.statements.run import Table
@@ -34,17 +35,11 @@ def _stats(session: Session, arguments: Arguments) -> None:
             op["elements_out"],
             f"{op['time_s'] * 1000:.1f} ms",
             f"{100 * op['time_s'] / total:.0f} %",
-            ", ".join(f"{k.replace('_', ' ')} {_figure(v)}" for k, v in op.items() if k not in known and v is not None),
+            ", ".join(f"{k.replace('_', ' ')} {figure(v)}" for k, v in op.items() if k not in known and v is not None),
         )
         for op in stats["operators"]
     )
     session.results.table(Table(("operator", "in", "out", "time", "share", "state"), operators), session.mode)
-
-
-def _figure(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:.3g}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 STATS = Command(

@@ -91,11 +91,6 @@ class MissProbability:
         return (1 - self.estimate) * self._absent / self._changes
 
     @property
-    def observations(self) -> int:
-        """Whole stretches, of which the estimate remembers W."""
-        return len(self._shares)
-
-    @property
     def is_ready(self) -> bool:
         """There are W of them."""
         return len(self._shares) == self.window

@@ -15,7 +15,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from minidsms.elements import BoolArray, Int64Array
+from minidsms.elements import Int64Array
 from minidsms.machine_code import Float64Table, Int64s, Int64Table, helper, kernel
 from minidsms.streamon.change_detection.contracts import Tuning
 
@@ -158,7 +158,6 @@ class Adwin:
     seed are not used.
     """
 
-    is_feedback_full: ClassVar[bool] = True
     is_amnesic: ClassVar[bool] = False
 
     def __init__(self, tuning: Tuning, every: int = 1) -> None:
@@ -173,11 +172,6 @@ class Adwin:
     def widths(self) -> Int64Array:
         """(m,) items in the windows."""
         return self._buckets.windows[:, _WIDTH].astype(np.int64)
-
-    @property
-    def has_feedback(self) -> BoolArray:
-        """See `ChangeDetectors`: a window of GRACE items is what it compares within."""
-        return np.asarray(self._buckets.windows[:, _WIDTH] >= GRACE)
 
     def initialize(self) -> None:
         """See `ChangeDetectors`."""

@@ -20,7 +20,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from minidsms.elements import BoolArray, Int64Array
+from minidsms.elements import Int64Array
 from minidsms.machine_code import kernel
 from minidsms.streamon.change_detection.beta_distribution import deviations, fit, log_density, parameters_of
 from minidsms.streamon.change_detection.contracts import Tuning
@@ -88,7 +88,6 @@ def _observe(
 class BetaCusum:
     """See `ChangeDetectors`. confidence: zeta, the chance that an interval misses the parameter."""
 
-    is_feedback_full: ClassVar[bool] = True
     is_amnesic: ClassVar[bool] = True
 
     def __init__(self, tuning: Tuning) -> None:
@@ -97,11 +96,6 @@ class BetaCusum:
         self._z = -NormalDist().inv_cdf(max(tuning.confidence / 2, sys.float_info.min))
         self._states = np.zeros((tuning.m, _WORDS))
         self._pair = np.zeros(2)
-
-    @property
-    def has_feedback(self) -> BoolArray:
-        """See `ChangeDetectors`."""
-        return np.asarray(self._states[:, _SEEN] >= self._training)
 
     @property
     def parameters(self) -> np.ndarray:

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from minidsms.elements import BoolArray, Int64Array
+from minidsms.elements import Int64Array
 from minidsms.kernels import bounds
 from minidsms.kernels.bounds import ARRIVED, BLOCK, HIGHEST, NEXT, WINDOW, begin, bound_of, collect, exceeds, learn
 from minidsms.machine_code import kernel
@@ -64,7 +64,6 @@ class Bound:
     state, settings: see `kernels.bounds`; behind their words there may be more of whoever runs the detector himself.
     """
 
-    is_feedback_full: ClassVar[bool] = True
     is_amnesic: ClassVar[bool] = True
 
     def __init__(
@@ -80,11 +79,6 @@ class Bound:
         self.settings[bounds.LIMIT] = bounds.INFINITE - 1
         self.settings[bounds.MARGIN] = round(self.threshold * 1024)
         self.initialize()
-
-    @property
-    def has_feedback(self) -> BoolArray:
-        """See `ChangeDetectors`."""
-        return np.asarray(self.state[:, bounds.BOUND] != bounds.INFINITE)
 
     def initialize(self) -> None:
         """See `ChangeDetectors`."""

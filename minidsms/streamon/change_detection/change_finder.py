@@ -17,7 +17,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from minidsms.elements import BoolArray, Int64Array
+from minidsms.elements import Int64Array
 from minidsms.machine_code import helper, kernel
 from minidsms.streamon.change_detection.contracts import Tuning
 
@@ -127,7 +127,6 @@ def _observe(
 class ChangeFinder:
     """See `ChangeDetectors`. threshold: in nats.  confidence and seed are not used."""
 
-    is_feedback_full: ClassVar[bool] = True
     is_amnesic: ClassVar[bool] = True
 
     def __init__(self, tuning: Tuning) -> None:
@@ -135,11 +134,6 @@ class ChangeFinder:
         self._training = max(tuning.training_or(TRAINING), 2)
         self._states = np.zeros((tuning.m, _WORDS))
         self._seen: Int64Array = np.zeros(tuning.m, np.int64)
-
-    @property
-    def has_feedback(self) -> BoolArray:
-        """See `ChangeDetectors`."""
-        return np.asarray(self._seen >= self._training)
 
     def initialize(self) -> None:
         """See `ChangeDetectors`."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-from minidsms.elements import BoolArray, Int64Array
+from minidsms.elements import Int64Array
 
 NONE = -1
 """No change."""
@@ -52,14 +52,8 @@ class Tuning:
 class ChangeDetectors(Protocol):
     """One detector for each of m streams. A class is made of a `Tuning`, and uses of it what it can."""
 
-    is_feedback_full: ClassVar[bool]
-    """It must collect items before it can tell a change."""
     is_amnesic: ClassVar[bool]
     """Behind a change it forgets all it has seen; else only what is older than the changepoint."""
-
-    @property
-    def has_feedback(self) -> BoolArray:
-        """(m,) True where the next item is checked, and not collected."""
 
     def initialize(self) -> None:
         """Forget everything: what is observed from now on has another meaning."""

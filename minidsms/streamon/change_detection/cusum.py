@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from minidsms.elements import BoolArray, Int64Array
+from minidsms.elements import Int64Array
 from minidsms.machine_code import kernel
 from minidsms.streamon.change_detection.contracts import Tuning
 
@@ -87,7 +87,6 @@ def _observe(
 class Cusum:
     """See `ChangeDetectors`. confidence and seed are not used."""
 
-    is_feedback_full: ClassVar[bool] = True
     is_amnesic: ClassVar[bool] = True
 
     def __init__(self, tuning: Tuning) -> None:
@@ -95,11 +94,6 @@ class Cusum:
         self._training = tuning.training_or(TRAINING)
         self._sums = np.zeros((tuning.m, 4))
         self._numbers: Int64Array = np.zeros((tuning.m, 3), np.int64)
-
-    @property
-    def has_feedback(self) -> BoolArray:
-        """See `ChangeDetectors`."""
-        return np.asarray(self._numbers[:, _SEEN] >= self._training)
 
     def initialize(self) -> None:
         """See `ChangeDetectors`."""

@@ -16,7 +16,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from minidsms.elements import BoolArray, Int64Array
+from minidsms.elements import Int64Array
 from minidsms.machine_code import Float64s, Float64Table, Int64s, Int64Table, helper, kernel
 from minidsms.streamon.change_detection.contracts import Tuning
 
@@ -91,7 +91,6 @@ def _observe(
 class Martingale:
     """See `ChangeDetectors`. threshold: h.  seed: of the broken ties.  training and confidence are not used."""
 
-    is_feedback_full: ClassVar[bool] = False
     is_amnesic: ClassVar[bool] = True
 
     def __init__(self, tuning: Tuning) -> None:
@@ -101,11 +100,6 @@ class Martingale:
         held: Int64Array = np.zeros(tuning.m, np.int64)
         self._bets = Bets(np.zeros(shape), np.zeros(shape), held, np.zeros(tuning.m))
         self.initialize()
-
-    @property
-    def has_feedback(self) -> BoolArray:
-        """See `ChangeDetectors`: it needs none."""
-        return np.ones(len(self._bets.gains), np.bool_)
 
     def initialize(self) -> None:
         """See `ChangeDetectors`."""

@@ -16,7 +16,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from minidsms.elements import BoolArray, Int64Array
+from minidsms.elements import Int64Array
 from minidsms.machine_code import Float64s, Float64Table, Int64s, Int64Table, helper, kernel
 from minidsms.streamon.change_detection.contracts import Tuning
 
@@ -128,7 +128,6 @@ class Meta:
     training says nothing of them. confidence and seed are not used.
     """
 
-    is_feedback_full: ClassVar[bool] = True
     is_amnesic: ClassVar[bool] = True
 
     def __init__(self, tuning: Tuning) -> None:
@@ -138,11 +137,6 @@ class Meta:
         m, longest = tuning.m, max(LENGTHS)
         begun, seen = np.zeros((m, longest), np.int64), np.zeros(m, np.int64)
         self._samples = Samples(np.zeros((m, _ROOM)), np.zeros((m, _ROOM)), np.zeros((m, longest)), begun, seen)
-
-    @property
-    def has_feedback(self) -> BoolArray:
-        """See `ChangeDetectors`: the shortest two windows."""
-        return np.asarray(self._samples.seen + 1 >= 2 * min(LENGTHS))
 
     def initialize(self) -> None:
         """See `ChangeDetectors`."""

@@ -108,28 +108,17 @@ def test_items_may_come_one_by_one_or_all_at_once(name: str) -> None:
     assert (np.array(one_by_one) == at_once).all() and (at_once >= 0).any()
 
 
+COLLECTS = {"adwin": 10, "beta_cusum": 30, "bound": 6, "change_finder": 30, "cusum": 15, "meta": 19}
+"""Items that a detector collects at least before it can tell a change; the others compare from the first on."""
+
+
 def test_nothing_is_told_before_there_is_feedback(name: str) -> None:
     made = detectors(name, 2, threshold=1e-9 if name not in ("adwin", "meta", "martingale") else 0.9)
     feed = Feed(made, 2)
-    while not made.has_feedback.all():
-        had = made.has_feedback
-        told = feed.item(np.array([0, OF]) if feed.now // OF % 2 else np.array([OF, 0]))
-        assert (told[~had & ~made.has_feedback] < 0).all()
-        assert feed.now < 1000 * OF
-
-
-def test_feedback_is_needed_again_behind_initialize_and_behind_a_change_if_amnesic(name: str) -> None:
-    made = detectors(name, 1)
-    feed = Feed(made, 1)
-    assert made.has_feedback.all() == (not made.is_feedback_full)
-    feed.items(60, 0.1)
-    assert made.has_feedback.all()
-    while feed.items(1, 0.9)[0, 0] < 0:
-        assert feed.now < 1000 * OF
-    assert made.has_feedback.all() == (not made.is_feedback_full or not made.is_amnesic)
-    feed.items(200, 0.9)
-    made.initialize()
-    assert made.has_feedback.all() == (not made.is_feedback_full)
+    for again in range(2):
+        for _ in range(COLLECTS.get(name, 0)):
+            assert (feed.item(np.array([0, OF]) if feed.now // OF % 2 else np.array([OF, 0])) < 0).all(), again
+        made.initialize()
 
 
 def test_more_streams_ask_for_more_certainty(name: str) -> None:

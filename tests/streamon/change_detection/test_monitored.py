@@ -36,17 +36,12 @@ N = 4
 class Told:
     """Detectors that tell what they are told to. tells: changepoints by number of the call, of stream 0."""
 
-    is_feedback_full = False
     is_amnesic = True
 
     def __init__(self, m: int, tells: Callable[[int, int], int]) -> None:
         self.m = m
         self.calls = 0
         self._tells = tells
-
-    @property
-    def has_feedback(self) -> BoolArray:
-        return np.ones(self.m, np.bool_)
 
     def initialize(self) -> None:
         """Nothing is kept."""
