@@ -19,9 +19,9 @@ from minidsms.cql import bound
 from minidsms.cql.binder import bind
 from minidsms.cql.catalog import Catalog, StreamDef
 from minidsms.cql.parser import parse_query
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import Column, Schema, Type
 from minidsms.expressions.compiler import Context, Evaluator
+from minidsms.values.dictionary import TextDictionary
 
 GOAL = 2.0
 """How many times pyarrow's own a vectorised form may cost."""

@@ -22,10 +22,9 @@ LOWER = ("operators", "synopses", "plan", "kernels", "joins", "cql", "inputs", "
 
 FACADES = ("minidsms.connection", "minidsms.query")
 BELOW = {
-    "aggregates", "answers", "coded", "cql", "dictionary", "elements", "engine", "expressions", "functions", "inputs",
-    "joins", "kernels", "limits", "machine_code", "operators", "plan", "process", "queues", "scheduler", "screens",
-    "settings", "sinks", "sources", "streamon", "synopses", "system_streams",
-    "types",
+    "aggregates", "answers", "cql", "elements", "engine", "expressions", "functions", "inputs", "joins", "kernels",
+    "limits", "machine_code", "operators", "plan", "process", "queues", "scheduler", "screens", "settings", "sinks",
+    "sources", "streamon", "synopses", "system_streams", "values",
 }  # fmt: skip
 """Rooms that the facades stand above."""
 

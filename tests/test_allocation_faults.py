@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import minidsms
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import Column, Schema, Type
 from minidsms.synopses.stream_store import StreamStore
+from minidsms.values.dictionary import TextDictionary
 from tests.long.allocation_cases import CASES, run_all
 from tests.long.allocations import Allocations, failing
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minidsms.cql.errors import DataError
-from minidsms.dictionary import TextDictionary
+from minidsms.values.dictionary import TextDictionary
 
 texts = st.lists(st.one_of(st.none(), st.text(st.characters(codec="utf-8"), max_size=3)), max_size=30)
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 import minidsms
 from minidsms.cql.catalog import RelationDef
 from minidsms.cql.errors import DataError, Error, LateElementError
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import MIN_INSTANT, Batch, Schema, Type
 from minidsms.inputs import RelationInput
+from minidsms.values.dictionary import TextDictionary
 
 SCHEMA = Schema.of(("k", Type.INTEGER), ("name", Type.TEXT))
 

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 import minidsms
 from minidsms.cql.catalog import StreamDef
 from minidsms.cql.errors import DataError, Error, LateElementError
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import MAX_INSTANT, Schema, Type
 from minidsms.inputs import StreamInput
+from minidsms.values.dictionary import TextDictionary
 
 SCHEMA = Schema.of(("car", Type.INTEGER), ("speed", Type.FLOAT), ("road", Type.TEXT))
 ALL_TYPES = Schema.of(

@@ -17,7 +17,6 @@ import pyarrow as pa
 
 import minidsms
 from experiments.content_routing.engine import CHUNK, Compared, Run, compare
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import Column, Schema, Type
 from minidsms.expressions.attributes import Attributes
 from minidsms.expressions.value import Frame
@@ -25,6 +24,7 @@ from minidsms.streamon.content_routing.choosing import Judge, cost_of_order
 from minidsms.streamon.content_routing.costs import Dividing
 from minidsms.streamon.content_routing.sample import Sample
 from minidsms.streamon.contracts import Float64Array
+from minidsms.values.dictionary import TextDictionary
 
 TEXTS = ("carrier", "tailnum", "origin", "dest")
 NUMBERS = ("dep_delay", "arr_delay", "air_time", "distance", "hour", "flight", "month", "day")

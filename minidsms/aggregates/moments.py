@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 
 from minidsms.aggregates.aggregate import Aggregate, Settings
-from minidsms.coded import EXACT
 from minidsms.elements import Type
 from minidsms.functions.function import Signature
-from minidsms.types import MOST_DIGITS
+from minidsms.values.coded import EXACT
+from minidsms.values.types import MOST_DIGITS
 
 _FLOAT = Type.FLOAT
 _MORE = 128

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from minidsms.answers.rows import Change, Row, change_type, row_type
-from minidsms.arrow_types import array_of_texts, array_of_words, arrow_type
-from minidsms.coded import as_text, has_shape, shown
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import Batch, Column, Schema, Type, columns_of_words, row_words
+from minidsms.values.arrow_types import array_of_texts, array_of_words, arrow_type
+from minidsms.values.coded import as_text, has_shape, shown
+from minidsms.values.dictionary import TextDictionary
 
 _ARROW_UNITS = {1_000_000_000: "s", 1_000_000: "ms", 1_000: "us", 1: "ns"}
 

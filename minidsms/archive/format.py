@@ -43,11 +43,11 @@ from minidsms.archive import unlogged
 from minidsms.archive.atomic import check_name, sync_folder, write_bytes
 from minidsms.archive.log import Mark, read_snapshot
 from minidsms.archive.statistics import Statistics
-from minidsms.arrow_types import stored_type
 from minidsms.cql.errors import Error, one_line, quoted
 from minidsms.cql.times import NotATime, iso_ticks
 from minidsms.elements import Field, Schema, Type
 from minidsms.settings import UNIT_NS
+from minidsms.values.arrow_types import stored_type
 
 FORMAT = "minidsms-archive"
 VERSION = 2

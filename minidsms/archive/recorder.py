@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 
 from minidsms.archive.format import Archive
-from minidsms.arrow_types import array_of_words, stored_type, word_type
 from minidsms.cql.errors import Error
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import Batch, Column, Int8Array, Int64Array, Type
+from minidsms.values.arrow_types import array_of_words, stored_type, word_type
+from minidsms.values.dictionary import TextDictionary
 
 if TYPE_CHECKING:
     from minidsms.archive.archiver import Archiver

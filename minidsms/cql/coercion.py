@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 
-from minidsms.coded import fitted
 from minidsms.cql import bound
 from minidsms.cql.errors import CqlError
 from minidsms.cql.functions import can_cast, common_type
@@ -18,7 +17,8 @@ from minidsms.cql.session import Session
 from minidsms.cql.times import NotATime, iso_ticks
 from minidsms.elements import Field, Schema, Type
 from minidsms.inputs.values import ValueRefused, value_reader
-from minidsms.types import MOST_DIGITS
+from minidsms.values.coded import fitted
+from minidsms.values.types import MOST_DIGITS
 
 
 def coerce(session: Session, expr: bound.Expr, target: Type) -> bound.Expr:

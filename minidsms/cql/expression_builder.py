@@ -25,7 +25,7 @@ from minidsms.cql.errors import CqlError
 from minidsms.cql.lexer import UNITS
 from minidsms.cql.syntax import Span
 from minidsms.elements import Type
-from minidsms.types import MOST_DIGITS
+from minidsms.values.types import MOST_DIGITS
 
 Part = Any
 """A token, a node, a list of either, or None."""

@@ -14,7 +14,7 @@ from minidsms.cql import scalar
 from minidsms.elements import Type
 from minidsms.functions import LIBRARY, WRITTEN
 from minidsms.functions.function import Function, Signature, fixed
-from minidsms.types import MOST_DIGITS
+from minidsms.values.types import MOST_DIGITS
 
 COMPARISONS = frozenset(("=", "<>", "<", "<=", ">", ">="))
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1

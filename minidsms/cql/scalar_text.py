@@ -8,8 +8,8 @@ from __future__ import annotations
 from decimal import Decimal
 
 from minidsms.aggregates.aggregate import SortKey
-from minidsms.coded import as_text
 from minidsms.cql import scalar
+from minidsms.values.coded import as_text
 
 _OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _PREFIX, _ATOM = range(1, 9)
 

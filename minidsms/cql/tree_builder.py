@@ -20,7 +20,7 @@ from minidsms.cql.expression_builder import MAX_INTEGER, ExpressionBuilder, Part
 from minidsms.cql.foreign_names import FOREIGN_JOINS, foreign_hint
 from minidsms.cql.lexer import MAX_NESTING
 from minidsms.elements import Type
-from minidsms.types import MOST_DIGITS
+from minidsms.values.types import MOST_DIGITS
 
 TYPES = {
     "INTEGER": Type.INTEGER,

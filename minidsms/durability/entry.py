@@ -56,13 +56,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from minidsms.arrow_types import word_type
-from minidsms.coded import as_text, value_of
 from minidsms.cql.errors import Error
-from minidsms.dictionary import TextDictionary
 from minidsms.durability.segments import Part
 from minidsms.elements import Batch, Column, Int8Array, Int64Array, Schema, Type
 from minidsms.inputs.arrays import ColumnReader
+from minidsms.values.arrow_types import word_type
+from minidsms.values.coded import as_text, value_of
+from minidsms.values.dictionary import TextDictionary
 
 _LENGTH = struct.Struct("<I")
 _MANY_ROWS = 4096

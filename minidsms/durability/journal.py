@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from minidsms.dictionary import TextDictionary
 from minidsms.durability.entry import Fields, Rows, encoded
 from minidsms.durability.log import Log
 from minidsms.elements import Column, Int8Array, Int64Array, Schema
 from minidsms.sources.read_until import ReadUntil
+from minidsms.values.dictionary import TextDictionary
 
 
 @dataclass

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from minidsms.archive.buffers import Buffers
     from minidsms.archive.format import Archive
     from minidsms.archive.recorder import Chunk
-    from minidsms.dictionary import TextDictionary
+    from minidsms.values.dictionary import TextDictionary
 
 
 class KeptArchives:

@@ -23,13 +23,13 @@ from minidsms.archive.horizon import Reach, reach_of
 from minidsms.cql import bound
 from minidsms.cql.bound import Node, WindowKind
 from minidsms.cql.errors import Error
-from minidsms.dictionary import TextDictionary
 from minidsms.durability.entry import Fields, encoded
 from minidsms.elements import AnyArray
 from minidsms.operators.operator import Operator
 from minidsms.operators.resuming import Resuming
 from minidsms.operators.stream_source import StreamSource
 from minidsms.plan.logical import nodes
+from minidsms.values.dictionary import TextDictionary
 
 if TYPE_CHECKING:
     from minidsms.query import Query

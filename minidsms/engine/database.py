@@ -18,7 +18,6 @@ from minidsms.answers.news import News
 from minidsms.answers.results import ResultCodec
 from minidsms.cql.catalog import Catalog, RelationDef, StreamDef
 from minidsms.cql.errors import ClosedError, Error, one_line, quoted
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import MIN_INSTANT, Int64Array, Schema
 from minidsms.engine.engine import Engine, Group, InputProgress, Network, RelationProgress
 from minidsms.engine.groups import Groups
@@ -50,6 +49,7 @@ from minidsms.streamon.stream_monitor import StreaMon
 from minidsms.synopses.relation_store import RelationStore
 from minidsms.synopses.stream_store import StreamStore
 from minidsms.system_streams import Publisher, SysDecisions, SysStream, SystemStreams
+from minidsms.values.dictionary import TextDictionary
 
 if TYPE_CHECKING:
     from minidsms.archive.archiver import Archiver

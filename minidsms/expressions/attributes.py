@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from minidsms.coded import digits_of
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import AnyArray, BoolArray, Column, Int64Array, Schema
 from minidsms.expressions.classifiers import Classifier, Reading, readings_of
 from minidsms.expressions.value import Frame
+from minidsms.values.coded import digits_of
+from minidsms.values.dictionary import TextDictionary
 
 UInt8Array = npt.NDArray[np.uint8]
 

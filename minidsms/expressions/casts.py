@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.coded import DAY_US, FIRST_DAY, LAST_DAY, as_text, fitted, value_of
 from minidsms.cql.times import NotATime, iso_ticks
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import Type
 from minidsms.expressions.text import CodeTable, per_combination
 from minidsms.expressions.timestamps import day, iso_of_ticks
 from minidsms.expressions.value import INT64_MAX, INT64_MIN, Value, finish
 from minidsms.functions.function import FAILED
 from minidsms.inputs.values import ValueRefused, inner_reader
+from minidsms.values.coded import DAY_US, FIRST_DAY, LAST_DAY, as_text, fitted, value_of
+from minidsms.values.dictionary import TextDictionary
 
 _INTEGER_TEXT = re.compile(r"\s*[+-]?[0-9]+\s*")
 _FLOAT_TEXT = re.compile(

@@ -15,10 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.coded import text_of
 from minidsms.cql import bound
 from minidsms.cql.catalog import FunctionDef
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import Batch, BoolArray, Column, Int64Array, Type
 from minidsms.expressions import arithmetic, casts, decimals, lambdas, library, logic, text, timestamps, user
 from minidsms.expressions.value import (
@@ -34,6 +32,8 @@ from minidsms.expressions.value import (
     take,
 )
 from minidsms.functions import LIBRARY
+from minidsms.values.coded import text_of
+from minidsms.values.dictionary import TextDictionary
 
 CHUNK = 16_384
 """Rows computed at a time: 128 KB a column, so that a few intermediate columns stay in the second-level cache."""

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
 from typing import Any
 
-from minidsms.coded import EXACT, fitted
 from minidsms.cql import bound
 from minidsms.functions.function import FAILED
+from minidsms.values.coded import EXACT, fitted
 
 
 def _to(rounding: str) -> Callable[..., Decimal]:

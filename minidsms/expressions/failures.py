@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from minidsms.coded import as_text
 from minidsms.cql import bound
 from minidsms.cql.scalar_text import print_expression
 from minidsms.elements import Type
@@ -18,6 +17,7 @@ from minidsms.expressions import user
 from minidsms.expressions.compiler import Context, compile_node
 from minidsms.expressions.value import Columns, Frame, Value
 from minidsms.functions import LIBRARY
+from minidsms.values.coded import as_text
 
 
 def explain_failure(expr: bound.Expr, context: Context, columns: Columns, row: int) -> tuple[str, str]:

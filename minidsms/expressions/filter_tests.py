@@ -20,11 +20,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from minidsms.cql import bound
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import AnyArray, BoolArray, Column, Int64Array, Type
 from minidsms.expressions.logic import FLIPPED
 from minidsms.expressions.value import INT64_MAX, INT64_MIN, KERNELS_FROM, constants
 from minidsms.machine_code.compile_time import COMPILED
+from minidsms.values.dictionary import TextDictionary
 
 DENSE, AT, GATHERED = 0, 1, 2
 """Where the values stand: see `minidsms.kernels.filtering`."""

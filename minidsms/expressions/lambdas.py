@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from minidsms.cql import bound
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import BoolArray, Column, Int64Array, Type
 from minidsms.expressions.value import Frame, Node, Value, finish, full
+from minidsms.values.dictionary import TextDictionary
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from functools import reduce
 
 import numpy as np
 
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import BoolArray, Int64Array
 from minidsms.expressions.value import Value, any_failed, both_valid, finish
+from minidsms.values.dictionary import TextDictionary
 
 COMPARE: dict[str, Callable[..., np.ndarray]] = {
     "=": np.equal,

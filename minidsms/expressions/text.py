@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.coded import value_of
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import Column, Int64Array, Type
 from minidsms.expressions import like
 from minidsms.expressions.value import Value, any_failed, both_valid, finish
 from minidsms.functions.function import FAILED
+from minidsms.values.coded import value_of
+from minidsms.values.dictionary import TextDictionary
 
 _UNKNOWN, _VALUE, _NULL, _FAILED = 0, 1, 2, 3
 _LARGEST_KEY = 2**62

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.coded import FIRST_DAY, LAST_DAY
 from minidsms.elements import Int64Array
 from minidsms.expressions.value import Value, finish
 from minidsms.functions.months import are_known, first_days, months_of, remainder
+from minidsms.values.coded import FIRST_DAY, LAST_DAY
 
 _SECOND_NS = 10**9
 _DAY_NS = 86_400 * _SECOND_NS

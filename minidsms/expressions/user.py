@@ -20,10 +20,10 @@ import numpy as np
 
 from minidsms.cql.catalog import FunctionDef
 from minidsms.cql.errors import Error
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import Int64Array, Type
 from minidsms.expressions.value import INT64_MAX, INT64_MIN, Value, any_failed, both_valid, finish, full
 from minidsms.process.interrupts import breakable
+from minidsms.values.dictionary import TextDictionary
 
 
 class WrongResult(Error):

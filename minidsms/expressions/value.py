@@ -15,10 +15,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from minidsms.coded import text_of
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import AnyArray, BoolArray, Column, Int64Array, Type
 from minidsms.machine_code.compile_time import COMPILED
+from minidsms.values.coded import text_of
+from minidsms.values.dictionary import TextDictionary
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from minidsms.coded import List
 from minidsms.elements import Type
 from minidsms.functions.function import FAILED, MOST_CHARACTERS, Function, Signature, fixed, one_of
+from minidsms.values.coded import List
 
 _INT, _FLOAT, _TEXT, _BOOL = Type.INTEGER, Type.FLOAT, Type.TEXT, Type.BOOLEAN
 _NUMBERS = (_INT, _FLOAT)

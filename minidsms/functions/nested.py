@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 from typing import Any
 
-from minidsms.coded import List
 from minidsms.elements import Type
 from minidsms.functions.function import FAILED, Function, Signature, fixed
+from minidsms.values.coded import List
 
 Resolver = Callable[[Sequence[Type]], Signature | None]
 _KEYS = (Type.TEXT, Type.INTEGER)

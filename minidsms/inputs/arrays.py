@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from minidsms.coded import FIRST_DAY, LAST_DAY
 from minidsms.cql.errors import DataError
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import AnyArray, BoolArray, Column, Int64Array, Type
 from minidsms.inputs.alike import Unknown, different
 from minidsms.inputs.foreign import check_bounds, raised
 from minidsms.inputs.values import INT64_MAX, INT64_MIN, UNIT_NS, ValueRefused, show, value_reader
+from minidsms.values.coded import FIRST_DAY, LAST_DAY
+from minidsms.values.dictionary import TextDictionary
 
 _NEGATIVE_ZERO = -(2**63)
 _PLAIN_TYPES: dict[Type, frozenset[type]] = {

@@ -16,13 +16,13 @@ from typing import Any, NoReturn
 import numpy as np
 import pyarrow as pa
 
-from minidsms.coded import shown as shown_value
 from minidsms.cql.errors import DataError, Error, quoted
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import Column, Int64Array, Schema, Type
 from minidsms.inputs.arrays import ColumnReader
 from minidsms.inputs.foreign import raised
 from minidsms.inputs.values import ValueRefused, show, timestamp_value, value_reader
+from minidsms.values.coded import shown as shown_value
+from minidsms.values.dictionary import TextDictionary
 
 FIRST_INSTANT = -(2**62)
 LAST_INSTANT = 2**62

@@ -14,7 +14,6 @@ import numpy as np
 
 from minidsms.cql.catalog import RelationDef
 from minidsms.cql.errors import DataError, Error, LateElementError, one_line
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Column, Int8Array, Int64Array, Type
 from minidsms.inputs.arrays import ColumnReader
 from minidsms.inputs.conversion import Converter
@@ -22,6 +21,7 @@ from minidsms.inputs.keyed_rows import KeyedRows
 from minidsms.inputs.rejected import InputCounters, RejectedRows
 from minidsms.inputs.values import ValueRefused, is_integer, show
 from minidsms.synopses.relation_store import RelationStore
+from minidsms.values.dictionary import TextDictionary
 
 if TYPE_CHECKING:
     from minidsms.archive.recorder import Recorder

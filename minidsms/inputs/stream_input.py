@@ -15,11 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minidsms.coded import shown as shown_value
-from minidsms.coded import value_of
 from minidsms.cql.catalog import StreamDef
 from minidsms.cql.errors import DataError, LateElementError, one_line
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, BoolArray, Column, Int64Array, Type
 from minidsms.expressions.timestamps import iso_of_ticks
 from minidsms.inputs.conversion import FIRST_INSTANT, LAST_INSTANT, Converter
@@ -27,6 +24,9 @@ from minidsms.inputs.foreign import raised
 from minidsms.inputs.rejected import InputCounters, RejectedRows
 from minidsms.inputs.slack_buffer import Released, SlackBuffer
 from minidsms.synopses.stream_store import StreamStore
+from minidsms.values.coded import shown as shown_value
+from minidsms.values.coded import value_of
+from minidsms.values.dictionary import TextDictionary
 
 if TYPE_CHECKING:
     from minidsms.archive.recorder import Recorder

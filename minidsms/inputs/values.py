@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.coded import DAY_US, FIRST_DAY, LAST_DAY, day_of, fitted, microseconds_of, text_of
 from minidsms.cql.times import NotATime, iso_ticks
 from minidsms.elements import Type
+from minidsms.values.coded import DAY_US, FIRST_DAY, LAST_DAY, day_of, fitted, microseconds_of, text_of
 
 INT64_MIN = -(2**63)
 INT64_MAX = 2**63 - 1
@@ -277,7 +277,7 @@ def decimal_value(value: Any, type_: Type) -> Decimal | None:
 
 
 def nested_value(value: Any, type_: Type, tick_ns: int) -> Any:
-    """A list, STRUCT or MAP, as `minidsms.coded` has them in Python; a text is read as JSON.
+    """A list, STRUCT or MAP, as `minidsms.values.coded` has them in Python; a text is read as JSON.
 
     A STRUCT is a dict, in which a name may be missing, or a tuple of all values; a MAP a dict, or pairs.
     """

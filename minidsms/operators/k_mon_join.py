@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 
 from minidsms.cql.bound import WindowKind, WindowSpec
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import MAX_INSTANT, Batch, BoolArray, Column, Int8Array, Int64Array, Schema
 from minidsms.expressions.failures import short
 from minidsms.joins import answer
@@ -73,6 +72,7 @@ from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
 from minidsms.synopses.k_mon_results import KeptResults
 from minidsms.synopses.k_mon_rows import KMonRows, Window, key_hash
+from minidsms.values.dictionary import TextDictionary
 
 _PART = 1 << 11
 """Elements of one input taken in at a time: so many rows stand there that may not be needed."""

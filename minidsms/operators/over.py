@@ -30,14 +30,14 @@ from minidsms.aggregates.over import (
     tile,
 )
 from minidsms.aggregates.sorting import sort_key
-from minidsms.coded import digits_of, text_of_digits
 from minidsms.elements import Batch, Column, Schema
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
 from minidsms.synopses.object_states import Texts
 from minidsms.synopses.passed_rows import Passed, PassedRows
 from minidsms.synopses.sorted_rows import Entry, SortedRows
-from minidsms.types import MOST_DIGITS
+from minidsms.values.coded import digits_of, text_of_digits
+from minidsms.values.types import MOST_DIGITS
 
 _LARGEST_OUTPUT = 1 << 14
 _BEHIND_ALL = ((3,),)

@@ -8,10 +8,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from minidsms.coded import value_of
 from minidsms.elements import Batch, Column, Schema, Type
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
+from minidsms.values.coded import value_of
 
 _LARGEST_OUTPUT = 1 << 16
 

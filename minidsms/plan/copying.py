@@ -25,7 +25,6 @@ from sortedcontainers import SortedList
 
 from minidsms.cql.bound import Expr, Node, WindowSpec
 from minidsms.cql.catalog import AggregateDef, FunctionDef
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import Schema, Type
 from minidsms.expressions import Context
 from minidsms.machine_code.templates import Form
@@ -38,6 +37,7 @@ from minidsms.screens.box import Box
 from minidsms.screens.screening import Screening
 from minidsms.synopses.relation_store import RelationStore
 from minidsms.synopses.stream_store import Reader, StreamStore
+from minidsms.values.dictionary import TextDictionary
 
 _OTHERS_OWN = {
     Operator: ("outputs", "failures", "allowance"),

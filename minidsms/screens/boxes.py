@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import Batch, BoolArray, Int64Array, Type
 from minidsms.screens.asc import Constructs
 from minidsms.screens.box import Box
 from minidsms.screens.level import Found, Level
+from minidsms.values.dictionary import TextDictionary
 
 MOST = 16_384
 """Boxes of a level: bitmaps grow with their square, where every box has constants of its own."""

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import Batch, BoolArray, Column, Int32Array, Int64Array, Type
 from minidsms.kernels.screening import BASE, COUNT, DIRECT, GIVEN, KIND, PLACE, REGION, SEARCHED, SPAN, regions_of
 from minidsms.screens.box import Box, Cut, Values, float_keys
+from minidsms.values.dictionary import TextDictionary
 
 DENSE = 2**16
 """Values between the first and the last cut of a column for which there is a table."""

@@ -12,7 +12,6 @@ from collections.abc import Sequence as Listed
 
 import numpy as np
 
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import Batch, BoolArray, Int32Array, Int64Array, Type
 from minidsms.kernels.screening import BLOCK, CHUNK, FOUND, MICRO, ROW, STEP, WORDS, screen_homes, screen_rows
 from minidsms.machine_code.compile_time import thread_ns
@@ -21,6 +20,7 @@ from minidsms.screens.box import Box
 from minidsms.screens.domains import Domains
 from minidsms.screens.homes import HomeLists
 from minidsms.screens.sequence import Homes, Sequence
+from minidsms.values.dictionary import TextDictionary
 
 MANY = 2048
 """Boxes above which a level has home lists."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import BoolArray, Int64Array
 from minidsms.screens.level import Level
 from minidsms.settings import SettingValues
+from minidsms.values.dictionary import TextDictionary
 
 
 class LookUps(Protocol):

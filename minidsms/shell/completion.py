@@ -18,7 +18,7 @@ from minidsms.cql.tree_builder import SHOWN
 from minidsms.shell.candidates import Candidate, files, matching, words
 from minidsms.shell.clauses import begun_quote, clause_at, declared_columns, tables_in
 from minidsms.shell.names import Names
-from minidsms.types import Type
+from minidsms.values.types import Type
 
 _PREFIX = re.compile(r"[^\W\d]\w*$")
 _WINDOWS = (

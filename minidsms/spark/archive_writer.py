@@ -24,11 +24,11 @@ from minidsms.archive.files import pieces, write_piece
 from minidsms.archive.format import Archive, Metadata, archives_in, create, default_partition_ticks
 from minidsms.archive.progress import Progress, read_progress, write_progress
 from minidsms.archive.writer import Writer
-from minidsms.arrow_types import stored_type
 from minidsms.cql.errors import Error
 from minidsms.elements import Field, Schema, Type
 from minidsms.settings import UNIT_NS
 from minidsms.spark.frames import SIGN, TS
+from minidsms.values.arrow_types import stored_type
 
 _STAGING = "_write-"
 _OWN = (TS, "_arrival", SIGN)

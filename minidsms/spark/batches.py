@@ -15,16 +15,16 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from minidsms.arrow_types import array_of_words, stored_type, word_type, words_of_array
 from minidsms.cql import bound
 from minidsms.cql.catalog import FunctionDef
 from minidsms.cql.errors import Error
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import Column as EngineColumn
 from minidsms.elements import Type
 from minidsms.plan.logical import columns_used, substitute
 from minidsms.spark.computed import Computed, spark_type
 from minidsms.spark.reading import spark_type_of
+from minidsms.values.arrow_types import array_of_words, stored_type, word_type, words_of_array
+from minidsms.values.dictionary import TextDictionary
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

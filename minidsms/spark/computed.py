@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from minidsms.arrow_types import word_type
 from minidsms.cql import bound
 from minidsms.elements import Type
 from minidsms.expressions import print_expression
+from minidsms.values.arrow_types import word_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -25,8 +25,8 @@ _SPARK_TYPES = {pa.float64(): "double", pa.bool_(): "boolean", pa.string(): "str
 
 
 def spark_type(type_: Type) -> str:
-    """The Spark type of a column of frames, in the engine's own form (`minidsms.arrow_types`): ticks, days and integers
-    are bigint, and so is NULL.
+    """The Spark type of a column of frames, in the engine's own form (`minidsms.values.arrow_types`): ticks, days and
+    integers are bigint, and so is NULL.
     """
     return _SPARK_TYPES[word_type(type_)]
 

@@ -16,7 +16,6 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from minidsms.archive.files import read_files, within
 from minidsms.archive.format import Archive, archives_in, local
-from minidsms.arrow_types import array_of_words, stored_type
 from minidsms.cql.binder import bind
 from minidsms.cql.catalog import Catalog
 from minidsms.cql.errors import Error
@@ -32,6 +31,7 @@ from minidsms.spark.plan import setting_of
 from minidsms.spark.reading import file_slices, quoted, schema_ddl, spark_type_of
 from minidsms.spark.running import query_of
 from minidsms.spark.slicing import Extent
+from minidsms.values.arrow_types import array_of_words, stored_type
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import DataSourceStreamWriter, DataSourceWriter

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from minidsms.coded import text_of
 from minidsms.cql import bound
 from minidsms.cql.catalog import FunctionDef
 from minidsms.elements import Type
@@ -27,6 +26,7 @@ from minidsms.spark.computed import (
     spark_type,
 )
 from minidsms.spark.texts import from_text, text_function, to_text
+from minidsms.values.coded import text_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

@@ -16,13 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
-from minidsms.arrow_types import array_of_words, stored_type, word_type, words_of_array
 from minidsms.cql.catalog import AggregateDef, FunctionDef
 from minidsms.cql.errors import QueryError
 from minidsms.elements import Schema, Type
 from minidsms.spark.computed import no_value, spark_type
 from minidsms.spark.frames import SIGN, TS, World, long, names
 from minidsms.spark.partitioning import ByKey
+from minidsms.values.arrow_types import array_of_words, stored_type, word_type, words_of_array
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -36,7 +36,6 @@ from minidsms.archive.inspecting import rows_of
 from minidsms.archive.log import Origin
 from minidsms.archive.progress import Progress, read_progress, write_progress
 from minidsms.archive.writer import Writer
-from minidsms.arrow_types import stored_type
 from minidsms.cql import syntax
 from minidsms.cql.catalog import Catalog, StreamDef
 from minidsms.cql.declarations import stream_def
@@ -47,6 +46,7 @@ from minidsms.settings import UNIT_NS
 from minidsms.spark.progress import described, watched
 from minidsms.spark.raw_files import RawFiles, address, new_files
 from minidsms.spark.reading import data_frame, quoted, spark_type_of
+from minidsms.values.arrow_types import stored_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 
 from minidsms.archive.files import read_files, within
 from minidsms.archive.format import Archive
-from minidsms.arrow_types import words_of_array
 from minidsms.cql import bound
 from minidsms.cql.bound import Node, WindowKind
 from minidsms.cql.catalog import Catalog
 from minidsms.spark.batches import over_used
+from minidsms.values.arrow_types import words_of_array
 
 SPANS = 8
 """Spans of time that a sample is read from."""

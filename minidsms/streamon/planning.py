@@ -9,7 +9,6 @@ from collections.abc import Callable, Hashable, Sequence
 from random import Random
 from typing import TYPE_CHECKING
 
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import Schema
 from minidsms.expressions.attributes import Attributes
 from minidsms.expressions.filters import TupleFilter
@@ -24,6 +23,7 @@ from minidsms.streamon.compilation.compilation import Compilation
 from minidsms.streamon.pipelined_filters.algorithms import OrderingOptions
 from minidsms.streamon.pipelined_filters.conjunction import Conjunction
 from minidsms.streamon.stream_monitor import StreaMon
+from minidsms.values.dictionary import TextDictionary
 
 if TYPE_CHECKING:
     from minidsms.joins.join import Join

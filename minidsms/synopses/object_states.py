@@ -18,12 +18,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from minidsms.aggregates.aggregate import State
-from minidsms.coded import fitted
 from minidsms.elements import AnyArray, Column, Int64Array, Type
 from minidsms.expressions.failures import told
 from minidsms.kernels.aggregation import NULL, VALUE
 from minidsms.process.interrupts import breakable
 from minidsms.synopses.group_state import Run
+from minidsms.values.coded import fitted
 
 
 class Texts(Protocol):

@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from minidsms.cql.catalog import StreamDef
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import Schema
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.system_streams.system_input import SystemInput
+from minidsms.values.dictionary import TextDictionary
 
 if TYPE_CHECKING:
     from minidsms.limits.admission import Admission

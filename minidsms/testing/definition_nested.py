@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Any
 
 from minidsms.testing.definition_library import Failure
-from minidsms.types import Type
+from minidsms.values.types import Type
 
 _FIRST = datetime.date(1970, 1, 1)
 _MIDNIGHT = datetime.datetime(1970, 1, 1)

@@ -12,12 +12,12 @@ import pytest
 
 import minidsms
 from minidsms.cql.errors import Error
-from minidsms.dictionary import TextDictionary
 from minidsms.durability import log as log_module
 from minidsms.durability.entry import Rows
 from minidsms.durability.log import Log
 from minidsms.durability.segments import FRAME, HEADER, entries, segments
 from minidsms.elements import Schema, Type
+from minidsms.values.dictionary import TextDictionary
 
 
 @pytest.fixture

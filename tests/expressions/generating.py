@@ -9,8 +9,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from minidsms.cql.bound import Call, Case, Cast, ColumnRef, Expr, Literal
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import Batch, Column, Schema, Type
+from minidsms.values.dictionary import TextDictionary
 
 INTEGER, FLOAT, BOOLEAN, TEXT, TIMESTAMP = Type.INTEGER, Type.FLOAT, Type.BOOLEAN, Type.TEXT, Type.TIMESTAMP
 EDGE = 2**63

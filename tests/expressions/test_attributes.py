@@ -7,13 +7,13 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from minidsms.coded import text_of
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import Column, Schema, Type
 from minidsms.expressions.attributes import Attributes
 from minidsms.expressions.classifiers import Classifier, Reading, readings_of
 from minidsms.expressions.value import Frame
 from minidsms.streamon.content_routing.sample import Sample
+from minidsms.values.coded import text_of
+from minidsms.values.dictionary import TextDictionary
 
 DAY_MS = 86_400_000
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from minidsms.cql import bound
 from minidsms.cql.bound import Case, Cast, Expr, Literal
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import Batch, Column, Type
 from minidsms.expressions import Context, compile_expression, compile_predicate, compiler, evaluate_columns, value
 from minidsms.testing.definition_expressions import Failed, Scope, judged
+from minidsms.values.dictionary import TextDictionary
 from tests.expressions.generating import (
     BOOLEAN,
     EDGE,

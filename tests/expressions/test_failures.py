@@ -9,8 +9,8 @@ import pytest
 
 from minidsms.cql.bound import Case, Cast, Expr, UserCall
 from minidsms.cql.catalog import FunctionDef
-from minidsms.dictionary import TextDictionary
 from minidsms.expressions import Context, explain_failure, print_expression
+from minidsms.values.dictionary import TextDictionary
 from tests.expressions.generating import BOOLEAN, EDGE, FLOAT, INTEGER, TEXT, batch_of, call, column, literal
 
 I, J, B, T = column("i"), column("j"), column("b"), column("t")

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from minidsms.cql.bound import Expr
 from minidsms.cql.catalog import FunctionDef
-from minidsms.dictionary import TextDictionary
 from minidsms.expressions import Context
 from minidsms.expressions.filter_tests import FloatRange, IntegerRange, IsTrue, Members, split
 from minidsms.expressions.predicate import chunk_of, filters_of, pass_filters
+from minidsms.values.dictionary import TextDictionary
 from tests.expressions.generating import (
     BOOLEAN,
     FLOAT,

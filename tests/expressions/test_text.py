@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from minidsms.cql.bound import ColumnRef
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import Batch, Column
 from minidsms.expressions import Context, Evaluator, compile_expression, compile_predicate
 from minidsms.expressions.text import CodeTable
 from minidsms.expressions.value import Value
+from minidsms.values.dictionary import TextDictionary
 from tests.expressions.generating import BOOLEAN, INTEGER, TEXT, call, literal
 
 T, U = ColumnRef(TEXT, 0, "t"), ColumnRef(TEXT, 1, "u")

@@ -10,9 +10,9 @@ import pytest
 
 from minidsms.cql.bound import ColumnRef, UserCall
 from minidsms.cql.catalog import FunctionDef
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import Batch, Column, Type
 from minidsms.expressions import Context, compile_expression, compile_predicate
+from minidsms.values.dictionary import TextDictionary
 from tests.expressions.generating import BOOLEAN, FLOAT, INTEGER, TEXT, call, column, literal
 
 FAILURE = "failed"

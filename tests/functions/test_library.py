@@ -18,10 +18,8 @@ from hypothesis import strategies as st
 
 import minidsms
 from minidsms.aggregates import AGGREGATES
-from minidsms.coded import value_of
 from minidsms.cql import scalar
 from minidsms.cql.functions import CALLED, SYNONYMS, can_fail
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import Type
 from minidsms.expressions.compiler import Context, compile_expression
 from minidsms.functions import FAMILIES, LIBRARY, WRITTEN
@@ -30,6 +28,8 @@ from minidsms.testing.definition_expressions import Failed, Scope, evaluate
 from minidsms.testing.definition_library import OF_TIMES, OF_VALUES
 from minidsms.testing.definition_lists import OF_LISTS
 from minidsms.testing.definition_nested import OF_NESTED
+from minidsms.values.coded import value_of
+from minidsms.values.dictionary import TextDictionary
 from tests.expressions.generating import SCHEMA, batch_of
 
 INTEGER, FLOAT, TEXT, TIMESTAMP, INTERVAL = Type.INTEGER, Type.FLOAT, Type.TEXT, Type.TIMESTAMP, Type.INTERVAL

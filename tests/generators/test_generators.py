@@ -12,10 +12,10 @@ import pytest
 import minidsms
 from minidsms.cql.errors import CqlError, Error
 from minidsms.cql.parser import parse_type
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import Schema
 from minidsms.generators import NAMES, generator_named, open_generator
 from minidsms.inputs.conversion import Converter
+from minidsms.values.dictionary import TextDictionary
 
 STREAMS = [(name, stream) for name in NAMES for stream in generator_named(name).streams]
 MS = 1_000_000

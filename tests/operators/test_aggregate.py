@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import Column, Schema, Type
 from minidsms.operators.aggregate import Aggregate, AggregateSpec
 from minidsms.operators.operator import Operator
 from minidsms.synopses.object_states import ObjectAggregate
+from minidsms.values.dictionary import TextDictionary
 from tests.operators.harness import (
     Element,
     Row,

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minidsms.aggregates.aggregate import SortKey
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import Schema, Type
 from minidsms.operators.top import Top
+from minidsms.values.dictionary import TextDictionary
 from tests.operators.harness import feed, queue
 
 SCHEMA = Schema.of(("a", Type.INTEGER), ("b", Type.INTEGER))

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from minidsms.answers.results import ResultCodec
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import Batch, Column, Schema, Type
 from minidsms.sinks import csv_format
+from minidsms.values.dictionary import TextDictionary
 
 EXTREMES = [0, 1, -1, 9, 10, -10, 99, 100, 10**18 - 1, 10**18, -(10**18), 2**63 - 1, -(2**63), -(2**63) + 1]
 SCHEMA = Schema.of(("a", Type.INTEGER), ("b", Type.INTERVAL), ("c", Type.INTEGER))

@@ -10,11 +10,11 @@ import pytest
 
 from minidsms.cql.catalog import RelationDef, StreamDef
 from minidsms.cql.errors import DataError, LateElementError
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import MIN_INSTANT, Schema, Type
 from minidsms.inputs import RelationInput, StreamInput
 from minidsms.sources import SourceDriver
 from minidsms.sources.csv_source import CsvSource
+from minidsms.values.dictionary import TextDictionary
 
 SCHEMA = Schema.of(("at", Type.INTEGER), ("v", Type.INTEGER))
 KEYED = Schema.of(("k", Type.INTEGER))

@@ -16,9 +16,9 @@ import minidsms
 from minidsms import spark as on_spark
 from minidsms.archive import files
 from minidsms.archive.format import find
-from minidsms.arrow_types import stored_type
 from minidsms.spark.ingest import ingest
 from minidsms.testing.compare import netted
+from minidsms.values.arrow_types import stored_type
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

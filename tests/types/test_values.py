@@ -16,12 +16,12 @@ import pytest
 
 import minidsms
 from minidsms.cql.parser import parse_type
-from minidsms.dictionary import TextDictionary
 from minidsms.inputs.arrays import ColumnReader
 from minidsms.testing.compare import check
 from minidsms.testing.feeds import random_feed
 from minidsms.testing.generators import Case, declaration
-from minidsms.types import Type
+from minidsms.values.dictionary import TextDictionary
+from minidsms.values.types import Type
 
 COLUMNS = (
     'tags TEXT[], near STRUCT(x INTEGER, "y z" FLOAT[]), stock MAP(TEXT, INTEGER), price DECIMAL(38, 2), day DATE, '

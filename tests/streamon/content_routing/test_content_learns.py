@@ -7,7 +7,6 @@ import dataclasses
 import numpy as np
 import pytest
 
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import Column, Schema, Type
 from minidsms.expressions.attributes import Attributes
 from minidsms.expressions.routes import Routes
@@ -15,6 +14,7 @@ from minidsms.expressions.value import Frame
 from minidsms.settings import Settings
 from minidsms.streamon.content_routing.content_learns import ContentLearns
 from minidsms.streamon.content_routing.options import RoutingOptions
+from minidsms.values.dictionary import TextDictionary
 
 SCHEMA = Schema.of(("serial", Type.INTEGER), ("noise", Type.INTEGER), ("class", Type.INTEGER))
 

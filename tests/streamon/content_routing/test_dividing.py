@@ -7,12 +7,12 @@ from random import Random
 import numpy as np
 import pytest
 
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import Column, Int64Array, Schema, Type
 from minidsms.expressions.attributes import Attributes
 from minidsms.expressions.predicate import narrow_by, settle
 from minidsms.expressions.value import Frame
 from minidsms.streamon.pipelined_filters.executor import FilterExecutor
+from minidsms.values.dictionary import TextDictionary
 
 N, ROWS = 5, 400
 ATTRIBUTES = Attributes(Schema.of(("class", Type.INTEGER), ("row", Type.INTEGER)), TextDictionary(), 1_000_000)

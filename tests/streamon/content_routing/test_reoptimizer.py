@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import Column, Schema, Type
 from minidsms.expressions.attributes import Attributes
 from minidsms.expressions.routes import Routes
@@ -15,6 +14,7 @@ from minidsms.streamon.content_routing.trial import CHUNKS, TRIED, WORSE, RouteT
 from minidsms.streamon.filter_ordering.static import Static
 from minidsms.streamon.pipelined_filters.costs import FilterCosts
 from minidsms.streamon.pipelined_filters.reoptimizer import OrderReoptimizer
+from minidsms.values.dictionary import TextDictionary
 
 N = 4
 CHUNK = 65_536

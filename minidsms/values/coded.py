@@ -14,7 +14,7 @@ from decimal import MAX_PREC, ROUND_HALF_UP, Context, Decimal
 from functools import lru_cache
 from typing import Any
 
-from minidsms.types import MOST_DIGITS, Type
+from minidsms.values.types import MOST_DIGITS, Type
 
 List = tuple[Any, ...]
 

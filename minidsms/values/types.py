@@ -90,7 +90,7 @@ class Type:
 
     @property
     def is_coded(self) -> bool:
-        """Its values are codes of the dictionary, which has them as `minidsms.coded` writes them."""
+        """Its values are codes of the dictionary, which has them as `minidsms.values.coded` writes them."""
         return self is Type.TEXT or self.kind == "DECIMAL" or self.is_nested
 
     @property

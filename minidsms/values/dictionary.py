@@ -21,10 +21,10 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 
-from minidsms.coded import text_of, value_of
 from minidsms.cql.errors import DataError
 from minidsms.elements import Column, Int64Array, Type
 from minidsms.limits.allowance import OPEN, Allowance
+from minidsms.values.coded import text_of, value_of
 
 _UNSEEN = -1
 _SMALL = 8
@@ -215,7 +215,7 @@ class TextDictionary:
         return [texts[code] for code in self.clean(column).tolist()]
 
     def column(self, values: Sequence[Any], type_: Type) -> Column:
-        """Python values of the type (`minidsms.coded`), None for NULL, as a column."""
+        """Python values of the type (`minidsms.values.coded`), None for NULL, as a column."""
         if type_.is_coded:
             return self.encode([None if v is None else text_of(v, type_) for v in values])
         valid = np.array([v is not None for v in values], np.bool_)

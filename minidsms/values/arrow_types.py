@@ -2,7 +2,7 @@
 
 A column has three forms there: as people read it (`arrow_type`), as archives hold it (`stored_type`), and as the
 engine's own columns have it (`word_type`), where DECIMAL and what is nested are the dictionary's texts
-(`minidsms.coded`).
+(`minidsms.values.coded`).
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from minidsms.coded import shown, value_of
-from minidsms.types import Type
+from minidsms.values.coded import shown, value_of
+from minidsms.values.types import Type
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,8 +91,8 @@ def words_of_array(array: Any, type_: Type) -> Any:
         return array.cast(pa.int32()).cast(pa.int64())
     if not type_.is_coded or type_ is Type.TEXT:
         return array
-    from minidsms.dictionary import TextDictionary
     from minidsms.inputs.arrays import ColumnReader
+    from minidsms.values.dictionary import TextDictionary
 
     dictionary = TextDictionary()
     return dictionary.decode_arrow(ColumnReader(dictionary, 1).read(array, type_))

@@ -1,0 +1,1 @@
+"""The types of columns, and how their values become the 64-bit words that kernels see."""
