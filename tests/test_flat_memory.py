@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 
+import numpy as np
 import pytest
 
 import minidsms
@@ -57,3 +58,23 @@ def test_answers_are_let_go_when_they_have_been_fetched() -> None:
             fetch()
             gc.collect()
             assert held and all(each() is None for each in held)
+
+
+@pytest.mark.parametrize("rows", [5_000, 17_000, 33_000])
+def test_rings_have_room_for_less_than_twice_what_they_hold(rows: int) -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM R (k INTEGER, v INTEGER); CREATE STREAM S (k INTEGER, v INTEGER)")
+        db.query(f"SELECT k, v FROM R [RANGE {rows}]")
+        for at in range(0, 3 * rows, 100):
+            values = np.arange(at, at + 100)
+            db.push("R", {"k": values, "v": values}, ts=values)
+        held = db.stream_input("R").store
+        assert held.nbytes <= 2 * 24 * (rows + 200)
+        joined = db.query(f"SELECT ISTREAM(R.k, S.v) FROM R [RANGE {rows}], S [RANGE {rows}] WHERE R.k = S.k")
+        for at in range(3 * rows, 6 * rows, 100):
+            values = np.arange(at, at + 100)
+            db.push("R", {"k": values, "v": values}, ts=values)
+            db.push("S", {"k": values, "v": values}, ts=values)
+            joined.fetch()
+        (of_join,) = [op for op in joined.network.operators if op.name == "MJoin"]
+        assert sum(part.nbytes for part in of_join.synopses()) <= 2 * 2 * (rows + 200) * (28 + 8 * 4 / 3)

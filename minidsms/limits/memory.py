@@ -86,7 +86,7 @@ class MemoryAccount:
         if limit is None:
             return True
         self._since += n * store.row_nbytes
-        grown = store.growth(n, is_tight=False) if n > store.room else 0
+        grown = store.growth(n)
         if self._measured + _STATE_PER_INPUT * self._since + grown <= limit:
             # What the ring grows by is part of what comes with the elements stored.
             return True
@@ -103,8 +103,6 @@ class MemoryAccount:
             self._measure()
         if self._measured + grown > limit:
             return False
-        if self._measured + store.growth(n, is_tight=False) > limit:
-            store.reserve(n)
         self._measured += grown
         return True
 

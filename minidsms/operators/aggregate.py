@@ -72,8 +72,6 @@ class AggregateSpec:
         return self.label or f"{self.function.upper()}({inside})"
 
 
-_FEW = 64
-"""Rows put out whose columns are parts of one array."""
 _SAME_IF_DISTINCT = ("min", "max", "first", "last")
 
 
@@ -354,9 +352,9 @@ class Aggregate(Resuming):
         m = changes.size
         result = None
         if m:
-            self.claim(m * len(slices.words) * slices.words.itemsize)
-            columns = self._columns(slices.words[:, :m], slices.status[:, :m], slices.has_nulls)
-            result = Batch(slices.ts[:m].copy(), slices.sign[:m].copy(), columns, is_own=True)
+            self.claim(m * slices.row_nbytes)
+            ts, sign, words, status = slices.rows(m)
+            result = Batch(ts, sign, self._columns(words, status, slices.has_nulls), is_own=True)
         if self.failure is None:
             groups.settle(changes.dead, len(batch.ts))
         return result
@@ -410,30 +408,27 @@ class Aggregate(Resuming):
         result = None
         if m:
             self.claim(m * len(out.out_words) * out.out_words.itemsize)
-            columns = self._columns(out.out_words[:, :m], out.out_status[:, :m])
+            columns = self._columns(out.out_words[:, :m].copy(), out.out_status[:, :m])
             result = Batch(out.out_ts[:m].copy(), out.out_sign[:m].copy(), columns, is_own=True)
         if self.failure is None:
             groups.settle(changes.dead, len(run.ts))
         return result
 
     def _columns(self, words: Int64Array, status: Int8Array, has_nulls: bool = True) -> list[Column]:
-        """The output's columns, in arrays of their own, from words, a row per key word and one per result.
+        """The output's columns: the rows of words, one per key word and one per result.
 
         status: a row per result, 0 where it is NULL.  has_nulls: it may be.
         """
         k, n = len(self._keys), words.shape[1]
-        if n <= _FEW:
-            words = words.copy()  # once for all of them, with the words of the masks
         columns = []
         for i, type_ in enumerate(self._key_types):
             mask = words[k + i // 62]
             valid = mask >> (i % 62) & 1 == 0 if np.count_nonzero(mask) else None
-            columns.append(Column.from_words(words[i] if n <= _FEW else words[i].copy(), valid, type_))
+            columns.append(Column.from_words(words[i], valid, type_))
         first = len(words) - len(self._calls)
         for j, call in enumerate(self._calls):
             valid = None if not has_nulls or np.count_nonzero(status[j]) == n else status[j] != 0
-            own = words[first + j] if n <= _FEW else words[first + j].copy()
-            columns.append(Column.from_words(own, valid, call.result_type))
+            columns.append(Column.from_words(words[first + j], valid, call.result_type))
         return columns
 
     def contents(self) -> Batch:

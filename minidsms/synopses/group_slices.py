@@ -23,6 +23,10 @@ from minidsms.synopses.key_table import ArrivalRing, KeyTable
 from minidsms.synopses.stream_store import StreamStore
 
 _LEAST_ROOM = 16
+_MANY, _ROOMY = 4096, 4
+"""From so many rows on they are not copied, if there was room for at most so many times as many: room that nothing is
+written to takes no memory.
+"""
 _MOST_IN_A_FORM = 8
 """Aggregates for which a kernel is compiled."""
 _NO_NUMBERS: Int64Array = np.zeros(0, np.int64)
@@ -35,9 +39,6 @@ class GroupSlices:
     """table, arrivals, records: of the groups; without a table there is one group, without arrivals what leaves is
     looked up.  keys: the input columns of the table's rows.  arguments: those of the aggregates, in the order in which
     the records' calls number them.  claim: told of the bytes that are about to be taken for more room.
-
-    words: the rows put out, (key words + results, room): the first `Changes.size` of each.  status: 0 where a result is
-    NULL.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class GroupSlices:
         self._k = len(keys)
         self._wanted = [*keys, *arguments]
         self._width = 0 if table is None else table.width
+        self.row_nbytes = 8 * (self._width + records.count)
         self._numbers = _NO_NUMBERS
         self._numbered: Sequence[int] = ()
         self._state: Int64Array = np.zeros(kernels.STATE_SIZE, np.int64)
@@ -68,13 +70,26 @@ class GroupSlices:
         self._results: Int64Array = np.empty((n, k), np.int64)
         self._status: Int8Array = np.empty((n, k), np.int8)
         self._plus: Int8Array = np.ones(n, np.int8)
-        self.ts: Int64Array = np.empty(2 * n, np.int64)
-        self.sign: Int8Array = np.empty(2 * n, np.int8)
-        self.words: Int64Array = np.empty((self._width + k, 2 * n), np.int64)
-        self.status: Int8Array = np.empty((k, 2 * n), np.int8)
         answers = self._results, self._status
         self._work = kernels.Work(self._words, self._valid, self._scratch, self._rows, self._weights, *answers)
-        self._changed = grouping.Changed(self.ts, self.sign, self.words, self.status)
+        self._changed = self._room_for_rows()
+
+    def _room_for_rows(self) -> grouping.Changed:
+        n, k = 2 * self._room, self._records.count
+        ts, sign = np.empty(n, np.int64), np.empty(n, np.int8)
+        return grouping.Changed(ts, sign, np.empty((self._width + k, n), np.int64), np.empty((k, n), np.int8))
+
+    def rows(self, m: int) -> tuple[Int64Array, Int8Array, Int64Array, Int8Array]:
+        """(ts, sign, words, status) of the m rows that the last slice has put out, in arrays of their own: where these
+        are much, and not much less than there was room for, those that they stand in; the next slice gets others.
+
+        words: (key words + results, m).  status: (results, m), 0 where one is NULL; good until the next slice.
+        """
+        ts, sign, words, status = self._changed
+        if m < _MANY or m * _ROOMY < len(ts):
+            return ts[:m].copy(), sign[:m].copy(), words[:, :m].copy(), status[:, :m]
+        self._changed = self._room_for_rows()
+        return ts[:m], sign[:m], words[:, :m], status[:, :m]
 
     @property
     def has_nulls(self) -> bool:
@@ -92,8 +107,8 @@ class GroupSlices:
     def take(
         self, batch: Batch, is_global: bool, start: int, until: int, kernel: Callable[..., int] | None = None
     ) -> Changes:
-        """Take a batch in; what it changes stands in ts, sign, words and status until the next one. is_global, start,
-        until: see `grouping.put_out`.  kernel: the form's.
+        """Take a batch in; what it changes, `rows` gives. is_global, start, until: see `grouping.put_out`.
+        kernel: the form's.
         """
         run: Callable[..., int] = kernel or kernels.aggregate_slice
         n = len(batch.ts)

@@ -611,8 +611,9 @@ class WindowIndex:
         has_changed = False
         for i, count in rows.items():
             wanted = 2 * count if count < _FEW_ROWS else max(count, 2 * _FEW_ROWS)
-            if wanted > self._buckets[i] or (self._buckets[i] > 1024 and wanted * 8 < self._buckets[i]):
-                self._buckets[i] = max(_LEAST_CAPACITY, 1 << (wanted - 1).bit_length())
+            buckets = max(_LEAST_CAPACITY, 1 << (2 * wanted // 3).bit_length())  # 2/3 to 4/3 of what is wanted
+            if buckets > self._buckets[i] or (self._buckets[i] > 1024 and wanted * 8 < self._buckets[i]):
+                self._buckets[i] = buckets
                 has_changed = True
         if has_changed:
             self._place_buckets()

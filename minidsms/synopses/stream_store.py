@@ -42,7 +42,7 @@ class Reader:
 
 
 class StreamStore:
-    """A ring of columns with growing capacity (a power of two, at least twice what is held when it grows).
+    """A ring of columns whose capacity, a power of two, doubles until it holds what must stand there at once.
 
     mirrors: stores that take what comes here, too, as long as anybody reads them; those with fewer columns take the
     first ones.
@@ -92,19 +92,14 @@ class StreamStore:
         """Elements that fit without growing."""
         return self._mask + 1 - len(self)
 
-    def growth(self, n: int, is_tight: bool = True) -> int:
-        """Bytes that the ring grows by for n more elements: after `reserve`, or (not is_tight) by itself."""
-        needed = len(self) + n
-        if needed <= self._mask + 1:
-            return 0
-        capacity = 1 << ((needed if is_tight else 2 * needed) - 1).bit_length()
-        return (capacity - self._mask - 1) * self.row_nbytes
+    def growth(self, n: int) -> int:
+        """Bytes that the ring grows by for n more elements."""
+        return max(0, _capacity_for(len(self) + n) - self._mask - 1) * self.row_nbytes
 
     def reserve(self, n: int) -> None:
-        """Make room for n more elements and not much more: memory is short. Called while the engine rests."""
-        needed = len(self) + n
-        if needed > self._mask + 1:
-            self._resize(1 << (needed - 1).bit_length())
+        """Make room for n more elements. MemoryError, and nothing has changed."""
+        if n > self.room:
+            self._resize(_capacity_for(len(self) + n))
 
     def append(self, ts: Int64Array, columns: Sequence[Column], passes: bool = False) -> int:
         """Append elements (ts nondecreasing, not below the last); returns the sequence number of the first.
@@ -160,8 +155,7 @@ class StreamStore:
 
     def _make_room(self, n: int, have_nulls: Sequence[bool]) -> None:
         self.keep()
-        if n > self._mask + 1 - len(self):
-            self._grow(len(self) + n)
+        self.reserve(n)
         for i, has_nulls in enumerate(have_nulls):
             if has_nulls and self._valid[i] is None:
                 self._with_mask(i)
@@ -173,8 +167,7 @@ class StreamStore:
         ts, columns = self._passing
         stop, self.head = self.head, self.tail  # the ring is empty
         try:
-            if len(ts) > self._mask + 1:
-                self._grow(len(ts))
+            self.reserve(len(ts))
             self._put(self.tail & self._mask, ts, columns)
             self._passing = None
         finally:
@@ -316,13 +309,13 @@ class StreamStore:
             # Only what has been too large for a while shrinks: a ring that fills and empties with every push keeps
             # its size.
             peak, self._peak, self._frees = self._peak, len(self), 0
-            if self._mask + 1 > max(_LARGE, 8 * peak):
+            if self._mask + 1 > max(_LARGE, 4 * peak):
                 with contextlib.suppress(MemoryError):  # then it keeps what it has
-                    self._resize((self._mask + 1) // 4)
+                    self._resize((self._mask + 1) // 2)
 
     def shrink(self) -> None:
         """Give up room that nothing stands in, at once: memory is short. Called while the engine rests."""
-        capacity = max(_FIRST_CAPACITY, 1 << (2 * len(self)).bit_length())
+        capacity = max(_FIRST_CAPACITY, _capacity_for(len(self)))
         if capacity <= self._mask:
             self._resize(capacity)
 
@@ -334,8 +327,7 @@ class StreamStore:
         """Hold the elements [lo, tail) again, which another store has under the same numbers."""
         if lo >= self.tail:
             return
-        if self.head - lo > self._mask + 1:
-            self._grow(self.head - lo)
+        self.reserve(self.tail - lo)
         seq = np.arange(lo, self.tail, dtype=np.int64)
         ts, columns = other.ts(lo, self.tail), [other.gather(i, seq) for i in range(len(self.schema))]
         self._put(lo & self._mask, ts, columns)
@@ -381,9 +373,6 @@ class StreamStore:
             return array[begin:end]
         return np.concatenate([array[begin:], array[: end - self._mask - 1]])
 
-    def _grow(self, needed: int) -> None:
-        self._resize(1 << (2 * needed - 1).bit_length())
-
     def _resize(self, capacity: int) -> None:
         """Move what is held into arrays of another capacity; each element keeps its sequence number. MemoryError, and
         nothing has changed.
@@ -398,6 +387,11 @@ class StreamStore:
         self._places = None
         k = len(self.schema)
         self._ts, self._values, self._valid = moved[0], moved[1 : k + 1], moved[k + 1 :]
+
+
+def _capacity_for(n: int) -> int:
+    """The least power of two that is not below n."""
+    return 1 << max(n - 1, 0).bit_length()
 
 
 def _are_plain(ts: Int64Array, columns: Sequence[Column]) -> bool:

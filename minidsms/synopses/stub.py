@@ -152,7 +152,7 @@ class Stub:
                 ring[: n - first] = values[first:]
 
     def _resize(self, needed: int) -> None:
-        capacity = max(_FIRST_CAPACITY, 1 << (2 * needed - 1).bit_length())
+        capacity = max(_FIRST_CAPACITY, 1 << (needed - 1).bit_length())
         at = np.arange(self.lo, self.hi, dtype=np.int64)
         rings = []
         for old in (self._ts, self._seq):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import minidsms
+from minidsms.synopses import group_slices
 from minidsms.testing.compare import check, difference_of, run_definition, run_together
 from minidsms.testing.feeds import Advance, Push
 from minidsms.testing.generators import Case
@@ -48,6 +49,19 @@ def test_forms_answer_as_defined(name: str) -> None:
             assert check(case, rows_per_push, expected, **options) == "agreed"
         (switched,) = run_together([case], {}, 2, forced_every=3, compilation="at once")
         assert not difference_of(expected, switched)
+
+
+@pytest.mark.parametrize("compilation", ["off", "at once"])
+@pytest.mark.parametrize("name", QUERIES)
+def test_rows_that_stay_where_they_were_written_are_not_written_again(
+    name: str, compilation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(group_slices, "_MANY", 1)
+    monkeypatch.setattr(group_slices, "_ROOMY", 2**40)
+    case = case_of(QUERIES[name], 4)
+    expected = run_definition(case)
+    for batch_size in (1, 2, 7, 1024):
+        assert check(case, None, expected, batch_size=batch_size, compilation=compilation) == "agreed"
 
 
 def changes_of(query: str, compilation: str, parts: int) -> tuple[Any, str]:
