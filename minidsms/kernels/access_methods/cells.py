@@ -52,6 +52,8 @@ NEAR_THE_END = 2**62
 """Beyond this a sum or a difference of integers may leave 64 bits."""
 ROUNDED = 2.0**-46
 """Of FLOATs added up, how much of the greatest rounding may have taken: more than some hundred times the most."""
+_NONE: Int64Array = np.zeros(0, np.int64)
+_NO_FLOATS = np.zeros(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +78,9 @@ class Cells:
         """Make cells of the column's words in the nodes of these slots; whether there was an integer near the ends of
         64 bits, where arithmetic may fail: its row must meet all others.
         """
-        return bool(take_cells(nodes, nodes.view(np.float64), base, mask, slots, self.whole, self.real))
+        return bool(
+            take_cells(nodes, nodes.view(np.float64), base, mask, slots, self.whole, self.real, _NONE, _NO_FLOATS)
+        )
 
 
 class Order:
@@ -123,12 +127,12 @@ class CellsInOrder:
 
     def take(self, nodes: Int64Array, base: int, mask: int, slots: Int64Array) -> bool:
         """As of `Cells`."""
-        order, nothing = self.order, np.zeros(0)
+        order = self.order
         shift = int(self.shift) if order.is_whole else 0
         whole = np.array([shift, 0, self.is_float], np.int64)
-        real = nothing if order.is_whole else np.array([self.shift, self.greatest], np.float64)
-        least = (order.least, nothing) if order.is_whole else (np.zeros(0, np.int64), order.least)
-        return bool(take_cells_in_order(nodes, nodes.view(np.float64), base, mask, slots, whole, real, *least))
+        real = _NO_FLOATS if order.is_whole else np.array([self.shift, self.greatest], np.float64)
+        least = (order.least, _NO_FLOATS) if order.is_whole else (_NONE, order.least)
+        return bool(take_cells(nodes, nodes.view(np.float64), base, mask, slots, whole, real, *least))
 
 
 def elements_until_fit(rows: int) -> int:
@@ -218,39 +222,17 @@ def next_beside(windows: Windows, step: Int64s, chosen: Int64s, tag: int) -> Any
 
 @kernel
 def take_cells(
-    nodes: Int64s, reals: Float64s, base: int, mask: int, slots: Int64s, whole: Int64s, real: Float64s
-) -> int:
-    """Make cells of the words in the nodes of these slots; returns how many integers are near the ends of 64 bits.
-
-    reals: the nodes as FLOATs.  whole, real: see `the classes above`.
-    """
-    wild = 0
-    for slot in slots:
-        k = base + 2 * (slot & mask)
-        if nodes[k + 1] == UNLINKED:
-            continue
-        word = nodes[k]
-        if whole[2] == 0 and (word >= NEAR_THE_END or word <= -NEAR_THE_END):
-            wild += 1
-        elif len(real) == 0:
-            nodes[k] = (word + whole[0]) // whole[1]
-        else:
-            value = reals[k] if whole[2] != 0 else float(word)
-            nodes[k] = int64(np.floor(min(max((value + real[0]) / real[1], -FARTHEST), FARTHEST)))
-    return int64(wild)
-
-
-@kernel
-def take_cells_in_order(
     nodes: Int64s, reals: Float64s, base: int, mask: int, slots: Int64s, whole: Int64s, real: Float64s,
     least: Int64s, least_real: Float64s,
 ) -> int:  # fmt: skip
-    """As `take_cells`, of cells of as many rows each: that of a value is how many of the least values are not above it.
+    """Make cells of the words in the nodes of these slots; returns how many integers are near the ends of 64 bits.
 
-    least, least_real: of every cell but the first, ascending; one of them is empty.  whole: shift, 0, whether the
-    column is of FLOATs.  real: shift, and the greatest constant it was computed from, by which rounding is bounded.
+    reals: the nodes as FLOATs.  whole, real: see `Cells`. With a width of 0 in whole cells have as many rows each: that
+    of a value is how many of the least values are not above it; real is then shift, and the greatest constant it was
+    computed from, by which rounding is bounded.  least, least_real: of every cell but the first, ascending; one of them
+    is empty.
     """
-    wild = 0
+    wild, in_order = 0, whole[1] == 0
     for slot in slots:
         k = base + 2 * (slot & mask)
         if nodes[k + 1] == UNLINKED:
@@ -259,9 +241,13 @@ def take_cells_in_order(
         if whole[2] == 0 and (word >= NEAR_THE_END or word <= -NEAR_THE_END):
             wild += 1
         elif len(real) == 0:
-            nodes[k] = np.searchsorted(least, word + whole[0], side="right")
+            moved = word + whole[0]
+            nodes[k] = np.searchsorted(least, moved, side="right") if in_order else moved // whole[1]
         else:
             value = reals[k] if whole[2] != 0 else float(word)
+            if not in_order:
+                nodes[k] = int64(np.floor(min(max((value + real[0]) / real[1], -FARTHEST), FARTHEST)))
+                continue
             if real[1] != 0.0 and abs(value) < np.inf:
                 value += real[0] + ROUNDED * (abs(value) + real[1])
             nodes[k] = np.searchsorted(least_real, value, side="right")
