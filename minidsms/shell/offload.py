@@ -46,7 +46,7 @@ def offload(options: argparse.Namespace) -> int:
         described(ready.spark, f"offload to {options.output or 'the screen'}"),
         watched(ready.spark, tell),
     ):
-        frame = ready.frame(at, until)
+        frame = ready.frame(at, until, times=options.times)
         if options.output is None:
             found = frame.orderBy("_ts").limit(options.rows + 1).collect()
         else:

@@ -16,6 +16,7 @@ def add_offload(commands: Any) -> None:
     offload.add_argument("--at", metavar="TS", action="append", help="what the relation holds then; may be repeated")
     offload.add_argument("--until", metavar="TS", help="the last instant: ticks, or an ISO time (default: the data's)")
     offload.add_argument("--as-of", metavar="COMMIT", help="the archives as they were then: a number, or an ISO time")
+    offload.add_argument("--times", action="store_true", help="times as timestamps, and _time beside _ts")
     offload.add_argument("--rows", type=int, default=100, metavar="N", help="most rows shown (default 100)")
     offload.add_argument("--master", metavar="URL", help="where Spark runs (default: all cores of this machine)")
     offload.add_argument("--quiet", action="store_true", help="no progress")

@@ -25,6 +25,7 @@ def run(
     spark: SparkSession | None = None,
     by: str | None = None,
     as_of: AsOf | None = None,
+    times: bool = False,
 ) -> DataFrame:
     """The answer of a query over archives: the changes that the live engine would give.
 
@@ -34,15 +35,17 @@ def run(
     be the process's own.  by: "frames", DataFrame operations, "engines" in Spark's tasks, or "replay", one engine
     in one task; None: what costs least, as far as is known.
     as_of: the archives as they were behind a commit: its number, or a time (of the wall; ISO text or datetime).
+    times: see below.
 
     Returns the columns `_ts` (long, ticks), `_sign` (1 or -1; not with `at`), then the query's: INTEGER, TIMESTAMP and
-    INTERVAL long (ticks), FLOAT double, TEXT string, BOOLEAN boolean. A name that repeats gets a number. The frame is
+    INTERVAL long (ticks), FLOAT double, TEXT string, BOOLEAN boolean. A name that repeats gets a number. With `times`
+    there is `_time` beside `_ts`, and columns that are TIMESTAMP are Spark's, to the microsecond. The frame is
     evaluated when it is asked for; where the query fails (docs/semantics R4), that raises with the instant and reason.
     Raises CqlError for what is no query, Error for what cannot be read or run on Spark.
     """
     from minidsms.spark.running import prepare
 
-    return prepare(cql, folder, spark=spark, by=by, as_of=as_of).frame(at, until)
+    return prepare(cql, folder, spark=spark, by=by, as_of=as_of).frame(at, until, times=times)
 
 
 def register(spark: SparkSession | None = None) -> None:
@@ -69,19 +72,20 @@ def stream(
     declarations: str,
     time_unit: str = "ms",
     parts: int | None = None,
+    times: bool = False,
 ) -> DataFrame:
     """The answer of a query over streaming DataFrames, as a streaming DataFrame of its changes, to append.
 
     inputs: by name, streaming DataFrames of streams, and others of relations, whose rows are read now.  declarations:
     `CREATE STREAM .. TIMESTAMP BY .. SLACK ..`, `CREATE RELATION`, `CREATE VIEW`; columns are found by name, and SLACK
     is Spark's watermark.  parts: into how many engines the keys are divided (default: spark.sql.shuffle.partitions);
-    a checkpoint keeps it.
+    a checkpoint keeps it.  times: as in `run`.
 
     Returns the columns of `run`. Raises CqlError for what is no query, Error for what cannot be run or does not fit.
     """
     from minidsms.spark.streaming import stream as start
 
-    return start(cql, inputs, declarations, time_unit, parts)
+    return start(cql, inputs, declarations, time_unit, parts, times)
 
 
 def explain_stream(cql: str, declarations: str, time_unit: str = "ms") -> str:

@@ -23,7 +23,7 @@ from minidsms.spark.expressions import Expressions
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-TS, ORDER, FROM, TO, SIGN = "_ts", "_order", "_from", "_to", "_sign"
+TS, ORDER, FROM, TO, SIGN, TIME = "_ts", "_order", "_from", "_to", "_sign", "_time"
 NEVER = MAX_INSTANT
 
 
@@ -110,6 +110,13 @@ def quotient(a: Column, b: int) -> Column:
     """floor(a / b), b positive."""
     down = F.when(a % long(b) < long(0), long(1)).otherwise(long(0))
     return F.call_function("div", a, long(b)) - down
+
+
+def time_of(ticks: Column, tick_ns: int) -> Column:
+    """Ticks as Spark's timestamp, floored to microseconds; NULL where Spark has no such time."""
+    step = tick_ns // 1000
+    micros = F.try_multiply(ticks, long(step)) if step else quotient(ticks, 1000 // tick_ns)
+    return F.timestamp_micros(micros)
 
 
 def later(instant: Column, ticks: int) -> Column:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from minidsms.elements import Schema
+from minidsms.elements import Schema, Type
 from minidsms.spark.batches import stored
-from minidsms.spark.frames import TS, World, long, names
+from minidsms.spark.frames import TIME, TS, World, long, names, time_of
+from minidsms.spark.reading import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -51,6 +52,16 @@ def unique_names(schema: Schema, own: Sequence[str]) -> list[str]:
         taken.add(new.lower())
         unique.append(new)
     return unique
+
+
+def with_times(frame: DataFrame, schema: Schema, tick_ns: int) -> DataFrame:
+    """A finished frame with times as Spark has them: `_time` beside `_ts`, and columns that are TIMESTAMP."""
+    own = [name for name in frame.columns[: len(frame.columns) - len(schema)] if name != TS]
+    columns = []
+    for old, type_, new in zip(frame.columns[1 + len(own) :], schema.types, unique_names(schema, (TS, TIME, *own))):
+        column = frame[quoted(old)]
+        columns.append((time_of(column, tick_ns) if type_ is Type.TIMESTAMP else column).alias(new))
+    return frame.select(TS, time_of(frame[TS], tick_ns).alias(TIME), *own, *columns)
 
 
 def _first_failure(world: World) -> DataFrame:

@@ -20,6 +20,7 @@ from minidsms.spark import archives
 from minidsms.spark.compiler import logical_plan
 from minidsms.spark.costs import WAYS
 from minidsms.spark.join_order import order_joins
+from minidsms.spark.offload import with_times
 from minidsms.spark.partitioning import Alone, BySlices
 from minidsms.spark.plan import Choice, carry_out, carry_out_by_slices, choose
 from minidsms.spark.session import prepared, session
@@ -43,8 +44,14 @@ class Offloaded:
     catalog: Catalog
     archives: tuple[Archive, ...]
 
-    def frame(self, at: Sequence[int] | None = None, until: int | None = None, slices: int = 256) -> DataFrame:
+    def frame(
+        self, at: Sequence[int] | None = None, until: int | None = None, slices: int = 256, times: bool = False
+    ) -> DataFrame:
         """See `minidsms.spark.run`."""
+        frame = self._frame(at, until, slices)
+        return with_times(frame, self.query.node.schema, self.catalog.tick_ns) if times else frame
+
+    def _frame(self, at: Sequence[int] | None, until: int | None, slices: int) -> DataFrame:
         choice, until = self.choice, self._until(at, until)
         if at is not None:
             if self.query.node.kind != "relation":

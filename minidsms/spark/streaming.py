@@ -31,9 +31,9 @@ from minidsms.spark.batches import stored, words
 from minidsms.spark.compiler import logical_plan
 from minidsms.spark.computed import spark_type
 from minidsms.spark.costs import shape_of
-from minidsms.spark.frames import SIGN, TS, long, names
+from minidsms.spark.frames import SIGN, TS, long, names, time_of
 from minidsms.spark.in_tasks import Setting, engine_of
-from minidsms.spark.offload import unique_names
+from minidsms.spark.offload import unique_names, with_times
 from minidsms.spark.packing import AT, PACKED, by_part, packed, packer, unpack
 from minidsms.spark.partitioning import ByKey, by_key
 from minidsms.spark.plan import setting_of
@@ -120,6 +120,7 @@ def stream(
     declarations: str,
     time_unit: str = "ms",
     parts: int | None = None,
+    times: bool = False,
 ) -> DataFrame:
     """See `minidsms.spark.stream`."""
     ready = prepare(cql, declarations, time_unit)
@@ -160,7 +161,8 @@ def stream(
         TS, SIGN, *[stored(F.col(c), t).alias(n) for c, t, n in zip(own, schema.types, unique)]
     )
     told = f"minidsms {shape_of(print_query(ready.query.expanded))}"
-    return changes.observe(told, F.count(F.lit(1)).alias("changes"), F.max(TS).alias("last"))
+    observed = changes.observe(told, F.count(F.lit(1)).alias("changes"), F.max(TS).alias("last"))
+    return with_times(observed, schema, ready.catalog.tick_ns) if times else observed
 
 
 def _columns(frame: DataFrame, name: str, schema: Schema, tick_ns: int) -> list[Column]:
@@ -195,8 +197,8 @@ def _elements(
     tick_ns = ready.catalog.tick_ns
     missing = F.raise_error(F.lit(f"{stream.name}: the timestamp is NULL")).cast("bigint")
     ts = F.coalesce(values[stream.timestamp_by], missing)
-    micros = ts * long(tick_ns // 1000) if tick_ns >= 1000 else F.floor(ts / long(1000 // tick_ns))
-    at = F.timestamp_micros(micros.cast("bigint")).alias(AT)
+    beyond = F.raise_error(F.concat(F.lit(f"{stream.name}: Spark has no time for "), ts.cast("string")))
+    at = F.coalesce(time_of(ts, tick_ns), beyond.cast("timestamp")).alias(AT)
     packed_rows = frame.select(part, at, ts.alias(TS), *values).mapInArrow(packer(index), PACKED)
     slack_ms = -(-stream.slack * tick_ns // 1_000_000)
     return packed_rows.withWatermark(AT, f"{slack_ms} milliseconds")

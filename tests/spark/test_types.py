@@ -16,6 +16,7 @@ import minidsms
 from minidsms import spark as on_spark
 from minidsms.archive import files
 from minidsms.archive.format import find
+from minidsms.settings import UNIT_NS
 from minidsms.spark.ingest import ingest
 from minidsms.testing.compare import netted
 from minidsms.values.arrow_types import stored_type
@@ -117,3 +118,23 @@ def test_raw_files_and_frames_of_spark_bring_them_into_archives(spark: SparkSess
                 "day": datetime.date(2024, 2, 29), "at": 36_660_000_000,
             }
         ]  # fmt: skip
+
+
+@pytest.mark.parametrize("unit", ["ns", "ms", "h"])
+def test_times_are_those_of_spark_where_they_are_asked_for(spark: SparkSession, tmp_path: Path, unit: str) -> None:
+    ns = UNIT_NS[unit]
+    instants = [-1, 0, 1_700_000_000_000_000_789 // ns, *([2**61] if unit != "ns" else [])]
+    rows = [(instants[0], 7, "a"), *[(ts, None, "b") for ts in instants[1:]]]
+    with minidsms.connect(time_unit=unit) as db:
+        db.execute(f"CREATE STREAM S (at TIMESTAMP, n INTEGER, _time TEXT) TIMESTAMP BY at ARCHIVE '{tmp_path}'")
+        db.push("S", rows)
+        db.flush()
+    query = "ISTREAM (SELECT at, n, _time FROM S [NOW])"
+    plain = on_spark.run(query, str(tmp_path)).orderBy("_ts").collect()
+    timed = on_spark.run(query, str(tmp_path), times=True)
+    assert timed.columns == ["_ts", "_time", "_sign", "at", "n", "_time_2"]
+    told = timed.selectExpr("_ts", "unix_micros(_time) m", "unix_micros(at) n", "_sign", "n", "_time_2").orderBy("_ts")
+    micros = [ts * ns // 1000 for ts in instants]
+    expected = [m if m < 2**63 else None for m in micros]
+    assert [(r[1], r[2]) for r in told.collect()] == [(m, m) for m in expected]
+    assert [(r[0], r[3], r[4], r[5]) for r in told.collect()] == [(r[0], r[1], r[3], r[4]) for r in plain]
