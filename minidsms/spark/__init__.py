@@ -49,21 +49,20 @@ def run(
 
 
 def register(spark: SparkSession | None = None) -> None:
-    """Let a session (default: the process's own) know `spark.read.format("minidsms")`.
+    """Let a session (default: the process's own) know `spark.read.format("minidsms")` and `"minidsms_kafka"`.
 
-    Options: path, a folder of archives; name of an archive, whose elements are read, or query, CQL, whose changes are;
-    as_of, a commit or a time; from and to, instants. To write: path, name, kind, time_unit, batch.
+    Options of minidsms: path, a folder of archives; name of an archive, whose elements are read, or query, CQL, whose
+    changes are; as_of, a commit or a time; from and to, instants. To write: path, name, kind, time_unit, batch. Those
+    of minidsms_kafka are called as those of Spark's own connector (docs/spark.md).
     """
-    from pyspark.errors import AnalysisException
-
     from minidsms.spark.data_source import ArchiveSource
-    from minidsms.spark.session import session
+    from minidsms.spark.kafka import KafkaSource
+    from minidsms.spark.session import active, session
 
-    try:
-        (spark or session()).dataSource.register(ArchiveSource)
-    except AnalysisException as error:
-        if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":  # another session has told Spark
-            raise
+    spark = spark or session()
+    with active(spark):
+        for source in (ArchiveSource, KafkaSource):
+            spark.dataSource.register(source)
 
 
 def stream(

@@ -14,7 +14,7 @@ import hashlib
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
@@ -103,7 +103,8 @@ def ingest(
 
     A file that an earlier ingest has read, and that has not changed since, is left out.
 
-    source: files, folders or patterns, as Spark takes them; the name of a table; a DataFrame.  folder: of archives, on
+    source: files, folders or patterns, as Spark takes them; the name of a table; a DataFrame; kafka://host:port/topic,
+    whose messages are json, and of which those are read that no earlier ingest has.  folder: of archives, on
     a file system that all of Spark sees.  declaration: `CREATE STREAM .. TIMESTAMP BY ..`; columns are found by name.
     format: csv, json (an object per line) or parquet; table; or any other that Spark reads as a whole, as jdbc or orc;
     none with a DataFrame.  distinct: True leaves out rows that are equal to another, also to one of the archive;
@@ -137,10 +138,19 @@ def ingest(
         with _told(), described(spark, f"ingest {stream.name}"), watched(spark, progress):
             if format in FORMATS:
                 places = [source] if isinstance(source, str) else list(source)  # type: ignore[arg-type]
-                found = new_files(spark, places, format, dict(options or {}), writer.snapshot.inputs)
+                topics = [place for place in places if place.startswith("kafka://")]
+                if topics and (len(places) > 1 or format != "json"):
+                    raise Error(f"{topics[0]}: a topic is ingested alone, and its messages are json")
+                if topics:
+                    found, messages = _messages(spark, topics[0], dict(options or {}), writer.snapshot.inputs)
+                else:
+                    found = new_files(spark, places, format, dict(options or {}), writer.snapshot.inputs)
                 if batch in writer.snapshot.batches or not found.files:
                     return Ingested(archive, 0, 0, 0, None, found.seen)
-                raw = [_raw(spark, files, format, found.options, stream) for files in found.by_form]
+                if topics:
+                    raw = [_of_json(spark, messages, stream)]
+                else:
+                    raw = [_raw(spark, files, format, found.options, stream) for files in found.by_form]
             else:
                 if batch in writer.snapshot.batches:
                     return Ingested(archive, 0, 0, 0, None)
@@ -296,14 +306,7 @@ def _raw(
     if format == "parquet":
         return spark.read.options(**options).parquet(*places).select("*", nothing, *place)
     if format == "json":
-        lines = spark.read.options(**options).text(places).select("value", *place).where(F.trim("value") != "")
-        # Keys count whatever their case, and every value as a text.
-        spark.conf.set("spark.sql.mapKeyDedupPolicy", "LAST_WIN")
-        parsed = F.transform_keys(F.from_json("value", "map<string,string>"), lambda key, value: F.lower(key))
-        lines = lines.withColumn("_map", parsed)
-        values = [F.col("_map")[F.lit(name.lower())].alias(name) for name in stream.schema.names]
-        corrupt = F.when(F.col("_map").isNull(), F.col("value")).alias("_corrupt")
-        return lines.select(*values, corrupt, *_PLACE)
+        return _of_json(spark, spark.read.options(**options).text(places).select("value", *place), stream)
     own = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "_corrupt", "emptyValue": _EMPTY}
     wrong = next((name for name in options if name.lower() in map(str.lower, own)), None)
     if wrong is not None:
@@ -316,6 +319,35 @@ def _raw(
     # An empty text in quotes is one, and an empty field is NULL.
     read = [F.when(F.col(quoted(n)) == _EMPTY, F.lit("")).otherwise(F.col(quoted(n))).alias(n) for n in names]
     return reader.schema(texts).csv(places).select(*read, "_corrupt", *place)
+
+
+def _messages(
+    spark: SparkSession, place: str, options: Mapping[str, str], seen: Set[str]
+) -> tuple[RawFiles, DataFrame]:
+    """New messages of a Kafka topic: which these are, and their texts with where each stands."""
+    from pyspark.sql import functions as F
+
+    from minidsms.spark import register
+    from minidsms.spark.kafka import new_messages
+
+    register(spark)
+    found, messages = new_messages(spark, place, options, seen)
+    at = F.concat(F.lit(f"{place}/"), F.col("partition").cast("string")).alias("_file")
+    text = F.coalesce(F.col("value").cast("string"), F.lit("null")).alias("value")  # a tombstone is no object
+    return found, messages.select(text, at, F.col("offset").alias("_block"), F.col("offset").alias("_row"))
+
+
+def _of_json(spark: SparkSession, lines: DataFrame, stream: StreamDef) -> DataFrame:
+    """Lines, `value` and where each stands, as `_raw` gives them."""
+    from pyspark.sql import functions as F
+
+    # Keys count whatever their case, and every value as a text.
+    spark.conf.set("spark.sql.mapKeyDedupPolicy", "LAST_WIN")
+    parsed = F.transform_keys(F.from_json("value", "map<string,string>"), lambda key, value: F.lower(key))
+    lines = lines.where(F.trim("value") != "").withColumn("_map", parsed)
+    values = [F.col("_map")[F.lit(name.lower())].alias(name) for name in stream.schema.names]
+    corrupt = F.when(F.col("_map").isNull(), F.col("value")).alias("_corrupt")
+    return lines.select(*values, corrupt, *_PLACE)
 
 
 def _whole(

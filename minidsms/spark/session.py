@@ -79,6 +79,22 @@ def prepared(spark: SparkSession) -> SparkSession:
     return own
 
 
+@contextmanager
+def active(spark: SparkSession) -> Iterator[None]:
+    """Let a session be the one that Spark asks whether a name is taken."""
+    from pyspark.sql import SparkSession
+
+    before = None if is_remote(spark) else SparkSession.getActiveSession()
+    if before is None or before is spark:
+        yield
+        return
+    spark.createDataFrame([], "nothing int")  # this makes it so
+    try:
+        yield
+    finally:
+        before.createDataFrame([], "nothing int")
+
+
 def is_remote(spark: SparkSession) -> bool:
     """Whether a session is one of Spark Connect, whose driver is another process."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
