@@ -35,8 +35,6 @@ class Archiving(Database):
     """What `Connection` can do with archives."""
 
     replaying: Replaying | None = None
-    is_replayed = False
-    """Statements are carried out again, as a folder keeps them: what was refused then is not among them."""
 
     def __init__(self, clock: Callable[[], int] | None = None, **options: Any) -> None:
         super().__init__(clock, **options)

@@ -145,7 +145,7 @@ class _Shortened:
             match fields:
                 case {"kind": "taken" | "written" | "done" | "state" | "input" | "source" | "script" | "archived"}:
                     continue
-                case {"kind": "texts" | "synopsis"}:
+                case {"kind": "texts" | "synopsis" | "failed" | "undone"}:
                     continue
                 case _ if number in self._gone:
                     continue
@@ -179,6 +179,9 @@ class _Shortened:
                     yield (payload,) if "history" not in fields else self._history(fields, rows, state)
                     if state is not None:
                         yield from state.payloads()
+                    failed = self._moment.queries.get(self._created.get(number, ""))
+                    if failed is not None and failed.failure is not None:
+                        yield (failed.failed(True),)
         yield from self._flushed()
         yield from self._ends()
 
@@ -293,7 +296,12 @@ class _Shortened:
         of: dict[tuple[str, str], list[int]] = defaultdict(list)
         creations: dict[str, list[int]] = defaultdict(list)
         gone: set[int] = set()
+        before = -1  # the last entry that was carried out
         for number, fields, _, _ in self._read():
+            if fields["kind"] == "undone":
+                gone.add(before)
+            elif fields["kind"] != "failed":
+                before = number
             what, ends = about(fields)
             if what is None:
                 continue
@@ -325,6 +333,8 @@ class _Shortened:
             if each.archived is not None:
                 yield (encoded({"kind": "archived", "to": each.name, "n": each.archived}),)
         for query in self._moment.queries.values():
+            if query.failure is not None:
+                yield (query.failed(False),)
             batch = Batch.concat(query.waiting) if query.waiting else Batch.empty(query.schema)
             columns = [batch.column(i) for i in range(len(query.schema))]
             rows = Rows(query.schema, self._moment.dictionary, True)

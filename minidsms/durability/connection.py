@@ -65,6 +65,7 @@ from minidsms.statements.run import carry_out
 if TYPE_CHECKING:
     from minidsms.archive.format import Archive
     from minidsms.engine.running_query import RunningQuery
+    from minidsms.operators.operator import Failure
     from minidsms.query import Query
     from minidsms.sinks.sink import Sink
     from minidsms.sources.driver import SourceDriver
@@ -114,6 +115,7 @@ class DurableConnection(Connection):
         self.folder = os.path.abspath(os.fsdecode(folder))
         self.log: Log | None = None
         self._depth = 0
+        self.is_replayed = True
         self.files = KeptFiles()
         self.archives = KeptArchives()
         self.checkpoints = Checkpoints(self)
@@ -125,6 +127,8 @@ class DurableConnection(Connection):
         self.copying = threading.RLock()
         """Held while the files of the log must stay; before `lock`."""
         self._is_astray = self._is_ending = False
+        self.endings: dict[str, tuple[Failure, int]] = {}
+        """By query, where it is going to fail by the entry that is being carried out, and after how many answers."""
         self._history: dict[str, memoryview] = {}
         """By stream, what the query begins with that is being registered as the log says."""
         self._coming_place: tuple[int, int] | None = None
@@ -133,9 +137,9 @@ class DurableConnection(Connection):
     def _recover(self, given: dict[str, Any]) -> None:
         """Carry out what the log says, then change the settings that this time are given otherwise."""
         place = os.path.join(self.folder, self.metadata.log)
-        self.is_replayed = True
         dropped = replay(self, place)
         self.is_replayed = False
+        self._hold_limits()
         self.warnings[:] = self.archives.lost.values()  # others are of calls that have told them
         self.metadata = raised(self.folder, self.metadata)
         log = Log(place, self.settings["durability"])
@@ -155,6 +159,12 @@ class DurableConnection(Connection):
                 with self.lock, self.logged("setting", name=name, value=value):
                     self.set(name, value)
         self.checkpoints.every(self.settings.checkpoint_s)
+
+    def _hold_limits(self) -> None:
+        """From now on limits hold."""
+        for query in self.queries.values():
+            query.apply_settings()
+        self.admission.look()
 
     def _go_on_in(self, log: Log) -> None:
         """From now on everything goes to this log."""
@@ -181,13 +191,38 @@ class DurableConnection(Connection):
                 self.log.sync()  # a file is begun, or takes its place, only when that is known for good
             yield
         except BaseException:
-            self.log.retract(number)
+            self._undo(number)
             raise
         finally:
             self._depth -= 1
         with contextlib.suppress(Error):  # the entry itself is there
             self.log.append(encoded({"kind": "done", "of": number}))
         self.log.commit()
+
+    def _undo(self, number: int) -> None:
+        """What an entry asks for has not been done."""
+        assert self.log is not None
+        if self.log.next == number + 1:
+            self.log.retract(number)
+        else:
+            self._append_amid(kind="undone")
+
+    def _append_amid(self, **fields: Any) -> None:
+        """Write an entry about what the one that is being carried out has come to."""
+        assert self.log is not None
+        try:
+            self.log.append(encoded(fields))
+        except BaseException:
+            self._is_astray = True
+            raise
+
+    def note_failure(self, query: RunningQuery, failure: Failure) -> None:
+        if self.log is not None and not self._is_astray and not self._is_ending:
+            told = {"ts": failure.ts, "reason": failure.reason, "results": query.results}
+            self._append_amid(kind="failed", query=query.name, **told)
+
+    def ending_of(self, query: RunningQuery) -> tuple[Failure, int] | None:
+        return self.endings.get(query.name.lower())
 
     @contextlib.contextmanager
     def _taking(self) -> Iterator[None]:

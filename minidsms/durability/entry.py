@@ -10,6 +10,9 @@ The header's "kind" is one of
                                      (`kept_file.py`); replaces: a query of this name ends with it; history: what it
                                      begins with (`history.py`)
     query       cql, name, script    a query without a statement that names it
+    failed      query, ts, reason, results   what the entry before it brought made a query fail at this instant, after
+                                     so many answers; is_ahead: in a checkpoint, what comes after it is going to
+    undone                           the entry before it, or before the `failed` of it, is not to be carried out
     done        of                   the statement, or other change, of this number has been carried out
     push        to, left, from, ..   elements of a stream, changes of a relation; left: not processed yet (block=False);
                                      from: of a source, which has been read so far with them; script: of an INSERT

@@ -18,10 +18,7 @@ _WAYS = {
     "queries over system streams": "what the engine measures does not come again; read them without a folder",
 }
 _SETTINGS = {
-    "memory_limit": (None,),
     "load_shedding": ("none",),
-    "answer_limit": (None,),
-    "statement_timeout": (None,),
     "k_mon": ("exact",),
 }
 """The values that are kept, of settings by which an answer may depend on the memory or the time it took."""

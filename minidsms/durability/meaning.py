@@ -12,7 +12,7 @@ def about(fields: Fields) -> tuple[tuple[str, str] | None, bool]:
     match fields:
         case {"kind": "query", "name": str(name)}:
             return ("query", name.lower()), False
-        case {"kind": "written" | "taken" | "into" | "archive", "query": str(name)}:
+        case {"kind": "written" | "taken" | "into" | "archive" | "failed", "query": str(name)}:
             return ("query", name.lower()), False
         case {"kind": "call", "query": str(name), "method": method}:
             return ("query", name.lower()), method == "close"

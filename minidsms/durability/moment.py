@@ -11,10 +11,10 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from minidsms.cql.bound import Node
-from minidsms.durability.entry import Fields
+from minidsms.durability.entry import Fields, encoded
 from minidsms.durability.kept_archives import archived_of
 from minidsms.durability.kept_state import KeptState, kept_state, state_nbytes
-from minidsms.elements import MIN_INSTANT, Batch
+from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Batch
 from minidsms.inputs.stream_input import StreamInput
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ class QueryMoment:
     def __init__(self, query: Query, names: dict[int, str], mark: Mark | None) -> None:
         self.name, self.text, self.schema = query.name, query.text, query.schema
         self.figures = _figures(query)
+        self.failure = query.failure
         self.results = query.results
         self.closed_until = query.closed_until
         self.is_at_work = query.failure is None and self.closed_until != MIN_INSTANT
@@ -74,6 +75,13 @@ class QueryMoment:
         self.archived = archived_of(query.recorder)
         self.state: KeptState | None = None
         self.rows = _rows(query)
+
+    def failed(self, is_ahead: bool) -> bytes:
+        """The entry that tells of its failure. is_ahead: as soon as it is created, before what makes it fail comes."""
+        assert self.failure is not None
+        ts, reason = self.failure
+        told = {"ts": ts, "reason": reason, "results": MAX_INSTANT, "is_ahead": is_ahead}
+        return encoded({"kind": "failed", "query": self.name, **told})
 
     def is_like(self, query: Query) -> bool:
         """Whether a query goes on as this one would."""

@@ -9,7 +9,7 @@ entry was under way when the process ended, and is as if it had not been called.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from minidsms.archive.connected import target_of
@@ -23,6 +23,7 @@ from minidsms.durability.meaning import about
 from minidsms.durability.places import found_at
 from minidsms.durability.segments import Found, entries
 from minidsms.inputs.stream_input import StreamInput
+from minidsms.operators.operator import Failure
 from minidsms.statements.run import carry_out
 
 if TYPE_CHECKING:
@@ -44,20 +45,22 @@ def replay(
 
 def _replay(db: DurableConnection, log_folder: str, until: int | None, go_on: Callable[[], None] | None) -> int | None:
     held: tuple[Found, Fields, memoryview] | None = None
+    came_of_it: list[Fields] = []
     db.archives.may_begin = False
     for found in entries(log_folder, until):
         if go_on is not None:
             go_on()
         fields, rows = decoded(found.payload, where_of(found))
+        if fields["kind"] in ("failed", "undone"):
+            came_of_it.append(fields)
+            continue
         if held is not None:
-            try:
-                _carry_out(db, held[1], held[2], where_of(held[0]))
-            except NoSuchOperator:
-                raise
-            except Error as error:
-                raise Error(f"{where_of(held[0])}: {_named(held[1])} cannot be carried out again: {error}") from None
-        held = found, fields, rows
+            _carry_out_whole(db, held, came_of_it)
+        held, came_of_it = (found, fields, rows), []
     if held is None:
+        return None
+    if came_of_it:
+        _carry_out_whole(db, held, came_of_it)
         return None
     found, fields, rows = held
     what, ends = about(fields)
@@ -70,6 +73,32 @@ def _replay(db: DurableConnection, log_folder: str, until: int | None, go_on: Ca
     except Error:
         return found.number
     return None
+
+
+def _carry_out_whole(
+    db: DurableConnection, held: tuple[Found, Fields, memoryview], came_of_it: Sequence[Fields]
+) -> None:
+    """Carry out an entry that is not the last one. came_of_it: the entries that tell what came of it."""
+    found, fields, rows = held
+    failed = [each for each in came_of_it if each["kind"] == "failed"]
+    for each in failed:
+        ending = Failure(each["ts"], each["reason"]), each["results"]
+        db.endings[each["query"].lower()] = ending
+        if each["query"].lower() in db.queries:
+            db.queries[each["query"].lower()].end_at(*ending)
+    try:
+        if not any(each["kind"] == "undone" for each in came_of_it):
+            _carry_out(db, fields, rows, where_of(found))
+    except NoSuchOperator:
+        raise
+    except Error as error:
+        raise Error(f"{where_of(found)}: {_named(fields)} cannot be carried out again: {error}") from None
+    finally:
+        db.endings.clear()
+    for each in failed:
+        query = db.queries.get(each["query"].lower())
+        if query is not None and not each.get("is_ahead"):
+            query.fail_now()
 
 
 def where_of(found: Found) -> str:

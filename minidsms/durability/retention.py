@@ -42,6 +42,8 @@ class Retention:
         self.states: dict[str, KeptState] = {}
         """Of queries that go on from it."""
         for key, query in moment.queries.items():
+            if query.failure is not None and key in created and key not in whole:
+                continue  # it answers nothing more
             reach = reach_of(query.logical) if query.is_at_work and key not in whole else None
             if reach is None and query.state is not None and key in created and key not in whole:
                 reach, self.states[key] = query.state.reach, query.state

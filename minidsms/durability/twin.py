@@ -26,7 +26,7 @@ class Twin(DurableConnection):
         go_on: Callable[[], None] | None = None,
     ) -> None:
         self._begin(log_folder)
-        self.is_replayed, self.archives.are_written = True, False
+        self.archives.are_written = False
         Connection.__init__(self, **settings)
         if replay(self, log_folder, until, go_on) is not None:
             raise Error(f"{log_folder!r}: its last entry cannot be carried out again")

@@ -29,6 +29,7 @@ from minidsms.inputs.stream_input import StreamInput
 from minidsms.limits.admission import Admission
 from minidsms.limits.allowance import Allowance
 from minidsms.limits.memory import MemoryAccount
+from minidsms.operators.operator import Failure
 from minidsms.past.past import Past
 from minidsms.plan.constants import Families
 from minidsms.plan.dividing import take_back_all
@@ -76,6 +77,11 @@ class Follower(Protocol):
 
 class Database:
     """What a connection is of. clock: gives the present tick, for streams without timestamps."""
+
+    is_replayed = False
+    """What comes is carried out again, as a folder keeps it: what was refused then is not among it, and limits and what
+    they did stand there.
+    """
 
     def __init__(self, clock: Callable[[], int] | None = None, **options: Any) -> None:
         if clock is not None and not callable(clock):
@@ -147,6 +153,13 @@ class Database:
         has been noted.
         """
         return lambda: None
+
+    def note_failure(self, query: RunningQuery, failure: Failure) -> None:
+        """A query has failed."""
+
+    def ending_of(self, query: RunningQuery) -> tuple[Failure, int] | None:
+        """Where a query that is going to run failed when it ran before, and how many answers it had given."""
+        return None
 
     def _advance_all(self, ts: int) -> None:
         """Time has come for every stream, or, with a MemoryError, for none."""

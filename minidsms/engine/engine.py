@@ -119,6 +119,8 @@ class Network:
         self.sources = [op for op in operators if isinstance(op, Entrance)]
         self.contents: PresentContents | None = None
         self.failure: Failure | None = None
+        self.ending: Failure | None = None
+        """How it is going to fail, as it did when the same came before."""
         self.on_failure: Callable[[Failure], object] = lambda failure: None
         self.group: Group | None = None
 
@@ -258,6 +260,8 @@ class Group:
         self.is_paused = False
         self.is_apart = False
         self.is_cut = False
+        self.has_endings = False
+        """Queries have an `ending`."""
         self.released = 0
         self.batch_size: int | None = None
         self.queue_size: int | None = None
@@ -301,6 +305,7 @@ class Group:
             queue.progress = queue.producer.progress
             queue.producer.outputs.append(queue)
         network.links = []
+        self.has_endings = self.has_endings or network.ending is not None
         if network.failure is None:
             self._use(network.operators)
             self._is_changed = True
@@ -485,6 +490,10 @@ class Group:
         batch_size = self.batch_size or batch_size
         until, earliest = self.frontier(heartbeat), MAX_INSTANT
         self.is_cut = False
+        if self.has_endings:
+            until = self._before_endings(until)
+            if not self.operators:
+                return False
         if self.is_immediate:
             self.released = 0
             for source in self.sources:
@@ -517,12 +526,26 @@ class Group:
         if not self.is_immediate and earliest > until and self._sleeps(until):
             # The operators' own progress follows with the next slice, which then is longer.
             self.progress = until
-            return False
+            return self.is_cut and self.release(heartbeat, batch_size)
         self._until = until
         self._in_flight = True
         for source in self.sources:
             source.allow(until)
         return True
+
+    def _before_endings(self, until: int) -> int:
+        """Fail the queries whose ending comes next; up to where the others go on, before one more has to."""
+        coming = [n for n in self.networks if n.ending is not None and n.failure is None]
+        for network in coming:
+            ending = network.ending
+            assert ending is not None
+            if ending.ts <= until and not self.is_immediate:
+                if ending.ts <= self.progress + 1:
+                    self.fail(network, ending)
+                else:
+                    until, self.is_cut = ending.ts - 1, True
+        self.has_endings = bool(coming)
+        return until
 
     def _arrange(self) -> None:
         """Let screens take what they are to run, and give back what they are not. The engine is at rest."""
@@ -595,6 +618,11 @@ class Group:
         self._failed.clear()
         for network in [n for n in self.networks if n.failure is None]:
             self._fail(network, Failure(self.progress + 1, reason))
+
+    def fail(self, network: Network, failure: Failure) -> None:
+        """Let a query fail. The engine is at rest."""
+        self._fail(network, failure)
+        self._stop_at_failures()
 
     def _fail(self, network: Network, failure: Failure) -> None:
         """A query has come to its end; what only it used computes nothing more, and holds nothing back."""

@@ -73,6 +73,7 @@ class RunningQuery:
         self._folding: Folding | None = None
         self._closed = False
         self._results = self._fetched = 0
+        self._most_results: int | None = None
         self.past_until = MIN_INSTANT
         """The greatest instant that was closed when it began with a past."""
         self.shed: dict[str, int] = {}
@@ -93,19 +94,41 @@ class RunningQuery:
         """Give the query its running plan. plan: what EXPLAIN shows; None: the network's tail knows it."""
         self._network, self._plan, self._folding = network, plan, network.folding
         network.on_failure = self._log_failure
+        ending = self._connection.ending_of(self)
+        if ending is not None:
+            network.ending, self._most_results = ending
         _life.debug("query %s: registered", self.name)
         if plan is not None:
             self.apply_settings()
 
     def _log_failure(self, failure: Failure) -> None:
         _life.error("query %s: failed at %s: %s", self.name, failure.ts, failure.reason)
+        self._connection.note_failure(self, failure)
+
+    def end_at(self, failure: Failure, results: int) -> None:
+        """Fail as it failed when the same came before, after so many answers."""
+        self.stand_alone()
+        self.network.ending, self._most_results = failure, results
+        if self.network.group is not None:
+            self.network.group.has_endings = True
+
+    def fail_now(self) -> None:
+        """What made it fail has come."""
+        network = self.network
+        if network.failure is None and network.ending is not None and network.group is not None:
+            network.group.fail(network, network.ending)
 
     def deliver(self, batch: Batch) -> int:
         """Take final results from the output operator; how many, fewer where `answer_limit` would be passed."""
-        n = len(batch.ts)
+        n = came = len(batch.ts)
         if self._folding is not None:
             self._collect()  # what a screen has given it is older
-        limit = self.settings["answer_limit"]
+        if self._most_results is not None:
+            n = min(n, self._most_results - self._results)
+            if n <= 0:
+                return came  # it fails when all has come
+            batch = batch.slice(0, n)
+        limit = None if self._connection.is_replayed else self.settings["answer_limit"]
         if limit is not None and self._sink is None and not self._callbacks:
             if not self._pending:
                 self._fetched = self._results
@@ -127,7 +150,7 @@ class RunningQuery:
             self._newest.add(batch)
         if self.kind == "relation" and self._contents is None:
             self._present.add(batch)
-        return n
+        return n if self._most_results is None else came
 
     def _collect(self) -> list[Batch]:
         """What waits, with what a screen holds of it."""
@@ -344,12 +367,13 @@ class RunningQuery:
             if n < len(batch):
                 kept.append(batch.slice(n, len(batch)) if n else batch)
         self._pending, self._weighed = kept, _NOTHING
+        self._fetched = self._results - sum(map(len, kept))
 
     def apply_settings(self) -> None:
         """Let the settings take effect on the running plan."""
         if self._network is not None:
             allowance, limit = self._connection.allowance, self.settings.memory_limit
-            if limit is not None:
+            if limit is not None and not self._connection.is_replayed:
                 allowance = OwnAllowance(allowance, limit, lambda: self.nbytes)
             self.settings.apply(self._network, allowance)
 

@@ -51,15 +51,17 @@ class Admission:
     def look(self) -> None:
         """The settings have changed."""
         settings = self._db.settings
-        self.is_shedding = settings["load_shedding"] != "none"
-        limited = any(query.settings.memory_limit is not None for query in self._db.queries.values())
-        self._account.limit = settings["memory_limit"]
-        self._db.allowance.limit(settings["memory_limit"], settings.timeout_s)
+        holds = not self._db.is_replayed
+        memory_limit = settings["memory_limit"] if holds else None
+        self.is_shedding = holds and settings["load_shedding"] != "none"
+        limited = holds and any(query.settings.memory_limit is not None for query in self._db.queries.values())
+        self._account.limit = memory_limit
+        self._db.allowance.limit(memory_limit, settings.timeout_s if holds else None)
         if settings["answer_limit"] is not None:
             for query in self._db.queries.values():
                 query.stand_alone()  # a screen does not count what waits for each
         self._account.has_limited_queries = limited
-        self.is_open = not self.is_shedding and not limited and settings["memory_limit"] is None
+        self.is_open = not self.is_shedding and not limited and memory_limit is None
 
     # ------------------------------------------------------------------------------------------------- refusing
 
@@ -84,7 +86,7 @@ class Admission:
 
     def admit_bytes(self, nbytes: int) -> None:
         """The same for changes of a relation, which are never shed."""
-        limit = self._db.settings["memory_limit"]
+        limit = self._account.limit
         if limit is not None and self._account.nbytes + nbytes > limit:
             raise MemoryLimitError(
                 f"{self._account.nbytes:,} bytes are held and {nbytes:,} more would pass the memory_limit of "
@@ -93,7 +95,7 @@ class Admission:
 
     def refuse_full(self, stream: StreamInput, n: int) -> None:
         """For `push(.., block=False)`: QueueFullError where n more would wait than a query's bounds allow."""
-        for source, bound, group in self._waiting(self._readers(stream)):
+        for source, bound, group in self._waiting([] if self._db.is_replayed else self._readers(stream)):
             if stream.store.feeds(source.store) and source.waiting() + n > bound:
                 names = ", ".join(one_line(query.name) for query in self._queries(group))
                 raise QueueFullError(

@@ -191,8 +191,6 @@ def in_a_function() -> Callable[[int], int]:
     [
         lambda db: db.execute("CREATE QUERY q AS SELECT k FROM S BACKFILL FROM 'x'"),
         lambda db: db.execute("SELECT * FROM SysStream"),
-        lambda db: db.execute("SET memory_limit = '1 MB'"),
-        lambda db: db.execute("SET statement_timeout = '1 SECOND'"),
         lambda db: db.execute("SET load_shedding = random"),
         lambda db: db.execute("SET k_mon = lossy"),
         lambda db: db.replay("x"),
