@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -60,95 +61,61 @@ def _switch(value: Any) -> str:
     return word
 
 
-def _optional_share(value: Any) -> float | None:
-    if value is None or str(value).lower() == "none":
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
-        raise ValueError("give a share above 0, at most 1, or none")
-    return float(value)
+def _or_none(check: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """What the check takes, or none."""
+
+    def checked(value: Any) -> Any:
+        if value is None or str(value).lower() == "none":
+            return None
+        try:
+            return check(value)
+        except ValueError as error:
+            raise ValueError(f"{error}, or none") from None
+
+    return checked
 
 
-def _positive_share(value: Any) -> float:
-    share = _share(value)
-    if not share:
-        raise ValueError("give a share above 0, at most 1")
-    return share
+def _number(least: float, most: float, wanted: str) -> Callable[[Any], float]:
+    def check(value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
+            raise ValueError(f"give a {wanted}")
+        return float(value)
+
+    return check
 
 
-def _share(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise ValueError("give a share from 0 to 1")
-    return float(value)
-
-
-def _optional_threshold(value: Any) -> float | None:
-    if value is None or str(value).lower() == "none":
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1e6:
-        raise ValueError("give a number above 0, or none")
-    return float(value)
-
-
-def _optional_growth(value: Any) -> float | None:
-    if value is None or str(value).lower() == "none":
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value <= 1000:
-        raise ValueError("give a number from 1 to 1000, or none")
-    return float(value)
-
-
-def _optional_count(value: Any) -> int | None:
-    if value is None or str(value).lower() == "none":
-        return None
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError("give a whole number of at least 1, or none")
-    return value
-
-
-def _auto_or_count(value: Any) -> int | str:
-    if str(value).lower() == "auto":
-        return "auto"
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST_THREADS:
-        raise ValueError(f"give a whole number from 1 to {_MOST_THREADS}, or auto")
-    return value
-
-
-def _optional_rows(value: Any) -> int | None:
-    rows = _optional_count(value)
-    if rows is not None and rows > _MOST_ROWS:
-        raise ValueError(f"give a whole number of at most {_MOST_ROWS:,}, or none")
-    return rows
-
-
-def _weight(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1e6:
-        raise ValueError("give a number above 0, at most a million")
-    return float(value)
-
-
-def _at_least(least: int) -> Callable[[Any], int]:
+def _whole(least: int, most: float, wanted: str) -> Callable[[Any], int]:
     def check(value: Any) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise ValueError(f"give a whole number of at least {least}")
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            raise ValueError(f"give a whole number {wanted}")
         return value
 
     return check
 
 
+def _at_least(least: int) -> Callable[[Any], int]:
+    return _whole(least, math.inf, f"of at least {least}")
+
+
+def _threads(value: Any) -> int | str:
+    return (
+        "auto"
+        if str(value).lower() == "auto"
+        else _whole(1, _MOST_THREADS, f"from 1 to {_MOST_THREADS}, or auto")(value)
+    )
+
+
 def _buckets(value: Any) -> int:
     from minidsms.expressions.classifiers import MOST_BUCKETS
 
-    if isinstance(value, bool) or not isinstance(value, int) or not 2 <= value <= MOST_BUCKETS:
-        raise ValueError(f"give a whole number from 2 to {MOST_BUCKETS}")
-    return value
+    return _whole(2, MOST_BUCKETS, f"from 2 to {MOST_BUCKETS}")(value)
 
 
-def _optional_ticks(value: Any) -> int | None:
-    if value is None or str(value).lower() == "none":
-        return None
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError("give a whole number of ticks, or none")
-    return value
+_ABOVE_0 = math.ulp(0.0)
+_share = _number(0, 1, "share from 0 to 1")
+_positive_share = _number(_ABOVE_0, 1, "share above 0, at most 1")
+_optional_share = _or_none(_positive_share)
+_optional_count = _or_none(_at_least(1))
 
 
 def _optional_bytes(value: Any) -> int | None:
@@ -164,14 +131,12 @@ def _optional_bytes(value: Any) -> int | None:
     raise ValueError("give a number of bytes, or a text such as '500 MB'")
 
 
-def _optional_time(value: Any) -> Any:
-    if value is None or str(value).lower() == "none":
-        return None
+def _time(value: Any) -> Any:
     if isinstance(value, str):
         number, _, unit = value.strip().partition(" ")
         if unit and duration_ticks(number, unit.strip(), 1) > 0:
             return value.strip()
-    raise ValueError("give a text such as '500 MILLISECONDS', or none")
+    raise ValueError("give a text such as '500 MILLISECONDS'")
 
 
 def _interval(value: Any) -> Any:
@@ -216,9 +181,14 @@ SETTINGS: dict[str, Setting] = {
     s.name: s
     for s in (
         Setting("scheduler", "chain", _one_of("round_robin", "fifo", "greedy", "chain"), "which operator runs next"),
-        Setting("chain_latency_bound", None, _optional_ticks, "ticks an element may wait before Chain lets it pass"),
+        Setting(
+            "chain_latency_bound",
+            None,
+            _or_none(_whole(0, math.inf, "of ticks")),
+            "ticks an element may wait before Chain lets it pass",
+        ),
         Setting("batch_size", 65_536, _at_least(1), "elements in a slice"),
-        Setting("threads", 1, _auto_or_count, "threads that divide large slices; auto: as many as are faster"),
+        Setting("threads", 1, _threads, "threads that divide large slices; auto: as many as are faster"),
         Setting("quantum", 65_536, _at_least(1), "elements an operator may take in a turn"),
         Setting("queue_size", 1_000_000, _at_least(1), "bound of a queue between operators, in elements"),
         Setting("queue_bytes", 2**28, _optional_bytes, "bound of a queue between operators, in bytes"),
@@ -229,7 +199,12 @@ SETTINGS: dict[str, Setting] = {
             "bytes that may be held before a push is refused or sheds",
             guards=True,
         ),
-        Setting("memory_priority", 1.0, _weight, "weight of what waits for a query where memory_limit has it shed"),
+        Setting(
+            "memory_priority",
+            1.0,
+            _number(_ABOVE_0, 1e6, "number above 0, at most a million"),
+            "weight of what waits for a query where memory_limit has it shed",
+        ),
         Setting(
             "load_shedding",
             "none",
@@ -253,7 +228,12 @@ SETTINGS: dict[str, Setting] = {
         ),
         Setting("detector_block", 20, _at_least(1), "profile tuples that a change detector takes for one estimate"),
         Setting("detector_training", None, _optional_count, "blocks that a change detector learns from; none: its own"),
-        Setting("detector_threshold", None, _optional_threshold, "when a detector tells a change; none: its own"),
+        Setting(
+            "detector_threshold",
+            None,
+            _or_none(_number(_ABOVE_0, 1e6, "number above 0")),
+            "when a detector tells a change; none: its own",
+        ),
         Setting("detector_confidence", 0.05, _share, "zeta of beta-CUSUM: the chance that an interval misses"),
         Setting("profile_rate", None, _optional_share, "share of tuples profiled; none: as it pays"),
         Setting("profile_window", None, _optional_count, "profile tuples remembered; none: as the algorithm likes"),
@@ -271,9 +251,19 @@ SETTINGS: dict[str, Setting] = {
             _one_of("exact", "trusting", "lossy"),
             "what k-Mon gives up is kept out of memory; or lost where declared keys say so; or lost",
         ),
-        Setting("k_mon_window", None, _optional_rows, "W: rows without a greater k; none: as the constraint likes"),
+        Setting(
+            "k_mon_window",
+            None,
+            _or_none(_whole(1, _MOST_ROWS, f"from 1 to {_MOST_ROWS:,}")),
+            "W: rows without a greater k; none: as the constraint likes",
+        ),
         Setting("k_mon_chance", 0.01, _share, "p: share of rows watched for more than is needed, of monitors to come"),
-        Setting("k_mon_growth", None, _optional_growth, "c: so many times k is watched; none: as the constraint likes"),
+        Setting(
+            "k_mon_growth",
+            None,
+            _or_none(_number(1, 1000, "number from 1 to 1000")),
+            "c: so many times k is watched; none: as the constraint likes",
+        ),
         Setting("k_mon_threshold", 50_000, _at_least(0), "a greater k counts as infinite, of monitors to come"),
         Setting("join_plan", "auto", _join_plan, "how n-way joins of queries to come are planned"),
         Setting(
@@ -344,7 +334,7 @@ SETTINGS: dict[str, Setting] = {
         Setting("sys_interval", "1 SECOND", _interval, "time between two publications of SysStream"),
         Setting("archive_rows", 1_000_000, _at_least(1), "elements that make a file of an archive", live=False),
         Setting("archive_interval", "10 SECONDS", _interval, "longest wait of an element to be archived", live=False),
-        Setting("archive_retention", None, _optional_time, "how long archives of streams are kept; none: for ever"),
+        Setting("archive_retention", None, _or_none(_time), "how long archives of streams are kept; none: for ever"),
         Setting("backfill", "local", _one_of("local", "spark"), "what computes the past of CREATE QUERY .. BACKFILL"),
         Setting("safe", "off", _switch, "no file outside allowed_paths, no socket, no other program; for good"),
         Setting(
@@ -353,14 +343,16 @@ SETTINGS: dict[str, Setting] = {
         Setting("input_limit", 256, _optional_count, "streams, relations and views that a query may name", guards=True),
         Setting("literal_limit", None, _optional_count, "constants that a query may have", guards=True),
         Setting("answer_limit", None, _optional_count, "answers of a query that may wait to be fetched", guards=True),
-        Setting("statement_timeout", None, _optional_time, "longest time that a query may take of a call", guards=True),
+        Setting(
+            "statement_timeout", None, _or_none(_time), "longest time that a query may take of a call", guards=True
+        ),
         Setting(
             "durability",
             "sync",
             _one_of("sync", "batch", "os"),
             "when what a connection with a folder is told is on disk: at once, soon, or when the system likes",
         ),
-        Setting("checkpoint_interval", None, _optional_time, "time between checkpoints of a connection with a folder"),
+        Setting("checkpoint_interval", None, _or_none(_time), "time between checkpoints of a connection with a folder"),
         Setting("seed", 0, _at_least(0), "seed of everything random"),
     )
 }

@@ -16,7 +16,7 @@ from minidsms.cql.binder import bind, relation_def, stream_def, view_def
 from minidsms.cql.catalog import Catalog
 from minidsms.cql.parser import parse
 from minidsms.elements import Type
-from minidsms.plan.ending import end_of
+from minidsms.plan.reading import end_of
 from minidsms.shell.main import main
 from minidsms.testing.compare import Answer, difference_of
 from minidsms.testing.definition import answer

@@ -13,7 +13,7 @@ from minidsms.cql.errors import Error
 from minidsms.engine.database import Database
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.operators.range_window import RangeWindow
-from minidsms.plan.ending import end_of
+from minidsms.plan.reading import end_of
 from minidsms.statements.arguments import name_of
 
 if TYPE_CHECKING:

@@ -1,9 +1,11 @@
-"""What a logical plan reads, and how: its inputs, whether rows stay in a stream's store, whether they pass at once."""
+"""What a query reads, and how: its inputs, whether rows pass at once, where their order of arrival matters, and where
+the answer ends when they have.
+"""
 
 from __future__ import annotations
 
 from minidsms.cql import bound
-from minidsms.cql.bound import Node
+from minidsms.cql.bound import Node, WindowKind
 from minidsms.cql.functions import can_fail
 from minidsms.plan.logical import RelationEvents, Stop, nodes
 
@@ -31,3 +33,43 @@ def inputs_of(root: Node) -> tuple[list[str], list[str]]:
             case RelationEvents():
                 relations[node.relation.lower()] = None
     return list(streams), list(relations)
+
+
+def counting_windows(root: Node) -> set[int]:
+    """The ids of the windows in a bound query, subqueries included, to which the order of arrival matters.
+
+    Windows that count rows, and windows under FIRST or LAST, see which of two elements of one instant came first; a
+    RANGE window and what stands above it do not. For no other reader a derived stream is ordered by value
+    (docs/semantics T3).
+    """
+    found: set[int] = set()
+    for node in bound.with_subqueries(root):
+        if isinstance(node, bound.Window) and (node.spec.kind is WindowKind.ROWS or node.spec.is_by_key):
+            found.add(id(node))
+        elif isinstance(node, bound.Aggregate) and any(c.is_by_arrival for c in node.aggregates):
+            below = node.input
+            while isinstance(below, bound.Filter | bound.Bounds):
+                below = below.input
+            found.add(id(below))
+    return found
+
+
+def end_of(node: Node, greatest: int) -> int:
+    """The instant at which the last window that moves in steps shows the last of what came (docs/semantics T4).
+
+    greatest: the greatest instant that came. Windows over derived streams come behind those below them.
+    """
+    ends: dict[int, int] = {}
+    pending = [node]
+    while pending:
+        one = pending[-1]
+        left = [child for child in one.inputs if id(child) not in ends]
+        if left:
+            pending += left
+            continue
+        end = max((ends[id(child)] for child in one.inputs), default=greatest)
+        if isinstance(one, bound.Window) and one.spec.step is not None:
+            end = -(-(end + one.spec.lag) // one.spec.step) * one.spec.step
+        ends[id(one)] = end
+        pending.pop()
+    return ends[id(node)]

@@ -18,7 +18,6 @@ from minidsms.cql.scalar import substitute
 from minidsms.cql.scalar_text import print_aggregate, print_expression
 from minidsms.elements import Field, Schema, Type
 from minidsms.plan import correlation
-from minidsms.plan.arrival_order import counting_windows
 from minidsms.plan.correlation import Lifted, lift
 from minidsms.plan.logical import (
     NO_COLUMNS,
@@ -40,6 +39,7 @@ from minidsms.plan.logical import (
 )
 from minidsms.plan.matching import ONE, column, matched_rows
 from minidsms.plan.per_outer_row import for_each_outer_row
+from minidsms.plan.reading import counting_windows
 
 TRUE = bound.Literal(Type.BOOLEAN, True)
 FALSE = bound.Literal(Type.BOOLEAN, False)

@@ -315,7 +315,7 @@ class Session:
 
     def _tell_open_windows(self, feed: Feed) -> None:
         """Say until when time has to go on for the last windows to be shown, where the streams stay open."""
-        from minidsms.plan.ending import end_of
+        from minidsms.plan.reading import end_of
 
         if not self.is_interactive:
             return
