@@ -93,14 +93,12 @@ def test_an_end_that_was_cut_short_has_happened_or_not(is_published: bool, monke
     def killed(old: str, new: str) -> None:
         if is_published:
             replace(old, new)
-        monkeypatch.setattr(db.log, "retract", lambda number: None)
+        patched.setattr(db.log, "retract", lambda number: None)
         raise Killed
 
-    monkeypatch.setattr(os, "replace", killed)
-    with pytest.raises(Killed):
+    with monkeypatch.context() as patched, pytest.raises(Killed):
+        patched.setattr(os, "replace", killed)
         db.execute("DROP QUERY q")
-    monkeypatch.undo()
-    os.chdir(os.path.dirname(db.folder))
     end(db)
     with minidsms.connect("db") as again:
         assert list(again.queries) == ([] if is_published else ["q"])
