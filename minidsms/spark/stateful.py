@@ -1,7 +1,9 @@
 """Engines in Spark's stateful tasks: each holds a part of the keys of a streaming query, from batch to batch.
 
 What an engine must know of the past lies in Spark's state store: the elements that its windows may still hold, as far
-as the plan has a reach (`archive.horizon`), and those that wait for the watermark. The engine itself stays in the
+as the plan has a reach (`archive.horizon`), and those that wait for the watermark. Where a plan has none, it is what a
+checkpoint of a folder keeps, its operators' state as arrays (`durability.kept_state`), and the elements since that was
+written, which is when there are as many as it is large. The engine itself stays in the
 worker's process between two batches; it is taken up again only if it made the state that the store gives back, and is
 built anew from that state otherwise: after a restart, on another machine, when a task is repeated.
 
@@ -22,8 +24,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
-from minidsms.archive.horizon import reach_of
+from minidsms.archive.horizon import Reach, reach_of
 from minidsms.cql.errors import QueryError
+from minidsms.durability.entry import decoded
+from minidsms.durability.kept_state import kept_state, resume, state_nbytes, take_texts, texts_payload
 from minidsms.durability.retention import before_last
 from minidsms.elements import MIN_INSTANT
 from minidsms.spark.frames import TS
@@ -42,6 +46,9 @@ _ELEMENTS = "input int, payload binary"
 _MARK = "closed bigint, token string, timer bigint, rows bigint"
 _LEAST_ROWS = 1024
 """State is written anew when more rows than this, and most of them, matter no more."""
+
+_ROW_NBYTES = 32
+"""State is written when so many bytes of it have come once more, as rows."""
 
 _MOST_ENGINES = 64
 _engines: OrderedDict[str, PartEngine] = OrderedDict()
@@ -66,15 +73,26 @@ def in_order(table: pa.Table) -> pa.Table:
 
 
 class PartEngine:
-    """An engine with a part's elements. relations: by input, the rows of those that the part joins with."""
+    """An engine with a part's elements. relations: by input, the rows of those that the part joins with.
 
-    def __init__(self, setting: Setting, relations: Mapping[int, pa.Table]) -> None:
+    state: what `thinned` has given, of elements that do not come again.
+    """
+
+    def __init__(self, setting: Setting, relations: Mapping[int, pa.Table], state: Sequence[bytes] = ()) -> None:
         self._stack = ExitStack()
         self._db, self._query = self._stack.enter_context(engine_of(setting))
         self._setting = setting
         self._reach = reach_of(self._query.logical)
         self._fed: dict[int, pa.Table] = {}
         self._waiting: dict[int, pa.Table] = {}
+        self._new_rows = 0
+        """How many have come since the state was written."""
+        for payload in state:
+            fields, data = decoded(memoryview(payload), "Spark's state store")
+            if fields["kind"] == "texts":
+                take_texts(self._db.dictionary, data)
+            else:
+                resume(self._query, fields, data, "Spark's state store")
         for i, table in relations.items():
             self._db.push(
                 setting.inputs[i][0], data_of(setting.inputs[i][2], table), ts=np.full(len(table), RELATIONS_SINCE)
@@ -87,6 +105,7 @@ class PartEngine:
     def add(self, index: int, table: pa.Table) -> None:
         """Elements of an input, which wait for their instants to be closed."""
         self._waiting[index] = _behind(self._waiting.get(index), table)
+        self._new_rows += len(table)
 
     def advance(self, closed: int) -> Iterator[pa.Table]:
         """What the query answers up to an instant. Raises QueryError."""
@@ -102,19 +121,33 @@ class PartEngine:
         self._db.advance(closed)
         while len(fetched := self._query.fetch_arrow()):
             yield result_of(self._setting, fetched)
-        self._forget(closed)
+        if self._reach is not None:
+            self._forget(closed, self._reach)
 
-    def _forget(self, closed: int) -> None:
+    def _forget(self, closed: int, reach: Reach) -> None:
         """Let go of the elements that matter no more."""
-        if self._reach is None:
-            return
         for index, table in self._fed.items():
             name = self._setting.inputs[index][0].lower()
-            past = max(closed - self._reach.ticks, MIN_INSTANT)
-            if name in self._reach.rows:
-                past = min(past, before_last(table[TS].to_numpy(), self._reach.rows[name], closed))
+            past = max(closed - reach.ticks, MIN_INSTANT)
+            if name in reach.rows:
+                past = min(past, before_last(table[TS].to_numpy(), reach.rows[name], closed))
             if len(table) and table[TS][0].as_py() <= past:
                 self._fed[index] = table.filter(pc.greater(table[TS], past))
+
+    def thinned(self) -> list[bytes] | None:
+        """The operators' state in place of elements, which are let go; None while that is not worth while, or cannot be
+        had. The engine is at rest.
+        """
+        least = max(_LEAST_ROWS, self.rows - self._new_rows, state_nbytes(self._query) // _ROW_NBYTES)
+        if self._reach is not None or self._new_rows < least:
+            return None
+        self._new_rows = 0  # it is tried again when as much has come
+        state = kept_state(self._query)
+        if state is None:
+            return None
+        self._forget(state.until, state.reach)
+        texts = texts_payload(self._db.dictionary, state.codes)
+        return [b"".join(payload) for payload in (*([] if texts is None else [texts]), *state.payloads())]
 
     @property
     def elements(self) -> list[tuple[int, pa.Table]]:
@@ -146,8 +179,9 @@ class Engines(StatefulProcessor):
         self._tick_ns = tick_ns
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """The state of a part: its elements, and how far it is."""
+        """The state of a part: its operators', its elements, and how far it is."""
         self._handle = handle
+        self._state = handle.getListState("state", "payload binary")
         self._elements = handle.getListState("elements", _ELEMENTS)
         self._mark = handle.getValueState("mark", _MARK)
 
@@ -186,12 +220,15 @@ class Engines(StatefulProcessor):
         except BaseException:
             engine.close()
             raise
-        if rows > max(2 * engine.rows, _LEAST_ROWS):
-            self._elements.put([(i, packed(table)) for i, table in engine.elements])
-            rows = engine.rows
-        elif not engine.rows:
+        state = engine.thinned()
+        if state is not None:
+            self._state.put([(payload,) for payload in state])
+        if not engine.rows:
             self._elements.clear()
             rows = 0
+        elif state is not None or rows > max(2 * engine.rows, _LEAST_ROWS):
+            self._elements.put([(i, packed(table)) for i, table in engine.elements])
+            rows = engine.rows
         token = secrets.token_hex(8)
         self._mark.update((closed, token, self._timed(engine, timer, watermark_ms), rows))
         _keep(token, engine)
@@ -210,7 +247,7 @@ class Engines(StatefulProcessor):
     def _rebuilt(self, part: int, closed: int) -> PartEngine:
         """An engine that goes on from the state in the store."""
         relations = {i: unpacked(payload) for i, payload in self._relations.get(part, {}).items()}
-        engine = PartEngine(self._setting, relations)
+        engine = PartEngine(self._setting, relations, [payload for (payload,) in self._state.get()])
         for index, payload in self._elements.get():
             engine.add(index, unpacked(payload))
         if closed > MIN_INSTANT:

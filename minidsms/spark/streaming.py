@@ -23,6 +23,7 @@ from minidsms.cql.errors import CqlError, Error
 from minidsms.cql.parser import parse
 from minidsms.cql.printer import print_query
 from minidsms.cql.times import tick_words
+from minidsms.durability.kept_state import kept_state
 from minidsms.elements import Schema, Type
 from minidsms.plan.explain import logical_text
 from minidsms.plan.logical import SemiJoin, Stop, nodes
@@ -61,12 +62,16 @@ class Streamable:
     setting: Setting
 
     def __str__(self) -> str:
-        with engine_of(self.setting) as (_, query):
-            reach = reach_of(query.logical)
+        with engine_of(self.setting) as (db, query):
+            db.advance(0)  # before that there is no state
+            reach, kept = reach_of(query.logical), None
+            if reach is None and (kept := kept_state(query)) is not None:
+                reach = kept.reach
         if reach is None:
             state = "all elements so far"
         else:
-            state = f"the elements of {reach.ticks:,} ticks of {tick_words(self.catalog.tick_ns)}"
+            state = "" if kept is None else f"that of {', '.join(name for name, _ in kept.operators)}; "
+            state += f"the elements of {reach.ticks:,} ticks of {tick_words(self.catalog.tick_ns)}"
             state += "".join(f", the last {n:,} of {name}" for name, n in reach.rows.items())
         if isinstance(self.cut, str):
             return f"On Spark's streams: one engine in one task, for {self.cut}\nState: {state}"
