@@ -315,6 +315,9 @@ class _Shortened:
                     creations.pop(what[1], None)
             elif what[0] == "query" and _creates(fields, bool(creations[what[1]])):
                 creations[what[1]].append(number)
+        for (kind, name), numbers in of.items():
+            if kind == "input" and name not in self._moment.inputs:  # a system stream that nobody reads any more
+                gone.update(numbers)
         self._created = {numbers[0]: key for key, numbers in creations.items() if len(numbers) == 1}
         return gone
 

@@ -140,6 +140,7 @@ class DurableConnection(Connection):
         dropped = replay(self, place)
         self.is_replayed = False
         self._hold_limits()
+        self.system_streams.begin_anew()
         self.warnings[:] = self.archives.lost.values()  # others are of calls that have told them
         self.metadata = raised(self.folder, self.metadata)
         log = Log(place, self.settings["durability"])
@@ -256,12 +257,13 @@ class DurableConnection(Connection):
         """
         with self.lock:
             self._check()
-            journal = self.stream_input(name).journal
-            if journal is None:
+            target = self.stream_input(name)
+            if isinstance(target, StreamInput) and target.is_system:
                 raise Error(f"{name} is written by the engine, and nobody's to go on with")
             if self.log is not None:
                 self.log.sync()
-            return int(journal.position)
+            assert target.journal is not None
+            return int(target.journal.position)
 
     def checkpoint(self) -> None:
         """Leave out of the log what matters to no query any more, so that the folder is small and opens soon.
@@ -643,11 +645,13 @@ class DurableConnection(Connection):
         if source is not None:
             self.reading.add(source, target)
 
-    def check_registration(self, streams: Iterable[str], with_history: bool) -> None:
-        streams = list(streams)
-        if self.system_streams.definitions().keys() & {name.lower() for name in streams}:
-            raise not_kept("queries over system streams")
-        super().check_registration(streams, with_history)
+    def note_opened(self, stream: StreamInput) -> None:
+        self._journalled(stream, False, None)
+
+    @property
+    def may_publish(self) -> bool:
+        """What is measured is an entry of its own, and none while the log is carried out: there it comes again."""
+        return self.log is not None and not self._depth and not self._is_astray
 
     @contextlib.contextmanager
     def beginning_with(self, fields: dict[str, Any], rows: memoryview) -> Iterator[None]:

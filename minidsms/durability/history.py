@@ -29,6 +29,7 @@ def history_for(db: DurableConnection, statement: syntax.Statement, text: str) -
     if statement.is_optional and statement.name.lower() in db.queries:
         return {}, ()
     streams = bind(statement.query, db.catalog, text).streams
+    db.system_streams.open(streams)
     db.check_registration(streams, True)
     db.gather_history(streams)
     told: list[tuple[str, int, int]] = []

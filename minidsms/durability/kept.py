@@ -15,7 +15,6 @@ _NO_FOLDER = "connect() without a folder"
 _WAYS = {
     "replays": "CREATE STREAM .. FROM 'folder' FORMAT archive reads an archive, and goes on where it was",
     "BACKFILL": "read the archive by CREATE STREAM .. FROM 'folder' FORMAT archive",
-    "queries over system streams": "what the engine measures does not come again; read them without a folder",
 }
 _SETTINGS = {
     "load_shedding": ("none",),

@@ -25,6 +25,7 @@ from minidsms.durability.segments import Found, entries
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.operators.operator import Failure
 from minidsms.statements.run import carry_out
+from minidsms.system_streams.system_input import SystemInput
 
 if TYPE_CHECKING:
     from minidsms.durability.connection import DurableConnection
@@ -116,9 +117,17 @@ def _carry_out(db: DurableConnection, fields: Fields, rows: memoryview, where: s
     try:
         db.archives.id = fields.get("archive", "")
         match fields:
+            case {"kind": "push" | "passed", "to": str(name)} if db.system_streams.is_unread(name):
+                pass  # it was written for a query that is gone
             case {"kind": "push", "to": str(name), "left": bool(is_left)}:
                 ts, sign, columns = db.stream_input(name).journal.rows.decoded(rows)  # type: ignore[union-attr]
-                db.push(name, columns, ts=ts, sign=sign, block=not is_left)
+                target = db.stream_input(name)
+                if isinstance(target, SystemInput):
+                    with db.lock:
+                        target.publish_again(columns, ts[-1].as_py())
+                    db.process()
+                else:
+                    db.push(name, columns, ts=ts, sign=sign, block=not is_left)
                 _read_until(db, name, fields.get("from"))
             case {"kind": "ended", "to": str(name)}:
                 _read_until(db, name, fields["from"], True)

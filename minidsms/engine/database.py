@@ -131,7 +131,9 @@ class Database:
         self._is_inherited = False
         """It is the parent's, of a fork()."""
         self.archiver: Archiver | None = None
-        self.system_streams = SystemStreams(self._streams, self.dictionary, self.tick_ns, self._clock, self.admission)
+        self.system_streams = SystemStreams(
+            self._streams, self.dictionary, self.tick_ns, self._clock, self.admission, self.note_opened
+        )
         for publisher in (SysStream(self), SysDecisions(self.streamon.plan_log)):
             self.add_system_stream(publisher)
         self.past = Past(self)
@@ -153,6 +155,14 @@ class Database:
         has been noted.
         """
         return lambda: None
+
+    def note_opened(self, stream: StreamInput) -> None:
+        """A stream that the engine writes is read from now on."""
+
+    @property
+    def may_publish(self) -> bool:
+        """What the engine measures may be told now."""
+        return True
 
     def note_failure(self, query: RunningQuery, failure: Failure) -> None:
         """A query has failed."""
@@ -414,7 +424,7 @@ class Database:
             self._rest(name)
         if self.dictionary.nbytes:
             self.memory.sweep()
-        if self.system_streams.is_read:
+        if self.system_streams.is_read and self.may_publish:
             for key in self.system_streams.publish():
                 self._process(self.groups.reading(key))
                 self._rest(key)

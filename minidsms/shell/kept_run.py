@@ -59,7 +59,11 @@ def _only_reads(statement: syntax.Statement) -> bool:
 
 def tell_where(db: DurableConnection, verb: str) -> None:
     """Say on the standard error how far the streams and relations have been read."""
-    places = [f"{each.definition.name} at element {db.position(each.definition.name):,}" for each in db.inputs]
+    places = [
+        f"{each.definition.name} at element {db.position(each.definition.name):,}"
+        for each in db.inputs
+        if not getattr(each, "is_system", False)
+    ]
     print(harmless(f"{db.folder}: {verb}, {', '.join(places) or 'with nothing read'}"), file=sys.stderr)
 
 

@@ -52,7 +52,7 @@ class Publisher(Protocol):
 class SystemStreams:
     """streams: the connection's inputs by key, where those of the streams read stand too.
 
-    clock: gives the present tick.  admission: as `StreamInput`'s.
+    clock: gives the present tick.  admission: as `StreamInput`'s.  opened: told of an input as it begins to be written.
     """
 
     def __init__(
@@ -62,12 +62,14 @@ class SystemStreams:
         tick_ns: int,
         clock: Callable[[], int],
         admission: Admission,
+        opened: Callable[[SystemInput], None],
     ) -> None:
         self._streams = streams
         self._dictionary = dictionary
         self._tick_ns = tick_ns
         self._clock = clock
         self._admission = admission
+        self._opened = opened
         self._publishers: dict[str, Publisher] = {}
         self._definitions: dict[str, StreamDef] = {}
         self._read: dict[str, SystemInput] = {}
@@ -94,11 +96,16 @@ class SystemStreams:
             if publisher is None or key in self._read:
                 continue
             stream = SystemInput(self._definitions[key], self._dictionary, self._tick_ns, self._clock, self._admission)
+            self._opened(stream)
             self._streams[key] = self._read[key] = stream
             self.is_read = True
             self._asked = None
             self._is_prompt |= publisher.is_prompt
             publisher.begin(self._clock())
+
+    def is_unread(self, name: str) -> bool:
+        """It is a system stream, and nobody reads it."""
+        return name.lower() in self._publishers and name.lower() not in self._read
 
     def close_unread(self, readers: Callable[[str], Sequence[object]]) -> None:
         """Forget the inputs of streams that nobody reads any more. readers: gives who reads a stream."""
@@ -107,6 +114,12 @@ class SystemStreams:
             self._publishers[key].end()
         self.is_read = bool(self._read)
         self._is_prompt = any(self._publishers[key].is_prompt for key in self._read)
+
+    def begin_anew(self) -> None:
+        """Nothing of what has been is to be published."""
+        for key in self._read:
+            self._publishers[key].end()
+            self._publishers[key].begin(self._clock())
 
     def publish(self) -> list[str]:
         """Publish what is due; the keys of the streams that have news."""

@@ -7,13 +7,10 @@ as soon as it has been published, so that queries over it answer at once.  docs/
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from minidsms.cql.errors import Error, MemoryLimitError
+from minidsms.cql.errors import Error
 from minidsms.inputs.stream_input import StreamInput
-
-if TYPE_CHECKING:
-    pass
 
 
 class SystemInput(StreamInput):
@@ -40,8 +37,17 @@ class SystemInput(StreamInput):
         n = len(next(iter(columns.values())))
         try:
             # All of the publication or none of it, and never an error in the caller's push.
-            super().push({self.schema[0].name: [now] * n, **columns})
-        except (MemoryLimitError, MemoryError):
+            self.publish_again({self.schema[0].name: [now] * n, **columns}, now)
+        except (Error, MemoryError):
             return False
-        self.complete(now, self.begin(now))
         return True
+
+    def publish_again(self, columns: Any, now: int) -> None:
+        """Write what was published up to an instant, as a folder keeps it."""
+        super().push(columns)
+        self.complete(now, self.begin(now))
+
+    def pass_over(self, ts: int) -> None:
+        """What was published up to ts matters to nobody."""
+        self.complete(ts, self.begin(ts))
+        self.greatest_ts = ts if self.greatest_ts is None else max(ts, self.greatest_ts)

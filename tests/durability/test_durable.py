@@ -190,7 +190,6 @@ def in_a_function() -> Callable[[int], int]:
     "call",
     [
         lambda db: db.execute("CREATE QUERY q AS SELECT k FROM S BACKFILL FROM 'x'"),
-        lambda db: db.execute("SELECT * FROM SysStream"),
         lambda db: db.execute("SET load_shedding = random"),
         lambda db: db.execute("SET k_mon = lossy"),
         lambda db: db.replay("x"),

@@ -35,8 +35,8 @@ def test_the_shell_goes_on_with_what_the_folder_holds(capsys: pytest.CaptureFixt
 
 
 def test_what_the_folder_cannot_keep_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert shell("CREATE STREAM Pos (car INTEGER)", "SELECT * FROM SysStream") == 1
-    assert "does not keep queries over system streams yet" in capsys.readouterr().err
+    assert shell("CREATE STREAM Pos (car INTEGER)", "CREATE QUERY q AS SELECT car FROM Pos BACKFILL FROM 'x'") == 1
+    assert "does not keep BACKFILL" in capsys.readouterr().err
     assert shell(".open") == 1
     assert "is not empty" in capsys.readouterr().err
     from minidsms import connect

@@ -1,0 +1,103 @@
+"""Queries over system streams in a connection with a folder: what was measured is in the log, as what is pushed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import minidsms
+from minidsms.durability.connection import DurableConnection
+from minidsms.durability.segments import entries
+from tests.long.crashes import end_process
+
+
+class Clock:
+    """A clock that is set."""
+
+    now = 0
+
+    def __call__(self) -> int:
+        return self.now
+
+
+def opened(tmp_path: Path, clock: Clock) -> DurableConnection:
+    db = minidsms.connect(tmp_path / "db", clock=clock)
+    assert isinstance(db, DurableConnection)
+    return db
+
+
+def declare(db: minidsms.Connection) -> None:
+    db.execute("SET sys_interval = 10; CREATE STREAM S (v INTEGER)")
+    db.query("SELECT v FROM S [RANGE 10]", "rows")
+
+
+QUERIES = {
+    "told": "SELECT ISTREAM(entity, property, ival) FROM SysStream WHERE property = 'results' AND entity = 'rows'",
+    "mean": "SELECT entity, AVG(ival) FROM SysStream [RANGE 40] WHERE kind = 'query' GROUP BY entity",
+    "count": "SELECT COUNT(*) FROM SysStream",
+    "decided": "SELECT * FROM SysDecisions [RANGE 10]",
+}
+
+
+def answers(db: minidsms.Connection) -> dict[str, Counter[str]]:
+    return {
+        name: Counter(repr(c) for batch in query.waiting_batches() for c in query._changes(batch))
+        for name, query in db.queries.items()
+    }
+
+
+@pytest.mark.parametrize("checkpoint_every", [0, 3])
+def test_what_was_measured_is_the_same_again(tmp_path: Path, checkpoint_every: int) -> None:
+    clock = Clock()
+    db = opened(tmp_path, clock)
+    declare(db)
+    for name, text in QUERIES.items():
+        db.query(text, name)
+    for i in range(30):
+        clock.now = 5 * i
+        db.push("S", (i,), ts=i)
+        if i % 4 == 3:
+            before, position = answers(db), db.stream_input("SysStream").journal.position  # type: ignore[union-attr]
+            if checkpoint_every and i % checkpoint_every == 0:
+                db.checkpoint()
+            end_process(db)
+            db = opened(tmp_path, clock)
+            assert answers(db) == before
+            assert db.stream_input("SysStream").journal.position == position  # type: ignore[union-attr]
+    assert sum(answers(db)["told"].values()) > 5
+    with pytest.raises(minidsms.Error, match="written by the engine"):
+        db.position("SysStream")
+    with pytest.raises(minidsms.Error, match="written by the engine"):
+        db.push("SysStream", (1,))
+    for name in QUERIES:
+        db.execute(f"DROP QUERY {name}")
+    before = answers(db)
+    end_process(db)
+    db = opened(tmp_path, clock)
+    db.checkpoint()
+    end_process(db)
+    db = opened(tmp_path, clock)
+    assert answers(db) == before
+    query = db.query("SELECT COUNT(*) FROM SysStream", "again")
+    clock.now += 100
+    db.push("S", (1,), ts=100)
+    before = answers(db)
+    assert query.results
+    db.checkpoint()
+    end_process(db)
+    with opened(tmp_path, clock) as db:
+        assert answers(db) == before
+
+
+def test_nothing_is_written_where_nobody_reads(tmp_path: Path) -> None:
+    clock = Clock()
+    with opened(tmp_path, clock) as db:
+        declare(db)
+        before = db.entries
+        for i in range(10):
+            clock.now = 100 * i
+            db.push("S", (i,), ts=i)
+        assert db.entries == before + 10
+        assert sum(1 for _ in entries(db.log_folder)) == before + 11
