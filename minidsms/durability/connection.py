@@ -554,7 +554,7 @@ class DurableConnection(Connection):
 
     def note_taken(self, query: RunningQuery, until: int) -> Callable[[], None]:
         before = self._noted.get(query.name, 0)
-        if self.log is None or before >= until:
+        if self.log is None or before >= until or query in self.files:  # of a file its marks say it
             return lambda: None
         self._check()
         # An answer that somebody has seen does not go back on what it was made of.

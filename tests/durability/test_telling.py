@@ -19,6 +19,7 @@ import minidsms
 from minidsms import Change
 from minidsms.durability.connection import DurableConnection
 from minidsms.sinks.tcp_output import TcpWriter
+from tests.long.crash_cases import marking
 from tests.long.crashes import Crash, Disk, crashing, end_process
 
 
@@ -290,3 +291,19 @@ def test_a_function_is_told_the_numbers_of_answers_and_a_callback_how_many_it_wa
         q.on_change(lambda change: counts.append(q.told))
         db.push("S", [(4,), (4,)], ts=4)
     assert numbers == [0, 1, 2, 3] and counts == [5, 6]
+
+
+def test_a_callback_of_one_query_takes_nothing_from_the_file_of_another(folder: str, tmp_path: Path) -> None:
+    """Whose answers the log does not say are there, until it has been synced."""
+    db = opened(folder)
+    db.execute(f"CREATE QUERY r AS SELECT k FROM S INTO '{tmp_path / 'r.csv'}'")
+    by_callback(db, lambda k: None)
+    with marking(1e9):
+        for k in range(5):
+            db.push("S", (k,), ts=k)
+        end_process(db)
+    os.truncate(tmp_path / ".r.csv.kept", len("_ts,_sign,k\n"))
+    with opened(folder) as db:
+        assert not db.warnings
+        db.execute("DROP QUERY r")
+    assert (tmp_path / "r.csv").read_text().split() == ["_ts,_sign,k", *(f"{k},1,{k}" for k in range(5))]

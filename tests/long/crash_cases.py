@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import copy
 import os
 import tempfile
 import traceback
@@ -21,6 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
+from types import MappingProxyType
 from typing import Any
 
 from minidsms.connection import Connection, connect
@@ -32,6 +34,7 @@ from minidsms.testing.generators import Case, random_company
 from minidsms.testing.grammar import Options
 from minidsms.testing.user_definitions import USER_AGGREGATES, USER_FUNCTIONS, create
 from tests.long.crash_files import FORMS, archived, into, lines_of
+from tests.long.crash_receivers import KINDS, Receiver, connections
 from tests.long.crash_sources import check_sources
 from tests.long.crashes import Crash, Disk, crashing, end_process
 
@@ -58,6 +61,8 @@ class Call:
     ends: str = ""
     step: Step | None = None
     function: str = ""
+    is_insert: bool = False
+    """The elements are those of a statement."""
 
     def make(self, db: Connection) -> None:
         """Make it."""
@@ -77,6 +82,12 @@ class Call:
             is_relation = self.step.name.lower() in db.catalog.relations
             one = len(rows) == 1 and not is_relation  # the short way of a single tuple
             signs = [sign for _, sign, _ in self.step.rows] if is_relation else None
+            if self.is_insert and all(sign == 1 for _, sign, _ in self.step.rows):
+                columns = ("ts", *db.stream_input(self.step.name).schema.names)
+                places = ", ".join(f"({', '.join('?' * len(columns))})" for _ in rows)
+                values = [value for at, row in zip(ts, rows) for value in (at, *row)]
+                db.execute(f"INSERT INTO {self.step.name} ({', '.join(columns)}) VALUES {places}", values)
+                return
             db.push(self.step.name, rows[0] if one else rows, ts=ts[0] if one else ts, sign=signs)
         else:
             db.execute(self.text)
@@ -94,10 +105,13 @@ def calls_of(
     widenings: Mapping[int, str],
     archives: Mapping[str, str],
     histories: Collection[int] = (),
+    inserts: Collection[int] = (),
+    again: Mapping[int, int] = MappingProxyType({}),
 ) -> list[Call]:
     """The calls of cases that share their declarations and their feed. files: what some queries write, as INTO or
     ARCHIVE says.  widenings: before which steps of the feed a stream gets one more column.  archives: of streams.
-    histories: queries WITH HISTORY.
+    histories: queries WITH HISTORY.  inserts: steps whose elements come by statements.  again: before which steps a
+    query without a file is replaced by itself.
 
     A relation that is declared at last says, in a folder, that a query which is not there has been dropped.
     """
@@ -113,17 +127,29 @@ def calls_of(
                 calls.append(Call(case.query, f"answer{n}", with_history + files.get(n, "")))
         if i in widenings:
             calls.append(Call(f"ALTER STREAM {widenings[i]} ADD COLUMN added{i} INTEGER"))
-        calls.append(Call(step=step))
+        if i in again and cases[again[i]].registered < i:
+            calls.append(Call(f"CREATE OR REPLACE QUERY answer{again[i]} AS {cases[again[i]].query}"))
+        calls.append(Call(step=step, is_insert=i in inserts))
     calls.append(Call(f"CREATE RELATION {LAST} (k INTEGER)"))
     return calls + [Call(ends=f"answer{n}") for n in files]
 
 
-def without_crash(calls: Sequence[Call], names: Sequence[str]) -> dict[str, Kept]:
+def tell(db: Connection, receivers: Mapping[str, Receiver], attached: set[str]) -> None:
+    """Let receivers be told of queries that are there since lately."""
+    for name in receivers.keys() & db.queries.keys() - attached:
+        attached.add(name)
+        receivers[name].attach(db.queries[name])
+
+
+def without_crash(
+    calls: Sequence[Call], names: Sequence[str], receivers: Mapping[str, Receiver] = MappingProxyType({})
+) -> dict[str, Kept]:
     """What a client keeps of a run that never stops. Raises CqlError where a query is refused."""
     with connect() as db:
-        kept = {name: Kept() for name in names}
+        kept, attached = {name: Kept() for name in names}, set[str]()
         for call in calls:
             call.make(db)
+            tell(db, receivers, attached)
             _fetch(db, kept)
         return kept
 
@@ -144,7 +170,14 @@ class Client:
     """Makes the calls of one case. loses: a crash is one of the machine, not of the process alone."""
 
     def __init__(
-        self, calls: Sequence[Call], names: Sequence[str], folder: str, durability: str, loses: bool, rng: Random
+        self,
+        calls: Sequence[Call],
+        names: Sequence[str],
+        folder: str,
+        durability: str,
+        loses: bool,
+        rng: Random,
+        receivers: Mapping[str, Receiver] = MappingProxyType({}),
     ) -> None:
         self.calls = calls
         self.folder = folder
@@ -155,56 +188,102 @@ class Client:
         """Calls that have returned."""
         self.crashes = 0
         self.rng = rng
+        self.receivers = receivers
+        self.floor = 0
+        """Calls that are known to be on disk."""
+        self.copies: list[tuple[str, int, dict[str, Kept]]] = []
+        """Of the folder: where, how many calls had returned, and what was kept of them."""
         self.checkpoints = rng.choice((0.0, 0.1, 0.3))
+        self._others = rng.choice((0.0, 0.0, 0.03, 0.1))
 
     def run(self) -> None:
         """Make all calls, through as many crashes as come; the last attempt meets none."""
         rng = self.rng
         distance = rng.choice((10, 40, 150, 400))
-        for attempt in range(100):
-            disk = Disk(os.path.dirname(self.folder), 0 if attempt == 99 else rng.randint(1, distance), rng)
-            done = False
-            with crashing(disk):
-                self.go_on()
-                done = True
-            if done:
-                return
-            self.crashes += 1
-            if self.loses:
-                disk.lose()
+        with connections() as close_all:
+            for attempt in range(100):
+                disk = Disk(os.path.dirname(self.folder), 0 if attempt == 99 else rng.randint(1, distance), rng)
+                has_crashed = True
+                with crashing(disk):
+                    while not self.go_on():
+                        pass
+                    has_crashed = False
+                close_all()
+                for receiver in self.receivers.values():
+                    receiver.settle()
+                if not has_crashed:
+                    return
+                self.crashes += 1
+                if self.loses:
+                    disk.lose()
 
     def take(self, db: Connection) -> None:
         """Keep what is new."""
         _fetch(db, self.kept)
 
-    def go_on(self) -> None:
-        """Open the folder, find out which calls are kept, and make the others."""
-        db = connect(self.folder, durability=self.durability)
+    def go_on(self) -> bool:
+        """Open the folder, find out which calls are kept, and make the others; whether all have been made."""
+        db, attached = connect(self.folder, durability=self.durability), set[str]()
         assert isinstance(db, DurableConnection)
         try:
             first = self._first_lost(db)
-            if self.durability == "sync" or not self.loses:
-                assert first >= self.returned, f"call {first} was lost, and {self.returned} had returned"
+            promised = self.returned if self.durability == "sync" or not self.loses else self.floor
+            assert first >= promised, f"call {first} was lost, and {promised} had returned"
+            tell(db, self.receivers, attached)
             for i in range(first, len(self.calls)):
                 self.take(db)
                 self.calls[i].make(db)
+                tell(db, self.receivers, attached)
                 self.returned = i + 1
                 if self.rng.random() < self.checkpoints:
                     db.checkpoint()
                 if self.rng.random() < self.checkpoints:
                     db.flush()
+                if self.rng.random() < self._others and self._do_another(db):
+                    return False
             self.take(db)
             db.close()
         except Crash:
             end_process(db)
             raise
+        return True
+
+    def _do_another(self, db: DurableConnection) -> bool:
+        """What is no call of the case; whether it has ended the connection."""
+        match self.rng.choice(("close", "fork", "copy", "position")):
+            case "close":
+                self.take(db)
+                db.close()
+                return True
+            case "fork":
+                in_child(db)
+            case "copy":
+                self.take(db)
+                place = f"{self.folder}-{os.getpid()}-{len(self.copies)}-{self.crashes}"
+                db.backup(place)
+                self.copies.append((place, self.returned, copy.deepcopy(self.kept)))
+            case "position" if isinstance(step := self.calls[self.returned - 1].step, Push):
+                db.position(step.name)
+                self.floor = self.returned
+        return False
+
+    def check_copies(self, expected: Mapping[str, Kept]) -> None:
+        """AssertionError where a copy of the folder, gone on with, gives other answers."""
+        for place, returned, kept in self.copies:
+            other = Client(self.calls, list(kept), place, "sync", False, self.rng)
+            other.returned, other.kept, other._others = returned, kept, 0.0
+            other.go_on()
+            for name, one in kept.items():
+                assert is_same(one, expected[name]), f"{name} of the copy after call {returned} differs"
 
     def _first_lost(self, db: Connection) -> int:
-        """The first call that is not kept. Heartbeats cannot be told; they may come twice, as none says what is new."""
+        """The first call that is not kept. Heartbeats, and queries that are replaced by themselves,
+        cannot be told; they may come twice, as none says what is new.
+        """
         counts: Counter[str] = Counter()
         first = 0
         for i, call in enumerate(self.calls):
-            if isinstance(call.step, Advance):
+            if isinstance(call.step, Advance) or " REPLACE " in call.text:
                 if i < self.returned and (self.durability == "sync" or not self.loses) and first == i:
                     first = i + 1
                 continue
@@ -237,6 +316,23 @@ class Client:
         return db.catalog.kind_of(words[2]) is not None
 
 
+def in_child(db: Connection) -> None:
+    """What a child does with the connection of its parent changes nothing."""
+    process = os.fork()
+    if process == 0:
+        with contextlib.suppress(BaseException):
+            db.close()
+        os._exit(0)
+    os.waitpid(process, 0)
+
+
+def is_same(ours: Kept, theirs: Kept) -> bool:
+    """At every instant the same answers."""
+    is_equal = Counter(map(repr, ours.changes)) == Counter(map(repr, theirs.changes))
+    instants = [change[0] for change in ours.changes]
+    return is_equal and instants == sorted(instants) and ours.failed_at == theirs.failed_at
+
+
 class Scene:
     """What happens in the case of a seed, in a folder of its own."""
 
@@ -246,22 +342,42 @@ class Scene:
         self.cases = random_company(seed, OPTIONS)
         self.forms = {n: rng.choice(FORMS) for n in range(len(self.cases)) if rng.random() < 0.3}
         """Of the queries that write files."""
-        self.names = [f"answer{n}" for n in range(len(self.cases)) if n not in self.forms]
+        others = [n for n in range(len(self.cases)) if n not in self.forms]
+        self.told = {n: rng.choice(KINDS) for n in others if rng.random() < 0.3}
+        """Of the queries whose answers somebody is told."""
+        self.names = [f"answer{n}" for n in others if n not in self.told]
         streams, steps = sorted(self.cases[0].slack()), range(len(self.cases[0].feed))
         self._widenings = {n: rng.choice(streams) for n in steps if rng.random() < 0.05 and streams}
         self.archived = [name for name in streams if rng.random() < 0.2 and name not in self._widenings.values()]
         """Streams."""
         self.histories = [n for n, case in enumerate(self.cases) if case.registered and rng.random() < 0.3]
         """Queries WITH HISTORY."""
+        self._inserts = [n for n in steps if rng.random() < 0.1]
+        fetched = [n for n in others if n not in self.told]
+        self._again = {n: rng.choice(fetched) for n in steps if rng.random() < 0.05 and fetched}
         self.durability = rng.choice(("sync", "sync", "batch", "os"))
         self.story = f"seed {seed}, {self.durability}"
         self.rng = rng
 
-    def calls(self, which: str) -> list[Call]:
+    def receivers(self) -> dict[str, Receiver]:
+        """By query."""
+        return {f"answer{n}": Receiver(kind) for n, kind in self.told.items()}
+
+    def calls(self, which: str, receivers: Mapping[str, Receiver]) -> list[Call]:
         """Those of a client whose files begin with this."""
         files = {n: into(form, f"{self.folder}/{which}{n}") for n, form in self.forms.items()}
+        files |= {n: where for n in self.told if (where := receivers[f"answer{n}"].into())}
         archives = {name: f"{self.folder}/{which}-streams" for name in self.archived}
-        return calls_of(self.cases, files, self._widenings, archives, self.histories)
+        return calls_of(self.cases, files, self._widenings, archives, self.histories, self._inserts, self._again)
+
+    def compare_told(self, ours: Mapping[str, Receiver], theirs: Mapping[str, Receiver]) -> None:
+        """AssertionError where receivers have been told something else."""
+        for name in ours:
+            found, wanted = ([*each[name].told] for each in (ours, theirs))
+            story = f"{self.story}: {ours[name].kind} of {name} differs\n{self.cases[int(name.removeprefix('answer'))]}"
+            assert Counter(found) == Counter(wanted), story
+            instants = [ts for ts, _, _ in found]
+            assert instants == sorted(instants), f"{self.story}: {name} is told out of order"
 
     def compare(self, ours: Mapping[str, Kept], theirs: Mapping[str, Kept]) -> None:
         """AssertionError where answers or files differ from those of a run that never stopped, whose are "wanted"."""
@@ -277,10 +393,7 @@ class Scene:
             found, wanted = ours[name], theirs[name]
             failures = f"{name} failed at {found.failed_at}, not {wanted.failed_at}"
             assert found.failed_at == wanted.failed_at, f"{self.story}: {failures}"
-            is_same = Counter(map(repr, found.changes)) == Counter(map(repr, wanted.changes))
-            assert is_same, f"{self.story}: {name} differs\n{self.cases[0]}"
-            instants = [change[0] for change in found.changes]
-            assert instants == sorted(instants), f"{self.story}: {name} is out of order"
+            assert is_same(found, wanted), f"{self.story}: {name} differs, or is out of order\n{self.cases[0]}"
 
 
 def check_calls(calls: Sequence[Call], names: Sequence[str], folder: str, seed: int) -> int:
@@ -293,9 +406,7 @@ def check_calls(calls: Sequence[Call], names: Sequence[str], folder: str, seed: 
     client = Client(calls, names, folder, rng.choice(("sync", "batch", "os")), loses, rng)
     client.run()
     for name in names:
-        found, wanted = client.kept[name], expected[name]
-        assert found.failed_at == wanted.failed_at, name
-        assert Counter(map(repr, found.changes)) == Counter(map(repr, wanted.changes)), f"seed {seed}: {name} differs"
+        assert is_same(client.kept[name], expected[name]), f"seed {seed}: {name} differs"
     return client.crashes
 
 
@@ -311,23 +422,31 @@ def marking(seconds: float) -> Iterator[None]:
 
 def check(seed: int) -> int:
     """Run the case of a seed; how many crashes it went through. AssertionError where an answer differs."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as ending:
         scene = Scene(seed, folder)
+        ours, theirs = scene.receivers(), scene.receivers()
+        for receiver in (*ours.values(), *theirs.values()):
+            ending.callback(receiver.end)
         try:
-            expected = without_crash(scene.calls("wanted"), scene.names)
+            expected = without_crash(scene.calls("wanted", theirs), scene.names, theirs)
         except CqlError:
             return 0
         rng = scene.rng
         loses = rng.random() < 0.7
         scene.story += ", machine" if loses else ", process"
-        client = Client(scene.calls("found"), scene.names, folder + "/db", scene.durability, loses, rng)
+        calls = scene.calls("found", ours)
+        client = Client(calls, scene.names, folder + "/db", scene.durability, loses, rng, ours)
         with marking(rng.choice((0.0, 1e9))):
             try:
                 client.run()
             except BaseException as error:
                 error.add_note(scene.story)
                 raise
+        for receiver in theirs.values():
+            receiver.settle()
         scene.compare(client.kept, expected)
+        scene.compare_told(ours, theirs)
+        client.check_copies(expected)
     return client.crashes
 
 

@@ -6,31 +6,44 @@ a database of its own, in one transaction with their position.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sqlite3
 import tempfile
 import time
 import traceback
+from collections.abc import Mapping
+from functools import partial
 from random import Random
 from typing import NoReturn
 
 from minidsms.connection import Connection
 from minidsms.cql.errors import CqlError
 from tests.long.crash_cases import Client, Kept, Scene, marking, without_crash
+from tests.long.crash_receivers import Receiver, Told
 
 MOST_KILLS = 40
 """Of one case."""
-_TABLES = "CREATE TABLE IF NOT EXISTS answers (query, ts, sign, line); CREATE TABLE IF NOT EXISTS ends (query, ts)"
+_TABLES = """
+CREATE TABLE IF NOT EXISTS answers (query, ts, sign, line); CREATE TABLE IF NOT EXISTS ends (query, ts);
+CREATE TABLE IF NOT EXISTS told (query, number, ts, sign, line)
+"""
 
 
 class Keeping(Client):
-    """A client that keeps its answers in a file of SQLite."""
+    """A client that keeps its answers, and what it is told, in a file of SQLite. receivers: of this process's parent,
+    which goes on receiving lines.
+    """
 
-    def __init__(self, scene: Scene, file: str) -> None:
-        super().__init__(scene.calls("found"), scene.names, scene.folder + "/db", scene.durability, False, Random())
+    def __init__(self, scene: Scene, file: str, receivers: Mapping[str, Receiver]) -> None:
+        calls, rng = scene.calls("found", receivers), Random()
+        super().__init__(calls, scene.names, scene.folder + "/db", scene.durability, False, rng, receivers)
         self._file = sqlite3.connect(file)
         self._file.executescript(_TABLES)
+        for name, receiver in receivers.items():
+            if receiver.lines is None:
+                receiver.told, receiver.keep = told_in(self._file, name), partial(self._keep_told, name)
         self._returned = os.open(file + ".returned", os.O_RDWR | os.O_CREAT)
         self.kept = kept_in(self._file, scene)
         self._counts = {name: len(one.changes) for name, one in self.kept.items()}
@@ -44,6 +57,11 @@ class Keeping(Client):
     def returned(self, n: int) -> None:
         if hasattr(self, "_returned"):
             os.pwrite(self._returned, n.to_bytes(8, "little"), 0)
+
+    def _keep_told(self, name: str, number: int, told: Told) -> None:
+        with self._file:
+            self._file.execute("DELETE FROM told WHERE query = ? AND number >= ?", (name, number))
+            self._file.execute("INSERT INTO told VALUES (?, ?, ?, ?, ?)", (name, number, *told))
 
     def take(self, db: Connection) -> None:
         """Keep what is new, in one transaction."""
@@ -67,35 +85,52 @@ def kept_in(file: sqlite3.Connection, scene: Scene) -> dict[str, Kept]:
     return kept
 
 
+def told_in(file: sqlite3.Connection, name: str) -> list[Told]:
+    """What a client has kept of what it was told."""
+    return list(file.execute("SELECT ts, sign, line FROM told WHERE query = ? ORDER BY number", (name,)))
+
+
 def check_kills(seed: int) -> int:
     """Run the case of a seed in processes that are killed; how many were. AssertionError where an answer differs."""
     rng = Random(seed)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as ending:
         scene = Scene(seed, folder)
+        receivers, theirs = scene.receivers(), scene.receivers()
+        for receiver in (*receivers.values(), *theirs.values()):
+            ending.callback(receiver.end)
         begun_s = time.monotonic()
         try:
-            expected = without_crash(scene.calls("wanted"), scene.names)
+            expected = without_crash(scene.calls("wanted", theirs), scene.names, theirs)
         except CqlError:
             return 0
         run_s = time.monotonic() - begun_s
         for kills in range(MOST_KILLS + 1):
             wait_s = 600.0 if kills == MOST_KILLS else rng.uniform(0, run_s * rng.choice((0.2, 1, 3)))
-            if _is_done(scene, folder + "/client", wait_s):
+            is_done = _is_done(scene, folder + "/client", wait_s, receivers)
+            for receiver in receivers.values():
+                receiver.settle()
+            if is_done:
                 break
         file = sqlite3.connect(folder + "/client")
         ours = kept_in(file, scene)
+        for name, receiver in receivers.items():
+            if receiver.lines is None:
+                receiver.told = told_in(file, name)
         file.close()
         for one in expected.values():
             one.changes = [(ts, sign, repr(row)) for ts, sign, row in one.changes]
+        for receiver in theirs.values():
+            receiver.settle()
         scene.compare(ours, expected)
+        scene.compare_told(receivers, theirs)
     return kills
 
 
-def _is_done(scene: Scene, file: str, wait_s: float) -> bool:
+def _is_done(scene: Scene, file: str, wait_s: float, receivers: Mapping[str, Receiver]) -> bool:
     """Let a process go on with the case, and kill it after so many seconds, unless it has ended before."""
     process = os.fork()
     if process == 0:
-        _go_on(scene, file)
+        _go_on(scene, file, receivers)
     end_s = time.monotonic() + wait_s
     while time.monotonic() < end_s:
         ended, status = os.waitpid(process, os.WNOHANG)
@@ -108,12 +143,14 @@ def _is_done(scene: Scene, file: str, wait_s: float) -> bool:
     return False
 
 
-def _go_on(scene: Scene, file: str) -> NoReturn:
+def _go_on(scene: Scene, file: str, receivers: Mapping[str, Receiver]) -> NoReturn:
     """In a process of its own."""
     status = 1
     try:
         with marking(0.01):
-            Keeping(scene, file).go_on()
+            client = Keeping(scene, file, receivers)
+            while not client.go_on():
+                pass
         status = 0
     except BaseException:
         traceback.print_exc()

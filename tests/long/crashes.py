@@ -40,7 +40,7 @@ class Disk:
         self.count = 0
         self.is_over = False
         self._rng = rng
-        self._thread = threading.get_ident()
+        self._of = os.getpid(), threading.get_ident()
         self._paths: dict[int, str] = {}
         self._synced: dict[str, bytes] = {}
         self._names: list[tuple[str, Callable[[], None]]] = []
@@ -49,8 +49,8 @@ class Disk:
         """Count one; Crash where the process ends before it."""
         if self.is_over:
             raise Crash
-        if threading.get_ident() != self._thread:
-            return  # when a thread beside the engine comes to it is nothing to count on
+        if (os.getpid(), threading.get_ident()) != self._of:
+            return  # when a thread beside the engine comes to it is nothing to count on, as what a child does
         self.count += 1
         if self.count == self.at:
             self.is_over = True
