@@ -1,4 +1,5 @@
-"""What an archive remembers of queries over it: how many seconds of a processor a row took, by shape and way.
+"""What an archive remembers of queries over it: how many seconds of a processor a row took, by shape and way; and how
+many rows of a join came of a row that was read, by text and join.
 
 The last few runs of a shape are kept, in `_rates.json`; who cannot write there measures for nothing.
 """
@@ -23,7 +24,7 @@ LEAST_ROWS = 20_000
 """Fewer tell how long a start takes, and not what a row costs."""
 
 Rates = Mapping[str, Sequence[float]]
-"""By way, seconds a row of the last runs."""
+"""By way, seconds a row of the last runs; or, by join, its rows."""
 
 
 def read_rates(folder: str, shape: str) -> Rates:
@@ -31,13 +32,13 @@ def read_rates(folder: str, shape: str) -> Rates:
     return _read(folder).get(shape, {})
 
 
-def keep_rate(folder: str, shape: str, way: str, rows: int, seconds: float) -> None:
-    """Remember a run."""
+def keep_rate(folder: str, shape: str, way: str, rows: int, amount: float) -> None:
+    """Remember a run. amount: of seconds, or of a join's rows; of so many rows that were read."""
     if rows < LEAST_ROWS:
         return
     known = _read(folder)
     ways = known.pop(shape, {})
-    ways[way] = [*ways.get(way, [])[1 - _RUNS :], seconds / rows]
+    ways[way] = [*ways.get(way, [])[1 - _RUNS :], amount / rows]
     known[shape] = ways  # the last used last
     with contextlib.suppress(OSError):
         # Tasks that end together each write a file of their own: the last one stays.

@@ -34,6 +34,7 @@ from minidsms.plan.rules.merge_joins import merge_joins
 from minidsms.plan.rules.pipeline_semi_joins import pipeline_semi_joins
 from minidsms.plan.unnesting import build
 from minidsms.spark import aggregates, joins, set_operations, streams, windows
+from minidsms.spark.counting import counted, sampled
 from minidsms.spark.extremes import is_extreme
 from minidsms.spark.frames import (
     FROM,
@@ -49,7 +50,7 @@ from minidsms.spark.frames import (
     long,
     names,
 )
-from minidsms.spark.join_order import SampledJoin
+from minidsms.spark.join_order import SampledJoin, Switchable
 from minidsms.spark.sweep import AT
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ class Compiler:
         self._sources = sources
         self._done: dict[int, Compiled] = {}
         self._instants: dict[int, DataFrame] = {}
+        self._kept: list[Node] = []  # nodes are known by their ids
 
     def compile(self, root: Stop) -> Compiled:
         """What the query gives. Raises NotExpressibleError."""
@@ -124,8 +126,13 @@ class Compiler:
                 return windows.bounds(world, self._relation(node.input), node.spec)
             case bound.Join():
                 assert node.join is JoinKind.INNER, "outer joins have been expanded"
-                small = node.small if isinstance(node, SampledJoin) else ""
-                return joins.join(world, self._relation(node.left), self._relation(node.right), node.condition, small)
+                left, right = self._relation(node.left), self._relation(node.right)
+                if not isinstance(node, SampledJoin):
+                    return joins.join(world, left, right, node.condition)
+                joined = joins.join(world, left, right, node.condition, node.small)
+                return counted(world, joined, node.part) if world.counts_all and node.rows.is_open else joined
+            case Switchable():
+                return self._switched(node)
             case SemiJoin():
                 left, right = self._relation(node.left), self._relation(node.right)
                 return joins.semi_join(world, left, right, node.pairs, node.anti, node.null_safe)
@@ -152,6 +159,17 @@ class Compiler:
                 frame = held.frame.select(FROM, TO, last, *names(held.width - 1))
                 return dataclasses.replace(held, frame=frame, width=held.width - 1, is_ordered=True, is_light=False)
         raise AssertionError(f"no DataFrame for {type(node).__name__}")
+
+    def _switched(self, node: Switchable) -> Compiled:
+        """The part that must be known is carried out here, and the joins then in the order that it asks for."""
+        first = node.parts[0]
+        self._done[id(first)] = known = counted(self._world, self._relation(first), node.key)
+        plan = node.after(sampled(self._world, known, first.schema, self._world.counted[node.key]))
+        self._kept.append(plan)
+        for below in nodes(plan):
+            if id(below) not in self._done:
+                self._done[id(below)] = self._compile(below)
+        return self._done[id(plan)]
 
     def _filter(self, node: bound.Filter) -> Compiled:
         below = self._done[id(node.input)]

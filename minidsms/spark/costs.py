@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from minidsms.archive.rates import Rates
@@ -24,6 +24,8 @@ _ROW_S = {"replay": (1e-7, 6e-7), "engines": (2e-7, 8e-7), "frames": (3e-6, 1e-5
 _ABOUT = 1.2
 _UNSURE = 1.25
 """What lies between two runs of one query, either way."""
+_GROWN = 1.02
+"""Sizes that were counted hold of archives that have grown a little."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,11 @@ class Box:
 
     low: float
     high: float
+
+    @property
+    def is_open(self) -> bool:
+        """Whether so much is unknown that it may matter."""
+        return self.high > _ABOUT * self.low
 
     def __str__(self) -> str:
         return f"{self.low:,.1f} to {self.high:,.1f}"
@@ -75,11 +82,16 @@ def least_regret(estimates: Mapping[str, Estimate]) -> str:
     return min(about, key=lambda way: estimates[way].cpu_s.high)
 
 
-def shape_of(query: str) -> str:
-    """Equal for queries that differ in constants alone.
+def about(rates: Sequence[float], times: float) -> Box:
+    """What was measured of one of something, of so many."""
+    return Box(min(rates) * times / _GROWN, max(rates) * times * _GROWN)
+
+
+def shape_of(query: str, masked: bool = True) -> str:
+    """Equal for queries that differ in constants alone. masked: False for queries of the same text alone.
 
     >>> shape_of("SELECT v FROM S WHERE v > 3 AND t = 'a'") == shape_of("SELECT v FROM S WHERE v > 4.5 AND t = ''")
     True
     """
-    masked = re.sub(r"'(?:[^']|'')*'|\b\d+(?:\.\d+)?\b", "?", query)
-    return hashlib.sha256(masked.encode()).hexdigest()[:16]
+    text = re.sub(r"'(?:[^']|'')*'|\b\d+(?:\.\d+)?\b", "?", query) if masked else query
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -65,6 +65,8 @@ class World:
 
     first, until: the first instant of any element, and the last closed one.  slices: into how many parts the time
     between is cut where one task cannot hold it all.  failures: (`_ts`, `_reason`) of rows on which expressions fail.
+    counted: the rows of parts of joins that had to be known, by what they are called.  counts_all: all are to be known
+    of which a sample leaves it open.
     """
 
     spark: SparkSession
@@ -73,6 +75,8 @@ class World:
     until: int
     slices: int = 256
     failures: list[DataFrame] = field(default_factory=list)
+    counted: dict[str, int] = field(default_factory=dict)
+    counts_all: bool = False
 
     @property
     def slice_ticks(self) -> int:

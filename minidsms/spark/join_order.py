@@ -13,8 +13,9 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,9 @@ from minidsms.cql import bound
 from minidsms.cql.bound import Expr, JoinKind, Node
 from minidsms.cql.catalog import Catalog
 from minidsms.cql.functions import can_fail
+from minidsms.cql.node import AS_WRITTEN
 from minidsms.cql.scalar import renumbered
+from minidsms.elements import Schema
 from minidsms.plan.logical import Stop, columns_used, conjunction, conjuncts, nodes, projected
 from minidsms.spark.costs import Box
 from minidsms.spark.sampling import Sample, Sampler
@@ -34,6 +37,8 @@ from minidsms.spark.sampling import Sample, Sampler
 _FIRST_ROWS, _MORE_ROWS = 4_000, 40_000
 """Of a sample, and of another where that leaves it open which order is best."""
 _ROBUST = 1.2
+_WORTH = 1.2
+"""So much less must be at stake where a part is carried out before the rest is ordered."""
 _MOST_INPUTS = 5
 _SMALL_ROWS = 100_000
 """So many rows are sent to every task rather than both sides sorted by their keys."""
@@ -41,25 +46,54 @@ _SMALL_ROWS = 100_000
 
 @dataclass(frozen=True, eq=False)
 class SampledJoin(bound.Join):
-    """A join that knows how many rows it gives, and whether one of its inputs is small."""
+    """A join that knows how many rows it gives, and whether one of its inputs is small. part: what is counted as."""
 
     rows: Box
     small: str = ""
+    part: str = ""
 
     def text(self) -> str:
         sent = f", the {self.small} side sent to all tasks" if self.small else ""
-        return f"{super().text()}; {self.rows.low:,.0f} to {self.rows.high:,.0f} rows by a sample{sent}"
+        return f"{super().text()}; {_told(self.rows)} by a sample{sent}"
 
 
-def order_joins(root: Stop, archives: Sequence[Archive], catalog: Catalog) -> Stop:
-    """The plan with its inner joins in an order that is good whatever the sample leaves open."""
+@dataclass(frozen=True, eq=False)
+class Switchable(Node):
+    """Inner joins of which one part is carried out first, since the order of the rest depends on what it gives.
+
+    parts: that part, which `key` names, then the other inputs.  rows: how many it may give.  after: given what it has
+    given, the plan over the same parts, which may have such a node again.
+    """
+
+    parts: tuple[Node, ...]
+    rows: Box = field(metadata=AS_WRITTEN)
+    key: str = field(metadata=AS_WRITTEN)
+    after: Callable[[Sample], Node] = field(metadata=AS_WRITTEN)
+
+    def text(self) -> str:
+        return f"Joins, ordered when the first input has been counted; {_told(self.rows)} by a sample"
+
+    def needs(self, mine: Set[int]) -> list[Set[int]]:
+        return [set(range(len(part.schema))) for part in self.parts]
+
+
+def _told(rows: Box) -> str:
+    return f"{rows.low:,.0f} to {rows.high:,.0f} rows"
+
+
+def order_joins(root: Stop, archives: Sequence[Archive], catalog: Catalog, counted: Mapping[str, Box] = {}) -> Stop:
+    """The plan with its inner joins in an order that is good whatever the sample leaves open.
+
+    counted: how many rows parts of the joins gave in runs before, by their keys.
+    """
     done: dict[int, Node] = {}
     for node in nodes(root):
         inner = isinstance(node, bound.Join) and node.join is JoinKind.INNER
         new = node.over([done[id(child)] for child in node.inputs])
         if inner and not _is_below_join(root, node):
             assert isinstance(new, bound.Join)
-            new = _ordered(new, archives, catalog)
+            group = sum(isinstance(n, bound.Join) for n in done.values())
+            new = _ordered(new, archives, catalog, f"{group}", counted)
         done[id(node)] = new
     result = done[id(root)]
     assert isinstance(result, Stop)
@@ -77,11 +111,25 @@ def _is_below_join(root: Node, node: Node) -> bool:
 
 @dataclass(frozen=True)
 class _Joined:
-    """Inner joins in one: their inputs, where the columns of each begin among all, and the conditions over these."""
+    """Inner joins in one: their inputs, the conditions over the columns of all, and which of these are given as what.
+
+    keys: what each input is called where its rows have been counted; of joins, that of all inputs of these.
+    """
 
     inputs: tuple[Node, ...]
-    begins: tuple[int, ...]
     conditions: tuple[Expr, ...]
+    columns: tuple[int, ...]
+    schema: Schema
+    keys: tuple[str, ...]
+
+    @cached_property
+    def begins(self) -> tuple[int, ...]:
+        """Where the columns of each input begin among all."""
+        return tuple(itertools.accumulate((len(i.schema) for i in self.inputs[:-1]), initial=0))
+
+    def key(self, among: Iterable[int]) -> str:
+        """What the join of some inputs is called."""
+        return " ".join(sorted(" ".join(self.keys[i] for i in among).split()))
 
     def inputs_of(self, condition: Expr) -> frozenset[int]:
         """Which inputs a condition reads."""
@@ -98,20 +146,43 @@ def _flat(node: Node) -> tuple[list[Node], list[Expr]]:
     return left + right, conditions + moved + conjuncts(node.condition)
 
 
-def _ordered(node: bound.Join, archives: Sequence[Archive], catalog: Catalog) -> Node:
+def _ordered(
+    node: bound.Join, archives: Sequence[Archive], catalog: Catalog, group: str, counted: Mapping[str, Box]
+) -> Node:
     inputs, conditions = _flat(node)
     if len(inputs) > _MOST_INPUTS or any(map(can_fail, conditions)):
         return node
-    begins = tuple(itertools.accumulate((len(i.schema) for i in inputs[:-1]), initial=0))
-    joined = _Joined(tuple(inputs), begins, tuple(conditions))
-    sizes = _sizes(joined, Sampler(archives, catalog, _FIRST_ROWS))
-    if sizes is not None and sizes.least_regret()[1] > _ROBUST:
-        sizes = _sizes(joined, Sampler(archives, catalog, _MORE_ROWS))
-    return node if sizes is None else _rebuilt(node, joined, sizes.least_regret()[0], sizes)
+    keys = tuple(f"{group}.{i}" for i in range(len(inputs)))
+    joined = _Joined(tuple(inputs), tuple(conditions), tuple(range(len(node.schema))), node.schema, keys)
+    for rows in (_FIRST_ROWS, _MORE_ROWS):
+        sampler = Sampler(archives, catalog, rows)
+        samples = [sampler.of(input_) for input_ in inputs]
+        known = [sample for sample in samples if sample is not None and sample.drawn]
+        if len(known) < len(samples):
+            return node
+        sizes = _sizes(joined, known, float(sampler.span()), counted)
+        if sizes.least_regret()[1] <= _ROBUST:
+            break
+    return _planned(joined, known, sizes, counted)
 
 
-def _rebuilt(node: bound.Join, joined: _Joined, order: Sequence[int], sizes: Sizes) -> Node:
-    """The joins in another order, and the columns as they were."""
+def _planned(joined: _Joined, samples: Sequence[Sample], sizes: Sizes, counted: Mapping[str, Box]) -> Node:
+    """The joins in the best order; or, where that depends on a part that can be carried out first, that part first."""
+    order, regret = sizes.least_regret()
+    if regret > _ROBUST and len(order) > 2:
+        first, less = sizes.part_to_know()
+        if first and less * _WORTH <= regret:
+            return _switchable(joined, samples, sizes, first, counted)
+    result, place, _ = _tree(joined, order, sizes)
+    columns = [place[c] for c in joined.columns]
+    if columns == list(range(len(columns))):
+        return dataclasses.replace(result, schema=joined.schema)
+    refs = [bound.ColumnRef(f.type, c, f.name) for f, c in zip(joined.schema, columns)]
+    return projected(result, refs, joined.schema.names)
+
+
+def _tree(joined: _Joined, order: Sequence[int], sizes: Sizes) -> tuple[Node, dict[int, int], list[Expr]]:
+    """Joins in an order, at which place each column of their inputs is then, and the conditions that still wait."""
     place: dict[int, int] = {}
     result: Node | None = None
     waiting = list(joined.conditions)
@@ -126,13 +197,35 @@ def _rebuilt(node: bound.Join, joined: _Joined, order: Sequence[int], sizes: Siz
         waiting = [e for e in waiting if not any(e is d for d in due)]
         condition = conjunction([renumbered(e, place.__getitem__) for e in due])
         rows, small = sizes.of(order[: step + 1]), sizes.small_side(order[:step], i)
-        schema = result.schema + right.schema
-        result = SampledJoin(schema, JoinKind.INNER, result, right, condition, rows, small)
+        schema, key = result.schema + right.schema, joined.key(order[: step + 1])
+        result = SampledJoin(schema, JoinKind.INNER, result, right, condition, rows, small, key)
     assert result is not None
-    if list(order) == sorted(order):
-        return dataclasses.replace(result, schema=node.schema)
-    refs = [bound.ColumnRef(f.type, place[c], f.name) for c, f in enumerate(node.schema)]
-    return projected(result, refs, node.schema.names)
+    return result, place, waiting
+
+
+def _switchable(
+    joined: _Joined, samples: Sequence[Sample], sizes: Sizes, first: Sequence[int], counted: Mapping[str, Box]
+) -> Node:
+    stage, place, waiting = _tree(joined, first, sizes)
+    rest = [i for i in range(len(joined.inputs)) if i not in first]
+    width = len(stage.schema)
+    for i in rest:
+        place |= {joined.begins[i] + c: width + c for c in range(len(joined.inputs[i].schema))}
+        width += len(joined.inputs[i].schema)
+    left = _Joined(
+        (stage, *(joined.inputs[i] for i in rest)),
+        tuple(renumbered(e, place.__getitem__) for e in waiting),
+        tuple(place[c] for c in joined.columns),
+        joined.schema,
+        (joined.key(first), *(joined.keys[i] for i in rest)),
+    )
+
+    def after(seen: Sample) -> Node:
+        known = [seen, *(samples[i] for i in rest)]
+        now = {**counted, left.keys[0]: Box(float(seen.total), float(seen.total))}
+        return _planned(left, known, _sizes(left, known, sizes.span, now), now)
+
+    return Switchable(joined.schema, left.inputs, sizes.of(first), left.keys[0], after)
 
 
 # ------------------------------------------------------------------------------------------------------------- sizes
@@ -142,12 +235,14 @@ def _rebuilt(node: bound.Join, joined: _Joined, order: Sequence[int], sizes: Siz
 class Sizes:
     """What is known of the rows of joins. inputs: how many rows each brings over all time.  lives: ticks that each is
     there, at most `span`.  shares: of two inputs, by (i, j), which share of the pairs of rows has equal keys.
+    counted: how many rows some inputs have given together.
     """
 
     inputs: tuple[Box, ...]
     lives: tuple[float, ...]
     shares: dict[tuple[int, int], Box]
     span: float
+    counted: Mapping[frozenset[int], Box] = field(default_factory=dict)
 
     def of(self, order: Sequence[int]) -> Box:
         """How many rows the inputs give together."""
@@ -166,12 +261,50 @@ class Sizes:
         An order costs the rows of all its inputs and joins. Orders that join what no condition connects are left out,
         unless there is no other.
         """
-        inputs, shares = self._corners()
-        costs = {o: np.sum([*inputs, *self._rows(o, inputs, shares)[1:]], axis=0) for o in self._orders()}
-        least = np.maximum(np.min(list(costs.values()), axis=0), 1e-9)
-        worst = {order: max(float(np.max(cost / least)), 1.0) for order, cost in costs.items()}
+        worst = {order: float(np.max(loss)) for order, loss in self._losses.items()}
         best = min(worst.values())
         return next(order for order in worst if worst[order] <= best * (1 + 1e-9)), best
+
+    def part_to_know(self) -> tuple[tuple[int, ...], float]:
+        """The inputs, in an order of their own, whose join is best carried out and counted before the rest is ordered;
+        and how many times the best order all may cost then, the counting included. No inputs where all are known.
+
+        An input that is counted alone may stand anywhere afterwards; what is joined stays first.
+        """
+        inputs, shares = self._corners
+        boxes = {frozenset({i}): box for i, box in enumerate(self.inputs)}
+        boxes |= {frozenset(pair): box for pair, box in self.shares.items()}
+        found: dict[tuple[int, ...], float] = {}
+        for first in dict.fromkeys(o[:k] for o in self._orders() for k in range(1, len(o) - 1)):
+            is_inside = [among <= set(first) for among in boxes]
+            if all(box.low == box.high for box, inside in zip(boxes.values(), is_inside) if inside):
+                continue
+            unknown = tuple(axis for axis, inside in enumerate(is_inside) if not inside)
+            counting = self._rows(first, inputs, shares)[-1] / self._least
+            after = [
+                np.max((loss + counting).reshape((2,) * len(boxes)), axis=unknown)
+                for order, loss in self._losses.items()
+                if len(first) == 1 or order[: len(first)] == first
+            ]
+            found[first] = float(np.max(np.min(after, axis=0)))
+        best = min(found.values(), default=math.inf)
+        return next((first for first in found if found[first] <= best * (1 + 1e-9)), ()), best
+
+    @cached_property
+    def _costs(self) -> dict[tuple[int, ...], Any]:
+        """What each order costs at each corner."""
+        inputs, shares = self._corners
+        return {o: np.sum([*inputs, *self._rows(o, inputs, shares)[1:]], axis=0) for o in self._orders()}
+
+    @cached_property
+    def _least(self) -> Any:
+        """What the best order costs at each corner."""
+        return np.maximum(np.min(list(self._costs.values()), axis=0), 1e-9)
+
+    @cached_property
+    def _losses(self) -> dict[tuple[int, ...], Any]:
+        """How many times the best order each costs at each corner."""
+        return {order: np.maximum(cost / self._least, 1.0) for order, cost in self._costs.items()}
 
     def _orders(self) -> Iterator[tuple[int, ...]]:
         """As written first."""
@@ -182,6 +315,7 @@ class Sizes:
     def _links(self, before: Sequence[int], i: int) -> list[tuple[int, int]]:
         return [(min(i, j), max(i, j)) for j in before if (min(i, j), max(i, j)) in self.shares]
 
+    @cached_property
     def _corners(self) -> tuple[list[Any], dict[tuple[int, int], Any]]:
         """The inputs' rows and the shares, each as an array of its values at all corners."""
         boxes = [*self.inputs, *self.shares.values()]
@@ -199,20 +333,23 @@ class Sizes:
         for step, i in enumerate(order[1:], 1):
             share = math.prod(shares[link] for link in self._links(order[:step], i))
             rows = rows * inputs[i] * share * min((life + self.lives[i]) / self.span, 1.0)
+            counted = self.counted.get(frozenset(order[: step + 1]))
+            if counted is not None:
+                rows = np.clip(rows, counted.low, counted.high)
             life = life * self.lives[i] / (life + self.lives[i])
             found.append(rows)
         return found
 
 
-def _sizes(joined: _Joined, sampler: Sampler) -> Sizes | None:
-    """What samples tell; None where an input cannot be sampled."""
-    samples = [sampler.of(node) for node in joined.inputs]
-    known = [sample for sample in samples if sample is not None and sample.drawn]
-    if len(known) < len(samples):
-        return None
-    span = float(sampler.span())
-    inputs = tuple(_about(s.passed, s.total / s.drawn, s.drawn < s.total) for s in known)
+def _sizes(joined: _Joined, known: Sequence[Sample], span: float, counted: Mapping[str, Box]) -> Sizes:
+    """What samples of the inputs tell, and what was counted."""
+    inputs = tuple(
+        counted.get(key) or _about(s.passed, s.total / s.drawn, s.drawn < s.total) for key, s in zip(joined.keys, known)
+    )
     lives = tuple(span if s.life is None else min(s.life, span) for s in known)
+    every = range(len(known))
+    parts = {frozenset(c): joined.key(c) for n in range(2, len(known) + 1) for c in itertools.combinations(every, n)}
+    seen = {part: counted[key] for part, key in parts.items() if key in counted}
     shares: dict[tuple[int, int], Box] = {}
     for condition in joined.conditions:
         pair = _equal_columns(condition)
@@ -224,7 +361,7 @@ def _sizes(joined: _Joined, sampler: Sampler) -> Sizes | None:
         keys = known[i].columns[left - joined.begins[i]], known[j].columns[right - joined.begins[j]]
         share, before = _share(*keys, known[i], known[j]), shares.get((i, j))
         shares[i, j] = share if before is None else Box(before.low * share.low, before.high * share.high)
-    return Sizes(inputs, lives, shares, span)
+    return Sizes(inputs, lives, shares, span, seen)
 
 
 def _equal_columns(condition: Expr) -> tuple[int, int] | None:

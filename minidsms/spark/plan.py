@@ -165,19 +165,28 @@ def carry_out(
     catalog: Catalog,
     at: Sequence[int] | None = None,
     slices: int = 256,
-) -> DataFrame:
-    """The changes of the query over a history, or, with `at`, what its relation holds at these instants.
+    counts_all: bool = False,
+) -> tuple[DataFrame, dict[str, int]]:
+    """The changes of the query over a history, or, with `at`, what its relation holds at these instants; and the rows
+    of parts of its joins that were counted on the way.
 
-    slices: into how many parts time is cut where no key divides the work.  Where an expression fails (docs/semantics
-    R4), evaluating the frame raises, with the first instant and the reason.
+    slices: into how many parts time is cut where no key divides the work.  counts_all: see `World`.  Where an
+    expression fails (docs/semantics R4), evaluating the frame raises, with the first instant and the reason.
     """
-    world = World(spark, Expressions(catalog.tick_ns, catalog.functions), history.first, history.until, slices)
+    expressions = Expressions(catalog.tick_ns, catalog.functions)
+    world = World(spark, expressions, history.first, history.until, slices, counts_all=counts_all)
+    return _carried_out(world, choice, query, history, catalog, at), world.counted
+
+
+def _carried_out(
+    world: World, choice: Choice, query: Bound, history: History, catalog: Catalog, at: Sequence[int] | None
+) -> DataFrame:
     schema = query.node.schema
     if choice.cut is None:
         result: Compiled = Compiler(world, history.sources).compile(choice.root)
     else:
         assert isinstance(choice.cut, ByKey)
-        changes = in_tasks(world, setting_of(query, catalog), history, choice.cut, slices)
+        changes = in_tasks(world, setting_of(query, catalog), history, choice.cut, world.slices)
         if at is None:
             net = net_of_changes(changes, len(schema)) if query.node.kind == "relation" else changes
             return finished(world, net, schema, (TS, SIGN))

@@ -16,9 +16,10 @@ from minidsms.cql.binder import Bound, bind, view_def
 from minidsms.cql.catalog import Catalog
 from minidsms.cql.errors import CqlError, Error
 from minidsms.cql.parser import parse
+from minidsms.cql.printer import print_query
 from minidsms.spark import archives
 from minidsms.spark.compiler import logical_plan
-from minidsms.spark.costs import WAYS
+from minidsms.spark.costs import WAYS, about, shape_of
 from minidsms.spark.join_order import order_joins
 from minidsms.spark.offload import with_times
 from minidsms.spark.partitioning import Alone, BySlices
@@ -51,7 +52,10 @@ class Offloaded:
         frame = self._frame(at, until, slices)
         return with_times(frame, self.query.node.schema, self.catalog.tick_ns) if times else frame
 
-    def _frame(self, at: Sequence[int] | None, until: int | None, slices: int) -> DataFrame:
+    def _frame(
+        self, at: Sequence[int] | None = None, until: int | None = None, slices: int = 256, counts_all: bool = False
+    ) -> DataFrame:
+        """Joins that are counted on the way are remembered. counts_all: see `World`."""
         choice, until = self.choice, self._until(at, until)
         if at is not None:
             if self.query.node.kind != "relation":
@@ -62,7 +66,11 @@ class Offloaded:
         if isinstance(choice.cut, BySlices | Alone):
             return carry_out_by_slices(self.spark, choice, self.query, self.archives, self.catalog, at, until)
         history = archives.history(self.spark, self.archives, until, choice.root)
-        return carry_out(self.spark, choice, self.query, history, self.catalog, at, slices)
+        frame, counted = carry_out(self.spark, choice, self.query, history, self.catalog, at, slices, counts_all)
+        rows = Extent.of(self.archives, until, choice.root).rows
+        for key, n in counted.items():
+            keep_rate(self.archives[0].folder, shape_of(print_query(self.query.expanded), masked=False), key, rows, n)
+        return frame
 
     def text(self) -> str:
         """For EXPLAIN: the plan, the choice, and how much of the archives is read, by what their logs tell."""
@@ -79,6 +87,8 @@ class Offloaded:
         Engines in tasks tell of themselves. Of DataFrame operations Spark tells, of the tasks alone.
         """
         context, group = self.spark.sparkContext, f"minidsms measures {self.choice.shape}"
+        if self.choice.cut is None:
+            self.count_joins()
         context.setJobGroup(group, "minidsms: what a row costs")
         try:
             self.frame().write.format("noop").mode("overwrite").save()
@@ -93,6 +103,10 @@ class Offloaded:
         seconds = sum(store.lastStageAttempt(stage).executorCpuTime() for stage in stages) / 1e9
         rows = Extent.of(self.archives, None, self.choice.root).rows
         keep_rate(self.archives[0].folder, self.choice.shape, "frames", rows, seconds)
+
+    def count_joins(self) -> None:
+        """Carry out what DataFrame operations join, as far as samples leave sizes open; the archives remember these."""
+        self._frame(counts_all=True)
 
     def _until(self, at: Sequence[int] | None, until: int | None) -> int | None:
         """The last closed instant: instants that are asked for are closed. Error where they are not to be."""
@@ -191,7 +205,9 @@ def _ready(
     tasks = spark.sparkContext.defaultParallelism
     choice = choose(query, text, catalog, extent, tasks, by, lambda shape: read_rates(found[0].folder, shape))
     if choice.cut is None:
-        choice = dataclasses.replace(choice, root=order_joins(choice.root, found, catalog))
+        kept = read_rates(found[0].folder, shape_of(print_query(query.expanded), masked=False))
+        counted = {key: about(rates, extent.rows) for key, rates in kept.items()}
+        choice = dataclasses.replace(choice, root=order_joins(choice.root, found, catalog, counted))
     return Offloaded(spark, choice, query, catalog, found)
 
 

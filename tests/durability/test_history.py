@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from minidsms.testing.crash_cases import Call, check_calls
-from minidsms.testing.crashes import end_process
 
 import minidsms
 from minidsms import Change
