@@ -8,5 +8,5 @@
     optimal.py        the cheapest of all orders, by exhaustive search (4.7.2)
 
 All of them look at a `profile_window.py`; what A-Greedy keeps over it is the `matrix_view.py`, of which others keep a
-part (`matrix_view_ordering.py`).
+part (`matrix_view_ordering.py`). Static and the Eddies ask for no profile tuples (`unprofiled.py`).
 """

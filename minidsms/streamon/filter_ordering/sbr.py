@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from minidsms.expressions.routes import Order
-from minidsms.streamon.filter_ordering.eddy import Eddy
+from minidsms.streamon.filter_ordering.unprofiled import Unprofiled
 
 MEMORY = 0.95
 """Of a selectivity, what is left of it by the next tuple."""
@@ -21,8 +21,8 @@ UNKNOWN = 0.5
 """What a filter passes before it has got anything."""
 
 
-class Sbr(Eddy):
-    """See `Eddy`: of each filter it keeps W, the share it passes of the tuples that reach it."""
+class Sbr(Unprofiled):
+    """See `Unprofiled`: of each filter it keeps W, the share it passes of the tuples that reach it."""
 
     unknown: ClassVar[float] = UNKNOWN
 

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from minidsms.expressions.routes import Order
-from minidsms.streamon.filter_ordering.eddy import Eddy
+from minidsms.streamon.filter_ordering.unprofiled import Unprofiled
 
 MEMORY = 0.9
 """Of a ticket, what is left of it by the next block."""
 
 
-class Ticket(Eddy):
-    """See `Eddy`: of each filter it keeps the tickets, one that cannot be lost among them."""
+class Ticket(Unprofiled):
+    """See `Unprofiled`: of each filter it keeps the tickets, one that cannot be lost among them."""
 
     unknown: ClassVar[float] = 1.0
 

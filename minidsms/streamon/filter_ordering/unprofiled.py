@@ -1,8 +1,8 @@
-"""What the Eddies have in common: an order is drawn for every block of tuples, by what execution has counted.
+"""What the algorithms have in common that ask for no profile tuples: Static, and the Eddies.
 
-They are there to be measured against. An Eddy of the papers draws for each tuple; in columns a block takes one draw, so
-that the shares of the orders are the same and their statistics are a block older.
-Invariant: an Eddy asks for no profile tuples.  Avnur and Hellerstein 2000; Babu 2005, section 3.5.
+An Eddy draws an order for every block of tuples, by what execution has counted. Eddies are there to be measured
+against. One of the papers draws for each tuple; in columns a block takes one draw, so that the shares of the orders are
+the same and their statistics are a block older.  Avnur and Hellerstein 2000; Babu 2005, section 3.5.
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ from minidsms.expressions.routes import Order
 from minidsms.streamon.contracts import Evaluate, Float64Array, OrderStatistics, Wanted
 
 
-class Eddy:
-    """See `OrderingAlgorithm` and `DrawsOrders`; what is left to the classes are `draw` and `count`."""
+class Unprofiled:
+    """See `OrderingAlgorithm`; what is left to an Eddy are `draw` and `count` of `DrawsOrders`.
+
+    It asks for nothing, so that it costs nothing and knows nothing.
+    """
 
     default_rate: ClassVar[float] = 0.0
     default_window: ClassVar[int] = 1
     default_alpha: ClassVar[float] = 1.0
-    unknown: ClassVar[float]
+    unknown: ClassVar[float] = 0.0
     """The weight of a filter that has got nothing yet."""
 
     def __init__(
@@ -36,15 +39,17 @@ class Eddy:
         self.n = n
         self.rng = Random(seed)
         self.weights = [self.unknown] * n
-        self._order: Order = tuple(range(n) if order is None else order)
+        self._order: Order = tuple(range(n))
+        if order is not None:
+            self.adopt(order)
 
     @property
     def order(self) -> Order:
-        """The one to begin with, or adopted: what is drawn is for a block only."""
+        """As given, or adopted: what is drawn is for a block only."""
         return self._order
 
     def wanted(self) -> Wanted:
-        """What execution counts."""
+        """Nothing."""
         return Wanted(Evaluate.NOTHING)
 
     def observe(self, drops: BoolArray, costs: Float64Array) -> Order | None:
@@ -53,7 +58,12 @@ class Eddy:
 
     def adopt(self, order: Sequence[int]) -> None:
         """See `OrderingAlgorithm`."""
+        if sorted(order) != list(range(self.n)):
+            raise ValueError(f"{tuple(order)} is no order of {self.n} filters")
         self._order = tuple(order)
+
+    def keep_last(self, profiled: int) -> None:
+        """There is nothing to forget."""
 
     def expected_cost(self, order: Sequence[int]) -> float | None:
         """Unknown."""
