@@ -99,6 +99,10 @@ class Column:
     def __len__(self) -> int:
         return len(self.values)
 
+    def copy(self) -> Column:
+        """The same values in arrays of its own."""
+        return Column(self.values.copy(), None if self.valid is None else self.valid.copy())
+
     def take(self, rows: Int64Array) -> Column:
         """The values at the given positions, (m,), in that order; also accepts a bool mask of n."""
         return Column(self.values[rows], None if self.valid is None else self.valid[rows])

@@ -158,7 +158,7 @@ class SlackBuffer:
         held = [c.slice(start, stop) for c in self._columns]
         self._set_run(
             self._ts[start:].copy(),
-            [Column(c.values.copy(), None if c.valid is None else c.valid.copy()) for c in held],
+            [c.copy() for c in held],
         )
 
     def _set_run(self, ts: Int64Array, columns: list[Column]) -> None:

@@ -30,6 +30,7 @@ from minidsms.joins import answer
 from minidsms.joins.directed_graph import Edge, orientation, pipelines
 from minidsms.kernels import k_mon_join as kernels
 from minidsms.kernels import k_mon_reduction as reduction
+from minidsms.kernels.hashing import normal
 from minidsms.kernels.join_layout import Output
 from minidsms.kernels.k_mon_join import (
     CHANGES,
@@ -324,7 +325,7 @@ class KMonJoin(Operator):
     def _arrival(self, i: int, batch: Batch) -> _Arrival:
         """What is kept of a part of an input; the keys of what its filter drops are dead."""
         kept = self._kept(i, batch)
-        ts = _plain(batch.ts)
+        ts = normal(batch.ts)
         first = int(self.rows.figures[i, TOTAL])
         numbers = np.arange(first, first + len(batch), dtype=np.int64)
         if self.reduction is not None and not kept.all():
@@ -627,8 +628,3 @@ def _parts(batches: Sequence[Batch | None]) -> Iterator[tuple[list[Batch | None]
 
 def _buffers(capacity: int, width: int) -> tuple[Int64Array, Int64Array, Int8Array]:
     return np.zeros((capacity, width + 1), np.int64), np.zeros(capacity, np.int64), np.zeros(capacity, np.int8)
-
-
-def _plain(array: Any) -> Any:
-    """The array as kernels take it: contiguous and writable."""
-    return array if array.flags.c_contiguous and array.flags.writeable else array.copy()

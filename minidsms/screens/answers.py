@@ -202,7 +202,8 @@ class SharedAnswers:
         rows = rows[: keep_rows(parts, np.zeros(len(batch), np.int32), rows)]
         shown = list(self._shown)
         if len(rows) == len(batch):
-            ts, columns = batch.ts.copy(), [_own(batch.column(c)) for c in shown]
+            # In arrays of its own: what is delivered outlives the ring it may be a view of.
+            ts, columns = batch.ts.copy(), [batch.column(c).copy() for c in shown]
             sign = None if batch.sign is None else batch.sign.copy()
         else:
             ts, columns = batch.ts[rows], batch.columns_at(shown, rows)
@@ -313,8 +314,3 @@ class SharedAnswers:
                 for i, column in enumerate(subscription.columns):
                     if column in texts:
                         yield batch.column(i).words()
-
-
-def _own(column: Column) -> Column:
-    """The column in arrays of its own: what is delivered outlives the ring it may be a view of."""
-    return Column(column.values.copy(), None if column.valid is None else column.valid.copy())

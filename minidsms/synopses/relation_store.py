@@ -85,7 +85,7 @@ class RelationStore:
         """
         seq = np.arange(start, stop, dtype=np.int64)
         ts = self._log.ts(start, stop).copy()
-        columns = [_copy(self._log.gather(i, seq)) for i in range(len(self.schema))]
+        columns = [self._log.gather(i, seq).copy() for i in range(len(self.schema))]
         inserted = self._log.gather(len(self.schema), seq).values
         if inserted.all():
             return Batch(ts, None, columns)
@@ -134,10 +134,6 @@ class RelationStore:
     def restore(self, arrays: dict[str, Int64Array]) -> None:
         """Take back what `arrays` gave, into an empty store."""
         self._bag.restore(arrays)
-
-
-def _copy(column: Column) -> Column:
-    return Column(column.values.copy(), None if column.valid is None else column.valid.copy())
 
 
 def _netted(ts: Int64Array, sign: Int8Array, columns: Sequence[Column]) -> Int64Array:
