@@ -32,6 +32,7 @@ from minidsms.spark.in_tasks import Setting, in_tasks, quoted
 from minidsms.spark.offload import History, finished
 from minidsms.spark.own_slices import WHOLE, Part, in_own_slices, parts_of
 from minidsms.spark.partitioning import Alone, ByKey, BySlices, Whole, by_key, partitioning
+from minidsms.spark.session import tasks_of
 from minidsms.spark.slicing import Extent, read_twice, slices
 from minidsms.spark.streams import contents, net_of_changes, output_of_relation, output_of_stream
 from minidsms.spark.sweep import AT
@@ -219,7 +220,7 @@ def carry_out_by_slices(
     until = last if until is None else until
     world = World(spark, Expressions(catalog.tick_ns, catalog.functions), min(first, until + 1), until)
     if isinstance(choice.cut, BySlices):
-        parts = parts_of(extent, choice.cut.lookback, tasks or spark.sparkContext.defaultParallelism, until)
+        parts = parts_of(extent, choice.cut.lookback, tasks or tasks_of(spark), until)
     else:
         parts = [Part(world.first, until, WHOLE)] if first <= until else []
     changes = in_own_slices(world, setting_of(query, catalog), archives, parts, (choice.way, choice.shape))

@@ -33,8 +33,11 @@ def described(spark: SparkSession, what: str) -> Iterator[None]:
 
 @contextmanager
 def watched(spark: SparkSession, tell: Callable[[float], Any] | None) -> Iterator[None]:
-    """While the context lasts, tell the fraction of the tasks that are done, of all stages that have begun."""
-    if tell is None:
+    """While the context lasts, tell the fraction of the tasks that are done, of all stages that have begun.
+
+    Over Spark Connect nothing is told.
+    """
+    if tell is None or is_remote(spark):
         yield
         return
     has_ended = threading.Event()

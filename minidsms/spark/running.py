@@ -24,7 +24,7 @@ from minidsms.spark.join_order import order_joins
 from minidsms.spark.offload import with_times
 from minidsms.spark.partitioning import Alone, BySlices
 from minidsms.spark.plan import Choice, carry_out, carry_out_by_slices, choose
-from minidsms.spark.session import prepared, session
+from minidsms.spark.session import is_remote, prepared, session, tasks_of
 from minidsms.spark.slicing import Extent
 from minidsms.spark.workers import check_workers
 
@@ -144,6 +144,12 @@ def prepare(
 
 def measured(cql: str, folder: str, spark: SparkSession | None = None) -> None:
     """Carry a query out by every way that can, so that its archives remember what each costs."""
+    spark = spark or session()
+    if is_remote(spark):
+        raise Error(
+            "what a row costs cannot be measured over Spark Connect\n"
+            "help: leave out analyze, or run the program where Spark's driver is"
+        )
     for way in WAYS:
         with contextlib.suppress(Error):
             ready = prepare(cql, folder, spark=spark, by=way)
@@ -183,7 +189,7 @@ def explain_connected(db: Connection, cql: str, is_more_asked: bool = False) -> 
         recorders = [db.stream_input(name).recorder for name in (*query.streams, *query.relations)]
     extent = Extent.of([recorder.archive for recorder in recorders if recorder is not None])
     try:
-        return choose(query, cql, known, extent, spark.sparkContext.defaultParallelism).text()
+        return choose(query, cql, known, extent, tasks_of(spark)).text()
     except Error as refused:
         return f"On Spark: refused; {refused}"
 
@@ -202,7 +208,7 @@ def _ready(
     found = tuple(archive_of(name) for name in (*query.streams, *query.relations))
     spark = prepared(spark or session())
     extent = Extent.of(found, None, logical_plan(query.node, text))
-    tasks = spark.sparkContext.defaultParallelism
+    tasks = tasks_of(spark)
     choice = choose(query, text, catalog, extent, tasks, by, lambda shape: read_rates(found[0].folder, shape))
     if choice.cut is None:
         kept = read_rates(found[0].folder, shape_of(print_query(query.expanded), masked=False))

@@ -62,21 +62,22 @@ def session(master: str | None = None, config: Mapping[str, str] | None = None) 
 
 
 def prepared(spark: SparkSession) -> SparkSession:
-    """A session over the same Spark whose settings are what queries need; itself where they are.
-
-    Raises Error for a Spark Connect session: queries are planned in the process that runs Spark's driver.
-    """
-    if is_remote(spark):
-        raise Error(
-            "queries cannot be run over Spark Connect: they are planned where Spark's driver is\n"
-            "help: give a session of this process (spark=), or run the program with spark-submit"
-        )
+    """A session over the same Spark whose settings are what queries need; itself where they are."""
     if all(spark.conf.get(name, None) == value for name, value in NEEDED.items()):
         return spark
     own = spark.newSession()
     for name, value in NEEDED.items():
         own.conf.set(name, value)
     return own
+
+
+def tasks_of(spark: SparkSession) -> int:
+    """How many tasks run at a time, as far as Spark tells: over Spark Connect, into how many it cuts a range."""
+    if not is_remote(spark):
+        return int(spark.sparkContext.defaultParallelism)
+    from pyspark.sql import functions as F
+
+    return spark.range(4096).select(F.spark_partition_id()).distinct().count()
 
 
 @contextmanager

@@ -5,13 +5,15 @@ On the machine itself they have what this process has. On a cluster they have wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from minidsms import __version__
 from minidsms.cql.errors import Error
+from minidsms.spark.session import is_remote, tasks_of
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
 _HINT = "install it there, or send it along (docs/spark.md, On a cluster), or run the query by DataFrame operations"
@@ -21,17 +23,29 @@ _asked: set[str] = set()
 
 def check_workers(spark: SparkSession) -> None:
     """Error where engines are to run in tasks, and the workers have no minidsms, or another version."""
-    context = spark.sparkContext
-    application = str(context.applicationId)
-    master = str(context.master)
-    is_here = master.startswith("local") and not master.startswith("local-cluster")
-    if is_here or application in _asked:
+    remote = is_remote(spark)
+    application = str(spark.conf.get("spark.app.id", "") if remote else spark.sparkContext.applicationId)
+    if _is_here(spark) or application in _asked:
         return
-    tasks = context.defaultParallelism
-    told = missing(context.parallelize(range(tasks), tasks).map(_version()).collect())
+    tasks = tasks_of(spark)
+    if remote:
+        rows = spark.range(0, tasks, 1, tasks).mapInArrow(_versions(_version()), "version string").collect()
+        found = [version for (version,) in rows]
+    else:  # what tells of workers without Arrow, too
+        context = spark.sparkContext
+        found = context.parallelize(range(tasks), tasks).map(_version()).collect()
+    told = missing(found)
     if told is not None:
         raise Error(f"{told}\nhelp: {_HINT}")
     _asked.add(application)
+
+
+def _is_here(spark: SparkSession) -> bool:
+    """Whether workers are this machine's, with what this process has."""
+    if is_remote(spark):
+        return False
+    master = str(spark.sparkContext.master)
+    return master.startswith("local") and not master.startswith("local-cluster")
 
 
 def _version() -> Callable[[int], str]:
@@ -45,6 +59,18 @@ def _version() -> Callable[[int], str]:
         return f"minidsms {there}"
 
     return version
+
+
+def _versions(version: Callable[[int], str]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The same over rows."""
+
+    def versions(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow
+
+        for batch in batches:
+            yield pyarrow.record_batch([[version(i) for i in range(len(batch))]], ["version"])
+
+    return versions
 
 
 def missing(found: Iterable[str]) -> str | None:

@@ -89,9 +89,3 @@ def test_a_program_that_was_submitted_keeps_what_submit_said(tmp_path: Path) -> 
     environment.pop("PYSPARK_GATEWAY_PORT", None)
     done = subprocess.run([*submit, str(program)], capture_output=True, text=True, env=environment, check=False)
     assert "told local[3] theirs True UTC" in done.stdout, done.stderr[-2000:]
-
-
-def test_spark_connect_is_refused_with_what_helps() -> None:
-    remote = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
-    with pytest.raises(Error, match="over Spark Connect"):
-        prepared(remote)
