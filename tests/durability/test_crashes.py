@@ -10,13 +10,17 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from random import Random
 
 import pytest
 
 import minidsms
+from minidsms.durability.connection import DurableConnection
 from tests.long.crash_cases import check
 from tests.long.crash_kills import check_kills
 from tests.long.crash_sources import check_sources
+from tests.long.crash_topics import ADDRESS, broker
+from tests.long.crashes import Crash, Disk, crashing, end_process
 
 
 def test_answers_after_twenty_crashes_are_those_of_a_run_without() -> None:
@@ -43,6 +47,35 @@ def test_answers_after_twenty_kills_are_those_of_a_run_without() -> None:
     while kills < 20:
         kills += check_kills(seed)
         seed += 1
+
+
+def test_a_topic_has_every_answer_once_wherever_the_process_ends(tmp_path: Path) -> None:
+    """Before and behind each request to the broker, too."""
+    crashes = 0
+    with broker() as kafka:
+        for at in range(1, 64, 3):
+            disk = Disk(str(tmp_path), at, Random(at))
+            kafka.operation = disk.operation
+            with crashing(disk):
+                db = minidsms.connect(tmp_path / "db")
+                assert isinstance(db, DurableConnection)
+                try:
+                    db.execute("CREATE STREAM IF NOT EXISTS S (k INTEGER)")
+                    db.execute(f"CREATE QUERY IF NOT EXISTS q AS SELECT k FROM S INTO '{ADDRESS}t'")
+                    for k in range(db.position("S"), db.position("S") + 2):
+                        db.push("S", (k,), ts=k)
+                    db.close()
+                except Crash:
+                    end_process(db)
+                    raise
+            crashes += disk.is_over
+            if at % 2:
+                disk.lose()
+        kafka.operation = lambda: None
+        with minidsms.connect(tmp_path / "db") as db:
+            n = db.position("S")
+        assert kafka.numbers("t") == list(range(n)) and crashes > 5 < n
+        assert any(record.state == "aborted" for record in kafka.topics["t"])
 
 
 CLIENT = """

@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import copy
+import json
 import os
 import tempfile
 import traceback
@@ -36,6 +37,7 @@ from minidsms.testing.user_definitions import USER_AGGREGATES, USER_FUNCTIONS, c
 from tests.long.crash_files import FORMS, archived, into, lines_of
 from tests.long.crash_receivers import KINDS, Receiver, connections
 from tests.long.crash_sources import check_sources
+from tests.long.crash_topics import ADDRESS, Broker, broker
 from tests.long.crashes import Crash, Disk, crashing, end_process
 
 OPTIONS = Options()
@@ -189,6 +191,7 @@ class Client:
         self.crashes = 0
         self.rng = rng
         self.receivers = receivers
+        self.broker: Broker | None = None
         self.floor = 0
         """Calls that are known to be on disk."""
         self.copies: list[tuple[str, int, dict[str, Kept]]] = []
@@ -203,6 +206,8 @@ class Client:
         with connections() as close_all:
             for attempt in range(100):
                 disk = Disk(os.path.dirname(self.folder), 0 if attempt == 99 else rng.randint(1, distance), rng)
+                if self.broker is not None:
+                    self.broker.operation = disk.operation
                 has_crashed = True
                 with crashing(disk):
                     while not self.go_on():
@@ -336,13 +341,17 @@ def is_same(ours: Kept, theirs: Kept) -> bool:
 class Scene:
     """What happens in the case of a seed, in a folder of its own."""
 
-    def __init__(self, seed: int, folder: str) -> None:
+    def __init__(self, seed: int, folder: str, broker: Broker | None = None) -> None:
         rng = Random(seed)
         self.folder = folder
+        self.broker = broker
         self.cases = random_company(seed, OPTIONS)
+        self._topics = [n for n in range(len(self.cases)) if broker is not None and rng.random() < 0.1]
+        """Queries that write one."""
         self.forms = {n: rng.choice(FORMS) for n in range(len(self.cases)) if rng.random() < 0.3}
         """Of the queries that write files."""
-        others = [n for n in range(len(self.cases)) if n not in self.forms]
+        self.forms = {n: form for n, form in self.forms.items() if n not in self._topics}
+        others = [n for n in range(len(self.cases)) if n not in self.forms and n not in self._topics]
         self.told = {n: rng.choice(KINDS) for n in others if rng.random() < 0.3}
         """Of the queries whose answers somebody is told."""
         self.names = [f"answer{n}" for n in others if n not in self.told]
@@ -367,8 +376,26 @@ class Scene:
         """Those of a client whose files begin with this."""
         files = {n: into(form, f"{self.folder}/{which}{n}") for n, form in self.forms.items()}
         files |= {n: where for n in self.told if (where := receivers[f"answer{n}"].into())}
+        if which == "found":  # the oracle is fetched from: without a folder a topic has no transactions
+            files |= {n: f"INTO '{ADDRESS}answer{n}'" for n in self._topics}
         archives = {name: f"{self.folder}/{which}-streams" for name in self.archived}
         return calls_of(self.cases, files, self._widenings, archives, self.histories, self._inserts, self._again)
+
+    @property
+    def topics(self) -> list[str]:
+        """Queries that write one."""
+        return [f"answer{n}" for n in self._topics]
+
+    def compare_topics(self, expected: Mapping[str, Kept]) -> None:
+        """AssertionError where a topic has not each answer once, in order."""
+        assert self.broker is not None
+        for name in self.topics:
+            records = [json.loads(value) for value in self.broker.committed(name)]
+            found = [(row["_ts"], row.get("_sign", 1)) for row in records]
+            wanted = [(ts, sign) for ts, sign, _ in expected[name].changes]
+            assert Counter(found) == Counter(wanted), f"{self.story}: the topic of {name} differs"
+            numbers = self.broker.numbers(name)
+            assert numbers == list(range(len(found))), f"{self.story}: the topic of {name} has {numbers}"
 
     def compare_told(self, ours: Mapping[str, Receiver], theirs: Mapping[str, Receiver]) -> None:
         """AssertionError where receivers have been told something else."""
@@ -423,12 +450,13 @@ def marking(seconds: float) -> Iterator[None]:
 def check(seed: int) -> int:
     """Run the case of a seed; how many crashes it went through. AssertionError where an answer differs."""
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as ending:
-        scene = Scene(seed, folder)
+        scene = Scene(seed, folder, ending.enter_context(broker()))
         ours, theirs = scene.receivers(), scene.receivers()
         for receiver in (*ours.values(), *theirs.values()):
             ending.callback(receiver.end)
         try:
-            expected = without_crash(scene.calls("wanted", theirs), scene.names, theirs)
+            names = [*scene.names, *scene.topics]
+            expected = without_crash(scene.calls("wanted", theirs), names, theirs)
         except CqlError:
             return 0
         rng = scene.rng
@@ -436,6 +464,7 @@ def check(seed: int) -> int:
         scene.story += ", machine" if loses else ", process"
         calls = scene.calls("found", ours)
         client = Client(calls, scene.names, folder + "/db", scene.durability, loses, rng, ours)
+        client.broker = scene.broker
         with marking(rng.choice((0.0, 1e9))):
             try:
                 client.run()
@@ -446,7 +475,9 @@ def check(seed: int) -> int:
             receiver.settle()
         scene.compare(client.kept, expected)
         scene.compare_told(ours, theirs)
-        client.check_copies(expected)
+        scene.compare_topics(expected)
+        if not scene.topics:  # a copy takes them
+            client.check_copies(expected)
     return client.crashes
 
 
