@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import gc
 import sys
+import weakref
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -61,6 +63,22 @@ def test_a_connection_that_is_closed_leaves_nothing() -> None:
             query.fetch()
 
     assert blocks_per_call(open_and_close, 20, 80) < 1.5
+
+
+def test_a_connection_with_folder_and_archives_is_let_go_once_it_is_closed(tmp_path: Path) -> None:
+    db = minidsms.connect(str(tmp_path / "db"))
+    db.execute("CREATE STREAM S (a INTEGER)")
+    query = db.query("SELECT a FROM S WHERE a > 1", name="q")
+    db.archive("S", str(tmp_path / "past"))
+    db.archive("q", str(tmp_path / "past"))
+    db.push("S", [(1,), (2,)], ts=1)
+    db.close()
+    gone = weakref.ref(db)
+    del db, query
+    with minidsms.connect() as another:  # the lock remembers the connection that had it last
+        another.execute("CREATE STREAM S (a INTEGER)")
+    gc.collect()
+    assert gone() is None
 
 
 def test_templates_are_kept_of_the_kinds_met_last_only(monkeypatch: pytest.MonkeyPatch) -> None:

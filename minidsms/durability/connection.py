@@ -169,7 +169,7 @@ class DurableConnection(Connection):
 
     def _go_on_in(self, log: Log) -> None:
         """From now on everything goes to this log."""
-        self.log = log
+        self.log = self.archives.log = log
         for each in self.inputs:
             if each.journal is not None:
                 each.journal.log = log
@@ -807,7 +807,7 @@ class DurableConnection(Connection):
     ) -> Recorder:
         archiver, id = self.archiver, self.archives.id
         assert archiver is not None
-        archiver.before_commit = self._before_archived
+        archiver.before_commit = self.archives.sync_log
         if isinstance(target, RelationInput) and archive.partitions() and not self.is_replayed:
             raise Error(f"{archive.folder!r} holds the changes of an earlier run\nhelp: name another folder")
         by_steps = not isinstance(target, StreamInput | RelationInput)
@@ -826,12 +826,6 @@ class DurableConnection(Connection):
             raise
         recorder.goes_on_behind(committed or 0)
         return recorder
-
-    def _before_archived(self) -> None:
-        """In the archiver's thread: what is committed follows from what is on disk."""
-        log = self.log
-        if log is not None:
-            log.sync()
 
     def _release_answers(self) -> None:
         """Let the archives of queries have what has come, a step being over."""

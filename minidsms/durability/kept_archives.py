@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from minidsms.archive.buffers import Buffers
     from minidsms.archive.format import Archive
     from minidsms.archive.recorder import Chunk
+    from minidsms.durability.log import Log
     from minidsms.values.dictionary import TextDictionary
 
 
@@ -29,7 +30,9 @@ class KeptArchives:
 
     id: of the recorder that begins with the present call, as its entry of the log says.  may_begin: the entry is the
     last, and what it asks for may not have been done.  are_written: by this connection, which is no twin.  lost: by
-    name, why an archive cannot be gone on with; the elements it lacks stay in the log.
+    name, why an archive cannot be gone on with; the elements it lacks stay in the log.  log: once it is written to.
+
+    It holds no connection: the archiver, which asks it, outlives that.
     """
 
     def __init__(self) -> None:
@@ -37,6 +40,13 @@ class KeptArchives:
         self.may_begin = False
         self.are_written = True
         self.lost: dict[str, str] = {}
+        self.log: Log | None = None
+
+    def sync_log(self) -> None:
+        """In the archiver's thread: what is committed follows from what is on disk."""
+        log = self.log
+        if log is not None:
+            log.sync()
 
 
 class Counting:
