@@ -1,10 +1,11 @@
 """What a folder costs: pushes under each durability beside memory, opening, and the longest call during a checkpoint.
 
-    python -m benchmarks.durability [--rows 2000000] [--rounds 3]
+    python -m benchmarks.durability [--rows 2000000] [--rounds 3] [--large 40000000]
 
 Kinds take turns in every round; ratios are of one round, and medians of them are told: of the processor's time, which
 other programs do not change much, and of rates, for a machine at rest. State is a window, or as many groups: "opening"
-carries the log of it out again.
+carries the log of it out again. `--large` measures only checkpoints, of large state, beside pushes of one row and of
+65,536: what one takes of the rate, and what that comes to where they are made by interval, one second in thirty-one.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 import minidsms
+from minidsms.durability.checkpoints import SHARE
 
 PUSH = 65_536
 QUERIES = {
@@ -67,37 +69,51 @@ def cost(kind: str, rows: int) -> Cost:
             return Cost((time.process_time() - used_s) / n, (time.perf_counter() - started_s) / n)
 
 
-def checkpoint(state: str, rows: int) -> str:
-    """What a checkpoint of so many rows or groups costs, the longest of small pushes beside it, and opening it."""
+def checkpoint(state: str, rows: int, size: int = 1) -> str:
+    """What a checkpoint of so many rows or groups costs, pushes of `size` rows beside it, and opening it."""
     with tempfile.TemporaryDirectory() as folder:
         with opened(folder, rows, state, durability="batch") as db:
-            for first in range(0, rows, PUSH):
-                data, ts = columns(first, PUSH)
+            at = 0
+            alone_s: list[float] = []
+            while at < rows + (20 * size if size > 1 else 0):
+                data, ts = columns(at, PUSH)
+                started_s = time.perf_counter()
                 db.push("S", data, ts=ts)
+                alone_s.append(time.perf_counter() - started_s)
                 db.queries["q"].fetch_arrow()
-            at = rows + PUSH
+                at += PUSH
+            held = db.queries["q"].nbytes + sum(db.stream_store("S")[0].nbytes for _ in range(state == "window"))
             pushing_s: list[float] = []
             used_s = time.process_time()
             making = threading.Thread(target=db.checkpoint)
+            making_s = time.perf_counter()
             making.start()
             while making.is_alive():
-                started_s = time.perf_counter()
-                own_s = time.thread_time()
-                db.push("S", (at % rows, 1.0), ts=at)
+                data, ts = columns(at, size)
+                data["k"] = data["k"] % rows
+                started_s, own_s = time.perf_counter(), time.thread_time()
+                db.push("S", data, ts=ts)
                 used_s += time.thread_time() - own_s
                 pushing_s.append(time.perf_counter() - started_s)
-                at += 1
-                time.sleep(0.001)
+                db.queries["q"].fetch_arrow()
+                at += size
+                if size == 1:
+                    time.sleep(0.001)
+            making_s = time.perf_counter() - making_s
             used_s = time.process_time() - used_s
             nbytes = db.execute("SHOW CHECKPOINTS").rows[-1][4]
         started_s, opening_s = time.perf_counter(), time.process_time()
         with opened(folder, rows, state):
             opening_s, wall_s = time.process_time() - opening_s, time.perf_counter() - started_s
     longest = ", ".join(f"{1000 * s:.0f}" for s in sorted(pushing_s)[-3:])
-    made = f"a checkpoint of {nbytes / 1e6:.0f} MB took {used_s:.2f} s of the processor"
-    beside = f"the longest of {len(pushing_s)} pushes meanwhile {longest} ms"
+    made = f"a checkpoint of {nbytes / 1e6:.0f} MB took {used_s:.2f} s of the processor, {making_s:.1f} s in all"
+    beside = f"the longest of {len(pushing_s)} pushes of {size:,} meanwhile {longest} ms"
+    if size > 1:
+        rate = statistics.median(alone_s[-20:]) / statistics.mean(pushing_s)
+        lost = (1 - rate) / (SHARE + 1)
+        beside += f" (alone {1000 * max(alone_s[-20:]):.0f}), at {rate:.2f} of the rate, by interval {lost:.1%} less"
     took = f"opening {opening_s:.2f} s of the processor, {wall_s:.2f} s in all"
-    return f"{state} of {rows:,}: {made}, {beside}; {took}"
+    return f"{state} of {rows:,} ({held / 1e6:.0f} MB): {made}, {beside}; {took}"
 
 
 def main() -> None:
@@ -105,7 +121,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--large", type=int, metavar="ROWS", help="only checkpoints of state of so many rows or groups")
     options = parser.parse_args()
+    if options.large is not None:
+        for state in QUERIES:
+            for size in (1, PUSH):
+                print(checkpoint(state, options.large, size), flush=True)
+        return
     cost("memory", PUSH)  # kernels are loaded
     rounds = [{kind: cost(kind, options.rows) for kind in KINDS} for _ in range(options.rounds)]
     for kind in KINDS:

@@ -59,7 +59,7 @@ def write_checkpoint(
     """
     from minidsms.durability.twin import Twin
 
-    if not moment.has_states:
+    if not moment.have_states(go_on):
         with contextlib.closing(Twin(settings, log_folder, until, go_on)) as twin:
             moment.take_states(twin)
     whole: set[str] = set()

@@ -51,6 +51,7 @@ class Checkpoints:
         place = os.path.join(db.folder, CHECKPOINT)
         started_s = time.monotonic()
         log: Log | None = None
+        moment: Moment | None = None
         with db.copying:
             try:
                 with db.settled() as until:
@@ -87,6 +88,8 @@ class Checkpoints:
                 raise
             finally:
                 db.dictionary.keeps_all = False
+                if moment is not None:
+                    moment.close()
 
     def _go_on(self) -> None:
         if self._is_over:

@@ -23,6 +23,7 @@ from minidsms.archive.horizon import Reach, reach_of
 from minidsms.cql import bound
 from minidsms.cql.bound import Node, WindowKind
 from minidsms.cql.errors import Error
+from minidsms.durability.copying import Copying
 from minidsms.durability.entry import Fields, encoded
 from minidsms.elements import AnyArray
 from minidsms.operators.operator import Operator
@@ -51,14 +52,19 @@ class NoSuchOperator(Error):
 class KeptState:
     """The state of a query's operators up to an instant: (what one is called, its arrays) of each.
 
-    codes: of the texts in them.  reach: what is left to be kept of the query's past beside it.
+    held: codes of the texts in them, by operator.  reach: what is left to be kept of the query's past beside it.
     """
 
     query: str
     until: int
     operators: tuple[tuple[str, dict[str, AnyArray]], ...]
-    codes: tuple[AnyArray, ...]
+    held: Sequence[Sequence[AnyArray]]
     reach: Reach
+
+    @property
+    def codes(self) -> list[AnyArray]:
+        """Of the texts in the arrays."""
+        return [codes for each in self.held for codes in each]
 
     def payloads(self) -> Iterator[tuple[bytes | memoryview, ...]]:
         """The entries."""
@@ -74,8 +80,10 @@ def _bytes(array: AnyArray) -> memoryview:
     return data
 
 
-def kept_state(query: Query) -> KeptState | None:
-    """What a query can go on from in place of its past; None where it needs that, or its windows' rows are enough."""
+def kept_state(query: Query, copying: Copying | None = None) -> KeptState | None:
+    """What a query can go on from in place of its past; None where it needs that, or its windows' rows are enough.
+    copying: has the arrays when it has finished.
+    """
     operators = _operators(query)
     if not operators or query.closed_until <= query.past_until:
         return None  # its rows would come behind the instant they are of
@@ -85,12 +93,12 @@ def kept_state(query: Query) -> KeptState | None:
         return None
     states = []
     for operator in operators:
-        arrays = operator.state()
+        arrays = operator.state() if copying is None else copying.state_of(operator)
         if arrays is None:
             return None
         states.append((_named(operator), arrays))
-    codes = [codes for op in operators for each in op.synopses() for codes in each.live_codes()]
-    return KeptState(query.name, query.closed_until, tuple(states), tuple(codes), reach)
+    held = [op.codes() if copying is None else copying.codes_of(op) for op in operators]
+    return KeptState(query.name, query.closed_until, tuple(states), held, reach)
 
 
 def state_nbytes(query: Query) -> int:

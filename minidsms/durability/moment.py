@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from minidsms.cql.bound import Node
+from minidsms.durability.copying import IS_POSSIBLE, Copying
 from minidsms.durability.entry import Fields, encoded
 from minidsms.durability.kept_archives import archived_of
 from minidsms.durability.kept_state import KeptState, kept_state, state_nbytes
@@ -28,7 +30,7 @@ Figures = tuple[Any, ...]
 _FEW_BYTES = 1 << 20
 """Of queries that hold no more the rows of the relation are compared, too."""
 _COPIED_BYTES = 1 << 24
-"""So much state is copied while calls wait, some tens of milliseconds; more is had by carrying out the log."""
+"""So much state is copied while calls wait, some tens of milliseconds; more by a child (`copying.py`)."""
 
 
 class InputMoment:
@@ -121,14 +123,29 @@ class Moment:
         self.left = [(each.left, each.table) for each in db.rules if each.left]
         """(how many answers of queries whose rows are gone wait, the table's name)."""
         self.dictionary = self.dictionary_of_states = db.dictionary.beside()
-        self.has_states = sum(map(state_nbytes, db.queries.values())) <= _COPIED_BYTES
+        self._copying: Copying | None = None
+        self._has_states = sum(map(state_nbytes, db.queries.values())) <= _COPIED_BYTES
         """The queries' `state` is taken."""
-        if self.has_states:
+        if self._has_states:
             self.take_states(db)
+        elif IS_POSSIBLE:
+            self._copying = Copying()
+            self.take_states(db, self._copying)
+            self._copying.begin(db.folder)
 
-    def take_states(self, db: DurableConnection) -> None:
+    def take_states(self, db: DurableConnection, copying: Copying | None = None) -> None:
         """Take the state of the queries from the connection, or from another one at the same entry."""
         for key, query in self.queries.items():
-            query.state = kept_state(db.queries[key]) if query.is_at_work else None
+            query.state = kept_state(db.queries[key], copying) if query.is_at_work else None
         self.dictionary_of_states = db.dictionary.beside()
-        self.has_states = True
+
+    def have_states(self, go_on: Callable[[], None]) -> bool:
+        """Wait until the queries' `state` is there; False where it has to be taken from another connection. go_on:
+        called meanwhile; it may raise.
+        """
+        return self._has_states or (self._copying is not None and self._copying.finish(go_on))
+
+    def close(self) -> None:
+        """Let go of what is needed no more."""
+        if self._copying is not None:
+            self._copying.end()

@@ -33,6 +33,10 @@ class Resuming(Operator):
         arrays: dict[str, AnyArray] = self.synopses()[0].arrays()
         return arrays
 
+    def codes(self) -> list[AnyArray]:
+        """Those of the texts in its state."""
+        return [codes for each in self.synopses() for codes in each.live_codes()]
+
     def resume(self, arrays: dict[str, Any], until: int) -> None:
         """Go on from a state that `state` gave, of all that came up to an instant. Nothing has come in yet; readers
         find the rows there at that instant.

@@ -14,6 +14,7 @@ import functools
 import os
 import threading
 import weakref
+from collections.abc import Iterator
 from typing import Protocol
 
 from minidsms.cql.errors import ClosedError
@@ -34,6 +35,8 @@ class Numbered(Protocol):
 
 
 _open: weakref.WeakSet[Inherited] = weakref.WeakSet()
+_touching_nothing = 0
+"""The thread whose next child does not touch what is open."""
 
 
 def register(each: Inherited) -> None:
@@ -49,11 +52,24 @@ def _watch() -> None:
 
 
 def _abandon_all() -> None:
+    if _touching_nothing == threading.get_ident():
+        return
     for each in list(_open):
         # One that is half built has nothing to abandon yet; the others must be, whatever happens.
         with contextlib.suppress(Exception):
             each.abandon()
     _open.clear()
+
+
+@contextlib.contextmanager
+def without_abandoning() -> Iterator[None]:
+    """A child that this thread forks leaves what it has inherited as it is: it ends without a use of it."""
+    global _touching_nothing
+    _touching_nothing = threading.get_ident()
+    try:
+        yield
+    finally:
+        _touching_nothing = 0
 
 
 def cut_off(*files: Numbered | None) -> None:

@@ -11,11 +11,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 import minidsms
 from minidsms.cql.errors import Error
-from minidsms.durability import checkpoints, kept_state, moment
+from minidsms.durability import checkpoints, copying, kept_state, moment
 from minidsms.durability import connection as connection_module
 from minidsms.durability import folder as folder_module
 from minidsms.durability.checking import check
@@ -160,14 +161,16 @@ OVER_ALL = [
 ]
 
 
-@pytest.mark.parametrize("copied", [0, 1 << 24])
+@pytest.mark.parametrize("way", ["the connection", "a child", "a child that is late", "a second engine"])
 def test_of_aggregates_over_all_that_came_the_state_is_kept(
-    folder: str, copied: int, monkeypatch: pytest.MonkeyPatch
+    folder: str, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Beside queries over windows of the same stream, which keep elements that are in that state already. copied: bytes
-    of state that are taken from the connection itself.
+    """Beside queries over windows of the same stream, which keep elements that are in that state already. way: by which
+    the state is had.
     """
-    monkeypatch.setattr(moment, "_COPIED_BYTES", copied)
+    monkeypatch.setattr(moment, "_COPIED_BYTES", 1 << 24 if way == "the connection" else 0)
+    monkeypatch.setattr(copying, "_MOST_S", -1 if way == "a child that is late" else 600)
+    monkeypatch.setattr(moment, "IS_POSSIBLE", copying.IS_POSSIBLE and way != "a second engine")
     rng = Random(5)
     db, other = opened(folder), minidsms.connect()
     for each in (db, other):
@@ -192,6 +195,45 @@ def test_of_aggregates_over_all_that_came_the_state_is_kept(
         assert Counter(map(str, db.queries[name].fetch())) == Counter(map(str, other.queries[name].fetch())), name
     db.close()
     other.close()
+
+
+@pytest.mark.skipif(not copying.IS_POSSIBLE, reason="no child copies")
+@pytest.mark.parametrize("is_failing", [False, True])
+def test_state_that_a_child_copies_is_that_of_one_moment(
+    folder: str, is_failing: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is pushed while it copies is not in it; where it fails, the log is carried out again."""
+    monkeypatch.setattr(moment, "_COPIED_BYTES", 0)
+    db = opened(folder)
+    db.execute("CREATE STREAM S (k INTEGER, name TEXT)")
+    db.query("SELECT k, COUNT(*), MAX(name) FROM S GROUP BY k", name="q")
+    db.push("S", {"k": np.arange(5000) % 700, "name": [f"n{i % 11}" for i in range(5000)]}, ts=np.arange(5000))
+    finish = copying.Copying.finish
+    found: list[bool] = []
+
+    def finish_beside(self: copying.Copying, go_on: Callable[[], None]) -> bool:
+        db.push("S", {"k": np.arange(2000) % 900, "name": ["z"] * 2000}, ts=np.arange(5000, 7000))
+        found.append(finish(self, go_on))
+        return found[-1]
+
+    def failing(file: object, array: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(copying.Copying, "finish", finish_beside)
+    if is_failing:
+        monkeypatch.setattr(copying, "_written", failing)
+    db.checkpoint()
+    assert found == [not is_failing]
+    assert kinds(folder).count("synopsis") == 1 and 2000 <= elements(db) < 2010
+    db.advance(7000)
+    before = what_is_there(db)
+    expected = sorted(db.queries["q"].snapshot())
+    db.close()
+    assert os.listdir(folder) and not [name for name in os.listdir(folder) if name.startswith("tmp")]
+    with opened(folder) as db:
+        assert what_is_there(db) == before
+        assert sorted(db.queries["q"].snapshot()) == expected
+    assert len(expected) == 900 and expected[0] == (0, 11, "z")
 
 
 def test_state_of_another_version_is_refused(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
