@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from minidsms.cql.errors import Error, one_line
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from minidsms.inputs.stream_input import StreamInput
     from minidsms.query import Query
     from minidsms.settings import Settings
+    from minidsms.sources.source import Source
 
 _LOOK_S = 0.1
 """Who waits for the end of a replay looks so often whether there was an interrupt."""
@@ -150,6 +151,20 @@ class Archiving(Database):
             raise Error("a replay as_of an earlier commit has an end; leave out follow")
         options = Options(ends[0], ends[1], speed, engine, push_down, follow, as_of)
         return Replay(db, os.fspath(folder), names, options, progress, stop).run()
+
+    def replay_until(self, target: StreamInput | RelationInput, told: Mapping[str, Any], end: int) -> int:
+        """The arrival at which a replay ends that would end at this one: where it is gone on with, as it was begun.
+        told: what is replayed.
+        """
+        return end
+
+    def begin_replay(
+        self, target: StreamInput | RelationInput, told: Mapping[str, Any], end: int, source: Source
+    ) -> None:
+        """An archive is going to be replayed up to an arrival."""
+
+    def finish_replay(self, sources: Sequence[tuple[Source, StreamInput | RelationInput]]) -> None:
+        """What was to be replayed together has been."""
 
     def heartbeat(self, stream: StreamInput, ts: int) -> None:
         """A heartbeat of a stream that is being replayed."""

@@ -11,6 +11,7 @@ which instants are closed at the end, do not depend on what was pushed down.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -82,7 +83,7 @@ class ReplayDriver(SourceDriver):
         if all(e.batch is not None for e in relations):
             open_ = min((e.begins - 1 for e in relations), default=MAX_INSTANT)
             for stream, last in list(self._read.items()):
-                stream.pass_over(min(last, open_))
+                stream.pass_by(min(last, open_))
                 if last <= open_:
                     del self._read[stream]
         return went_on
@@ -96,7 +97,7 @@ class ReplayDriver(SourceDriver):
         reached = entry.target.greatest_ts
         for other in self._entries:
             if other is not entry and other.batch is not None and isinstance(other.target, StreamInput):
-                other.target.pass_over(min(other.begins - 1, reached))
+                other.target.pass_by(min(other.begins - 1, reached))
 
 
 class Replay:
@@ -138,13 +139,21 @@ class Replay:
         return self.rows
 
     def _replay(self) -> None:
-        ends = [_settled(archive, self._options.follow) for archive, _ in self._pairs]
+        ends = [
+            self._db.replay_until(target, self._told(archive), _settled(archive, self._options.follow))
+            for archive, target in self._pairs
+        ]
         self._drive(
             [Span(self._first(target), self._options.to, 0, end) for (_, target), end in zip(self._pairs, ends)]
         )
         self._progress(1.0)
         if self._options.follow:
             self._follow(ends)
+
+    def _told(self, archive: Archive) -> dict[str, Any]:
+        options = self._options
+        as_of = None if options.as_of is None else str(options.as_of)
+        return {"folder": os.path.abspath(archive.folder), "first": options.from_, "last": options.to, "as_of": as_of}
 
     def _first(self, target: StreamInput | RelationInput) -> int | None:
         """A relation is replayed from its beginning, so that it has its rows."""
@@ -189,6 +198,8 @@ class Replay:
                 (ReplaySource(archive, target.schema, span, self._demand(target), self._tables), target)
                 for (archive, target), span in zip(self._pairs, spans)
             ]
+            for (source, target), (archive, _), span in zip(sources, self._pairs, spans):
+                db.begin_replay(target, self._told(archive), span.end_arrival, source)
         driver = ReplayDriver([*sources])
         pace = self._pace([source for source, _ in sources])
         before = self._taken()
@@ -205,6 +216,8 @@ class Replay:
                 else:
                     # The next elements' time has not come, or a stream is paused.
                     self._sleep(_SLICE_S)
+            if driver.has_ended:
+                db.finish_replay(sources)
         finally:
             for source, _ in sources:
                 source.close()

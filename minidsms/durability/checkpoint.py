@@ -145,7 +145,7 @@ class _Shortened:
             match fields:
                 case {"kind": "taken" | "written" | "done" | "state" | "input" | "source" | "script" | "archived"}:
                     continue
-                case {"kind": "texts" | "synopsis" | "failed" | "undone"}:
+                case {"kind": "texts" | "synopsis" | "failed" | "undone" | "replayed"}:
                     continue
                 case _ if number in self._gone:
                     continue
@@ -157,6 +157,9 @@ class _Shortened:
                     continue
                 case {"kind": "advance", "ts": ts, "stream": stream}:
                     self._advanced[stream] = max(ts, self._advanced.get(stream, ts))
+                case {"kind": "passed", "to": name, "ts": ts, "n": 0}:
+                    yield from self._flushed()  # it is later than what came before
+                    yield (payload,)
                 case {"kind": "passed", "to": name, "ts": ts, "n": n}:
                     self._pass(name, ts, n)
                 case {"kind": "push", "to": name}:

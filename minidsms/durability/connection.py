@@ -14,7 +14,7 @@ import secrets
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from minidsms.archive.connected import begin, target_of
 from minidsms.archive.format import local
@@ -623,7 +623,7 @@ class DurableConnection(Connection):
         for each in self.inputs:
             for kept in each.journal.sources if each.journal is not None else ():
                 to_come: SourceToCome = kept.source
-                if not kept.has_ended:
+                if not kept.has_ended and kept.replay is None:
                     self.warnings += to_come.open(each.definition.name, kept, partial(_held, each))
                     self.reading.open_again(to_come, kept.source)
 
@@ -758,8 +758,44 @@ class DurableConnection(Connection):
             self.log.commit()
         self._append(kind="left taken", name=rules)
 
-    def replay(self, folder: str, names: Sequence[str] | None = None, **options: Any) -> NoReturn:
-        raise not_kept("replays")
+    def replay(self, folder: str, names: Sequence[str] | None = None, **options: Any) -> int:
+        """As in a connection without a folder; called again with the same after a crash, it goes on where it was.
+
+        All rows and columns are pushed, whatever `push_down` says: queries to come may read them in the log.
+        """
+        if options.get("follow"):
+            raise not_kept("replays that follow")
+        return super().replay(folder, names, **{**options, "push_down": False})
+
+    def replay_until(self, target: StreamInput | RelationInput, told: Mapping[str, Any], end: int) -> int:
+        assert target.journal is not None
+        begun = target.journal.replayed(told, end)
+        return end if begun is None or begun.replay is None else int(begun.replay["end"])
+
+    def begin_replay(
+        self, target: StreamInput | RelationInput, told: Mapping[str, Any], end: int, source: Source
+    ) -> None:
+        name = target.definition.name
+        if target.recorder is not None and target.recorder.is_suspended:
+            raise Error(
+                f"{name} writes the archive that is to be replayed into it, which a folder cannot keep apart\n"
+                f"help: db.archive({name!r}, None) first, or replay into a connection without a folder"
+            )
+        assert target.journal is not None
+        begun = target.journal.replayed(told, end)
+        if begun is not None:
+            begun.source = source
+            return
+        with self.logged("replay", to=name, **told, end=end):
+            target.journal.attach(source, {**told, "end": end})
+
+    def finish_replay(self, sources: Sequence[tuple[Source, StreamInput | RelationInput]]) -> None:
+        of = [(target, target.journal.of(source)) for source, target in sources if target.journal is not None]
+        ended = [(target.definition.name, kept.number) for target, kept in of if kept is not None]
+        with self.lock, self.logged("replayed", ended=ended):
+            for _, kept in of:
+                assert kept is not None
+                kept.has_ended = True
 
     # ---------------------------------------------------------------------------------------------------- archives
 

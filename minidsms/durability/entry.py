@@ -20,6 +20,8 @@ The header's "kind" is one of
     windows                          what was read has ended: windows with SLIDE show their last
     feed        to, place, ..        a source for a stream or relation (`Connection.feed`)
     script      steps                at the end of a checkpoint: numbers and digests of the file's statements
+    replay      to, folder, first, last, as_of, end   an archive is replayed up to an arrival
+    replayed    ended                those have been, by their inputs and numbers among the sources of these
     source      to, from, ended      at the end of a checkpoint: how far a source has been read
     advance     ts, stream           a heartbeat; stream: null for all
     process, finish                  `Connection.process` (script: of an INSERT that changes nothing); streams

@@ -6,7 +6,7 @@ Invariant: elements are in the log before the input changes; where the log canno
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,12 +19,15 @@ from minidsms.values.dictionary import TextDictionary
 
 @dataclass
 class KeptSource:
-    """A source of an input, and how far it has been read. number: among those of the input."""
+    """A source of an input, and how far it has been read. number: among those of the input.  replay: what is replayed,
+    and up to which arrival, by an archive that `Connection.replay` reads.
+    """
 
     source: Any
     number: int
     until: ReadUntil = field(default_factory=ReadUntil)
     has_ended: bool = False
+    replay: Fields | None = None
 
     def fields(self, until: ReadUntil) -> Fields:
         """As an entry of the log says it."""
@@ -112,9 +115,17 @@ class Journal:
 
     # ------------------------------------------------------------------------------------------------------ sources
 
-    def attach(self, source: Any) -> None:
+    def attach(self, source: Any, replay: Fields | None = None) -> None:
         """One more source of the input."""
-        self.sources.append(KeptSource(source, len(self.sources)))
+        self.sources.append(KeptSource(source, len(self.sources), replay=replay))
+
+    def replayed(self, told: Mapping[str, Any], end: int) -> KeptSource | None:
+        """The replay of this that has been begun and has not ended, or has ended at this arrival: a process that ended
+        with it does not know, and calls it again.
+        """
+        of_this = [(kept, kept.replay) for kept in self.sources if kept.replay is not None]
+        same = [kept for kept, replay in of_this if replay == {**told, "end": end if kept.has_ended else replay["end"]}]
+        return min(same, key=lambda kept: kept.has_ended, default=None)
 
     def of(self, source: Any) -> KeptSource | None:
         """What is known of a source, or None of one that is read but not kept."""
@@ -129,6 +140,11 @@ class Journal:
         finally:
             self._coming = None
         kept.until = until
+
+    def pass_by(self, ts: int) -> None:
+        """Time passes as if an element of this instant had come."""
+        if self.log is not None:
+            self.log.append(encoded({"kind": "passed", "to": self._name, "ts": ts, "n": 0}))
 
     def hear(self, ts: int) -> None:
         """A source says, or lets it be known, that nothing up to ts comes any more."""

@@ -13,8 +13,8 @@ from minidsms.cql.errors import CqlError, Error
 _WITHOUT = "a connection with a folder does not keep {} yet\nhelp: {}"
 _NO_FOLDER = "connect() without a folder"
 _WAYS = {
-    "replays": "CREATE STREAM .. FROM 'folder' FORMAT archive reads an archive, and goes on where it was",
-    "BACKFILL": "read the archive by CREATE STREAM .. FROM 'folder' FORMAT archive",
+    "BACKFILL": "db.replay(folder) pushes what the archives hold, for queries registered before",
+    "replays that follow": "call replay without follow, and again when more has come, with from_",
 }
 _SETTINGS = {
     "load_shedding": ("none",),

@@ -16,7 +16,7 @@ def about(fields: Fields) -> tuple[tuple[str, str] | None, bool]:
             return ("query", name.lower()), False
         case {"kind": "call", "query": str(name), "method": method}:
             return ("query", name.lower()), method == "close"
-        case {"kind": "push" | "passed" | "ended" | "source" | "feed" | "archive", "to": str(name)} | {
+        case {"kind": "push" | "passed" | "replay" | "ended" | "source" | "feed" | "archive", "to": str(name)} | {
             "kind": "advance",
             "stream": str(name),
         }:

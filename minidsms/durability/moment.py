@@ -44,7 +44,7 @@ class InputMoment:
             {"from": kept.fields(kept.until), "ended": kept.has_ended} for kept in journal.sources
         ]
         self.counters = dict(vars(target.counters))
-        if journal.sources:  # rows rejected of what has not been pushed come again
+        if any(kept.replay is None for kept in journal.sources):  # rows rejected of what has not been pushed come again
             self.counters["rejected"] = sum(kept.until.rejected for kept in journal.sources)
         self.greatest_ts = target.greatest_ts
         self.archived = archived_of(target.recorder)

@@ -135,6 +135,13 @@ def _carry_out(db: DurableConnection, fields: Fields, rows: memoryview, where: s
                 db.process()
             case {"kind": "source", "to": str(name), "from": dict(told), "ended": bool(has_ended)}:
                 _read_until(db, name, told, has_ended)
+            case {"kind": "replay", "to": str(name), **told}:
+                target = db.stream_input(name)
+                assert target.journal is not None
+                target.journal.attach(None, {key: value for key, value in told.items() if key != "kind"})
+            case {"kind": "replayed", "ended": list(ended)}:
+                for name, number in ended:
+                    db.stream_input(name).journal.sources[number].has_ended = True  # type: ignore[union-attr]
             case {"kind": "script", "steps": list(steps)}:
                 db.script = dict(steps)
             case {"kind": "windows"}:

@@ -294,6 +294,12 @@ class StreamInput:
             self.advance(max(self.progress, ts - self._slack - 1))
             self.greatest_ts = ts
 
+    def pass_by(self, ts: int) -> None:
+        """`pass_over` by a replay: where a folder keeps what comes, it keeps this first."""
+        if self.journal is not None and (self.greatest_ts is None or ts > self.greatest_ts):
+            self.journal.pass_by(ts)
+        self.pass_over(ts)
+
     def finish(self) -> None:
         """The stream has ended: everything that waits is released, nothing more is taken."""
         self.complete(MAX_INSTANT, self.begin(MAX_INSTANT))
