@@ -213,8 +213,11 @@ def streamed(case: Case) -> Streamed:
     return result
 
 
-def run_streams(spark: SparkSession, cases: Sequence[Streamed], until: int) -> list[Answer]:
-    """The answers up to an instant of cases in one streaming query; one that fails must be the only one."""
+def run_streams(spark: SparkSession, cases: Sequence[Streamed], until: int, tries: int = 3) -> list[Answer]:
+    """The answers up to an instant of cases in one streaming query; one that fails must be the only one.
+
+    tries: on a machine that is very busy, Spark gives a worker up that is slow to start.
+    """
     from pyspark.errors import PySparkException
     from pyspark.sql import functions as F
 
@@ -233,6 +236,8 @@ def run_streams(spark: SparkSession, cases: Sequence[Streamed], until: int) -> l
         try:
             writing.option("checkpointLocation", f"{folder}/checkpoint").start().awaitTermination()
         except PySparkException as error:
+            if tries > 1 and "failed to connect back" in str(error):
+                return run_streams(spark, cases, until, tries - 1)
             failed = _failure_of(error)
         rows = [(r[0], (r[1], r[2], tuple(json.loads(r[3]).values()))) for r in spark.table("answers").collect()]
         spark.catalog.dropTempView("answers")

@@ -316,6 +316,12 @@ def test_explain_says_how_a_stream_is_cut_and_what_is_remembered() -> None:
     assert "the last 4 of s" in text
 
 
+def test_streams_of_queries_of_one_shape_can_be_put_together(streaming: SparkSession) -> None:
+    live = streaming.readStream.format("rate").load().selectExpr("timestamp AS at", "value AS k", "value AS v")
+    ones, twos = (stream(f"SELECT k, v FROM S [RANGE 30] WHERE v = {v}", {"S": live}, DECLARED) for v in (1, 2))
+    assert ones.unionAll(twos).columns == ["_ts", "_sign", "k", "v"]
+
+
 def test_what_cannot_be_streamed_is_refused(spark: SparkSession) -> None:
     static = spark.createDataFrame([], "at timestamp, k long, v string")
     live = spark.readStream.format("rate").load()
