@@ -45,7 +45,8 @@ class InputMoment:
         ]
         self.counters = dict(vars(target.counters))
         if any(kept.replay is None for kept in journal.sources):  # rows rejected of what has not been pushed come again
-            self.counters["rejected"] = sum(kept.until.rejected for kept in journal.sources)
+            of_sources = sum(kept.until.rejected for kept in journal.sources)
+            self.counters["rejected"] = of_sources + target.counters.late_dropped
         self.greatest_ts = target.greatest_ts
         self.archived = archived_of(target.recorder)
         self.drops_late = isinstance(target, StreamInput) and target.definition.late_drop

@@ -305,3 +305,18 @@ def test_what_a_generator_makes_is_made_again_and_passed_over() -> None:
     with minidsms.connect("db") as db:
         db.run()
         assert Counter(db.queries["q"].fetch()) == expected
+
+
+def test_a_checkpoint_counts_late_rows_among_the_rejected(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("v,at\n0,1\n1,5\n2,3\n3,2\nx,6\n4,7\n")
+    with minidsms.connect(tmp_path / "db") as db:
+        db.execute(f"CREATE STREAM S (v INTEGER, at INTEGER) TIMESTAMP BY at LATE DROP FROM '{path}'")
+        db.query("SELECT v FROM S [RANGE 3]", "q")
+        db.run()
+        counted = vars(db.stream_input("S").counters).copy()
+        assert (counted["late_dropped"], counted["rejected"]) == (2, 3)
+    for _ in range(3):
+        with minidsms.connect(tmp_path / "db") as db:
+            assert vars(db.stream_input("S").counters) == counted
+            db.checkpoint()
