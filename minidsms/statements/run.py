@@ -326,10 +326,12 @@ def replace_query(db: Connection, statement: syntax.CreateQuery, text: str) -> Q
     if statement.with_history:
         db.gather_history(bound.streams)
     claims = [store.reader(store.tail) for store in stores]
+    db.system_streams.held = bound.streams if statement.with_history else ()
     try:
         with db.replacing(query, sink, statement, text):
             made = _create_query(db, replace(statement, replaces=False), text)
     finally:
+        db.system_streams.held = ()
         for store, claim in zip(stores, claims):
             store.release(claim)
     gone = f"; {waiting:,} answers that waited are gone" if waiting else ""

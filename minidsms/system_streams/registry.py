@@ -77,6 +77,8 @@ class SystemStreams:
         """Some query reads a system stream."""
         self._asked: int | None = None
         self._is_prompt = False
+        self.held: Sequence[str] = ()
+        """Streams that stay open though their last reader goes: the query that takes its place reads their past."""
 
     def add(self, publisher: Publisher) -> StreamDef:
         """Make a system stream known; its definition, for the catalog."""
@@ -109,7 +111,8 @@ class SystemStreams:
 
     def close_unread(self, readers: Callable[[str], Sequence[object]]) -> None:
         """Forget the inputs of streams that nobody reads any more. readers: gives who reads a stream."""
-        for key in [k for k in self._read if not readers(k)]:
+        held = [name.lower() for name in self.held]
+        for key in [k for k in self._read if k not in held and not readers(k)]:
             del self._read[key], self._streams[key]
             self._publishers[key].end()
         self.is_read = bool(self._read)

@@ -101,3 +101,23 @@ def test_nothing_is_written_where_nobody_reads(tmp_path: Path) -> None:
             db.push("S", (i,), ts=i)
         assert db.entries == before + 10
         assert sum(1 for _ in entries(db.log_folder)) == before + 11
+
+
+def test_a_query_that_takes_the_place_of_the_only_reader_begins_with_what_that_held(tmp_path: Path) -> None:
+    clock = Clock()
+    for folder in (None, tmp_path / "db"):
+        clock.now = 0
+        with minidsms.connect(folder, clock=clock) as db:
+            db.execute("SET sys_interval = 10; CREATE STREAM S (v INTEGER)")
+            db.query("SELECT ival FROM SysStream [RANGE 1 HOUR]", "q")
+            for i in range(4):
+                clock.now = 20 * i
+                db.push("S", (i,), ts=i)
+            held = len(db.queries["q"].snapshot())
+            db.execute("CREATE OR REPLACE QUERY q AS SELECT COUNT(*) FROM SysStream [RANGE 1 HOUR] WITH HISTORY")
+            clock.now = 100
+            db.push("S", (4,), ts=4)
+            (counted,) = db.queries["q"].snapshot()[0]
+            assert held > 0 and counted > held
+    with opened(tmp_path, clock) as again:
+        assert again.queries["q"].snapshot() == [(counted,)]
