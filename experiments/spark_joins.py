@@ -49,7 +49,8 @@ CASES = {
     "skewed keys": ("TFS", "driver", "make = 3 AND code = 7 AND amount < 20"),
 }
 """By name: the order of FROM, the key of trips and fines, and the filters. Make says model, colour and trim; amounts,
-codes and prices are equally frequent; driver 0 has nearly every third trip and fine.
+codes and prices are equally frequent; driver 0 has nearly every third trip and fine. Few heights are great, so that
+whatever the price, one pair in some thousands passes.
 """
 _SHARES = {"make = 3": 0.1, "model = 3": 0.1, "colour = 3": 0.1, "trim = 3": 0.1, "code = 7": 0.001}
 _SHARES |= {"amount = 7": 0.01, "amount < 20": 0.2, "amount < 30": 0.3}
@@ -71,7 +72,7 @@ def write_archives(folder: str, rows: int) -> None:
         data |= {"make": make, "model": make, "colour": make, "trim": make, "amount": rng.integers(0, 100, n)}
         data |= {
             "price": rng.integers(0, 1_000_000, n),
-            "height": rng.integers(0, 1000, n),
+            "height": (1e6 * rng.random(n) ** 2000).astype(np.int64),
             "code": rng.integers(0, 1000, n),
         }
         data["driver"] = np.where(rng.random(n) < HEAVY, 0, data["owner"])
@@ -181,7 +182,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
                 found.setdefault(case, {})[order] = json.loads(told.splitlines()[-1])
                 print(case, "|", order, "|", found[case][order], flush=True)
-            assert len({figures["changes"] for figures in found[case].values()}) == 1, "all give the same"
+            (changes,) = {figures["changes"] for figures in found[case].values()}  # all give the same
+            assert changes, "where nothing is answered, answers that agree prove nothing"
     report(found, options.rows)
 
 
