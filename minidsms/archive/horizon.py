@@ -1,97 +1,179 @@
 """How far back a plan's state reaches: what must be read again so that a query can go on from an instant.
 
-Only plans whose state is their windows' rows have a reach: RANGE, HOP and ROWS windows directly over streams, what is
-computed of them instant by instant, and whether anything has arrived (docs/semantics R3). PARTITION and UNBOUNDED
-windows, windows over derived streams and what counts instants (S2) need the whole past. A horizon is a reach in ticks.
+Going on from an instant, every node has to give the right changes behind it. What a node remembers follows from the
+rows that its inputs give at that instant (a join, an aggregate), from elements that came shortly before (RANGE, HOP and
+ROWS windows directly over streams), or from nothing less than all that has come; then its operator may have kept its
+state (`operators/resuming.py`), and knows the rows it gives, or not. Windows over all forget their rows, and what
+reads these has to have kept its own state, or to remember nothing.
+
+A horizon is a reach in ticks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from minidsms.cql import bound
 from minidsms.cql.bound import Node, StreamKind, WindowKind, WindowSpec
-from minidsms.plan.logical import FirstArrival, KeepArrival, MultiJoin, RestoreArrival, SemiJoin, Stop, nodes
+from minidsms.plan.logical import (
+    Entering,
+    FirstArrival,
+    KeepArrival,
+    MultiJoin,
+    Netted,
+    ProbedStream,
+    ReducedJoin,
+    RelationEvents,
+    RestoreArrival,
+    SemiJoin,
+    Stop,
+    WindowEvents,
+    nodes,
+)
+
+Keeps = Callable[[Node], bool | None]
+"""Whether a node's state is kept: None where it is not, else whether the rows it gives are known."""
 
 
 def horizon(root: Node) -> int | None:
     """Ticks before an instant that hold all elements which matter after it; None: the whole past does."""
     found = reach_of(root)
-    return None if found is None or found.rows else found.ticks
+    return None if found.whole or found.rows else found.ticks
 
 
 @dataclass
 class Reach:
-    """What matters of the past: the elements of so many ticks, and of some streams so many of the last."""
+    """What matters of the past: the elements of so many ticks, of some streams so many of the last, and the state of
+    the nodes that have kept it. is_of_elements: some of these elements stand in windows.  whole: what needs the whole
+    past instead, in words, or "".
+    """
 
-    ticks: int = 0
+    ticks: int = 1
     rows: dict[str, int] = field(default_factory=dict)
-
-    def add_rows(self, node: Node, n: int) -> bool:
-        """So many elements of what a window is over; False where it is no stream as it was declared."""
-        while isinstance(node, bound.Project | bound.Stamped):
-            node = node.inputs[0]
-        if isinstance(node, bound.BaseStream):
-            self.rows[node.name.lower()] = max(n, self.rows.get(node.name.lower(), 0))
-        return isinstance(node, bound.BaseStream)
-
-    def add_window(self, spec: WindowSpec, node: Node) -> bool:
-        """A window over a node; False where it needs the whole past."""
-        if spec.kind is WindowKind.ROWS and spec.rows is not None and spec.slide is None:
-            return self.add_rows(node, spec.rows)
-        if spec.kind not in (WindowKind.RANGE, WindowKind.HOP) or spec.range_ is None:
-            return False
-        self.ticks = max(self.ticks, spec.range_ + (spec.slide or 0) + spec.lag + 1)
-        return _is_over_stream(node)
+    kept: list[Node] = field(default_factory=list)
+    is_of_elements: bool = False
+    whole: str = ""
 
 
-def reach_of(root: Node, kept: Collection[Node] = ()) -> Reach | None:
-    """What matters after an instant of what came up to it; None: everything. kept: nodes whose state is there."""
-    reach = Reach(1)
-    for node in nodes(root, kept):
+def reach_of(root: Node, keeps: Keeps = lambda node: None, late: Collection[str] = ()) -> Reach:
+    """What matters after an instant of what came up to it.
+
+    late: streams, by lower-case name, of which elements are there that came too late to count in any window.
+    """
+    walk = _Walk(keeps, late)
+    for node in nodes(root):
+        walk.visit(node)
+    return walk.reach
+
+
+class _Walk:
+    """Over the nodes of a plan, inputs first."""
+
+    def __init__(self, keeps: Keeps, late: Collection[str]) -> None:
+        self.reach = Reach()
+        self._keeps = keeps
+        self._late = late
+        self._forgotten: set[int] = set()
+        """The nodes whose present rows do not follow from what is kept, by id."""
+
+    def visit(self, node: Node) -> None:
+        """Note what the node needs."""
+        knows_inputs = self._knows(node.inputs)
         match node:
-            case _ if node in kept:
-                continue
-            case bound.Window():
-                if not reach.add_window(node.spec, node.input):
-                    return None
-            case MultiJoin():
-                windows = [(spec, w) for spec, w in zip(node.specs or (), node.windows) if spec is not None]
-                if not all([reach.add_window(spec, w) for spec, w in windows]):
-                    return None
-            case bound.Aggregate(start=None):
-                continue
-            case bound.Aggregate(start=FirstArrival(sources=sources)):
-                if not all([reach.add_rows(source, 1) for source in sources]):
-                    return None
-            case bound.RelationToStream():
-                if node.op is StreamKind.RSTREAM or node.instants:
-                    return None
-                continue
+            case bound.Window(spec=spec):
+                if spec.kind is WindowKind.UNBOUNDED:
+                    self._forgotten.add(id(node))
+                elif not self._add_window(spec, node.input):
+                    self._keep(node)
+            case MultiJoin(specs=specs) if specs is not None and not isinstance(node, ReducedJoin):
+                windows = [(spec, stream) for spec, stream in zip(specs, node.windows) if spec is not None]
+                if not knows_inputs or not all([self._add_window(spec, stream) for spec, stream in windows]):
+                    self._keep(node)
+            case FirstArrival(sources=sources) | bound.Constant(sources=sources):
+                is_kept = bool(sources) and self._keeps(node) is not None
+                if is_kept or not all([self._add_rows(source, 1) for source in sources]):
+                    self._keep(node)
+            case WindowEvents():
+                self._keep(node)
+            case bound.RelationToStream(op=StreamKind.RSTREAM):
+                if not self._knows([node.input]):
+                    self._keep(node)
+            case (
+                bound.ByRow()
+                | bound.Stamped()
+                | bound.Unnest()
+                | bound.RelationToStream()
+                | KeepArrival()
+                | RestoreArrival()
+                | Netted()
+                | Entering()
+            ):  # they remember nothing
+                if not knows_inputs:
+                    self._forgotten.add(id(node))
+            case bound.SetOperation() if node.is_union_all:
+                if not knows_inputs:
+                    self._forgotten.add(id(node))
             case (
                 bound.BaseStream()
                 | bound.BaseRelation()
-                | bound.Constant()
-                | bound.ByRow()
-                | bound.Stamped()
-                | bound.Bounds()
-                | bound.Unnest()
-                | bound.Join()
+                | RelationEvents()
+                | bound.Aggregate()
                 | bound.Distinct()
+                | bound.SetOperation()
                 | bound.Top()
                 | bound.Over()
-                | bound.SetOperation()
+                | bound.Bounds()
+                | bound.Join()
                 | SemiJoin()
-                | FirstArrival()
-                | KeepArrival()
-                | RestoreArrival()
-                | Stop()
+                | ProbedStream()
             ):
-                continue
+                if not knows_inputs:
+                    self._keep(node)
+            case MultiJoin() if not isinstance(node, ReducedJoin):
+                if not knows_inputs:
+                    self._keep(node)
+            case Stop():
+                if node.is_relation and not knows_inputs:
+                    self._need_all("its rows are all that came")
             case _:
-                return None
-    return reach
+                self._need_all(node.text())
+
+    def _knows(self, inputs: Sequence[Node]) -> bool:
+        return not any(id(each) in self._forgotten for each in inputs)
+
+    def _keep(self, node: Node) -> None:
+        """The node goes on from its state, or needs all that has come."""
+        knows_rows = self._keeps(node)
+        if knows_rows is None:
+            self._need_all(node.text())
+        else:
+            self.reach.kept.append(node)
+            if not knows_rows:
+                self._forgotten.add(id(node))
+
+    def _need_all(self, reason: str) -> None:
+        self.reach.whole = self.reach.whole or reason
+
+    def _add_rows(self, node: Node, n: int) -> bool:
+        """So many elements of what a window is over; False where it is no stream as it was declared."""
+        while isinstance(node, bound.Project | bound.Stamped):
+            node = node.inputs[0]
+        if not isinstance(node, bound.BaseStream) or node.name.lower() in self._late:
+            return False
+        self.reach.is_of_elements = True
+        self.reach.rows[node.name.lower()] = max(n, self.reach.rows.get(node.name.lower(), 0))
+        return True
+
+    def _add_window(self, spec: WindowSpec, node: Node) -> bool:
+        """A window over a node; False where elements of some ticks, or so many, do not do."""
+        if spec.kind is WindowKind.ROWS and spec.rows is not None and spec.slide is None:
+            return self._add_rows(node, spec.rows)
+        if spec.kind not in (WindowKind.RANGE, WindowKind.HOP) or spec.range_ is None or not _is_over_stream(node):
+            return False
+        self.reach.is_of_elements = True
+        self.reach.ticks = max(self.reach.ticks, spec.range_ + (spec.slide or 0) + spec.lag + 1)
+        return True
 
 
 def _is_over_stream(node: Node) -> bool:

@@ -18,7 +18,7 @@ import os
 import re
 import shutil
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,9 +50,9 @@ ROWS_AT_ONCE = 65_536
 
 def write_checkpoint(
     place: str, settings: dict[str, Any], log_folder: str, until: int, moment: Moment, go_on: Callable[[], None]
-) -> tuple[set[str], Found]:
+) -> tuple[dict[str, str], Found]:
     """Write a checkpoint of the log up to an entry into a folder, and prove it; (the queries that keep their whole
-    past, the last entry).
+    past, and why, the last entry).
 
     moment: of the connection at that entry.  go_on: called between entries; it may raise.  Error where the checkpoint
     cannot be written.
@@ -62,7 +62,7 @@ def write_checkpoint(
     if not moment.have_states(go_on):
         with contextlib.closing(Twin(settings, log_folder, until, go_on)) as twin:
             moment.take_states(twin)
-    whole: set[str] = set()
+    whole: dict[str, str] = {}
     while True:
         shutil.rmtree(place, ignore_errors=True)
         create(place, settings)
@@ -82,9 +82,9 @@ def write_checkpoint(
             different = {error.query}
         if not different:
             return shortened.whole, shortened.last
-        if different <= whole:
+        if different <= whole.keys():
             raise Error(f"no checkpoint was made: query {min(different)} does not come out of it as it is")
-        whole |= different
+        whole |= dict.fromkeys(different, "it does not come out as it is of less")
 
 
 def _check_inputs(moment: Moment, twin: DurableConnection) -> None:
@@ -99,7 +99,7 @@ class _Shortened:
     """The entries of a log that still matter."""
 
     def __init__(
-        self, moment: Moment, log_folder: str, until: int, whole: Collection[str], go_on: Callable[[], None]
+        self, moment: Moment, log_folder: str, until: int, whole: Mapping[str, str], go_on: Callable[[], None]
     ) -> None:
         self._moment = moment
         self._log_folder, self._until = log_folder, until

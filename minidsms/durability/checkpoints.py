@@ -75,8 +75,9 @@ class Checkpoints:
                     log.sync()
                     nbytes = sum(os.path.getsize(each.path) for each in os.scandir(log.folder))
                     took_s = time.monotonic() - started_s
+                    told = [f"{name} ({reason})" for name, reason in sorted(whole.items())]
                     made = {"at_s": time.time(), "took_s": round(took_s, 3), "nbytes": nbytes, "entries": log.next}
-                    left = db.switch_to(log, os.path.join(place, FIRST_LOG), {**made, "whole": sorted(whole)}, before)
+                    left = db.switch_to(log, os.path.join(place, FIRST_LOG), {**made, "whole": told}, before)
                 left.retire()
                 tidy(db.folder, db.metadata)
             except (Exception, KeyboardInterrupt) as error:

@@ -83,12 +83,8 @@ class Copying:
     def _write(self, file: IO[bytes]) -> None:
         told = []
         for operator in self._operators:
-            state = operator.state()
-            if state is None:
-                return
-            codes = operator.codes()
-            told.append([(key, *_written(file, array)) for key, array in state.items()])
-            told.append([("", *_written(file, array)) for array in codes])
+            told.append([(key, *_written(file, array)) for key, array in operator.state().items()])
+            told.append([("", *_written(file, array)) for array in operator.codes()])
         index = json.dumps(told).encode()
         file.write(index + _END.pack(len(index), _IS_WHOLE))
 

@@ -1,18 +1,19 @@
 """State that a checkpoint keeps as arrays, in place of the elements it came from.
 
-That of aggregates and DISTINCT over all that a stream has brought: it is as large as their groups are many, however
-much has come. The rows they put out follow from it, and so does the state of all that reads these.
+That of the operators whose past is not among the elements that a plan reaches back to (`archive/horizon.py`): windows
+by key and by session, aggregates and DISTINCT over all that has come, windows over derived streams, and so on. The rows
+they put out follow from it, and so does the state of all that reads these.
 
 Of an operator there is one entry of the log, `synopsis`, behind the one that creates its query: its header names the
 arrays, their types and shapes, and after it they stand one behind the other, little-endian, in the order of C. Texts
 stand in them by their codes; the entry `texts`, before all others, says which text has which.
 
-Invariant: a query goes on from kept state, and from what came later, or from elements, never from both.
+Invariant: an operator goes on from kept state, and from what came later, or from elements, never from both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,22 +21,21 @@ import numpy as np
 import pyarrow as pa
 
 from minidsms.archive.horizon import Reach, reach_of
-from minidsms.cql import bound
-from minidsms.cql.bound import Node, WindowKind
+from minidsms.cql.bound import Node
 from minidsms.cql.errors import Error
 from minidsms.durability.copying import Copying
 from minidsms.durability.entry import Fields, encoded
-from minidsms.elements import AnyArray
+from minidsms.elements import MIN_INSTANT, AnyArray
 from minidsms.operators.operator import Operator
 from minidsms.operators.resuming import Resuming
-from minidsms.operators.stream_source import StreamSource
-from minidsms.plan.logical import nodes
+from minidsms.plan.copying import CannotCopy
+from minidsms.plan.dividing import own
 from minidsms.values.dictionary import TextDictionary
 
 if TYPE_CHECKING:
     from minidsms.query import Query
 
-VERSION = 1
+VERSION = 2
 """Of the arrays: what they are called and what stands in them."""
 _TEXTS = pa.schema([("code", pa.int64()), ("text", pa.string())])
 
@@ -50,16 +50,17 @@ class NoSuchOperator(Error):
 
 @dataclass(frozen=True)
 class KeptState:
-    """The state of a query's operators up to an instant: (what one is called, its arrays) of each.
+    """What a query can go on from in place of its past. reach: the elements that are left to be kept beside it.
 
-    held: codes of the texts in them, by operator.  reach: what is left to be kept of the query's past beside it.
+    operators: (which of the plan's operators, what it is called, its arrays) of those that have kept their state up to
+    an instant, until.  held: codes of the texts in them, by operator.
     """
 
     query: str
     until: int
-    operators: tuple[tuple[str, dict[str, AnyArray]], ...]
-    held: Sequence[Sequence[AnyArray]]
     reach: Reach
+    operators: tuple[tuple[int, str, dict[str, AnyArray]], ...] = ()
+    held: Sequence[Iterable[AnyArray]] = ()
 
     @property
     def codes(self) -> list[AnyArray]:
@@ -68,9 +69,9 @@ class KeptState:
 
     def payloads(self) -> Iterator[tuple[bytes | memoryview, ...]]:
         """The entries."""
-        for i, (name, arrays) in enumerate(self.operators):
+        for place, name, arrays in self.operators:
             shapes = [(key, array.dtype.str, array.shape) for key, array in arrays.items()]
-            told = {"version": VERSION, "query": self.query, "operator": i, "is": name, "until": self.until}
+            told = {"version": VERSION, "query": self.query, "operator": place, "is": name, "until": self.until}
             header = encoded({"kind": "synopsis", **told, "arrays": shapes})
             yield header, *(_bytes(array) for array in arrays.values() if array.size)
 
@@ -80,56 +81,53 @@ def _bytes(array: AnyArray) -> memoryview:
     return data
 
 
-def kept_state(query: Query, copying: Copying | None = None) -> KeptState | None:
-    """What a query can go on from in place of its past; None where it needs that, or its windows' rows are enough.
-    copying: has the arrays when it has finished.
+def reach(query: Query, late: Collection[str]) -> Reach:
+    """What a query has to be given to go on. late: see `reach_of`."""
+    found = reach_of(query.logical, late=late)
+    return reach_of(query.logical, lambda node: _keeps(query, node), late) if found.whole else found
+
+
+def kept_state(query: Query, late: Collection[str] = (), copying: Copying | None = None) -> KeptState:
+    """What a query can go on from in place of its past. late: see `reach_of`.  copying: has the arrays when it has
+    finished.
     """
-    operators = _operators(query)
-    if not operators or query.closed_until <= query.past_until:
-        return None  # its rows would come behind the instant they are of
-    kept = [node for node in nodes(query.logical) if _counts_all(node)]
-    reach = reach_of(query.logical, kept)
-    if len(kept) != len(operators) or reach is None:
-        return None
-    states = []
+    if query.failure is not None:
+        return KeptState(query.name, query.closed_until, Reach(whole="it failed, and was created with others"))
+    found = Reach() if query.closed_until == MIN_INSTANT else reach(query, late)
+    operators = _operators(query, found.kept) if not found.whole else []
     for operator in operators:
-        arrays = operator.state() if copying is None else copying.state_of(operator)
-        if arrays is None:
-            return None
-        states.append((_named(operator), arrays))
-    held = [op.codes() if copying is None else copying.codes_of(op) for op in operators]
-    return KeptState(query.name, query.closed_until, tuple(states), held, reach)
+        if not operator.has_arrays:
+            found.whole = found.whole or _named(operator)
+    if operators and query.past_until > MIN_INSTANT and (
+        found.is_of_elements or query.closed_until <= query.past_until
+    ):
+        found.whole = found.whole or "it began with a past"  # elements of it would come before the state is there
+    if found.whole:
+        return KeptState(query.name, query.closed_until, found)
+    places = map(query.network.operators.index, operators)
+    states = [each.state() if copying is None else copying.state_of(each) for each in operators]
+    held = [each.codes() if copying is None else copying.codes_of(each) for each in operators]
+    told = zip(places, map(_named, operators), states)
+    return KeptState(query.name, query.closed_until, found, tuple(told), held)
 
 
-def state_nbytes(query: Query) -> int:
+def state_nbytes(query: Query, late: Collection[str] = ()) -> int:
     """About how much there is to copy of it."""
-    return sum(each.nbytes for operator in _operators(query) for each in operator.synopses())
+    operators = _operators(query, reach(query, late).kept) if query.failure is None else []
+    return sum(each.nbytes for operator in operators for each in operator.synopses())
 
 
-def _counts_all(node: Node) -> bool:
-    """It aggregates, or tells apart, all rows of a stream so far."""
-    if not isinstance(node, bound.Aggregate | bound.Distinct):
-        return False
-    windows, below = 0, node.input
-    while isinstance(below, bound.ByRow | bound.Stamped | bound.Unnest | bound.Window):
-        if isinstance(below, bound.Window):
-            windows += 1
-            if below.spec.kind is not WindowKind.UNBOUNDED:
-                return False
-        below = below.inputs[0]
-    return windows == 1 and isinstance(below, bound.BaseStream)
+def _keeps(query: Query, node: Node) -> bool | None:
+    operators = _operators(query, [node])
+    return operators[-1].knows_rows if operators else None
 
 
-def _operators(query: Query) -> list[Resuming]:
-    """Those that do it."""
-    return [op for op in query.network.operators if isinstance(op, Resuming) and _is_over_stream(op)]
-
-
-def _is_over_stream(operator: Operator) -> bool:
-    below = operator.inputs[0].producer
-    while below is not None and below.is_stateless and len(below.inputs) == 1:
-        below = below.inputs[0].producer
-    return isinstance(below, StreamSource)
+def _operators(query: Query, nodes: Sequence[Node]) -> list[Resuming]:
+    """Those that are the nodes, where they can go on from state."""
+    network = query.network
+    places = [place for node in nodes for place in network.places.get(node, ())]
+    found = [network.operators[place] for place in places if place < len(network.operators)]
+    return [operator for operator in found if isinstance(operator, Resuming)]
 
 
 def _named(operator: Operator) -> str:
@@ -141,15 +139,21 @@ def resume(query: Query, fields: Fields, data: memoryview, where: str) -> None:
     """Let an operator of a query go on from what an entry holds. Error where this minidsms cannot read it."""
     if fields["version"] != VERSION:
         raise Error(f"{where}: version {fields['version']} of kept state; this minidsms reads {VERSION}")
-    operators = _operators(query)
-    operator = operators[fields["operator"]] if fields["operator"] < len(operators) else None
-    if operator is None or _named(operator) != fields["is"]:
+    network = query.network
+    group = network.group
+    assert group is not None
+    place = fields["operator"]
+    if place < len(network.operators) and group.users(network.operators[place]) > 1:
+        try:
+            own(group, network)
+        except CannotCopy:
+            raise NoSuchOperator(
+                f"{where}: another query is to have its past from elements", query.name.lower()
+            ) from None
+    operator = network.operators[place] if place < len(network.operators) else None
+    if not isinstance(operator, Resuming) or _named(operator) != fields["is"]:
         has = f"query {query.name} has no operator {fields['is']!r} any more, whose state this is"
         raise NoSuchOperator(f"{where}: {has}", query.name.lower())
-    group = query.network.group
-    assert group is not None
-    if group.users(operator) > 1:
-        raise NoSuchOperator(f"{where}: another query is to have its past from elements", query.name.lower())
     arrays: dict[str, Any] = {}
     at = 0
     for name, dtype, shape in fields["arrays"]:

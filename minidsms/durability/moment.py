@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from minidsms.cql.bound import Node
 from minidsms.durability.copying import IS_POSSIBLE, Copying
 from minidsms.durability.entry import Fields, encoded
 from minidsms.durability.kept_archives import archived_of
@@ -61,7 +60,7 @@ class InputMoment:
 class QueryMoment:
     """Of a query: its plan, what it has answered, and which answers wait.
 
-    reads: the names of its inputs.  state: of operators that hold less than the elements they have it from, else None.
+    reads: the names of its inputs.  state: what it can go on from.
     """
 
     def __init__(self, query: Query, names: dict[int, str], mark: Mark | None) -> None:
@@ -70,13 +69,12 @@ class QueryMoment:
         self.failure = query.failure
         self.results = query.results
         self.closed_until = query.closed_until
-        self.is_at_work = query.failure is None and self.closed_until != MIN_INSTANT
-        self.logical: Node = query.logical
+        self.has_begun = self.closed_until != MIN_INSTANT
         self.reads = [names[id(read)] for read in (*query.network.streams, *query.network.relations)]
         self.waiting: list[Batch] = query.waiting_batches()
         self.mark = mark
         self.archived = archived_of(query.recorder)
-        self.state: KeptState | None = None
+        self.state: KeptState
         self.rows = _rows(query)
 
     def failed(self, is_ahead: bool) -> bytes:
@@ -124,8 +122,10 @@ class Moment:
         self.left = [(each.left, each.table) for each in db.rules if each.left]
         """(how many answers of queries whose rows are gone wait, the table's name)."""
         self.dictionary = self.dictionary_of_states = db.dictionary.beside()
+        self.late = [key for key, each in self.inputs.items() if each.drops_late]
+        nbytes = sum(state_nbytes(query, self.late) for query in db.queries.values())
         self._copying: Copying | None = None
-        self._has_states = sum(map(state_nbytes, db.queries.values())) <= _COPIED_BYTES
+        self._has_states = nbytes <= _COPIED_BYTES
         """The queries' `state` is taken."""
         if self._has_states:
             self.take_states(db)
@@ -137,7 +137,7 @@ class Moment:
     def take_states(self, db: DurableConnection, copying: Copying | None = None) -> None:
         """Take the state of the queries from the connection, or from another one at the same entry."""
         for key, query in self.queries.items():
-            query.state = kept_state(db.queries[key], copying) if query.is_at_work else None
+            query.state = kept_state(db.queries[key], self.late, copying)
         self.dictionary_of_states = db.dictionary.beside()
 
     def have_states(self, go_on: Callable[[], None]) -> bool:

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
+from minidsms.cql.node import Node
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Int64Array
 from minidsms.limits.allowance import NO_MEMORY, OPEN, Allowance
 from minidsms.operators.constants import ByQuery, Constant
@@ -118,6 +119,8 @@ class Network:
         self.links = list(links)
         self.sources = [op for op in operators if isinstance(op, Entrance)]
         self.contents: PresentContents | None = None
+        self.places: Mapping[Node, Sequence[int]] = {}
+        """By node of the plan, which of the operators it is, of those that may keep their state, its last one last."""
         self.failure: Failure | None = None
         self.ending: Failure | None = None
         """How it is going to fail, as it did when the same came before."""

@@ -444,8 +444,10 @@ class Aggregate(Resuming):
         )
         return Batch(np.zeros(len(shown), np.int64), None, columns)
 
-    def state(self) -> dict[str, AnyArray] | None:
-        return None if any(states is not None for states in self.groups.objects) else self.groups.arrays()
+    @property
+    def has_arrays(self) -> bool:
+        """As `operators.resuming.Resuming` says."""
+        return all(states is None for states in self.groups.objects)
 
     # ------------------------------------------------------------------------------------------------------ forms
 

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from minidsms.elements import AnyArray, Batch, Column, Int64Array, Schema
-from minidsms.operators.operator import Description, Operator
+from minidsms.operators.operator import Description
+from minidsms.operators.resuming import Resuming
 from minidsms.operators.window_events import NO_COLUMNS
 from minidsms.queues import Queue
 
@@ -43,7 +44,7 @@ class Started:
         self.ts = int(state["started"][0]) if len(state["started"]) else None
 
 
-class FirstArrival(Operator):
+class FirstArrival(Resuming):
     """The rows at the first arrival in any of the streams (or first change of any base relation).
 
     columns: n values each, of the schema.
@@ -67,6 +68,10 @@ class FirstArrival(Operator):
             return ()
         self._started.ts = first
         return (Batch(np.full(self._n, first, np.int64), None, list(self._columns)),)
+
+    def present(self) -> Batch:
+        n = 0 if self._started.ts is None else self._n
+        return Batch(np.zeros(n, np.int64), None, [column.slice(0, n) for column in self._columns])
 
     def describe(self) -> Description:
         rows = f"{self._n} row{'' if self._n == 1 else 's'}, " if len(self.schema) else ""

@@ -22,7 +22,6 @@ class PresentRun:
     """The rows present of a relation that deletes in the order of insertion: references where its rows are some."""
 
     def __init__(self, schema: Schema) -> None:
-        self._schema = schema
         self.stub = Stub(schema)
 
     def take(self, batch: Batch) -> None:
@@ -39,11 +38,7 @@ class PresentRun:
 
     def rows(self) -> Batch:
         """The rows present as insertions."""
-        stub = self.stub
-        if stub.store is None or stub.lo == stub.hi:
-            return Batch.empty(self._schema)
-        seq = stub.seq(stub.lo, stub.hi)
-        return Batch.referring(np.zeros(len(seq), np.int64), None, seq, stub.store, stub.source_columns)
+        return self.stub.contents()
 
 
 class Net(Operator):

@@ -31,7 +31,8 @@ from minidsms.aggregates.over import (
 )
 from minidsms.aggregates.sorting import sort_key
 from minidsms.elements import Batch, Column, Schema
-from minidsms.operators.operator import Description, Operator
+from minidsms.operators.operator import Description
+from minidsms.operators.resuming import Resuming
 from minidsms.queues import Queue
 from minidsms.synopses.object_states import Texts
 from minidsms.synopses.passed_rows import Passed, PassedRows
@@ -48,7 +49,7 @@ Shown = tuple[tuple[int, ...], Any]
 """A row, as words, and its result."""
 
 
-class Over(Operator):
+class Over(Resuming):
     """Appends what the call gives. O(log n) a change beside the rows that it concerns, n the rows kept.
 
     at_most: rows with a greater rank are of no interest.  input_append_only: no row leaves.  in_order: and all rows
@@ -82,10 +83,11 @@ class Over(Operator):
         self._in_order = in_order and input_append_only and not sees_all
         self._is_final = self._in_order and not call.looks_ahead  # what has been told stays
         self._kept = (call.frame.reach if call.is_framed else call.distance) or 0
+        self.knows_rows = not self._in_order  # else they have been forgotten
         self._carries = call.function in RANKS or (call.is_framed and call.frame.start is None)
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
-        batch = batches[0]
+        batch = self.uncounted(batches[0])
         if batch is None:
             return
         self.claim(len(batch) * (self._sorted.nbytes // max(len(self._sorted.rows), 1)))
@@ -377,6 +379,24 @@ class Over(Operator):
             return self._texts.encode(results)
         valid = None if None not in results else np.array([r is not None for r in results])
         return Column(np.array([0 if r is None else r for r in results], type_.dtype), valid)
+
+    def present(self) -> Batch:
+        rows, shown = self._sorted.rows, list[tuple[int, int, Shown]]()
+        start = 0
+        while start < len(rows):
+            partition = rows[start].keys[: self._width]
+            end = self._behind(partition)
+            low, high = start, self._shown_up_to(start, end)
+            if low < high:
+                results = self._results(partition, low, high)
+                shown += [(0, 1, (entry.words, result)) for entry, result in zip(rows.islice(low, high), results)]
+            start = end
+        return self._batch(shown)
+
+    def restore(self, arrays: dict[str, Any]) -> None:
+        super().restore(arrays)
+        if self._call.function == "dense_rank":
+            self._different = SortedList({entry.keys for entry in self._sorted.rows})
 
     def describe(self) -> Description:
         nbytes = self._sorted.nbytes + self._passed.nbytes

@@ -14,16 +14,18 @@ from collections.abc import Iterable, Sequence
 
 from minidsms.elements import MAX_INSTANT, Batch, Schema
 from minidsms.machine_code.templates import Form
-from minidsms.operators.operator import Description, Operator
+from minidsms.operators.operator import Description
+from minidsms.operators.resuming import Resuming
 from minidsms.queues import Queue
 from minidsms.synopses.measure import Measure
 from minidsms.synopses.pane_groups import PaneGroups
 
 
-class Panes(Operator):
+class Panes(Resuming):
     """keys: columns of the input.  measures, slide, lag: see `PaneGroups`.  detail: for EXPLAIN."""
 
     name = "Panes"
+    knows_rows = False
 
     def __init__(
         self, input_: Queue, keys: Sequence[int], measures: Sequence[Measure], slide: int, lag: int, schema: Schema,
@@ -35,7 +37,7 @@ class Panes(Operator):
         self.groups = PaneGroups(input_.schema, keys, measures, slide, lag, self.claim)
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
-        batch = self.groups.take(batches[0], until, None if self.form is None else self.form.code())
+        batch = self.groups.take(self.uncounted(batches[0]), until, None if self.form is None else self.form.code())
         return () if batch is None else (batch,)
 
     def wakes_at(self) -> int:

@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from minidsms.cql.bound import WindowSpec
-from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Batch
-from minidsms.operators.operator import Description, Operator
+from minidsms.elements import MIN_INSTANT, Batch
+from minidsms.operators.operator import Description
+from minidsms.operators.resuming import Resuming
 from minidsms.queues import Queue
 from minidsms.synopses.partition_stub import PartitionStub
 
 
-class PartitionWindow(Operator):
+class PartitionWindow(Resuming):
     """spec: PARTITION or SESSION. Rows are put out as copies, numbered."""
 
     name = "PartitionWindow"
@@ -28,13 +29,14 @@ class PartitionWindow(Operator):
         self.stub = PartitionStub(input_.schema, spec)
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
-        if batches[0] is None and self.stub.range_ is None:
+        batch = self.uncounted(batches[0])
+        if batch is None and self.stub.range_ is None:
             return ()
-        return self.stub.pass_through(batches[0], until)
+        return self.stub.pass_through(batch, until)
 
     def wakes_at(self) -> int:
-        """Never, where elements leave only when others come."""
-        return MAX_INSTANT if self.stub.range_ is None else MIN_INSTANT
+        """Of its own never, where elements leave only when others come."""
+        return super().wakes_at() if self.stub.range_ is None else MIN_INSTANT
 
     def contents(self) -> Batch:
         """The rows present, as insertions (ts of no meaning)."""

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 
 from minidsms.cql.bound import WindowKind, WindowSpec
 from minidsms.elements import MAX_INSTANT, Batch, Int64Array
-from minidsms.operators.operator import Description, Operator
+from minidsms.operators.operator import Description
+from minidsms.operators.resuming import Resuming
 from minidsms.queues import Queue
 from minidsms.synopses.stream_store import StreamStore
 from minidsms.synopses.stub import NO_INSTANTS, Stub
@@ -22,7 +23,7 @@ def next_boundary(ts: Int64Array, slide: int) -> Int64Array:
     return -(-ts // slide) * slide
 
 
-class RangeWindow(Operator):
+class RangeWindow(Resuming):
     """range_: T in ticks, 0 is NOW.  slide: L in ticks, or None.  store, copies: see `Stub`.  lag: 1 of a HOP window.
 
     An element enters at the first boundary not below its ts and leaves at the first one not below ts + T; without
@@ -50,8 +51,9 @@ class RangeWindow(Operator):
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         stub, slide, lag = self.stub, self.slide, self.lag
-        if batches[0] is not None:
-            stub.receive(batches[0])
+        batch = self.uncounted(batches[0])
+        if batch is not None:
+            stub.receive(batch)
         if slide is None:
             return stub.slide(stub.search(until - self._length, stub.lo), self._length)
         del_at = del_seq = NO_INSTANTS
@@ -64,8 +66,13 @@ class RangeWindow(Operator):
             del_seq = stub.seq(stub.lo, lo)
         return stub.move(lo, mid, ins_at, ins_seq, del_at, del_seq)
 
+    def shows_at(self, until: int) -> int:
+        return until if self.slide is None else until // self.slide * self.slide
+
     def wakes_at(self) -> int:
         """The instant at which the next element enters or leaves."""
+        if self._resumed is not None:
+            return super().wakes_at()
         stub, slide = self.stub, self.slide
         first = stub.ts_at(stub.lo) + self._length if stub.lo < stub.mid else MAX_INSTANT
         if stub.mid < stub.hi:
@@ -77,6 +84,12 @@ class RangeWindow(Operator):
         detail = WindowSpec(kind, self.range_, slide=self.slide).text(self.schema)
         figures = {"rows": len(self.stub), "waiting": self.stub.hi - self.stub.mid, "bytes": self.stub.nbytes}
         return Description(self.name, detail, figures)
+
+    def present(self) -> Batch:
+        return self.stub.contents()
+
+    def codes(self) -> Iterable[Int64Array]:
+        return self.stub.codes()
 
     def close(self) -> None:
         """Give up the claim on the store."""

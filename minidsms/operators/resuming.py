@@ -6,59 +6,83 @@ docs/durability.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from minidsms.elements import MAX_INSTANT, MIN_INSTANT, AnyArray, Batch
+from minidsms.elements import MAX_INSTANT, MIN_INSTANT, AnyArray, Batch, Int64Array
+from minidsms.operators.contents import KnowsContents
 from minidsms.operators.operator import Operator
 
 
 class Resuming(Operator):
-    """An operator with one synopsis, which knows what it puts out."""
+    """An operator whose synopses are all it remembers."""
 
     counted_until = MIN_INSTANT
     """Up to this instant the state has what came before it was kept."""
+    knows_rows = True
+    """It puts out a relation, and knows its present rows."""
     _resumed: Batch | None = None
     """The rows that are there then, until they have been put out."""
+    _resumed_at = MIN_INSTANT
 
-    def contents(self) -> Batch:
-        """The rows that are put out at present, as insertions (ts of no meaning)."""
-        raise AssertionError("an operator that resumes knows its contents")
+    def present(self) -> Batch:
+        """The rows that are put out at present, as insertions (ts of no meaning), where they are known."""
+        assert isinstance(self, KnowsContents)
+        return self.contents()
 
-    def state(self) -> dict[str, AnyArray] | None:
-        """Its arrays; None where the state has none. Asked while the engine rests."""
-        arrays: dict[str, AnyArray] = self.synopses()[0].arrays()
-        return arrays
+    @property
+    def has_arrays(self) -> bool:
+        """Its state can be had as arrays."""
+        return True
 
-    def codes(self) -> list[AnyArray]:
-        """Those of the texts in its state."""
-        return [codes for each in self.synopses() for codes in each.live_codes()]
+    def state(self) -> dict[str, AnyArray]:
+        """Its arrays, where it has them. Asked while the engine rests."""
+        return {
+            f"{i}.{name}": array
+            for i, synopsis in enumerate(self.synopses())
+            for name, array in synopsis.arrays().items()
+        }
+
+    def codes(self) -> Iterable[Int64Array]:
+        """Those of the texts in the arrays."""
+        return chain.from_iterable(synopsis.live_codes() for synopsis in self.synopses())
+
+    def restore(self, arrays: dict[str, Any]) -> None:
+        """Take back what `state` gave."""
+        for i, synopsis in enumerate(self.synopses()):
+            prefix = f"{i}."
+            synopsis.restore({key[len(prefix) :]: array for key, array in arrays.items() if key.startswith(prefix)})
 
     def resume(self, arrays: dict[str, Any], until: int) -> None:
         """Go on from a state that `state` gave, of all that came up to an instant. Nothing has come in yet; readers
         find the rows there at that instant.
         """
-        self.synopses()[0].restore(arrays)
+        self.restore(arrays)
         self.counted_until = until
         self.acts_on_time = True  # where no element comes until then, its rows are to pass all the same
         self.counters.elements_in += 1  # it is no new operator's state
-        present = self.contents()
-        self._resumed = Batch(np.full(len(present), until, np.int64), None, present.columns)
+        if self.knows_rows:
+            self._resumed, self._resumed_at = self.present(), self.shows_at(until)
+            self._resumed.ts = np.full(len(self._resumed), self._resumed_at, np.int64)
+
+    def shows_at(self, until: int) -> int:
+        """The latest instant up to one at which its rows may have changed."""
+        return until
 
     def _emit(self, emission: Iterator[Batch]) -> None:
         """The rows of the state first, at its instant: what waits in queues before that does not outlive a change of
         plan.
         """
-        if self._resumed is not None and self._until >= self.counted_until:
+        if self._resumed is not None and self._until >= self._resumed_at:
             emission = self._emission = chain((self._resumed,), emission)
             self._resumed = None
         super()._emit(emission)
 
     def wakes_at(self) -> int:
-        return self.counted_until if self.progress < self.counted_until else MAX_INSTANT
+        return MAX_INSTANT if self._resumed is None else self._resumed_at
 
     def uncounted(self, batch: Batch | None) -> Batch | None:
         """What of a batch is not in the state."""
@@ -66,3 +90,7 @@ class Resuming(Operator):
             return batch
         first = int(np.searchsorted(batch.ts, self.counted_until, side="right"))
         return batch.slice(first, len(batch)) if first < len(batch) else None
+
+    def all_uncounted(self, batches: Sequence[Batch | None]) -> Sequence[Batch | None]:
+        """The same of the batches of all inputs."""
+        return batches if self.counted_until == MIN_INSTANT else [self.uncounted(batch) for batch in batches]

@@ -11,14 +11,15 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from minidsms.elements import Batch
-from minidsms.operators.operator import Description, Operator
+from minidsms.elements import Batch, Int64Array
+from minidsms.operators.operator import Description
+from minidsms.operators.resuming import Resuming
 from minidsms.queues import Queue
 from minidsms.synopses.stream_store import StreamStore
 from minidsms.synopses.stub import NO_INSTANTS, Stub
 
 
-class RowsWindow(Operator):
+class RowsWindow(Resuming):
     """rows: N.  slide: M, or None (the same as 1).  store, copies: see `Stub`.
 
     With arrivals counted from 0, arrival a enters when the batch of M it belongs to is complete, with arrival
@@ -42,10 +43,11 @@ class RowsWindow(Operator):
         self.stub = Stub(input_.schema, store, copies)
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
-        if batches[0] is None:
+        batch = self.uncounted(batches[0])
+        if batch is None:
             return ()
         stub, step = self.stub, self.slide or 1
-        ins_at, ins_seq = stub.receive(batches[0])
+        ins_at, ins_seq = stub.receive(batch)
         mid = stub.hi - stub.arrived % step
         lo = max(stub.lo, mid - self.rows)
         n_ins, n_del = mid - stub.mid, lo - stub.lo
@@ -73,6 +75,12 @@ class RowsWindow(Operator):
         detail = f"ROWS {self.rows}" + ("" if self.slide is None else f" SLIDE {self.slide}")
         figures = {"rows": len(self.stub), "waiting": self.stub.hi - self.stub.mid, "bytes": self.stub.nbytes}
         return Description(self.name, detail, figures)
+
+    def present(self) -> Batch:
+        return self.stub.contents()
+
+    def codes(self) -> Iterable[Int64Array]:
+        return self.stub.codes()
 
     def close(self) -> None:
         """Give up the claim on the store."""

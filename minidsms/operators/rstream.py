@@ -10,9 +10,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from minidsms.elements import MAX_INSTANT, Batch, Int64Array, columns_of_words
+from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Batch, Int64Array, columns_of_words
 from minidsms.operators.netting import Ranks, ordered_by_value
-from minidsms.operators.operator import Description, Operator
+from minidsms.operators.operator import Description
+from minidsms.operators.resuming import Resuming
 from minidsms.queues import Queue
 from minidsms.synopses.bag import Bag
 from minidsms.synopses.instants import distinct, union
@@ -21,7 +22,7 @@ from minidsms.synopses.stub import NO_INSTANTS
 _TICKS_AT_ONCE = 1 << 12
 
 
-class RStream(Operator):
+class RStream(Resuming):
     """input: the relation.  events: elements without columns at the event instants (of windows and relations).
 
     ticks: speak at every closed tick instead; then no events are needed.  order_by_value: order the rows of an
@@ -29,6 +30,7 @@ class RStream(Operator):
     """
 
     name = "RStream"
+    knows_rows = False
 
     def __init__(
         self,
@@ -45,6 +47,7 @@ class RStream(Operator):
         self._bag = Bag(input_.schema)
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterator[Batch]:
+        batches = self.all_uncounted(batches)
         if self._ticks:
             yield from self._at_every_tick(batches[0], until)
             return
@@ -61,7 +64,7 @@ class RStream(Operator):
         """
         if until == MAX_INSTANT:
             until = self.progress if changes is None else int(changes.ts[-1])
-        tick = self.progress + 1
+        tick = max(self.progress, self.counted_until) + 1
         done, n = 0, 0 if changes is None else len(changes)
         while tick <= until:
             if not len(self._bag):
@@ -84,6 +87,10 @@ class RStream(Operator):
         for ts, words in self._bag.show(changes, events, self._order_by_value):
             batch = Batch(ts, None, columns_of_words(words, self.schema))
             yield ordered_by_value(batch, self.schema, self._ranks) if self._order_by_value else batch
+
+    def wakes_at(self) -> int:
+        """At every tick, where it speaks then."""
+        return MIN_INSTANT if self._ticks else super().wakes_at()
 
     def describe(self) -> Description:
         detail = "at every tick" if self._ticks else f"at the instants of {len(self.inputs) - 1} inputs"

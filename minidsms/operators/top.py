@@ -17,7 +17,8 @@ import numpy as np
 
 from minidsms.aggregates.aggregate import SortKey
 from minidsms.elements import Batch
-from minidsms.operators.operator import Description, Operator
+from minidsms.operators.operator import Description
+from minidsms.operators.resuming import Resuming
 from minidsms.queues import Queue
 from minidsms.synopses.object_states import Texts
 from minidsms.synopses.sorted_rows import Entry, SortedRows
@@ -25,7 +26,7 @@ from minidsms.synopses.sorted_rows import Entry, SortedRows
 _LARGEST_OUTPUT = 1 << 14
 
 
-class Top(Operator):
+class Top(Resuming):
     """order: by which columns, and how.  input_append_only: no row leaves. O(log n) a change, n the rows kept."""
 
     name = "Top"
@@ -46,7 +47,7 @@ class Top(Operator):
         self._keeps_all = not input_append_only
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
-        batch = batches[0]
+        batch = self.uncounted(batches[0])
         if batch is None:
             return
         self.claim(len(batch) * (self._sorted.nbytes // max(len(self._sorted.rows), 1)))

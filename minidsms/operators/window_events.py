@@ -14,8 +14,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from minidsms.cql.bound import WindowKind, WindowSpec
-from minidsms.elements import MAX_INSTANT, AnyArray, Batch, Int64Array, Schema
-from minidsms.operators.operator import Description, Operator
+from minidsms.elements import MAX_INSTANT, MIN_INSTANT, AnyArray, Batch, Int64Array, Schema
+from minidsms.operators.operator import Description
+from minidsms.operators.resuming import Resuming
 from minidsms.queues import Queue
 from minidsms.synopses.instants import PendingInstants, distinct, union
 from minidsms.synopses.partition_stub import PartitionStub
@@ -63,10 +64,11 @@ class SlideClock:
         self.next_boundary = boundary if started else None
 
 
-class WindowEvents(Operator):
+class WindowEvents(Resuming):
     """The event instants of one window over the input stream, as the window is written."""
 
     name = "WindowEvents"
+    knows_rows = False
 
     def __init__(self, input_: Queue, spec: WindowSpec) -> None:
         super().__init__([input_], NO_COLUMNS)
@@ -78,7 +80,7 @@ class WindowEvents(Operator):
             self._partition = PartitionStub(input_.schema, spec, keeps_rows=False)
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
-        spec, batch = self.spec, batches[0]
+        spec, batch = self.spec, self.uncounted(batches[0])
         arrivals = NO_INSTANTS if batch is None else batch.ts
         if self._partition is not None:
             return self._of_partition(self._partition, batch, until)
@@ -124,6 +126,10 @@ class WindowEvents(Operator):
             if len(ts):
                 shown = int(ts[-1])
                 yield instants_only(ts)
+
+    def wakes_at(self) -> int:
+        """Whatever time may pass, a window may change."""
+        return MIN_INSTANT
 
     def describe(self) -> Description:
         return Description(self.name, self.spec.text(self.inputs[0].schema), {"pending": len(self._pending)})

@@ -14,6 +14,7 @@ from minidsms.engine.engine import Group, Network
 from minidsms.operators.operator import Operator
 from minidsms.operators.stream_source import StreamSource
 from minidsms.plan.copying import CannotCopy, copied
+from minidsms.plan.sharing import name_lineage
 from minidsms.synopses.stream_store import StreamStore
 
 
@@ -40,6 +41,19 @@ def divide(group: Group) -> None:
         group.remove(network)
         network.replace(copies)
         group.add(network)
+
+
+def own(group: Group, network: Network) -> None:
+    """Give a network operators of its own, which are not going to be as those of other networks. CannotCopy where
+    there are no copies of them. The engine is at rest.
+    """
+    copies = copied(network.operators[:-1], {}, {})
+    group.remove(network)
+    network.replace(copies)
+    for operator in copies.values():
+        if operator.inputs:
+            name_lineage(operator, None, None)
+    group.add(network)
 
 
 def share(group: Group) -> None:

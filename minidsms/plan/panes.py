@@ -29,8 +29,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ByPanes:
-    """What takes the place of an aggregate's input, keys and calls."""
+    """What takes the place of an aggregate's input, keys and calls. window: the one whose place `of_panes` takes."""
 
+    window: bound.Window
+    of_panes: bound.Window
     input: Node
     keys: tuple[int, ...]
     calls: tuple[AggregateSpec, ...]
@@ -64,7 +66,8 @@ def by_panes(node: Node, exprs: Sequence[Expr], keys: int, calls: Sequence[Aggre
     measures = list(dict.fromkeys(Measure(kind, placed[arg]) for kinds in wanted for kind, arg in kinds))
     measures.sort(key=lambda measure: measure.kind != "sum")
     panes = _panes(source, read.window.spec, [placed[i] for i in own], measures)
-    input_: Node = bound.Window.of(panes, read.window.spec, read.window.name)
+    of_panes = bound.Window.of(panes, read.window.spec, read.window.name)
+    input_: Node = of_panes
     width = len(input_.schema)
     if read.bounds:
         input_ = bound.Bounds.of(input_, read.window.spec)
@@ -73,6 +76,8 @@ def by_panes(node: Node, exprs: Sequence[Expr], keys: int, calls: Sequence[Aggre
         return len(own) + measures.index(Measure(kind, placed[arg]))
 
     return ByPanes(
+        read.window,
+        of_panes,
         input_,
         tuple(width + read.bounds[i] if i in read.bounds else own.index(i) for i in range(keys)),
         tuple(_over_panes(call, [place(*each) for each in kinds]) for call, kinds in zip(calls, wanted)),

@@ -39,6 +39,7 @@ from minidsms.operators.operator import Operator
 from minidsms.operators.output import Output
 from minidsms.operators.project import Project
 from minidsms.operators.relation_source import RelationSource
+from minidsms.operators.resuming import Resuming
 from minidsms.operators.select import Select
 from minidsms.operators.stream_source import StreamSource
 from minidsms.plan.adaptivity import Adaptivity
@@ -127,6 +128,8 @@ class PhysicalPlanner:
         self._by_key: dict[Hashable, Operator] = {}
         self._sources: set[Hashable] = set()
         self._kept: list[Node] = []
+        self._instead: dict[Node, list[Node]] = {}
+        """The nodes whose operators take the place of one."""
         self._streams: dict[str, InputProgress] = {}
         self._relations: dict[str, RelationProgress] = {}
         self._keeps_apart = False
@@ -170,6 +173,11 @@ class PhysicalPlanner:
         streams, relations = list(self._streams.values()), list(self._relations.values())
         network = Network(operators, output, streams, relations, immediate, self._links, tail, constant)
         network.contents = contents
+        at = {id(operator): i for i, operator in enumerate(operators) if isinstance(operator, Resuming)}
+        if at:
+            of = {node: self._instead.get(node, [node]) for node in (*self._kept, *self._instead)}
+            places = {node: [at.get(id(self._operators[id(each)])) for each in made] for node, made in of.items()}
+            network.places = {node: [p for p in found if p is not None] for node, found in places.items()}
         return network
 
     def _drop_all_but(self, used: Sequence[Operator]) -> None:
@@ -649,6 +657,7 @@ class PhysicalPlanner:
             keys = tuple(range(len(node.keys)))
         else:
             source, keys, specs = parts.input, parts.keys, list(parts.calls)
+            self._instead[parts.window] = [parts.of_panes.input, parts.of_panes]
         return Aggregate(
             self._queue(source),
             keys=keys,

@@ -121,7 +121,7 @@ class PartEngine:
         self._db.advance(closed)
         while len(fetched := self._query.fetch_arrow()):
             yield result_of(self._setting, fetched)
-        if self._reach is not None:
+        if not self._reach.whole:
             self._forget(closed, self._reach)
 
     def _forget(self, closed: int, reach: Reach) -> None:
@@ -139,11 +139,11 @@ class PartEngine:
         had. The engine is at rest.
         """
         least = max(_LEAST_ROWS, self.rows - self._new_rows, state_nbytes(self._query) // _ROW_NBYTES)
-        if self._reach is not None or self._new_rows < least:
+        if not self._reach.whole or self._new_rows < least:
             return None
         self._new_rows = 0  # it is tried again when as much has come
         state = kept_state(self._query)
-        if state is None:
+        if state.reach.whole:
             return None
         self._forget(state.until, state.reach)
         texts = texts_payload(self._db.dictionary, state.codes)
@@ -163,7 +163,7 @@ class PartEngine:
     @property
     def is_at_rest(self) -> bool:
         """Nothing more is answered, however far time goes, until something comes."""
-        return self._reach is not None and not self.rows
+        return not self._reach.whole and not self.rows
 
 
 def _behind(before: pa.Table | None, table: pa.Table) -> pa.Table:

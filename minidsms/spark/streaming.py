@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from minidsms.archive.horizon import reach_of
 from minidsms.cql import bound, syntax
 from minidsms.cql.binder import Bound, bind, view_def
 from minidsms.cql.catalog import Catalog, StreamDef
@@ -68,13 +67,12 @@ class Streamable:
     def __str__(self) -> str:
         with engine_of(self.setting) as (db, query):
             db.advance(0)  # before that there is no state
-            reach, kept = reach_of(query.logical), None
-            if reach is None and (kept := kept_state(query)) is not None:
-                reach = kept.reach
-        if reach is None:
+            kept = kept_state(query)
+        reach = kept.reach
+        if reach.whole:
             state = "all elements so far"
         else:
-            state = "" if kept is None else f"that of {', '.join(name for name, _ in kept.operators)}; "
+            state = f"that of {', '.join(name for _, name, _ in kept.operators)}; " if kept.operators else ""
             state += f"the elements of {reach.ticks:,} ticks of {tick_words(self.catalog.tick_ns)}"
             state += "".join(f", the last {n:,} of {name}" for name, n in reach.rows.items())
         if isinstance(self.cut, str):

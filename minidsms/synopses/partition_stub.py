@@ -217,7 +217,7 @@ class PartitionStub:
         if self.in_sessions:
             keys = self._slots[slots, kernels.KEY]
             columns += _session_columns(self._keys[keys, kernels.BEGAN_AT], self._keys[keys, kernels.BEGAN_WITH])
-        return Batch(np.zeros(len(slots), np.int64), None, columns)
+        return Batch(np.zeros(len(slots), np.int64), None, columns, self._slots[slots, kernels.NUMBER])
 
     @property
     def nbytes(self) -> int:

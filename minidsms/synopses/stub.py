@@ -329,46 +329,46 @@ class Stub:
                 if type_.is_coded:
                     yield own.gather(i, seq).words()
 
+    def codes(self) -> Iterator[Int64Array]:
+        """The TEXT codes in what `arrays` gives."""
+        rows = self._rows(self.lo, self.hi)
+        for i, type_ in enumerate(self.schema.types):
+            if type_.is_coded:
+                yield rows.column(i).words()
+
+    def contents(self) -> Batch:
+        """The rows of the window, as insertions (ts of no meaning)."""
+        return self._rows(self.lo, self.mid)
+
+    def _rows(self, start: int, stop: int) -> Batch:
+        if start == stop:
+            return Batch.empty(self.schema)
+        return self._refer(np.zeros(stop - start, np.int64), None, self.seq(start, stop))
+
     def arrays(self) -> dict[str, AnyArray]:
-        """The state; with the rows where the store is the stub's own, else the store must be restored beside it."""
-        state: dict[str, AnyArray] = {
-            "bounds": np.array([self.lo, self.mid, self.hi, self.arrived, self._last_seq], np.int64),
-            "ts": self.ts(self.lo, self.hi).copy(),
-            "seq": self.seq(self.lo, self.hi),
-            "source_columns": np.array(list(self.source_columns), np.int64),
-        }
-        own = self.own_store
-        if own is not None:
-            first = int(state["seq"][0]) if self.hi > self.lo else own.head
-            seq = np.arange(first, own.head, dtype=np.int64)
-            state["own_ts"], state["own_first"] = own.ts(first, own.head).copy(), np.array([first], np.int64)
-            for i in range(len(self.schema)):
-                column = own.gather(i, seq)
-                state[f"values{i}"] = column.values.copy()
-                if column.valid is not None:
-                    state[f"valid{i}"] = column.valid.copy()
+        """The state, with the rows, wherever they stand."""
+        bounds = [self.mid - self.lo, self.hi - self.lo, self.arrived, self._last_seq]
+        state: dict[str, AnyArray] = {"bounds": np.array(bounds, np.int64), "ts": self.ts(self.lo, self.hi).copy()}
+        for i, column in enumerate(self._rows(self.lo, self.hi).columns):
+            state[f"values{i}"] = column.values.copy()
+            if column.valid is not None:
+                state[f"valid{i}"] = column.valid.copy()
         return state
 
     def restore(self, state: Mapping[str, AnyArray]) -> None:
-        """Take back what `arrays` gave. A shared store must be given to the constructor or come with the next batch."""
-        lo, mid, hi, self.arrived, self._last_seq = (int(x) for x in state["bounds"])
-        if "own_first" in state:
-            self._appends = True
-            store = self.store
-            if store is None:
-                store = self.store = StreamStore(self.schema)
-            store.tail = store.head = int(state["own_first"][0])
-            columns = []
-            for i in range(len(self.schema)):
-                valid = state.get(f"valid{i}")
-                columns.append(Column(state[f"values{i}"], None if valid is None else valid.astype(np.bool_)))
-            store.append(state["own_ts"].astype(np.int64), columns)
-            if self._reader is None:
-                self._reader = store.reader()
-        self.source_columns = [int(x) for x in state["source_columns"]]
+        """Take back what `arrays` gave, into a store of its own."""
+        mid, hi, self.arrived, self._last_seq = (int(x) for x in state["bounds"])
+        self.lo = self._last_seq + 1 - hi
+        self.mid, self.hi = self.lo + mid, self.lo + hi
+        columns = []
+        for i in range(len(self.schema)):
+            valid = state.get(f"valid{i}")
+            columns.append(Column(state[f"values{i}"], None if valid is None else valid.astype(np.bool_)))
+        self.release()
+        self._appends, self._is_listed, self.store = True, False, StreamStore(self.schema)
         self._ts = self._seq = NO_INSTANTS
-        self._is_listed = True
-        self.lo = self.hi = lo
-        self._push(state["ts"].astype(np.int64), state["seq"].astype(np.int64))
-        self.mid, self.hi = mid, hi
+        self.source_columns = range(len(self.schema))
+        self.store.start_at(self.lo)
+        self.store.append(state["ts"].astype(np.int64), columns)
+        self._reader = self.store.reader(self.lo)
         self.settle()

@@ -40,7 +40,7 @@ from tests.long.crash_sources import check_sources
 from tests.long.crash_topics import ADDRESS, Broker, broker
 from tests.long.crashes import Crash, Disk, crashing, end_process
 
-OPTIONS = Options()
+OPTIONS = Options(constants=0.05)
 LAST = "AllHasCome"
 """A relation that is declared when all has come."""
 
