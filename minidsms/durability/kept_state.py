@@ -26,8 +26,12 @@ from minidsms.cql.errors import Error
 from minidsms.durability.copying import Copying
 from minidsms.durability.entry import Fields, encoded
 from minidsms.elements import MIN_INSTANT, AnyArray
+from minidsms.engine.engine import Network
+from minidsms.operators.aggregate import Aggregate
+from minidsms.operators.counting import CountingOperator
 from minidsms.operators.operator import Operator
 from minidsms.operators.resuming import Resuming
+from minidsms.operators.stream_source import StreamSource
 from minidsms.plan.copying import CannotCopy
 from minidsms.plan.dividing import own
 from minidsms.values.dictionary import TextDictionary
@@ -36,7 +40,9 @@ if TYPE_CHECKING:
     from minidsms.query import Query
 
 VERSION = 2
-"""Of the arrays: what they are called and what stands in them."""
+"""Of the arrays: what they are called and what stands in them. In version 1 they were those of one synopsis, called as
+it calls them.
+"""
 _TEXTS = pa.schema([("code", pa.int64()), ("text", pa.string())])
 
 
@@ -98,8 +104,10 @@ def kept_state(query: Query, late: Collection[str] = (), copying: Copying | None
     for operator in operators:
         if not operator.has_arrays:
             found.whole = found.whole or _named(operator)
-    if operators and query.past_until > MIN_INSTANT and (
-        found.is_of_elements or query.closed_until <= query.past_until
+    if (
+        operators
+        and query.past_until > MIN_INSTANT
+        and (found.is_of_elements or query.closed_until <= query.past_until)
     ):
         found.whole = found.whole or "it began with a past"  # elements of it would come before the state is there
     if found.whole:
@@ -137,12 +145,14 @@ def _named(operator: Operator) -> str:
 
 def resume(query: Query, fields: Fields, data: memoryview, where: str) -> None:
     """Let an operator of a query go on from what an entry holds. Error where this minidsms cannot read it."""
-    if fields["version"] != VERSION:
-        raise Error(f"{where}: version {fields['version']} of kept state; this minidsms reads {VERSION}")
+    if not 1 <= fields["version"] <= VERSION:
+        told = f"version {fields['version']} of kept state; this minidsms reads up to {VERSION}"
+        raise Error(f"{where}: {told}: open the folder with a later minidsms")
     network = query.network
     group = network.group
     assert group is not None
-    place = fields["operator"]
+    is_first = fields["version"] == 1
+    place = _place_by_version_1(network, fields["operator"]) if is_first else fields["operator"]
     if place < len(network.operators) and group.users(network.operators[place]) > 1:
         try:
             own(group, network)
@@ -158,10 +168,27 @@ def resume(query: Query, fields: Fields, data: memoryview, where: str) -> None:
     at = 0
     for name, dtype, shape in fields["arrays"]:
         n = int(np.prod(shape, dtype=np.int64))
+        name = f"0.{name}" if is_first else name
         arrays[name] = np.frombuffer(data, dtype, n, at).reshape(shape).copy() if n else np.empty(shape, dtype)
         at += n * np.dtype(dtype).itemsize
     operator.resume(arrays, fields["until"])
     group.refit()  # it acts on time now
+
+
+def _place_by_version_1(network: Network, n: int) -> int:
+    """Which of the operators version 1 of kept state called the n-th: it had those of aggregates and DISTINCT that
+    read a stream by operators without state.
+    """
+    found = [i for i, each in enumerate(network.operators) if isinstance(each, Aggregate | CountingOperator)]
+    found = [i for i in found if _is_over_stream(network.operators[i])]
+    return found[n] if n < len(found) else len(network.operators)
+
+
+def _is_over_stream(operator: Operator) -> bool:
+    below = operator.inputs[0].producer
+    while below is not None and below.is_stateless and len(below.inputs) == 1:
+        below = below.inputs[0].producer
+    return isinstance(below, StreamSource)
 
 
 def texts_payload(dictionary: TextDictionary, codes: Sequence[AnyArray]) -> tuple[bytes | memoryview, ...] | None:
