@@ -138,8 +138,9 @@ class PartEngine:
         """The operators' state in place of elements, which are let go; None while that is not worth while, or cannot be
         had. The engine is at rest.
         """
-        least = max(_LEAST_ROWS, self.rows - self._new_rows, state_nbytes(self._query) // _ROW_NBYTES)
-        if not self._reach.whole or self._new_rows < least:
+        if not self._reach.whole or self._new_rows < max(_LEAST_ROWS, self.rows - self._new_rows):
+            return None
+        if self._new_rows < state_nbytes(self._query) // _ROW_NBYTES:
             return None
         self._new_rows = 0  # it is tried again when as much has come
         state = kept_state(self._query)

@@ -47,6 +47,8 @@ BY_KEY = [
     "SELECT DISTINCT k FROM S [RANGE 10] WHERE v > 3",
     "SELECT S.k, label, v FROM S [RANGE 10], R WHERE S.k = R.k",
     "(SELECT k FROM S [RANGE 20]) EXCEPT (SELECT k FROM T [RANGE 40])",
+    "SELECT S.k, v, name, label FROM S [PARTITION BY k ROWS 2], T [RANGE 9], R WHERE S.k = T.k AND T.k = R.k",
+    "SELECT k, n FROM (ISTREAM (SELECT k, COUNT(*) AS n FROM S [RANGE 12] GROUP BY k)) [RANGE 20]",
 ]
 WHOLE = [
     "SELECT SUM(v), COUNT(*) FROM S [RANGE 25 SLIDE 10]",
@@ -54,6 +56,12 @@ WHOLE = [
     "RSTREAM (SELECT COUNT(*) FROM S [RANGE 30])",
     "SELECT COUNT(*), MIN(v), MAX(name) FROM (SELECT S.k, v, name FROM S [NOW], T [NOW] WHERE S.k = T.k)",
     "(SELECT k FROM R) UNION (SELECT k FROM T [RANGE 30])",
+    "SELECT SUM(v) FROM S [ROWS 5 SLIDE 3]",
+    "SELECT k, COUNT(*), MIN(v) FROM S [SESSION 6 PARTITION BY k] GROUP BY k",
+    "ISTREAM (SELECT k, v, LAG(v) OVER (PARTITION BY k ORDER BY at, v) FROM S)",
+    "RSTREAM (SELECT k, name FROM T [PARTITION BY k ROWS 1])",
+    "SELECT v, n FROM S [ROWS 2] A, (SELECT COUNT(*) AS n FROM T) B",
+    "SELECT COUNT(*) FROM (SELECT k FROM S WHERE v > 1) [ROWS 4], T [PARTITION BY name ROWS 1]",
 ]
 
 
@@ -195,12 +203,25 @@ def test_the_answer_is_the_definition_s_however_batches_and_restarts_fall(
     assert Counter(run.answers) == Counter(answer(ready.query.node, history, until))
     held = sum(len(unpacked(payload)) for rows in run.store.lists.values() for _, payload in rows)
     assert held <= 120
-    if "RANGE" in query and not any(told in query for told in ("RSTREAM", "SUM(v), ", "GROUP BY k) A")):
+    if "RANGE" in query and not any(
+        told in query for told in ("RSTREAM", "SUM(v), ", "GROUP BY k) A", "PARTITION", "[RANGE 12]")
+    ):
         assert held == 0
 
 
 @pytest.mark.parametrize(
-    "query", ["SELECT k, AVG(v) FROM S GROUP BY k", "SELECT DISTINCT k, at - at FROM S", "SELECT SUM(v) FROM S"]
+    "query",
+    [
+        "SELECT k, AVG(v) FROM S GROUP BY k",
+        "SELECT DISTINCT k, at - at FROM S",
+        "SELECT SUM(v) FROM S",
+        "SELECT k, MAX(v) FROM S [PARTITION BY k ROWS 2] GROUP BY k",
+        "SELECT k, COUNT(*) FROM S [SESSION 3 PARTITION BY k] GROUP BY k",
+        "SELECT SUM(v) FROM S [ROWS 5 SLIDE 3]",
+        "ISTREAM (SELECT k, v, LAG(v) OVER (PARTITION BY k ORDER BY ts) FROM S)",
+        "SELECT COUNT(*) FROM (ISTREAM (SELECT k, COUNT(*) AS n FROM S [RANGE 12] GROUP BY k)) [RANGE 20]",
+        "RSTREAM (SELECT k, v FROM S [PARTITION BY k ROWS 1])",
+    ],
 )
 def test_what_is_kept_of_all_that_came_is_as_large_as_the_answer(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stateful, "_LEAST_ROWS", 100)
@@ -311,6 +332,8 @@ def test_explain_says_how_a_stream_is_cut_and_what_is_remembered() -> None:
     assert "by S.k, T.k\nState of an engine: the elements of 31 ticks" in explain_stream(BY_KEY[1], DECLARED)
     assert "State of an engine: that of Aggregate by k: AVG(v); the elements" in explain_stream(BY_KEY[3], DECLARED)
     assert "all elements so far" in explain_stream("SELECT k, MEDIAN(v) FROM S GROUP BY k", DECLARED)
+    partition = explain_stream(BY_KEY[2], DECLARED)
+    assert "State of an engine: that of PartitionWindow PARTITION BY k ROWS 2; the elements" in partition
     text = explain_stream(WHOLE[1], DECLARED)
     assert "one engine in one task, for a ROWS window counts the rows of all keys" in text
     assert "the last 4 of s" in text
