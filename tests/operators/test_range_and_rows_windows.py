@@ -86,24 +86,38 @@ def test_window_over_a_derived_stream_keeps_its_own_rows(
 
 
 @settings(max_examples=60, deadline=None)
-@given(shapes, st.integers(0, 10**6), st.integers(1, 40))
-def test_window_goes_on_from_its_saved_arrays(shape: tuple[str, int, int | None], seed: int, n: int) -> None:
+@given(shapes, st.integers(0, 10**6), st.integers(1, 40), st.booleans())
+def test_window_goes_on_from_its_saved_arrays(
+    shape: tuple[str, int, int | None], seed: int, n: int, copies: bool
+) -> None:
+    """In rows of its own, whatever held them before."""
     rng = random.Random(seed)
     stream = random_stream(seed, n)
-    end = stream[-1][0] + 25
-    make, contents = window(*shape, copies=True)
+    begin, end = stream[0][0], stream[-1][0] + 25
+    store = filled_store(stream)
+    options = {"copies": True} if copies else {"store": store}
+    make, contents = window(*shape, **options)
+
+    def reborn(operator: Operator) -> Operator:
+        fresh = make(operator.inputs[0])
+        fresh.progress = operator.progress
+        old, new = operator.synopses()[0], fresh.synopses()[0]
+        new.restore(old.arrays())
+        old.release()
+        assert new.own_store is not None
+        return fresh
+
+    if not copies:  # not before the first element: a window that has seen none numbers them anew
+        cuts = {rng.randrange(begin, end) for _ in range(6)} | {end}
+        assert run_on_store(make, store, range(n), cuts, reborn) == expected(stream, contents, end)
+        return
     operator, seen = make(queue(SCHEMA)), list[Any]()
     position = 0
     for cut in sorted({rng.randrange(-6, end) for _ in range(6)} | {end}):
         part = [(ts, 1, row) for ts, row in stream[position:] if ts <= cut]
         position += len(part)
         seen += run_in_order(operator, [part], until=cut, with_seq=True)
-        fresh = make(operator.inputs[0])
-        fresh.progress = operator.progress
-        old, new = operator.synopses()[0], fresh.synopses()[0]
-        new.restore(old.arrays())
-        old.release()
-        operator = fresh
+        operator = reborn(operator)
     assert [(ts, sign, seq, row) for ts, sign, row, seq in seen] == expected(stream, contents, end)
 
 

@@ -134,7 +134,7 @@ def run_on_store(
     kept: which elements pass the filter, as numbers in the stream.  cuts: progress is raised to each in turn, and
     at each the store frees what nobody claims.  between: may swap the operator at each cut.
     """
-    input_ = Queue(SCHEMA, 1 << 30)
+    input_ = Queue(Schema(SCHEMA.fields[::-1]), 1 << 30)
     operator = make(input_)
     source = store.reader(5)
     seqs = np.array(kept, np.int64) + 5
