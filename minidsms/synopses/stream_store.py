@@ -25,7 +25,7 @@ _FIRST_CAPACITY = 1024
 _FREES_BEFORE_SHRINKING = 8
 _WORTH_PASSING = 2 * _FIRST_CAPACITY
 """Elements of a push that are not copied into the ring before somebody wants them there."""
-_LARGE = 8 * _FIRST_CAPACITY
+_LARGE = 4 * _FIRST_CAPACITY
 """Rings up to here keep their size."""
 
 
