@@ -13,7 +13,9 @@ import pytest
 import minidsms
 from minidsms.cql.errors import Error
 from minidsms.durability.checking import check
-from minidsms.durability.segments import segments
+from minidsms.durability.connection import DurableConnection
+from minidsms.durability.entry import decoded
+from minidsms.durability.segments import entries, segments
 from minidsms.shell.main import main
 
 
@@ -115,7 +117,9 @@ def test_a_folder_of_an_older_version_is_read(tmp_path: Path) -> None:
 
 
 def test_a_folder_with_other_checksums_is_read_and_gone_on_with(tmp_path: Path) -> None:
-    """Its entries carry CRC-32; what is written from now on stands in a segment of its own."""
+    """Its entries carry CRC-32; what is written from now on stands in a segment of its own. The state of totals is kept
+    in version 1.
+    """
     folder = shutil.copytree(Path(__file__).parent / "folder_2", tmp_path / "db")
     assert sum(check(str(folder)).kinds.values()) == 18
     for k, position in ((5, 22), (6, 23)):
@@ -134,3 +138,20 @@ def test_a_folder_with_other_checksums_is_read_and_gone_on_with(tmp_path: Path) 
     path.write_bytes(data)
     with pytest.raises(Error, match=f"{15:020d}.log' is damaged"):
         check(str(folder))
+
+
+def test_kept_state_of_version_1_goes_on_through_a_checkpoint_of_today(tmp_path: Path) -> None:
+    folder = shutil.copytree(Path(__file__).parent / "folder_2", tmp_path / "db")
+
+    def kept() -> list[tuple[str, int]]:
+        told = [decoded(found.payload, "")[0] for found in entries(db.log_folder)]
+        return [(fields["query"], fields["version"]) for fields in told if fields["kind"] == "synopsis"]
+
+    for version, n in ((1, 7), (2, 8), (2, 8)):
+        with minidsms.connect(str(folder)) as db:
+            assert isinstance(db, DurableConnection)
+            assert kept() == [("totals", version)]
+            db.advance(18 + 2 * version)
+            assert sorted(db.queries["totals"].snapshot()) == [(0, 7, "t0"), (1, n, "t1"), (2, 6, "t2"), (4, 1, "x")]
+            db.checkpoint()
+            assert kept() == [("totals", 2)]

@@ -262,8 +262,8 @@ class Client:
                 return True
             case "fork":
                 in_child(db)
-            case "copy":
-                self.take(db)
+            case "copy" if not any("ARCHIVE" in call.text + call.into for call in self.calls[self.returned :]):
+                self.take(db)  # an archive still to be made would be there already when the copy makes it
                 place = f"{self.folder}-{os.getpid()}-{len(self.copies)}-{self.crashes}"
                 db.backup(place)
                 self.copies.append((place, self.returned, copy.deepcopy(self.kept)))
