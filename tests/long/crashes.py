@@ -98,19 +98,23 @@ class Disk:
     def renamed(self, old: Any, new: Any, replaced: bytes | None) -> None:
         """A name has taken another's place."""
         source, target = (os.path.realpath(os.fspath(p)) for p in (old, new))
-        self._paths = {n: target if p == source else p for n, p in self._paths.items()}
-        before = self._synced.pop(source, b"")
-        self._synced[target] = before
+        self._call(source, target)
 
         def undo() -> None:
             if os.path.exists(target):
                 os.replace(target, source)
-                self._synced[source] = before
+                self._call(target, source)
             if replaced is not None:
                 _write(target, replaced)
                 self._synced[target] = replaced
 
         self._names.append((os.path.dirname(target), undo))
+
+    def _call(self, old: str, new: str) -> None:
+        """A file, or all in a folder, by another name."""
+        self._paths = {n: _behind(old, new, p) for n, p in self._paths.items()}
+        self._synced.pop(new, None)
+        self._synced = {_behind(old, new, p): content for p, content in self._synced.items()}
 
     def unlinked(self, path: Any, content: bytes | None) -> None:
         """A name is gone."""
@@ -225,6 +229,11 @@ def end_process(db: DurableConnection) -> None:
     if db.archiver is not None:
         db.archiver.give_up()
     db.abandon()
+
+
+def _behind(old: str, new: str, path: str) -> str:
+    """What a file, or one in a folder, is called once that has another name."""
+    return new + path[len(old) :] if path == old or path.startswith(old + os.sep) else path
 
 
 def _content(path: Any) -> bytes:
