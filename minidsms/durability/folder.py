@@ -26,7 +26,7 @@ from minidsms.cql.errors import Error
 FORMAT = "minidsms"
 VERSION = 3
 """Of what lies in a folder. An older minidsms cannot read all that this one writes: 1 had no kept state, 2 no history
-of queries, nor what was shed or failed by a limit, and other checksums.
+of queries, nor what a limit made fail, and other checksums.
 """
 CHECKPOINT = "checkpoint"
 FIRST_LOG = "log-1"

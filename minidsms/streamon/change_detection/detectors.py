@@ -32,7 +32,6 @@ _CLASSES = {
 
 NAMES = tuple(_CLASSES)
 OF_SHARES = tuple(name for name in NAMES if name != "bound")
-CHOICES = ("auto", "counts", *OF_SHARES, "off")
 
 
 def detectors(name: str, m: int, **tuned: Any) -> ChangeDetectors:
@@ -45,8 +44,8 @@ def detectors(name: str, m: int, **tuned: Any) -> ChangeDetectors:
 class ChangeDetection:
     """How changes are noticed: the settings as they are when a query is registered.
 
-    choice: one of CHOICES.  block: profile tuples that make an item.  training, threshold: None takes the detector's
-    own.
+    choice: what change_detection says.  block: profile tuples that make an item.  training, threshold: None takes the
+    detector's own.
     """
 
     choice: str
