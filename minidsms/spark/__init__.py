@@ -51,18 +51,20 @@ def run(
 def register(spark: SparkSession | None = None) -> None:
     """Let a session (default: the process's own) know `spark.read.format("minidsms")` and `"minidsms_kafka"`.
 
+    So does the active session: Spark looks for formats there, whichever session's frame is written.
     Options of minidsms: path, a folder of archives; name of an archive, whose elements are read, or query, CQL, whose
     changes are; as_of, a commit or a time; from and to, instants. To write: path, name, kind, time_unit, batch. Those
     of minidsms_kafka are called as those of Spark's own connector (docs/spark.md).
     """
     from minidsms.spark.data_source import ArchiveSource
     from minidsms.spark.kafka import KafkaSource
-    from minidsms.spark.session import active, session
+    from minidsms.spark.session import active, current, session
 
     spark = spark or session()
-    with active(spark):
-        for source in (ArchiveSource, KafkaSource):
-            spark.dataSource.register(source)
+    for knowing in {spark, current(spark)}:
+        with active(knowing):
+            for source in (ArchiveSource, KafkaSource):
+                knowing.dataSource.register(source)
 
 
 def stream(

@@ -62,10 +62,14 @@ def session(master: str | None = None, config: Mapping[str, str] | None = None) 
 
 
 def prepared(spark: SparkSession) -> SparkSession:
-    """A session over the same Spark whose settings are what queries need; itself where they are."""
+    """A session like this one whose settings are what queries need; itself where they are."""
     if all(spark.conf.get(name, None) == value for name, value in NEEDED.items()):
         return spark
-    own = spark.newSession()
+    own: SparkSession
+    if is_remote(spark):
+        own = spark.cloneSession()  # type: ignore[attr-defined]
+    else:  # which a Python session has no name for; a new one would have none of what has been set while it ran
+        own = type(spark)(spark.sparkContext, spark._jsparkSession.cloneSession())
     for name, value in NEEDED.items():
         own.conf.set(name, value)
     return own
@@ -80,20 +84,28 @@ def tasks_of(spark: SparkSession) -> int:
     return spark.range(4096).select(F.spark_partition_id()).distinct().count()
 
 
-@contextmanager
-def active(spark: SparkSession) -> Iterator[None]:
-    """Let a session be the one that Spark asks whether a name is taken."""
+def current(spark: SparkSession) -> SparkSession:
+    """The active session, in which Spark looks for formats and whether a name is taken; this one, where none is."""
     from pyspark.sql import SparkSession
 
-    before = None if is_remote(spark) else SparkSession.getActiveSession()
-    if before is None or before is spark:
-        yield
-        return
-    spark.createDataFrame([], "nothing int")  # this makes it so
+    return spark if is_remote(spark) else SparkSession.getActiveSession() or spark
+
+
+@contextmanager
+def active(spark: SparkSession) -> Iterator[None]:
+    """Let a session be the active one for a while."""
+    before = current(spark)
+    activate(spark)
     try:
         yield
     finally:
-        before.createDataFrame([], "nothing int")
+        activate(before)
+
+
+def activate(spark: SparkSession) -> None:
+    """Let a session be the active one."""
+    if current(spark) is not spark:
+        spark.createDataFrame([], "nothing int")
 
 
 def is_remote(spark: SparkSession) -> bool:

@@ -40,6 +40,7 @@ from minidsms.spark.partitioning import ByKey, by_key
 from minidsms.spark.plan import setting_of
 from minidsms.spark.raw_columns import read_column
 from minidsms.spark.running import query_of
+from minidsms.spark.session import activate
 from minidsms.spark.stateful import Engines
 from minidsms.spark.workers import check_workers
 
@@ -139,6 +140,7 @@ def stream(
         raise Error(f"{told}\nhelp: it reads {', '.join(name for name, _, _ in setting.inputs)}")
     spark = next(iter(inputs.values())).sparkSession
     check_workers(spark)
+    activate(spark)  # whoever writes the answer by a format of this session's finds it
     if (spark.conf.get(_STORE, None) or _DEFAULT_STORE).endswith(_DEFAULT_STORE):
         spark.conf.set(_STORE, _ROCKS)  # the only one of Spark's own that keeps more than a value a key
     count = 1 if isinstance(ready.cut, str) else parts or int(spark.conf.get("spark.sql.shuffle.partitions") or 1)

@@ -35,6 +35,8 @@ def test_a_session_of_the_programs_own_keeps_its_settings(spark: SparkSession) -
     ours = prepared(own)
     assert own.conf.get("spark.sql.constraintPropagation.enabled") == "true"
     assert ours.conf.get("spark.sql.constraintPropagation.enabled") == "false"
+    own.conf.set("spark.sql.shuffle.partitions", "17")
+    assert prepared(own).conf.get("spark.sql.shuffle.partitions") == "17"  # what was set while it ran, too
     assert prepared(spark) is spark
 
 

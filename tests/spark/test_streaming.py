@@ -20,6 +20,7 @@ from minidsms.spark import explain_stream, register, stateful, stream
 from minidsms.spark.ingest import ingest
 from minidsms.spark.packing import packed, unpacked
 from minidsms.spark.partitioning import ByKey
+from minidsms.spark.session import activate
 from minidsms.spark.stateful import RELATIONS_SINCE, Engines, closed_by, forget_engines
 from minidsms.spark.streaming import Streamable, prepare
 from minidsms.testing.definition import answer
@@ -318,6 +319,24 @@ def test_answers_of_a_stream_go_into_an_archive_by_its_format_and_by_batches(
     expected = [(1000 + 100 * i, i) for i in range(5, 19)]  # the last instant is not closed
     assert [(row[0], row[2]) for row in reading.elements(tmp_path / "data", "Answers")] == expected
     assert [(row[2], row[3]) for row in reading.elements(tmp_path / "data", "Large")] == expected
+
+
+def test_a_format_is_known_whichever_session_is_active(spark: SparkSession, tmp_path: Path) -> None:
+    own, other, last = (spark.newSession() for _ in range(3))
+    activate(other)
+    register(own)
+    row = own.createDataFrame([(1, 2)], "_ts long, v long")
+    activate(other)
+    row.write.format("minidsms").option("name", "A").mode("append").save(str(tmp_path))
+    live = own.readStream.format("rate").load().selectExpr("timestamp AS at", "value AS v")
+    activate(last)  # knows no such format
+    answers = stream(
+        "ISTREAM (SELECT v FROM S)", {"S": live}, "CREATE STREAM S (at TIMESTAMP, v INTEGER) TIMESTAMP BY at"
+    )
+    writing = answers.writeStream.format("minidsms").option("name", "A").option("batch", "live")
+    writing.option("checkpointLocation", str(tmp_path / "checkpoint")).start(str(tmp_path)).stop()
+    assert [row[2] for row in reading.elements(tmp_path, "A")] == [2]
+    activate(spark)
 
 
 def test_late_elements_are_left_out() -> None:
