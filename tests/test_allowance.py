@@ -5,6 +5,7 @@ query that asks for more; the connection and its other queries go on. docs/overl
 from __future__ import annotations
 
 from itertools import count, product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -163,6 +164,16 @@ def test_answer_limit_ends_a_query_whose_answers_nobody_fetches_between_two_inst
     assert [change.ts for change in q.fetch()] == [0] * 4 + [1] * 4
     with pytest.raises(QueryError, match="answer_limit"):
         q.fetch()
+
+
+def test_answer_limit_ends_a_query_with_a_past_from_archives_between_two_instants(tmp_path: Path) -> None:
+    db = minidsms.connect(answer_limit=10)
+    db.execute(f"CREATE STREAM S (v INTEGER) ARCHIVE '{tmp_path}'")
+    for ts in range(6):
+        db.push("S", [(ts,)] * 4, ts=[ts] * 4)
+    q = db.execute(f"CREATE QUERY q AS SELECT ISTREAM(v) FROM S [RANGE 2] BACKFILL FROM '{tmp_path}'")
+    assert q.failure == (2, allowance.TOO_MANY_ANSWERS)
+    assert [change.ts for change in q.fetch()] == [0] * 4 + [1] * 4
 
 
 def test_answer_limit_counts_what_waits_only() -> None:

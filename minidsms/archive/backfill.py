@@ -26,6 +26,8 @@ from minidsms.cql.errors import Error, quoted
 from minidsms.elements import MIN_INSTANT, Batch, Int64Array, row_words
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
+from minidsms.limits.allowance import TOO_MANY_ANSWERS
+from minidsms.operators.operator import Failure
 from minidsms.plan.physical import Inputs
 
 if TYPE_CHECKING:
@@ -90,12 +92,11 @@ class Backfill:
 
         return Inputs(stream, relation)
 
-    def deliver(self, to: Callable[[Batch], int | None]) -> Callable[[Batch], None]:
+    def deliver(self, to: Callable[[Batch], int | None]) -> Callable[[Batch], int | None]:
         """Where the plan's results go: to the query, unless Spark gives those of the past."""
 
-        def take(batch: Batch) -> None:
-            if not self._is_muted:
-                to(batch)
+        def take(batch: Batch) -> int | None:
+            return None if self._is_muted else to(batch)
 
         return take
 
@@ -109,7 +110,7 @@ class Backfill:
         self._close_past()
         self._step(query, group)
         if self._on_spark:
-            self._answer_on_spark(query, group.progress)
+            self._answer_on_spark(query, group, group.progress)
             self._is_muted = False
         self._join(group, query)
         self._step(query, group)
@@ -185,7 +186,7 @@ class Backfill:
 
     # ----------------------------------------------------------------------------------------------------- Spark
 
-    def _answer_on_spark(self, query: Query, until: int) -> None:
+    def _answer_on_spark(self, query: Query, group: Group, until: int) -> None:
         """Let Spark compute the answers up to an instant, and deliver them."""
         from minidsms.inputs.arrays import ColumnReader
         from minidsms.spark.running import prepare
@@ -195,12 +196,18 @@ class Backfill:
         frame = prepare(query.expanded, self._folder, self._db.catalog).frame(until=until)
         reader = ColumnReader(self._db.dictionary, self._db.tick_ns)
         table = frame.orderBy("_ts", "_sign").toArrow().combine_chunks()
-        for start in range(0, len(table), _BATCH_ROWS):
-            part = table.slice(start, _BATCH_ROWS)
+        instants, signs = (table.column(i).to_numpy() for i in (0, 1))
+        start, refused = 0, None
+        while start < len(table) and refused is None:
+            last = instants[min(start + _BATCH_ROWS, len(table)) - 1]
+            end = int(np.searchsorted(instants, last, side="right"))  # an instant is delivered whole
+            part = table.slice(start, end - start)
             columns = [reader.read(part.column(i + 2), t) for i, t in enumerate(query.schema.types)]
-            ts, sign = (part.column(i).to_numpy() for i in (0, 1))
-            query.deliver(Batch(ts.astype(np.int64), sign.astype(np.int8), columns))
+            ts, sign = instants[start:end].astype(np.int64), signs[start:end].astype(np.int8)
+            refused, start = query.deliver(Batch(ts, sign, columns)), end
             query.drain()
+        if refused is not None:
+            group.fail(query.network, Failure(refused, TOO_MANY_ANSWERS))
 
 
 _BATCH_ROWS = 65_536

@@ -118,15 +118,17 @@ class RunningQuery:
         if network.failure is None and network.ending is not None and network.group is not None:
             network.group.fail(network, network.ending)
 
-    def deliver(self, batch: Batch) -> int:
-        """Take final results from the output operator; how many, fewer where `answer_limit` would be passed."""
-        n = came = len(batch.ts)
+    def deliver(self, batch: Batch) -> int | None:
+        """Take final results from the output operator; the first instant of which `answer_limit` allows none, or
+        None. Of an instant all come at once.
+        """
+        n, refused = len(batch.ts), None
         if self._folding is not None:
             self._collect()  # what a screen has given it is older
         if self._most_results is not None:
             n = min(n, self._most_results - self._results)
             if n <= 0:
-                return came  # it fails when all has come
+                return None  # it fails when all has come
             batch = batch.slice(0, n)
         limit = None if self._connection.is_replayed else self.settings["answer_limit"]
         if limit is not None and self._sink is None and not self._callbacks:
@@ -134,9 +136,10 @@ class RunningQuery:
                 self._fetched = self._results
             room = limit - (self._results - self._fetched)
             if n > room:
-                n = int(np.searchsorted(batch.ts, batch.ts[max(0, room)]))
+                refused = int(batch.ts[max(0, room)])
+                n = int(np.searchsorted(batch.ts, refused))
                 if not n:
-                    return 0
+                    return refused
                 batch = batch.slice(0, n)
         self._results += n
         for wake in self.wakers:
@@ -150,7 +153,7 @@ class RunningQuery:
             self._newest.add(batch)
         if self.kind == "relation" and self._contents is None:
             self._present.add(batch)
-        return n if self._most_results is None else came
+        return refused
 
     def _collect(self) -> list[Batch]:
         """What waits, with what a screen holds of it."""

@@ -24,6 +24,8 @@ _BEYOND = 4
 _NEVER = float("inf")
 NO_MEMORY = "the system has no memory left"
 """Why a query fails with a MemoryError."""
+TOO_MANY_ANSWERS = "nobody has fetched its answers: more would wait than answer_limit allows"
+"""Why a query fails whose answers were not taken."""
 
 
 class Allowance:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+import numpy as np
+
 from minidsms.elements import Batch, Column
+from minidsms.limits.allowance import TOO_MANY_ANSWERS
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
 
@@ -12,8 +15,7 @@ from minidsms.queues import Queue
 class Output(Operator):
     """Hands every batch, gathered out of the stores, to `deliver`.
 
-    deliver: gives how many elements it has taken, whole instants, or None for all; where it has not taken all, the
-    query ends.
+    deliver: gives the first instant that it has not taken, where the query ends, or None.
     """
 
     name = "Output"
@@ -26,12 +28,12 @@ class Output(Operator):
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         (batch,) = batches
         if batch is not None:
-            taken = self._deliver(batch if batch.is_own else _owned(batch))
-            if taken is not None and taken < len(batch):
-                self.fail(
-                    int(batch.ts[taken]), "nobody has fetched its answers: more would wait than answer_limit allows"
-                )
-            self.counters.elements_out += len(batch) if taken is None else taken
+            refused = self._deliver(batch if batch.is_own else _owned(batch))
+            if refused is None:
+                self.counters.elements_out += len(batch.ts)
+            else:
+                self.fail(refused, TOO_MANY_ANSWERS)
+                self.counters.elements_out += int(np.searchsorted(batch.ts, refused))
         return ()
 
     def describe(self) -> Description:

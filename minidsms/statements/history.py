@@ -34,26 +34,29 @@ class HistoryGate:
         self._past: list[Batch] = []
         self._is_open = False
 
-    def __call__(self, batch: Batch) -> None:
-        """Take results: of the past to keep or to drop, of the present to deliver."""
+    def __call__(self, batch: Batch) -> int | None:
+        """Take results: of the past to keep or to drop, of the present to deliver. Gives what `deliver` does."""
         if self._is_open:
-            self._deliver(batch)
-            return
+            return self._deliver(batch)
         cut = int(np.searchsorted(batch.ts, self._frontier, side="right"))
         if self._is_relation and cut:
             self._past.append(batch.slice(0, cut))
+        refused = None
         if cut < len(batch):
-            self.open()
-            self._deliver(batch.slice(cut, len(batch)))
+            refused = self.open()
+            if refused is None:
+                refused = self._deliver(batch.slice(cut, len(batch)))
+        return refused
 
-    def open(self) -> None:
-        """The past has been read: deliver the relation it leaves."""
+    def open(self) -> int | None:
+        """The past has been read: deliver the relation it leaves. Gives what `deliver` does."""
         if self._is_open:
-            return
+            return None
         self._is_open = True
         past, self._past = self._past, []
         if past:
             present = self._net(past)
             if len(present):
                 ts = np.full(len(present), self._frontier, np.int64)
-                self._deliver(Batch(ts, np.ones(len(ts), np.int8), present.columns))
+                return self._deliver(Batch(ts, np.ones(len(ts), np.int8), present.columns))
+        return None

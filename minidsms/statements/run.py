@@ -25,6 +25,8 @@ from minidsms.cql.printer import print_query
 from minidsms.cql.session import tables_named
 from minidsms.elements import MIN_INSTANT, Type
 from minidsms.expressions import Context
+from minidsms.limits.allowance import TOO_MANY_ANSWERS
+from minidsms.operators.operator import Failure
 from minidsms.operators.screen import SCREEN_COLUMNS
 from minidsms.plan.explain import Plan, start_text
 from minidsms.plan.physical import Inputs, PhysicalPlanner
@@ -416,7 +418,10 @@ def _register(
     began = "" if past is not None else start_text(network, frontier, with_history)
     query.attach(network, Plan(query.expanded, logical, network, began))
     db.start(query, network, group, (*bound.streams, *bound.relations))
-    gate.open()
+    if network.failure is None or network.failure.ts > frontier:  # else it has no answer there
+        refused = gate.open()
+        if refused is not None:
+            group.fail(network, Failure(refused, TOO_MANY_ANSWERS))
     return query, past
 
 

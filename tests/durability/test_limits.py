@@ -200,3 +200,29 @@ def test_whatever_time_runs_out_for_is_the_same_when_the_folder_is_opened_again(
             db = opened(tmp_path)
             assert state(db) == before, f"seed {seed}"
     db.close()
+
+
+def test_a_query_with_history_has_no_answer_beyond_answer_limit(tmp_path: Path) -> None:
+    """Nor silently fewer: at the first instant that does not fit whole it ends."""
+    db = opened(tmp_path, answer_limit=5)
+    db.execute("CREATE STREAM S (v INTEGER)")
+    windows = db.query("SELECT v FROM S [RANGE 10] WHERE v >= 0", "windows")
+    for i in range(3):
+        db.push("S", [(3 * i + j,) for j in range(3)], ts=[i] * 3)
+        windows.fetch()
+    for name, select in (("stream", "ISTREAM(v)"), ("relation", "v")):
+        db.execute(f"CREATE QUERY {name} AS SELECT {select} FROM S [RANGE 10] WITH HISTORY")
+    assert db.queries["relation"].failure is not None  # six rows at the last closed instant
+    for i in range(3, 6):
+        db.push("S", [(i,)] * 3, ts=[i] * 3)
+        windows.fetch()
+    found = state(db)
+    for name, (ts, waiting) in {"relation": (1, 0), "stream": (3, 3)}.items():
+        failure, results, closed_until, _ = found[name]
+        assert failure is not None and (failure[0], results, closed_until) == (ts, waiting, ts - 1)
+    for _ in range(2):
+        end_process(db)
+        db = opened(tmp_path)
+        assert state(db) == found
+        db.checkpoint()
+    db.close()

@@ -318,6 +318,8 @@ class Client:
         words = call.text.split()
         if words[0].upper() == "SET":
             return str(db.settings[words[1]]) == words[3].strip("'")
+        if words[0].upper() == "ALTER":
+            return self._is_declared(db, words[2]) and words[5] in db.stream_input(words[2]).schema.names
         return db.catalog.kind_of(words[2]) is not None
 
 
