@@ -290,6 +290,7 @@ class Archiver:
     @staticmethod
     def _commit(writer: Writer, tables: Sequence[pa.Table], kept: Mapping[str, int]) -> None:
         """Write tables as files, and let all of them, or none, be of the archive."""
+        writer.check()
         paths: list[str] = []
         try:
             for table in tables:

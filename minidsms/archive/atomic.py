@@ -61,15 +61,6 @@ def write_temporary(path: str, write: Callable[[IO[bytes]], None]) -> str:
     return temporary
 
 
-def write_bytes(path: str, data: bytes) -> None:
-    """A small file, whole or not at all."""
-
-    def write(file: IO[bytes]) -> None:
-        file.write(data)
-
-    write_file(path, write)
-
-
 def sync_folder(folder: str) -> None:
     """Make the names in a folder last."""
     _sync(folder or ".")

@@ -49,7 +49,7 @@ class Archiving(Database):
         relation's archive begins with its present rows; is_new: a query's with all its answers that nobody has taken.
         Error where the folder cannot be written, or another writer has the archive.  docs/archives.md.
         """
-        from minidsms.archive.format import local
+        from minidsms.archive.storage import absolute
 
         db = cast("Connection", self)
         with db.lock:
@@ -64,19 +64,19 @@ class Archiving(Database):
             elif target.recorder is not None:
                 raise Error(f"{one_line(name)} is archived already, in {target.recorder.archive.folder!r}")
             else:
-                _attach(db, target, os.path.abspath(local(folder)), partition, is_new)
+                _attach(db, target, absolute(folder), partition, is_new)
 
     def check_archive_instead_of(self, query: Query, folder: str, name: str, kind: str, schema: Schema) -> None:
         """Error where a query of this kind and columns that takes the place of another one cannot be archived there."""
-        from minidsms.archive.format import Metadata, create, default_partition_ticks, going_on, local
-        from minidsms.archive.locking import Lock
+        from minidsms.archive.format import Metadata, create, default_partition_ticks, going_on
+        from minidsms.archive.storage import absolute, storage_of
 
         db = cast("Connection", self)
         if not folder.strip():
             raise Error("ARCHIVE names no folder")
         if not db.safety.allows(folder):
             db.safety.check_path(folder)
-        folder = os.path.abspath(local(folder))
+        folder = absolute(folder)
         ticks = default_partition_ticks(db.tick_ns)
         metadata = Metadata(name, kind, db.settings["time_unit"], schema, ticks)
         found = going_on(folder, metadata)
@@ -86,7 +86,7 @@ class Archiving(Database):
         if recorder is not None and recorder in written and recorder.archive.folder == archive.folder:
             self.flush()
         else:
-            Lock(archive.folder).release()
+            storage_of(archive.folder).lock(archive.folder).release()
         if kind == "relation" and archive.partitions():
             _check_continued(query, archive.folder)
 
@@ -141,7 +141,7 @@ class Archiving(Database):
         db = cast("Connection", self)
         with db.lock:
             db._check()
-            db.safety.check_path(os.fspath(folder))
+            db.safety.check_place(os.fspath(folder))
             if engine != "local":
                 db.safety.check_program("Spark")
             ends = [None if ts is None else db._instant("replay", ts) for ts in (from_, to)]
@@ -224,10 +224,13 @@ def target_of(db: Connection, name: str) -> StreamInput | RelationInput | Query:
 
 def is_archived_in(query: Query, folder: str) -> bool:
     """Whether a query writes its archive of a folder of archives. Error where that is lost."""
-    from minidsms.archive.format import folder_name, local
+    from minidsms.archive.format import folder_name
+    from minidsms.archive.storage import absolute, is_address
 
-    place = os.path.join(os.path.abspath(local(folder)), folder_name(query.name))
-    return query.recorder is not None and os.path.realpath(query.recorder.archive.folder) == os.path.realpath(place)
+    place = os.path.join(absolute(folder), folder_name(query.name))
+    if query.recorder is None or is_address(place):
+        return query.recorder is not None and query.recorder.archive.folder == place
+    return os.path.realpath(query.recorder.archive.folder) == os.path.realpath(place)
 
 
 def _attach(

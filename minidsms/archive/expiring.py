@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 
+from minidsms.archive.storage import storage_of
 from minidsms.archive.writer import Writer
 
 
@@ -22,5 +23,5 @@ def expire(writer: Writer, kept: int) -> int:
         writer.discard(old)
         for folder in {os.path.dirname(path) for path in old}:
             with contextlib.suppress(OSError):  # others of its files are kept
-                os.rmdir(folder)
+                storage_of(folder).remove_folder(folder)
     return len(old)

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from minidsms.archive.atomic import sync_folder, write_file
 from minidsms.archive.format import OWN_COLUMNS, Archive, ArchiveFile, Metadata, file_name
+from minidsms.archive.storage import storage_of
 from minidsms.cql.errors import Error
 from minidsms.elements import Int64Array, Type
 from minidsms.inputs.foreign import check_whole
@@ -64,11 +64,10 @@ def pieces(archive: Archive, table: pa.Table, file_rows: int = FILE_ROWS) -> lis
 def write_piece(archive: Archive, table: pa.Table) -> str:
     """Write one of the `pieces` as a file, to be committed; its path."""
     folder = archive.partition_folder(int(numbers(table, "_ts")[0]) // archive.metadata.partition_ticks)
-    if not os.path.isdir(folder):
-        os.makedirs(folder, exist_ok=True)
-        sync_folder(archive.folder)
+    storage = storage_of(folder)
+    storage.make_folder(folder)
     path = os.path.join(folder, name_of(table))
-    write_file(path, lambda file: write_parquet(archive, file, table))
+    storage.write(path, lambda file: write_parquet(archive, file, table))
     return path
 
 
@@ -207,7 +206,9 @@ def _scanned(
     schema = pa.schema([f.with_type(coded) if f.name in texts else f for f in schema])
 
     def batches() -> Iterator[Any]:
-        source = dataset.dataset(paths, schema=schema, format=dataset.ParquetFileFormat(read_options=options))
+        inside, system = _for_arrow(paths)
+        form = dataset.ParquetFileFormat(read_options=options)
+        source = dataset.dataset(inside, schema=schema, format=form, filesystem=system)
         for batch in source.scanner(columns=list(columns), filter=where, batch_size=GROUP_ROWS).to_batches():
             check_whole(batch)
             yield batch
@@ -217,12 +218,21 @@ def _scanned(
             yield pa.Table.from_batches([batch])
 
 
+def _for_arrow(paths: str | list[str]) -> tuple[str | list[str], Any]:
+    """Files of one storage as pyarrow takes them; see `Storage.arrow`."""
+    if isinstance(paths, str):
+        return storage_of(paths).arrow(paths)
+    found = [storage_of(path).arrow(path) for path in paths]
+    return [inside for inside, _ in found], found[0][1]
+
+
 def physical_schema(path: str, metadata: Metadata) -> pa.Schema:
     """Which of the schemas of an archive a file has, by its footer. Error where it has none of them."""
     from pyarrow import parquet
 
     try:
-        there = parquet.read_schema(path)
+        inside, system = storage_of(path).arrow(path)
+        there = parquet.read_schema(inside, filesystem=system)
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         raise Error(f"{path}: it cannot be read: {str(error)[:200]}") from None
     columns = {f.name: f.type for f in there}
@@ -257,7 +267,8 @@ def ranges_below(file: ArchiveFile, end_arrival: int) -> ArchiveFile | None:
     from pyarrow import parquet
 
     try:
-        with parquet.ParquetFile(file.path) as whole:
+        inside, system = storage_of(file.path).arrow(file.path)
+        with parquet.ParquetFile(inside, filesystem=system) as whole:
             table = whole.read(columns=["_ts", "_arrival"])
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         raise Error(f"{file.path}: it cannot be read: {str(error)[:200]}") from None

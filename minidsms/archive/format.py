@@ -35,14 +35,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote
 
 import pyarrow as pa
 
 from minidsms.archive import unlogged
-from minidsms.archive.atomic import check_name, sync_folder, write_bytes
+from minidsms.archive.atomic import sync_folder
 from minidsms.archive.log import Mark, read_snapshot
 from minidsms.archive.statistics import Statistics
+from minidsms.archive.storage import is_address, located, storage_of, write_bytes
 from minidsms.cql.errors import Error, one_line, quoted
 from minidsms.cql.times import NotATime, iso_ticks
 from minidsms.elements import Field, Schema, Type
@@ -320,6 +321,13 @@ def is_partition(name: str) -> bool:
     return name.startswith(tuple(f"{prefix}=" for prefix in _PARTITION.values()))
 
 
+def partition_folders(folder: str) -> list[str]:
+    """The folders of the partitions of an archive in its own folder."""
+    with readable(folder):
+        found = storage_of(folder).entries(folder)
+    return [os.path.join(folder, entry.name) for entry in found if entry.is_folder and is_partition(entry.name)]
+
+
 def has_ranges(name: str) -> bool:
     """Whether a file's name tells its ranges, as the names that writers here give do."""
     return _FILE.fullmatch(name) is not None
@@ -339,7 +347,8 @@ def footer_ranges(path: str) -> ArchiveFile:
     from pyarrow import parquet
 
     try:
-        footer = parquet.read_metadata(path)
+        inside, system = storage_of(path).arrow(path)
+        footer = parquet.read_metadata(inside, filesystem=system)
         columns = [(name, footer.schema.names.index(name)) for name in ("_ts", "_arrival")]
     except Exception as error:
         raise Error(f"{path}: it cannot be read as a file of an archive: {str(error)[:200]}") from None
@@ -363,20 +372,6 @@ def default_partition_ticks(tick_ns: int) -> int:
     return max(DAY_NS // tick_ns, 1000)
 
 
-def local(folder: str) -> str:
-    """A folder of archives as a path: `file:` URLs are taken too. Error for any other URL, and for no name."""
-    check_name(folder)
-    if not re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", folder):
-        return folder
-    parts = urlsplit(folder)
-    if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
-        raise Error(
-            f"{folder!r}: archives lie in folders of a file system, not at {parts.scheme}: addresses\n"
-            "help: name a path or a file: URL; what lies elsewhere must be mounted"
-        )
-    return unquote(parts.path)
-
-
 def folder_name(name: str) -> str:
     """The folder of an archive in its folder of archives."""
     quoted = quote(name, safe="")
@@ -389,16 +384,17 @@ def create(folder: str, metadata: Metadata) -> Archive:
     Where the columns are those that are there and more, or FLOAT for INTEGER, the archive has them from now on.
     Error where it is there and is another, or the folder cannot be written.
     """
-    folder = local(folder)
+    folder = located(folder)
     place = os.path.join(folder, folder_name(metadata.name))
     found = going_on(folder, metadata)
     if found is not None:
         there, evolved = found
         return there if evolved == there.metadata else _evolve(there, evolved)
     try:
-        os.makedirs(place, exist_ok=True)
+        storage_of(place).make_folder(place)
         write_bytes(os.path.join(place, _METADATA[VERSION]), metadata.to_json().encode())
-        sync_folder(folder)
+        if not is_address(folder):
+            sync_folder(folder)
     except OSError as error:
         raise Error(f"cannot write the archive {place!r}: {error.strerror or error}") from None
     return Archive(place, metadata)
@@ -428,9 +424,7 @@ def going_on(folder: str, metadata: Metadata) -> tuple[Archive, Metadata] | None
 
 def _evolve(there: Archive, metadata: Metadata) -> Archive:
     """Give an archive the columns of what it is to be."""
-    from minidsms.archive.locking import Lock
-
-    lock = Lock(there.folder)
+    lock = storage_of(there.folder).lock(there.folder)
     try:
         write_bytes(os.path.join(there.folder, _METADATA[metadata.version]), metadata.to_json().encode())
     except OSError as error:
@@ -444,8 +438,7 @@ def open_archive(place: str) -> Archive:
     """The archive in its own folder. Error where there is none."""
     path = _metadata_file(place) or os.path.join(place, _METADATA[VERSION])
     try:
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
+        text = storage_of(path).read(path).decode()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it cannot be read"
         raise Error(f"{place!r} is no archive: {os.path.basename(path)}: {reason}") from None
@@ -457,11 +450,12 @@ def archives_in(folder: str, as_of: AsOf | None = None) -> list[Archive]:
 
     Error where there is no such folder.
     """
-    folder = local(folder)
+    folder = located(folder)
     if _metadata_file(folder) is not None:
         return [open_archive(folder).as_of(as_of)]
     try:
-        places = sorted(entry.path for entry in os.scandir(folder) if entry.is_dir())
+        found = storage_of(folder).entries(folder)
+        places = sorted(os.path.join(folder, entry.name) for entry in found if entry.is_folder)
     except OSError as error:
         raise Error(f"cannot read the folder {folder!r}: {error.strerror or error}") from None
     there = [open_archive(place) for place in places if _metadata_file(place) is not None]
@@ -473,7 +467,10 @@ def archives_in(folder: str, as_of: AsOf | None = None) -> list[Archive]:
 def _metadata_file(place: str) -> str | None:
     """The metadata file of an archive in its own folder; None where there is none."""
     paths = [os.path.join(place, name) for name in reversed(_METADATA.values())]
-    return next((path for path in paths if os.path.exists(path)), None)
+    try:
+        return next((path for path in paths if storage_of(path).exists(path)), None)
+    except OSError as error:
+        raise Error(f"cannot read {place!r}: {str(error)[:200]}") from None
 
 
 def find(folder: str, name: str, as_of: AsOf | None = None) -> Archive:

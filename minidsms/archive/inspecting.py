@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from minidsms.archive.format import Archive, ArchiveFile
+from minidsms.archive.storage import storage_of
 from minidsms.cql.errors import Error
 
 
@@ -50,7 +50,9 @@ class Inspected:
 
 def inspect(archive: Archive) -> Inspected:
     """The figures of an archive. Error where a file cannot be read."""
-    return Inspected(archive, [FileFigures(f, rows_of(f.path), os.path.getsize(f.path)) for f in archive.files()])
+    files = archive.files()
+    sizes = storage_of(archive.folder).sizes([file.path for file in files])
+    return Inspected(archive, [FileFigures(f, rows_of(f.path), nbytes) for f, nbytes in zip(files, sizes)])
 
 
 def rows_of(path: str) -> int:
@@ -58,6 +60,7 @@ def rows_of(path: str) -> int:
     from pyarrow import parquet
 
     try:
-        return int(parquet.read_metadata(path).num_rows)
+        inside, system = storage_of(path).arrow(path)
+        return int(parquet.read_metadata(inside, filesystem=system).num_rows)
     except (OSError, pa.ArrowException) as error:
         raise Error(f"{path}: it cannot be read: {str(error)[:200]}\nhelp: minidsms archive verify says all") from None

@@ -2,9 +2,10 @@
 
     Pos/_log/00000000000000000017.json      a manifest: what the commit of this number added and removed
 
-A manifest is written aside, synced and renamed, so a commit is there as a whole or not at all, and whoever reads the
-log sees whole commits only. It carries a checksum. One in `WHOLE` of them lists everything, so that a reader takes few;
-those that nobody needs any more are removed then. Of older commits some remain known: how far they reached.
+A manifest is written aside, synced and renamed, or created as an object, so a commit is there as a whole or not at all,
+and whoever reads the log sees whole commits only. It carries a checksum. One in `WHOLE` of them lists everything, so
+that a reader takes few; those that nobody needs any more are removed then. Of older commits some remain known: how far
+they reached.
 
 Invariant: a file is of the archive if and only if the last snapshot names it; arrivals only grow from commit to commit,
 so what an earlier snapshot held is what arrived below its `arrivals`.
@@ -16,14 +17,15 @@ import contextlib
 import json
 import os
 import re
+import secrets
 import time
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from typing import Any
 
-from minidsms.archive.atomic import write_bytes
 from minidsms.archive.statistics import Statistics
+from minidsms.archive.storage import storage_of
 from minidsms.cql.errors import Error
 
 FOLDER = "_log"
@@ -128,7 +130,9 @@ def read_snapshot(folder: str) -> Snapshot | None:
 
 
 def publish(folder: str, before: Snapshot, commit: Commit) -> Snapshot:
-    """Make a commit, behind the last; the new snapshot. Raises OSError, and then nothing has been committed."""
+    """Make a commit, behind the last; the new snapshot. Raises OSError, and then nothing has been committed:
+    FileExistsError where somebody else has made a commit of this number, but InDoubtError where nobody knows.
+    """
     at_ms = max(_now_ms(), before.marks[-1].at_ms if before.marks else 0)  # clocks may be set back
     after = before.after(commit, at_ms)
     content: dict[str, Any] = {
@@ -142,6 +146,7 @@ def publish(folder: str, before: Snapshot, commit: Commit) -> Snapshot:
         "origins": list(map(astuple, commit.origins)),
         "statistics": _told(commit.statistics),
         "kept": dict(commit.kept),
+        "token": secrets.token_hex(8),  # no two commits are the same, whoever makes them
     }
     if after.number % WHOLE == 0:
         after = replace(after, marks=_kept(after.marks, after.number - WHOLE))
@@ -152,8 +157,9 @@ def publish(folder: str, before: Snapshot, commit: Commit) -> Snapshot:
             "kept": dict(after.kept),
         }
     place = os.path.join(folder, FOLDER)
-    os.makedirs(place, exist_ok=True)
-    write_bytes(_path(place, after.number), _sealed(content))
+    storage = storage_of(place)
+    storage.make_folder(place)
+    storage.create(_path(place, after.number), _sealed(content))
     if after.number % WHOLE == 0:
         _remove(place, after.number - WHOLE)
     return after
@@ -172,12 +178,12 @@ def _remove(place: str, below: int) -> None:
     for number in _numbers(place):
         if number < below:
             with contextlib.suppress(OSError):
-                os.unlink(_path(place, number))
+                storage_of(place).remove(_path(place, number))
 
 
 def _numbers(place: str) -> list[int]:
     try:
-        names = os.listdir(place)
+        names = [entry.name for entry in storage_of(place).entries(place)]
     except FileNotFoundError:
         return []
     except OSError as error:
@@ -191,8 +197,8 @@ def _path(place: str, number: int) -> str:
 
 def _folded(place: str, last: int) -> Snapshot:
     snapshot = Snapshot()
-    for number in range(last - last % WHOLE, last + 1):
-        content = _read(_path(place, number), number)
+    numbers = range(last - last % WHOLE, last + 1)
+    for number, content in zip(numbers, _read_all(place, numbers)):
         try:
             if number % WHOLE == 0:
                 every = content["all"]
@@ -229,17 +235,26 @@ def _sealed(content: dict[str, Any]) -> bytes:
     return f'{{"checksum": "{zlib.crc32(text.encode()):08x}",\n"commit": {text}}}\n'.encode()
 
 
-def _read(path: str, number: int) -> dict[str, Any]:
-    """The content of a manifest. FileNotFoundError where there is none, Error where it is damaged."""
+def _read_all(place: str, numbers: Sequence[int]) -> list[dict[str, Any]]:
+    """The contents of manifests. FileNotFoundError where one is missing, Error where one is damaged."""
+    paths = [_path(place, number) for number in numbers]
     try:
-        with open(path, encoding="utf-8") as file:
-            data = json.load(file)
+        texts = storage_of(place).read_all(paths)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise Error(f"{place}: cannot be read: {str(error)[:200]}") from None
+    return [_unsealed(path, text, number) for path, text, number in zip(paths, texts, numbers)]
+
+
+def _unsealed(path: str, sealed: bytes, number: int) -> dict[str, Any]:
+    """The inverse of `_sealed`. Error where the manifest is damaged."""
+    try:
+        data = json.loads(sealed)
         content: dict[str, Any] = data["commit"]
         text = json.dumps(content, sort_keys=True)
         if data["checksum"] != f"{zlib.crc32(text.encode()):08x}" or content["number"] != number:
             raise ValueError("its checksum is wrong")
-    except FileNotFoundError:
-        raise
-    except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise Error(f"{path}: cannot be read: {str(error)[:200]}") from None
     return content

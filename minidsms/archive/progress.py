@@ -10,7 +10,7 @@ import json
 import os
 from dataclasses import dataclass
 
-from minidsms.archive.atomic import write_bytes
+from minidsms.archive.storage import storage_of, write_bytes
 from minidsms.cql.errors import Error
 
 _NAME = "_progress.json"
@@ -29,8 +29,7 @@ def read_progress(folder: str) -> Progress | None:
     """What the last writer of an archive said, None where it said nothing. Error where the file is damaged."""
     path = _path(folder)
     try:
-        with open(path, encoding="utf-8") as file:
-            data = json.load(file)
+        data = json.loads(storage_of(path).read(path))
         closed = data["closed"]
         return Progress(int(data["arrivals"]), None if closed is None else int(closed))
     except FileNotFoundError:
@@ -48,4 +47,4 @@ def write_progress(folder: str, progress: Progress) -> None:
 def _path(folder: str) -> str:
     """In an archive that has the file under the name of earlier versions, it keeps it."""
     old = os.path.join(folder, _OLD_NAME)
-    return old if os.path.exists(old) else os.path.join(folder, _NAME)
+    return old if storage_of(old).exists(old) else os.path.join(folder, _NAME)

@@ -16,6 +16,7 @@ from functools import partial
 from typing import IO
 
 from minidsms.archive.atomic import write_temporary
+from minidsms.archive.storage import is_address, storage_of, write_bytes
 
 _NAME = "_rates.json"
 _RUNS = 5
@@ -41,8 +42,11 @@ def keep_rate(folder: str, shape: str, way: str, rows: int, amount: float) -> No
     ways[way] = [*ways.get(way, [])[1 - _RUNS :], amount / rows]
     known[shape] = ways  # the last used last
     with contextlib.suppress(OSError):
-        # Tasks that end together each write a file of their own: the last one stays.
         data = json.dumps(dict(list(known.items())[-_SHAPES:])).encode()
+        if is_address(folder):
+            write_bytes(os.path.join(folder, _NAME), data)
+            return
+        # Tasks that end together each write a file of their own: the last one stays.
         mine = write_temporary(os.path.join(folder, f"{_NAME}.{secrets.token_hex(4)}"), partial(_put, data))
         os.replace(mine, os.path.join(folder, _NAME))
 
@@ -54,8 +58,8 @@ def _put(data: bytes, file: IO[bytes]) -> None:
 def _read(folder: str) -> dict[str, dict[str, list[float]]]:
     """Nothing where there is nothing, or nothing that can be read."""
     try:
-        with open(os.path.join(folder, _NAME), encoding="utf-8") as file:
-            found = json.load(file)
+        path = os.path.join(folder, _NAME)
+        found = json.loads(storage_of(path).read(path))
         rates = {str(s): {str(w): [float(r) for r in rs] for w, rs in ways.items()} for s, ways in found.items()}
     except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError):
         return {}

@@ -11,7 +11,6 @@ which instants are closed at the end, do not depend on what was pushed down.
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +22,7 @@ from minidsms.archive.demand import Demand, demand
 from minidsms.archive.format import Archive, AsOf, archives_in
 from minidsms.archive.progress import read_progress
 from minidsms.archive.replay_source import ReplaySource, Span, Tables, local_tables
+from minidsms.archive.storage import absolute
 from minidsms.cql.errors import Error, quoted
 from minidsms.elements import MAX_INSTANT
 from minidsms.inputs.relation_input import RelationInput
@@ -153,7 +153,7 @@ class Replay:
     def _told(self, archive: Archive) -> dict[str, Any]:
         options = self._options
         as_of = None if options.as_of is None else str(options.as_of)
-        return {"folder": os.path.abspath(archive.folder), "first": options.from_, "last": options.to, "as_of": as_of}
+        return {"folder": absolute(archive.folder), "first": options.from_, "last": options.to, "as_of": as_of}
 
     def _first(self, target: StreamInput | RelationInput) -> int | None:
         """A relation is replayed from its beginning, so that it has its rows."""

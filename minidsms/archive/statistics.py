@@ -12,6 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from minidsms.archive.storage import storage_of
+
 _TEXT_LENGTH = 32
 _GREATEST = "\U0010ffff"
 
@@ -62,7 +64,8 @@ def statistics_of(path: str, fields: Iterable[str]) -> Statistics | None:
     from pyarrow import parquet
 
     try:
-        footer = parquet.read_metadata(path)
+        inside, system = storage_of(path).arrow(path)
+        footer = parquet.read_metadata(inside, filesystem=system)
         wanted, found = set(fields), {}
         for i in range(footer.num_columns if footer.num_row_groups else 0):
             name = footer.schema.column(i).path

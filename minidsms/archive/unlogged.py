@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from minidsms.archive.atomic import sync_folder
+from minidsms.archive.storage import storage_of
+from minidsms.cql.errors import Error
 
 if TYPE_CHECKING:
     from minidsms.archive.format import Archive, ArchiveFile
@@ -31,14 +33,12 @@ class Replacement:
 
 def files(archive: Archive) -> list[ArchiveFile]:
     """The files of all partitions, in no order."""
-    from minidsms.archive.format import file_of, is_partition, readable
+    from minidsms.archive.format import file_of, partition_folders, readable
 
     found = []
-    with readable(archive.folder):
-        folders = [e.path for e in os.scandir(archive.folder) if is_partition(e.name) and e.is_dir()]
-    for folder in folders:
+    for folder in partition_folders(archive.folder):
         with readable(folder):
-            names = set(os.listdir(folder))
+            names = {entry.name for entry in storage_of(folder).entries(folder)}
             whole = {name for name in names if name.endswith(".parquet") and not name.startswith(".")}
             for replacement in replacements(folder):
                 whole.difference_update(replacement.old)
@@ -50,26 +50,30 @@ def files(archive: Archive) -> list[ArchiveFile]:
 
 def replacements(folder: str) -> Iterator[Replacement]:
     """The compactions of a partition that have been decided and not finished."""
-    for name in os.listdir(folder):
+    for name in [entry.name for entry in storage_of(folder).entries(folder)]:
         if name.startswith(".replace-") and name.endswith(".json"):
             path = os.path.join(folder, name)
-            with open(path, encoding="utf-8") as file:
-                data = json.load(file)
+            data = json.loads(storage_of(path).read(path))
             yield Replacement(path, data["temporary"], data["new"], tuple(data["old"]))
 
 
 def finish(archive: Archive) -> None:
-    """Carry out the compactions that have been decided. Raises OSError."""
-    from minidsms.archive.format import is_partition
+    """Carry out the compactions that have been decided. Raises OSError; Error where one has been copied to an
+    address.
+    """
+    from minidsms.archive.format import partition_folders
 
-    for entry in list(os.scandir(archive.folder)):
-        if not is_partition(entry.name) or not entry.is_dir():
-            continue
-        for replacement in list(replacements(entry.path)):
+    for folder in partition_folders(archive.folder):
+        for replacement in list(replacements(folder)):
+            if not storage_of(folder).locks:
+                raise Error(
+                    f"a compaction of {archive.folder!r} was cut short before it was copied\n"
+                    "help: minidsms archive compact the original, and copy it again"
+                )
             with contextlib.suppress(FileNotFoundError):
-                os.rename(os.path.join(entry.path, replacement.temporary), os.path.join(entry.path, replacement.new))
+                os.rename(os.path.join(folder, replacement.temporary), os.path.join(folder, replacement.new))
             for name in replacement.old:
                 with contextlib.suppress(FileNotFoundError):
-                    os.unlink(os.path.join(entry.path, name))
-            sync_folder(entry.path)
+                    os.unlink(os.path.join(folder, name))
+            sync_folder(folder)
             os.unlink(replacement.path)

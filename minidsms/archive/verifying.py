@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from minidsms.archive.files import in_order, numbers, overlapping, physical_schema, read, read_file
 from minidsms.archive.format import Archive, ArchiveFile
+from minidsms.archive.storage import below
 from minidsms.cql.errors import Error
 from minidsms.elements import BoolArray, Int64Array, Type
 
@@ -27,7 +28,7 @@ def verify(archive: Archive, progress: Callable[[float], None] | None = None) ->
     for i, file in enumerate(files):
         for reason in _of_file(archive, file):
             is_readable = False
-            yield f"{os.path.relpath(file.path, archive.folder)}: {reason}"
+            yield f"{below(archive.folder, file.path)}: {reason}"
         if progress is not None:
             progress((i + 1) / len(files))
     if not is_readable:
@@ -35,7 +36,7 @@ def verify(archive: Archive, progress: Callable[[float], None] | None = None) ->
     for group in overlapping(files):
         arrivals = np.concatenate([_column(archive, f, "_arrival") for f in group])
         if len(np.unique(arrivals)) < len(arrivals):
-            yield f"{os.path.relpath(group[0].path, archive.folder)}: an arrival stands twice"
+            yield f"{below(archive.folder, group[0].path)}: an arrival stands twice"
     if archive.metadata.kind == "relation":
         yield from _of_relation(archive)
 

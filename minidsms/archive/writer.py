@@ -1,8 +1,9 @@
 """The one writer of an archive: it holds the lock, and what it commits to the log counts.
 
 Files come first, under their final names, and then the commit that names them. A writer that was killed in between has
-left files that nothing names; the next writer removes them. An archive without a log, as earlier versions wrote them,
-gets one that begins with all its files.
+left files that nothing names; the next writer removes them. Where a lock can be lost (`Storage.locks`), it makes a
+commit before, so that whoever wrote these files can commit them no more. An archive without a log, as earlier versions
+wrote them, gets one that begins with all its files.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 
 from minidsms.archive import unlogged
-from minidsms.archive.format import Archive, file_of, has_ranges, is_partition, readable
-from minidsms.archive.locking import Lock
+from minidsms.archive.format import Archive, file_of, has_ranges, partition_folders, readable
 from minidsms.archive.log import Commit, Origin, Snapshot, publish, read_snapshot
 from minidsms.archive.statistics import statistics_of
+from minidsms.archive.storage import InDoubtError, below, storage_of
 from minidsms.cql.errors import Error
 
 
@@ -26,7 +27,10 @@ class Writer:
 
     def __init__(self, archive: Archive) -> None:
         self.archive = archive
-        self._lock = Lock(archive.folder)
+        self._storage = storage_of(archive.folder)
+        self._lost: str | None = None
+        self._is_in_doubt = False
+        self._lock = self._storage.lock(archive.folder)
         try:
             self.snapshot = self._begun()
             self._sweep()
@@ -59,21 +63,36 @@ class Writer:
         """Let files be of the archive from now on, and others no more, in one step. added, removed: paths.  kept: as in
         `Commit`.
 
-        Raises OSError; then nothing has changed.
+        Raises OSError; then nothing has changed. Error as `check`.
         """
-        names = [tuple(os.path.relpath(path, self.archive.folder) for path in paths) for paths in (added, removed)]
+        self.check()
+        names = [tuple(below(self.archive.folder, path) for path in paths) for paths in (added, removed)]
         arrivals = max((file_of(path).last_arrival + 1 for path in added), default=0)
         fields = self.archive.metadata.fields
         found = {name: statistics_of(path, fields) for name, path in zip(names[0], added)}
         known = {name: statistics for name, statistics in found.items() if statistics is not None}
         change = Commit(what, names[0], names[1], arrivals, batch, tuple(origins), known, kept or {})
-        self.snapshot = publish(self.archive.folder, self.snapshot, change)
+        try:
+            self.snapshot = publish(self.archive.folder, self.snapshot, change)
+        except FileExistsError:
+            self._lost = "somebody else has written it since"
+        except InDoubtError as error:
+            self._lost, self._is_in_doubt = f"whether its last commit was made is not known ({str(error)[:200]})", True
+        self.check()
+
+    def check(self) -> None:
+        """Error where nothing can be committed any more, because the archive has been lost to somebody else."""
+        if self._lost is not None:
+            raise Error(
+                f"the archive {self.archive.folder!r} is no longer this connection's: {self._lost}\n"
+                "help: begin again behind what it has: connect anew, and replay it"
+            )
 
     def discard(self, paths: Sequence[str]) -> None:
-        """Remove files that have not been committed, as far as they can be."""
-        for path in paths:
+        """Remove files that have not been committed, as far as they can be and that is certain."""
+        for path in () if self._is_in_doubt else paths:
             with contextlib.suppress(OSError):
-                os.unlink(path)
+                self._storage.remove(path)
 
     def _begun(self) -> Snapshot:
         there = read_snapshot(self.archive.folder)
@@ -86,16 +105,15 @@ class Writer:
 
     def _sweep(self) -> None:
         """Remove the files of commits that were not made."""
-        for path in _data_files(self.archive):
-            if os.path.relpath(path, self.archive.folder) not in self.snapshot.files:
-                self.discard([path])
+        left = [p for p in _data_files(self.archive) if below(self.archive.folder, p) not in self.snapshot.files]
+        if left and not self._storage.locks:
+            self.commit("begin")
+        self.discard(left)
 
 
 def _data_files(archive: Archive) -> Iterator[str]:
     """The files of an archive's partitions that bear names as writers give them."""
-    with readable(archive.folder):
-        folders = [entry.path for entry in os.scandir(archive.folder) if is_partition(entry.name) and entry.is_dir()]
-    for folder in folders:
+    for folder in partition_folders(archive.folder):
         with readable(folder):
-            names = os.listdir(folder)
+            names = [entry.name for entry in storage_of(folder).entries(folder)]
         yield from (os.path.join(folder, name) for name in names if has_ranges(name))

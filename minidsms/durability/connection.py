@@ -17,8 +17,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from minidsms.archive.connected import begin, target_of
-from minidsms.archive.format import local
 from minidsms.archive.recorder import Recorder
+from minidsms.archive.storage import local
 from minidsms.connection import Connection
 from minidsms.cql import syntax
 from minidsms.cql.catalog import RelationDef, StreamDef
@@ -77,6 +77,7 @@ MOST_TOLD = 20
 """Checkpoints that SHOW CHECKPOINTS tells of."""
 _READING = (syntax.Show, syntax.Describe, syntax.Explain, syntax.Insert)
 """Statements that change nothing; an INSERT does by its push, which is kept."""
+_ARCHIVES = "a connection that a folder keeps writes archives"
 
 
 class DurableConnection(Connection):
@@ -112,7 +113,7 @@ class DurableConnection(Connection):
 
     def _begin(self, folder: str) -> None:
         """What there is before the log is read."""
-        self.folder = os.path.abspath(os.fsdecode(folder))
+        self.folder = os.path.abspath(local(os.fsdecode(folder), "a connection is kept"))
         self.log: Log | None = None
         self._depth = 0
         self.is_replayed = True
@@ -806,7 +807,7 @@ class DurableConnection(Connection):
                 self._archive(name, folder, partition, is_new)
                 return
             what = "query" if name.lower() in self.queries else "to"
-            told: dict[str, Any] = {what: name, "folder": folder and os.path.abspath(local(folder))}
+            told: dict[str, Any] = {what: name, "folder": folder and os.path.abspath(local(folder, _ARCHIVES))}
             self.archives.id = secrets.token_hex(8)
             told |= {"partition": partition, "archive": self.archives.id}
             with self.logged("archive", **told):
@@ -818,7 +819,7 @@ class DurableConnection(Connection):
             target_of(self, name).recorder = None
             return
         if not self.is_replayed:
-            check_outside(local(folder))
+            check_outside(local(folder, _ARCHIVES))
             super().archive(name, folder, partition, is_new)
             return
         try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING
@@ -41,6 +42,7 @@ _KNOWN = frozenset(
 """Statements whose clauses are known."""
 _NO_PLACES = frozenset({"name", "format", "kind", "action", "setting", "value", "what", "target"})
 """Clauses that name no place; every other text of a statement does, until it stands here."""
+_ADDRESS = re.compile(r"file:|[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
 _STANDARD = ("-", "stdin", "stdin:", "stdout", "stdout:")
 STANDARD = "-"
 """Among the folders allowed: the standard input and output."""
@@ -80,7 +82,7 @@ class Safety:
         """A file or folder may be read and written there."""
         if not self._is_safe:
             return True
-        if "\0" in path or path.lower().startswith("file:"):  # a URL is no path, and is resolved elsewhere
+        if "\0" in path or _ADDRESS.match(path):  # no path: it is resolved elsewhere
             return False
         place = os.path.realpath(os.path.expanduser(path))
         return any(os.path.commonpath((place, folder)) == folder for folder in self._folders)

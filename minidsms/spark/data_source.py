@@ -15,7 +15,8 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from minidsms.archive.files import read_files, within
-from minidsms.archive.format import Archive, archives_in, local
+from minidsms.archive.format import Archive, archives_in
+from minidsms.archive.storage import local
 from minidsms.cql.binder import bind
 from minidsms.cql.catalog import Catalog
 from minidsms.cql.errors import Error
@@ -53,7 +54,7 @@ class ArchiveSource(DataSource):
         if wrong or "path" not in self.options or not is_complete:
             told = f"no option {wrong[0]}" if wrong else "a folder, and either name or query, are wanted"
             raise Error(f"{told}\nhelp: the options of format minidsms are {', '.join(known)}")
-        return os.path.abspath(local(self.options["path"]))
+        return os.path.abspath(local(self.options["path"], "Spark takes archives"))
 
     @functools.cached_property
     def _reader(self) -> _ArchiveReader | _QueryReader:

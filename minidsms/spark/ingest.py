@@ -30,11 +30,11 @@ from minidsms.archive.format import (
     file_name,
     folder_name,
     footer_ranges,
-    local,
 )
 from minidsms.archive.inspecting import rows_of
 from minidsms.archive.log import Origin
 from minidsms.archive.progress import Progress, read_progress, write_progress
+from minidsms.archive.storage import local
 from minidsms.archive.writer import Writer
 from minidsms.cql import syntax
 from minidsms.cql.catalog import Catalog, StreamDef
@@ -132,7 +132,7 @@ def ingest(
         spark.conf.set("spark.sql.session.timeZone", "UTC")
     ticks = partition or default_partition_ticks(tick_ns)
     metadata = Metadata(stream.name, "stream", time_unit, stream.schema, ticks, stream.timestamp_by, stream.key)
-    archive = create(os.path.abspath(local(folder)), metadata)
+    archive = create(os.path.abspath(local(folder, "Spark takes archives")), metadata)
     with Writer(archive) as writer:
         _recover(writer)
         with _told(), described(spark, f"ingest {stream.name}"), watched(spark, progress):

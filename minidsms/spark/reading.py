@@ -18,11 +18,13 @@ from minidsms.archive.demand import Condition
 from minidsms.archive.files import GROUP_ROWS, overlapping, physical_schema
 from minidsms.archive.format import OWN_COLUMNS, Archive, ArchiveFile
 from minidsms.archive.replay_source import Span
+from minidsms.archive.storage import local
 from minidsms.cql.errors import Error
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_WHAT = "Spark takes archives"
 SLICE_BYTES = 128 << 20
 """Bytes of the files of a slice, about."""
 
@@ -87,7 +89,7 @@ def data_frame(spark: SparkSession, archive: Archive, files: Sequence[ArchiveFil
     by_schema: dict[pa.Schema, list[str]] = {}
     for file in files:
         there = physical_schema(file.path, metadata) if metadata.has_widened else now
-        by_schema.setdefault(there, []).append(f"file://{os.path.abspath(file.path)}")
+        by_schema.setdefault(there, []).append(f"file://{os.path.abspath(local(file.path, _WHAT))}")
     frames = [_of_schema(spark, there, now, paths) for there, paths in by_schema.items()]
     frame = reduce(lambda a, b: a.unionAll(b), frames) if frames else spark.createDataFrame([], schema_ddl(now))
     return frame if archive.end_arrival is None else frame.where(f"_arrival < {archive.end_arrival}")

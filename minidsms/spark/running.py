@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from minidsms.archive.conditions import needed_by
-from minidsms.archive.format import Archive, AsOf, archives_in, local
+from minidsms.archive.format import Archive, AsOf, archives_in
 from minidsms.archive.rates import keep_rate, read_rates
+from minidsms.archive.storage import local
 from minidsms.cql import syntax
 from minidsms.cql.binder import Bound, bind, view_def
 from minidsms.cql.catalog import Catalog
@@ -132,7 +133,9 @@ def prepare(
 
     catalog: views and user functions that the query may name.  by, as_of: see `minidsms.spark.run`.
     """
-    there = archives_in(os.path.abspath(local(folder)), as_of)  # Spark's workers may have begun elsewhere
+    there = archives_in(
+        os.path.abspath(local(folder, "Spark takes archives")), as_of
+    )  # Spark's workers may have begun elsewhere
     known = _copied(catalog) if catalog is not None else Catalog()
     known.streams, known.relations = {}, {}
     archives.declare(known, there)

@@ -1,0 +1,215 @@
+"""Archives at addresses: everything that fsspec has a file system for can be read, object stores can be written, too.
+
+An object appears as a whole. What makes commits safe without locks is a request that creates an object and fails where
+there is one (`If-None-Match: *` with S3); file systems that fsspec gives no such request are only read. Credentials and
+endpoints are those of fsspec and of its file system: variables of the environment, files of configuration.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import os
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import IO, Any
+
+from pyarrow import PythonFile
+from pyarrow.fs import FSSpecHandler, PyFileSystem
+
+from minidsms.archive.storage import Entry, Held, InDoubtError
+from minidsms.cql.errors import Error
+
+_CREATING = ("s3", "gs", "gcs", "abfs", "abfss", "az", "memory")
+"""Schemes whose file systems create an object only where there is none, in one step."""
+_OPTIONS = {"s3": {"use_listings_cache": False}}
+_EXTRAS = {"s3": "minidsms[s3]", "gs": "gcsfs", "gcs": "gcsfs", "abfs": "adlfs", "abfss": "adlfs", "az": "adlfs"}
+_TRIES = 4
+_PAUSE_S = 0.5
+
+
+def objects_of(place: str) -> Objects:
+    """The storage of an address. Error where fsspec has none."""
+    scheme = place.partition(":")[0]
+    wanted = _EXTRAS.get(scheme, "fsspec")
+    try:
+        import fsspec
+
+        told = fsspec.get_filesystem_class(scheme)._get_kwargs_from_urls(place)
+        with _told(place):
+            return _opened(os.getpid(), scheme, tuple(sorted(told.items())))
+    except OSError as error:
+        raise Error(str(error)) from None
+    except ImportError as error:
+        raise Error(f"{place!r}: {error}\nhelp: pip install {wanted!r}") from None
+    except ValueError as error:
+        raise Error(f"{place!r}: {str(error)[:200]}\nhelp: such as s3://bucket/folder, or a path") from None
+
+
+@functools.lru_cache(maxsize=64)
+def _opened(process: int, scheme: str, told: tuple[tuple[str, Any], ...]) -> Objects:
+    """One file system for all threads, made anew behind a fork. told: what its address says of it."""
+    import fsspec
+
+    return Objects(scheme, fsspec.filesystem(scheme, **_OPTIONS.get(scheme, {}), **dict(told)))
+
+
+class Objects:
+    """What fsspec's file system of a scheme holds; see `Storage`."""
+
+    locks = False
+
+    def __init__(self, scheme: str, system: Any) -> None:
+        self._scheme = scheme
+        self._system = system
+        self._arrow = PyFileSystem(_Handler(system))
+        self._mutex = threading.Lock()
+        self._tried: set[str] = set()
+
+    def read(self, path: str) -> bytes:
+        """See `Storage`."""
+        with _told(path):
+            content: bytes = self._system.cat_file(self._inside(path))
+            return content
+
+    def read_all(self, paths: Sequence[str]) -> list[bytes]:
+        """See `Storage`: at once, where the file system can."""
+        inside = [self._inside(path) for path in paths]
+        if not inside:
+            return []
+        with _told(paths[0]):
+            found = self._system.cat(inside, on_error="return")
+        contents = [found[path] for path in inside] if isinstance(found, dict) else [found]
+        for path, content in zip(paths, contents):
+            if isinstance(content, BaseException):
+                with _told(path):
+                    raise content
+        return contents
+
+    def exists(self, path: str) -> bool:
+        """See `Storage`."""
+        try:
+            with _told(path):
+                self._fresh().info(self._inside(path))
+        except FileNotFoundError:
+            return False
+        return True
+
+    def entries(self, folder: str) -> list[Entry]:
+        """See `Storage`."""
+        inside = self._inside(folder).rstrip("/")
+        with _told(folder):
+            found = self._fresh().ls(inside, detail=True)
+        there = [(str(each["name"]).rstrip("/"), each["type"] == "directory") for each in found]
+        return [Entry(name.rpartition("/")[2], is_folder) for name, is_folder in there if name != inside]
+
+    def sizes(self, paths: Sequence[str]) -> list[int]:
+        """See `Storage`."""
+        if not paths:
+            return []
+        with _told(paths[0]):
+            return [int(size or 0) for size in self._fresh().sizes([self._inside(path) for path in paths])]
+
+    def write(self, path: str, fill: Callable[[IO[bytes]], None]) -> None:
+        """See `Storage`."""
+        self._check_writable(path)
+        content = io.BytesIO()
+        fill(content)
+        with _told(path):
+            self._system.pipe_file(self._inside(path), content.getvalue())
+
+    def create(self, path: str, data: bytes) -> None:
+        """See `Storage`. No two callers give the same data: by them a call knows its own object where an answer was
+        lost. InDoubtError where none can be had.
+        """
+        self._create(path, data)
+        bucket = self._inside(path).strip("/").partition("/")[0]
+        if bucket not in self._tried:
+            with contextlib.suppress(FileExistsError):
+                self._create(path, secrets.token_bytes(16))
+                raise Error(
+                    f"{path!r}: the server replaces objects that it is told to create\n"
+                    "help: archives need a server that knows If-None-Match; mount the folder, or write elsewhere"
+                )
+            self._tried.add(bucket)
+
+    def _create(self, path: str, data: bytes) -> None:
+        for attempt in range(_TRIES):
+            if attempt:
+                time.sleep(_PAUSE_S * attempt)
+            try:
+                with _told(path), self._mutex if self._scheme == "memory" else contextlib.nullcontext():
+                    self._system.pipe_file(self._inside(path), data, mode="create")
+                return
+            except (FileNotFoundError, PermissionError):
+                raise
+            except OSError as error:
+                reason = error
+            try:  # the reason says less than what is there now
+                there = self.read(path)
+            except OSError:
+                continue
+            if there == data:
+                return
+            raise FileExistsError(path)
+        raise InDoubtError(f"{path!r}: {reason}")
+
+    def remove(self, path: str) -> None:
+        """See `Storage`."""
+        with _told(path):
+            self._system.rm_file(self._inside(path))
+
+    def make_folder(self, folder: str) -> None:
+        """Folders are there with their objects."""
+
+    def remove_folder(self, folder: str) -> None:
+        """They go with their objects."""
+
+    def arrow(self, path: str) -> tuple[str, Any]:
+        """See `Storage`."""
+        return self._inside(path), self._arrow
+
+    def lock(self, folder: str) -> Held:
+        """See `Storage`: a lease."""
+        from minidsms.archive.lease import Lease
+
+        self._check_writable(folder)
+        return Lease(self, folder)
+
+    def _check_writable(self, path: str) -> None:
+        if self._scheme not in _CREATING:
+            raise Error(
+                f"{path!r}: archives at {self._scheme}: addresses can only be read, for writers are not kept apart\n"
+                "help: write to s3:, gs: or abfs:, or mount the folder"
+            )
+
+    def _fresh(self) -> Any:
+        """The file system, which may not answer from what it has listed before."""
+        self._system.invalidate_cache()
+        return self._system
+
+    def _inside(self, path: str) -> str:
+        inside: str = self._system._strip_protocol(path)
+        return inside
+
+
+class _Handler(FSSpecHandler):  # type: ignore[misc]
+    """For pyarrow, which knows itself which parts of a file it reads."""
+
+    def open_input_file(self, path: str) -> Any:
+        with _told(path):
+            return PythonFile(self.fs.open(path, mode="rb", cache_type="none"), mode="r")
+
+
+@contextlib.contextmanager
+def _told(path: str) -> Iterator[None]:
+    """What libraries raise as an OSError."""
+    try:
+        yield
+    except (OSError, Error, ImportError):
+        raise
+    except Exception as error:
+        raise OSError(f"{path}: {type(error).__name__}: {str(error)[:200]}") from error

@@ -1,0 +1,237 @@
+"""What archives ask of a storage, of every one: folders, memory and S3."""
+
+from __future__ import annotations
+
+import secrets
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from pathlib import Path
+from threading import Barrier
+from typing import Any
+
+import fsspec
+import pyarrow as pa
+import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+from pyarrow import parquet
+
+import minidsms
+from minidsms.archive.lease import Lease
+from minidsms.archive.objects import Objects
+from minidsms.archive.storage import Entry, absolute, below, located, storage_of
+from minidsms.cql.errors import Error
+from tests.object_store import bucket
+
+
+@pytest.fixture(params=["local", "memory", "s3"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """A new place."""
+    name = f"b{secrets.token_hex(6)}"
+    at = bucket(name) if request.param == "s3" else nullcontext(f"memory://{name}")
+    with nullcontext(str(tmp_path)) if request.param == "local" else at as found:
+        yield f"{found}/data"
+
+
+def _write(path: str, data: bytes) -> None:
+    storage_of(path).write(path, lambda file: _put(file, data))
+
+
+def _put(file: Any, data: bytes) -> None:
+    file.write(data)
+
+
+def test_a_file_is_read_as_it_was_written_last(place: str) -> None:
+    storage, path = storage_of(place), f"{place}/part=1970-01-01/a b%20_ü.parquet"
+    storage.make_folder(f"{place}/part=1970-01-01")
+    for data in (b"first", b"", b"x" * 100_000):
+        _write(path, data)
+        assert storage.read(path) == data
+        assert storage.sizes([path]) == [len(data)]
+    assert storage.exists(path) and storage.exists(place)
+    assert storage.read_all([path, path]) == [data, data] and storage.read_all([]) == []
+
+
+def test_what_is_missing_is_told(place: str) -> None:
+    storage = storage_of(place)
+    assert not storage.exists(place)
+    storage.make_folder(f"{place}/in")
+    _write(f"{place}/in/there", b"1")
+    assert not storage.exists(f"{place}/in/ther")
+    for fails in (
+        lambda: storage.read(f"{place}/in/not"),
+        lambda: storage.read_all([f"{place}/in/there", f"{place}/in/not"]),
+        lambda: storage.entries(f"{place}/not"),
+    ):
+        with pytest.raises(FileNotFoundError):
+            fails()
+
+
+def test_a_folder_tells_what_it_holds_now(place: str) -> None:
+    storage = storage_of(place)
+    storage.make_folder(f"{place}/in")
+    for name in ("a", "b"):
+        _write(f"{place}/in/{name}", b"1")
+        assert Entry(name, False) in storage.entries(f"{place}/in")
+    assert storage.entries(place) == [Entry("in", True)]
+    storage.remove(f"{place}/in/a")
+    assert storage.entries(f"{place}/in") == [Entry("b", False)]
+    assert not storage.exists(f"{place}/in/a")
+
+
+def test_a_file_is_created_once(place: str) -> None:
+    storage, path = storage_of(place), f"{place}/1.json"
+    storage.make_folder(place)
+    storage.create(path, b"mine")
+    with pytest.raises(FileExistsError):
+        storage.create(path, b"another's")
+    assert storage.read(path) == b"mine"
+
+
+def test_of_writers_that_create_a_file_at_once_one_does(place: str) -> None:
+    storage = storage_of(place)
+    if storage.locks:
+        pytest.skip("where there are locks, only their holder creates")
+    gate = Barrier(6)
+
+    def create(n: int) -> int | None:
+        gate.wait()
+        try:
+            storage.create(f"{place}/1.json", b"%d" % n)
+        except FileExistsError:
+            return None
+        return n
+
+    with ThreadPoolExecutor(6) as pool:
+        done = [n for n in pool.map(create, range(6)) if n is not None]
+    assert [storage.read(f"{place}/1.json")] == [b"%d" % n for n in done]
+
+
+def test_pyarrow_reads_files_there(place: str) -> None:
+    storage, path = storage_of(place), f"{place}/a.parquet"
+    storage.make_folder(place)
+    table = pa.table({"v": list(range(1000))})
+    storage.write(path, lambda file: parquet.write_table(table, file))
+    inside, system = storage.arrow(path)
+    assert parquet.read_table(inside, filesystem=system) == table
+    assert parquet.read_metadata(inside, filesystem=system).num_rows == 1000
+
+
+def test_a_place_has_one_writer(place: str) -> None:
+    storage = storage_of(place)
+    storage.make_folder(place)
+    held = storage.lock(place)
+    with pytest.raises(Error, match="is being written by somebody else"):
+        storage.lock(place)
+    held.release()
+    held.release()
+    storage.lock(place).release()
+
+
+def test_the_lock_of_a_process_that_is_no_more_is_free(place: str) -> None:
+    storage = storage_of(place)
+    storage.make_folder(place)
+    if isinstance(storage, Objects) and place.startswith("memory"):
+        pytest.skip("memory is a process's own")
+    program = "import os, sys; from minidsms.archive.storage import storage_of as of; place = sys.argv[1];"
+    subprocess.run([sys.executable, "-c", f"{program} of(place).lock(place); os._exit(0)", place], check=True)
+    storage.lock(place).release()
+
+
+def test_a_lease_runs_out_unless_it_is_renewed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("minidsms.archive.lease._RENEW_S", 0.02)
+    place = f"memory://{secrets.token_hex(6)}"
+    storage = storage_of(place)
+    held = Lease(storage, place)
+    first = storage.read(f"{place}/_lock.json")
+    while storage.read(f"{place}/_lock.json") == first:
+        pass  # it is renewed
+    held.release()
+    monkeypatch.setattr("minidsms.archive.lease._RENEW_S", 1000)
+    monkeypatch.setattr("minidsms.archive.lease.LEASE_S", 0)
+    lost = Lease(storage, place)
+    mine = Lease(storage, place)
+    lost.release()  # nothing of the other's
+    assert storage.exists(f"{place}/_lock.json")
+    mine.release()
+    assert not storage.exists(f"{place}/_lock.json")
+
+
+class _Deaf:
+    """A file system that loses answers: it does as it is told and raises."""
+
+    def __init__(self, system: Any, acts: bool) -> None:
+        self._system, self._acts = system, acts
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._system, name)
+
+    def pipe_file(self, path: str, data: bytes, mode: str = "overwrite") -> None:
+        if self._acts:
+            self._system.pipe_file(path, data, mode=mode)
+        raise TimeoutError("no answer")
+
+
+@pytest.mark.parametrize("acts", [True, False])
+def test_an_answer_that_is_lost_is_asked_for_again(acts: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("minidsms.archive.objects._PAUSE_S", 0)
+    place = f"memory://{secrets.token_hex(6)}"
+    system = storage_of(place)._system  # type: ignore[attr-defined]
+    storage = Objects("memory", system)
+    storage.create(f"{place}/0", b"0")
+    storage._system = _Deaf(system, acts)
+    if acts:
+        storage.create(f"{place}/1", b"mine")
+        assert storage.read(f"{place}/1") == b"mine"
+    else:
+        with pytest.raises(OSError, match="no answer"):
+            storage.create(f"{place}/1", b"mine")
+        assert not storage.exists(f"{place}/1")
+    with pytest.raises(FileExistsError):
+        storage.create(f"{place}/0", b"mine")
+
+
+def test_a_server_that_replaces_what_is_there_is_not_written_to() -> None:
+    class Careless(_Deaf):
+        def pipe_file(self, path: str, data: bytes, mode: str = "overwrite") -> None:
+            self._system.pipe_file(path, data)
+
+    place = f"memory://{secrets.token_hex(6)}"
+    storage = Objects("memory", Careless(storage_of(place)._system, True))  # type: ignore[attr-defined]
+    with pytest.raises(Error, match=r"replaces objects that it is told to create(?s:.*)If-None-Match"):
+        storage.lock(place)
+
+
+def test_places_have_one_name() -> None:
+    assert located("s3a://bucket/a/") == located("S3://bucket/a") == "s3://bucket/a"
+    assert absolute("memory://a/b") == "memory://a/b"
+    assert located("file:///a/b%20c") == "/a/b c"
+    assert below("s3://b/a", "s3://b/a/part=1/x") == below("/b/a", "/b/a/part=1/x") == "part=1/x"
+    for wrong in ("s3://", "s3:/b/a", "s3://b/../c", "s3://[a", "s3://b/./c"):
+        with pytest.raises(Error, match=r"names no folder of archives|is no address"):
+            located(wrong)
+
+
+@pytest.mark.parametrize(
+    ("place", "reason"),
+    [
+        ("nobody://a/b", r"nobody(?s:.*)help: such as s3://"),
+        ("foreign://a/b", r"archives at foreign: addresses can only be read(?s:.*)help: write to s3:"),
+        ("s3://nobody-has-this/a", r"nobody-has-this"),
+    ],
+)
+def test_places_that_cannot_be_written_are_refused(place: str, reason: str) -> None:
+    fsspec.register_implementation("foreign", type("Foreign", (MemoryFileSystem,), {"protocol": "foreign"}), True)
+    with bucket("another"), minidsms.connect() as db, pytest.raises(Error, match=reason):
+        db.execute("CREATE STREAM S (v INTEGER)")
+        db.archive("S", place)
+
+
+def test_a_connection_that_a_folder_keeps_lies_and_archives_on_this_machine(tmp_path: Path) -> None:
+    with pytest.raises(Error, match=r"a connection is kept in folders of a file system, not at s3:(?s:.*)help"):
+        minidsms.connect("s3://bucket/x")
+    with minidsms.connect(tmp_path / "db") as db, pytest.raises(Error, match="in folders of a file system, not at s3"):
+        db.execute("CREATE STREAM S (v INTEGER)")
+        db.archive("S", "s3://bucket/x")
