@@ -16,7 +16,7 @@ from minidsms.durability.segments import HEADER, entries, segments
 
 @dataclass
 class Checked:
-    """What a log holds. cut_off: bytes at its end that are no whole entry, of a call that had not returned."""
+    """What a log holds. cut_off: bytes at its end that are no whole entries: not synced, or damaged since."""
 
     log: str
     segments: int

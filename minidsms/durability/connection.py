@@ -147,7 +147,8 @@ class DurableConnection(Connection):
         log = Log(place, self.settings["durability"])
         if log.removed_bytes:
             self.warnings.append(
-                f"{self.folder}: {log.removed_bytes} bytes of a call that had not returned were removed"
+                f"{self.folder}: {log.removed_bytes} bytes at the end of the log, no whole entries, were removed: "
+                "what had not been synced when a process ended, or what was synced last, damaged"
             )
         if dropped is not None:
             log.retract_last(dropped)

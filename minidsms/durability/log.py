@@ -79,7 +79,7 @@ class Log:
             self._mend()
             if self._is_full or self._size > SEGMENT_BYTES:
                 self._rotate()
-            parts = (frame(self.next, payload), *payload)
+            parts = (frame(self.next, payload, self._synced), *payload)
             self._is_torn = True
             is_large = sum(map(len, parts)) > LARGE_BYTES
             end = self._write(parts if is_large else (b"".join(parts),), self._size)
@@ -95,7 +95,7 @@ class Log:
 
     def retract(self, number: int) -> None:
         """The last entry shall not have been written."""
-        assert number == self.next - 1
+        assert number == self.next - 1 and self._before < self._size
         self.next, self._size, self._is_torn = number, self._before, True
         self._synced = min(self._synced, number)
         with contextlib.suppress(OSError):

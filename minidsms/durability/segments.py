@@ -4,13 +4,17 @@ A log is a sequence of entries, numbered from 0. They stand in segments, files `
 after the number of their first entry:
 
     header   13 bytes "minidsms-log\\n", version (uint8), number of the first entry (uint64)
-    entry    length of the payload (uint64), checksum (uint64), number (uint64), payload
+    entry    length of the payload (uint64), checksum (uint64), stamp (uint64), payload
 
-Numbers are little-endian. The checksum is XXH3-64 of the payload, with the number as its seed: what is at another place
-than it was written for is not taken for it. Version 1, which is read, has the CRC-32 (uint32) of number and payload.
+Numbers are little-endian. The stamp is the entry's number, and in its upper 24 bits one more than how many of the
+entries before it were not on disk yet when it was written; 0 for what is not known. The checksum is XXH3-64 of the
+payload, with the stamp as its seed: what is at another place than it was written for is not taken for it. Versions that
+are read: 2, whose stamps are numbers alone; 1, with the number in place of the stamp and the CRC-32 (uint32) of number
+and payload.
 
-Invariant: a segment is synced before the next one is made, so that only the last can end in an entry that is not whole:
-what a crash has cut off, which no call has promised. Anywhere else that is damage.
+Invariant: a segment is synced before the next one is made, so that only the last can hold entries that are not whole:
+what a crash has cut off, or of a write that was not synced left a part, which no call has promised. Anywhere else that
+is damage; and so it is where an entry behind says that it had been on disk.
 """
 
 from __future__ import annotations
@@ -24,16 +28,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import xxhash
 
 from minidsms.cql.errors import Error
 
-VERSION = 2
+VERSION = 3
 HEADER = struct.Struct("<13sBQ")
 FRAME = struct.Struct("<QQQ")
 _FRAME_1 = struct.Struct("<QIQ")
 _MAGIC = b"minidsms-log\n"
+_NUMBER_BITS = 40
+_NUMBERS = (1 << _NUMBER_BITS) - 1
+_MOST_AHEAD = (1 << 64 - _NUMBER_BITS) - 2
 _NAME = re.compile(r"(\d{20})\.log")
 
 Part: TypeAlias = bytes | memoryview | pa.Buffer
@@ -64,12 +72,14 @@ def header(first: int) -> bytes:
     return HEADER.pack(_MAGIC, VERSION, first)
 
 
-def frame(number: int, parts: Sequence[Part]) -> bytes:
-    """What stands before the payload that these parts make."""
-    checksum = xxhash.xxh3_64(seed=number)
+def frame(number: int, parts: Sequence[Part], synced: int = 0) -> bytes:
+    """What stands before the payload that these parts make. synced: the entries before this number are on disk."""
+    ahead = number - synced
+    stamp = number if ahead > _MOST_AHEAD else number | ahead + 1 << _NUMBER_BITS
+    checksum = xxhash.xxh3_64(seed=stamp)
     for part in parts:
         checksum.update(part)
-    return FRAME.pack(sum(map(len, parts)), checksum.intdigest(), number)
+    return FRAME.pack(sum(map(len, parts)), checksum.intdigest(), stamp)
 
 
 def is_current(segment: Segment) -> bool:
@@ -133,7 +143,7 @@ def entries(
 
 def entries_of(segment: Segment, is_last: bool, after: Found | None = None) -> Iterator[Found]:
     """Every whole entry of a segment, or those behind one that has been found there. Error where another than the last
-    segment ends in one that is not whole.
+    segment ends in one that is not whole, or one behind it says that it had been on disk.
     """
     data = _read(segment.path)
     if len(data) < HEADER.size:
@@ -145,16 +155,18 @@ def entries_of(segment: Segment, is_last: bool, after: Found | None = None) -> I
         if is_last and not any(data[: HEADER.size]):
             return  # the file had been given its length, and nothing else
         raise _damaged(segment, 0, "it does not begin as a segment of a log does")
-    if version not in (1, VERSION):
+    if version not in range(1, VERSION + 1):
         raise Error(f"{segment.path!r}: version {version} of the format; this minidsms reads up to {VERSION}")
     is_begun = after is not None and after.segment == segment
     at, number = (after.end, after.number + 1) if after is not None and is_begun else (HEADER.size, first)
     while at < len(data):
         found = _whole(segment, version, data, at, number)
         if found is None:
-            if is_last:
+            behind = _whole_behind(segment, data, at, number) if is_last and version == VERSION else None
+            if is_last and behind is None:
                 return
-            raise _damaged(segment, at, f"entry {number} is not what was written")
+            told = "" if behind is None else f", and had been synced when entry {behind} was written"
+            raise _damaged(segment, at, f"entry {number} is not what was written{told}")
         yield found
         at, number = found.end, number + 1
 
@@ -164,16 +176,29 @@ def _whole(segment: Segment, version: int, data: memoryview, at: int, number: in
     form = _FRAME_1 if version == 1 else FRAME
     if at + form.size > len(data):
         return None
-    length, checksum, stands_for = form.unpack_from(data, at)
+    length, checksum, stamp = form.unpack_from(data, at)
     start = at + form.size
-    if stands_for != number or length > len(data) - start:
+    if stamp & _NUMBERS != number or length > len(data) - start:
         return None
     payload = data[start : start + length]
     if version == 1:
         is_whole = zlib.crc32(payload, zlib.crc32(struct.pack("<Q", number))) == checksum
     else:
-        is_whole = xxhash.xxh3_64_intdigest(payload, number) == checksum
+        is_whole = xxhash.xxh3_64_intdigest(payload, stamp) == checksum
     return Found(segment, number, at, start + length, payload) if is_whole else None
+
+
+def _whole_behind(segment: Segment, data: memoryview, at: int, number: int) -> int | None:
+    """The number of a whole entry behind the offset that was written when this one had been synced, or None."""
+    most = number + (len(data) - at) // FRAME.size
+    for first in range(at + FRAME.size, min(at + FRAME.size + 8, len(data))):
+        stamps = np.frombuffer(data[first:], "<u8", (len(data) - first) // 8)
+        numbers, ahead = (stamps & _NUMBERS).astype(np.int64), (stamps >> _NUMBER_BITS).astype(np.int64)
+        for i in np.flatnonzero((ahead > 0) & (numbers <= most) & (numbers - ahead >= number)).tolist():
+            found = int(numbers[i])
+            if _whole(segment, VERSION, data, first + 8 * i - (FRAME.size - 8), found) is not None:
+                return found
+    return None
 
 
 def _read(path: str) -> memoryview:
@@ -196,6 +221,6 @@ def _read(path: str) -> memoryview:
 def _damaged(segment: Segment, at: int, reason: str) -> Error:
     return Error(
         f"{segment.path!r} is damaged at byte {at}: {reason}\n"
-        "help: open a copy that db.backup(..) has made, or give up what the log holds from there on by removing this "
-        "segment and those after it"
+        "help: open a copy that db.backup(..) has made, or give up what the log holds from there on by cutting this "
+        "segment off there and removing those after it"
     )

@@ -17,5 +17,5 @@ def check(options: argparse.Namespace) -> int:
     print_table("", [("entries", False), ("", True)], rows, sys.stdout)
     print(f"{found.log}: {found.segments:,} segments, {found.nbytes:,} bytes, sound")
     if found.cut_off:
-        print(f"{found.cut_off:,} bytes at the end are of a call that had not returned; opening removes them")
+        print(f"{found.cut_off:,} bytes at the end are no whole entries (not synced, or damaged): opening removes them")
     return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,7 @@ from minidsms.durability.log import Log
 from minidsms.durability.segments import FRAME, HEADER, entries, segments
 from minidsms.elements import Schema, Type
 from minidsms.values.dictionary import TextDictionary
+from tests.long.crashes import with_holes
 
 
 @pytest.fixture
@@ -82,7 +84,7 @@ def test_a_segment_of_another_version_is_refused(folder: str) -> None:
     data = bytearray(Path(path).read_bytes())
     data[13] = 9
     Path(path).write_bytes(data)
-    with pytest.raises(Error, match="version 9 of the format; this minidsms reads up to 2"):
+    with pytest.raises(Error, match="version 9 of the format; this minidsms reads up to 3"):
         Log(folder, "sync")
 
 
@@ -128,6 +130,62 @@ def test_after_a_failed_sync_nothing_is_taken(tmp_path: Path, monkeypatch: pytes
     db.close()
     with minidsms.connect(str(tmp_path / "db")) as db:
         assert db.position("S") == 1
+
+
+def test_damage_to_what_was_synced_is_told_from_what_a_crash_has_left(tmp_path: Path) -> None:
+    """Random logs: what was not synced may have holes, and is cut off; damage before a whole entry that was written
+    after a sync is an error.
+    """
+    for seed in range(300):
+        rng, folder = Random(seed), str(tmp_path / str(seed))
+        os.mkdir(folder)
+        log, synced, size, told, texts = Log(folder, "os"), 0, HEADER.size, [], []
+        for _ in range(rng.randrange(1, 12)):
+            if rng.random() < 0.4:
+                log.sync()
+                synced, size = log.next, log._size
+            told.append(synced)
+            texts.append(rng.randbytes(rng.choice((0, 5, 100))))
+            if texts[-1] and rng.random() < 0.1:
+                log.append(b"refused")
+                log.retract(log.next - 1)
+            log.append(texts[-1])
+        log.abandon()
+        (segment,) = segments(folder)
+        path = Path(segment.path)
+        whole = path.read_bytes()
+        path.write_bytes(with_holes(whole, size, rng))
+        assert payloads(folder)[:synced] == texts[:synced], f"seed {seed}"
+        path.write_bytes(whole)
+        for found in entries(folder):
+            damaged = bytearray(whole)
+            damaged[rng.randrange(found.start, found.end)] ^= 1 << rng.randrange(8)
+            path.write_bytes(damaged)
+            if any(known > found.number for known in told[found.number + 1 :]):
+                with pytest.raises(Error, match=f"damaged at byte {found.start}: entry {found.number} is not what was"):
+                    Log(folder, "sync")
+                assert path.read_bytes() == damaged
+            else:
+                assert payloads(folder) == texts[: found.number]
+
+
+def test_a_folder_damaged_amid_its_last_segment_is_not_opened(tmp_path: Path) -> None:
+    with minidsms.connect(tmp_path / "db") as db:
+        db.execute("CREATE STREAM S (k INTEGER)")
+        for k in range(100):
+            db.push("S", (k,), ts=k)
+    (segment,) = segments(str(tmp_path / "db" / "log-1"))
+    found = list(entries(str(tmp_path / "db" / "log-1")))[50]
+    data = bytearray(Path(segment.path).read_bytes())
+    data[found.end - 1] ^= 1
+    Path(segment.path).write_bytes(data)
+    with pytest.raises(
+        Error, match=r"entry 50 is not what was written, and had been synced when entry \d+ was written"
+    ):
+        minidsms.connect(tmp_path / "db")
+    os.truncate(segment.path, found.start)  # as the error says
+    with minidsms.connect(tmp_path / "db") as db:
+        assert 0 < db.position("S") < 100 and not db.warnings
 
 
 @pytest.mark.parametrize("durability", ["batch", "os"])

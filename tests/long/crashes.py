@@ -2,8 +2,8 @@
 
 Beneath `open` and `os` of the engine's own modules it counts writes, syncs, renames and the like. At the n-th one the
 process ends, halfway through it; whatever the engine still asks for does not happen. A crash of the machine then takes
-what no sync has promised: of what was appended to a file any part from its end, of the names changed in a folder any
-number of the last ones.
+what no sync has promised: of what was appended to a file any part from its end, or any blocks amid it, of the names
+changed in a folder any number of the last ones.
 
 Invariant: what a sync of the file, or of the folder for its names, has returned from stays.
 """
@@ -67,6 +67,8 @@ class Disk:
             now, synced = _content(path), self._synced.get(path, b"")
             if now.startswith(synced):
                 left = now[: self._rng.randint(len(synced), len(now))]
+                if self._rng.random() < 0.5:
+                    left = with_holes(left, len(synced), self._rng)
             else:  # cut off, or written anew: either has happened or not
                 left = self._rng.choice((now, synced))
             with open(path, "wb") as file:
@@ -229,6 +231,16 @@ def end_process(db: DurableConnection) -> None:
     if db.archiver is not None:
         db.archiver.give_up()
     db.abandon()
+
+
+def with_holes(content: bytes, synced: int, rng: Random) -> bytes:
+    """What is left of a file where blocks behind its synced part have not been written, but later ones have."""
+    left, block = bytearray(content), rng.choice((8, 64, 512))
+    for start in range(synced - synced % block, len(left), block):
+        if rng.random() < 0.3:
+            first, end = max(start, synced), min(start + block, len(left))
+            left[first:end] = bytes(end - first)
+    return bytes(left)
 
 
 def _behind(old: str, new: str, path: str) -> str:
