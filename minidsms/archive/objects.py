@@ -168,6 +168,17 @@ class Objects:
     def remove_folder(self, folder: str) -> None:
         """They go with their objects."""
 
+    def remove_tree(self, folder: str) -> None:
+        """See `Storage`."""
+        with contextlib.suppress(OSError), _told(folder):
+            self._fresh().rm(self._inside(folder), recursive=True)
+
+    def move_tree(self, folder: str, to: str) -> None:
+        """See `Storage`: file by file."""
+        for entry in self.entries(folder):
+            with _told(folder):
+                self._system.mv(self._inside(f"{folder}/{entry.name}"), self._inside(f"{to}/{entry.name}"))
+
     def arrow(self, path: str) -> tuple[str, Any]:
         """See `Storage`."""
         return self._inside(path), self._arrow

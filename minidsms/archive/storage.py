@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import IO, Any, Protocol
@@ -80,6 +81,12 @@ class Storage(Protocol):
     def remove_folder(self, folder: str) -> None:
         """Remove a folder that is empty; OSError where it is not."""
 
+    def remove_tree(self, folder: str) -> None:
+        """Remove a folder, if it is there, with all that it holds, as far as can be."""
+
+    def move_tree(self, folder: str, to: str) -> None:
+        """Let a folder of files have another name; where that was cut short, the rest."""
+
     def arrow(self, path: str) -> tuple[str, Any]:
         """The path, and the file system it is of, as pyarrow takes them; None is its own."""
 
@@ -127,6 +134,12 @@ class _Local:
 
     def remove_folder(self, folder: str) -> None:
         os.rmdir(folder)
+
+    def remove_tree(self, folder: str) -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+
+    def move_tree(self, folder: str, to: str) -> None:
+        os.rename(folder, to)
 
     def arrow(self, path: str) -> tuple[str, Any]:
         return path, None

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +22,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from minidsms.archive.files import pieces, write_piece
 from minidsms.archive.format import Archive, Metadata, archives_in, create, default_partition_ticks
 from minidsms.archive.progress import Progress, read_progress, write_progress
+from minidsms.archive.storage import storage_of
 from minidsms.archive.writer import Writer
 from minidsms.cql.errors import Error
 from minidsms.elements import Field, Schema, Type
@@ -111,7 +111,7 @@ def _type(kind: T.DataType) -> Type | None:
 
 
 def _archives(folder: str) -> list[Archive]:
-    return archives_in(folder) if os.path.isdir(folder) else []
+    return archives_in(folder) if storage_of(folder).exists(folder) else []
 
 
 @dataclass(frozen=True)
@@ -133,9 +133,10 @@ class Staging:
         batches = list(iterator)
         if not sum(map(len, batches)):
             return Staged(None)
-        os.makedirs(self._folder, exist_ok=True)
+        storage_of(self._folder).make_folder(self._folder)
         path = os.path.join(self._folder, f"{secrets.token_hex(8)}.parquet")
-        parquet.write_table(elements(self._archive, pa.Table.from_batches(batches)), path)
+        inside, system = storage_of(path).arrow(path)
+        parquet.write_table(elements(self._archive, pa.Table.from_batches(batches)), inside, filesystem=system)
         return Staged(path)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batch: str) -> None:
@@ -144,15 +145,16 @@ class Staging:
         with Writer(self._archive) as writer:
             if batch not in writer.snapshot.batches:
                 self._add(writer, staged, batch)
-        for path in staged:
-            shutil.rmtree(os.path.dirname(path), ignore_errors=True)
+        for folder in {os.path.dirname(path) for path in staged}:
+            storage_of(folder).remove_tree(folder)
 
     def _add(self, writer: Writer, staged: Sequence[str], batch: str) -> None:
         paths: list[str] = []
         end = writer.snapshot.arrivals
         try:
             for path in staged:
-                with parquet.ParquetFile(path) as file:
+                inside, system = storage_of(path).arrow(path)
+                with parquet.ParquetFile(inside, filesystem=system) as file:
                     table = file.read().sort_by(TS)
                 arrival = pa.array(np.arange(end, end + len(table), dtype=np.int64))
                 end += len(table)
@@ -168,7 +170,7 @@ class Staging:
 
     def discard(self) -> None:
         """Leave nothing of what has been staged."""
-        shutil.rmtree(self._folder, ignore_errors=True)
+        storage_of(self._folder).remove_tree(self._folder)
 
 
 class ArchiveWriter(DataSourceArrowWriter):

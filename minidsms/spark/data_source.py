@@ -16,7 +16,6 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from minidsms.archive.files import read_files, within
 from minidsms.archive.format import Archive, archives_in
-from minidsms.archive.storage import local
 from minidsms.cql.binder import bind
 from minidsms.cql.catalog import Catalog
 from minidsms.cql.errors import Error
@@ -28,6 +27,7 @@ from minidsms.spark.in_tasks import Setting
 from minidsms.spark.offload import unique_names
 from minidsms.spark.own_slices import WHOLE, Part, answers, parts_of
 from minidsms.spark.partitioning import lookback_of
+from minidsms.spark.places import shared
 from minidsms.spark.plan import setting_of
 from minidsms.spark.reading import file_slices, quoted, schema_ddl, spark_type_of
 from minidsms.spark.running import query_of
@@ -54,7 +54,7 @@ class ArchiveSource(DataSource):
         if wrong or "path" not in self.options or not is_complete:
             told = f"no option {wrong[0]}" if wrong else "a folder, and either name or query, are wanted"
             raise Error(f"{told}\nhelp: the options of format minidsms are {', '.join(known)}")
-        return os.path.abspath(local(self.options["path"], "Spark takes archives"))
+        return shared(self.options["path"])
 
     @functools.cached_property
     def _reader(self) -> _ArchiveReader | _QueryReader:

@@ -13,15 +13,17 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, cast
 
+import pyarrow as pa
+from pyarrow import parquet
+
 from minidsms.archive.atomic import sync_file, sync_folder
-from minidsms.archive.files import FILE_ROWS
+from minidsms.archive.files import FILE_ROWS, pieces, write_piece
 from minidsms.archive.format import (
     Archive,
     Metadata,
@@ -34,7 +36,7 @@ from minidsms.archive.format import (
 from minidsms.archive.inspecting import rows_of
 from minidsms.archive.log import Origin
 from minidsms.archive.progress import Progress, read_progress, write_progress
-from minidsms.archive.storage import local
+from minidsms.archive.storage import is_address, storage_of
 from minidsms.archive.writer import Writer
 from minidsms.cql import syntax
 from minidsms.cql.catalog import Catalog, StreamDef
@@ -43,9 +45,11 @@ from minidsms.cql.errors import CqlError, Error
 from minidsms.cql.parser import parse
 from minidsms.elements import Type
 from minidsms.settings import UNIT_NS
+from minidsms.spark.places import shared
 from minidsms.spark.progress import described, watched
 from minidsms.spark.raw_files import RawFiles, address, new_files
 from minidsms.spark.reading import data_frame, quoted, spark_type_of
+from minidsms.spark.workers import check_workers
 from minidsms.values.arrow_types import stored_type
 
 if TYPE_CHECKING:
@@ -58,6 +62,7 @@ _STAGING = "_ingest-"
 _PLACE = ("_file", "_block", "_row")
 _OWN = ("_corrupt", *_PLACE)
 _EMPTY = "\ue000"
+_FILE_BYTES = 256 << 20
 
 
 @dataclass(frozen=True)
@@ -132,7 +137,7 @@ def ingest(
         spark.conf.set("spark.sql.session.timeZone", "UTC")
     ticks = partition or default_partition_ticks(tick_ns)
     metadata = Metadata(stream.name, "stream", time_unit, stream.schema, ticks, stream.timestamp_by, stream.key)
-    archive = create(os.path.abspath(local(folder, "Spark takes archives")), metadata)
+    archive = create(shared(folder), metadata)
     with Writer(archive) as writer:
         _recover(writer)
         with _told(), described(spark, f"ingest {stream.name}"), watched(spark, progress):
@@ -198,12 +203,20 @@ def _take(
         token = token_of(batch)
         if rejected:
             wrong = read.where("_reason <> ''").select("_raw", "_reason", "_file")
-            wrong.write.parquet(f"file://{os.path.join(rejects_of(archive), _STAGING + token)}")
+            _write_rejects(wrong, os.path.join(rejects_of(archive), _STAGING + token))
         staging = os.path.join(archive.folder, _STAGING + token)
-        os.makedirs(staging)
+        taken = None
         if good:
-            _write(_without_duplicates(spark, read.where("_reason = ''"), writer, distinct), writer, staging)
-        rows = commit(writer, staging, batch, origins)
+            taken = _numbered(_without_duplicates(spark, read.where("_reason = ''"), writer, distinct), writer)
+        if is_address(archive.folder):
+            check_workers(spark)
+            rows = _commit(writer, [] if taken is None else _written_in_tasks(taken, archive), batch, origins)
+        else:
+            os.makedirs(staging)
+            if taken is not None:
+                own = taken.write.option("maxRecordsPerFile", FILE_ROWS).mode("overwrite")
+                own.partitionBy("_part").parquet(f"file://{staging}")
+            rows = commit(writer, staging, batch, origins)
     finally:
         read.unpersist()
     rejects = rejects_of(archive) if rejected else None
@@ -406,8 +419,8 @@ def _without_duplicates(spark: SparkSession, good: DataFrame, writer: Writer, di
     return rows.join(there, [rows[f"c{i}"].eqNullSafe(there[f"_k{i}"]) for i in distinct], "left_anti")
 
 
-def _write(rows: DataFrame, writer: Writer, staging: str) -> None:
-    """Order, number and write the rows into a staging folder."""
+def _numbered(rows: DataFrame, writer: Writer) -> DataFrame:
+    """The rows in order, under the columns of the archive's files; `_part` is the partition."""
     from pyspark.sql import functions as F
 
     metadata = writer.archive.metadata
@@ -417,11 +430,48 @@ def _write(rows: DataFrame, writer: Writer, staging: str) -> None:
     rows = rows.withColumn("_part", number).repartitionByRange(*order).sortWithinPartitions(*order)
     arrival = F.monotonically_increasing_id() + F.lit(writer.snapshot.arrivals).cast("bigint")
     data = [F.col(f"c{i}").alias(f) for i, f in enumerate(metadata.fields)]
-    written = rows.select(
-        "_part", F.col("_ts"), arrival.alias("_arrival"), F.lit(1).cast("tinyint").alias("_sign"), *data
-    )
-    own = written.write.option("maxRecordsPerFile", FILE_ROWS).mode("overwrite")
-    own.partitionBy("_part").parquet(f"file://{staging}")
+    return rows.select("_part", F.col("_ts"), arrival.alias("_arrival"), F.lit(1).cast("tinyint").alias("_sign"), *data)
+
+
+def _written_in_tasks(rows: DataFrame, archive: Archive) -> list[tuple[str, int]]:
+    """Write numbered rows as files of an archive at an address, which Spark's own writers may not know; the files, not
+    committed yet, and how many rows each has. What tasks that are repeated leave over, the next writer removes.
+    """
+
+    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for table in _gathered(batches):
+            for piece in pieces(archive, table.drop_columns(["_part"])):
+                yield pa.record_batch([[write_piece(archive, piece)], [len(piece)]], ["path", "n"])
+
+    return [(row[0], row[1]) for row in rows.mapInArrow(write, "path string, n bigint").collect()]
+
+
+def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Batches as tables that are worth a file."""
+    held: list[pa.RecordBatch] = []
+    for batch in batches:
+        held.append(batch)
+        if sum(map(len, held)) >= FILE_ROWS or sum(b.nbytes for b in held) >= _FILE_BYTES:
+            yield pa.Table.from_batches(held)
+            held = []
+    if sum(map(len, held)):
+        yield pa.Table.from_batches(held)
+
+
+def _write_rejects(wrong: DataFrame, staging: str) -> None:
+    """Stage the table of rejects."""
+    if not is_address(staging):
+        wrong.write.parquet(f"file://{staging}")
+        return
+
+    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for table in _gathered(batches):
+            path = f"{staging}/{secrets.token_hex(8)}.parquet"
+            inside, system = storage_of(path).arrow(path)
+            parquet.write_table(table, inside, filesystem=system)
+            yield pa.record_batch([[len(table)]], ["n"])
+
+    wrong.mapInArrow(write, "n bigint").collect()
 
 
 def commit(writer: Writer, staging: str, batch: str, origins: Sequence[Origin]) -> int:
@@ -429,44 +479,48 @@ def commit(writer: Writer, staging: str, batch: str, origins: Sequence[Origin]) 
 
     Rejects that have been staged appear with them.
     """
-    archive, rows, last = writer.archive, 0, -1
-    paths: list[str] = []
+    archive = writer.archive
+    files: list[tuple[str, int]] = []
     for partition in [p for p in os.scandir(staging) if p.name.startswith("_part=")]:
         folder = archive.partition_folder(int(partition.name.removeprefix("_part=")))
         os.makedirs(folder, exist_ok=True)
         for name in sorted(n for n in os.listdir(partition.path) if n.endswith(".parquet")):
             file = footer_ranges(os.path.join(partition.path, name))
-            rows += rows_of(file.path)
-            last = max(last, file.last_arrival)
-            paths.append(
-                os.path.join(folder, file_name(file.first_ts, file.last_ts, file.first_arrival, file.last_arrival))
-            )
+            name = file_name(file.first_ts, file.last_ts, file.first_arrival, file.last_arrival)
+            files.append((os.path.join(folder, name), rows_of(file.path)))
             sync_file(file.path)
-            os.rename(file.path, paths[-1])
+            os.rename(file.path, files[-1][0])
         sync_folder(folder)
     sync_folder(archive.folder)
-    writer.commit("ingest", paths, batch=batch, origins=origins)
+    return _commit(writer, files, batch, origins)
+
+
+def _commit(writer: Writer, files: Sequence[tuple[str, int]], batch: str, origins: Sequence[Origin]) -> int:
+    """Commit files, of so many rows each, and let their rejects appear; how many rows."""
+    writer.commit("ingest", [path for path, _ in files], batch=batch, origins=origins)
     _recover(writer)
-    told = read_progress(archive.folder)
-    if told is not None and told.arrivals <= last:
-        write_progress(archive.folder, Progress(last + 1, None))
-    return rows
+    folder, end = writer.archive.folder, writer.snapshot.arrivals
+    told = read_progress(folder)
+    if files and told is not None and told.arrivals < end:
+        write_progress(folder, Progress(end, None))
+    return sum(n for _, n in files)
 
 
 def _recover(writer: Writer) -> None:
     """Let the rejects of ingests that have been committed appear, and remove what others have staged."""
     committed = {token_of(batch) for batch in writer.snapshot.batches}
-    table = rejects_of(writer.archive)
-    for entry in list(os.scandir(table)) if os.path.isdir(table) else []:
-        if entry.name.startswith(_STAGING):
-            token = entry.name.removeprefix(_STAGING)
-            if token in committed:
-                os.rename(entry.path, os.path.join(table, f"ingest={token}"))
-            else:
-                shutil.rmtree(entry.path)
-    for entry in list(os.scandir(writer.archive.folder)):
-        if entry.name.startswith(_STAGING):
-            shutil.rmtree(entry.path)
+    folder, table = writer.archive.folder, rejects_of(writer.archive)
+    storage = storage_of(folder)
+    staged = [e.name for e in (storage.entries(table) if storage.exists(table) else []) if e.name.startswith(_STAGING)]
+    left = [f"{table}/{name}" for name in staged if name.removeprefix(_STAGING) not in committed]
+    left += [f"{folder}/{entry.name}" for entry in storage.entries(folder) if entry.name.startswith(_STAGING)]
+    if left and not storage.locks:
+        writer.commit("begin")  # whoever staged it can commit it no more
+    for each in left:
+        storage.remove_tree(each)
+    for name in staged:
+        if name.removeprefix(_STAGING) in committed:
+            storage.move_tree(f"{table}/{name}", f"{table}/ingest={name.removeprefix(_STAGING)}")
 
 
 def token_of(batch: str) -> str:

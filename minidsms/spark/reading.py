@@ -15,16 +15,17 @@ import pyarrow as pa
 
 from minidsms.archive.conditions import spark_condition
 from minidsms.archive.demand import Condition
-from minidsms.archive.files import GROUP_ROWS, overlapping, physical_schema
+from minidsms.archive.files import GROUP_ROWS, overlapping, physical_schema, read_files
 from minidsms.archive.format import OWN_COLUMNS, Archive, ArchiveFile
 from minidsms.archive.replay_source import Span
-from minidsms.archive.storage import local
+from minidsms.archive.storage import is_address, storage_of
 from minidsms.cql.errors import Error
+from minidsms.spark.places import shared
+from minidsms.spark.workers import check_workers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_WHAT = "Spark takes archives"
 SLICE_BYTES = 128 << 20
 """Bytes of the files of a slice, about."""
 
@@ -84,15 +85,34 @@ def data_frame(spark: SparkSession, archive: Archive, files: Sequence[ArchiveFil
         raise Error(
             f"a compaction of {archive.folder!r} was cut short\nhelp: minidsms archive compact {archive.folder}"
         )
+    if is_address(archive.folder):
+        return _read_in_tasks(spark, archive, files)
     metadata = archive.metadata
     now = metadata.arrow_schema
     by_schema: dict[pa.Schema, list[str]] = {}
     for file in files:
         there = physical_schema(file.path, metadata) if metadata.has_widened else now
-        by_schema.setdefault(there, []).append(f"file://{os.path.abspath(local(file.path, _WHAT))}")
+        by_schema.setdefault(there, []).append(f"file://{os.path.abspath(file.path)}")
     frames = [_of_schema(spark, there, now, paths) for there, paths in by_schema.items()]
     frame = reduce(lambda a, b: a.unionAll(b), frames) if frames else spark.createDataFrame([], schema_ddl(now))
     return frame if archive.end_arrival is None else frame.where(f"_arrival < {archive.end_arrival}")
+
+
+def _read_in_tasks(spark: SparkSession, archive: Archive, files: Sequence[ArchiveFile]) -> DataFrame:
+    """Files at an address, which Spark's own readers may not know: tasks read them as this process does."""
+    shared(archive.folder)
+    check_workers(spark)
+    parts = list(file_slices(files))
+    schema = archive.metadata.arrow_schema
+
+    def read(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in numbers:
+            for number in batch.column(0).to_pylist():
+                for table in read_files(archive, parts[number]):
+                    yield from table.select(schema.names).cast(schema).to_batches()
+
+    numbers = spark.range(0, len(parts), 1, max(len(parts), 1))
+    return numbers.mapInArrow(read, schema_ddl(schema))
 
 
 def _of_schema(spark: SparkSession, there: pa.Schema, now: pa.Schema, paths: Sequence[str]) -> DataFrame:
@@ -132,7 +152,7 @@ def file_slices(files: Sequence[ArchiveFile]) -> Iterator[list[ArchiveFile]]:
     part: list[ArchiveFile] = []
     nbytes = 0
     for group in overlapping(files):
-        size = sum(os.path.getsize(f.path) for f in group)
+        size = sum(storage_of(group[0].path).sizes([f.path for f in group]))
         if part and nbytes + size > SLICE_BYTES:
             yield part
             part, nbytes = [], 0

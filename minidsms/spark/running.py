@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from minidsms.archive.conditions import needed_by
 from minidsms.archive.format import Archive, AsOf, archives_in
 from minidsms.archive.rates import keep_rate, read_rates
-from minidsms.archive.storage import local
+from minidsms.archive.storage import storage_of
 from minidsms.cql import syntax
 from minidsms.cql.binder import Bound, bind, view_def
 from minidsms.cql.catalog import Catalog
@@ -24,6 +23,7 @@ from minidsms.spark.costs import WAYS, about, shape_of
 from minidsms.spark.join_order import order_joins
 from minidsms.spark.offload import with_times
 from minidsms.spark.partitioning import Alone, BySlices
+from minidsms.spark.places import shared
 from minidsms.spark.plan import Choice, carry_out, carry_out_by_slices, choose
 from minidsms.spark.session import is_remote, prepared, session, tasks_of
 from minidsms.spark.slicing import Extent
@@ -78,7 +78,7 @@ class Offloaded:
         lines = [self.choice.text()]
         for archive in self.archives:
             files, read = archive.files(), needed_by(archive, self.choice.root)
-            nbytes = sum(os.path.getsize(file.path) for file in read)
+            nbytes = sum(storage_of(archive.folder).sizes([file.path for file in read]))
             lines.append(f"{archive.metadata.name}: {len(read):,} of {len(files):,} files, {nbytes / 1e6:,.1f} MB")
         return "\n".join(lines)
 
@@ -133,9 +133,7 @@ def prepare(
 
     catalog: views and user functions that the query may name.  by, as_of: see `minidsms.spark.run`.
     """
-    there = archives_in(
-        os.path.abspath(local(folder, "Spark takes archives")), as_of
-    )  # Spark's workers may have begun elsewhere
+    there = archives_in(shared(folder), as_of)
     known = _copied(catalog) if catalog is not None else Catalog()
     known.streams, known.relations = {}, {}
     archives.declare(known, there)
@@ -209,6 +207,8 @@ def _ready(
     if system is not None:
         raise Error(f"{system} is written by the engine as it runs; it has no archive")
     found = tuple(archive_of(name) for name in (*query.streams, *query.relations))
+    for archive in found:
+        shared(archive.folder)
     spark = prepared(spark or session())
     extent = Extent.of(found, None, logical_plan(query.node, text))
     tasks = tasks_of(spark)

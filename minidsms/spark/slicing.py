@@ -8,7 +8,6 @@ docs/spark.md; `partitioning` says how far an answer reaches back.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,6 +15,7 @@ import numpy as np
 
 from minidsms.archive.conditions import needed_by
 from minidsms.archive.format import Archive, ArchiveFile
+from minidsms.archive.storage import storage_of
 from minidsms.cql.bound import Node
 
 SLICE_BYTES = 24 << 20
@@ -45,8 +45,9 @@ class Extent:
         found: dict[str, list[tuple[ArchiveFile, int]]] = {"stream": [], "relation": []}
         for archive in archives:
             files = archive.files(None, until)
-            read = {f.path for f in (files if root is None else needed_by(archive, root, until))}
-            sizes = [os.path.getsize(f.path) if f.path in read else 0 for f in files]
+            read = [f.path for f in (files if root is None else needed_by(archive, root, until))]
+            known = dict(zip(read, storage_of(archive.folder).sizes(read)))
+            sizes = [known.get(f.path, 0) for f in files]
             found[archive.metadata.kind] += zip(files, sizes)
         return cls(tuple(found["stream"]), tuple(found["relation"]))
 

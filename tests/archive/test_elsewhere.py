@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
+from itertools import count
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -266,3 +267,23 @@ def test_safe_mode_reads_archives_below_addresses_allowed_and_writes_none(place:
     with minidsms.connect(safe=True, allowed_paths=["."]) as db, pytest.raises(Error, match="safe mode"):
         db.execute(DECLARED)
         db.replay(place)
+
+
+def test_a_replay_follows_what_is_added_elsewhere(place: str) -> None:
+    got: list[int] = []
+    instants = count()
+    with minidsms.connect() as writer, minidsms.connect() as reader:
+        writer.execute(f"CREATE STREAM S (v INTEGER) ARCHIVE '{place}'")
+        reader.execute("CREATE STREAM S (v INTEGER)")
+        q = reader.query("SELECT ISTREAM(v) FROM S [NOW]")
+
+        def stop() -> bool:
+            got.extend(change.row[0] for change in q.fetch())
+            if len(got) < 3:
+                at = next(instants)
+                writer.push("S", (at,), ts=at)
+                writer.flush()
+            return len(got) >= 3
+
+        reader.replay(place, follow=True, stop=stop)
+    assert got[:3] == [0, 1, 2]

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 import pytest
 
 from minidsms.spark.session import session
 from tests.long.spark_answers import SMALL
+from tests.object_store import environment
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _object_store() -> Iterator[None]:
+    """Spark's workers know from their start on where the tests' object store is."""
+    with patch.dict(os.environ, environment()):
+        yield
 
 
 @pytest.fixture(scope="session")
