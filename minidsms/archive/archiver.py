@@ -69,7 +69,7 @@ class Archiver:
         writer = Writer(recorder.archive)
         with self._changed:
             self._recorders[recorder] = writer
-            self._next = max(self._next, writer.snapshot.arrivals)
+            self._next = max(self._next, recorder.archive.reached)
         return writer
 
     def detach(self, recorder: Recorder) -> None:

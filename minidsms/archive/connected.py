@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from minidsms.archive.format import Archive, AsOf
     from minidsms.archive.recorder import Recorder
     from minidsms.archive.replay import Replaying
+    from minidsms.archive.replay_source import ReplaySource
     from minidsms.connection import Connection
     from minidsms.elements import Schema
     from minidsms.inputs.relation_input import RelationInput
@@ -152,16 +153,22 @@ class Archiving(Database):
         options = Options(ends[0], ends[1], speed, engine, push_down, follow, as_of)
         return Replay(db, os.fspath(folder), names, options, progress, stop).run()
 
-    def replay_until(self, target: StreamInput | RelationInput, told: Mapping[str, Any], end: int) -> int:
-        """The arrival at which a replay ends that would end at this one: where it is gone on with, as it was begun.
+    def replay_span(
+        self, target: StreamInput | RelationInput, archive: Archive, told: Mapping[str, Any], end: int
+    ) -> tuple[int, int]:
+        """The arrivals between which a replay up to an arrival reads: where it is gone on with, only a part of them.
         told: what is replayed.
         """
-        return end
+        return 0, end
 
     def begin_replay(
-        self, target: StreamInput | RelationInput, told: Mapping[str, Any], end: int, source: Source
+        self,
+        target: StreamInput | RelationInput,
+        told: Mapping[str, Any],
+        arrivals: tuple[int, int],
+        source: ReplaySource,
     ) -> None:
-        """An archive is going to be replayed up to an arrival."""
+        """An archive is going to be replayed between two arrivals."""
 
     def finish_replay(self, sources: Sequence[tuple[Source, StreamInput | RelationInput]]) -> None:
         """What was to be replayed together has been."""
@@ -171,7 +178,7 @@ class Archiving(Database):
         db = cast("Connection", self)
         with db.lock:
             db._check()
-            stream.advance(ts)
+            stream.heartbeat(ts)
             told = db._step(stream.definition.name.lower())
         if told:
             db._callbacks.tell()

@@ -42,6 +42,7 @@ import pyarrow as pa
 from minidsms.archive import unlogged
 from minidsms.archive.atomic import sync_folder
 from minidsms.archive.log import Mark, read_snapshot
+from minidsms.archive.progress import read_progress
 from minidsms.archive.statistics import Statistics
 from minidsms.archive.storage import is_address, located, storage_of, write_bytes
 from minidsms.cql.errors import Error, one_line, quoted
@@ -65,7 +66,8 @@ class Metadata:
     """What the metadata file says.
 
     kind: "stream" (every sign is +1) or "relation" (changes).  schema: names may repeat, as in a query's result.
-    timestamp_by, key: column positions, as declared.  earlier: schemas that files may still have.
+    timestamp_by, key: column positions, as declared.  earlier: schemas that files may still have.  id: tells it from
+    an archive that has been in the same place before; "" where an earlier version made it.
     """
 
     name: str
@@ -77,6 +79,7 @@ class Metadata:
     key: tuple[int, ...] = ()
     version: int = VERSION
     earlier: tuple[Schema, ...] = ()
+    id: str = ""
 
     @property
     def tick_ns(self) -> int:
@@ -141,6 +144,7 @@ class Metadata:
             {
                 "format": FORMAT,
                 "version": self.version,
+                "id": self.id,
                 "name": self.name,
                 "kind": self.kind,
                 "time_unit": self.time_unit,
@@ -174,6 +178,7 @@ class Metadata:
                 key,
                 int(data["version"]),
                 tuple(map(_schema, data.get("earlier", ()))),
+                str(data.get("id", "")),
             )
             if (
                 read.kind not in ("stream", "relation")
@@ -264,6 +269,21 @@ class Archive:
             return unlogged.files(self)
         known = snapshot.statistics
         return [replace(file_of(os.path.join(self.folder, n)), statistics=known.get(n)) for n in snapshot.files]
+
+    @property
+    def identity(self) -> str:
+        """What tells it from other archives that are, or have been, in the same place; "" where nothing does."""
+        if self.metadata.id:
+            return self.metadata.id
+        snapshot = read_snapshot(self.folder)
+        return str(snapshot.marks[0].at_ms) if snapshot is not None and snapshot.marks else ""
+
+    @property
+    def reached(self) -> int:
+        """No later element has an arrival below."""
+        snapshot, progress = read_snapshot(self.folder), read_progress(self.folder)
+        ends = [file.last_arrival + 1 for file in self._all_files()] if snapshot is None else [snapshot.arrivals]
+        return max((*ends, 0 if progress is None else progress.arrivals), default=0)
 
     def partition_of(self, file: ArchiveFile) -> int:
         """The number of the partition that a file is of."""
@@ -391,6 +411,7 @@ def create(folder: str, metadata: Metadata) -> Archive:
         there, evolved = found
         return there if evolved == there.metadata else _evolve(there, evolved)
     try:
+        metadata = replace(metadata, id=secrets.token_hex(8))
         storage_of(place).make_folder(place)
         write_bytes(os.path.join(place, _METADATA[VERSION]), metadata.to_json().encode())
         if not is_address(folder):

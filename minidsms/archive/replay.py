@@ -25,6 +25,7 @@ from minidsms.archive.replay_source import ReplaySource, Span, Tables, local_tab
 from minidsms.archive.storage import absolute
 from minidsms.cql.errors import Error, quoted
 from minidsms.elements import MAX_INSTANT
+from minidsms.inputs.conversion import FIRST_INSTANT, LAST_INSTANT
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.process.interrupts import held, let_through
@@ -139,21 +140,22 @@ class Replay:
         return self.rows
 
     def _replay(self) -> None:
-        ends = [
-            self._db.replay_until(target, self._told(archive), _settled(archive, self._options.follow))
-            for archive, target in self._pairs
-        ]
-        self._drive(
-            [Span(self._first(target), self._options.to, 0, end) for (_, target), end in zip(self._pairs, ends)]
-        )
+        with self._db.lock:
+            spans = [
+                self._db.replay_span(target, archive, self._told(archive), _settled(archive, self._options.follow))
+                for archive, target in self._pairs
+            ]
+        has_ended = self._drive(spans)
         self._progress(1.0)
-        if self._options.follow:
-            self._follow(ends)
+        if self._options.follow and has_ended:
+            self._follow([end for _, end in spans])
 
     def _told(self, archive: Archive) -> dict[str, Any]:
+        """What is replayed, as a folder keeps it."""
         options = self._options
         as_of = None if options.as_of is None else str(options.as_of)
-        return {"folder": absolute(archive.folder), "first": options.from_, "last": options.to, "as_of": as_of}
+        told = {"folder": absolute(archive.folder), "first": options.from_, "last": options.to, "as_of": as_of}
+        return {**told, "id": archive.identity}
 
     def _first(self, target: StreamInput | RelationInput) -> int | None:
         """A relation is replayed from its beginning, so that it has its rows."""
@@ -190,16 +192,18 @@ class Replay:
 
     # --------------------------------------------------------------------------------------------------- driving
 
-    def _drive(self, spans: Sequence[Span]) -> None:
-        """Read these parts of the archives."""
+    def _drive(self, arrivals: Sequence[tuple[int, int]]) -> bool:
+        """Read these parts of the archives, from an arrival up to another one; whether all has been read."""
         db = self._db
         with db.lock:
             sources = [
-                (ReplaySource(archive, target.schema, span, self._demand(target), self._tables), target)
-                for (archive, target), span in zip(self._pairs, spans)
+                (self._source(archive, target, *between), target)
+                for (archive, target), between in zip(self._pairs, arrivals)
             ]
-            for (source, target), (archive, _), span in zip(sources, self._pairs, spans):
-                db.begin_replay(target, self._told(archive), span.end_arrival, source)
+            told = [self._told(archive) for archive, _ in self._pairs]
+            # Streams first: where the process ends amid this, a relation is not to be behind them.
+            for i in sorted(range(len(sources)), key=lambda i: isinstance(sources[i][1], RelationInput)):
+                db.begin_replay(sources[i][1], told[i], arrivals[i], sources[i][0])
         driver = ReplayDriver([*sources])
         pace = self._pace([source for source, _ in sources])
         before = self._taken()
@@ -222,6 +226,11 @@ class Replay:
             for source, _ in sources:
                 source.close()
         self.rows += self._taken() - before
+        return driver.has_ended
+
+    def _source(self, archive: Archive, target: StreamInput | RelationInput, first: int, end: int) -> ReplaySource:
+        span = Span(self._first(target), self._options.to, first, end)
+        return ReplaySource(archive, target.schema, span, self._demand(target), self._tables)
 
     def _taken(self) -> int:
         return sum(target.counters.accepted for _, target in self._pairs)
@@ -251,18 +260,21 @@ class Replay:
             let_through()
             # Read once: what is closed by then is in files by then.
             told = [read_progress(archive.folder) for archive, _ in self._pairs]
-            grown = [end if progress is None else progress.arrivals for end, progress in zip(ends, told)]
+            grown = [end if progress is None else max(end, progress.arrivals) for end, progress in zip(ends, told)]
             if grown != ends:
-                first = [self._first(target) for _, target in self._pairs]
-                self._drive([Span(f, self._options.to, a, b) for f, a, b in zip(first, ends, grown)])
+                if not self._drive(list(zip(ends, grown))):
+                    return
                 ends = grown
             for (_, target), progress in zip(self._pairs, told):
                 if isinstance(target, StreamInput) and progress is not None and progress.closed is not None:
-                    self._db.heartbeat(target, min(progress.closed, self._limit()))
+                    self._db.heartbeat(target, self._closed(target, progress.closed))
             self._sleep(POLL_S)
 
-    def _limit(self) -> int:
-        return 2**62 if self._options.to is None else self._options.to
+    def _closed(self, target: StreamInput, closed: int) -> int:
+        """Up to which instant nothing more comes. Of a stream that has ended windows are not drained."""
+        if closed >= LAST_INSTANT:
+            closed = FIRST_INSTANT + 1 if target.greatest_ts is None else target.greatest_ts
+        return closed if self._options.to is None else min(closed, self._options.to)
 
 
 def _settled(archive: Archive, follows: bool) -> int:

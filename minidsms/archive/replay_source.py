@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +12,7 @@ from minidsms.archive.conditions import arrow_condition, needed
 from minidsms.archive.demand import Condition, Demand
 from minidsms.archive.files import numbers, read_file, read_files, within
 from minidsms.archive.format import Archive, ArchiveFile
+from minidsms.cql.errors import Error
 from minidsms.elements import Schema
 from minidsms.inputs.rejected import RejectedRows
 from minidsms.sources.source import SIGN_COLUMN, TS_COLUMN, Pace
@@ -56,7 +57,10 @@ class ReplaySource:
     """A span of an archive, as a source of an input with this schema.
 
     Columns that are not demanded are NULL.  last_ts: once read, the greatest ts of the span, with the rows left out.
+    position: of the table that was read last, the ts and arrival of its first element; see `sources.source.GoesOn`.
     """
+
+    rejected_before = 0
 
     def __init__(self, archive: Archive, schema: Schema, span: Span, demand: Demand, tables: Tables) -> None:
         self.path = archive.folder
@@ -66,6 +70,8 @@ class ReplaySource:
         self.pace = Pace()
         self.is_stream = archive.metadata.kind == "stream"
         self.last_ts: int | None = None
+        self.position: dict[str, int] | None = None
+        self._begins: tuple[int, int] | None = None
         self._archive = archive
         self._span = span
         self._demand = demand
@@ -90,12 +96,18 @@ class ReplaySource:
             return None
         return self._first if self._span.from_ is None else max(self._first, self._span.from_)
 
+    def go_on(self, position: Any) -> str:
+        """See `GoesOn`: begin with an element. Error, when it is read, where the archive has it no more."""
+        self._begins = position["ts"], position["arrival"]
+        self._first = self._reached = max(self._first, position["ts"])
+        return ""
+
     def close(self) -> None:
         """Nothing is held open between batches."""
 
     def read(self) -> Iterator[pa.RecordBatch]:
         """The elements: the schema's columns, `_ts`, and for a relation `_sign`."""
-        if not self._files:
+        if not self._files and self._begins is None:
             return
         metadata = self._archive.metadata
         by_name = {n.lower(): f for n, f in zip(metadata.schema.names, metadata.fields)}
@@ -104,15 +116,43 @@ class ReplaySource:
         own = [TS_COLUMN] if self.is_stream else [TS_COLUMN, SIGN_COLUMN]
         names = [*self.schema.names, *own]
         condition = self._demand.condition
-        files = needed(self._files, condition, fields)
-        for table in self._tables(self._archive, files, self._span, wanted, condition, fields):
+        files, span = needed(self._files, condition, fields), self._span
+        if self._begins is not None:
+            files = [file for file in files if file.last_ts >= self._begins[0]]
+            span = replace(span, from_=self._begins[0])
+        for table in self._tables(self._archive, files, span, wanted, condition, fields):
+            table = self._behind(table)
             n = len(table)
+            if not n:
+                continue
             whole = table.combine_chunks()
+            self.position = {name: table.column(f"_{name}")[0].as_py() for name in ("ts", "arrival")}
             arrays = [_only(whole, f) if i in self._demand.columns else pa.nulls(n) for i, f in enumerate(fields)]
             arrays += [_only(whole, name) for name in own]
             self._reached = arrays[len(fields)][n - 1].as_py()
             yield pa.RecordBatch.from_arrays(arrays, names=names)
+        if self._begins is not None:
+            raise self._shorter()
         self.last_ts = self._last_ts()
+
+    def _behind(self, table: pa.Table) -> pa.Table:
+        """What is to be read of a table. Error where the first of it is not the element to begin with."""
+        if self._begins is None:
+            return table
+        ts, arrival = self._begins
+        before = int(((numbers(table, "_ts") == ts) & (numbers(table, "_arrival") < arrival)).sum())
+        table = table.slice(before)
+        if len(table):
+            if (table.column("_ts")[0].as_py(), table.column("_arrival")[0].as_py()) != self._begins:
+                raise self._shorter()
+            self._begins = None
+        return table
+
+    def _shorter(self) -> Error:
+        return Error(
+            f"the archive {self.path!r} lacks elements that were being replayed when the process ended\n"
+            "help: give it back the files that it had then"
+        )
 
     def _last_ts(self) -> int | None:
         """The greatest ts of the span, whether its rows are needed or not."""

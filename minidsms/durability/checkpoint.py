@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
 ROWS_AT_ONCE = 65_536
 """Elements of a stream that come as one push."""
+_OF_PUSHES = ("width", "recorded")
+"""What those that come as one have in common, beside their stream."""
 
 
 def write_checkpoint(
@@ -149,6 +151,8 @@ class _Shortened:
                     continue
                 case _ if number in self._gone:
                     continue
+                case {"kind": "replay", "begin": int(begin)} if begin:
+                    continue  # it goes on with one before, and `source` says so
                 case {"kind": "left taken"}:
                     continue
                 case {"query": str(name)} if name.lower() not in self._moment.queries:
@@ -211,7 +215,10 @@ class _Shortened:
     def _gather(self, name: str, fields: Fields, batch: pa.RecordBatch) -> Iterator[tuple[Part, ...]]:
         """Let the elements of a stream be one push with others: which are pushed together does not matter."""
         told, batches = self._gathered.setdefault(name, (fields, []))
-        if told.get("width") != fields.get("width") or sum(map(len, batches)) + len(batch) > ROWS_AT_ONCE:
+        if (
+            any(told.get(key) != fields.get(key) for key in _OF_PUSHES)
+            or sum(map(len, batches)) + len(batch) > ROWS_AT_ONCE
+        ):
             yield from self._flushed()
             batches = self._gathered.setdefault(name, (fields, []))[1]
         batches.append(batch)
@@ -222,7 +229,7 @@ class _Shortened:
             yield (encoded({"kind": "passed", "to": name, "ts": ts, "n": n}),)
         for fields, batches in self._gathered.values():
             (batch,) = pa.Table.from_batches(batches).combine_chunks().to_batches()
-            of_push = {key: value for key, value in fields.items() if key in ("kind", "to", "left", "width")}
+            of_push = {key: value for key, value in fields.items() if key in ("kind", "to", "left", *_OF_PUSHES)}
             yield encoded(of_push), *self._journal(fields["to"]).rows.encoded_batch(batch)
         self._gathered = {}
         for stream, ts in self._advanced.items():

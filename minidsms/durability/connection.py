@@ -41,7 +41,7 @@ from minidsms.durability.folder import (
 )
 from minidsms.durability.history import history_for, hold, parts
 from minidsms.durability.journal import Journal
-from minidsms.durability.kept import check_setting, check_statement, not_kept
+from minidsms.durability.kept import check_setting, check_statement
 from minidsms.durability.kept_archives import Counting, KeptArchives, KeptRecorder
 from minidsms.durability.kept_files import KeptFiles, answers_wait
 from minidsms.durability.kept_sources import SourceToCome, address_of
@@ -64,6 +64,7 @@ from minidsms.statements.run import carry_out
 
 if TYPE_CHECKING:
     from minidsms.archive.format import Archive
+    from minidsms.archive.replay_source import ReplaySource
     from minidsms.engine.running_query import RunningQuery
     from minidsms.operators.operator import Failure
     from minidsms.query import Query
@@ -765,39 +766,64 @@ class DurableConnection(Connection):
 
         All rows and columns are pushed, whatever `push_down` says: queries to come may read them in the log.
         """
-        if options.get("follow"):
-            raise not_kept("replays that follow")
         return super().replay(folder, names, **{**options, "push_down": False})
 
-    def replay_until(self, target: StreamInput | RelationInput, told: Mapping[str, Any], end: int) -> int:
-        assert target.journal is not None
-        begun = target.journal.replayed(told, end)
-        return end if begun is None or begun.replay is None else int(begun.replay["end"])
+    def replay_span(
+        self, target: StreamInput | RelationInput, archive: Archive, told: Mapping[str, Any], end: int
+    ) -> tuple[int, int]:
+        journal, name = target.journal, target.definition.name
+        assert journal is not None
+        begun = journal.replayed(told)
+        if begun is None or begun.replay is None:
+            if journal.left_of_another(told) is not None:
+                self.warnings.append(
+                    f"{archive.folder!r} is another archive than the one that was being replayed into {name} when the "
+                    "process ended; this one is replayed from its beginning"
+                )
+            return 0, end
+        until = int(begun.replay["end"])
+        if archive.end_arrival is None and archive.reached < until:
+            raise Error(
+                f"the archive {archive.folder!r} has become shorter since it was replayed into {name}\n"
+                "help: give it back the files that it had then"
+            )
+        return (until, max(until, end)) if begun.has_ended else (int(begun.replay.get("begin", 0)), until)
 
     def begin_replay(
-        self, target: StreamInput | RelationInput, told: Mapping[str, Any], end: int, source: Source
+        self,
+        target: StreamInput | RelationInput,
+        told: Mapping[str, Any],
+        arrivals: tuple[int, int],
+        source: ReplaySource,
     ) -> None:
-        name = target.definition.name
-        if target.recorder is not None and target.recorder.is_suspended:
-            raise Error(
-                f"{name} writes the archive that is to be replayed into it, which a folder cannot keep apart\n"
-                f"help: db.archive({name!r}, None) first, or replay into a connection without a folder"
-            )
-        assert target.journal is not None
-        begun = target.journal.replayed(told, end)
-        if begun is not None:
-            begun.source = source
+        name, (begin, end) = target.definition.name, arrivals
+        journal = target.journal
+        assert journal is not None
+        kept = journal.replayed(told)
+        if begin == end:
             return
-        with self.logged("replay", to=name, **told, end=end):
-            target.journal.attach(source, {**told, "end": end})
+        if kept is None or kept.has_ended:
+            replay = {**told, "begin": begin, "end": end}
+            if target.recorder is not None and target.recorder.is_suspended:
+                replay["own"] = True
+            with self.logged("replay", to=name, **replay):
+                kept = journal.replay(replay)
+        kept.source = source
+        if kept.until.at is not None:
+            source.go_on(kept.until.at)
 
     def finish_replay(self, sources: Sequence[tuple[Source, StreamInput | RelationInput]]) -> None:
         of = [(target, target.journal.of(source)) for source, target in sources if target.journal is not None]
-        ended = [(target.definition.name, kept.number) for target, kept in of if kept is not None]
-        with self.lock, self.logged("replayed", ended=ended):
-            for _, kept in of:
-                assert kept is not None
+        there = [(target.definition.name, kept) for target, kept in of if kept is not None and not kept.has_ended]
+        if not there:
+            return
+        with self.lock, self.logged("replayed", ended=[(name, kept.number) for name, kept in there]):
+            for _, kept in there:
                 kept.has_ended = True
+
+    def heartbeat(self, stream: StreamInput, ts: int) -> None:
+        with self._taking():
+            super().heartbeat(stream, ts)
 
     # ---------------------------------------------------------------------------------------------------- archives
 

@@ -15,14 +15,16 @@ The header's "kind" is one of
     undone                           the entry before it, or before the `failed` of it, is not to be carried out
     done        of                   the statement, or other change, of this number has been carried out
     push        to, left, from, ..   elements of a stream, changes of a relation; left: not processed yet (block=False);
-                                     from: of a source, which has been read so far with them; script: of an INSERT
+                                     from: of a source, which has been read so far with them; script: of an INSERT;
+                                     recorded: false where they come from the archive that the input writes
     ended       to, from             a source has been read to its end, and its input has ended
     windows                          what was read has ended: windows with SLIDE show their last
     feed        to, place, ..        a source for a stream or relation (`Connection.feed`)
     script      steps                at the end of a checkpoint: numbers and digests of the file's statements
-    replay      to, folder, first, last, as_of, end   an archive is replayed up to an arrival
+    replay      to, folder, id, first, last, as_of, begin, end, own   an archive is replayed between two arrivals;
+                                     what begins behind another replay of it goes on with that; own: the input writes it
     replayed    ended                those have been, by their inputs and numbers among the sources of these
-    source      to, from, ended      at the end of a checkpoint: how far a source has been read
+    source      to, from, ended, replay   at the end of a checkpoint: how far a source has been read
     advance     ts, stream           a heartbeat; stream: null for all
     process, finish                  `Connection.process` (script: of an INSERT that changes nothing); streams
                                      without a source have ended

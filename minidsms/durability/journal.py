@@ -19,8 +19,8 @@ from minidsms.values.dictionary import TextDictionary
 
 @dataclass
 class KeptSource:
-    """A source of an input, and how far it has been read. number: among those of the input.  replay: what is replayed,
-    and up to which arrival, by an archive that `Connection.replay` reads.
+    """A source of an input, and how far it has been read. number: among those of the input.  replay: of an archive
+    that `Connection.replay` reads, what is replayed, between which arrivals, and whether the input writes it ("own").
     """
 
     source: Any
@@ -78,7 +78,7 @@ class Journal:
             if self._coming is not None or self._script is not None:
                 told = {"kind": "push", "to": self._name, **self._told, "left": is_left}
                 if self._coming is not None:
-                    told["from"] = self._coming
+                    told |= self._coming
                 if self._script is not None:
                     told["script"], self._script = self._script, None
                 head = encoded(told)
@@ -119,13 +119,28 @@ class Journal:
         """One more source of the input."""
         self.sources.append(KeptSource(source, len(self.sources), replay=replay))
 
-    def replayed(self, told: Mapping[str, Any], end: int) -> KeptSource | None:
-        """The replay of this that has been begun and has not ended, or has ended at this arrival: a process that ended
-        with it does not know, and calls it again.
+    def replay(self, replay: Fields) -> KeptSource:
+        """An archive is going to be replayed between two arrivals: what goes on behind the first of them is the same
+        source.
         """
-        of_this = [(kept, kept.replay) for kept in self.sources if kept.replay is not None]
-        same = [kept for kept, replay in of_this if replay == {**told, "end": end if kept.has_ended else replay["end"]}]
-        return min(same, key=lambda kept: kept.has_ended, default=None)
+        kept = self.replayed(replay) if replay.get("begin", 0) else None
+        if kept is None:
+            self.attach(None, replay)
+            return self.sources[-1]
+        kept.replay, kept.until, kept.has_ended = replay, ReadUntil(), False
+        return kept
+
+    def replayed(self, told: Mapping[str, Any]) -> KeptSource | None:
+        """The replay of this that was begun last, of the same archive as far as is known."""
+        for kept in reversed(self.sources):
+            if kept.replay is not None and _is_same(kept.replay, told):
+                return kept
+        return None
+
+    def left_of_another(self, told: Mapping[str, Any]) -> KeptSource | None:
+        """The replay that has not ended of another archive, which was in the same place."""
+        of_others = (kept for kept in self.sources if kept.replay is not None and not kept.has_ended)
+        return next((kept for kept in of_others if kept.replay["folder"] == told["folder"]), None)  # type: ignore[index]
 
     def of(self, source: Any) -> KeptSource | None:
         """What is known of a source, or None of one that is read but not kept."""
@@ -134,7 +149,9 @@ class Journal:
     @contextlib.contextmanager
     def coming(self, kept: KeptSource, until: ReadUntil) -> Iterator[None]:
         """What the context adds is of a source, which is read so far with it."""
-        self._coming = kept.fields(until)
+        self._coming = {"from": kept.fields(until)}
+        if kept.replay is not None and kept.replay.get("own"):
+            self._coming["recorded"] = False
         try:
             yield
         finally:
@@ -165,3 +182,9 @@ class Journal:
         until = ReadUntil(told["at"], told["rows"], told["bad"], told["rejected"])
         new, kept.until, kept.has_ended = until.rejected - kept.until.rejected, until, has_ended
         return new
+
+
+def _is_same(replay: Mapping[str, Any], told: Mapping[str, Any]) -> bool:
+    """Whether both are the same replay of the same archive; earlier versions kept no "id"."""
+    ids = {replay.get("id"), told.get("id")} - {None, ""}
+    return len(ids) < 2 and all(replay[name] == told[name] for name in ("folder", "first", "last", "as_of"))

@@ -14,7 +14,6 @@ _WITHOUT = "a connection with a folder does not keep {} yet\nhelp: {}"
 _NO_FOLDER = "connect() without a folder"
 _WAYS = {
     "BACKFILL": "db.replay(folder) pushes what the archives hold, for queries registered before",
-    "replays that follow": "call replay without follow, and again when more has come, with from_",
 }
 _SETTINGS = {
     "load_shedding": ("none",),

@@ -52,10 +52,11 @@ class KeptArchives:
 class Counting:
     """Stands for a recorder where nothing is written. count: elements that have come.  reason: why."""
 
-    is_suspended = must_resume = False
+    must_resume = False
 
     def __init__(self, reason: str) -> None:
         self.count = 0
+        self.is_suspended = False
         self._reason = reason
 
     @property
@@ -68,7 +69,7 @@ class Counting:
 
     def add(self, ts: Int64Array, sign: Int8Array | None, columns: Sequence[Column]) -> None:
         """Elements have come."""
-        self.count += len(ts)
+        self.count += 0 if self.is_suspended else len(ts)
 
     def add_batch(self, batch: Batch) -> None:
         """A query's results have come."""
@@ -76,7 +77,7 @@ class Counting:
 
     def add_row(self, ts: int, values: Sequence[Any]) -> None:
         """One element has come."""
-        self.count += 1
+        self.count += not self.is_suspended
 
 
 def archived_of(recorder: Recorder | None) -> int | None:
@@ -116,14 +117,14 @@ class KeptRecorder(Recorder):
 
     def add(self, ts: Int64Array, sign: Int8Array | None, columns: Sequence[Column]) -> None:
         n = len(ts)
-        passed = self._passed(n)
+        passed = 0 if self.is_suspended else self._passed(n)
         if passed:
             ts, sign = ts[passed:], None if sign is None else sign[passed:]
             columns = [column.slice(passed, n) for column in columns]
         super().add(ts, sign, columns)
 
     def add_row(self, ts: int, values: Sequence[Any]) -> None:
-        if not self._passed(1):
+        if not self.is_suspended and not self._passed(1):
             super().add_row(ts, values)
 
     def release(self) -> None:

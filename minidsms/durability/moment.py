@@ -40,7 +40,8 @@ class InputMoment:
         self.journal = copy.copy(journal)
         self.progress = target.progress
         self.sources: list[Fields] = [
-            {"from": kept.fields(kept.until), "ended": kept.has_ended} for kept in journal.sources
+            {"from": kept.fields(kept.until), "ended": kept.has_ended, "replay": kept.replay}
+            for kept in journal.sources
         ]
         self.counters = dict(vars(target.counters))
         if any(kept.replay is None for kept in journal.sources):  # rows rejected of what has not been pushed come again

@@ -9,7 +9,8 @@ entry was under way when the process ended, and is as if it had not been called.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, cast
 
 from minidsms.archive.connected import target_of
@@ -29,6 +30,7 @@ from minidsms.system_streams.system_input import SystemInput
 
 if TYPE_CHECKING:
     from minidsms.durability.connection import DurableConnection
+    from minidsms.inputs.relation_input import RelationInput
 
 
 def replay(
@@ -127,7 +129,8 @@ def _carry_out(db: DurableConnection, fields: Fields, rows: memoryview, where: s
                         target.publish_again(columns, ts[-1].as_py())
                     db.process()
                 else:
-                    db.push(name, columns, ts=ts, sign=sign, block=not is_left)
+                    with _unrecorded(target) if fields.get("recorded") is False else nullcontext():
+                        db.push(name, columns, ts=ts, sign=sign, block=not is_left)
                 _read_until(db, name, fields.get("from"))
             case {"kind": "ended", "to": str(name)}:
                 _read_until(db, name, fields["from"], True)
@@ -135,10 +138,12 @@ def _carry_out(db: DurableConnection, fields: Fields, rows: memoryview, where: s
                 db.process()
             case {"kind": "source", "to": str(name), "from": dict(told), "ended": bool(has_ended)}:
                 _read_until(db, name, told, has_ended)
+                if "replay" in fields:
+                    db.stream_input(name).journal.sources[told["source"]].replay = fields["replay"]  # type: ignore[union-attr]
             case {"kind": "replay", "to": str(name), **told}:
                 target = db.stream_input(name)
                 assert target.journal is not None
-                target.journal.attach(None, {key: value for key, value in told.items() if key != "kind"})
+                target.journal.replay(_but_kind(told))
             case {"kind": "replayed", "ended": list(ended)}:
                 for name, number in ended:
                     db.stream_input(name).journal.sources[number].has_ended = True  # type: ignore[union-attr]
@@ -251,6 +256,19 @@ def _pass_over(db: DurableConnection, name: str, instant: int | None, n: int) ->
         else:
             target.last_ts = instant if target.last_ts is None else max(target.last_ts, instant)
     db.process()
+
+
+@contextmanager
+def _unrecorded(target: StreamInput | RelationInput) -> Iterator[None]:
+    """What the context pushes is in the archive that the input writes: it came from there."""
+    recorder = target.recorder
+    if recorder is not None:
+        recorder.is_suspended = True
+    try:
+        yield
+    finally:
+        if recorder is not None:
+            recorder.is_suspended = False
 
 
 def _but_kind(given: dict[str, Any]) -> dict[str, Any]:

@@ -192,7 +192,6 @@ def in_a_function() -> Callable[[int], int]:
         lambda db: db.execute("CREATE QUERY q AS SELECT k FROM S BACKFILL FROM 'x'"),
         lambda db: db.execute("SET load_shedding = random"),
         lambda db: db.execute("SET k_mon = lossy"),
-        lambda db: db.replay("x", follow=True),
         lambda db: db.create_function("f", in_a_function(), ["INTEGER"], "INTEGER"),
     ],
 )

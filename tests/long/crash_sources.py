@@ -18,6 +18,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import ipc, parquet
 
+from minidsms.archive import replay
 from minidsms.connection import Connection, connect
 from minidsms.durability.connection import DurableConnection
 from minidsms.sources import blocks, columnar_source, source
@@ -51,11 +52,13 @@ def small_blocks(nbytes: int = 256, rows: int = 16) -> Iterator[None]:
 
     blocks.BlockReader.__init__ = small  # type: ignore[assignment, method-assign]
     setattr(columnar_source, "BATCH_ROWS", rows)  # noqa: B010 it is imported there
+    poll_s, replay.POLL_S = replay.POLL_S, 0.0
     try:
         yield
     finally:
         blocks.BlockReader.__init__ = begin  # type: ignore[method-assign]
         setattr(columnar_source, "BATCH_ROWS", batch_rows)  # noqa: B010
+        replay.POLL_S = poll_s
 
 
 def write_rows(path: str, names: list[str], rows: list[tuple[Any, ...]], rng: Random) -> None:
@@ -89,6 +92,8 @@ class Case:
     def __init__(self, seed: int, place: str) -> None:
         rng = Random(seed)
         self.declared = []
+        self.archive = f"{place}/archive" if Random(f"archive {seed}").random() < 0.2 else ""
+        """Of all inputs, which are then replayed, and have no sources."""
         for name in ("S", "T"):
             path = f"{place}/{name}.{rng.choice(FORMATS)}"
             instants = sorted(rng.randrange(60) for _ in range(rng.randrange(20, 200)))
@@ -102,7 +107,30 @@ class Case:
         write_rows(path, ["ts", "sign", "k", "v"], sorted(changes), Random(0))
         self.declared.append(f"CREATE RELATION R (k INTEGER, v TEXT) FROM '{path}'")
         self.queries = rng.sample(QUERIES, rng.randrange(1, 5))
+        if self.archive:
+            self._write_archive()
         self.in_files = {n: rng.choice(ANSWER_FORMS) for n in range(len(self.queries)) if rng.random() < 0.4}
+
+    def _write_archive(self) -> None:
+        rng = Random(len(self.archive))
+        with connect(archive_rows=rng.choice((5, 30, 1000))) as db:
+            for text in self.declared:
+                db.execute(text)
+                db.archive(text.split()[2], self.archive)
+            while db.run_some(rng.randrange(60)):
+                if rng.random() < 0.3:
+                    db.flush()
+            db.run()
+        self.declared = [text.partition(" FROM ")[0] for text in self.declared]
+
+    def read(self, db: Connection) -> None:
+        """Read everything."""
+        if self.archive:
+            db.replay(self.archive)  # one that had begun
+            if isinstance(db, DurableConnection):
+                db.replay(self.archive)
+            db.finish_unfed()
+        db.run()
 
     def declare(self, db: Connection, place: str) -> None:
         """Make those of the declarations and queries that are not there."""
@@ -135,7 +163,7 @@ def check_sources(seed: int) -> int:
         expected = case.nothing()
         with connect() as db:
             case.declare(db, f"{place}/wanted")
-            db.run()
+            case.read(db)
             case.take(db, expected)
             rejected = [each.counters.rejected for each in db.inputs]
         found, crashes = case.nothing(), 0
@@ -160,6 +188,19 @@ def check_sources(seed: int) -> int:
     return crashes
 
 
+def _read_some(case: Case, db: Connection, rng: Random) -> bool:
+    if not case.archive:
+        return db.run_some(rng.choice((None, None, rng.randrange(80))))
+    left = rng.randrange(12)
+
+    def stop() -> bool:
+        nonlocal left
+        left -= 1
+        return left < 0
+
+    return db.replay(case.archive, stop=stop, follow=rng.random() < 0.3) > 0
+
+
 def _go_on(
     case: Case, place: str, found: dict[str, list[Any]], rejected: list[int], rng: Random, checkpoints: float
 ) -> None:
@@ -168,11 +209,11 @@ def _go_on(
     try:
         case.declare(db, place)
         case.take(db, found)
-        while db.run_some(rng.choice((None, None, rng.randrange(80)))) or rng.random() < 0.5:
+        while _read_some(case, db, rng) or rng.random() < 0.5:
             case.take(db, found)
             if rng.random() < checkpoints:
                 db.checkpoint()
-        db.run()
+        case.read(db)
         case.take(db, found)
         assert [each.counters.rejected for each in db.inputs] == rejected
         db.close()
