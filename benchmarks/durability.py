@@ -5,12 +5,14 @@
 Kinds take turns in every round; ratios are of one round, and medians of them are told: of the processor's time, which
 other programs do not change much, and of rates, for a machine at rest. State is a window, or as many groups: "opening"
 carries the log of it out again. `--large` measures only checkpoints, of large state, beside pushes of one row and of
-65,536: what one takes of the rate, and what that comes to where they are made by interval, one second in thirty-one.
+65,536: what one takes of the rate, and what that comes to where they are made by interval, one second in thirty-one;
+and three, with one twentieth more pushed before each but the first: what they write, and their processor time.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import tempfile
 import threading
@@ -116,6 +118,32 @@ def checkpoint(state: str, rows: int, size: int = 1) -> str:
     return f"{state} of {rows:,} ({held / 1e6:.0f} MB): {made}, {beside}; {took}"
 
 
+def repeated(state: str, rows: int) -> str:
+    """What a checkpoint of so many rows or groups writes and costs, and the next ones, when little has come."""
+    told = []
+    with tempfile.TemporaryDirectory() as folder, opened(folder, rows, state, durability="os") as db:
+        at = 0
+        for end in (rows, rows * 21 // 20, rows * 22 // 20):
+            while at < end:
+                data, ts = columns(at, PUSH)
+                data["k"] = data["k"] % rows
+                db.push("S", data, ts=ts)
+                db.queries["q"].fetch_arrow()
+                at += PUSH
+            used_s = _used_s()
+            db.checkpoint()
+            used_s = _used_s() - used_s
+            *_, written, _ = db.execute("SHOW CHECKPOINTS").rows[-1]
+            told.append(f"{written / 1e6:.0f} MB, {used_s:.2f} s")
+    return f"{state} of {rows:,}: checkpoints one after the other write, and take of the processor, {'; '.join(told)}"
+
+
+def _used_s() -> float:
+    """Of the processor, by the children that have ended, too."""
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -127,6 +155,7 @@ def main() -> None:
         for state in QUERIES:
             for size in (1, PUSH):
                 print(checkpoint(state, options.large, size), flush=True)
+            print(repeated(state, options.large), flush=True)
         return
     cost("memory", PUSH)  # kernels are loaded
     rounds = [{kind: cost(kind, options.rows) for kind in KINDS} for _ in range(options.rounds)]

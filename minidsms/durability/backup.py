@@ -12,13 +12,16 @@ from typing import IO
 
 from minidsms.archive.atomic import sync_folder
 from minidsms.cql.errors import Error
+from minidsms.durability.blocks import blocks
 from minidsms.durability.folder import FIRST_LOG, Metadata, check_outside, save
 from minidsms.durability.segments import segments
 
 
 def sizes_of(log_folder: str) -> list[tuple[str, int]]:
     """The files of a log and how long they are now; a log only grows."""
-    return [(segment.path, os.path.getsize(segment.path)) for segment in segments(log_folder)]
+    paths = [segment.path for segment in segments(log_folder)]
+    paths += [os.path.join(log_folder, name) for name in blocks(log_folder)]
+    return [(path, os.path.getsize(path)) for path in paths]
 
 
 def copy(files: list[tuple[str, int]], metadata: Metadata, target: str) -> None:

@@ -7,7 +7,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from minidsms.cql.errors import Error
-from minidsms.durability.entry import decoded
+from minidsms.durability.backup import sizes_of
+from minidsms.durability.blocks import blocks
+from minidsms.durability.entry import read
 from minidsms.durability.folder import metadata_of, no_folder
 from minidsms.durability.lock import FolderLock
 from minidsms.durability.repair import damage_of
@@ -20,6 +22,7 @@ class Checked:
 
     log: str
     segments: int
+    blocks: int
     nbytes: int
     kinds: Counter[str] = field(default_factory=Counter)
     cut_off: int = 0
@@ -39,10 +42,13 @@ def check(folder: str) -> Checked:
         there = segments(place)
         if not there:
             raise Error(f"{place!r} has no segment\nhelp: open a copy that db.backup(..) has made")
-        found = Checked(metadata.log, len(there), sum(os.path.getsize(s.path) for s in there))
+        apart = blocks(place)
+        nbytes = sum(os.path.getsize(path) for path, _ in sizes_of(place))
+        found = Checked(metadata.log, len(there), len(apart), nbytes)
         end = HEADER.size
         for entry in entries(place):
-            fields, _ = decoded(entry.payload, f"{entry.segment.path!r}, entry {entry.number}")
+            fields, content = read(entry)
+            content.check()
             found.kinds[fields["kind"]] += 1
             end = entry.end if entry.segment == there[-1] else HEADER.size
         found.cut_off = max(0, os.path.getsize(there[-1].path) - end)

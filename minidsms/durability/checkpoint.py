@@ -18,8 +18,8 @@ import os
 import re
 import shutil
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -28,16 +28,17 @@ from minidsms.cql import syntax
 from minidsms.cql.errors import Error
 from minidsms.cql.parser import parse
 from minidsms.cql.printer import print_query
-from minidsms.durability.entry import Fields, Rows, decoded, encoded
+from minidsms.durability.blocks import BlockWriter, Content, Piece
+from minidsms.durability.entry import Fields, Rows, placed, read
 from minidsms.durability.folder import FIRST_LOG, create
 from minidsms.durability.history import parts
 from minidsms.durability.journal import Journal
-from minidsms.durability.kept_state import KeptState, NoSuchOperator, texts_payload
+from minidsms.durability.kept_state import KeptState, NoSuchOperator, texts_entry
 from minidsms.durability.log import Log
 from minidsms.durability.meaning import about
 from minidsms.durability.moment import InputMoment, Moment
 from minidsms.durability.retention import Retention
-from minidsms.durability.segments import Found, Part, entries
+from minidsms.durability.segments import Found, entries
 from minidsms.elements import MIN_INSTANT, Batch, Int64Array
 
 if TYPE_CHECKING:
@@ -45,16 +46,19 @@ if TYPE_CHECKING:
 
 
 ROWS_AT_ONCE = 65_536
-"""Elements of a stream that come as one push."""
+"""Elements of a stream that come as one push, at most."""
 _OF_PUSHES = ("width", "recorded")
 """What those that come as one have in common, beside their stream."""
+
+Entry: TypeAlias = tuple[Fields, Sequence[Piece]]
+"""Header, and what follows it."""
 
 
 def write_checkpoint(
     place: str, settings: dict[str, Any], log_folder: str, until: int, moment: Moment, go_on: Callable[[], None]
-) -> tuple[dict[str, str], Found]:
+) -> tuple[dict[str, str], Found, int]:
     """Write a checkpoint of the log up to an entry into a folder, and prove it; (the queries that keep their whole
-    past, and why, the last entry).
+    past, and why, the last entry, how many bytes of it stood in blocks of that log).
 
     moment: of the connection at that entry.  go_on: called between entries; it may raise.  Error where the checkpoint
     cannot be written.
@@ -69,10 +73,12 @@ def write_checkpoint(
         shutil.rmtree(place, ignore_errors=True)
         create(place, settings)
         log = Log(os.path.join(place, FIRST_LOG), "os")
+        writer = BlockWriter(log.folder, log_folder)
         try:
             shortened = _Shortened(moment, log_folder, until, whole, go_on)
-            for payload in shortened.payloads():
-                log.append(*payload)
+            for fields, pieces in shortened.entries():
+                log.append(*placed(writer, fields, pieces))
+            writer.sync()
         finally:
             log.close()
         try:
@@ -83,7 +89,7 @@ def write_checkpoint(
         except NoSuchOperator as error:
             different = {error.query}
         if not different:
-            return shortened.whole, shortened.last
+            return shortened.whole, shortened.last, writer.linked_bytes
         if different <= whole.keys():
             raise Error(f"no checkpoint was made: query {min(different)} does not come out of it as it is")
         whole |= dict.fromkeys(different, "it does not come out as it is of less")
@@ -120,30 +126,29 @@ class _Shortened:
         self._advanced: dict[str | None, int] = {}
         self._gathered: dict[str, tuple[Fields, list[pa.RecordBatch]]] = {}
 
-    def _read(self) -> Iterator[tuple[int, Fields, memoryview, memoryview]]:
-        """(number, fields, rows, payload) of every entry."""
+    def _read(self) -> Iterator[tuple[int, Fields, Content]]:
+        """(number, fields, what follows them) of every entry."""
         for found in entries(self._log_folder, self._until):
             self._go_on()
             self.last = found
-            fields, rows = decoded(found.payload, f"{found.segment.path!r}, entry {found.number}")
-            yield found.number, fields, rows, found.payload
+            yield found.number, *read(found)
 
     def _instants(self, key: str) -> Int64Array:
         """Those of the elements of an input."""
         found = [np.zeros(0, np.int64)]
-        for number, fields, rows, _ in self._read():
+        for number, fields, rows in self._read():
             if fields["kind"] == "push" and fields["to"].lower() == key and number not in self._gone:
-                found.append(self._journal(key).batch(fields, rows).column(0).to_numpy())
+                found.append(self._journal(key).batch(fields, rows.whole()).column(0).to_numpy())
         return np.concatenate(found)
 
-    def payloads(self) -> Iterator[tuple[Part, ...]]:
+    def entries(self) -> Iterator[Entry]:
         """Those of the checkpoint."""
         codes = [codes for each in self._states.values() for codes in each.codes]
-        texts = texts_payload(self._moment.dictionary_of_states, codes)
+        texts = texts_entry(self._moment.dictionary_of_states, codes)
         if texts is not None:
             yield texts
         is_left = False  # a push waits to be processed
-        for number, fields, rows, payload in self._read():
+        for number, fields, rows in self._read():
             match fields:
                 case {"kind": "taken" | "written" | "done" | "state" | "input" | "source" | "script" | "archived"}:
                     continue
@@ -163,7 +168,7 @@ class _Shortened:
                     self._advanced[stream] = max(ts, self._advanced.get(stream, ts))
                 case {"kind": "passed", "to": name, "ts": ts, "n": 0}:
                     yield from self._flushed()  # it is later than what came before
-                    yield (payload,)
+                    yield fields, ()
                 case {"kind": "passed", "to": name, "ts": ts, "n": n}:
                     self._pass(name, ts, n)
                 case {"kind": "push", "to": name}:
@@ -173,37 +178,38 @@ class _Shortened:
                         self._pass(name, *left_out)
                     if kept is not None:
                         is_left = fields["left"]
+                        pieces = rows.pieces if not left_out[1] and rows.stands_apart else None
                         if is_stream and not is_left and not self._moment.inputs[name.lower()].drops_late:
-                            yield from self._gather(name, fields, kept)
+                            yield from self._gather(name, fields, kept, pieces)
                         else:
                             yield from self._flushed()
-                            yield encoded(fields), *self._journal(name).rows.encoded_batch(kept)
+                            yield fields, pieces or [self._journal(name).rows.encoded_batch(kept)]
                     if not is_stream:  # changes come in order
                         self._pass(name, *left_out)
                 case _:
                     yield from self._flushed()
                     state = self._states.get(self._created.get(number, ""))
-                    yield (payload,) if "history" not in fields else self._history(fields, rows, state)
+                    yield (fields, rows.pieces) if "history" not in fields else self._history(fields, rows, state)
                     if state is not None:
-                        yield from state.payloads()
+                        yield from state.entries()
                     failed = self._moment.queries.get(self._created.get(number, ""))
                     if failed is not None and failed.failure is not None:
-                        yield (failed.failed(True),)
+                        yield failed.failed(True), ()
         yield from self._flushed()
         yield from self._ends()
 
-    def _history(self, fields: Fields, rows: memoryview, state: KeptState | None) -> tuple[Part, ...]:
+    def _history(self, fields: Fields, rows: Content, state: KeptState | None) -> Entry:
         """An entry with what its query begins with, of which that is left which matters to it."""
         told: list[tuple[str, int, int]] = []
-        data: list[Part] = []
-        for name, width, part in parts(fields, rows):
+        data: list[Piece] = []
+        for name, width, part in parts(fields, rows.whole()):
             form = self._journal(name).rows
             batch = form.batch(part, width)
             past = max(self._past[name.lower()], MIN_INSTANT if state is None else state.until)
             kept = form.encoded_batch(batch.filter(pa.array(batch.column(0).to_numpy() > past)))
             told.append((name, width, sum(map(len, kept))))
-            data += kept
-        return encoded({**fields, "history": told}), *data
+            data.append(kept)
+        return {**fields, "history": told}, data
 
     def _pass(self, name: str, ts: int | None, n: int) -> None:
         if not n:
@@ -212,8 +218,18 @@ class _Shortened:
         latest = max((t for t in (before, ts) if t is not None), default=None)
         self._passed[name] = latest, count + n
 
-    def _gather(self, name: str, fields: Fields, batch: pa.RecordBatch) -> Iterator[tuple[Part, ...]]:
-        """Let the elements of a stream be one push with others: which are pushed together does not matter."""
+    def _gather(self, name: str, fields: Fields, batch: pa.RecordBatch, pieces: list[Piece] | None) -> Iterator[Entry]:
+        """Let the elements of a stream be pushes of about so many at once: which are pushed together does not matter.
+
+        What is large stays as it is, so that the next checkpoint finds it as a block again. pieces: where it is one.
+        """
+        pieces = pieces if len(batch) <= ROWS_AT_ONCE else None
+        while len(batch) >= ROWS_AT_ONCE // 2:
+            yield from self._flushed()
+            part, batch = batch.slice(0, ROWS_AT_ONCE), batch.slice(ROWS_AT_ONCE)
+            yield _of_push(fields), pieces or [self._journal(name).rows.encoded_batch(part)]
+        if not len(batch):
+            return
         told, batches = self._gathered.setdefault(name, (fields, []))
         if (
             any(told.get(key) != fields.get(key) for key in _OF_PUSHES)
@@ -223,28 +239,25 @@ class _Shortened:
             batches = self._gathered.setdefault(name, (fields, []))[1]
         batches.append(batch)
 
-    def _flushed(self) -> Iterator[tuple[Part, ...]]:
+    def _flushed(self) -> Iterator[Entry]:
         """What came of the elements left out since: time has passed; and what has been gathered."""
         for name, (ts, n) in self._passed.items():
-            yield (encoded({"kind": "passed", "to": name, "ts": ts, "n": n}),)
+            yield {"kind": "passed", "to": name, "ts": ts, "n": n}, ()
         for fields, batches in self._gathered.values():
             (batch,) = pa.Table.from_batches(batches).combine_chunks().to_batches()
-            of_push = {key: value for key, value in fields.items() if key in ("kind", "to", "left", *_OF_PUSHES)}
-            yield encoded(of_push), *self._journal(fields["to"]).rows.encoded_batch(batch)
+            yield _of_push(fields), [self._journal(fields["to"]).rows.encoded_batch(batch)]
         self._gathered = {}
         for stream, ts in self._advanced.items():
-            yield (encoded({"kind": "advance", "ts": ts, "stream": stream}),)
+            yield {"kind": "advance", "ts": ts, "stream": stream}, ()
         self._passed, self._advanced = {}, {}
 
     def _journal(self, name: str) -> Journal:
         return self._moment.inputs[name.lower()].journal
 
-    def _kept(
-        self, number: int, fields: Fields, rows: memoryview
-    ) -> tuple[pa.RecordBatch | None, tuple[int | None, int]]:
+    def _kept(self, number: int, fields: Fields, rows: Content) -> tuple[pa.RecordBatch | None, tuple[int | None, int]]:
         """(what is left of a push, or None, (greatest instant, number) of what is left out)."""
         journal = self._journal(fields["to"])
-        form, batch = journal.rows, journal.batch(fields, rows)
+        form, batch = journal.rows, journal.batch(fields, rows.whole())
         ts = batch.column(0).to_numpy()
         keeps = ts > self._past[fields["to"].lower()]
         if form.has_signs:
@@ -263,14 +276,14 @@ class _Shortened:
         netted: dict[int, list[int]] = defaultdict(list)
         if not any(each.journal.rows.has_signs for each in self._moment.inputs.values()):
             return netted
-        for number, fields, rows, _ in self._read():
+        for number, fields, rows in self._read():
             key = str(fields.get("to", "")).lower()
             if fields["kind"] != "push" or number in self._gone:
                 continue
             form = self._journal(key).rows
             if not form.has_signs:
                 continue
-            batch = form.batch(rows)
+            batch = form.batch(rows.whole())
             ts, signs = batch.column(0).to_pylist(), batch.column(1).to_pylist()
             columns = [column.to_pylist() for column in batch.columns[2:]]
             for i, row in enumerate(zip(*columns) if columns else [()] * len(ts)):
@@ -287,7 +300,7 @@ class _Shortened:
     def _views_named(self) -> set[str]:
         """The views that running queries name, and views that these name: queries go on when a view is dropped."""
         texts: dict[str, str] = {}
-        for _, fields, _, _ in self._read():
+        for _, fields, _ in self._read():
             if fields["kind"] == "statement":
                 match parse(fields["cql"]):
                     case [syntax.CreateView(name=name, query=query)]:
@@ -307,7 +320,7 @@ class _Shortened:
         creations: dict[str, list[int]] = defaultdict(list)
         gone: set[int] = set()
         before = -1  # the last entry that was carried out
-        for number, fields, _, _ in self._read():
+        for number, fields, _ in self._read():
             if fields["kind"] == "undone":
                 gone.add(before)
             elif fields["kind"] != "failed":
@@ -331,32 +344,37 @@ class _Shortened:
         self._created = {numbers[0]: key for key, numbers in creations.items() if len(numbers) == 1}
         return gone
 
-    def _ends(self) -> Iterator[tuple[Part, ...]]:
+    def _ends(self) -> Iterator[Entry]:
         """What the connection has come to: counts of its inputs, and the answers that wait."""
         for left, table in self._moment.left:
             wait = f"{left:,} answers wait of queries whose rows of {table} are gone"
             raise Error(f"no checkpoint was made: {wait}\nhelp: fetch them")
         if self._moment.script:
-            yield (encoded({"kind": "script", "steps": list(self._moment.script.items())}),)
+            yield {"kind": "script", "steps": list(self._moment.script.items())}, ()
         for each in self._moment.inputs.values():
             for told in each.sources:
-                yield (encoded({"kind": "source", "to": each.name, **told}),)
+                yield {"kind": "source", "to": each.name, **told}, ()
             fields = {"name": each.name, "counters": each.counters, "greatest_ts": each.greatest_ts}
-            yield (encoded({"kind": "input", **fields}),)
+            yield {"kind": "input", **fields}, ()
             if each.archived is not None:
-                yield (encoded({"kind": "archived", "to": each.name, "n": each.archived}),)
+                yield {"kind": "archived", "to": each.name, "n": each.archived}, ()
         for query in self._moment.queries.values():
             if query.failure is not None:
-                yield (query.failed(False),)
+                yield query.failed(False), ()
             batch = Batch.concat(query.waiting) if query.waiting else Batch.empty(query.schema)
             columns = [batch.column(i) for i in range(len(query.schema))]
             rows = Rows(query.schema, self._moment.dictionary, True)
             fields = {"kind": "state", "query": query.name, "results": query.results}
-            yield encoded(fields), *rows.encoded(batch.ts, batch.signs, columns)
+            yield fields, [rows.encoded(batch.ts, batch.signs, columns)]
             if query.archived is not None:
-                yield (encoded({"kind": "archived", "query": query.name, "n": query.archived}),)
+                yield {"kind": "archived", "query": query.name, "n": query.archived}, ()
             if query.mark is not None:
-                yield (encoded({"kind": "written", "query": query.name, **vars(query.mark)}),)
+                yield {"kind": "written", "query": query.name, **vars(query.mark)}, ()
+
+
+def _of_push(fields: Fields) -> Fields:
+    """What is still to be said of a push, whose rows may have become others'."""
+    return {key: value for key, value in fields.items() if key in ("kind", "to", "left", *_OF_PUSHES)}
 
 
 def _creates(fields: Fields, is_there: bool) -> bool:

@@ -61,7 +61,7 @@ class Checkpoints:
                 db.flush()  # what it leaves out is in the archives
                 if db.archives.lost:
                     raise Error(f"no checkpoint was made: {next(iter(db.archives.lost.values()))}")
-                whole, last = write_checkpoint(place, db.metadata.settings, source, until, moment, self._go_on)
+                whole, last, linked = write_checkpoint(place, db.metadata.settings, source, until, moment, self._go_on)
                 log = Log(os.path.join(place, FIRST_LOG), "os")
                 for _ in range(_MOST_ROUNDS):
                     first, last = last.number, _add(log, source, last, db.entries, self._go_on)
@@ -77,6 +77,7 @@ class Checkpoints:
                     took_s = time.monotonic() - started_s
                     told = [f"{name} ({reason})" for name, reason in sorted(whole.items())]
                     made = {"at_s": time.time(), "took_s": round(took_s, 3), "nbytes": nbytes, "entries": log.next}
+                    made["written"] = nbytes - linked
                     left = db.switch_to(log, os.path.join(place, FIRST_LOG), {**made, "whole": told}, before)
                 left.retire()
                 tidy(db.folder, db.metadata)
@@ -151,11 +152,12 @@ class Checkpoints:
         rows = []
         for each in self._db.metadata.checkpoints:
             at = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(each["at_s"]))
-            rows.append((each["log"], at, each["took_s"], each["entries"], each["nbytes"], ", ".join(each["whole"])))
+            sizes = each["nbytes"], each.get("written", each["nbytes"])
+            rows.append((each["log"], at, each["took_s"], each["entries"], *sizes, ", ".join(each["whole"])))
         return tuple(rows)
 
 
-COLUMNS = ("log", "made (UTC)", "seconds", "entries", "bytes", "queries that keep their whole past")
+COLUMNS = ("log", "made (UTC)", "seconds", "entries", "bytes", "written", "queries that keep their whole past")
 """Of SHOW CHECKPOINTS."""
 
 

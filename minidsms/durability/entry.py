@@ -1,7 +1,8 @@
 """What an entry of the log says: a call that changed the connection, and the rows it brought.
 
-    payload   length of the header (uint32), the header (JSON, UTF-8), then, of push, state and texts, an Arrow record
-              batch, of statement the rows of `history.py`, of synopsis arrays
+    payload   length of the header (uint32), the header (JSON, UTF-8), then, of push and state, an Arrow record batch,
+              of texts some, of statement the rows of `history.py`, of synopsis arrays; "pieces" in the header says
+              which of it stands in files of its own (`blocks.py`)
 
 The header's "kind" is one of
 
@@ -32,7 +33,8 @@ The header's "kind" is one of
     written     query, until, ..     answers before this position are in the query's file, and it is so long
     passed      to, ts, n            n elements came, up to the instant ts, which matter to nobody any more
     input       name, counters, ..   at the end of a checkpoint: what an input has counted, its greatest instant
-    texts                            at the beginning of a checkpoint: texts and the codes that stand for them in it
+    texts       batches              at the beginning of a checkpoint: texts and the codes that stand for them in it;
+                                     batches: how many bytes each has, or null of one
     synopsis    query, operator, ..  in a checkpoint: the state of an operator of a query (`kept_state.py`)
     state       query, results       at the end of a checkpoint: answers so far, and those that wait
     archive     to or query, folder, partition, archive   an archive begins under this id (a statement with ARCHIVE has
@@ -55,6 +57,7 @@ CAST to TEXT writes it), all others int64.
 from __future__ import annotations
 
 import json
+import os
 import struct
 import threading
 from collections.abc import Sequence
@@ -64,7 +67,8 @@ import numpy as np
 import pyarrow as pa
 
 from minidsms.cql.errors import Error
-from minidsms.durability.segments import Part
+from minidsms.durability.blocks import BlockWriter, Content, Piece
+from minidsms.durability.segments import Found, Part
 from minidsms.elements import Batch, Column, Int8Array, Int64Array, Schema, Type
 from minidsms.inputs.arrays import ColumnReader
 from minidsms.values.arrow_types import word_type
@@ -84,8 +88,20 @@ def encoded(fields: Fields) -> bytes:
     return _LENGTH.pack(len(text)) + text
 
 
-def decoded(payload: memoryview, where: str) -> tuple[Fields, memoryview]:
-    """(fields, what follows them). Error, naming where, for anything else."""
+def in_one(fields: Fields, pieces: Sequence[Piece]) -> bytes:
+    """An entry's payload with all that belongs to it, which stands in no block yet."""
+    parts: list[Part] = [part for piece in pieces if not isinstance(piece, str) for part in piece]
+    return b"".join((encoded(fields), *parts))
+
+
+def placed(writer: BlockWriter, fields: Fields, pieces: Sequence[Piece]) -> tuple[Part, ...]:
+    """An entry's payload, of which what is large stands in blocks. Raises OSError."""
+    told, rest = writer.placed(pieces)
+    return encoded({**fields, **told}), *rest
+
+
+def decoded(payload: memoryview, where: str, folder: str = "") -> tuple[Fields, Content]:
+    """(fields, what follows them). folder: of the log. Error, naming where, for anything else."""
     try:
         (length,) = _LENGTH.unpack_from(payload)
         fields = json.loads(bytes(payload[_LENGTH.size : _LENGTH.size + length]))
@@ -93,7 +109,12 @@ def decoded(payload: memoryview, where: str) -> tuple[Fields, memoryview]:
             raise ValueError("it has no kind")
     except (struct.error, ValueError) as error:
         raise Error(f"{where}: no entry of a log ({str(error)[:200]})") from None
-    return fields, payload[_LENGTH.size + length :]
+    return fields, Content(fields.pop("pieces", None), payload[_LENGTH.size + length :], folder)
+
+
+def read(found: Found) -> tuple[Fields, Content]:
+    """`decoded` of an entry of a log."""
+    return decoded(found.payload, found.where, os.path.dirname(found.segment.path))
 
 
 class _Pieces:

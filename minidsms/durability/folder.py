@@ -4,7 +4,7 @@
         minidsms.json   format, version, the settings that were not the defaults, and which log counts
         lock            held while a connection is open; the number of its process
         log-1/          the inputs, in segments (`segments.py`); log-2 and so on after a checkpoint, and beside it the
-                        log it was made of, until the next one
+                        log it was made of, until the next one; what both hold may be one file (`blocks.py`)
         checkpoint/     a checkpoint that is being made, a folder like this one
 
 Invariant: a folder with `minidsms.json` is whole; without it, nothing has been promised of it. What else lies there is
@@ -24,9 +24,9 @@ from minidsms.archive.atomic import check_name, sync_folder, write_temporary
 from minidsms.cql.errors import Error
 
 FORMAT = "minidsms"
-VERSION = 3
+VERSION = 4
 """Of what lies in a folder. An older minidsms cannot read all that this one writes: 1 had no kept state, 2 no history
-of queries, nor what a limit made fail, and other checksums.
+of queries, nor what a limit made fail, and other checksums, 3 no blocks.
 """
 CHECKPOINT = "checkpoint"
 FIRST_LOG = "log-1"

@@ -5,7 +5,8 @@ by key and by session, aggregates and DISTINCT over all that has come, windows o
 they put out follow from it, and so does the state of all that reads these.
 
 Of an operator there is one entry of the log, `synopsis`, behind the one that creates its query: its header names the
-arrays, their types and shapes, and after it they stand one behind the other, little-endian, in the order of C. Texts
+arrays, their types and shapes, and after it they stand one behind the other, little-endian, in the order of C, cut
+such that pieces do not change where they need not (`blocks.py`). Texts
 stand in them by their codes; the entry `texts`, before all others, says which text has which.
 
 Invariant: an operator goes on from kept state, and from what came later, or from elements, never from both.
@@ -13,7 +14,7 @@ Invariant: an operator goes on from kept state, and from what came later, or fro
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +24,9 @@ import pyarrow as pa
 from minidsms.archive.horizon import Reach, reach_of
 from minidsms.cql.bound import Node
 from minidsms.cql.errors import Error
-from minidsms.durability.copying import Copying
-from minidsms.durability.entry import Fields, encoded
+from minidsms.durability.blocks import Content, Piece
+from minidsms.durability.copying import Copying, KeptArray, kept_arrays, nbytes_of
+from minidsms.durability.entry import Fields
 from minidsms.elements import MIN_INSTANT, AnyArray
 from minidsms.engine.engine import Network
 from minidsms.operators.aggregate import Aggregate
@@ -43,6 +45,8 @@ VERSION = 2
 """Of the arrays: what they are called and what stands in them. In version 1 they were those of one synopsis, called as
 it calls them.
 """
+_CODES_AT_ONCE = 1 << 16
+"""Texts stand together by their codes: each so many, used or not."""
 _TEXTS = pa.schema([("code", pa.int64()), ("text", pa.string())])
 
 
@@ -65,7 +69,7 @@ class KeptState:
     query: str
     until: int
     reach: Reach
-    operators: tuple[tuple[int, str, dict[str, AnyArray]], ...] = ()
+    operators: tuple[tuple[int, str, Mapping[str, KeptArray]], ...] = ()
     held: Sequence[Iterable[AnyArray]] = ()
 
     @property
@@ -73,18 +77,15 @@ class KeptState:
         """Of the texts in the arrays."""
         return [codes for each in self.held for codes in each]
 
-    def payloads(self) -> Iterator[tuple[bytes | memoryview, ...]]:
-        """The entries."""
+    def entries(self) -> Iterator[tuple[Fields, list[Piece]]]:
+        """What stands in the log: headers, and what follows them."""
         for place, name, arrays in self.operators:
-            shapes = [(key, array.dtype.str, array.shape) for key, array in arrays.items()]
+            shapes = [(key, array.dtype, array.shape) for key, array in arrays.items()]
             told = {"version": VERSION, "query": self.query, "operator": place, "is": name, "until": self.until}
-            header = encoded({"kind": "synopsis", **told, "arrays": shapes})
-            yield header, *(_bytes(array) for array in arrays.values() if array.size)
-
-
-def _bytes(array: AnyArray) -> memoryview:
-    data: memoryview = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
-    return data
+            yield (
+                {"kind": "synopsis", **told, "arrays": shapes},
+                [piece for array in arrays.values() for piece in array.pieces],
+            )
 
 
 def reach(query: Query, late: Collection[str]) -> Reach:
@@ -113,7 +114,7 @@ def kept_state(query: Query, late: Collection[str] = (), copying: Copying | None
     if found.whole:
         return KeptState(query.name, query.closed_until, found)
     places = map(query.network.operators.index, operators)
-    states = [each.state() if copying is None else copying.state_of(each) for each in operators]
+    states = [kept_arrays(each) if copying is None else copying.state_of(each) for each in operators]
     held = [each.codes() if copying is None else copying.codes_of(each) for each in operators]
     told = zip(places, map(_named, operators), states)
     return KeptState(query.name, query.closed_until, found, tuple(told), held)
@@ -143,7 +144,7 @@ def _named(operator: Operator) -> str:
     return f"{description.name} {description.detail}".strip()
 
 
-def resume(query: Query, fields: Fields, data: memoryview, where: str) -> None:
+def resume(query: Query, fields: Fields, data: Content, where: str) -> None:
     """Let an operator of a query go on from what an entry holds. Error where this minidsms cannot read it."""
     if not 1 <= fields["version"] <= VERSION:
         told = f"version {fields['version']} of kept state; this minidsms reads up to {VERSION}"
@@ -165,12 +166,11 @@ def resume(query: Query, fields: Fields, data: memoryview, where: str) -> None:
         has = f"query {query.name} has no operator {fields['is']!r} any more, whose state this is"
         raise NoSuchOperator(f"{where}: {has}", query.name.lower())
     arrays: dict[str, Any] = {}
-    at = 0
     for name, dtype, shape in fields["arrays"]:
-        n = int(np.prod(shape, dtype=np.int64))
         name = f"0.{name}" if is_first else name
-        arrays[name] = np.frombuffer(data, dtype, n, at).reshape(shape).copy() if n else np.empty(shape, dtype)
-        at += n * np.dtype(dtype).itemsize
+        array = np.frombuffer(data.take(nbytes_of(dtype, shape)), np.uint8)
+        array = array if array.flags.writeable else array.copy()
+        arrays[name] = array.view(dtype).reshape(shape)
     operator.resume(arrays, fields["until"])
     group.refit()  # it acts on time now
 
@@ -191,18 +191,22 @@ def _is_over_stream(operator: Operator) -> bool:
     return isinstance(below, StreamSource)
 
 
-def texts_payload(dictionary: TextDictionary, codes: Sequence[AnyArray]) -> tuple[bytes | memoryview, ...] | None:
+def texts_entry(dictionary: TextDictionary, codes: Sequence[AnyArray]) -> tuple[Fields, list[Piece]] | None:
     """The entry that says which texts the codes stand for; None where there are none."""
     held = np.unique(np.concatenate(codes)) if codes else np.zeros(0, np.int64)
     held = held[held > 0]
     if not len(held):
         return None
-    texts = [dictionary.text(code) for code in held.tolist()]
-    batch = pa.record_batch([pa.array(held), pa.array(texts, pa.string())], _TEXTS)
-    return encoded({"kind": "texts"}), memoryview(batch.serialize())
+    batches = []
+    for part in np.split(held, np.flatnonzero(np.diff(held // _CODES_AT_ONCE)) + 1):
+        texts = [dictionary.text(code) for code in part.tolist()]
+        batches.append(memoryview(pa.record_batch([pa.array(part), pa.array(texts, pa.string())], _TEXTS).serialize()))
+    return {"kind": "texts", "batches": list(map(len, batches))}, [(batch,) for batch in batches]
 
 
-def take_texts(dictionary: TextDictionary, data: memoryview) -> None:
+def take_texts(dictionary: TextDictionary, fields: Fields, data: Content) -> None:
     """Let the texts of an entry have the codes they had."""
-    batch = pa.ipc.read_record_batch(pa.py_buffer(data), _TEXTS)
-    dictionary.take(batch.column(0).to_pylist(), batch.column(1).to_pylist())
+    parts = map(data.take, fields["batches"]) if "batches" in fields else [data.whole()]
+    batches = [pa.ipc.read_record_batch(pa.py_buffer(part), _TEXTS) for part in parts]
+    codes, texts = ([value for batch in batches for value in batch.column(i).to_pylist()] for i in (0, 1))
+    dictionary.take(codes, texts)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from minidsms.durability.copying import IS_POSSIBLE, Copying
-from minidsms.durability.entry import Fields, encoded
+from minidsms.durability.entry import Fields
 from minidsms.durability.kept_archives import archived_of
 from minidsms.durability.kept_state import KeptState, kept_state, state_nbytes
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Batch
@@ -78,12 +78,12 @@ class QueryMoment:
         self.state: KeptState
         self.rows = _rows(query)
 
-    def failed(self, is_ahead: bool) -> bytes:
-        """The entry that tells of its failure. is_ahead: as soon as it is created, before what makes it fail comes."""
+    def failed(self, is_ahead: bool) -> Fields:
+        """What the log says of its failure. is_ahead: as soon as it is created, before what makes it fail comes."""
         assert self.failure is not None
         ts, reason = self.failure
         told = {"ts": ts, "reason": reason, "results": MAX_INSTANT, "is_ahead": is_ahead}
-        return encoded({"kind": "failed", "query": self.name, **told})
+        return {"kind": "failed", "query": self.name, **told}
 
     def is_like(self, query: Query) -> bool:
         """Whether a query goes on as this one would."""
@@ -133,7 +133,7 @@ class Moment:
         elif IS_POSSIBLE:
             self._copying = Copying()
             self.take_states(db, self._copying)
-            self._copying.begin(db.folder)
+            self._copying.begin(db.folder, db.log_folder)
 
     def take_states(self, db: DurableConnection, copying: Copying | None = None) -> None:
         """Take the state of the queries from the connection, or from another one at the same entry."""

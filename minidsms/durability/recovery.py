@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, cast
 from minidsms.archive.connected import target_of
 from minidsms.cql.errors import Error, shown
 from minidsms.cql.parser import parse
-from minidsms.durability.entry import Fields, Rows, decoded
+from minidsms.durability.blocks import Content
+from minidsms.durability.entry import Fields, Rows, read
 from minidsms.durability.kept_archives import KeptRecorder
 from minidsms.durability.kept_file import Mark
 from minidsms.durability.kept_state import NoSuchOperator, resume, take_texts
@@ -47,13 +48,13 @@ def replay(
 
 
 def _replay(db: DurableConnection, log_folder: str, until: int | None, go_on: Callable[[], None] | None) -> int | None:
-    held: tuple[Found, Fields, memoryview] | None = None
+    held: tuple[Found, Fields, Content] | None = None
     came_of_it: list[Fields] = []
     db.archives.may_begin = False
     for found in entries(log_folder, until):
         if go_on is not None:
             go_on()
-        fields, rows = decoded(found.payload, where_of(found))
+        fields, rows = read(found)
         if fields["kind"] in ("failed", "undone"):
             came_of_it.append(fields)
             continue
@@ -72,15 +73,13 @@ def _replay(db: DurableConnection, log_folder: str, until: int | None, go_on: Ca
         return found.number
     db.archives.may_begin = True
     try:
-        _carry_out(db, fields, rows, where_of(found))
+        _carry_out(db, fields, rows, found.where)
     except Error:
         return found.number
     return None
 
 
-def _carry_out_whole(
-    db: DurableConnection, held: tuple[Found, Fields, memoryview], came_of_it: Sequence[Fields]
-) -> None:
+def _carry_out_whole(db: DurableConnection, held: tuple[Found, Fields, Content], came_of_it: Sequence[Fields]) -> None:
     """Carry out an entry that is not the last one. came_of_it: the entries that tell what came of it."""
     found, fields, rows = held
     failed = [each for each in came_of_it if each["kind"] == "failed"]
@@ -91,11 +90,11 @@ def _carry_out_whole(
             db.queries[each["query"].lower()].end_at(*ending)
     try:
         if not any(each["kind"] == "undone" for each in came_of_it):
-            _carry_out(db, fields, rows, where_of(found))
+            _carry_out(db, fields, rows, found.where)
     except NoSuchOperator:
         raise
     except Error as error:
-        raise Error(f"{where_of(found)}: {_named(fields)} cannot be carried out again: {error}") from None
+        raise Error(f"{found.where}: {_named(fields)} cannot be carried out again: {error}") from None
     finally:
         db.endings.clear()
     for each in failed:
@@ -104,25 +103,20 @@ def _carry_out_whole(
             query.fail_now()
 
 
-def where_of(found: Found) -> str:
-    """How errors call an entry."""
-    return f"{found.segment.path!r}, entry {found.number}"
-
-
 def _named(fields: Fields) -> str:
     """What an entry asks for, in a few words."""
     text = fields.get("cql") or fields.get("place")
     return f"the {fields['kind']} {shown(text)}" if text else f"a {fields['kind']}"
 
 
-def _carry_out(db: DurableConnection, fields: Fields, rows: memoryview, where: str) -> None:
+def _carry_out(db: DurableConnection, fields: Fields, rows: Content, where: str) -> None:
     try:
         db.archives.id = fields.get("archive", "")
         match fields:
             case {"kind": "push" | "passed", "to": str(name)} if db.system_streams.is_unread(name):
                 pass  # it was written for a query that is gone
             case {"kind": "push", "to": str(name), "left": bool(is_left)}:
-                ts, sign, columns = db.stream_input(name).journal.rows.decoded(rows)  # type: ignore[union-attr]
+                ts, sign, columns = db.stream_input(name).journal.rows.decoded(rows.whole())  # type: ignore[union-attr]
                 target = db.stream_input(name)
                 if isinstance(target, SystemInput):
                     with db.lock:
@@ -157,7 +151,7 @@ def _carry_out(db: DurableConnection, fields: Fields, rows: memoryview, where: s
             case {"kind": "advance", "ts": int(instant), "stream": str() | None as stream}:
                 db.advance(instant, stream)
             case {"kind": "statement", "cql": str(text)}:
-                with db.lock, db.beginning_with(fields, rows):
+                with db.lock, db.beginning_with(fields, rows.whole()):
                     for statement in parse(text):
                         carry_out(db, statement, text)
             case {"kind": "query", "cql": str(text), "name": str(name)}:
@@ -180,10 +174,10 @@ def _carry_out(db: DurableConnection, fields: Fields, rows: memoryview, where: s
                     target.greatest_ts = greatest
             case {"kind": "state", "query": str(name), "results": int(results)}:
                 query = db.queries[name.lower()]
-                waiting = Rows(query.schema, db.dictionary, True).elements(rows, db.tick_ns)
+                waiting = Rows(query.schema, db.dictionary, True).elements(rows.whole(), db.tick_ns)
                 query.restore(results, waiting)
             case {"kind": "texts"}:
-                take_texts(db.dictionary, rows)
+                take_texts(db.dictionary, fields, rows)
             case {"kind": "synopsis", "query": str(name)}:
                 resume(db.queries[name.lower()], fields, rows, where)
             case {"kind": "into", "query": str(name), "place": str(place), "format": format, "options": dict(options)}:

@@ -10,6 +10,8 @@ import os
 import shutil
 
 from minidsms.cql.errors import Error
+from minidsms.durability.blocks import BlockWriter
+from minidsms.durability.entry import placed, read
 from minidsms.durability.folder import CHECKPOINT, FIRST_LOG, Metadata, create, log_after, save
 from minidsms.durability.log import Log
 from minidsms.durability.segments import entries
@@ -32,8 +34,15 @@ def repaired(folder: str, metadata: Metadata) -> tuple[Metadata, str]:
     log = Log(os.path.join(made, FIRST_LOG), "os")
     try:
         old = os.path.join(folder, before["log"])
-        for found in entries(old, before["entries"]):
-            log.append(found.payload)
+        writer = BlockWriter(log.folder, old)
+        try:
+            for found in entries(old, before["entries"]):
+                fields, content = read(found)
+                content.check()
+                log.append(*placed(writer, fields, content.pieces))
+            writer.sync()
+        except (Error, OSError) as error:
+            raise Error(f"{damage}\n{error}") from None
         if log.next != before["entries"]:
             raise Error(f"{damage}\n{old!r}, of which it was made, ends in entry {log.next} of {before['entries']}")
         for found in entries(place, begin=before["begin"]):
@@ -52,7 +61,10 @@ def repaired(folder: str, metadata: Metadata) -> tuple[Metadata, str]:
 def damage_of(log_folder: str, until: int) -> str:
     """What is wrong with the entries before a number, all of which have been on disk; "" where nothing is."""
     try:
-        n = sum(1 for _ in entries(log_folder, until))
+        n = 0
+        for found in entries(log_folder, until):
+            read(found)[1].check()
+            n += 1
     except Error as error:
         return str(error).partition("\n")[0]
     return "" if n == until else f"{log_folder!r} ends in entry {n}; the checkpoint there has {until}"

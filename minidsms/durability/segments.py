@@ -66,6 +66,11 @@ class Found:
     end: int
     payload: memoryview
 
+    @property
+    def where(self) -> str:
+        """How errors call it."""
+        return f"{self.segment.path!r}, entry {self.number}"
+
 
 def header(first: int) -> bytes:
     """What a segment begins with."""
@@ -84,7 +89,7 @@ def frame(number: int, parts: Sequence[Part], synced: int = 0) -> bytes:
 
 def is_current(segment: Segment) -> bool:
     """Entries as this minidsms writes them may stand in it."""
-    data = _read(segment.path)
+    data = mapped(segment.path)
     return len(data) < HEADER.size or HEADER.unpack_from(data)[1] in (0, VERSION)
 
 
@@ -145,7 +150,7 @@ def entries_of(segment: Segment, is_last: bool, after: Found | None = None) -> I
     """Every whole entry of a segment, or those behind one that has been found there. Error where another than the last
     segment ends in one that is not whole, or one behind it says that it had been on disk.
     """
-    data = _read(segment.path)
+    data = mapped(segment.path)
     if len(data) < HEADER.size:
         if not is_last:
             raise _damaged(segment, 0, "its header is cut off")
@@ -201,7 +206,8 @@ def _whole_behind(segment: Segment, data: memoryview, at: int, number: int) -> i
     return None
 
 
-def _read(path: str) -> memoryview:
+def mapped(path: str) -> memoryview:
+    """What a file holds, as it is there. Error where it cannot be read."""
     import mmap
 
     try:

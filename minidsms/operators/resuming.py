@@ -6,7 +6,7 @@ docs/durability.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, AnyArray, Batch, Int64Array
 from minidsms.operators.contents import KnowsContents
 from minidsms.operators.operator import Operator
+from minidsms.synopses.synopsis import NumbersRows
 
 
 class Resuming(Operator):
@@ -45,6 +46,16 @@ class Resuming(Operator):
             for i, synopsis in enumerate(self.synopses())
             for name, array in synopsis.arrays().items()
         }
+
+    def numbers(self, state: Mapping[str, AnyArray]) -> dict[str, Int64Array]:
+        """Of the rows in what `state` gave, by array, where they leave in the order in which they came, or nearly."""
+        found: dict[str, Int64Array] = {}
+        for i, synopsis in enumerate(self.synopses()):
+            if isinstance(synopsis, NumbersRows):
+                of = {key: array for key, array in state.items() if key.startswith(f"{i}.")}
+                numbers = synopsis.numbers({key.partition(".")[2]: array for key, array in of.items()})
+                found |= {key: numbers for key, array in of.items() if len(array) == len(numbers)}
+        return found
 
     def codes(self) -> Iterable[Int64Array]:
         """Those of the texts in the arrays."""

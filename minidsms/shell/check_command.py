@@ -15,7 +15,7 @@ def check(options: argparse.Namespace) -> int:
     found = check(options.folder)
     rows = [[kind, f"{n:,}"] for kind, n in sorted(found.kinds.items())]
     print_table("", [("entries", False), ("", True)], rows, sys.stdout)
-    print(f"{found.log}: {found.segments:,} segments, {found.nbytes:,} bytes, sound")
+    print(f"{found.log}: {found.segments:,} segments, {found.blocks:,} blocks, {found.nbytes:,} bytes, sound")
     if found.cut_off:
         print(f"{found.cut_off:,} bytes at the end are no whole entries (not synced, or damaged): opening removes them")
     return 0

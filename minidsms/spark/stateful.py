@@ -26,8 +26,8 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from minidsms.archive.horizon import Reach, reach_of
 from minidsms.cql.errors import QueryError
-from minidsms.durability.entry import decoded
-from minidsms.durability.kept_state import kept_state, resume, state_nbytes, take_texts, texts_payload
+from minidsms.durability.entry import decoded, in_one
+from minidsms.durability.kept_state import kept_state, resume, state_nbytes, take_texts, texts_entry
 from minidsms.durability.retention import before_last
 from minidsms.elements import MIN_INSTANT
 from minidsms.spark.frames import TS
@@ -90,7 +90,7 @@ class PartEngine:
         for payload in state:
             fields, data = decoded(memoryview(payload), "Spark's state store")
             if fields["kind"] == "texts":
-                take_texts(self._db.dictionary, data)
+                take_texts(self._db.dictionary, fields, data)
             else:
                 resume(self._query, fields, data, "Spark's state store")
         for i, table in relations.items():
@@ -147,8 +147,9 @@ class PartEngine:
         if state.reach.whole:
             return None
         self._forget(state.until, state.reach)
-        texts = texts_payload(self._db.dictionary, state.codes)
-        return [b"".join(payload) for payload in (*([] if texts is None else [texts]), *state.payloads())]
+        texts = texts_entry(self._db.dictionary, state.codes)
+        entries = (*([] if texts is None else [texts]), *state.entries())
+        return [in_one(fields, pieces) for fields, pieces in entries]
 
     @property
     def elements(self) -> list[tuple[int, pa.Table]]:

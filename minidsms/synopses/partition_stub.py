@@ -258,6 +258,10 @@ class PartitionStub:
                 state[f"valid{j}"] = valid[slots]
         return state
 
+    def numbers(self, state: Mapping[str, AnyArray]) -> Int64Array:
+        """By arrival."""
+        return state["number"].astype(np.int64, copy=False)
+
     def restore(self, state: Mapping[str, AnyArray]) -> None:
         """Take back what `arrays` gave: the rows arrive once more, in a window where nothing leaves."""
         ts, words = state["ts"].astype(np.int64), np.ascontiguousarray(state["key"], dtype=np.int64)

@@ -355,6 +355,11 @@ class Stub:
                 state[f"valid{i}"] = column.valid.copy()
         return state
 
+    def numbers(self, state: Mapping[str, AnyArray]) -> Int64Array:
+        """By arrival."""
+        _, n, arrived, _ = (int(x) for x in state["bounds"])
+        return np.arange(arrived - n, arrived, dtype=np.int64)
+
     def restore(self, state: Mapping[str, AnyArray]) -> None:
         """Take back what `arrays` gave, into a store of its own."""
         mid, hi, self.arrived, self._last_seq = (int(x) for x in state["bounds"])

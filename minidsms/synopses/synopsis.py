@@ -6,7 +6,7 @@ dictionary.  docs/design, points 5 and 11.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -30,3 +30,13 @@ class Synopsis(Protocol):
 
     def live_codes(self) -> Iterable[Int64Array]:
         """The codes of TEXT values held here."""
+
+
+@runtime_checkable
+class NumbersRows(Protocol):
+    """A synopsis whose rows have numbers that rise, and that they keep as long as they are there: by them arrays are
+    cut into pieces that stay what they are while older rows leave.
+    """
+
+    def numbers(self, state: Mapping[str, np.ndarray[Any, Any]], /) -> Int64Array:
+        """Of the rows in what `arrays` gave."""

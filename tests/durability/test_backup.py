@@ -12,6 +12,7 @@ import pytest
 
 import minidsms
 from minidsms.cql.errors import Error
+from minidsms.durability import blocks
 from minidsms.durability.checking import check
 from minidsms.durability.connection import DurableConnection
 from minidsms.durability.entry import decoded
@@ -108,7 +109,7 @@ def test_a_folder_of_an_older_version_is_read(tmp_path: Path) -> None:
     assert sum(check(str(folder)).kinds.values()) == 11
     assert '"version": 1,' in (folder / "minidsms.json").read_text()
     with minidsms.connect(str(folder)) as db:
-        assert '"version": 3' in (folder / "minidsms.json").read_text()
+        assert '"version": 4' in (folder / "minidsms.json").read_text()
         assert not db.warnings and db.position("S") == 22
         assert [change.row for change in db.queries["large"].fetch(ack=6)] == [(4, "x"), (5, None)]
         assert Counter(db.queries["counts"].snapshot()) == Counter([("t0", 1), ("t1", 2), ("x", 1), (None, 1)])
@@ -155,3 +156,24 @@ def test_kept_state_of_version_1_goes_on_through_a_checkpoint_of_today(tmp_path:
             assert sorted(db.queries["totals"].snapshot()) == [(0, 7, "t0"), (1, n, "t1"), (2, 6, "t2"), (4, 1, "x")]
             db.checkpoint()
             assert kept() == [("totals", 2)]
+
+
+def test_a_folder_without_blocks_is_read_and_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is of version 3, and holds kept state and the history of a query. Its next checkpoint has blocks."""
+    monkeypatch.setattr(blocks, "LEAST_BYTES", 16)
+    folder = shutil.copytree(Path(__file__).parent / "folder_3", tmp_path / "db")
+    assert sum(check(str(folder)).kinds.values()) == 23
+    totals = [(0, 7, "t0"), (1, 8, "x"), (2, 6, "t2"), (4, 1, None), (5, 1, "y"), (6, 1, "y")]
+    newest = [("t0", 0), ("t2", 2), ("x", 1), ("t1", 1), (None, 4)]
+    for k, n in ((5, 3), (6, 5), (7, 6)):
+        with minidsms.connect(str(folder)) as db:
+            assert isinstance(db, DurableConnection)
+            assert '"version": 4' in (folder / "minidsms.json").read_text()
+            assert not db.warnings and db.position("S") == k + 17 and db.position("R") == 3
+            assert sorted(db.queries["totals"].snapshot()) == totals[:n]
+            there = newest[:4] if k == 5 else [*newest, ("y", k - 1)]
+            assert Counter(db.queries["last"].snapshot()) == Counter(there)
+            db.push("S", (k, "y"), ts=17 + k)
+            db.advance(17 + k)
+            db.checkpoint()
+            assert blocks.blocks(db.log_folder)

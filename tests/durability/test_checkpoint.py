@@ -21,7 +21,7 @@ from minidsms.durability import connection as connection_module
 from minidsms.durability import folder as folder_module
 from minidsms.durability.checking import check
 from minidsms.durability.connection import DurableConnection
-from minidsms.durability.entry import decoded
+from minidsms.durability.entry import read
 from minidsms.durability.segments import entries
 
 
@@ -40,7 +40,7 @@ def kinds(folder: str) -> list[str]:
     """What the log that counts holds."""
     metadata = folder_module.metadata_of(folder)
     assert metadata is not None
-    return [decoded(found.payload, "")[0]["kind"] for found in entries(os.path.join(folder, metadata.log))]
+    return [read(found)[0]["kind"] for found in entries(os.path.join(folder, metadata.log))]
 
 
 def elements(db: minidsms.Connection) -> int:
@@ -48,11 +48,11 @@ def elements(db: minidsms.Connection) -> int:
     assert isinstance(db, DurableConnection)
     found = 0
     for each in entries(db.log_folder):
-        fields, rows = decoded(each.payload, "")
+        fields, rows = read(each)
         if fields["kind"] == "push":
             journal = db.stream_input(fields["to"]).journal
             assert journal is not None
-            found += len(journal.batch(fields, rows))
+            found += len(journal.batch(fields, rows.whole()))
     return found
 
 

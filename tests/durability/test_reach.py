@@ -12,7 +12,7 @@ import pytest
 
 import minidsms
 from minidsms.durability.connection import DurableConnection
-from minidsms.durability.entry import decoded
+from minidsms.durability.entry import read
 from minidsms.durability.segments import entries
 
 BY_KEY = [
@@ -83,11 +83,11 @@ def elements(db: DurableConnection, name: str) -> int:
     """How many of a stream the log that counts holds."""
     found = 0
     for each in entries(db.log_folder):
-        fields, rows = decoded(each.payload, "")
+        fields, rows = read(each)
         if fields["kind"] == "push" and fields["to"] == name:
             journal = db.stream_input(name).journal
             assert journal is not None
-            found += len(journal.batch(fields, rows))
+            found += len(journal.batch(fields, rows.whole()))
     return found
 
 

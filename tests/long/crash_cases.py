@@ -28,7 +28,7 @@ from typing import Any
 
 from minidsms.connection import Connection, connect
 from minidsms.cql.errors import CqlError, QueryError
-from minidsms.durability import kept_files
+from minidsms.durability import blocks, checkpoint, kept_files
 from minidsms.durability.connection import DurableConnection
 from minidsms.testing.feeds import Advance, Push, Step
 from minidsms.testing.generators import Case, random_company
@@ -449,6 +449,18 @@ def marking(seconds: float) -> Iterator[None]:
         kept_files.MARK_S = before
 
 
+@contextlib.contextmanager
+def in_blocks(are_small: bool) -> Iterator[None]:
+    """Checkpoints have blocks of a few bytes and rows, or, of cases so small, none."""
+    before = blocks.LEAST_BYTES, blocks.ARRAY_BYTES, checkpoint.ROWS_AT_ONCE
+    if are_small:
+        blocks.LEAST_BYTES, blocks.ARRAY_BYTES, checkpoint.ROWS_AT_ONCE = 32, 64, 4
+    try:
+        yield
+    finally:
+        blocks.LEAST_BYTES, blocks.ARRAY_BYTES, checkpoint.ROWS_AT_ONCE = before
+
+
 def check(seed: int) -> int:
     """Run the case of a seed; how many crashes it went through. AssertionError where an answer differs."""
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as ending:
@@ -467,7 +479,7 @@ def check(seed: int) -> int:
         calls = scene.calls("found", ours)
         client = Client(calls, scene.names, folder + "/db", scene.durability, loses, rng, ours)
         client.broker = scene.broker
-        with marking(rng.choice((0.0, 1e9))):
+        with marking(rng.choice((0.0, 1e9))), in_blocks(seed % 2 == 1):
             try:
                 client.run()
             except BaseException as error:

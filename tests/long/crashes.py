@@ -21,7 +21,7 @@ from typing import Any
 from minidsms.durability.connection import DurableConnection
 from tests.long.faults import is_ours
 
-_IN_OS = ("open", "write", "pwrite", "fsync", "ftruncate", "replace", "rename", "unlink", "mkdir")
+_IN_OS = ("open", "write", "pwrite", "fsync", "ftruncate", "replace", "rename", "unlink", "mkdir", "link")
 
 
 class Crash(BaseException):
@@ -112,6 +112,12 @@ class Disk:
 
         self._names.append((os.path.dirname(target), undo))
 
+    def linked(self, old: Any, new: Any) -> None:
+        """A file has one more name: what of it is on disk is, by whichever name."""
+        source, target = (os.path.realpath(os.fspath(p)) for p in (old, new))
+        self._names.append((os.path.dirname(target), lambda: _remove(target)))
+        self._synced[target] = self._synced.get(source, _content(source))
+
     def _call(self, old: str, new: str) -> None:
         """A file, or all in a folder, by another name."""
         self._paths = {n: _behind(old, new, p) for n, p in self._paths.items()}
@@ -183,6 +189,14 @@ def crashing(disk: Disk) -> Iterator[Disk]:
         disk.unlinked(path, content)
         return None
 
+    def link(old: Any, new: Any, **options: Any) -> None:
+        if not is_ours():
+            return real["link"](old, new, **options)  # type: ignore[no-any-return]
+        disk.operation()
+        real["link"](old, new, **options)
+        disk.linked(old, new)
+        return None
+
     def counted(name: str) -> Callable[..., Any]:
         def operation(*arguments: Any, **options: Any) -> Any:
             if is_ours():
@@ -207,7 +221,7 @@ def crashing(disk: Disk) -> Iterator[Disk]:
 
     patched: dict[str, Callable[..., Any]] = {
         "open": os_open, "write": write, "fsync": fsync, "replace": replace, "rename": replace, "unlink": unlink,
-        "ftruncate": counted("ftruncate"), "mkdir": counted("mkdir"), "pwrite": counted("pwrite"),
+        "link": link, "ftruncate": counted("ftruncate"), "mkdir": counted("mkdir"), "pwrite": counted("pwrite"),
     }  # fmt: skip
     try:
         for name, function in patched.items():
