@@ -77,12 +77,11 @@ class Objects:
 
     def read_all(self, paths: Sequence[str]) -> list[bytes]:
         """See `Storage`: at once, where the file system can."""
-        inside = [self._inside(path) for path in paths]
-        if not inside:
+        if not paths:
             return []
         with _told(paths[0]):
-            found = self._system.cat(inside, on_error="return")
-        contents = [found[path] for path in inside] if isinstance(found, dict) else [found]
+            inside = [self._inside(path) for path in paths]
+            contents: list[Any] = self._system.cat_ranges(inside, None, None, on_error="return")
         for path, content in zip(paths, contents):
             if isinstance(content, BaseException):
                 with _told(path):
@@ -171,13 +170,15 @@ class Objects:
     def remove_tree(self, folder: str) -> None:
         """See `Storage`."""
         with contextlib.suppress(OSError), _told(folder):
-            self._fresh().rm(self._inside(folder), recursive=True)
+            for path in self._fresh().find(self._inside(folder)):
+                self._system.rm_file(path)
 
     def move_tree(self, folder: str, to: str) -> None:
         """See `Storage`: file by file."""
         for entry in self.entries(folder):
             with _told(folder):
-                self._system.mv(self._inside(f"{folder}/{entry.name}"), self._inside(f"{to}/{entry.name}"))
+                self._system.cp_file(self._inside(f"{folder}/{entry.name}"), self._inside(f"{to}/{entry.name}"))
+                self._system.rm_file(self._inside(f"{folder}/{entry.name}"))
 
     def arrow(self, path: str) -> tuple[str, Any]:
         """See `Storage`."""

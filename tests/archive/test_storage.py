@@ -81,6 +81,20 @@ def test_a_folder_tells_what_it_holds_now(place: str) -> None:
     assert not storage.exists(f"{place}/in/a")
 
 
+def test_a_folder_is_moved_and_removed_with_all_that_it_holds(place: str) -> None:
+    storage = storage_of(place)
+    for folder in ("a [1]*?", "b"):
+        storage.make_folder(f"{place}/{folder}")
+        for name in ("x", "y"):
+            _write(f"{place}/{folder}/{name}", name.encode())
+    storage.move_tree(f"{place}/a [1]*?", f"{place}/c [1]*?")
+    assert {e.name for e in storage.entries(place)} == {"b", "c [1]*?"}
+    assert storage.read_all([f"{place}/c [1]*?/{name}" for name in "yx"]) == [b"y", b"x"]
+    storage.remove_tree(f"{place}/c [1]*?")
+    storage.remove_tree(f"{place}/not")
+    assert [e.name for e in storage.entries(place)] == ["b"]
+
+
 def test_a_file_is_created_once(place: str) -> None:
     storage, path = storage_of(place), f"{place}/1.json"
     storage.make_folder(place)
