@@ -8,10 +8,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import nullcontext
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext, suppress
 from itertools import count
 from pathlib import Path
 from random import Random
+from threading import Barrier
 from typing import Any
 
 import pyarrow as pa
@@ -287,3 +289,28 @@ def test_a_replay_follows_what_is_added_elsewhere(place: str) -> None:
 
         reader.replay(place, follow=True, stop=stop)
     assert got[:3] == [0, 1, 2]
+
+
+def test_writers_that_take_the_archive_from_each_other_spoil_nothing(
+    place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("minidsms.archive.lease.LEASE_S", 0)
+    archive = _archive(place)
+    gate = Barrier(4)
+
+    def write(number: int) -> int:
+        gate.wait()
+        committed = 0
+        for i in range(6):
+            with suppress(Error), Writer(archive) as writer:
+                table = _table(archive, [number * 100 + i] * 3, writer.snapshot.arrivals)
+                writer.commit("archive", [write_piece(archive, table)])
+                committed += 1
+        return committed
+
+    with ThreadPoolExecutor(4) as pool:
+        committed = sum(pool.map(write, range(4)))
+    assert committed >= 1 and len(elements(place, "S")) == committed * 3
+    assert list(verify(archive)) == []
+    with Writer(archive):
+        assert len(elements(place, "S")) == committed * 3
