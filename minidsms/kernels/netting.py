@@ -1,92 +1,94 @@
 """Netting an instant: which elements stay when equal deletions and insertions of one instant cancel.
 
-The instant's deletions are entered in a chained hash table by row: `heads` (2^m,) int64 holds the position of a
-chain's first deletion or -1, `chain` (n,) int64 the next one. An insertion looks for an equal deletion; if there is
-one, both are struck out and the deletion leaves its chain. A few deletions are compared one by one instead. After
-the instant the heads it used are cleared, so the table costs what the instant costs.
+Rows are compared where their columns stand (`kernels.addresses`). The instant's deletions are entered in a chained hash
+table by row: `heads` (2^m,) int64 holds the position of a chain's first deletion or -1, `chain` (n,) int64 the next
+one. An insertion looks for an equal deletion; if there is one, both are struck out and the deletion leaves its chain. A
+few deletions are compared one by one instead. An instant uses as many heads as it has deletions, so the table costs
+what the instant costs.
 """
 
 from __future__ import annotations
 
-import numpy as np
-
-from minidsms.machine_code import helper, kernel
+from minidsms.kernels.addresses import VALID, VALUES, WIDTH
+from minidsms.machine_code import Int8s, Int64s, Int64Table, byte_at, helper, kernel, uint64, word_at
 
 _FEW = 4
+_STRUCK = -2
 
 
-@helper("int64(int64[:,::1], int64)")
-def _hash(words: np.ndarray, row: int) -> int:
+@helper(typed=True)
+def _hash(places: Int64Table, row: int) -> int:
     """A non-negative hash of one row."""
-    h = np.uint64(0x9E3779B97F4A7C15)
-    for j in range(words.shape[1]):
-        h = (h ^ np.uint64(words[row, j])) * np.uint64(0xD6E8FEB86659FD93)
-        h ^= h >> np.uint64(32)
-    return int(h >> np.uint64(1))
+    h = uint64(0x9E3779B97F4A7C15)
+    for c in range(len(places)):
+        at = places[c, VALUES]
+        word = word_at(at, row) if places[c, WIDTH] == 8 else byte_at(at, row)
+        h = (h ^ uint64(word)) * uint64(0xD6E8FEB86659FD93)
+        h ^= h >> uint64(32)
+    return int(h >> uint64(1))
 
 
-@helper("boolean(int64[:,::1], int64, int64)")
-def _equal(words: np.ndarray, a: int, b: int) -> bool:
-    same = True
-    for j in range(words.shape[1]):
-        same = same and words[a, j] == words[b, j]
-    return same
+@helper(typed=True)
+def _equal(places: Int64Table, a: int, b: int) -> bool:
+    for c in range(len(places)):
+        at, valid = places[c, VALUES], places[c, VALID]
+        if places[c, WIDTH] == 8:
+            if word_at(at, a) != word_at(at, b):
+                return False
+        elif byte_at(at, a) != byte_at(at, b):
+            return False
+        if valid != 0 and byte_at(valid, a) != byte_at(valid, b):
+            return False
+    return True
 
 
-@kernel("int64(int64[::1], int8[::1], int64[:,::1], int64[::1], int64[::1], boolean[::1])")
+@kernel
 def net_instants(
-    ts: np.ndarray,
-    sign: np.ndarray,
-    words: np.ndarray,
-    heads: np.ndarray,
-    chain: np.ndarray,
-    kept: np.ndarray,
+    ts: Int64s, sign: Int8s, places: Int64Table, wanted: int, heads: Int64s, chain: Int64s, rows: Int64s
 ) -> int:
-    """Set kept[i] False for elements that cancel within their instant (kept comes all True); returns how many pairs
-    did.
+    """The elements that do not cancel within their instant, into rows (n,), ascending; returns how many they are.
 
-    Deletions stand before insertions in an instant; heads are all -1, before and after.
+    Deletions stand before insertions in an instant.  places (c, PLACE_WORDS): of the columns.  wanted: of which sign
+    elements are wanted, 0: of both.  heads: of twice as many places as there are deletions, chain (n,): for the work.
     """
-    n = ts.shape[0]
-    mask = heads.shape[0] - 1
-    pairs = 0
-    first = 0
+    n, m, first = len(ts), 0, 0
     while first < n:
-        middle = first
-        while middle < n and ts[middle] == ts[first] and sign[middle] < 0:
+        now, middle = ts[first], first
+        while middle < n and ts[middle] == now and sign[middle] < 0:
+            chain[middle] = -1
             middle += 1
         last = middle
-        while last < n and ts[last] == ts[first]:
+        while last < n and ts[last] == now:
+            chain[last] = -1
             last += 1
         if middle - first <= _FEW:
             for i in range(middle, last):
                 for d in range(first, middle):
-                    if kept[d] and _equal(words, d, i):
-                        kept[d] = False
-                        kept[i] = False
-                        pairs += 1
+                    if chain[d] != _STRUCK and _equal(places, d, i):
+                        chain[d] = chain[i] = _STRUCK
                         break
         elif last > middle:
+            buckets = 8
+            while buckets < middle - first:
+                buckets *= 2
+            heads[:buckets] = -1
             for d in range(first, middle):
-                bucket = _hash(words, d) & mask
+                bucket = _hash(places, d) & (buckets - 1)
                 chain[d] = heads[bucket]
                 heads[bucket] = d
             for i in range(middle, last):
-                bucket = _hash(words, i) & mask
-                before = np.int64(-1)
-                d = heads[bucket]
-                while d >= 0 and not _equal(words, d, i):
-                    before = d
-                    d = chain[d]
+                bucket = _hash(places, i) & (buckets - 1)
+                before, d = -1, heads[bucket]
+                while d >= 0 and not _equal(places, d, i):
+                    before, d = d, chain[d]
                 if d >= 0:
                     if before < 0:
                         heads[bucket] = chain[d]
                     else:
                         chain[before] = chain[d]
-                    kept[d] = False
-                    kept[i] = False
-                    pairs += 1
-            for d in range(first, middle):
-                heads[_hash(words, d) & mask] = -1
+                    chain[d] = chain[i] = _STRUCK
+        for i in range(first if wanted <= 0 else middle, last if wanted >= 0 else middle):
+            rows[m] = i
+            m += chain[i] != _STRUCK
         first = last
-    return pairs
+    return m

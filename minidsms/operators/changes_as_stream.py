@@ -5,7 +5,9 @@ Invariant: what an instant both deletes and inserts is in neither stream.  docs/
 
 from __future__ import annotations
 
-from minidsms.elements import Batch, BoolArray
+import numpy as np
+
+from minidsms.elements import Batch, Int64Array
 from minidsms.operators.netting import Ranks, as_stream, load, ordered_by_value, surviving
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
@@ -36,12 +38,18 @@ class ChangesAsStream(Operator):
             load()
         self._keep_seq = keep_seq and not order_by_value
 
-    def stream_of(self, batch: Batch, wanted: BoolArray | None) -> Batch:
-        """The wanted (n,) changes of a batch that their instant does not take back; None: all of it is wanted."""
-        if wanted is not None:
-            kept = None if self._input_netted else surviving(batch)
-            batch = batch.take(wanted if kept is None else wanted & kept)
+    def stream_of(self, batch: Batch, wanted: int) -> Batch | None:
+        """The changes of this sign that their instant does not take back; None where there are none."""
+        rows: Int64Array | None = None
+        if not self._input_netted:
+            rows = surviving(batch, wanted)
+        elif batch.sign is not None and bool((batch.sign != wanted).any()):
+            rows = np.flatnonzero(batch.sign == wanted)
+        if rows is not None and not len(rows):
+            return None
         batch = as_stream(batch, self._keep_seq)
+        if rows is not None:
+            batch = batch.take(rows)
         return ordered_by_value(batch, self.schema, self._ranks) if self._order_by_value else batch
 
     def describe(self) -> Description:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.elements import AnyArray, Batch, Int8Array, Int64Array, Schema
+from minidsms.elements import AnyArray, Batch, Column, Int8Array, Int64Array, Schema
 from minidsms.kernels import counting as kernels
 from minidsms.kernels.arrays import normal
 from minidsms.operators.operator import Description
@@ -50,19 +50,20 @@ class CountedRows:
         """The ids of the rows of one side's batch; counts is long enough for them."""
         ring = self.arrivals[side]
         if ring is None:
-            ids = self._ids(batch)
+            ids = self._ids(batch.columns)
         elif batch.sign is None:
-            ids = ring.recall(np.ones(len(batch), np.int8), self._ids(batch))
+            ids = ring.recall(np.ones(len(batch), np.int8), self._ids(batch.columns))
         else:
             # Only insertions are looked up, and their columns read.
-            ids = ring.recall(normal(batch.sign), self._ids(batch.take(np.flatnonzero(batch.sign > 0))))
+            columns = batch.columns_at(range(batch.width), np.flatnonzero(batch.sign > 0))
+            ids = ring.recall(normal(batch.sign), self._ids(columns))
         missing = self.table.capacity - len(self.counts)
         if missing > 0:
             self.counts = np.concatenate([self.counts, np.zeros((missing, 3), np.int64)])
         return ids
 
-    def _ids(self, batch: Batch) -> Int64Array:
-        return self.table.acquire_columns(typed(batch.columns, self.schema))
+    def _ids(self, columns: list[Column]) -> Int64Array:
+        return self.table.acquire_columns(typed(columns, self.schema))
 
     def forget(self, ids: Int64Array) -> None:
         """Free those of these rows that are nowhere, and the memory if most of it is free."""

@@ -21,6 +21,6 @@ class DStream(ChangesAsStream):
         batch = batches[0]
         if batch is None or batch.sign is None:
             return
-        wanted = batch.sign < 0
-        if wanted.any():
-            yield self.stream_of(batch, wanted)
+        stream = self.stream_of(batch, -1)
+        if stream is not None:
+            yield stream

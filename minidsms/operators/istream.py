@@ -21,5 +21,6 @@ class IStream(ChangesAsStream):
         batch = batches[0]
         if batch is None:
             return
-        wanted = None if batch.sign is None else batch.sign > 0
-        yield self.stream_of(batch, None if wanted is None or wanted.all() else wanted)
+        stream = self.stream_of(batch, 1)
+        if stream is not None:
+            yield stream

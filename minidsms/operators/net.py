@@ -67,9 +67,8 @@ class Net(Operator):
         if self._present is not None:
             self._present.take(batch)
         kept = surviving(batch)
-        if kept is not None:
-            batch = batch.take(kept)
-        yield Batch(batch.ts, batch.sign, batch.columns)
+        batch = Batch(batch.ts, batch.sign, batch.columns)
+        yield batch if kept is None else batch.take(kept)
 
     def contents(self) -> Batch:
         """The rows present, as insertions (ts of no meaning)."""

@@ -11,7 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from minidsms.elements import AnyArray, Batch, BoolArray, Int64Array, Schema, row_words
+from minidsms.elements import AnyArray, Batch, Int64Array, Schema
+from minidsms.kernels.addresses import PLACE_WORDS
 from minidsms.kernels.arrays import normal
 
 Ranks = Callable[[Int64Array], Int64Array]
@@ -23,39 +24,33 @@ def load() -> None:
     importlib.import_module("minidsms.kernels.netting")
 
 
-def surviving(batch: Batch) -> BoolArray | None:
-    """Which elements of whole instants remain after netting; None when all do."""
-    if batch.sign is None:
+def surviving(batch: Batch, wanted: int = 0) -> Int64Array | None:
+    """Which elements of whole instants remain after netting, ascending; None when all do.
+
+    wanted: of which sign elements are wanted, 0: of both.
+    """
+    sign = batch.sign
+    if sign is None:
         return None
-    n = len(batch)
-    insertions = batch.sign > 0
-    if insertions.all() or not insertions.any():
-        return None
-    first = np.flatnonzero(np.concatenate([[True], batch.ts[1:] != batch.ts[:-1]]))
-    # Deletions come first, so an instant has both signs when its first and last elements differ.
-    last = np.append(first[1:], n) - 1
-    mixed = insertions[first] != insertions[last]
-    if not mixed.any():
-        return None
-    everywhere = bool(mixed.all())
-    rows = None if everywhere else np.flatnonzero(np.repeat(mixed, last - first + 1))
-    part = batch if rows is None else batch.take(rows)
-    kept = np.ones(len(part), np.bool_)
-    deletions = len(part) - int(np.count_nonzero(part.signs > 0))
-    heads = np.full(1 << deletions.bit_length(), -1, np.int64)
-    chain = np.empty(len(part), np.int64)
+    # Deletions come first, so an instant has both signs where an insertion follows a deletion.
+    if not ((sign[1:] > sign[:-1]) & (batch.ts[1:] == batch.ts[:-1])).any():
+        rows = np.flatnonzero(sign == wanted) if wanted else None
+        return None if rows is None or len(rows) == len(sign) else rows
     from minidsms.kernels import netting as kernels
 
-    columns = part.columns
-    words = row_words(columns) if columns else np.zeros((len(part), 1), np.int64)
-    pairs = kernels.net_instants(normal(part.ts), normal(part.signs), words, heads, chain, kept)
-    if not pairs:
-        return None
-    if rows is None:
-        return kept
-    result = np.ones(n, np.bool_)
-    result[rows] = kept
-    return result
+    columns = batch.columns
+    values = [np.ascontiguousarray(column.values) for column in columns]
+    valid = [None if column.valid is None else np.ascontiguousarray(column.valid) for column in columns]
+    places = [(_address(v), 0 if m is None else _address(m), v.itemsize) for v, m in zip(values, valid)]
+    table = np.array(places, np.int64).reshape(len(places), PLACE_WORDS)
+    n = len(sign)
+    heads, chain, rows = np.empty(max(8, 2 * n), np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    m = kernels.net_instants(normal(batch.ts), normal(sign), table, wanted, heads, chain, rows)
+    return None if m == n else rows[:m]
+
+
+def _address(array: AnyArray) -> int:
+    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
 
 
 def ordered_by_value(batch: Batch, schema: Schema, ranks: Ranks | None) -> Batch:

@@ -131,26 +131,28 @@ class PartitionStub:
         """The rows put out: from the batch where origin >= 0, else from slot -1 - origin."""
         if not self._kept or not len(origin):
             return []
-        from_batch = origin >= 0
-        if batch is not None and bool(from_batch.all()):
+        from_slots = (origin < 0).nonzero()[0]
+        if batch is not None and not len(from_slots):
             return [batch.column(i).take(origin) for i in self._kept]
-        slots = -1 - origin[~from_batch]
+        slots = -1 - origin[from_slots]
+        from_batch = (origin >= 0).nonzero()[0]
+        arrivals = origin[from_batch]
         columns = []
         for i, values, valid in zip(self._kept, self._values, self._valid):
             old = Column(values[slots], None if valid is None else valid[slots])
-            if batch is None or len(slots) == len(origin):
+            if batch is None or not len(arrivals):
                 columns.append(old)
                 continue
-            new = batch.column(i).take(origin[from_batch])
+            new = batch.column(i).take(arrivals)
             mixed = np.empty(len(origin), values.dtype)
-            mixed[from_batch], mixed[~from_batch] = new.values, old.values
+            mixed[from_batch], mixed[from_slots] = new.values, old.values
             mask = None
             if new.valid is not None or old.valid is not None:
                 mask = np.ones(len(origin), np.bool_)
                 if new.valid is not None:
                     mask[from_batch] = new.valid
                 if old.valid is not None:
-                    mask[~from_batch] = old.valid
+                    mask[from_slots] = old.valid
             columns.append(Column(mixed, mask))
         return columns
 
@@ -158,17 +160,16 @@ class PartitionStub:
         """Copy the rows of the arrivals from start to stop that still stand into their slots."""
         if not self._kept or start == stop:
             return
-        slots = place[start:stop]
-        standing = slots >= 0
-        slots = slots[standing]
+        standing = (place[start:stop] >= 0).nonzero()[0] + start
+        slots = place[standing]
         for j, i in enumerate(self._kept):
             column = batch.column(i)
-            self._values[j][slots] = column.values[start:stop][standing]
+            self._values[j][slots] = column.values[standing]
             valid = self._valid[j]
             if valid is None and column.valid is not None:
                 valid = self._valid[j] = np.ones(len(self._slots), np.bool_)
             if valid is not None:
-                valid[slots] = True if column.valid is None else column.valid[start:stop][standing]
+                valid[slots] = True if column.valid is None else column.valid[standing]
 
     # ---------------------------------------------------------------------------------------------------- capacity
 
@@ -290,6 +291,8 @@ def _session_columns(began_at: Int64Array, began_with: Int64Array) -> list[Colum
 
 
 def _longer(array: npt.NDArray[_Value], capacity: int, fill: int) -> npt.NDArray[_Value]:
-    longer = np.full((capacity, *array.shape[1:]), fill, array.dtype)
+    longer = np.zeros((capacity, *array.shape[1:]), array.dtype)
     longer[: len(array)] = array
+    if fill:
+        longer[len(array) :] = fill
     return longer

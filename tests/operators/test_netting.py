@@ -8,10 +8,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from minidsms.elements import Schema, Type
+from minidsms.elements import Batch, Column, Schema, Type
 from minidsms.operators.dstream import DStream
 from minidsms.operators.istream import IStream
 from minidsms.operators.net import Net
+from minidsms.operators.netting import surviving
 from tests.operators.harness import (
     Element,
     Netted,
@@ -104,3 +105,34 @@ def test_the_rows_present_are_known_though_netting_changes_their_order(seed: int
         feed(net, [[item for item in items if item[0] <= stop]], random_cuts(seed + 1, stop), until=stop)
         present = Counter(item[2] for item in elements([net.contents()]))
         assert present == states[max(ts for ts in states if ts <= stop)]
+
+
+@pytest.mark.parametrize("wanted", [0, 1, -1])
+@pytest.mark.parametrize("seed", range(6))
+def test_what_survives_of_columns_of_every_width_masked_and_strided(seed: int, wanted: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, kinds = 300, (1, 2, 5)[seed % 3]
+    ts = np.sort(rng.integers(0, (4, 60)[seed % 2], n))
+    sign = np.where(rng.random(n) < 0.5, -1, 1).astype(np.int8)
+    sign = sign[np.lexsort((sign, ts))]
+    valid = rng.random(2 * n) < 0.8
+    floats = rng.integers(0, kinds, 2 * n) / 4
+    integers = np.where(valid, rng.integers(0, kinds, 2 * n), 0)
+    columns = [
+        Column(floats[::2]),
+        Column(rng.random(n) < 0.5, valid[1::2] | True),
+        Column(integers[::2], valid[::2]),
+    ][: rng.integers(0, 4)]
+    rows = surviving(Batch(ts, sign, columns), wanted)
+    kept = range(n) if rows is None else rows.tolist()
+    assert list(kept) == sorted(set(kept)) and all(wanted in (0, sign[i]) for i in kept)
+    texts = [tuple((c.values[i], True if c.valid is None else c.valid[i]) for c in columns) for i in range(n)]
+    for now in set(ts.tolist()):
+        every: Counter[Row] = Counter()
+        left: Counter[Row] = Counter()
+        for i in np.flatnonzero(ts == now):
+            every[texts[i]] += int(sign[i])
+        for i in kept:
+            if ts[i] == now:
+                left[texts[i]] += 1
+        assert left == Counter({row: abs(k) for row, k in every.items() if k and wanted in (0, np.sign(k))})
