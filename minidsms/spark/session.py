@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from minidsms.cql.errors import Error
+from minidsms.spark.class_archive import archive_options
 from minidsms.spark.java import java_home
 
 if TYPE_CHECKING:
@@ -27,6 +28,19 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _COMPILE_ALL = "-XX:-DontCompileHugeMethods"
+_COMPILE_LATER = " ".join(
+    f"-XX:Tier4{name}={value}"
+    for name, value in {
+        "InvocationThreshold": 500_000,
+        "MinInvocationThreshold": 60_000,
+        "CompileThreshold": 1_500_000,
+        "BackEdgeThreshold": 4_000_000,
+    }.items()
+)
+"""Java optimizes what has run a hundred times as often as by default: most of what it does so for in a short program
+never pays, and took a third of a first query's processor time.
+"""
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 LOOPBACK = "127.0.0.1"
 STARTING = "starting Spark, a few seconds .."
 NEEDED = {
@@ -118,7 +132,7 @@ def given() -> dict[str, str]:
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--conf", "-c", action="append", default=[])
     options = {"--master": "spark.master", "--name": "spark.app.name", "--driver-memory": "spark.driver.memory"}
-    options["--driver-java-options"] = "spark.driver.extraJavaOptions"
+    options["--driver-java-options"] = JAVA_OPTIONS
     for option, name in options.items():
         parser.add_argument(option, dest=name)
     parser.add_argument("--properties-file", default=_defaults_file())
@@ -155,7 +169,7 @@ def settings(master: str) -> dict[str, str]:
         # Else every column that is made asks Java several times where in the program that was.
         "spark.python.sql.dataFrameDebugging.enabled": "false",
         # Java leaves long methods uncompiled unless told; what Spark makes of wide sums is long, and half as fast then.
-        "spark.driver.extraJavaOptions": _COMPILE_ALL,
+        JAVA_OPTIONS: _COMPILE_ALL,
         "spark.executor.extraJavaOptions": _COMPILE_ALL,
         "spark.sql.session.timeZone": "UTC",
         # A partition that turns out to hold most of the rows of a join is split; many small ones become few.
@@ -167,7 +181,7 @@ def settings(master: str) -> dict[str, str]:
         # On two cores a query took no longer so, and a good half of the memory.
         collector = " -XX:+UseSerialGC" if (os.cpu_count() or 1) <= 2 else ""
         chosen |= {
-            "spark.driver.extraJavaOptions": _COMPILE_ALL + collector,
+            JAVA_OPTIONS: f"{_COMPILE_ALL} {_COMPILE_LATER}{collector}",
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
             "spark.driver.host": LOOPBACK,
@@ -215,16 +229,20 @@ def _started(config: Mapping[str, str]) -> SparkContext:
     """Spark, with a Java of our own."""
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkRuntimeError
+    from pyspark.find_spark_home import _find_spark_home
     from pyspark.java_gateway import launch_gateway
 
     there = given()
     master = config.get("spark.master") or there.get("spark.master") or _master()
     is_local = master.startswith("local")
-    ours = {name: value for name, value in settings(master).items() if name not in there} | dict(config)
+    home, ours = java_home(), settings(master)
+    if JAVA_OPTIONS not in there | dict(config):
+        ours[JAVA_OPTIONS] += f" {archive_options(home, _find_spark_home(), sys.stdout.isatty())}"
+    ours = {name: value for name, value in ours.items() if name not in there} | dict(config)
     os.environ.setdefault("PYSPARK_PYTHON", there.get("spark.pyspark.python", sys.executable))
     if is_local:
         os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
-    os.environ["JAVA_HOME"] = java_home()
+    os.environ["JAVA_HOME"] = home
     conf = SparkConf().setAll(list(ours.items()))
     with tempfile.TemporaryFile() as said, _starting_line():
         # What Java says while it starts is of interest only if it does not.

