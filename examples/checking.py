@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from minidsms import Query
 from minidsms.cql.parser import parse_type
 from minidsms.elements import Schema
 from minidsms.generators import generator_named, open_generator
@@ -28,6 +30,14 @@ def value_at(changes: Sequence[Any], ts: int) -> Any:
         if change.sign > 0:
             value = change.row[0]
     return value
+
+
+def netted(query: Query) -> dict[int, Counter[Any]]:
+    """What has changed at each instant, numbers to six places."""
+    found: dict[int, Counter[Any]] = {}
+    for ts, sign, row in query.fetch():
+        found.setdefault(ts, Counter())[tuple(round(v, 6) if isinstance(v, float) else v for v in row)] += sign
+    return found
 
 
 def agree(what: str, got: Any, expected: Any) -> int:
