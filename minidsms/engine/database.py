@@ -349,7 +349,7 @@ class Database:
             group.add(network)
             self.groups.add(group, inputs)
             self._process([group])
-            self._rest()
+            self._rest(group=group)
             self.past.begin()
         except BaseException:
             # It has never been there: what a plan has claimed of stores is given back.
@@ -492,12 +492,18 @@ class Database:
             assert isinstance(source, StreamInput)
             self.admission.fail_readers(source)
 
-    def _rest(self, name: str | None = None) -> None:
-        """The engine is at rest: stores give up what nobody claims, the dictionary what nobody holds."""
-        if name is None:
+    def _rest(self, name: str | None = None, group: Group | None = None) -> None:
+        """The engine is at rest: stores give up what nobody claims, those of an input's or a group's queries or all."""
+        groups: Sequence[Group]
+        if group is not None:
+            for source in (*group.streams, *group.relations):
+                if isinstance(source, StreamInput | RelationInput):
+                    self._free(source)
+            groups = (group,)
+        elif name is None:
             for source in self.inputs:
                 self._free(source)
-            groups: Iterable[Group] = self.groups.all
+            groups = self.groups.all
         else:
             self._free(self.stream_input(name))
             groups = self.groups.reading(name)

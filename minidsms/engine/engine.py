@@ -14,7 +14,8 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from functools import cache
+from typing import Protocol, cast, runtime_checkable
 
 from minidsms.cql.node import Node
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Int64Array
@@ -85,6 +86,16 @@ class OwnsStore(Protocol):
         """The store, once there is one."""
 
 
+@cache
+def _is_entrance(kind: type[Operator]) -> bool:
+    """Asked of classes: to ask of each operator takes a twentieth of the time that a query takes to be registered."""
+    return issubclass(kind, Entrance)
+
+
+def _entrances(operators: Iterable[Operator]) -> list[Entrance]:
+    return [cast(Entrance, operator) for operator in operators if _is_entrance(type(operator))]  # type: ignore[arg-type]
+
+
 class Network:
     """The running plan of a query: its operators, in an order in which producers stand before consumers.
 
@@ -117,7 +128,7 @@ class Network:
         self.relations = relations
         self.is_immediate = is_immediate
         self.links = list(links)
-        self.sources = [op for op in operators if isinstance(op, Entrance)]
+        self.sources = _entrances(operators)
         self.contents: PresentContents | None = None
         self.places: Mapping[Node, Sequence[int]] = {}
         """By node of the plan, which of the operators it is, of those that may keep their state, its last one last."""
@@ -164,7 +175,7 @@ class Network:
         producer.outputs.append(queue)
         self.output.inputs = [queue]
         self.operators = operators_behind(self.output)
-        self.sources = [op for op in self.operators if isinstance(op, Entrance)]
+        self.sources = _entrances(self.operators)
         if self.contents is not None:
             known = next(op for op in self.operators if op.lineage == self.contents.operator.lineage)
             assert isinstance(known, KnowsContents)
@@ -211,7 +222,7 @@ class Network:
         """Let a screen run it. leading: the operators that lead to the screen."""
         assert self.folding is not None
         self.folding.fold(screen)
-        self.operators, self.output, self.sources = leading, None, [op for op in leading if isinstance(op, Entrance)]
+        self.operators, self.output, self.sources = leading, None, _entrances(leading)
 
     def unfold(self, made: Network) -> None:
         """Take the operators of a plan made for it."""
@@ -428,8 +439,7 @@ class Group:
                 operator.failures, operator.allowance = self._failed, self.allowance
                 self.operators.append(operator)
                 self.running.add(operator)
-                if isinstance(operator, Entrance):
-                    self.sources.append(operator)
+                self.sources += _entrances((operator,))
                 self._stubs += [s for s in operator.synopses() if isinstance(s, OwnsStore)]
 
     def _leave(self, operators: Sequence[Operator]) -> None:
@@ -525,7 +535,7 @@ class Group:
         if self._is_changed:
             self._is_changed = False
             self._arrange()
-            self._timed = [op for op in self.operators if op.acts_on_time and not isinstance(op, Entrance)]
+            self._timed = [op for op in self.operators if op.acts_on_time and not _is_entrance(type(op))]  # type: ignore[arg-type]
         if not self.is_immediate and earliest > until and self._sleeps(until):
             # The operators' own progress follows with the next slice, which then is longer.
             self.progress = until
@@ -616,11 +626,12 @@ class Group:
             self.stop(f"interrupted by {reason}")
 
     def stop(self, reason: str) -> None:
-        """No query has an answer behind the last slice."""
+        """No query has an answer behind the last slice, or what it has put out of the one under way."""
         self._in_flight = self.is_cut = False
         self._failed.clear()
         for network in [n for n in self.networks if n.failure is None]:
-            self._fail(network, Failure(self.progress + 1, reason))
+            answered = self.progress if network.output is None else max(self.progress, network.output.progress)
+            self._fail(network, Failure(answered + 1, reason))
 
     def fail(self, network: Network, failure: Failure) -> None:
         """Let a query fail. The engine is at rest."""

@@ -14,7 +14,7 @@ from minidsms.answers.results import ResultCodec
 from minidsms.cql import bound, syntax
 from minidsms.cql.binder import Bound
 from minidsms.cql.catalog import Catalog, RelationDef, StreamDef
-from minidsms.cql.errors import CqlError, Error, QueryError
+from minidsms.cql.errors import CqlError, Error, MemoryLimitError, QueryError
 from minidsms.cql.session import Session, tables_named
 from minidsms.cql.values import check_widths, constant_binder
 from minidsms.elements import MIN_INSTANT, Batch, Field, Schema, Type
@@ -90,6 +90,8 @@ def insert(db: Connection, statement: syntax.Insert, text: str) -> int:
         if statement.replaces:
             return db.upsert(statement.name, rows, None if ts is None else list(ts))
         return db.push(statement.name, rows, None if ts is None else list(ts))
+    except MemoryLimitError:
+        raise  # the statement may be made again
     except Error as error:
         raise placed_at(error, text, statement) from None
 

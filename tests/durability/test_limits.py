@@ -12,7 +12,12 @@ import pytest
 import minidsms
 from minidsms import Change, MemoryLimitError, QueryError
 from minidsms.durability.connection import DurableConnection
-from minidsms.limits.allowance import Allowance
+from minidsms.durability.entry import decoded
+from minidsms.durability.segments import entries
+from minidsms.limits.admission import Admission
+from minidsms.limits.allowance import NO_MEMORY, Allowance
+from minidsms.operators.operator import Operator
+from minidsms.past.past import Past
 from minidsms.testing.generators import random_company
 from minidsms.testing.grammar import Options
 from tests.long.crash_cases import calls_of
@@ -225,4 +230,93 @@ def test_a_query_with_history_has_no_answer_beyond_answer_limit(tmp_path: Path) 
         db = opened(tmp_path)
         assert state(db) == found
         db.checkpoint()
+    db.close()
+
+
+def kinds(db: DurableConnection) -> list[str]:
+    assert db.log is not None
+    return [str(decoded(found.payload, "")[0]["kind"]) for found in entries(db.log.folder)]
+
+
+@pytest.mark.parametrize("with_checkpoint", [False, True])
+def test_a_statement_that_failed_behind_a_failure_was_not_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, with_checkpoint: bool
+) -> None:
+    """Its entry has another one behind it, and so is not removed but undone."""
+    db = opened(tmp_path, memory_limit="1 GB")
+    declare(db)
+    db.push("S", [(v,) for v in range(6)], ts=range(6))
+
+    def interrupted(self: Past) -> None:
+        raise KeyboardInterrupt
+
+    def taking(self: Allowance, nbytes: int) -> None:
+        raise minidsms.MemoryLimitError("so much is not allowed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Past, "begin", interrupted)
+        patch.setattr(Allowance, "take", taking)
+        with pytest.raises(KeyboardInterrupt):
+            db.execute("CREATE QUERY late AS SELECT v FROM S [RANGE 10] WITH HISTORY")
+    assert kinds(db)[-3:] == ["statement", "failed", "undone"]
+    assert set(db.queries) == {"counts", "filtered"}
+    if with_checkpoint:
+        db.checkpoint()
+        assert "undone" not in kinds(db)
+    db.push("S", (7,), ts=7)
+    before = state(db)
+    for _ in range(2):
+        end_process(db)
+        db = opened(tmp_path)
+        assert state(db) == before and db.position("S") == 7
+    db.execute("CREATE QUERY late AS SELECT v FROM S [RANGE 10] WITH HISTORY")
+    assert len(db.queries["late"].snapshot()) == 6
+    db.close()
+
+
+@pytest.mark.parametrize("when", [1, 3, 5])
+def test_queries_that_the_system_had_no_memory_for_fail_there_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: int
+) -> None:
+    db = opened(tmp_path)
+    declare(db)
+    db.query("SELECT COUNT(*) FROM T", "others")
+    for i in range(4):
+        db.push("S", [(3 + i,), (4,)], ts=[i, i])
+    run, turns = Operator.run, iter(range(100))
+
+    def running(self: Operator, budget: int) -> int:
+        if next(turns) == when:
+            raise MemoryError
+        return run(self, budget)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Operator, "run", running)
+        db.push("S", [(5,), (6,)], ts=[4, 4])
+        db.push("S", [(5,), (6,)], ts=[5, 5])
+    db.push("T", (1,), ts=5)
+    db.advance(9)
+    before = state(db)
+    reasons = [query.failure[1] for query in db.queries.values() if query.failure is not None]
+    assert reasons and all(NO_MEMORY in reason for reason in reasons) and before["others"][0] is None
+    for _ in range(3):
+        end_process(db)
+        db = opened(tmp_path)
+        assert state(db) == before
+        db.checkpoint()
+    db.close()
+
+
+def test_an_insert_that_is_refused_says_so_as_a_push_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    db = opened(tmp_path, memory_limit="1 GB")
+    declare(db)
+
+    def admitting(self: Admission, stream: Any, n: int) -> None:
+        raise MemoryLimitError("no room")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Admission, "admit", admitting)
+        with pytest.raises(MemoryLimitError):
+            db.execute("INSERT INTO S (ts, v) VALUES (1, 2)")
+    assert db.position("S") == 0 and db.execute("INSERT INTO S (ts, v) VALUES (1, 2)") == 1
     db.close()

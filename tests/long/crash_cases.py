@@ -27,7 +27,7 @@ from types import MappingProxyType
 from typing import Any
 
 from minidsms.connection import Connection, connect
-from minidsms.cql.errors import CqlError, QueryError
+from minidsms.cql.errors import CqlError, MemoryLimitError, QueryError
 from minidsms.durability import blocks, checkpoint, kept_files
 from minidsms.durability.connection import DurableConnection
 from minidsms.testing.feeds import Advance, Push, Step
@@ -35,6 +35,7 @@ from minidsms.testing.generators import Case, random_company
 from minidsms.testing.grammar import Options
 from minidsms.testing.user_definitions import USER_AGGREGATES, USER_FUNCTIONS, create
 from tests.long.crash_files import FORMS, archived, into, lines_of
+from tests.long.crash_limits import Limits, is_astray
 from tests.long.crash_receivers import KINDS, Receiver, connections
 from tests.long.crash_sources import check_sources
 from tests.long.crash_topics import ADDRESS, Broker, broker
@@ -192,6 +193,7 @@ class Client:
         self.rng = rng
         self.receivers = receivers
         self.broker: Broker | None = None
+        self.limits: Limits | None = None
         self.floor = 0
         """Calls that are known to be on disk."""
         self.copies: list[tuple[str, int, dict[str, Kept]]] = []
@@ -228,16 +230,21 @@ class Client:
 
     def go_on(self) -> bool:
         """Open the folder, find out which calls are kept, and make the others; whether all have been made."""
-        db, attached = connect(self.folder, durability=self.durability), set[str]()
+        limits = {} if self.limits is None else self.limits.options
+        db, attached = connect(self.folder, durability=self.durability, **limits), set[str]()
         assert isinstance(db, DurableConnection)
         try:
             first = self._first_lost(db)
             promised = self.returned if self.durability == "sync" or not self.loses else self.floor
             assert first >= promised, f"call {first} was lost, and {promised} had returned"
+            if self.limits is not None:
+                self.limits.note(db)
             tell(db, self.receivers, attached)
             for i in range(first, len(self.calls)):
                 self.take(db)
-                self.calls[i].make(db)
+                if not self._is_made(db, i):
+                    db.close()
+                    return False
                 tell(db, self.receivers, attached)
                 self.returned = i + 1
                 if self.rng.random() < self.checkpoints:
@@ -253,6 +260,26 @@ class Client:
             raise
         return True
 
+    def _is_made(self, db: DurableConnection, i: int) -> bool:
+        """Make a call; False where the folder has to be opened again."""
+        limits, call = self.limits, self.calls[i]
+        if limits is None:
+            call.make(db)
+            return True
+        is_element = isinstance(call.step, Push)
+        try:
+            with limits.striking(self.rng) if is_element or call.step is not None else contextlib.nullcontext():
+                call.make(db)
+        except MemoryLimitError:
+            assert is_element and not is_astray(db)
+            limits.refused.add(i)
+        except MemoryError:
+            if not is_astray(db):
+                call.make(db)
+        if not is_astray(db):
+            limits.note(db)
+        return not is_astray(db)
+
     def _do_another(self, db: DurableConnection) -> bool:
         """What is no call of the case; whether it has ended the connection."""
         match self.rng.choice(("close", "fork", "copy", "position")):
@@ -262,7 +289,9 @@ class Client:
                 return True
             case "fork":
                 in_child(db)
-            case "copy" if not any("ARCHIVE" in call.text + call.into for call in self.calls[self.returned :]):
+            case "copy" if self.limits is None and not any(
+                "ARCHIVE" in call.text + call.into for call in self.calls[self.returned :]
+            ):
                 self.take(db)  # an archive still to be made would be there already when the copy makes it
                 place = f"{self.folder}-{os.getpid()}-{len(self.copies)}-{self.crashes}"
                 db.backup(place)
@@ -288,6 +317,9 @@ class Client:
         counts: Counter[str] = Counter()
         first = 0
         for i, call in enumerate(self.calls):
+            if self.limits is not None and i in self.limits.refused:
+                first = i + 1
+                continue
             if isinstance(call.step, Advance) or " REPLACE " in call.text:
                 if i < self.returned and (self.durability == "sync" or not self.loses) and first == i:
                     first = i + 1
@@ -366,6 +398,10 @@ class Scene:
         self._inserts = [n for n in steps if rng.random() < 0.1]
         fetched = [n for n in others if n not in self.told]
         self._again = {n: rng.choice(fetched) for n in steps if rng.random() < 0.05 and fetched}
+        self.limits: Limits | None = None
+        if broker is not None and rng.random() < 0.3:
+            self.limits = Limits(rng.choice((0.0, 0.01, 0.05)), rng.choice((3, 10, 10**6)))
+            self._again = {}  # a query that has failed would begin anew
         self.durability = rng.choice(("sync", "sync", "batch", "os"))
         self.story = f"seed {seed}, {self.durability}"
         self.rng = rng
@@ -382,6 +418,42 @@ class Scene:
             files |= {n: f"INTO '{ADDRESS}answer{n}'" for n in self._topics}
         archives = {name: f"{self.folder}/{which}-streams" for name in self.archived}
         return calls_of(self.cases, files, self._widenings, archives, self.histories, self._inserts, self._again)
+
+    def is_valid(self) -> bool:
+        """Nothing in it is refused."""
+        with connect() as db:
+            try:
+                for call in calls_of(self.cases, {}, self._widenings, {}, self.histories, self._inserts):
+                    call.make(db)
+            except CqlError:
+                return False
+        return True
+
+    def compare_limited(
+        self, ours: Mapping[str, Kept], theirs: Mapping[str, Kept], told: Sequence[Mapping[str, Receiver]]
+    ) -> None:
+        """As the others, where limits may have made queries fail."""
+        limits = self.limits
+        assert limits is not None
+        for name in self.names:
+            found, wanted = ([(change[0], repr(change)) for change in each[name].changes] for each in (ours, theirs))
+            own = theirs[name].failed_at
+            assert own is None or limits.failed.get(name, own + 1) <= own, f"{self.story}: {name} has not failed"
+            limits.check(name, found, wanted, story=self.story)
+        for n, form in self.forms.items():
+            places = (f"{self.folder}/{which}{n}" for which in ("found", "wanted"))
+            rows = ([(int(row[0]), repr(row)) for row in lines_of(form, place)[1].elements()] for place in places)
+            limits.check(f"answer{n}", *rows, story=self.story)
+        for name in told[0]:
+            lists = ([(ts, f"{sign} {row}") for ts, sign, row in each[name].told] for each in told)
+            limits.check(name, *lists, story=self.story)
+        for name in self.topics:
+            records = [json.loads(value) for value in self.broker.committed(name)] if self.broker else []
+            signs = [(record["_ts"], str(record.get("_sign", 1))) for record in records]
+            limits.check(name, signs, [(ts, str(sign)) for ts, sign, _ in theirs[name].changes], story=self.story)
+        for name in self.archived:
+            elements = [archived(f"{self.folder}/{which}-streams", name) for which in ("found", "wanted")]
+            assert elements[0] == elements[1], f"{self.story}: the archive of {name} differs\n{self.cases[0]}"
 
     @property
     def topics(self) -> list[str]:
@@ -468,8 +540,10 @@ def check(seed: int) -> int:
         ours, theirs = scene.receivers(), scene.receivers()
         for receiver in (*ours.values(), *theirs.values()):
             ending.callback(receiver.end)
+        names = [*scene.names, *scene.topics]
+        if scene.limits is not None:
+            return check_limits(scene, ours, theirs) if scene.is_valid() else 0
         try:
-            names = [*scene.names, *scene.topics]
             expected = without_crash(scene.calls("wanted", theirs), names, theirs)
         except CqlError:
             return 0
@@ -492,6 +566,28 @@ def check(seed: int) -> int:
         scene.compare_topics(expected)
         if not scene.topics:  # a copy takes them
             client.check_copies(expected)
+    return client.crashes
+
+
+def check_limits(scene: Scene, ours: Mapping[str, Receiver], theirs: Mapping[str, Receiver]) -> int:
+    """`check` of a case whose calls are limited."""
+    rng = scene.rng
+    loses = scene.durability == "sync" and rng.random() < 0.7  # else calls that are lost may fail otherwise
+    scene.story += f", limits, {'machine' if loses else 'process'}"
+    client = Client(scene.calls("found", ours), scene.names, scene.folder + "/db", scene.durability, loses, rng, ours)
+    client.broker, client.limits = scene.broker, scene.limits
+    assert scene.limits is not None
+    with marking(rng.choice((0.0, 1e9))):
+        try:
+            client.run()
+        except BaseException as error:
+            error.add_note(scene.story)
+            raise
+    calls = [call for i, call in enumerate(scene.calls("wanted", theirs)) if i not in scene.limits.refused]
+    expected = without_crash(calls, [*scene.names, *scene.topics], theirs)
+    for receiver in theirs.values():
+        receiver.settle()
+    scene.compare_limited(client.kept, expected, (ours, theirs))
     return client.crashes
 
 
