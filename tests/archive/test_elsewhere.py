@@ -314,3 +314,16 @@ def test_writers_that_take_the_archive_from_each_other_spoil_nothing(
     assert list(verify(archive)) == []
     with Writer(archive):
         assert len(elements(place, "S")) == committed * 3
+
+
+def test_a_connection_that_a_folder_keeps_replays_from_elsewhere(place: str, tmp_path: Path) -> None:
+    with minidsms.connect() as db:
+        db.execute(f"CREATE STREAM S (v INTEGER) ARCHIVE '{place}'")
+        db.push("S", [(i,) for i in range(10)], ts=list(range(10)))
+    with minidsms.connect(tmp_path / "db") as db:
+        db.execute("CREATE STREAM S (v INTEGER); CREATE QUERY q AS SELECT COUNT(*) FROM S")
+        assert db.replay(place) == 10
+    with minidsms.connect(tmp_path / "db") as db:
+        db.push("S", (1,), ts=30)
+        db.advance(40)
+        assert db.queries["q"].snapshot() == [(11,)]
