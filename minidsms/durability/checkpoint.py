@@ -29,7 +29,7 @@ from minidsms.cql.errors import Error
 from minidsms.cql.parser import parse
 from minidsms.cql.printer import print_query
 from minidsms.durability.blocks import BlockWriter, Content, Piece
-from minidsms.durability.entry import Fields, Rows, placed, read
+from minidsms.durability.entry import Fields, Rows, kept_of, placed, read
 from minidsms.durability.folder import FIRST_LOG, create
 from minidsms.durability.history import parts
 from minidsms.durability.journal import Journal
@@ -115,6 +115,8 @@ class _Shortened:
         self.last: Found
         """The one that was read last."""
         self._named = self._views_named()
+        self._shed: dict[int, list[Fields]] = defaultdict(list)
+        """By push, what says which of its rows were shed."""
         self._created: dict[int, str] = {}
         """By entry, the query it creates, where no other entry does."""
         self._gone = self._entries_gone()
@@ -138,7 +140,8 @@ class _Shortened:
         found = [np.zeros(0, np.int64)]
         for number, fields, rows in self._read():
             if fields["kind"] == "push" and fields["to"].lower() == key and number not in self._gone:
-                found.append(self._journal(key).batch(fields, rows.whole()).column(0).to_numpy())
+                instants = self._journal(key).batch(fields, rows.whole()).column(0).to_numpy()
+                found.append(instants[kept_of(len(instants), self._shed.get(number, ()))])
         return np.concatenate(found)
 
     def entries(self) -> Iterator[Entry]:
@@ -152,7 +155,7 @@ class _Shortened:
             match fields:
                 case {"kind": "taken" | "written" | "done" | "state" | "input" | "source" | "script" | "archived"}:
                     continue
-                case {"kind": "texts" | "synopsis" | "failed" | "undone" | "replayed"}:
+                case {"kind": "texts" | "synopsis" | "failed" | "undone" | "replayed" | "shed"}:
                     continue
                 case _ if number in self._gone:
                     continue
@@ -174,6 +177,13 @@ class _Shortened:
                 case {"kind": "push", "to": name}:
                     kept, left_out = self._kept(number, fields, rows)
                     is_stream = not self._journal(name).rows.has_signs
+                    if kept is not None and number in self._shed:  # what is shed makes time pass
+                        is_left = fields["left"]
+                        yield from self._flushed()
+                        yield fields, rows.pieces
+                        for told in self._shed[number]:
+                            yield told, ()
+                        continue
                     if is_stream:  # what is left out is older than what is kept
                         self._pass(name, *left_out)
                     if kept is not None:
@@ -323,6 +333,8 @@ class _Shortened:
         for number, fields, _ in self._read():
             if fields["kind"] == "undone":
                 gone.add(before)
+            elif fields["kind"] == "shed":
+                self._shed[before].append(fields)
             elif fields["kind"] != "failed":
                 before = number
             what, ends = about(fields)
@@ -364,7 +376,7 @@ class _Shortened:
             batch = Batch.concat(query.waiting) if query.waiting else Batch.empty(query.schema)
             columns = [batch.column(i) for i in range(len(query.schema))]
             rows = Rows(query.schema, self._moment.dictionary, True)
-            fields = {"kind": "state", "query": query.name, "results": query.results}
+            fields = {"kind": "state", "query": query.name, "results": query.results, "shed": query.shed}
             yield fields, [rows.encoded(batch.ts, batch.signs, columns)]
             if query.archived is not None:
                 yield {"kind": "archived", "query": query.name, "n": query.archived}, ()

@@ -27,7 +27,7 @@ from minidsms.cql.parameters import Parameters, written
 from minidsms.cql.parser import parse
 from minidsms.durability.backup import copy, sizes_of
 from minidsms.durability.checkpoints import Checkpoints
-from minidsms.durability.entry import encoded
+from minidsms.durability.entry import encoded, shed
 from minidsms.durability.folder import (
     Metadata,
     check_outside,
@@ -51,7 +51,7 @@ from minidsms.durability.places import place_of
 from minidsms.durability.recovery import replay
 from minidsms.durability.repair import repaired
 from minidsms.durability.segments import Part, sync_segments
-from minidsms.elements import Schema, Type
+from minidsms.elements import BoolArray, Int64Array, Schema, Type
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.settings import SETTINGS, checked
@@ -224,6 +224,10 @@ class DurableConnection(Connection):
         if self.log is not None and not self._is_astray and not self._is_ending:
             told = {"ts": failure.ts, "reason": failure.reason, "results": query.results}
             self._append_amid(kind="failed", query=query.name, **told)
+
+    def note_shed(self, stream: StreamInput, rows: Int64Array, kept: BoolArray | None) -> None:
+        if self.log is not None and kept is not None:
+            self._append_amid(**shed(rows[~kept]))
 
     def ending_of(self, query: RunningQuery) -> tuple[Failure, int] | None:
         return self.endings.get(query.name.lower())

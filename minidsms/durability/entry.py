@@ -14,6 +14,8 @@ The header's "kind" is one of
     failed      query, ts, reason, results   what the entry before it brought made a query fail at this instant, after
                                      so many answers; is_ahead: in a checkpoint, what comes after it is going to
     undone                           the entry before it, or before the `failed` of it, is not to be carried out
+    shed        at, rows             of the push before it these rows were shed (load_shedding): bits, in hexadecimal,
+                                     from the row `at` on
     done        of                   the statement, or other change, of this number has been carried out
     push        to, left, from, ..   elements of a stream, changes of a relation; left: not processed yet (block=False);
                                      from: of a source, which has been read so far with them; script: of an INSERT;
@@ -36,7 +38,8 @@ The header's "kind" is one of
     texts       batches              at the beginning of a checkpoint: texts and the codes that stand for them in it;
                                      batches: how many bytes each has, or null of one
     synopsis    query, operator, ..  in a checkpoint: the state of an operator of a query (`kept_state.py`)
-    state       query, results       at the end of a checkpoint: answers so far, and those that wait
+    state       query, results, shed at the end of a checkpoint: answers so far, and those that wait; how many elements
+                                     of each stream were shed
     archive     to or query, folder, partition, archive   an archive begins under this id (a statement with ARCHIVE has
                                      one, too), or, without a folder, ends
     archived    to or query, n       at the end of a checkpoint: so many elements have come since it began
@@ -60,7 +63,7 @@ import json
 import os
 import struct
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -69,7 +72,7 @@ import pyarrow as pa
 from minidsms.cql.errors import Error
 from minidsms.durability.blocks import BlockWriter, Content, Piece
 from minidsms.durability.segments import Found, Part
-from minidsms.elements import Batch, Column, Int8Array, Int64Array, Schema, Type
+from minidsms.elements import Batch, BoolArray, Column, Int8Array, Int64Array, Schema, Type
 from minidsms.inputs.arrays import ColumnReader
 from minidsms.values.arrow_types import word_type
 from minidsms.values.coded import as_text, value_of
@@ -86,6 +89,24 @@ def encoded(fields: Fields) -> bytes:
     """An entry's payload, but for its rows."""
     text = json.dumps(fields, separators=(",", ":")).encode()
     return _LENGTH.pack(len(text)) + text
+
+
+def shed(rows: Int64Array) -> Fields:
+    """What says that these rows of the push before, (n,) ascending, were shed."""
+    at = int(rows[0])
+    bits = np.zeros(int(rows[-1]) - at + 1, np.bool_)
+    bits[rows - at] = True
+    return {"kind": "shed", "at": at, "rows": np.packbits(bits).tobytes().hex()}
+
+
+def kept_of(n: int, told: Iterable[Fields]) -> BoolArray:
+    """Of n rows of a push those that were not shed, (n,). told: the entries that `shed` made."""
+    kept = np.ones(n, np.bool_)
+    for each in told:
+        bits = np.unpackbits(np.frombuffer(bytes.fromhex(each["rows"]), np.uint8)).astype(np.bool_)
+        part = kept[each["at"] : each["at"] + len(bits)]
+        part &= ~bits[: len(part)]
+    return kept
 
 
 def in_one(fields: Fields, pieces: Sequence[Piece]) -> bytes:

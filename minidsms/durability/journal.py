@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from minidsms.durability.entry import Fields, Rows, encoded
 from minidsms.durability.log import Log
 from minidsms.elements import Column, Int8Array, Int64Array, Schema
@@ -55,6 +57,10 @@ class Journal:
         self._told: Fields = {}
         self._coming: Fields | None = None
         self._script: tuple[int, int] | None = None
+        self.accepted: Int64Array | None = None
+        """Which rows of the push under way are not late; None: all."""
+        self._taken = 0
+        self._begun = 0
         self._set_heads()
 
     def _set_heads(self) -> None:
@@ -82,13 +88,15 @@ class Journal:
                 if self._script is not None:
                     told["script"], self._script = self._script, None
                 head = encoded(told)
-            self.log.append(head, *self.rows.encoded(ts, signs, columns))
+            self._begun = self.log.append(head, *self.rows.encoded(ts, signs, columns))
+        self.accepted, self._taken = None, 0
         self.position += len(ts)
 
     def add_row(self, ts: int, values: Sequence[Any], is_left: bool) -> None:
         """`add` of one element of stored scalars."""
         if self.log is not None:
-            self.log.append(self._heads[is_left], self.rows.encoded_row(ts, values))
+            self._begun = self.log.append(self._heads[is_left], self.rows.encoded_row(ts, values))
+        self.accepted, self._taken = None, 0
         self.position += 1
 
     def pass_over(self, n: int) -> None:
@@ -98,8 +106,16 @@ class Journal:
     def retract(self, n: int) -> None:
         """The n elements added last have been refused."""
         if self.log is not None:
-            self.log.retract(self.log.next - 1)
+            if self.log.next == self._begun + 1:
+                self.log.retract(self._begun)
+            else:  # some of them have been shed
+                self.log.append(encoded({"kind": "undone"}))
         self.position -= n
+
+    def next_rows(self, n: int) -> Int64Array:
+        """Which rows of the push under way the next n are that are taken."""
+        start, self._taken = self._taken, self._taken + n
+        return np.arange(start, start + n) if self.accepted is None else self.accepted[start : start + n]
 
     @contextlib.contextmanager
     def carrying_out(self, place: tuple[int, int]) -> Iterator[Callable[[], bool]]:

@@ -16,7 +16,7 @@ _WAYS = {
     "BACKFILL": "db.replay(folder) pushes what the archives hold, for queries registered before",
 }
 _SETTINGS = {
-    "load_shedding": ("none",),
+    "load_shedding": ("none", "random"),
     "k_mon": ("exact",),
 }
 """The values that are kept, of settings by which an answer may depend on the memory or the time it took."""

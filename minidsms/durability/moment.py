@@ -69,6 +69,7 @@ class QueryMoment:
         self.figures = _figures(query)
         self.failure = query.failure
         self.results = query.results
+        self.shed = dict(query.shed)
         self.closed_until = query.closed_until
         self.has_begun = self.closed_until != MIN_INSTANT
         self.reads = [names[id(read)] for read in (*query.network.streams, *query.network.relations)]

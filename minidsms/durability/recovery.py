@@ -17,7 +17,7 @@ from minidsms.archive.connected import target_of
 from minidsms.cql.errors import Error, shown
 from minidsms.cql.parser import parse
 from minidsms.durability.blocks import Content
-from minidsms.durability.entry import Fields, Rows, read
+from minidsms.durability.entry import Fields, Rows, kept_of, read
 from minidsms.durability.kept_archives import KeptRecorder
 from minidsms.durability.kept_file import Mark
 from minidsms.durability.kept_state import NoSuchOperator, resume, take_texts
@@ -55,7 +55,7 @@ def _replay(db: DurableConnection, log_folder: str, until: int | None, go_on: Ca
         if go_on is not None:
             go_on()
         fields, rows = read(found)
-        if fields["kind"] in ("failed", "undone"):
+        if fields["kind"] in ("failed", "undone", "shed"):
             came_of_it.append(fields)
             continue
         if held is not None:
@@ -83,6 +83,8 @@ def _carry_out_whole(db: DurableConnection, held: tuple[Found, Fields, Content],
     """Carry out an entry that is not the last one. came_of_it: the entries that tell what came of it."""
     found, fields, rows = held
     failed = [each for each in came_of_it if each["kind"] == "failed"]
+    if fields["kind"] == "push":
+        fields["shed"] = [each for each in came_of_it if each["kind"] == "shed"]
     for each in failed:
         ending = Failure(each["ts"], each["reason"]), each["results"]
         db.endings[each["query"].lower()] = ending
@@ -118,12 +120,15 @@ def _carry_out(db: DurableConnection, fields: Fields, rows: Content, where: str)
             case {"kind": "push", "to": str(name), "left": bool(is_left)}:
                 ts, sign, columns = db.stream_input(name).journal.rows.decoded(rows.whole())  # type: ignore[union-attr]
                 target = db.stream_input(name)
-                if isinstance(target, SystemInput):
-                    with db.lock:
-                        target.publish_again(columns, ts[-1].as_py())
-                    db.process()
-                else:
-                    with _unrecorded(target) if fields.get("recorded") is False else nullcontext():
+                with (
+                    _repeating(db, 1 if isinstance(ts, int) else len(ts), fields.get("shed")),
+                    nullcontext() if fields.get("recorded", True) else _unrecorded(target),
+                ):
+                    if isinstance(target, SystemInput):
+                        with db.lock:
+                            target.publish_again(columns, ts[-1].as_py())
+                        db.process()
+                    else:
                         db.push(name, columns, ts=ts, sign=sign, block=not is_left)
                 _read_until(db, name, fields.get("from"))
             case {"kind": "ended", "to": str(name)}:
@@ -176,6 +181,7 @@ def _carry_out(db: DurableConnection, fields: Fields, rows: Content, where: str)
                 query = db.queries[name.lower()]
                 waiting = Rows(query.schema, db.dictionary, True).elements(rows.whole(), db.tick_ns)
                 query.restore(results, waiting)
+                query.shed = fields.get("shed", {})
             case {"kind": "texts"}:
                 take_texts(db.dictionary, fields, rows)
             case {"kind": "synopsis", "query": str(name)}:
@@ -263,6 +269,21 @@ def _unrecorded(target: StreamInput | RelationInput) -> Iterator[None]:
     finally:
         if recorder is not None:
             recorder.is_suspended = False
+
+
+@contextmanager
+def _repeating(db: DurableConnection, n: int, told: Sequence[Fields] | None) -> Iterator[None]:
+    """What the context pushes, n rows, is shed as it was when it came."""
+    if not told:
+        yield
+        return
+    admission = db.admission
+    admission.repeated, admission.is_open = kept_of(n, told), False
+    try:
+        yield
+    finally:
+        admission.repeated = None
+        admission.look()
 
 
 def _but_kind(given: dict[str, Any]) -> dict[str, Any]:

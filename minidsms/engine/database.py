@@ -18,7 +18,7 @@ from minidsms.answers.news import News
 from minidsms.answers.results import ResultCodec
 from minidsms.cql.catalog import Catalog, RelationDef, StreamDef
 from minidsms.cql.errors import ClosedError, Error, one_line, quoted
-from minidsms.elements import MIN_INSTANT, Int64Array, Schema
+from minidsms.elements import MIN_INSTANT, BoolArray, Int64Array, Schema
 from minidsms.engine.engine import Engine, Group, InputProgress, Network, RelationProgress
 from minidsms.engine.groups import Groups
 from minidsms.engine.running_query import RunningQuery
@@ -166,6 +166,9 @@ class Database:
 
     def note_failure(self, query: RunningQuery, failure: Failure) -> None:
         """A query has failed."""
+
+    def note_shed(self, stream: StreamInput, rows: Int64Array, kept: BoolArray | None) -> None:
+        """Of these rows of a push, (n,), those are stored, (n,); None: all."""
 
     def ending_of(self, query: RunningQuery) -> tuple[Failure, int] | None:
         """Where a query that is going to run failed when it ran before, and how many answers it had given."""

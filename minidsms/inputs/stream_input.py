@@ -157,6 +157,8 @@ class StreamInput:
             dropped = self._dropped(instants, columns, late)
             kept = ~late
             instants, columns = instants[kept], [c.take(kept) for c in columns]  # type: ignore[arg-type]
+            if self.journal is not None:
+                self.journal.accepted = np.flatnonzero(kept)
         n = len(instants)
         if step is None or n <= chunk or self._slack or len(self._waiting):
             taken = self._take(instants, columns, step is not None)
@@ -221,7 +223,8 @@ class StreamInput:
                 progress = ts - self._slack - 1
         admission, recorder = self._admission, self.recorder
         taken = 1
-        if admission is not None and admission.is_shedding and admission.kept(self, 1) is not None:
+        kept = None if admission is None or admission.is_open else admission.kept(self, 1)
+        if kept is not None and not kept.all():
             taken = 0
             self.complete(progress, self.begin(progress))
         elif not self._slack and ts == progress + 1 and not self._waiting:

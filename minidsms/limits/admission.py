@@ -37,7 +37,8 @@ _EASY = 0.5
 class Admission:
     """Decides for one connection. is_open: everything is taken, and nobody need be asked.
 
-    is_shedding: what cannot be kept is shed rather than refused.
+    is_shedding: what cannot be kept is shed rather than refused.  repeated: of the rows of the push that a log says,
+    those that were kept when it came; what was decided then is not decided anew.
     """
 
     def __init__(self, db: Database, account: MemoryAccount) -> None:
@@ -46,6 +47,7 @@ class Admission:
         self._random = np.random.default_rng(db.settings["seed"])
         self.is_open = True
         self.is_shedding = False
+        self.repeated: BoolArray | None = None
         self.look()
 
     def look(self) -> None:
@@ -125,8 +127,14 @@ class Admission:
 
         is_live: they come as they happen; a source that is read is rather read later.
         """
-        if not self.is_shedding:
-            return None
+        if self.repeated is not None and stream.journal is not None:
+            return self.repeated[stream.journal.next_rows(n)]
+        keep = self._decided(stream, n, is_live) if self.is_shedding else None
+        if stream.journal is not None:
+            self._db.note_shed(stream, stream.journal.next_rows(n), keep)
+        return keep
+
+    def _decided(self, stream: StreamInput, n: int, is_live: bool) -> BoolArray | None:
         account, store = self._account, stream.store
         room = n
         is_random = self._db.settings["load_shedding"] == "random"
