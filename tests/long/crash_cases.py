@@ -577,7 +577,7 @@ def check_limits(scene: Scene, ours: Mapping[str, Receiver], theirs: Mapping[str
     client = Client(scene.calls("found", ours), scene.names, scene.folder + "/db", scene.durability, loses, rng, ours)
     client.broker, client.limits = scene.broker, scene.limits
     assert scene.limits is not None
-    with marking(rng.choice((0.0, 1e9))):
+    with marking(rng.choice((0.0, 1e9))), in_blocks(rng.random() < 0.5):
         try:
             client.run()
         except BaseException as error:
