@@ -97,7 +97,7 @@ def test_java_takes_the_archive_of_classes_that_it_has_left(tmp_path: Path) -> N
         "from minidsms.spark.session import session\n"
         "spark = session('local[1]')\n"
         "java = spark._jvm.java.lang.ProcessHandle.current().pid()\n"
-        "print('.jsa' in open(f'/proc/{java}/maps').read(), spark.range(7).count())\n"
+        "print('/minidsms/spark-' in open(f'/proc/{java}/maps').read(), spark.range(7).count())\n"
     )
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
     assert told.stdout == "True 7\n"
