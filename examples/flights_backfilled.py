@@ -1,4 +1,4 @@
-"""How late do the airlines leave, day by day since January, and now? From raw CSV to live, over Spark.
+"""How late do the airlines leave, day by day since January, and now, from raw CSV over Spark to live?
 
 A year of departures from New York, out of order in a raw file for every thirty days, goes into an archive on Spark, but
 for the last weeks. A query is answered over it on Spark and goes on live, as if it had run since New Year.

@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 import pytest
 
-from minidsms.spark.session import session
+from minidsms.spark.session import activate, session
 from tests.long.spark_answers import SMALL
 from tests.object_store import environment
 
@@ -28,3 +28,10 @@ def _object_store() -> Iterator[None]:
 def spark() -> SparkSession:
     """One core and one task a stage: the tests' data is tiny, and a task costs milliseconds."""
     return session("local[1]", SMALL)
+
+
+@pytest.fixture(autouse=True)
+def _active(request: pytest.FixtureRequest) -> None:
+    """Whichever session another test has left active, this one is."""
+    if "spark" in request.fixturenames:
+        activate(request.getfixturevalue("spark"))
