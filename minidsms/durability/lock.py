@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import time
 
 from minidsms.cql.errors import Error
 from minidsms.sinks.locking import try_hold
 
 _NAME = "lock"
+_MOST_S = 2.0
+"""How long a child is waited for whose parent has ended: it lets go of the lock at once, when it comes to run."""
 
 
 class FolderLock:
@@ -18,8 +21,11 @@ class FolderLock:
             self._handle: int | None = os.open(os.path.join(folder, _NAME), os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as error:
             raise Error(f"the folder {folder!r} cannot be written: {error.strerror or error}") from None
-        if try_hold(self._handle) is False:
-            holder = os.read(self._handle, 20).decode("ascii", "replace").strip()
+        deadline = time.monotonic() + _MOST_S
+        while (held := try_hold(self._handle)) is False and self._has_ended() and time.monotonic() < deadline:
+            time.sleep(0.005)
+        if held is False:
+            holder = self._holder()
             self.release()
             raise Error(
                 f"the folder {folder!r} is open already, in process {holder or 'unknown'}\n"
@@ -33,6 +39,24 @@ class FolderLock:
             if isinstance(error, OSError):
                 raise Error(f"the folder {folder!r} cannot be written: {error.strerror or error}") from None
             raise
+
+    def _holder(self) -> str:
+        """The process that has written its number."""
+        assert self._handle is not None
+        os.lseek(self._handle, 0, os.SEEK_SET)
+        return os.read(self._handle, 20).decode("ascii", "replace").strip()
+
+    def _has_ended(self) -> bool:
+        holder = self._holder()
+        if os.name != "posix" or not holder.isdigit():
+            return False
+        try:
+            os.kill(int(holder), 0)
+        except ProcessLookupError:
+            return True
+        except (OSError, OverflowError):
+            return False
+        return False
 
     def release(self) -> None:
         """Let another connection have the folder. Releasing twice is no error."""
