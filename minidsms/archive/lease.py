@@ -20,6 +20,7 @@ from typing import Any
 
 from minidsms.archive.storage import Storage
 from minidsms.cql.errors import Error
+from minidsms.process.ended import has_ended
 from minidsms.process.forking import register
 
 _NAME = "_lock.json"
@@ -101,15 +102,8 @@ def _is_gone(holder: dict[str, Any]) -> bool:
     """Whether the writer of a lock is no more: it has said nothing for too long, or is known to have ended."""
     if not holder or holder["until_ms"] <= time.time_ns() // 1_000_000:
         return True
-    if holder.get("machine") != platform.node() or os.name != "posix":
-        return False
-    try:
-        os.kill(int(holder["process"]), 0)
-    except ProcessLookupError:
-        return True
-    except (OSError, KeyError, ValueError, TypeError):
-        return False
-    return False
+    process = holder.get("process")
+    return holder.get("machine") == platform.node() and isinstance(process, int) and has_ended(process)
 
 
 def _put(file: Any, data: bytes) -> None:

@@ -6,6 +6,7 @@ import os
 import time
 
 from minidsms.cql.errors import Error
+from minidsms.process.ended import has_ended
 from minidsms.sinks.locking import try_hold
 
 _NAME = "lock"
@@ -22,7 +23,7 @@ class FolderLock:
         except OSError as error:
             raise Error(f"the folder {folder!r} cannot be written: {error.strerror or error}") from None
         deadline = time.monotonic() + _MOST_S
-        while (held := try_hold(self._handle)) is False and self._has_ended() and time.monotonic() < deadline:
+        while (held := try_hold(self._handle)) is False and self._is_behind() and time.monotonic() < deadline:
             time.sleep(0.005)
         if held is False:
             holder = self._holder()
@@ -46,17 +47,10 @@ class FolderLock:
         os.lseek(self._handle, 0, os.SEEK_SET)
         return os.read(self._handle, 20).decode("ascii", "replace").strip()
 
-    def _has_ended(self) -> bool:
+    def _is_behind(self) -> bool:
+        """Whether who holds it is a child of the process that took it, which has ended."""
         holder = self._holder()
-        if os.name != "posix" or not holder.isdigit():
-            return False
-        try:
-            os.kill(int(holder), 0)
-        except ProcessLookupError:
-            return True
-        except (OSError, OverflowError):
-            return False
-        return False
+        return holder.isdecimal() and has_ended(int(holder))
 
     def release(self) -> None:
         """Let another connection have the folder. Releasing twice is no error."""

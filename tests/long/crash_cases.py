@@ -402,6 +402,7 @@ class Scene:
         if broker is not None and rng.random() < 0.3:
             self.limits = Limits(rng.choice((0.0, 0.01, 0.05)), rng.choice((3, 10, 10**6)))
             self._again = {}  # a query that has failed would begin anew
+            self.histories = []  # a query that has failed holds no windows that later ones could see
         self.durability = rng.choice(("sync", "sync", "batch", "os"))
         self.story = f"seed {seed}, {self.durability}"
         self.rng = rng
