@@ -27,7 +27,7 @@ from minidsms.archive.recorder import Chunk, Recorder, Waiting
 from minidsms.archive.writer import Writer
 from minidsms.cql.errors import Error
 from minidsms.elements import MIN_INSTANT
-from minidsms.process.forking import register
+from minidsms.process.behind import end_at_exit
 
 LIMIT_BYTES = 256 << 20
 FILE_BYTES = 64 << 20
@@ -59,8 +59,8 @@ class Archiver:
         self._failure: Error | None = None
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
-        self._is_closing = self._has_ended = False
-        register(self)
+        self._is_closing = self._is_left = self._has_ended = False
+        end_at_exit(self)  # a program that does not close its connections finds everything on disk
 
     # ------------------------------------------------------------------------------------------ for the engine
 
@@ -161,11 +161,8 @@ class Archiver:
 
     def close(self) -> None:
         """Write everything and stop. Closing twice is no error. Error where something could not be written."""
-        with self._changed:
-            if self._is_closing:
-                return
         try:
-            if self._recorders:
+            if self._recorders and not self._is_closing:
                 self.flush()
         finally:
             with self._changed:
@@ -173,14 +170,29 @@ class Archiver:
                 self._changed.notify_all()
             if self._thread is not None:
                 self._thread.join()
-            self.buffers.close()
-            for writer in self._recorders.values():
-                writer.release()
-            self._recorders.clear()
+            self._release()
+
+    def let_go(self) -> None:
+        """The connection is no more: write what waits, let other writers have the archives and end. Returns at once,
+        for the collector of garbage calls it, amid whatever a thread is doing.
+        """
+        with self._changed:
+            if not self._is_closing:
+                self._is_left = True
+                self._asked += 1
+                self._start()
+                self._changed.notify_all()
+
+    def _release(self) -> None:
+        self.buffers.close()
+        for writer in self._recorders.values():
+            writer.release()
+        self._recorders.clear()
 
     def abandon(self) -> None:
         """In a child of fork(): the parent's archiver writes, and this one is closed."""
         self._changed = threading.Condition()
+        self._recorders = {}
         self._is_closing, self._thread = True, None
 
     @property
@@ -220,7 +232,7 @@ class Archiver:
             with self._changed:
                 asked = self._wait()
                 if asked is None:
-                    return
+                    break
                 everything = asked > self._answered or self._is_due() or self._nbytes >= LIMIT_BYTES
                 chosen = [r for r in self._recorders if everything or self._is_enough(r.waiting)]
             failure: Error | None = None
@@ -232,10 +244,14 @@ class Archiver:
             with self._changed:
                 self._failure = failure
                 self._answered = asked
+                if self._is_left and failure is None:
+                    self._is_closing = True
                 if everything:
                     # What came meanwhile has its own interval; what failed is tried again after one.
                     self._since = time.monotonic() if self._nbytes or failure is not None else None
                 self._changed.notify_all()
+        if self._is_left:
+            self._release()
 
     def _wait(self) -> int | None:
         """Wait for something to do; how many flushes have been asked for, or None at the end."""
@@ -260,7 +276,7 @@ class Archiver:
 
     def _write(self, recorder: Recorder) -> None:
         """Write what a recorder holds. What fails goes back to it."""
-        closed = recorder.progress()
+        closed = recorder.closed()
         with self._changed:
             self._fold_rows(recorder)
             taken, recorder.waiting = recorder.waiting, Waiting()

@@ -269,8 +269,7 @@ def _attach(
     if db.archiver is None:
         interval_s = _seconds(db.settings["archive_interval"], db.tick_ns)
         db.archiver = Archiver(db.settings["archive_rows"], interval_s, _retention(db.settings, db.tick_ns))
-        # A program that ends without closing the connection still finds everything on disk.
-        weakref.finalize(db, db.archiver.close)
+        weakref.finalize(db, db.archiver.let_go).atexit = False
     recorder = db.recorded(archive, target, _progress(target))
     if not isinstance(target, StreamInput | RelationInput):
         target.stand_alone()
@@ -304,17 +303,19 @@ def _check_continued(target: StreamInput | RelationInput | Query, place: str) ->
 
 
 def _progress(target: StreamInput | RelationInput | Query) -> Callable[[], int | None]:
-    """What gives the greatest closed instant. It holds no connection: the archiver outlives it."""
+    """What gives the greatest closed instant, while the target is there: the archiver outlives the connection."""
     from minidsms.inputs.relation_input import RelationInput
     from minidsms.inputs.stream_input import StreamInput
 
-    if isinstance(target, StreamInput):
-        stream = target
-        return lambda: stream.progress
     if isinstance(target, RelationInput):
         return lambda: None
-    network = target.network
-    return lambda: network.progress
+    told = weakref.ref(target if isinstance(target, StreamInput) else target.network)
+
+    def progress() -> int | None:
+        there = told()
+        return None if there is None else there.progress
+
+    return progress
 
 
 def begin(target: StreamInput | RelationInput | Query, recorder: Recorder, is_new: bool) -> None:

@@ -7,6 +7,7 @@ taken after it never claim more than they hold.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -54,8 +55,9 @@ class Waiting:
 class Recorder:
     """Takes the elements of one archive.
 
-    progress: gives the greatest closed instant of what is archived, None for a base relation.  is_suspended: what comes
-    is in the archive already, being replayed from it.  must_resume: it must be replayed before anything else comes.
+    progress: gives the greatest closed instant of what is archived, None for a base relation, or when that is gone.
+    is_suspended: what comes is in the archive already, being replayed from it.  must_resume: it must be replayed before
+    anything else comes. It holds no connection, which may end before the archiver has written.
     """
 
     def __init__(
@@ -66,16 +68,24 @@ class Recorder:
         progress: Callable[[], int | None],
     ) -> None:
         self.archive = archive
-        self.progress = progress
         self.is_suspended = False
         self.must_resume = False
         self.waiting = Waiting()
         self._archiver = archiver
-        self._dictionary = dictionary
+        self._progress = progress
+        self._closed: int | None = None
+        self._dictionary = weakref.proxy(dictionary)
         self._schema = archive.metadata.arrow_schema
         self._types = archive.metadata.schema.types
         self._text = tuple(i for i, t in enumerate(self._types) if t.is_coded)
         self._width = 24 + sum(16 if t.is_coded else 8 for t in self._types)
+
+    def closed(self) -> int | None:
+        """The greatest closed instant that is known of what is archived; None for a base relation."""
+        told = self._progress()
+        if told is not None:
+            self._closed = told
+        return self._closed
 
     def kept_behind(self, n: int) -> Mapping[str, int]:
         """What a commit of its next n elements is to say of it (`log.Commit.kept`)."""

@@ -89,7 +89,7 @@ class _Held:
             if self.mode == _PASSING:
                 self.let_through()
             return
-        self.call = None
+        self.call = self.working = None
         if callable(self.before):
             now = _handle(_INTERRUPT, self.before)
             if now is not self.note:  # the program has taken another one meanwhile

@@ -63,6 +63,14 @@ _PLACE = ("_file", "_block", "_row")
 _OWN = ("_corrupt", *_PLACE)
 _EMPTY = "\ue000"
 _FILE_BYTES = 256 << 20
+_SETTINGS = {
+    "spark.sql.session.timeZone": "UTC",
+    # Keys of JSON count whatever their case.
+    "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
+    # What has been read is kept until it is written; to compress it took a fifth of an ingest's processor time.
+    "spark.sql.inMemoryColumnarStorage.compressed": "false",
+}
+"""Of an ingest's own session; all else is as the program has set it."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +127,7 @@ def ingest(
 
     Raises CqlError for the declaration, Error where something does not fit.
     """
-    from minidsms.spark.session import session
+    from minidsms.spark.session import session, with_settings
 
     is_frame = not isinstance(source, str | Sequence)
     if is_frame == (format is not None):
@@ -133,10 +141,7 @@ def ingest(
     if is_frame:
         spark = source.sparkSession  # type: ignore[union-attr]
     else:
-        spark = (spark or session()).newSession()
-        spark.conf.set("spark.sql.session.timeZone", "UTC")
-        # What has been read is kept until it is written; to compress it took a fifth of an ingest's processor time.
-        spark.conf.set("spark.sql.inMemoryColumnarStorage.compressed", "false")
+        spark = with_settings(spark or session(), _SETTINGS)
     ticks = partition or default_partition_ticks(tick_ns)
     metadata = Metadata(stream.name, "stream", time_unit, stream.schema, ticks, stream.timestamp_by, stream.key)
     archive = create(shared(folder), metadata)
@@ -357,7 +362,6 @@ def _of_json(spark: SparkSession, lines: DataFrame, stream: StreamDef) -> DataFr
     from pyspark.sql import functions as F
 
     # Keys count whatever their case, and every value as a text.
-    spark.conf.set("spark.sql.mapKeyDedupPolicy", "LAST_WIN")
     parsed = F.transform_keys(F.from_json("value", "map<string,string>"), lambda key, value: F.lower(key))
     lines = lines.where(F.trim("value") != "").withColumn("_map", parsed)
     values = [F.col("_map")[F.lit(name.lower())].alias(name) for name in stream.schema.names]

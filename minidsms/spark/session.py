@@ -79,12 +79,17 @@ def prepared(spark: SparkSession) -> SparkSession:
     """A session like this one whose settings are what queries need; itself where they are."""
     if all(spark.conf.get(name, None) == value for name, value in NEEDED.items()):
         return spark
+    return with_settings(spark, NEEDED)
+
+
+def with_settings(spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
+    """A session like this one, with all that has been set and registered while it ran, and these settings."""
     own: SparkSession
     if is_remote(spark):
         own = spark.cloneSession()  # type: ignore[attr-defined]
-    else:  # which a Python session has no name for; a new one would have none of what has been set while it ran
+    else:  # which a Python session has no name for
         own = type(spark)(spark.sparkContext, spark._jsparkSession.cloneSession())
-    for name, value in NEEDED.items():
+    for name, value in settings.items():
         own.conf.set(name, value)
     return own
 

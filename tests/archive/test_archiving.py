@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 import time
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import pytest
 
 import minidsms
 from minidsms.archive import archiver as archiver_module
+from minidsms.archive.format import find
 from minidsms.archive.progress import Progress, read_progress
 from minidsms.cql.errors import Error
 from tests.archive.reading import elements, rows
@@ -223,6 +226,40 @@ def test_a_program_that_does_not_close_its_connection_loses_nothing(tmp_path: Pa
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
     assert elements(tmp_path, "S") == [(1, 1, 1), (1, 1, 2)]
+
+
+def test_a_connection_that_is_dropped_writes_what_waits_and_lets_its_archives_go(tmp_path: Path) -> None:
+    let_go(str(tmp_path))
+
+
+def let_go(place: str) -> None:
+    """Archive without closing the connection: another one gets the archives once that is gone."""
+    text = f"CREATE STREAM S (v INTEGER) ARCHIVE '{place}'; CREATE RELATION R (v INTEGER) ARCHIVE '{place}'"
+
+    def dropped() -> weakref.ref[Any]:
+        db = minidsms.connect()
+        db.execute(text)
+        db.execute(f"CREATE QUERY q AS SELECT SUM(v) FROM S [RANGE 5] ARCHIVE '{place}'")
+        db.advance(7)
+        db.flush()
+        db.push("S", [(1,), (2,)], ts=8)
+        return weakref.ref(db)
+
+    gone = dropped()
+    gc.collect()
+    assert gone() is None
+    until = time.monotonic() + 30
+    while True:
+        with minidsms.connect() as db:
+            try:
+                db.execute(text)
+                told = read_progress(find(place, "S").folder)
+                break
+            except Error:
+                assert time.monotonic() < until
+                time.sleep(0.02)
+    assert elements(place, "S") == [(8, 1, 1), (8, 1, 2)]
+    assert told is not None and told.closed is not None and told.closed >= 6
 
 
 @pytest.mark.parametrize(

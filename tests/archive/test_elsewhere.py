@@ -32,6 +32,7 @@ from minidsms.cql.errors import Error
 from minidsms.elements import Schema, Type
 from minidsms.shell.main import main
 from tests.archive.reading import elements
+from tests.archive.test_archiving import let_go
 from tests.object_store import bucket
 
 DECLARED = "CREATE STREAM S (k TEXT, v FLOAT); CREATE RELATION R (k TEXT, w INTEGER)"
@@ -160,6 +161,10 @@ def test_an_archive_elsewhere_has_one_writer(place: str) -> None:
             other.archive("S", place)
         db.archive("S", None)
         other.archive("S", place)
+
+
+def test_a_connection_that_is_dropped_lets_its_archives_elsewhere_go(place: str) -> None:
+    let_go(place)
 
 
 def test_a_writer_whose_lease_has_run_out_can_no_longer_commit(place: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ import pytest
 from pyarrow import dataset, parquet
 
 import minidsms
+from minidsms.archive.format import find
 from minidsms.archive.verifying import verify
 from minidsms.archive.writer import Writer
 from minidsms.cql.errors import Error
@@ -259,6 +260,18 @@ def test_tables_and_frames_are_taken_as_a_whole_and_the_log_says_what_came_from_
     told = capsys.readouterr().out
     assert re.search(r"1\W+DataFrame\W+3\W+1\n", told)
     assert re.search(r"2\W+file:\S+a\.csv\|\S+\W+2\W+1\n", told)
+
+
+def test_an_ingest_is_carried_out_as_the_program_has_set_its_session(spark: SparkSession, tmp_path: Path) -> None:
+    own = spark.newSession()
+    own.createDataFrame([(1, 5)], "t long, v long").createOrReplaceTempView("seen_here")
+    own.conf.set("spark.sql.parquet.compression.codec", "gzip")
+    declaration = "CREATE STREAM S (t INTEGER, v INTEGER) TIMESTAMP BY t"
+    ingest("seen_here", str(tmp_path / "data"), declaration, "table", spark=own)
+    (file,) = find(str(tmp_path / "data"), "S").files()
+    assert parquet.ParquetFile(file.path).metadata.row_group(0).column(0).compression == "GZIP"
+    assert own.conf.get("spark.sql.mapKeyDedupPolicy") != "LAST_WIN"
+    assert _values(tmp_path / "data", "S") == [(1, 5)]
 
 
 def _rounded(value: Any) -> Any:
