@@ -126,7 +126,7 @@ def _carry_out(db: DurableConnection, fields: Fields, rows: Content, where: str)
                 ):
                     if isinstance(target, SystemInput):
                         with db.lock:
-                            target.publish_again(columns, ts[-1].as_py())
+                            target.publish_again(columns, ts if isinstance(ts, int) else ts[-1].as_py())
                         db.process()
                     else:
                         db.push(name, columns, ts=ts, sign=sign, block=not is_left)

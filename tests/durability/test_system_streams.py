@@ -10,6 +10,7 @@ import pytest
 import minidsms
 from minidsms.durability.connection import DurableConnection
 from minidsms.durability.segments import entries
+from minidsms.testing.forced_switching import forced_switching
 from tests.long.crashes import end_process
 
 
@@ -121,3 +122,22 @@ def test_a_query_that_takes_the_place_of_the_only_reader_begins_with_what_that_h
             assert held > 0 and counted > held
     with opened(tmp_path, clock) as again:
         assert again.queries["q"].snapshot() == [(counted,)]
+
+
+@pytest.mark.parametrize("has_checkpoint", [False, True])
+def test_decisions_that_came_one_by_one_are_there_again(tmp_path: Path, has_checkpoint: bool) -> None:
+    clock = Clock()
+    with opened(tmp_path, clock) as db, forced_switching(db, 1):
+        db.execute("CREATE STREAM S (v INTEGER)")
+        db.query("SELECT v FROM S WHERE v > 1 AND v < 5 AND v <> 3", "filtered")
+        db.query("SELECT ISTREAM(*) FROM SysDecisions", "decided")
+        db.query("SELECT technique, COUNT(*) FROM SysDecisions [RANGE 12] GROUP BY technique", "counted")
+        for i in range(4):
+            clock.now = 5 * i
+            db.push("S", (2,), ts=i)
+        if has_checkpoint:
+            db.checkpoint()
+        before = answers(db)
+    assert sum(before["decided"].values()) == 4
+    with opened(tmp_path, clock) as db:
+        assert answers(db) == before
