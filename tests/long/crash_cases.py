@@ -28,7 +28,7 @@ from typing import Any
 
 from minidsms.connection import Connection, connect
 from minidsms.cql.errors import CqlError, MemoryLimitError, QueryError
-from minidsms.durability import blocks, checkpoint, kept_files
+from minidsms.durability import blocks, checkpoint, kept_files, moment
 from minidsms.durability.connection import DurableConnection
 from minidsms.testing.feeds import Advance, Push, Step
 from minidsms.testing.generators import Case, random_company
@@ -520,6 +520,16 @@ def marking(seconds: float) -> Iterator[None]:
         yield
     finally:
         kept_files.MARK_S = before
+
+
+@contextlib.contextmanager
+def copied_by_children(are_all: bool) -> Iterator[None]:
+    """However small the state is that a checkpoint keeps, a child process copies it."""
+    before, moment._COPIED_BYTES = moment._COPIED_BYTES, -1 if are_all else moment._COPIED_BYTES
+    try:
+        yield
+    finally:
+        moment._COPIED_BYTES = before
 
 
 @contextlib.contextmanager

@@ -20,7 +20,7 @@ from typing import NoReturn
 
 from minidsms.connection import Connection
 from minidsms.cql.errors import CqlError
-from tests.long.crash_cases import Client, Kept, Scene, marking, without_crash
+from tests.long.crash_cases import Client, Kept, Scene, copied_by_children, in_blocks, marking, without_crash
 from tests.long.crash_receivers import Receiver, Told
 
 MOST_KILLS = 40
@@ -147,7 +147,8 @@ def _go_on(scene: Scene, file: str, receivers: Mapping[str, Receiver]) -> NoRetu
     """In a process of its own."""
     status = 1
     try:
-        with marking(0.01):
+        rng = Random()
+        with marking(0.01), in_blocks(rng.random() < 0.5), copied_by_children(rng.random() < 0.3):
             client = Keeping(scene, file, receivers)
             while not client.go_on():
                 pass
