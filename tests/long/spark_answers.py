@@ -188,10 +188,7 @@ class Streamed:
 
 
 def streamed(case: Case) -> Streamed:
-    """A case for streams: each has a column that says when. Raises CqlError and Error where it is refused.
-
-    All comes an instant later: Spark leaves out a batch that has nothing after 1970 (docs/spark.md).
-    """
+    """A case for streams: each has a column that says when. Raises CqlError and Error where it is refused."""
     from minidsms.spark.stateful import RELATIONS_SINCE
     from minidsms.spark.streaming import prepare
 
@@ -203,7 +200,7 @@ def streamed(case: Case) -> Streamed:
     for name, schema in tables:
         columns = [f"{field.name} {field.type}" for field in schema]
         if name.lower() in catalog.streams:
-            elements = [(ts + 1, (*row, ts + 1)) for ts, row in history.streams.get(name.lower(), [])]
+            elements = [(ts, (*row, ts)) for ts, row in history.streams.get(name.lower(), [])]
             fed.streams[name.lower()] = sorted(elements, key=lambda e: (e[0], value_order(e[1])))
             declared.append(f"CREATE STREAM {name} ({', '.join([*columns, f'{_AT} INTEGER'])}) TIMESTAMP BY {_AT}")
         else:

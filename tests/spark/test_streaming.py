@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -159,7 +160,7 @@ def _generated(rng: Random, names: set[str], end: int) -> dict[str, list[tuple[i
     for name in names & {"S", "T"}:
         elements = []
         for _ in range(60):
-            ts = rng.randrange(100, end)
+            ts = rng.randrange(-30, end)
             value = rng.randrange(6) if name == "S" else rng.choice(["x", "y", None])
             elements.append((ts, (ts, rng.randrange(5), value)))
         found[name] = sorted(elements, key=lambda e: e[0] + rng.randrange(20))
@@ -288,6 +289,21 @@ def test_a_stream_of_spark_is_answered_over_restarts_as_by_the_definition(
     )
     assert Counter(found) == Counter(answer(prepare(query, declared).query.node, history, until))
     assert len(found) == observed > 10
+
+
+@pytest.mark.long
+def test_elements_up_to_1970_count_in_whichever_batch_they_come(streaming: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "raw").mkdir()
+    for part, ts in enumerate((0, -5, 3, 9)):
+        _written(tmp_path / "raw", f"{part}.json", [{"at": ts, "v": part}])
+        os.utime(tmp_path / "raw" / f"{part}.json", (part, part))
+    rows = streaming.readStream.schema("at long, v long").option("maxFilesPerTrigger", 1).json(str(tmp_path / "raw"))
+    declared = "CREATE STREAM S (at INTEGER, v INTEGER) TIMESTAMP BY at"
+    writing = stream("ISTREAM (SELECT v FROM S [NOW])", {"S": rows}, declared).writeStream.format("parquet")
+    writing = writing.option("path", str(tmp_path / "out")).option("checkpointLocation", str(tmp_path / "state"))
+    writing.trigger(availableNow=True).start().awaitTermination()
+    found = streaming.read.parquet(str(tmp_path / "out")).select("_ts", "v").collect()
+    assert sorted(map(tuple, found)) == [(-5, 1), (0, 0), (3, 2)]
 
 
 @pytest.mark.long
