@@ -153,7 +153,7 @@ class Backfill:
         query.drain()
 
     def _close_past(self) -> None:
-        """Bring the twins to where the live streams are, and new streams to where the past ends."""
+        """Bring the twins to where the live inputs are. Error where those hold something else."""
         for twin in self._twins.values():
             live, own = twin.live, twin.own
             if isinstance(live, RelationInput):
@@ -163,7 +163,6 @@ class Backfill:
             if live.greatest_ts is None:
                 if own.greatest_ts is not None:
                     own.advance(own.greatest_ts - 1)
-                    live.advance(own.greatest_ts - 1)
                 continue
             own.advance(live.progress)
             if own.waiting != live.waiting:
@@ -173,12 +172,17 @@ class Backfill:
                 )
 
     def _join(self, group: Group, query: Query) -> None:
-        """From now on what the live inputs take in comes to the twins, too."""
+        """From now on what the live inputs take in, no earlier than the past ends, comes to the twins, too."""
         live = {id(t.own): t.live for t in self._twins.values()}
         for twin in self._twins.values():
+            last = twin.own.greatest_ts
             if isinstance(twin.live, StreamInput):
+                if last is not None and twin.live.greatest_ts is None:
+                    twin.live.advance(last - 1)
                 twin.live.store.mirrors.append(cast(StreamInput, twin.own).store)
             else:
+                if last is not None:
+                    twin.live.last_ts = last if twin.live.last_ts is None else max(last, twin.live.last_ts)
                 twin.live.store.mirrors.append(cast(RelationInput, twin.own).store)
         for holder in (group, query.network):
             holder.streams = [live[id(s)] for s in holder.streams]

@@ -181,6 +181,29 @@ def test_where_there_is_no_seam_the_query_is_refused(folder: str, query: str, re
         assert db.queries == {}
 
 
+def test_a_backfill_that_is_refused_leaves_its_streams_as_they_were(folder: str) -> None:
+    with minidsms.connect() as db:
+        db.execute(f"{DECLARE}; CREATE RELATION R (k INTEGER, n TEXT)")
+        with pytest.raises(Error, match="other rows"):
+            db.execute(f"CREATE QUERY q AS SELECT t FROM S, R WHERE S.k = R.k BACKFILL FROM '{folder}'")
+        assert db.push("S", (1, "not late"), ts=0) == 1
+
+
+def test_behind_a_backfill_a_relation_goes_on_where_its_archive_ends(tmp_path: Path) -> None:
+    with minidsms.connect() as db:
+        db.execute(f"CREATE RELATION R (k INTEGER) ARCHIVE '{tmp_path}'")
+        db.push("R", (1,), ts=5)
+    with minidsms.connect() as db:
+        db.execute("CREATE RELATION R (k INTEGER)")
+        db.push("R", (1,), ts=0)
+        q = db.execute(f"CREATE QUERY q AS SELECT k FROM R BACKFILL FROM '{tmp_path}'")
+        with pytest.raises(Error, match="row 0: late: timestamp 4 is below 5"):
+            db.push("R", (2,), ts=4)
+        db.push("R", (2,), ts=5)
+        db.advance(6)
+        assert [(c.ts, c.sign, c.row) for c in q.fetch()] == [(5, 1, (1,)), (5, 1, (2,))]
+
+
 def test_backfill_and_history_exclude_each_other(folder: str) -> None:
     with minidsms.connect() as db:
         db.execute(DECLARE)
