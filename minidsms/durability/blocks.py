@@ -211,8 +211,7 @@ class Content:
 
     def whole(self) -> memoryview:
         """All of it. Error where a block is missing or damaged."""
-        pieces = list(self._read())
-        return pieces[0] if len(pieces) == 1 else memoryview(b"".join(pieces))
+        return _joined(list(self._read()))
 
     def take(self, nbytes: int) -> memoryview:
         """So many of its bytes, behind those that have been taken; they may be changed where they are a copy."""
@@ -225,12 +224,25 @@ class Content:
             if len(piece) > nbytes:
                 self._left.append(piece[nbytes:])
             nbytes -= len(found[-1])
-        return found[0] if len(found) == 1 else memoryview(bytearray().join(found))
+        return _joined(found)
 
     def check(self) -> None:
         """Error where a block is missing or damaged."""
         for _ in self._read():
             pass
+
+
+def _joined(pieces: Sequence[memoryview]) -> memoryview:
+    """One behind the other, in memory of their own where they are not one; other threads go on meanwhile, which the
+    join() of bytes has wait.
+    """
+    if len(pieces) == 1:
+        return pieces[0]
+    found, at = np.empty(sum(map(len, pieces)), np.uint8), 0
+    for piece in pieces:
+        found[at : at + len(piece)] = np.frombuffer(piece, np.uint8)
+        at += len(piece)
+    return found.data
 
 
 def pieces_of(array: AnyArray, numbers: Int64Array | None = None) -> list[memoryview]:

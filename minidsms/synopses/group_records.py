@@ -172,9 +172,9 @@ class GroupRecords:
 
     def restore(self, arrays: Mapping[str, AnyArray], capacity: int) -> None:
         """Take a state back: groups are numbered 0, 1, .. in its order."""
-        self.records = np.array(arrays["records"], np.int64, order="C")
-        self.resize(capacity)
-        nodes = np.array(arrays["nodes"], np.int64, order="C")
+        records, nodes = arrays["records"], arrays["nodes"]
+        self.records = np.zeros((max(capacity, len(records)), self.records.shape[1]), np.int64)
+        self.records[: len(records)] = records
         self.nodes = np.zeros((max(_FIRST_NODES, 1 << len(nodes).bit_length()), 4), np.int64)
         self.nodes[: len(nodes)] = nodes
         self.pool[:] = (0, len(nodes), len(nodes) - 1)

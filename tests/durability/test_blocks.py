@@ -245,6 +245,21 @@ def test_blocks_and_their_names_are_synced_before_their_log_is_named(
             done.clear()
 
 
+def test_parts_of_an_entry_are_taken_across_its_pieces_as_copies_that_may_be_changed(folder: str) -> None:
+    os.makedirs(folder, exist_ok=True)
+    data = np.random.default_rng(1).bytes(blocks.LEAST_BYTES + 10)
+    writer = blocks.BlockWriter(folder, folder)
+    fields, rest = writer.placed([(memoryview(b"begin"),), (memoryview(data),), (memoryview(b"end"),)])
+    content = blocks.Content(fields["pieces"], memoryview(b"".join(rest)), folder)  # type: ignore[arg-type]
+    whole = b"begin" + data + b"end"
+    assert bytes(content.whole()) == whole
+    taken = [content.take(nbytes) for nbytes in (3, 40, len(whole) - 43)]
+    assert b"".join(taken) == whole
+    assert not taken[1].readonly and not taken[2].readonly
+    with pytest.raises(ValueError, match="missing"):
+        content.take(1)
+
+
 @given(st.sets(st.integers(0, 10_000), min_size=1, max_size=300), st.sampled_from((1 << 12, 1 << 14, 1 << 17)))
 def test_an_array_is_cut_into_all_of_its_elements(numbers: set[int], itemsize: int) -> None:
     n = len(numbers)
