@@ -198,6 +198,8 @@ class _Shortened:
                         self._pass(name, *left_out)
                 case _:
                     yield from self._flushed()
+                    if "archive" in fields:
+                        fields = {**fields, "restored": True}
                     state = self._states.get(self._created.get(number, ""))
                     yield (fields, rows.pieces) if "history" not in fields else self._history(fields, rows, state)
                     if state is not None:

@@ -893,6 +893,7 @@ class DurableConnection(Connection):
                 raise cannot_write(archive.folder, error) from None
             raise
         recorder.goes_on_behind(committed or 0)
+        recorder.is_restored = self.archives.is_restored
         return recorder
 
     def _release_answers(self) -> None:

@@ -41,7 +41,8 @@ The header's "kind" is one of
     state       query, results, shed at the end of a checkpoint: answers so far, and those that wait; how many elements
                                      of each stream were shed
     archive     to or query, folder, partition, archive   an archive begins under this id (a statement with ARCHIVE has
-                                     one, too), or, without a folder, ends
+                                     one, too), or, without a folder, ends; restored: in a checkpoint, it
+                                     has what comes until `archived`
     archived    to or query, n       at the end of a checkpoint: so many elements have come since it began
     into        query, place, format, options, mark   a file or topic given to a query
     function, aggregate              name, place ("module:name"), arguments, type, ..

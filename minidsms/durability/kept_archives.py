@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 class KeptArchives:
     """What a connection knows of its archives.
 
-    id: of the recorder that begins with the present call, as its entry of the log says.  may_begin: the entry is the
+    id: of the recorder that begins with the present call, as its entry of the log says.  is_restored: the entry is a
+    checkpoint's, which tells the count at its end.  may_begin: the entry is the
     last, and what it asks for may not have been done.  are_written: by this connection, which is no twin.  lost: by
     name, why an archive cannot be gone on with; the elements it lacks stay in the log.  log: once it is written to.
 
@@ -37,6 +38,7 @@ class KeptArchives:
 
     def __init__(self) -> None:
         self.id = ""
+        self.is_restored = False
         self.may_begin = False
         self.are_written = True
         self.lost: dict[str, str] = {}
@@ -56,7 +58,7 @@ class Counting:
 
     def __init__(self, reason: str) -> None:
         self.count = 0
-        self.is_suspended = False
+        self.is_suspended = self.is_restored = False
         self._reason = reason
 
     @property
@@ -87,7 +89,7 @@ def archived_of(recorder: Recorder | None) -> int | None:
 
 class KeptRecorder(Recorder):
     """Hands on what the archive does not have yet. committed: so many of its elements the archive has.  by_steps: what
-    comes waits for `release`.
+    comes waits for `release`.  is_restored: what comes makes a checkpoint's state again, until that says the count.
     """
 
     def __init__(
@@ -103,6 +105,7 @@ class KeptRecorder(Recorder):
         super().__init__(cast("Archiver", self._step) if by_steps else archiver, archive, dictionary, progress)
         self.id = id
         self.count = 0
+        self.is_restored = False
         self.committed = self._there = 0
 
     def goes_on_behind(self, committed: int) -> None:
@@ -111,6 +114,8 @@ class KeptRecorder(Recorder):
 
     def _passed(self, n: int) -> int:
         """How many of the next n are there already."""
+        if self.is_restored:
+            return n  # a checkpoint flushes the archives
         passed = min(n, max(0, self._there - self.count))
         self.count += n
         return passed

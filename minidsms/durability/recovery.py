@@ -113,7 +113,7 @@ def _named(fields: Fields) -> str:
 
 def _carry_out(db: DurableConnection, fields: Fields, rows: Content, where: str) -> None:
     try:
-        db.archives.id = fields.get("archive", "")
+        db.archives.id, db.archives.is_restored = fields.get("archive", ""), fields.get("restored", False)
         match fields:
             case {"kind": "push" | "passed", "to": str(name)} if db.system_streams.is_unread(name):
                 pass  # it was written for a query that is gone
@@ -208,7 +208,8 @@ def _carry_out(db: DurableConnection, fields: Fields, rows: Content, where: str)
                 "query": str(name),
                 "n": int(n),
             }:
-                cast(KeptRecorder, target_of(db, name).recorder).count = n
+                recorder = cast(KeptRecorder, target_of(db, name).recorder)
+                recorder.count, recorder.is_restored = n, False
             case {"kind": "process"}:
                 db.process()
             case {"kind": "finish"}:

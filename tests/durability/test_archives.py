@@ -66,6 +66,20 @@ def test_every_element_is_archived_once_through_kills_and_checkpoints(tmp_path: 
     assert [row[0] for row in answers[0]] == [row[0] for row in answers[1]]
 
 
+def test_what_makes_the_state_of_a_checkpoint_again_is_not_archived(tmp_path: Path, archives: str) -> None:
+    """Its windows are filled before the subquery has its past: answers come of it that nobody ever got."""
+    query = "SELECT t FROM S [RANGE 3] AS a WHERE a.t <= ALL (SELECT 'c' FROM S AS b)"
+    db = opened(tmp_path)
+    db.execute(f"CREATE STREAM S (k INTEGER, t TEXT); CREATE QUERY q AS {query} ARCHIVE '{archives}'")
+    db.push("S", [(1, "x"), (2, "d"), (3, "d"), (4, "a"), (5, "d")], ts=[3, 4, 5, 5, 6])
+    db.checkpoint()
+    end_process(db)
+    with opened(tmp_path) as db:
+        db.push("S", (6, "d"), ts=12)
+        db.advance(20)
+    assert [row[:2] for row in archived(archives, "q")] == [("5", "1"), ("8", "-1")]
+
+
 def test_an_archive_that_has_ended_is_not_written_again_and_may_begin_anew(tmp_path: Path, archives: str) -> None:
     with opened(tmp_path) as db:
         declare(db, archives)
