@@ -157,8 +157,8 @@ def entries_of(segment: Segment, is_last: bool, after: Found | None = None) -> I
         return
     magic, version, first = HEADER.unpack_from(data)
     if magic != _MAGIC or first != segment.first:
-        if is_last and not any(data[: HEADER.size]):
-            return  # the file had been given its length, and nothing else
+        if is_last and (len(data) == HEADER.size or not any(data[: HEADER.size])):
+            return  # no entry is written before the header is on disk
         raise _damaged(segment, 0, "it does not begin as a segment of a log does")
     if version not in range(1, VERSION + 1):
         raise Error(f"{segment.path!r}: version {version} of the format; this minidsms reads up to {VERSION}")

@@ -88,6 +88,17 @@ def test_a_segment_of_another_version_is_refused(folder: str) -> None:
         Log(folder, "sync")
 
 
+@pytest.mark.parametrize("begun", [b"", b"minidsms"])
+def test_a_segment_whose_header_was_never_synced_has_no_entries(folder: str, begun: bytes) -> None:
+    path = written(folder)
+    Path(path).write_bytes(begun.ljust(HEADER.size, b"\0"))
+    written(folder, b"one")
+    assert payloads(folder) == [b"one"]
+    Path(path).write_bytes(b"minidsms".ljust(HEADER.size, b"\0") + Path(path).read_bytes()[HEADER.size :])
+    with pytest.raises(Error, match="does not begin as a segment"):
+        Log(folder, "sync")
+
+
 def test_a_full_disk_refuses_the_push_whole_and_heals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     db = minidsms.connect(str(tmp_path / "db"))
     db.execute("CREATE STREAM S (k INTEGER)")
