@@ -235,10 +235,11 @@ class _Shortened:
 
         What is large stays as it is, so that the next checkpoint finds it as a block again. pieces: where it is one.
         """
-        pieces = pieces if len(batch) <= ROWS_AT_ONCE else None
+        most = len(batch) if self._moment.inputs[name.lower()].is_system else ROWS_AT_ONCE  # an instant comes at once
+        pieces = pieces if len(batch) <= most else None
         while len(batch) >= ROWS_AT_ONCE // 2:
             yield from self._flushed()
-            part, batch = batch.slice(0, ROWS_AT_ONCE), batch.slice(ROWS_AT_ONCE)
+            part, batch = batch.slice(0, most), batch.slice(most)
             yield _of_push(fields), pieces or [self._journal(name).rows.encoded_batch(part)]
         if not len(batch):
             return

@@ -17,6 +17,7 @@ from minidsms.durability.kept_archives import archived_of
 from minidsms.durability.kept_state import KeptState, kept_state, state_nbytes
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Batch
 from minidsms.inputs.stream_input import StreamInput
+from minidsms.system_streams.system_input import SystemInput
 
 if TYPE_CHECKING:
     from minidsms.durability.connection import DurableConnection
@@ -51,6 +52,8 @@ class InputMoment:
         self.archived = archived_of(target.recorder)
         self.drops_late = isinstance(target, StreamInput) and target.definition.late_drop
         """Elements may be dropped because of those that came before them."""
+        self.is_system = isinstance(target, SystemInput)
+        """A push closes its instant."""
 
     @property
     def figures(self) -> Figures:

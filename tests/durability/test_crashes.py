@@ -18,6 +18,7 @@ import minidsms
 from minidsms.durability.connection import DurableConnection
 from tests.long.crash_cases import check
 from tests.long.crash_kills import check_kills
+from tests.long.crash_measured import check_measured
 from tests.long.crash_sources import check_sources
 from tests.long.crash_topics import ADDRESS, broker
 from tests.long.crashes import Crash, Disk, crashing, end_process
@@ -28,6 +29,10 @@ def test_answers_after_twenty_crashes_are_those_of_a_run_without() -> None:
     while crashes < 20:
         crashes += check(seed)
         seed += 1
+
+
+def test_what_was_measured_is_the_same_after_twenty_crashes() -> None:
+    assert check_measured(2) + check_measured(4) >= 20
 
 
 def test_files_are_read_once_through_sixty_crashes() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import minidsms
+from minidsms.durability import checkpoint
 from minidsms.durability.connection import DurableConnection
 from minidsms.durability.segments import entries
 from minidsms.testing.forced_switching import forced_switching
@@ -139,5 +140,24 @@ def test_decisions_that_came_one_by_one_are_there_again(tmp_path: Path, has_chec
             db.checkpoint()
         before = answers(db)
     assert sum(before["decided"].values()) == 4
+    with opened(tmp_path, clock) as db:
+        assert answers(db) == before
+
+
+def test_a_publication_larger_than_a_push_of_a_checkpoint_stands_in_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A push to a system stream closes its instant: what is left of a publication would be late."""
+    monkeypatch.setattr(checkpoint, "ROWS_AT_ONCE", 8)
+    clock = Clock()
+    with opened(tmp_path, clock) as db:
+        declare(db)
+        db.query("SELECT kind, COUNT(*) FROM SysStream [RANGE 1 HOUR] GROUP BY kind", "kinds")
+        for i in range(4):
+            clock.now = 20 * i
+            db.push("S", (i,), ts=i)
+            db.checkpoint()
+        before = answers(db)
+        assert sum(n for _, n in db.queries["kinds"].snapshot()) > 3 * 8
     with opened(tmp_path, clock) as db:
         assert answers(db) == before

@@ -195,6 +195,10 @@ class Client:
         self.receivers = receivers
         self.broker: Broker | None = None
         self.limits: Limits | None = None
+        self.options: dict[str, Any] = {}
+        """Of the connection."""
+        self.is_repeatable = True
+        """A copy of the folder, gone on with, gives the same answers."""
         self.floor = 0
         """Calls that are known to be on disk."""
         self.copies: list[tuple[str, int, dict[str, Kept]]] = []
@@ -231,8 +235,7 @@ class Client:
 
     def go_on(self) -> bool:
         """Open the folder, find out which calls are kept, and make the others; whether all have been made."""
-        limits = {} if self.limits is None else self.limits.options
-        db, attached = connect(self.folder, durability=self.durability, **limits), set[str]()
+        db, attached = connect(self.folder, durability=self.durability, **self.options), set[str]()
         assert isinstance(db, DurableConnection)
         try:
             first = self._first_lost(db)
@@ -290,7 +293,7 @@ class Client:
                 return True
             case "fork":
                 in_child(db)
-            case "copy" if self.limits is None and not any(
+            case "copy" if self.is_repeatable and not any(
                 "ARCHIVE" in call.text + call.into for call in self.calls[self.returned :]
             ):
                 self.take(db)  # an archive still to be made would be there already when the copy makes it
@@ -382,7 +385,7 @@ def is_same(ours: Kept, theirs: Kept) -> bool:
 class Scene:
     """What happens in the case of a seed, in a folder of its own."""
 
-    def __init__(self, seed: int, folder: str, broker: Broker | None = None) -> None:
+    def __init__(self, seed: int, folder: str, broker: Broker | None = None, may_be_limited: bool = True) -> None:
         rng = Random(seed)
         self.folder = folder
         self.broker = broker
@@ -408,7 +411,7 @@ class Scene:
         fetched = [n for n in others if n not in self.told]
         self._again = {n: rng.choice(fetched) for n in steps if rng.random() < 0.05 and fetched}
         self.limits: Limits | None = None
-        if broker is not None and rng.random() < 0.3:
+        if broker is not None and rng.random() < 0.3 and may_be_limited:
             self.limits = Limits(rng.choice((0.0, 0.01, 0.05)), rng.choice((3, 10, 10**6)))
             self._again = {}  # a query that has failed would begin anew
             self.histories = []  # a query that has failed holds no windows that later ones could see
@@ -595,8 +598,9 @@ def check_limits(scene: Scene, ours: Mapping[str, Receiver], theirs: Mapping[str
     loses = scene.durability == "sync" and rng.random() < 0.7  # else calls that are lost may fail otherwise
     scene.story += f", limits, {'machine' if loses else 'process'}"
     client = Client(scene.calls("found", ours), scene.names, scene.folder + "/db", scene.durability, loses, rng, ours)
-    client.broker, client.limits = scene.broker, scene.limits
     assert scene.limits is not None
+    client.broker, client.limits, client.options = scene.broker, scene.limits, scene.limits.options
+    client.is_repeatable = False
     with marking(rng.choice((0.0, 1e9))), in_blocks(rng.random() < 0.5):
         try:
             client.run()
@@ -618,10 +622,13 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=100, help="processes that are killed afterwards")
     parser.add_argument("--failures", type=int, default=1, help="go on until so many cases have failed")
     options = parser.parse_args()
+    from tests.long.crash_measured import check_measured
+
     failures = Failures(options.failures)
     crashes = 0
+    checks = (check_sources, check, check_measured, check_sources, check, check)
     for seed in range(options.seed, options.seed + options.cases):
-        crashes += failures.of(check_sources if seed % 3 == 0 else check, seed)
+        crashes += failures.of(checks[seed % len(checks)], seed)
     print(f"{options.cases:,} cases, {crashes:,} crashes: {failures}", flush=True)
     if options.kills:
         from tests.long.crash_kills import check_kills
