@@ -10,8 +10,8 @@ those its archive ends with. Everything happens under the connection's lock: not
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from minidsms.synopses.stream_store import StreamStore
 
 
-@dataclasses.dataclass
+@dataclass
 class _Twin:
     """A live input, its archive (a relation may lack one), and the query's own input beside it."""
 
@@ -73,7 +73,7 @@ class Backfill:
         self._on_spark = engine == "spark"
         self._is_muted = self._on_spark
         db.flush()
-        archives = {a.metadata.name.lower(): a for a in archives_in(folder)}
+        archives = {a.metadata.name.lower(): _as_it_is(a) for a in archives_in(folder)}
         self._twins = {n.lower(): _twin(db, folder, n, archives.get(n.lower())) for n in (*streams, *relations)}
 
     @property
@@ -217,6 +217,11 @@ class Backfill:
 _BATCH_ROWS = 65_536
 
 
+def _as_it_is(archive: Archive) -> Archive:
+    """The archive with what it holds now: another process may write to it while it is read, file by file."""
+    return replace(archive, end_arrival=max((f.last_arrival + 1 for f in archive.files()), default=0))
+
+
 def _twin(db: Connection, folder: str, name: str, archive: Archive | None) -> _Twin:
     live = db.stream_input(name)
     unit = db.settings["time_unit"]
@@ -242,7 +247,9 @@ def _demand(root: Node, name: str, twin: _Twin) -> Demand:
     width = len(twin.own.schema)
     if isinstance(twin.own, RelationInput):
         return Demand(frozenset(range(width)), None)
-    return demand([root], name, width)
+    needed = demand([root], name, width)
+    waits = isinstance(twin.live, StreamInput) and twin.live.waiting > 0  # then as many must wait in the archive
+    return replace(needed, condition=None) if waits else needed
 
 
 def _insert_present(twin: _Twin, first: int) -> None:

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 import minidsms
+from minidsms.archive.backfill import Backfill
 from minidsms.cql.errors import CqlError, Error
+from minidsms.query import Query
 from minidsms.testing.compare import difference_of, run_definition
 from minidsms.testing.generators import random_case
 from tests.archive.reading import elements
@@ -92,6 +94,34 @@ def test_the_seam_has_no_gap_and_no_duplicate_even_where_rows_wait_for_slack(tmp
         db.advance(30)
         assert late.fetch() == first.fetch()
         assert db.execute("SHOW QUERIES").rows[1][0] == "late"
+
+
+def test_rows_that_wait_for_slack_may_be_such_as_the_query_passes_over(tmp_path: Path) -> None:
+    with minidsms.connect() as db:
+        db.execute(f"{DECLARE} ARCHIVE '{tmp_path}'")
+        for i in (1, 2, 5, 3, 4, 9, 7, 8):
+            db.push("S", (i % 2, f"t{i}"), ts=i)
+        late = db.execute(f"CREATE QUERY late AS SELECT t FROM S WHERE k = 0 BACKFILL FROM '{tmp_path}'")
+        db.advance(30)
+        assert [change.row for change in late.fetch()] == [("t2",), ("t4",), ("t8",)]
+
+
+def test_what_another_process_adds_meanwhile_is_not_half_seen(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Backfill.run
+
+    def run_late(self: Backfill, query: Query) -> None:
+        with minidsms.connect() as other:
+            other.execute(f"{DECLARE} ARCHIVE '{folder}'")
+            other.push("S", (0, "later"), ts=20)
+        run(self, query)
+
+    monkeypatch.setattr(Backfill, "run", run_late)
+    with minidsms.connect() as db:
+        db.execute(DECLARE)
+        q = db.execute(f"CREATE QUERY q AS SELECT COUNT(*) FROM S BACKFILL FROM '{folder}'")
+        db.push("S", (1, "not late"), ts=15)
+        db.advance(15)
+        assert q.snapshot() == [(11,)]
 
 
 def test_behind_a_backfill_a_new_stream_goes_on_where_its_archive_ends(folder: str) -> None:
