@@ -54,6 +54,11 @@ def test_answers_after_twenty_kills_are_those_of_a_run_without() -> None:
         seed += 1
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
+def test_what_limits_refused_or_made_fail_stays_so_through_kills() -> None:
+    assert check_kills(10) + check_kills(20)
+
+
 def test_a_topic_has_every_answer_once_wherever_the_process_ends(tmp_path: Path) -> None:
     """Before and behind each request to the broker, too."""
     crashes = 0

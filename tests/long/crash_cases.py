@@ -206,6 +206,10 @@ class Client:
         self.checkpoints = rng.choice((0.0, 0.1, 0.3))
         self._others = rng.choice((0.0, 0.0, 0.03, 0.1))
 
+    def limit(self, limits: Limits) -> None:
+        """Let limits strike."""
+        self.limits, self.options, self.is_repeatable = limits, limits.options, False
+
     def run(self) -> None:
         """Make all calls, through as many crashes as come; the last attempt meets none."""
         rng = self.rng
@@ -412,12 +416,16 @@ class Scene:
         self._again = {n: rng.choice(fetched) for n in steps if rng.random() < 0.05 and fetched}
         self.limits: Limits | None = None
         if broker is not None and rng.random() < 0.3 and may_be_limited:
-            self.limits = Limits(rng.choice((0.0, 0.01, 0.05)), rng.choice((3, 10, 10**6)))
-            self._again = {}  # a query that has failed would begin anew
-            self.histories = []  # a query that has failed holds no windows that later ones could see
+            self.limit(rng)
         self.durability = rng.choice(("sync", "sync", "batch", "os"))
         self.story = f"seed {seed}, {self.durability}"
         self.rng = rng
+
+    def limit(self, rng: Random) -> None:
+        """Let limits strike."""
+        self.limits = Limits(rng.choice((0.0, 0.01, 0.05)), rng.choice((3, 10, 10**6)))
+        self._again = {}  # a query that has failed would begin anew
+        self.histories = []  # a query that has failed holds no windows that later ones could see
 
     def receivers(self) -> dict[str, Receiver]:
         """By query."""
@@ -431,6 +439,11 @@ class Scene:
             files |= {n: f"INTO '{ADDRESS}answer{n}'" for n in self._topics}
         archives = {name: f"{self.folder}/{which}-streams" for name in self.archived}
         return calls_of(self.cases, files, self._widenings, archives, self.histories, self._inserts, self._again)
+
+    def not_refused(self, receivers: Mapping[str, Receiver]) -> list[Call]:
+        """Those of the oracle that no limit has refused."""
+        refused = () if self.limits is None else self.limits.refused
+        return [call for i, call in enumerate(self.calls("wanted", receivers)) if i not in refused]
 
     def is_valid(self) -> bool:
         """Nothing in it is refused."""
@@ -599,16 +612,15 @@ def check_limits(scene: Scene, ours: Mapping[str, Receiver], theirs: Mapping[str
     scene.story += f", limits, {'machine' if loses else 'process'}"
     client = Client(scene.calls("found", ours), scene.names, scene.folder + "/db", scene.durability, loses, rng, ours)
     assert scene.limits is not None
-    client.broker, client.limits, client.options = scene.broker, scene.limits, scene.limits.options
-    client.is_repeatable = False
+    client.broker = scene.broker
+    client.limit(scene.limits)
     with marking(rng.choice((0.0, 1e9))), in_blocks(rng.random() < 0.5):
         try:
             client.run()
         except BaseException as error:
             error.add_note(scene.story)
             raise
-    calls = [call for i, call in enumerate(scene.calls("wanted", theirs)) if i not in scene.limits.refused]
-    expected = without_crash(calls, [*scene.names, *scene.topics], theirs)
+    expected = without_crash(scene.not_refused(theirs), [*scene.names, *scene.topics], theirs)
     for receiver in theirs.values():
         receiver.settle()
     scene.compare_limited(client.kept, expected, (ours, theirs))

@@ -19,15 +19,16 @@ from random import Random
 from typing import NoReturn
 
 from minidsms.connection import Connection
-from minidsms.cql.errors import CqlError
+from minidsms.durability.connection import DurableConnection
 from tests.long.crash_cases import Client, Kept, Scene, copied_by_children, in_blocks, marking, without_crash
+from tests.long.crash_limits import Limits
 from tests.long.crash_receivers import Receiver, Told
 
 MOST_KILLS = 40
 """Of one case."""
 _TABLES = """
 CREATE TABLE IF NOT EXISTS answers (query, ts, sign, line); CREATE TABLE IF NOT EXISTS ends (query, ts);
-CREATE TABLE IF NOT EXISTS told (query, number, ts, sign, line)
+CREATE TABLE IF NOT EXISTS told (query, number, ts, sign, line); CREATE TABLE IF NOT EXISTS limits (said)
 """
 
 
@@ -40,7 +41,12 @@ class Keeping(Client):
         calls, rng = scene.calls("found", receivers), Random()
         super().__init__(calls, scene.names, scene.folder + "/db", scene.durability, False, rng, receivers)
         self._file = sqlite3.connect(file)
+        self._file.execute("PRAGMA synchronous = OFF")  # the process ends, not the machine
         self._file.executescript(_TABLES)
+        if scene.limits is not None:
+            take_limits(self._file, scene.limits)
+            self.limit(scene.limits)
+        self._limits_said = ""
         for name, receiver in receivers.items():
             if receiver.lines is None:
                 receiver.told, receiver.keep = told_in(self._file, name), partial(self._keep_told, name)
@@ -62,6 +68,15 @@ class Keeping(Client):
         with self._file:
             self._file.execute("DELETE FROM told WHERE query = ? AND number >= ?", (name, number))
             self._file.execute("INSERT INTO told VALUES (?, ?, ?, ?, ?)", (name, number, *told))
+
+    def _is_made(self, db: DurableConnection, i: int) -> bool:
+        is_made = super()._is_made(db, i)
+        if self.limits is not None and (said := self.limits.said()) != self._limits_said:
+            with self._file:
+                self._file.execute("DELETE FROM limits")
+                self._file.execute("INSERT INTO limits VALUES (?)", (said,))
+            self._limits_said = said
+        return is_made
 
     def take(self, db: Connection) -> None:
         """Keep what is new, in one transaction."""
@@ -90,6 +105,12 @@ def told_in(file: sqlite3.Connection, name: str) -> list[Told]:
     return list(file.execute("SELECT ts, sign, line FROM told WHERE query = ? ORDER BY number", (name,)))
 
 
+def take_limits(file: sqlite3.Connection, limits: Limits) -> None:
+    """Take what a client has noted of limits that have struck."""
+    for (said,) in file.execute("SELECT said FROM limits"):
+        limits.take(said)
+
+
 def check_kills(seed: int) -> int:
     """Run the case of a seed in processes that are killed; how many were. AssertionError where an answer differs."""
     rng = Random(seed)
@@ -98,10 +119,10 @@ def check_kills(seed: int) -> int:
         receivers, theirs = scene.receivers(), scene.receivers()
         for receiver in (*receivers.values(), *theirs.values()):
             ending.callback(receiver.end)
+        if Random(f"limits {seed}").random() < 0.3:
+            scene.limit(rng)
         begun_s = time.monotonic()
-        try:
-            expected = without_crash(scene.calls("wanted", theirs), scene.names, theirs)
-        except CqlError:
+        if not scene.is_valid():
             return 0
         run_s = time.monotonic() - begun_s
         for kills in range(MOST_KILLS + 1):
@@ -116,13 +137,19 @@ def check_kills(seed: int) -> int:
         for name, receiver in receivers.items():
             if receiver.lines is None:
                 receiver.told = told_in(file, name)
+        if scene.limits is not None:
+            take_limits(file, scene.limits)
         file.close()
+        expected = without_crash(scene.not_refused(theirs), scene.names, theirs)
         for one in expected.values():
             one.changes = [(ts, sign, repr(row)) for ts, sign, row in one.changes]
         for receiver in theirs.values():
             receiver.settle()
-        scene.compare(ours, expected)
-        scene.compare_told(receivers, theirs)
+        if scene.limits is not None:
+            scene.compare_limited(ours, expected, (receivers, theirs))
+        else:
+            scene.compare(ours, expected)
+            scene.compare_told(receivers, theirs)
     return kills
 
 

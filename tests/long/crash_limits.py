@@ -8,6 +8,7 @@ open: a part of it. However often the folder is opened, it has failed there.
 from __future__ import annotations
 
 import contextlib
+import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -45,6 +46,15 @@ class Limits:
     def options(self) -> dict[str, Any]:
         """Of the connection."""
         return {**SETTINGS, "answer_limit": self.answer_limit}
+
+    def said(self) -> str:
+        """What is noted, as a text."""
+        return json.dumps([sorted(self.refused), self.failed, sorted(self.open)])
+
+    def take(self, said: str) -> None:
+        """Take what another process has noted."""
+        refused, self.failed, opened = json.loads(said)
+        self.refused, self.open = set(refused), set(opened)
 
     @contextlib.contextmanager
     def striking(self, rng: Random) -> Iterator[None]:
