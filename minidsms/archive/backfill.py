@@ -6,11 +6,14 @@ on with everything that their live inputs take in (`StreamStore.mirrors`). No ot
 Invariant: at the seam the twins hold what the live stores have held and the archives hold, each element once. So a
 stream may have taken elements before only if it is archived where the past is read from; a relation's rows must be
 those its archive ends with. Everything happens under the connection's lock: nothing comes in between.
+
+In a connection with a folder the past comes from its log (`Archiving.kept_pasts`), into which it has been copied from
+the archives (`durability/history.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
@@ -21,9 +24,9 @@ from minidsms.archive.demand import Demand, demand
 from minidsms.archive.format import Archive, archives_in
 from minidsms.archive.horizon import horizon
 from minidsms.archive.replay import ReplayDriver
-from minidsms.archive.replay_source import ReplaySource, Span, local_tables
+from minidsms.archive.replay_source import GivenSource, ReplaySource, Span, local_tables
 from minidsms.cql.errors import Error, quoted
-from minidsms.elements import MIN_INSTANT, Batch, Int64Array, row_words
+from minidsms.elements import MIN_INSTANT, Batch, Int64Array, Schema, row_words
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.limits.allowance import TOO_MANY_ANSWERS
@@ -39,25 +42,25 @@ if TYPE_CHECKING:
     from minidsms.synopses.stream_store import StreamStore
 
 
+@dataclass(frozen=True)
+class Past:
+    """What an archive holds: its least and its greatest instant, and what gives its elements.
+
+    source: the columns and rows that are needed, of streams from an instant on (None: all).
+    """
+
+    first_ts: int | None
+    last_ts: int | None
+    source: Callable[[Demand, int | None], ReplaySource | GivenSource]
+
+
 @dataclass
 class _Twin:
-    """A live input, its archive (a relation may lack one), and the query's own input beside it."""
+    """A live input, its past (a relation may lack one), and the query's own input beside it."""
 
     live: StreamInput | RelationInput
-    archive: Archive | None
+    past: Past | None
     own: StreamInput | RelationInput
-
-    @property
-    def first_ts(self) -> int | None:
-        """The least instant of the archive."""
-        files = [] if self.archive is None else self.archive.files()
-        return min((f.first_ts for f in files), default=None)
-
-    @property
-    def last_ts(self) -> int | None:
-        """The greatest instant of the archive."""
-        files = [] if self.archive is None else self.archive.files()
-        return max((f.last_ts for f in files), default=None)
 
 
 class Backfill:
@@ -70,11 +73,16 @@ class Backfill:
     def __init__(self, db: Connection, folder: str, streams: tuple[str, ...], relations: tuple[str, ...], engine: str):
         self._db = db
         self._folder = folder
-        self._on_spark = engine == "spark"
+        kept = db.kept_pasts
+        self._on_spark = engine == "spark" and kept is None
         self._is_muted = self._on_spark
+        names = {n.lower(): n for n in (*streams, *relations)}
+        if kept is not None:
+            self._twins = {key: _Twin(db.stream_input(n), kept.get(key), _own(db, n)) for key, n in names.items()}
+            return
         db.flush()
         archives = {a.metadata.name.lower(): _as_it_is(a) for a in archives_in(folder)}
-        self._twins = {n.lower(): _twin(db, folder, n, archives.get(n.lower())) for n in (*streams, *relations)}
+        self._twins = {key: _twin(db, folder, n, archives.get(key)) for key, n in names.items()}
 
     @property
     def inputs(self) -> Inputs:
@@ -109,6 +117,7 @@ class Backfill:
         self._feed(query, group, seam)
         self._close_past()
         self._step(query, group)
+        query.past_until, query.began_with_archives = group.progress, True
         if self._on_spark:
             self._answer_on_spark(query, group, group.progress)
             self._is_muted = False
@@ -117,31 +126,57 @@ class Backfill:
 
     # --------------------------------------------------------------------------------------------------- feeding
 
+    @property
+    def begins(self) -> int:
+        """The least instant of the past."""
+        pasts = (twin.past for twin in self._twins.values())
+        return min((p.first_ts for p in pasts if p is not None and p.first_ts is not None), default=0)
+
+    def pasts(self, logical: Node, from_: int | None = None) -> Iterator[tuple[str, Past, ReplaySource | GivenSource]]:
+        """(name in lower case, past, what gives as much of it as a plan needs) of the inputs that have one. from_: of
+        streams the elements from this instant on.
+        """
+        for name, twin in self._twins.items():
+            if twin.past is not None:
+                is_stream = isinstance(twin.own, StreamInput)
+                yield name, twin.past, twin.past.source(_demand(logical, name, twin), from_ if is_stream else None)
+
+    @property
+    def moves(self) -> dict[str, int]:
+        """By input, in lower case: the instant up to which a stream that has taken nothing is told to have come, or
+        that of the last change which a relation is to have made.
+        """
+        found = {}
+        for name, twin in self._twins.items():
+            last = None if twin.past is None else twin.past.last_ts
+            if isinstance(twin.live, StreamInput):
+                if last is not None and twin.live.greatest_ts is None:
+                    found[name] = last - 1
+                continue
+            if twin.past is None and twin.live.store.size:
+                last = self.begins
+            if last is not None:
+                found[name] = last
+        return found
+
     def _seam(self) -> int:
         """The instant that the past is closed up to; no more than an estimate where streams are uneven."""
         ends = []
         for twin in self._twins.values():
             if isinstance(twin.live, StreamInput):
-                last = twin.last_ts
+                last = None if twin.past is None else twin.past.last_ts
                 fresh_end = MIN_INSTANT if last is None else last - 1
                 ends.append(fresh_end if twin.live.greatest_ts is None else twin.live.progress)
         return min(ends, default=MIN_INSTANT)
 
     def _feed(self, query: Query, group: Group, seam: int) -> None:
         """Push the archives into the twins, and answer."""
-        first = min((ts for t in self._twins.values() if (ts := t.first_ts) is not None), default=0)
         reach = horizon(query.logical) if self._on_spark else None
         from_ = None if reach is None or seam == MIN_INSTANT else max(seam - reach, MIN_INSTANT)
-        pairs = []
-        for name, twin in self._twins.items():
-            if twin.archive is None:
-                _insert_present(twin, first)
-                continue
-            is_stream = isinstance(twin.own, StreamInput)
-            span = Span(from_ if is_stream else None, None, 0, 2**62)
-            needed = _demand(query.logical, name, twin)
-            pairs.append((ReplaySource(twin.archive, twin.own.schema, span, needed, local_tables), twin.own))
-        driver = ReplayDriver([*pairs])
+        for twin in self._twins.values():
+            if twin.past is None:
+                _insert_present(twin, self.begins)
+        driver = ReplayDriver([(source, self._twins[n].own) for n, _, source in self.pasts(query.logical, from_)])
         while driver.step(None):
             self._step(query, group)
 
@@ -157,7 +192,8 @@ class Backfill:
         for twin in self._twins.values():
             live, own = twin.live, twin.own
             if isinstance(live, RelationInput):
-                _check_same_rows(live, cast(RelationInput, own), self._folder)
+                if not self._db.is_replayed:
+                    _check_same_rows(live, cast(RelationInput, own), self._folder)
                 continue
             assert isinstance(own, StreamInput)
             if live.greatest_ts is None:
@@ -165,7 +201,7 @@ class Backfill:
                     own.advance(own.greatest_ts - 1)
                 continue
             own.advance(live.progress)
-            if own.waiting != live.waiting:
+            if own.waiting != live.waiting and not self._db.is_replayed:
                 raise Error(
                     f"BACKFILL: the archive of {live.definition.name} goes on behind what the stream has taken\n"
                     "help: replay the archive into the stream first, so that the two agree"
@@ -174,11 +210,12 @@ class Backfill:
     def _join(self, group: Group, query: Query) -> None:
         """From now on what the live inputs take in, no earlier than the past ends, comes to the twins, too."""
         live = {id(t.own): t.live for t in self._twins.values()}
-        for twin in self._twins.values():
-            last = twin.own.greatest_ts
+        moves = self.moves
+        for name, twin in self._twins.items():
+            last = moves.get(name)
             if isinstance(twin.live, StreamInput):
-                if last is not None and twin.live.greatest_ts is None:
-                    twin.live.advance(last - 1)
+                if last is not None:
+                    twin.live.advance(last)
                 twin.live.store.mirrors.append(cast(StreamInput, twin.own).store)
             else:
                 if last is not None:
@@ -237,10 +274,27 @@ def _twin(db: Connection, folder: str, name: str, archive: Archive | None) -> _T
                 f"BACKFILL: {name} has taken elements that are not in the archive, so the past would have a gap\n"
                 f"help: create the query before the first element comes, or the stream with ARCHIVE {folder!r}"
             )
-        return _Twin(live, archive, StreamInput(live.definition, db.dictionary, db.tick_ns))
-    if archive is not None:
+    elif archive is not None:
         check_fits(archive, name, "relation", live.schema, unit)
-    return _Twin(live, archive, RelationInput(live.definition, db.dictionary, db.tick_ns, lambda: MIN_INSTANT))
+    return _Twin(live, None if archive is None else _past(archive, live.schema), _own(db, name))
+
+
+def _own(db: Connection, name: str) -> StreamInput | RelationInput:
+    """An input like a live one."""
+    live = db.stream_input(name)
+    if isinstance(live, StreamInput):
+        return StreamInput(live.definition, db.dictionary, db.tick_ns)
+    return RelationInput(live.definition, db.dictionary, db.tick_ns, lambda: MIN_INSTANT)
+
+
+def _past(archive: Archive, schema: Schema) -> Past:
+    files = archive.files()
+    first, last = min((f.first_ts for f in files), default=None), max((f.last_ts for f in files), default=None)
+
+    def source(needed: Demand, from_: int | None) -> ReplaySource:
+        return ReplaySource(archive, schema, Span(from_, None, 0, 2**62), needed, local_tables)
+
+    return Past(first, last, source)
 
 
 def _demand(root: Node, name: str, twin: _Twin) -> Demand:

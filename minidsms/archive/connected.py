@@ -17,6 +17,7 @@ from minidsms.process.interrupts import held, let_through
 from minidsms.settings import interval_ticks
 
 if TYPE_CHECKING:
+    from minidsms.archive.backfill import Past
     from minidsms.archive.format import Archive, AsOf
     from minidsms.archive.recorder import Recorder
     from minidsms.archive.replay import Replaying
@@ -37,6 +38,8 @@ class Archiving(Database):
     """What `Connection` can do with archives."""
 
     replaying: Replaying | None = None
+    kept_pasts: Mapping[str, Past] | None = None
+    """By input, in lower case: what the query WITH BACKFILL begins with that is being registered; None: archives."""
 
     def __init__(self, clock: Callable[[], int] | None = None, **options: Any) -> None:
         super().__init__(clock, **options)

@@ -21,7 +21,7 @@ from minidsms.archive.declaring import check_fits
 from minidsms.archive.demand import Demand, demand
 from minidsms.archive.format import Archive, AsOf, archives_in
 from minidsms.archive.progress import read_progress
-from minidsms.archive.replay_source import ReplaySource, Span, Tables, local_tables
+from minidsms.archive.replay_source import GivenSource, ReplaySource, Span, Tables, local_tables
 from minidsms.archive.storage import absolute
 from minidsms.cql.errors import Error, quoted
 from minidsms.elements import MAX_INSTANT
@@ -64,13 +64,13 @@ class Replaying:
 class ReplayDriver(SourceDriver):
     """Drives archives into inputs that go on afterwards."""
 
-    def __init__(self, entries: Sequence[tuple[ReplaySource, StreamInput | RelationInput]]) -> None:
+    def __init__(self, entries: Sequence[tuple[ReplaySource | GivenSource, StreamInput | RelationInput]]) -> None:
         super().__init__(entries)
         self._read: dict[StreamInput, int] = {}
 
     def _finish(self, entry: Entry) -> None:
         """An archive has been read; its input goes on, from the archive's last instant."""
-        if isinstance(entry.target, StreamInput) and isinstance(entry.source, ReplaySource):
+        if isinstance(entry.target, StreamInput) and isinstance(entry.source, ReplaySource | GivenSource):
             last = entry.source.last_ts
             if last is not None:
                 self._read[entry.target] = last

@@ -177,6 +177,27 @@ class ReplaySource:
         return greatest
 
 
+class GivenSource:
+    """Elements that an archive has held, as a source of an input. read: gives them as `ReplaySource.read` does.
+
+    last_ts: the greatest ts of the archive, with the rows left out.
+    """
+
+    bytes_total = bytes_read = 0
+
+    def __init__(self, path: str, schema: Schema, read: Callable[[], Iterator[pa.RecordBatch]], last_ts: int | None):
+        self.path = path
+        self.schema = schema
+        self.read = read
+        self.last_ts = last_ts
+        self.rejected = RejectedRows()
+        self.first_line: int | None = None
+        self.pace = Pace()
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+
 def _only(table: pa.Table, name: str) -> pa.Array:
     """A column that is in one piece."""
     column = table.column(name)

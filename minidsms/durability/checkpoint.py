@@ -119,6 +119,8 @@ class _Shortened:
         """By push, what says which of its rows were shed."""
         self._created: dict[int, str] = {}
         """By entry, the query it creates, where no other entry does."""
+        self._moves: dict[int, dict[str, int]] = {}
+        """By entry that creates a query WITH BACKFILL, which instants it has told inputs that are still there."""
         self._gone = self._entries_gone()
         retention = Retention(moment, whole, self._created.values(), self._instants)
         self._states = retention.states
@@ -135,10 +137,14 @@ class _Shortened:
             self.last = found
             yield found.number, *read(found)
 
-    def _instants(self, key: str) -> Int64Array:
-        """Those of the elements of an input."""
+    def _instants(self, key: str, query: str) -> Int64Array:
+        """Those of the elements of an input that a query sees: its own past, and what has come since, with BACKFILL."""
         found = [np.zeros(0, np.int64)]
         for number, fields, rows in self._read():
+            if "past" in fields and self._created.get(number) == query:
+                form = self._journal(key).rows
+                held = [form.batch(part, k) for name, k, part in parts(fields, rows.whole()) if name.lower() == key]
+                found = [np.zeros(0, np.int64), *(batch.column(0).to_numpy() for batch in held)]
             if fields["kind"] == "push" and fields["to"].lower() == key and number not in self._gone:
                 instants = self._journal(key).batch(fields, rows.whole()).column(0).to_numpy()
                 found.append(instants[kept_of(len(instants), self._shed.get(number, ()))])
@@ -158,6 +164,7 @@ class _Shortened:
                 case {"kind": "texts" | "synopsis" | "failed" | "undone" | "replayed" | "shed"}:
                     continue
                 case _ if number in self._gone:
+                    yield from self._moved(self._moves.get(number, {}))
                     continue
                 case {"kind": "replay", "begin": int(begin)} if begin:
                     continue  # it goes on with one before, and `source` says so
@@ -216,12 +223,28 @@ class _Shortened:
         data: list[Piece] = []
         for name, width, part in parts(fields, rows.whole()):
             form = self._journal(name).rows
+            if form.has_signs:  # its rows follow from all of them
+                told.append((name, width, len(part)))
+                data.append((part,))
+                continue
             batch = form.batch(part, width)
             past = max(self._past[name.lower()], MIN_INSTANT if state is None else state.until)
-            kept = form.encoded_batch(batch.filter(pa.array(batch.column(0).to_numpy() > past)))
+            batch = batch.filter(pa.array(batch.column(0).to_numpy() > past))
+            if not len(batch):
+                continue
+            kept = form.encoded_batch(batch)
             told.append((name, width, sum(map(len, kept))))
             data.append(kept)
         return {**fields, "history": told}, data
+
+    def _moved(self, moves: Mapping[str, int]) -> Iterator[Entry]:
+        """Inputs go on where the archives end with which a query began that is gone."""
+        for name, ts in moves.items():
+            if self._journal(name).rows.has_signs:
+                yield from self._flushed()
+                yield {"kind": "passed", "to": name, "ts": ts, "n": 0}, ()
+            else:
+                self._advanced[name] = max(ts, self._advanced.get(name, ts))
 
     def _pass(self, name: str, ts: int | None, n: int) -> None:
         if not n:
@@ -291,6 +314,8 @@ class _Shortened:
             return netted
         for number, fields, rows in self._read():
             key = str(fields.get("to", "")).lower()
+            if "past" in fields and number not in self._gone:
+                there.clear()  # the query has rows of its own, and sees only the deletion
             if fields["kind"] != "push" or number in self._gone:
                 continue
             form = self._journal(key).rows
@@ -336,6 +361,7 @@ class _Shortened:
         for number, fields, _ in self._read():
             if fields["kind"] == "undone":
                 gone.add(before)
+                self._moves.pop(before, None)
             elif fields["kind"] == "shed":
                 self._shed[before].append(fields)
             elif fields["kind"] != "failed":
@@ -347,6 +373,11 @@ class _Shortened:
                 gone.update(of.pop(what, ()))
                 creations.pop(what[1], None)
             of[what].append(number)
+            if "moves" in fields:
+                self._moves[number] = dict(fields["moves"])
+            if ends and what[0] == "input":
+                for moves in self._moves.values():
+                    moves.pop(what[1], None)
             if ends and not (what[0] == "view" and what[1] in self._named):
                 gone.update(of.pop(what))
                 if what[0] == "query":

@@ -39,9 +39,9 @@ from minidsms.durability.folder import (
     save,
     tidy,
 )
-from minidsms.durability.history import history_for, hold, parts
+from minidsms.durability.history import history_for, hold, parts, pasts
 from minidsms.durability.journal import Journal
-from minidsms.durability.kept import check_setting, check_statement
+from minidsms.durability.kept import check_setting
 from minidsms.durability.kept_archives import Counting, KeptArchives, KeptRecorder
 from minidsms.durability.kept_files import KeptFiles, answers_wait
 from minidsms.durability.kept_sources import SourceToCome, address_of
@@ -378,7 +378,6 @@ class DurableConnection(Connection):
         if isinstance(statement, syntax.Checkpoint):
             self._wants_checkpoint = True  # when the lock has been let go
             return None
-        check_statement(statement, text)
         if isinstance(statement, syntax.CreateQuery) and statement.replaces and statement.name.lower() in self.queries:
             return self._replace_query(statement, text, place)
         piece = text[statement.span[0] : statement.span[1]]
@@ -399,7 +398,10 @@ class DurableConnection(Connection):
                         told["mark"] = self.files.first_mark(statement.name, sink, 0)
                 try:
                     history, rows = history_for(self, statement, text)
-                    with self.logged("statement", rows, cql=piece, **told, **history):
+                    with (
+                        self.beginning_with(history, rows),
+                        self.logged("statement", rows, cql=piece, **told, **history),
+                    ):
                         result = carry_out(self, statement, text)
                 except BaseException:
                     if "mark" in told:
@@ -461,7 +463,8 @@ class DurableConnection(Connection):
             if mark is not None:
                 self.files.marks[key] = mark
             try:
-                yield
+                with self.beginning_with(history, rows):
+                    yield
             except BaseException:
                 self.files.forget(key)
                 log.append(encoded({"kind": "call", "query": query.name, "method": "close", "arguments": []}))
@@ -661,12 +664,18 @@ class DurableConnection(Connection):
         return self.log is not None and not self._depth and not self._is_astray
 
     @contextlib.contextmanager
-    def beginning_with(self, fields: dict[str, Any], rows: memoryview) -> Iterator[None]:
-        """A query that the context registers begins with what an entry of the log says (`history.py`)."""
-        self._history = {name.lower(): data for name, _, data in parts(fields, rows)}
+    def beginning_with(self, fields: dict[str, Any], rows: Sequence[Part]) -> Iterator[None]:
+        """A query that the context registers begins with what an entry of the log says (`history.py`); WITH HISTORY
+        only where it is carried out again.
+        """
+        if "past" in fields:
+            self.kept_pasts = pasts(self, fields, memoryview(rows[0]))
+        elif self.is_replayed:
+            self._history = {name.lower(): data for name, _, data in parts(fields, memoryview(rows[0]))}
         try:
             yield
         finally:
+            self.kept_pasts = None
             for name in self._history:
                 self._streams[name].store.history = None
             self._history = {}

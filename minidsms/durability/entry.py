@@ -9,7 +9,7 @@ The header's "kind" is one of
     statement   cql, script, mark, replaces, history   a statement; script: its number and digest in the file of
                                      `minidsms run`; mark: where the query that it creates begins to write
                                      (`kept_file.py`); replaces: a query of this name ends with it; history: what it
-                                     begins with (`history.py`)
+                                     begins with (`history.py`; past, moves: with BACKFILL)
     query       cql, name, script    a query without a statement that names it
     failed      query, ts, reason, results   what the entry before it brought made a query fail at this instant, after
                                      so many answers; is_ahead: in a checkpoint, what comes after it is going to

@@ -24,9 +24,10 @@ from minidsms.archive.atomic import check_name, sync_folder, write_temporary
 from minidsms.cql.errors import Error
 
 FORMAT = "minidsms"
-VERSION = 4
+VERSION = 5
 """Of what lies in a folder. An older minidsms cannot read all that this one writes: 1 had no kept state, 2 no history
-of queries, nor what a limit made fail, and other checksums, 3 no blocks.
+of queries, nor what a limit made fail, and other checksums, 3 no blocks, 4 no past of
+queries with BACKFILL.
 """
 CHECKPOINT = "checkpoint"
 FIRST_LOG = "log-1"

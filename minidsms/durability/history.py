@@ -1,8 +1,10 @@
-"""What a query WITH HISTORY begins with: the elements that its streams' stores held when it was registered.
+"""What a query begins with: WITH HISTORY the elements that its streams' stores held when it was registered, with
+BACKFILL those that archives held then.
 
 They do not follow from the log, which leaves out what matters no more and may be carried out by other plans. So the
 entry that creates the query holds them: its header says of each stream how many columns and bytes ("history"), and
-behind it stand their rows, one stream's after the other's.
+behind it stand their rows, one stream's after the other's; with BACKFILL in parts, of relations too. Beside that it
+says of archives the least and the greatest instant ("past"), and which instants inputs have been told ("moves").
 """
 
 from __future__ import annotations
@@ -10,11 +12,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
+from minidsms.archive.backfill import Backfill, Past
+from minidsms.archive.replay_source import GivenSource
 from minidsms.cql import syntax
 from minidsms.cql.binder import bind
-from minidsms.cql.errors import Error
+from minidsms.cql.errors import CqlError, Error
 from minidsms.durability.entry import Fields
 from minidsms.durability.segments import Part
+from minidsms.plan.planner import plan
+from minidsms.plan.state_reduction import reduce_state
+from minidsms.sources.source import SIGN_COLUMN, TS_COLUMN
+from minidsms.statements.connectors import placed_at
 from minidsms.synopses.stream_store import StreamStore
 
 if TYPE_CHECKING:
@@ -24,9 +34,13 @@ if TYPE_CHECKING:
 
 def history_for(db: DurableConnection, statement: syntax.Statement, text: str) -> tuple[Fields, tuple[Part, ...]]:
     """(what the entry of a statement says of it, its rows); nothing where it creates no query WITH HISTORY."""
-    if not isinstance(statement, syntax.CreateQuery) or not statement.with_history:
+    if not isinstance(statement, syntax.CreateQuery) or (
+        statement.is_optional and statement.name.lower() in db.queries
+    ):
         return {}, ()
-    if statement.is_optional and statement.name.lower() in db.queries:
+    if statement.backfill is not None:
+        return _past_for(db, statement, statement.backfill, text)
+    if not statement.with_history:
         return {}, ()
     streams = bind(statement.query, db.catalog, text).streams
     db.system_streams.open(streams)
@@ -42,6 +56,66 @@ def history_for(db: DurableConnection, statement: syntax.Statement, text: str) -
         told.append((name, len(target.schema), sum(map(len, rows))))
         data += rows
     return {"history": told}, tuple(data)
+
+
+def _past_for(
+    db: DurableConnection, statement: syntax.CreateQuery, folder: str, text: str
+) -> tuple[Fields, tuple[Part, ...]]:
+    """What archives hold, as far as the query needs it. Error where they do not have its past."""
+    if db.settings["backfill"] != "local":
+        hint = "SET backfill = 'local', or use connect() without a folder"
+        reason = f"a connection with a folder does not keep what {db.settings['backfill']} computes"
+        raise CqlError(f"BACKFILL: {reason}", text, statement.span, "", hint)
+    try:
+        db.safety.check_statement(statement)
+    except Error as error:
+        raise placed_at(error, text, statement) from None
+    bound = bind(statement.query, db.catalog, text)
+    backfill = Backfill(db, folder, bound.streams, bound.relations, "local")
+    logical = reduce_state(plan(bound.node, text), db.catalog, db.settings, db.memory.is_short).root
+    told: list[tuple[str, int, int]] = []
+    data: list[Part] = []
+    pasts = {}
+    for name, past, source in backfill.pasts(logical):
+        pasts[name] = past.first_ts, past.last_ts
+        target = db.stream_input(name)
+        assert target.journal is not None
+        k = len(target.schema)
+        for batch in source.read():
+            _, columns = target.converter.columns(dict(zip(target.schema.names, batch.columns[:k])))
+            ts, *signs = (column.to_numpy() for column in batch.columns[k:])
+            rows = target.journal.rows.encoded(ts, signs[0] if signs else None, columns)
+            told.append((name, k, sum(map(len, rows))))
+            data.append(b"".join(rows))
+    return {"history": told, "past": pasts, "moves": backfill.moves}, (b"".join(data),)
+
+
+def pasts(db: DurableConnection, fields: Fields, rows: memoryview) -> dict[str, Past] | None:
+    """By input, what the query of an entry that says BACKFILL begins with; None for another entry."""
+    if "past" not in fields:
+        return None
+    held: dict[str, list[tuple[int, memoryview]]] = {name: [] for name in fields["past"]}
+    for name, width, part in parts(fields, rows):
+        held[name.lower()].append((width, part))
+    return {name: _kept(db, name, told[0], told[1], held[name]) for name, told in fields["past"].items()}
+
+
+def _kept(
+    db: DurableConnection, name: str, first_ts: int | None, last_ts: int | None, held: list[tuple[int, memoryview]]
+) -> Past:
+    target = db.stream_input(name)
+    journal, schema = target.journal, target.schema
+    assert journal is not None
+    own = [TS_COLUMN, SIGN_COLUMN] if journal.rows.has_signs else [TS_COLUMN]
+
+    def read() -> Iterator[pa.RecordBatch]:
+        for width, part in held:
+            batch = journal.rows.batch(part, width)
+            columns = [*batch.columns[len(own) :], *batch.columns[: len(own)]]
+            if batch.num_rows:
+                yield pa.RecordBatch.from_arrays(columns, names=[*schema.names, *own])
+
+    return Past(first_ts, last_ts, lambda needed, from_: GivenSource(f"the past of {name}", schema, read, last_ts))
 
 
 def parts(fields: Fields, rows: memoryview) -> Iterator[tuple[str, int, memoryview]]:

@@ -111,6 +111,8 @@ def kept_state(query: Query, late: Collection[str] = (), copying: Copying | None
         and (found.is_of_elements or query.closed_until <= query.past_until)
     ):
         found.whole = found.whole or "it began with a past"  # elements of it would come before the state is there
+    if operators and query.began_with_archives and query.network.relations:
+        found.whole = found.whole or "it began with a past of relations"
     if found.whole:
         return KeptState(query.name, query.closed_until, found)
     places = map(query.network.operators.index, operators)

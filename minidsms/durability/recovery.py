@@ -156,7 +156,7 @@ def _carry_out(db: DurableConnection, fields: Fields, rows: Content, where: str)
             case {"kind": "advance", "ts": int(instant), "stream": str() | None as stream}:
                 db.advance(instant, stream)
             case {"kind": "statement", "cql": str(text)}:
-                with db.lock, db.beginning_with(fields, rows.whole()):
+                with db.lock, db.beginning_with(fields, (rows.whole(),)):
                     for statement in parse(text):
                         carry_out(db, statement, text)
             case {"kind": "query", "cql": str(text), "name": str(name)}:

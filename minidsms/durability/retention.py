@@ -24,7 +24,8 @@ class Retention:
     """By input: the instant up to which its elements matter to no query any more.
 
     whole: by query, why all matters to it, whatever its plan says.  created: the queries that go on from their
-    operators' state where they have one.  instants: of the elements of an input that are in the log, in any order.
+    operators' state where they have one.  instants: of the elements of an input that are in the log, in any order,
+    as far as a query sees them.
     """
 
     def __init__(
@@ -32,7 +33,7 @@ class Retention:
         moment: Moment,
         whole: Mapping[str, str],
         created: Collection[str],
-        instants: Callable[[str], Int64Array],
+        instants: Callable[[str, str], Int64Array],
     ) -> None:
         self.past = {name: min(each.progress, MAX_INSTANT) for name, each in moment.inputs.items()}
         self.whole: dict[str, str] = {}
@@ -55,7 +56,7 @@ class Retention:
                 if not reason and query.has_begun:
                     past = max(MIN_INSTANT, query.closed_until - state.reach.ticks)
                     if name in state.reach.rows:
-                        past = min(past, before_last(instants(name), state.reach.rows[name], query.closed_until))
+                        past = min(past, before_last(instants(name, key), state.reach.rows[name], query.closed_until))
                 self.past[name] = min(past, self.past[name])
 
 

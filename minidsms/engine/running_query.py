@@ -76,6 +76,8 @@ class RunningQuery:
         self._most_results: int | None = None
         self.past_until = MIN_INSTANT
         """The greatest instant that was closed when it began with a past."""
+        self.began_with_archives = False
+        """That past came from archives: it reads stores of its own."""
         self.shed: dict[str, int] = {}
         self.wakers: list[Callable[[], None]] = []
         self.recorder: Recorder | None = None

@@ -109,7 +109,7 @@ def test_a_folder_of_an_older_version_is_read(tmp_path: Path) -> None:
     assert sum(check(str(folder)).kinds.values()) == 11
     assert '"version": 1,' in (folder / "minidsms.json").read_text()
     with minidsms.connect(str(folder)) as db:
-        assert '"version": 4' in (folder / "minidsms.json").read_text()
+        assert '"version": 5' in (folder / "minidsms.json").read_text()
         assert not db.warnings and db.position("S") == 22
         assert [change.row for change in db.queries["large"].fetch(ack=6)] == [(4, "x"), (5, None)]
         assert Counter(db.queries["counts"].snapshot()) == Counter([("t0", 1), ("t1", 2), ("x", 1), (None, 1)])
@@ -168,7 +168,7 @@ def test_a_folder_without_blocks_is_read_and_gone_on_with(tmp_path: Path, monkey
     for k, n in ((5, 3), (6, 5), (7, 6)):
         with minidsms.connect(str(folder)) as db:
             assert isinstance(db, DurableConnection)
-            assert '"version": 4' in (folder / "minidsms.json").read_text()
+            assert '"version": 5' in (folder / "minidsms.json").read_text()
             assert not db.warnings and db.position("S") == k + 17 and db.position("R") == 3
             assert sorted(db.queries["totals"].snapshot()) == totals[:n]
             there = newest[:4] if k == 5 else [*newest, ("y", k - 1)]

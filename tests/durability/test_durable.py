@@ -189,7 +189,7 @@ def in_a_function() -> Callable[[int], int]:
 @pytest.mark.parametrize(
     "call",
     [
-        lambda db: db.execute("CREATE QUERY q AS SELECT k FROM S BACKFILL FROM 'x'"),
+        lambda db: db.execute("SET backfill = 'spark'; CREATE QUERY q AS SELECT k FROM S BACKFILL FROM 'x'"),
         lambda db: db.execute("SET load_shedding = 'drop oldest'"),
         lambda db: db.execute("SET k_mon = lossy"),
         lambda db: db.create_function("f", in_a_function(), ["INTEGER"], "INTEGER"),

@@ -35,8 +35,9 @@ def test_the_shell_goes_on_with_what_the_folder_holds(capsys: pytest.CaptureFixt
 
 
 def test_what_the_folder_cannot_keep_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert shell("CREATE STREAM Pos (car INTEGER)", "CREATE QUERY q AS SELECT car FROM Pos BACKFILL FROM 'x'") == 1
-    assert "does not keep BACKFILL" in capsys.readouterr().err
+    create = "SET backfill = 'spark'; CREATE QUERY q AS SELECT car FROM Pos BACKFILL FROM 'x'"
+    assert shell("CREATE STREAM Pos (car INTEGER)", create) == 1
+    assert "does not keep what spark computes" in capsys.readouterr().err
     assert shell(".open") == 1
     assert "is not empty" in capsys.readouterr().err
     from minidsms import connect
