@@ -111,11 +111,12 @@ def calls_of(
     histories: Collection[int] = (),
     inserts: Collection[int] = (),
     again: Mapping[int, int] = MappingProxyType({}),
+    backfills: Mapping[int, str] = MappingProxyType({}),
 ) -> list[Call]:
     """The calls of cases that share their declarations and their feed. files: what some queries write, as INTO or
     ARCHIVE says.  widenings: before which steps of the feed a stream gets one more column.  archives: of streams.
     histories: queries WITH HISTORY.  inserts: steps whose elements come by statements.  again: before which steps a
-    query without a file is replaced by itself.
+    query without a file is replaced by itself.  backfills: where the past is of queries with BACKFILL.
 
     A relation that is declared at last says, in a folder, that a query which is not there has been dropped.
     """
@@ -128,7 +129,8 @@ def calls_of(
         for n, case in enumerate(cases):
             if case.registered == i:
                 with_history = "WITH HISTORY " if n in histories else ""
-                calls.append(Call(case.query, f"answer{n}", with_history + files.get(n, "")))
+                past = f" BACKFILL FROM '{backfills[n]}'" if n in backfills else ""
+                calls.append(Call(case.query, f"answer{n}", with_history + files.get(n, "") + past))
         if i in widenings:
             calls.append(Call(f"ALTER STREAM {widenings[i]} ADD COLUMN added{i} INTEGER"))
         if i in again and cases[again[i]].registered < i:
@@ -298,7 +300,7 @@ class Client:
             case "fork":
                 in_child(db)
             case "copy" if self.is_repeatable and not any(
-                "ARCHIVE" in call.text + call.into for call in self.calls[self.returned :]
+                "ARCHIVE" in call.text + call.into or "BACKFILL" in call.into for call in self.calls[self.returned :]
             ):
                 self.take(db)  # an archive still to be made would be there already when the copy makes it
                 place = f"{self.folder}-{os.getpid()}-{len(self.copies)}-{self.crashes}"
@@ -411,6 +413,13 @@ class Scene:
         if any(map(holds_by_itself, self.cases)):
             self.histories = []
         """Queries WITH HISTORY."""
+        past = Random(f"the past of {seed}")
+        self.backfills: list[int] = []
+        if past.random() < 0.2:
+            self.archived, self._widenings = [text.split()[2] for text in self.cases[0].declarations], {}
+            self.backfills = [n for n, _ in enumerate(self.cases) if past.random() < 0.5]
+            self.histories = [n for n in self.histories if n not in self.backfills]
+        """Queries with BACKFILL."""
         self._inserts = [n for n in steps if rng.random() < 0.1]
         fetched = [n for n in others if n not in self.told]
         self._again = {n: rng.choice(fetched) for n in steps if rng.random() < 0.05 and fetched}
@@ -425,6 +434,7 @@ class Scene:
         """Let limits strike."""
         self.limits = Limits(rng.choice((0.0, 0.01, 0.05)), rng.choice((3, 10, 10**6)))
         self._again = {}  # a query that has failed would begin anew
+        self.backfills = []
         self.histories = []  # a query that has failed holds no windows that later ones could see
 
     def receivers(self) -> dict[str, Receiver]:
@@ -438,7 +448,10 @@ class Scene:
         if which == "found":  # the oracle is fetched from: without a folder a topic has no transactions
             files |= {n: f"INTO '{ADDRESS}answer{n}'" for n in self._topics}
         archives = {name: f"{self.folder}/{which}-streams" for name in self.archived}
-        return calls_of(self.cases, files, self._widenings, archives, self.histories, self._inserts, self._again)
+        backfills = {n: f"{self.folder}/{which}-streams" for n in self.backfills}
+        return calls_of(
+            self.cases, files, self._widenings, archives, self.histories, self._inserts, self._again, backfills
+        )
 
     def not_refused(self, receivers: Mapping[str, Receiver]) -> list[Call]:
         """Those of the oracle that no limit has refused."""
