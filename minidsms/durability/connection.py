@@ -666,14 +666,21 @@ class DurableConnection(Connection):
     @contextlib.contextmanager
     def beginning_with(self, fields: dict[str, Any], rows: Sequence[Part]) -> Iterator[None]:
         """A query that the context registers begins with what an entry of the log says (`history.py`); WITH HISTORY
-        only where it is carried out again.
+        only where it is carried out again. Where an error comes when its inputs have moved on, the log does not say
+        that they have.
         """
+        moved = [self.stream_input(name) for name in fields.get("moves", ())]
+        before = [(each.progress, each.greatest_ts) for each in moved]
         if "past" in fields:
             self.kept_pasts = pasts(self, fields, memoryview(rows[0]))
         elif self.is_replayed:
             self._history = {name.lower(): data for name, _, data in parts(fields, memoryview(rows[0]))}
         try:
             yield
+        except BaseException:
+            is_moved = before != [(each.progress, each.greatest_ts) for each in moved]
+            self._is_astray |= is_moved and not self.is_replayed
+            raise
         finally:
             self.kept_pasts = None
             for name in self._history:

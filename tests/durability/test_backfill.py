@@ -6,13 +6,16 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import minidsms
 from minidsms import Change
+from minidsms.archive.backfill import Backfill
 from minidsms.durability.connection import DurableConnection
 from minidsms.testing.feeds import Push
+from tests.archive.reading import elements
 from tests.long.crash_cases import Call, check_calls
 from tests.long.crashes import end_process
 
@@ -108,3 +111,87 @@ def test_the_past_stays_when_the_archives_are_gone(tmp_path: Path, late: str) ->
         whole = db.execute("SHOW CHECKPOINTS").rows[-1][-1]
         assert bool(whole) == (late in ("whole", "known_of_key"))
         db.close()
+
+
+def test_inputs_go_on_where_the_archives_end_when_the_query_is_gone(tmp_path: Path) -> None:
+    past(tmp_path / "data")
+    db = minidsms.connect(tmp_path / "db")
+    db.execute(DECLARE.format("", "", "") + "; CREATE RELATION Other (k TEXT)")
+    db.replay(str(tmp_path / "data"), names=["R"])
+    db.push("Other", ("k1",), ts=-5)
+    db.execute(
+        "CREATE QUERY q AS SELECT v FROM S [RANGE 9], R, Other WHERE S.k = R.k AND S.k = Other.k "
+        f"BACKFILL FROM '{tmp_path / 'data'}'; DROP QUERY q"
+    )
+    for _ in range(3):
+        with pytest.raises(minidsms.Error, match="has passed 5"):
+            db.push("S", ("k1", 1), ts=5)
+        for name, ts in (("R", 4), ("Other", -1)):
+            with pytest.raises(minidsms.Error, match=f"late: timestamp {ts} is below {ts + 1}"):
+                db.push(name, ("k1", "one")[: len(db.stream_input(name).schema)], ts=ts)
+        db.checkpoint()
+        db.close()
+        db = minidsms.connect(tmp_path / "db")
+    db.execute("DROP STREAM S; CREATE STREAM S (k TEXT, v INTEGER)")
+    db.checkpoint()
+    assert db.push("S", ("k1", 1), ts=0) == 1
+    db.close()
+
+
+def test_the_past_takes_another_querys_place_with_its_file_and_archive(tmp_path: Path) -> None:
+    past(tmp_path / "data")
+    create = (
+        f"CREATE OR REPLACE QUERY q AS SELECT k, COUNT(*) AS n FROM S [RANGE 4] GROUP BY k INTO '{tmp_path}/{{}}.csv'"
+    )
+    create += f" ARCHIVE '{tmp_path}/{{}}' BACKFILL FROM '{tmp_path / 'data'}'"
+    with minidsms.connect() as other:
+        other.execute("CREATE STREAM S (k TEXT, v INTEGER); " + create.format("wanted", "wanted"))
+        for i in range(6, 10):
+            other.push("S", [row for _, _, row in rows(i)], ts=[ts for ts, _, _ in rows(i)])
+        other.execute("DROP QUERY q")
+    db = minidsms.connect(tmp_path / "db")
+    db.execute("CREATE STREAM S (k TEXT, v INTEGER); CREATE QUERY q AS SELECT k FROM S")
+    db.execute(create.format("found", "found"))
+    for i in range(6, 10):
+        db.push("S", [row for _, _, row in rows(i)], ts=[ts for ts, _, _ in rows(i)])
+        if i == 8:
+            db.checkpoint()
+        assert isinstance(db, DurableConnection)
+        end_process(db)
+        db = minidsms.connect(tmp_path / "db")
+        assert not db.warnings
+    db.execute("DROP QUERY q")
+    db.close()
+    found, wanted = ((tmp_path / f"{name}.csv").read_text().splitlines() for name in ("found", "wanted"))
+    assert sorted(found) == sorted(wanted)
+    archived = [sorted(map(repr, elements(tmp_path / name, "q"))) for name in ("found", "wanted")]
+    assert archived[0] == archived[1] and len(found) == len(archived[0]) + 1 > 6
+
+
+def test_a_backfill_that_is_refused_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    past(tmp_path / "data")
+    create = f"CREATE QUERY q AS SELECT S.k FROM S, R WHERE S.k = R.k BACKFILL FROM '{tmp_path / 'data'}'"
+    with minidsms.connect(tmp_path / "db") as db:
+        db.execute(DECLARE.format("", "", ""))
+        with pytest.raises(minidsms.Error, match="other rows"):
+            db.execute(create)
+        db.replay(str(tmp_path / "data"), names=["R"])
+        assert db.push("S", ("k", 1), ts=0) == 1
+        with pytest.raises(minidsms.Error, match="the past would have a gap"):
+            db.execute(create)
+        db.execute("DROP STREAM S; CREATE STREAM S (k TEXT, v INTEGER)")
+        join = Backfill._join
+
+        def fails(*arguments: Any) -> None:
+            join(*arguments)
+            raise minidsms.Error("no room")
+
+        monkeypatch.setattr(Backfill, "_join", fails)
+        with pytest.raises(minidsms.Error, match="no room"):
+            db.execute(create)
+        with pytest.raises(minidsms.Error, match="open the folder again"):
+            db.push("S", ("k", 1), ts=9)
+    with minidsms.connect(tmp_path / "db") as db:
+        assert not db.queries and not db.warnings
+        assert db.push("S", ("k", 1), ts=0) == 1
+        db.checkpoint()
