@@ -50,6 +50,22 @@ class Node(abc.ABC):
         """The expressions a node evaluates itself."""
         return tuple(part for part in self._parts if isinstance(part, Expr))
 
+    @cached_property
+    def all_below(self) -> tuple[Node, ...]:
+        """What is read directly and by what is read: every node once, inputs before their readers."""
+        order: list[Node] = []
+        seen: set[int] = set()
+        stack = [(child, False) for child in reversed(self.inputs)]
+        while stack:
+            node, ready = stack.pop()
+            if ready:
+                order.append(node)
+            elif id(node) not in seen:
+                seen.add(id(node))
+                stack.append((node, True))
+                stack.extend([(child, False) for child in reversed(node.inputs)])
+        return tuple(order)
+
     def over(self, inputs: Sequence[Node]) -> Self:
         """The node over other inputs; the node itself when they are the same objects."""
         if all(a is b for a, b in zip(self.inputs, inputs)):

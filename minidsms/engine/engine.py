@@ -75,7 +75,6 @@ class Entrance(Protocol):
         """Elements with ts <= until may go."""
 
 
-@runtime_checkable
 class OwnsStore(Protocol):
     """A synopsis that may keep its rows in a store of its own: a window's stub. Told by what it has, not by its
     class, so that a connection without windows need not load compiled kernels.
@@ -90,6 +89,12 @@ class OwnsStore(Protocol):
 def _is_entrance(kind: type[Operator]) -> bool:
     """Asked of classes: to ask of each operator takes a twentieth of the time that a query takes to be registered."""
     return issubclass(kind, Entrance)
+
+
+@cache
+def _owns_store(kind: type) -> bool:
+    """Asked of classes, as above."""
+    return hasattr(kind, "own_store")
 
 
 def _entrances(operators: Iterable[Operator]) -> list[Entrance]:
@@ -440,7 +445,7 @@ class Group:
                 self.operators.append(operator)
                 self.running.add(operator)
                 self.sources += _entrances((operator,))
-                self._stubs += [s for s in operator.synopses() if isinstance(s, OwnsStore)]
+                self._stubs += [cast(OwnsStore, s) for s in operator.synopses() if _owns_store(type(s))]
 
     def _leave(self, operators: Sequence[Operator]) -> None:
         gone: dict[int, Operator] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol
 
 from minidsms.elements import Int64Array
 
@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from minidsms.expressions.predicate import Tuples
 
 
-@runtime_checkable
 class Adaptive(Protocol):
     """An operator whose plan can change while it runs."""
 

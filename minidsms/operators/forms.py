@@ -9,13 +9,12 @@ Invariant: both put out the same rows in the same order.
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from minidsms.machine_code.templates import Form
 from minidsms.operators.operator import Counters
 
 
-@runtime_checkable
 class TwoForms(Protocol):
     """An operator that can run either. Its class names what it has for `form` when nothing was taken: None."""
 

@@ -8,7 +8,7 @@ instant (W8).
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Hashable, Sequence, Set
+from collections.abc import Callable, Hashable, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -381,35 +381,14 @@ def transform(root: Node, change: Callable[[Node], Node]) -> Node:
     shared.
     """
     done: dict[int, Node] = {}
-    stack: list[tuple[Node, bool]] = [(root, False)]
-    while stack:
-        node, ready = stack.pop()
-        if id(node) in done:
-            continue
-        if not ready:
-            stack.append((node, True))
-            stack.extend((child, False) for child in node.inputs)
-        else:
-            done[id(node)] = change(node.over([done[id(child)] for child in node.inputs]))
+    for node in nodes(root):
+        done[id(node)] = change(node.over([done[id(child)] for child in node.inputs]))
     return done[id(root)]
 
 
-def nodes(root: Node, leaves: Collection[Node] = ()) -> list[Node]:
-    """Every node once, inputs before their readers. leaves: what only these read is left out."""
-    ends = {id(node) for node in leaves}
-    order: list[Node] = []
-    seen: set[int] = set()
-    stack: list[tuple[Node, bool]] = [(root, False)]
-    while stack:
-        node, ready = stack.pop()
-        if ready:
-            order.append(node)
-        elif id(node) not in seen:
-            seen.add(id(node))
-            stack.append((node, True))
-            if id(node) not in ends:
-                stack.extend((child, False) for child in reversed(node.inputs))
-    return order
+def nodes(root: Node) -> tuple[Node, ...]:
+    """Every node once, inputs before their readers."""
+    return (*root.all_below, root)
 
 
 def reader_counts(root: Node) -> dict[int, int]:

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from minidsms.machine_code.compile_time import thread_ns
-from minidsms.operators.adaptivity import Adaptive
 from minidsms.streamon.forcing import Forcing
 from minidsms.streamon.framework import Executor, Profiler, Reoptimizer
 from minidsms.streamon.plan_log import Decision
@@ -272,11 +271,12 @@ class Loop(Generic[P]):
 
 
 def adaptations_of(operators: Iterable[object]) -> list[Loop[Any]]:
-    """Every place in these operators where a plan can change."""
+    """Every place in these operators where a plan can change: of those that are `operators.adaptivity.Adaptive`."""
     found: list[Loop[Any]] = []
     for operator in operators:
-        if isinstance(operator, Adaptive):
-            found += operator.adaptations()
+        adaptations = getattr(operator, "adaptations", None)  # to ask of a protocol takes twenty times as long
+        if adaptations is not None:
+            found += adaptations()
         compilation = getattr(operator, "compilation", None)
         if compilation is not None:
             found.append(compilation.adaptation)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from minidsms.elements import Schema
 from minidsms.expressions.attributes import Attributes
@@ -90,5 +90,5 @@ class AdaptivePlans:
 
     def adapt_form(self, operator: Operator) -> None:
         """See `Adaptivity.adapt_form`."""
-        if isinstance(operator, TwoForms):
-            operator.compilation = Compilation(operator, self._streamon)
+        if hasattr(operator, "fitting"):  # to ask of the protocol takes twenty times as long
+            operator.compilation = Compilation(cast(TwoForms, operator), self._streamon)

@@ -39,6 +39,8 @@ _MOST_INPUTS = 12
 
 def merge_joins(root: Node) -> Node:
     """Merge the inner joins; tell those that ISTREAM reads which columns it shows."""
+    if not any(isinstance(node, bound.Join) for node in nodes(root)):
+        return root
     readers = reader_counts(root)
     done: dict[int, Node] = {}
     for node in nodes(root):

@@ -26,6 +26,8 @@ from minidsms.plan.logical import (
 
 def order_joins(root: Node) -> Node:
     """Reorder each tree of inner joins that would otherwise begin with a product."""
+    if not any(map(_is_inner, nodes(root))):
+        return root
     readers = reader_counts(root)
     # A join that only another inner join reads is part of that one's tree.
     inside = {
