@@ -122,6 +122,7 @@ class Backfill:
             self._answer_on_spark(query, group, group.progress)
             self._is_muted = False
         self._join(group, query)
+        group.is_behind = False
         self._step(query, group)
 
     # --------------------------------------------------------------------------------------------------- feeding

@@ -253,9 +253,9 @@ class Group:
     """The networks over the same inputs, run as one. progress: what was closed before the first of them.  ends_at: up
     to where time goes on when all streams have ended.
 
-    is_apart: it holds one query that has settings of its own or is paused, and takes no other.  is_paused: what comes
-    waits in the stores.  is_cut: the slice ends before the frontier, and another is due.  batch_size, queue_size,
-    queue_bytes: its own, or None.
+    is_apart: it holds one query that has settings of its own or is paused, and takes no other.  is_behind: its inputs
+    are given their past, of which heartbeats say nothing.  is_paused: what comes waits in the stores.  is_cut: the
+    slice ends before the frontier, and another is due.  batch_size, queue_size, queue_bytes: its own, or None.
 
     Invariant: `operators` are those of the networks that have not failed, each once, producers before consumers.
     """
@@ -278,6 +278,7 @@ class Group:
         self.ends_at = MIN_INSTANT
         self.is_paused = False
         self.is_apart = False
+        self.is_behind = False
         self.is_cut = False
         self.has_endings = False
         """Queries have an `ending`."""
@@ -485,6 +486,7 @@ class Group:
                 progress = stream.progress
         if progress < MAX_INSTANT:
             return progress
+        heartbeat = MIN_INSTANT if self.is_behind else heartbeat
         inputs = [*self.streams, *self.relations]
         greatest = max((i.greatest_ts for i in inputs if i.greatest_ts is not None), default=MIN_INSTANT)
         if self.streams:

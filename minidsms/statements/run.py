@@ -400,6 +400,7 @@ def _register(
     if family is not None:
         root, logical = family.root, family.of(logical)
     group = db.groups.for_plan(root, inputs, frontier, with_history)
+    group.is_behind = past is not None
     planner = PhysicalPlanner(
         inputs,
         db.catalog,

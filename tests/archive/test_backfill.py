@@ -96,6 +96,19 @@ def test_the_seam_has_no_gap_and_no_duplicate_even_where_rows_wait_for_slack(tmp
         assert db.execute("SHOW QUERIES").rows[1][0] == "late"
 
 
+def test_heartbeats_of_the_connection_do_not_pass_over_the_past_of_relations(tmp_path: Path) -> None:
+    for folder in (None, tmp_path / "db"):
+        with minidsms.connect(folder) as db:
+            db.execute("SET rstream = 'ticks'; CREATE RELATION R (k INTEGER)")
+            db.archive("R", str(tmp_path / f"archive-{folder is None}"))
+            db.push("R", [(1,), (1,), (2,)], ts=[2, 3, 6], sign=[1, -1, 1])
+            db.advance(7)
+            query = "RSTREAM (SELECT k FROM R)"
+            late = db.execute(f"CREATE QUERY late AS {query} BACKFILL FROM '{tmp_path / f'archive-{folder is None}'}'")
+            db.advance(8)
+            assert [(change.ts, *change.row) for change in late.fetch()] == [(2, 1), (6, 2), (7, 2), (8, 2)]
+
+
 def test_rows_that_wait_for_slack_may_be_such_as_the_query_passes_over(tmp_path: Path) -> None:
     with minidsms.connect() as db:
         db.execute(f"{DECLARE} ARCHIVE '{tmp_path}'")
