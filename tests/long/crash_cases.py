@@ -416,7 +416,9 @@ class Scene:
         past = Random(f"the past of {seed}")
         self.backfills: list[int] = []
         if past.random() < 0.2:
-            self.archived, self._widenings = [text.split()[2] for text in self.cases[0].declarations], {}
+            declared = [text.split() for text in self.cases[0].declarations]
+            self.archived = [words[2] for words in declared if words[1] in ("STREAM", "RELATION")]
+            self._widenings = {}
             self.backfills = [n for n, _ in enumerate(self.cases) if past.random() < 0.5]
             self.histories = [n for n in self.histories if n not in self.backfills]
         """Queries with BACKFILL."""
