@@ -161,6 +161,8 @@ class Entry:
                     self._batches = _failing(error)
                     raise
                 is_over = batch is None
+            if getattr(self.source, "begins_anew", False):  # of sources that lines are waited for
+                self._rows_known = self._bad_known = 0
             self.first_line = self.source.first_line
             self._look_where(batch is not None)
             self._tell_rejected()

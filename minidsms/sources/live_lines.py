@@ -85,6 +85,8 @@ class LiveLines:
         self._ready: deque[Any] = deque()
         self.position: Any = None
         self.rejected_before = 0
+        self.begins_anew = False
+        """What was read before it was gone on with does not come again."""
         self._thread: threading.Thread | None = None
 
     def rows(self, origin: str) -> LineRows:

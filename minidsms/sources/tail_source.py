@@ -105,9 +105,14 @@ class Tail:
             with os.scandir(folder) as entries:
                 candidates = [self._open(e.path) for e in entries if e.inode() == position["inode"] and e.is_file()]
         for file in candidates:
-            if _known(file).is_in(position) and os.fstat(file.fileno()).st_size >= position["end"]:
+            if self._has(file, position):
                 return file
         return None
+
+    @staticmethod
+    def _has(file: IO[bytes], position: Any) -> bool:
+        """The file is the one of a position, and goes as far."""
+        return _known(file).is_in(position) and os.fstat(file.fileno()).st_size >= position["end"]
 
     def run(self, source: LiveLines) -> None:
         """Read until stopped."""
@@ -117,6 +122,9 @@ class Tail:
             give_up(self._file)
 
     def _follow(self, source: LiveLines) -> None:
+        if self._from is not None and not self._has(self._file, self._from):
+            source.begins_anew, self._from = True, None
+            self._begin_anew(source, "truncated")
         rows, cutter = self._begin(source), LineCutter()
         if self._from is not None:
             if self._from["byte"]:  # else it is in the block

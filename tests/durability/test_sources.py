@@ -234,6 +234,25 @@ def lines_of(n: int, first: int = 0) -> str:
     return "".join(f'{{"k": {i % 3}, "name": "n{i}", "at": {i}}}\n' for i in range(first, n))
 
 
+@pytest.mark.parametrize("is_new", [False, True])
+def test_a_growing_file_that_is_truncated_before_it_is_read_again_is_read_from_its_start(is_new: bool) -> None:
+    Path("log.jsonl").write_text(lines_of(50) + "nothing\n")
+    with minidsms.connect("db") as db:
+        declare(db, "log.jsonl' WITH (follow = true, stop_after = 0 SECONDS, poll = 0 SECONDS) --")
+        db.query("SELECT at FROM S [NOW]", "all")
+        while db.position("S") < 50:
+            db.run_some()
+    with minidsms.connect("db") as db:
+        if is_new:
+            os.unlink("log.jsonl")
+        Path("log.jsonl").write_text("neither\n" + lines_of(70, 60))
+        db.run()
+        seen = [change.row[0] for change in db.queries["all"].fetch() if change.sign > 0]
+        assert seen == [*range(50), *range(60, 70)]
+        assert "from its start" in str(db.execute("SHOW SOURCES")) or "at its start" in str(db.execute("SHOW SOURCES"))
+        assert db.stream_input("S").counters.rejected == 2
+
+
 @pytest.mark.parametrize("change", ["grown", "rotated", "replaced", "truncated"])
 def test_a_growing_file_goes_on_behind_the_lines_that_were_pushed(change: str) -> None:
     Path("log.jsonl").write_text(lines_of(50))
