@@ -96,3 +96,27 @@ def test_a_statement_that_fails_leaves_nothing(tmp_path: Path) -> None:
             db.execute("CREATE QUERY q AS SELECT x FROM S [RANGE 5] WITH HISTORY")
     with minidsms.connect(tmp_path / "db") as db:
         assert not db.queries and not db.warnings
+
+
+def test_it_that_fails_in_its_past_has_failed_there_and_answers_nothing_however_often_it_is_opened(
+    tmp_path: Path,
+) -> None:
+    db = minidsms.connect(tmp_path / "db")
+    db.execute("CREATE STREAM S (t TEXT); CREATE QUERY holder AS SELECT t FROM S [RANGE 100]")
+    db.push("S", [("1",), ("none",), ("3",)], ts=[1, 2, 3])
+    db.advance(5)
+    for text in ("SELECT CAST(t AS INTEGER) AS n FROM S [RANGE 50]", "SELECT ISTREAM(CAST(t AS INTEGER)) FROM S [NOW]"):
+        name = f"late{len(db.queries)}"
+        db.execute(f"CREATE QUERY {name} AS {text} WITH HISTORY")
+    for i in range(3):
+        assert isinstance(db, DurableConnection)
+        for name in ("late1", "late2"):
+            assert db.queries[name].failure is not None and db.queries[name].results == 0
+            with pytest.raises(minidsms.QueryError, match="'none'"):
+                db.queries[name].fetch()
+        db.push("S", ("4",), ts=6 + i)
+        if i:
+            db.checkpoint()
+        end_process(db)
+        db = minidsms.connect(tmp_path / "db")
+    db.close()

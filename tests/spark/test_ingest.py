@@ -317,6 +317,23 @@ def test_a_backfill_on_spark_answers_as_one_here(spark: SparkSession, tmp_path: 
     assert len(answers[0]) > 5
 
 
+def test_a_backfill_on_spark_gives_nothing_of_the_instant_at_which_too_many_answers_wait(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("minidsms.archive.backfill._BATCH_ROWS", 4)
+    declare = "CREATE STREAM S (k INTEGER)"
+    with minidsms.connect() as db:
+        db.execute(f"{declare} ARCHIVE '{tmp_path}'")
+        db.push("S", [(i,) for i in range(18)], ts=[1 + i // 6 for i in range(18)])
+    failures = []
+    for engine in ("local", "spark"):
+        with minidsms.connect(backfill=engine, answer_limit=9) as db:
+            db.execute(declare)
+            q = db.execute(f"CREATE QUERY q AS SELECT ISTREAM(k) FROM S [NOW] BACKFILL FROM '{tmp_path}'")
+            failures.append((q.results, q.failure and q.failure[0]))
+    assert failures == [(6, 2), (6, 2)]
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
