@@ -111,8 +111,8 @@ class Tail:
 
     @staticmethod
     def _has(file: IO[bytes], position: Any) -> bool:
-        """The file is the one of a position, and goes as far."""
-        return _known(file).is_in(position) and os.fstat(file.fileno()).st_size >= position["end"]
+        """The file is the one of a position, and goes as far, but for the end of its last line."""
+        return _known(file).is_in(position) and os.fstat(file.fileno()).st_size + 1 >= position["end"]
 
     def run(self, source: LiveLines) -> None:
         """Read until stopped."""

@@ -17,6 +17,7 @@ import pytest
 import minidsms
 from minidsms.durability.connection import DurableConnection
 from tests.long.crash_cases import check
+from tests.long.crash_growing import check_growing
 from tests.long.crash_kills import check_kills
 from tests.long.crash_measured import check_measured
 from tests.long.crash_sources import check_sources
@@ -29,6 +30,10 @@ def test_answers_after_twenty_crashes_are_those_of_a_run_without() -> None:
     while crashes < 20:
         crashes += check(seed)
         seed += 1
+
+
+def test_growing_files_are_read_once_through_rotations_truncations_and_ten_crashes() -> None:
+    assert sum(check_growing(seed) for seed in (1, 2, 21, 22)) >= 10
 
 
 def test_what_was_measured_is_the_same_after_twenty_crashes() -> None:

@@ -253,6 +253,28 @@ def test_a_growing_file_that_is_truncated_before_it_is_read_again_is_read_from_i
         assert db.stream_input("S").counters.rejected == 2
 
 
+def test_a_rotated_file_whose_last_line_lacks_its_end_is_known_again() -> None:
+    Path("log.jsonl").write_text(lines_of(5))
+    with minidsms.connect("db") as db:
+        declare(db, "log.jsonl' WITH (follow = true, poll = 0 SECONDS) --")
+        db.query("SELECT at FROM S [NOW]", "all")
+        while db.position("S") < 5:
+            db.run_some()
+        with open("log.jsonl", "a") as file:
+            file.write(lines_of(6, 5).rstrip())
+        os.rename("log.jsonl", "log.jsonl.1")
+        Path("log.jsonl").write_text("")
+        while db.position("S") < 6:
+            db.run_some()
+    Path("log.jsonl").write_text(lines_of(9, 6))
+    with minidsms.connect("db") as db:
+        assert not db.warnings
+        while db.position("S") < 9:
+            db.run_some()
+        db.advance(20)
+        assert [change.row[0] for change in db.queries["all"].fetch() if change.sign > 0] == list(range(9))
+
+
 @pytest.mark.parametrize("change", ["grown", "rotated", "replaced", "truncated"])
 def test_a_growing_file_goes_on_behind_the_lines_that_were_pushed(change: str) -> None:
     Path("log.jsonl").write_text(lines_of(50))

@@ -651,11 +651,12 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=100, help="processes that are killed afterwards")
     parser.add_argument("--failures", type=int, default=1, help="go on until so many cases have failed")
     options = parser.parse_args()
+    from tests.long.crash_growing import check_growing
     from tests.long.crash_measured import check_measured
 
     failures = Failures(options.failures)
     crashes = 0
-    checks = (check_sources, check, check_measured, check_sources, check, check)
+    checks = (check_sources, check, check_measured, check_sources, check, check_growing)
     for seed in range(options.seed, options.seed + options.cases):
         crashes += failures.of(checks[seed % len(checks)], seed)
     print(f"{options.cases:,} cases, {crashes:,} crashes: {failures}", flush=True)
