@@ -69,7 +69,7 @@ class Aggregate:
 
     least, most: how many arguments.  resolve: the types of the arguments that are no literals, and of the result; None
     where it does not take them.  takes: the argument types in words.
-    state: of a group's rows; None where kernels keep it, under the name of `kept_as`.
+    state: of a group's rows; None where kernels keep it.  like: by whose name, where it is another by its own.
     literals: by position, the arguments that must be written as literals, each with its check; optional ones have a
     default.  ordering: where ORDER BY may stand.  distinct: whether DISTINCT is taken, and makes a difference.
     passes_nulls: rows with a NULL argument do not count.  several: the row for a call with one argument more, the
@@ -85,13 +85,18 @@ class Aggregate:
     summary: str
     example: tuple[str, str]
     state: Callable[[Settings], State] | None = None
-    kept_as: str = ""
+    like: str = ""
     literals: Mapping[int, Check] = field(default_factory=dict)
     defaults: Mapping[int, Any] = field(default_factory=dict)
     ordering: Ordering = Ordering.NONE
     distinct: bool = False
     passes_nulls: bool = True
     several: str = ""
+
+    @property
+    def kept_as(self) -> str:
+        """The name by which kernels know it."""
+        return self.like or self.name
 
     @property
     def values(self) -> int:

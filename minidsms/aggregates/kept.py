@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from minidsms.aggregates.aggregate import Aggregate
 from minidsms.elements import Type
@@ -53,42 +53,42 @@ def _pairs_averaged(types: Sequence[Type]) -> Signature | None:
     return Signature(known, Type.FLOAT) if all(t in _NUMBERS for t in known) else None
 
 
-def _row(
-    name: str, resolve: Callable[[Sequence[Type]], Signature | None], takes: str, summary: str,
-    example: tuple[str, str], kept_as: str = "", distinct: bool = False, passes_nulls: bool = True, several: str = "",
-) -> Aggregate:  # fmt: skip
-    return Aggregate(
-        name, 1, 1, resolve, takes, summary, example,
-        kept_as=kept_as or name, distinct=distinct, passes_nulls=passes_nulls, several=several,
-    )  # fmt: skip
-
-
 FUNCTIONS = (
-    _row("count", _counted, "anything, or *", "rows, or values that are not NULL", ("COUNT(v)", "3"), distinct=True),
-    _row("sum", _sum, "INTEGER, FLOAT or INTERVAL", "the sum", ("SUM(v)", "5"), distinct=True),
-    _row("avg", _mean, "INTEGER or FLOAT", "the mean", ("AVG(w)", "27.5"), distinct=True),
-    _row("min", _ordered, "any type but lists", "the least", ("MIN(v)", "1"), several="min_n"),
-    _row("max", _ordered, "any type but lists", "the greatest", ("MAX(t)", "'c'"), several="max_n"),
-    _row("variance", _mean, "INTEGER or FLOAT", "the variance of a sample", ("VARIANCE(w)", "225.0")),
-    _row("stddev", _mean, "INTEGER or FLOAT", "the standard deviation of a sample", ("STDDEV(w)", "15.0")),
-    _row(
-        "first", _any, "any type", "the value of the first row to arrive; with IGNORE NULLS, of the first that has one",
+    Aggregate(
+        "count", 1, 1, _counted, "anything, or *", "rows, or values that are not NULL", ("COUNT(v)", "3"),
+        distinct=True,
+    ),
+    Aggregate("sum", 1, 1, _sum, "INTEGER, FLOAT or INTERVAL", "the sum", ("SUM(v)", "5"), distinct=True),
+    Aggregate("avg", 1, 1, _mean, "INTEGER or FLOAT", "the mean", ("AVG(w)", "27.5"), distinct=True),
+    Aggregate("min", 1, 1, _ordered, "any type but lists", "the least", ("MIN(v)", "1"), several="min_n"),
+    Aggregate("max", 1, 1, _ordered, "any type but lists", "the greatest", ("MAX(t)", "'c'"), several="max_n"),
+    Aggregate("variance", 1, 1, _mean, "INTEGER or FLOAT", "the variance of a sample", ("VARIANCE(w)", "225.0")),
+    Aggregate("stddev", 1, 1, _mean, "INTEGER or FLOAT", "the standard deviation of a sample", ("STDDEV(w)", "15.0")),
+    Aggregate(
+        "first", 1, 1, _any, "any type",
+        "the value of the first row to arrive; with IGNORE NULLS, of the first that has one",
         ("FIRST(w)", "10"), passes_nulls=False, several="first_n",
     ),
-    _row(
-        "last", _any, "any type", "the value of the last row to arrive; with IGNORE NULLS, of the last that has one",
+    Aggregate(
+        "last", 1, 1, _any, "any type",
+        "the value of the last row to arrive; with IGNORE NULLS, of the last that has one",
         ("LAST(v) IGNORE NULLS", "2"), passes_nulls=False, several="last_n",
     ),
-    _row("bool_and", _truth, "BOOLEAN", "whether all are true", ("BOOL_AND(b)", "false"), "min"),
-    _row("bool_or", _truth, "BOOLEAN", "whether one is true", ("BOOL_OR(b)", "true"), "max"),
-    _row("count_if", _truths_counted, "BOOLEAN", "rows where it is true", ("COUNT_IF(b)", "2"), "count"),
+    Aggregate("bool_and", 1, 1, _truth, "BOOLEAN", "whether all are true", ("BOOL_AND(b)", "false"), like="min"),
+    Aggregate("bool_or", 1, 1, _truth, "BOOLEAN", "whether one is true", ("BOOL_OR(b)", "true"), like="max"),
+    Aggregate(
+        "count_if", 1, 1, _truths_counted, "BOOLEAN", "rows where it is true", ("COUNT_IF(b)", "2"), like="count",
+    ),
     *(
-        Aggregate(name, 2, 2, resolve, "two numbers, y and x", summary, (f"{name.upper()}(w, v)", value), kept_as=kept)
-        for name, resolve, summary, value, kept in (
+        Aggregate(name, 2, 2, resolve, "two numbers, y and x", summary, (f"{name.upper()}(w, v)", value), like=like)
+        for name, resolve, summary, value, like in (
             ("regr_count", _pairs_counted, "rows where neither is NULL", "3", "count"),
             ("regr_avgy", _pairs_averaged, "the mean of y, of rows where neither is NULL", "23.333333333333332", "avg"),
             ("regr_avgx", _pairs_averaged, "the mean of x, of rows where neither is NULL", "1.6666666666666667", "avg"),
         )
     ),
-    _row("any_value", _ordered, "any type but lists", "one of the values: the least", ("ANY_VALUE(t)", "'a'"), "min"),
+    Aggregate(
+        "any_value", 1, 1, _ordered, "any type but lists", "one of the values: the least", ("ANY_VALUE(t)", "'a'"),
+        like="min",
+    ),
 )  # fmt: skip

@@ -114,116 +114,8 @@ def _named(fields: Fields) -> str:
 def _carry_out(db: DurableConnection, fields: Fields, rows: Content, where: str) -> None:
     try:
         db.archives.id, db.archives.is_restored = fields.get("archive", ""), fields.get("restored", False)
-        match fields:
-            case {"kind": "push" | "passed", "to": str(name)} if db.system_streams.is_unread(name):
-                pass  # it was written for a query that is gone
-            case {"kind": "push", "to": str(name), "left": bool(is_left)}:
-                ts, sign, columns = db.stream_input(name).journal.rows.decoded(rows.whole())  # type: ignore[union-attr]
-                target = db.stream_input(name)
-                with (
-                    _repeating(db, 1 if isinstance(ts, int) else len(ts), fields.get("shed")),
-                    nullcontext() if fields.get("recorded", True) else _unrecorded(target),
-                ):
-                    if isinstance(target, SystemInput):
-                        with db.lock:
-                            target.publish_again(columns, ts if isinstance(ts, int) else ts[-1].as_py())
-                        db.process()
-                    else:
-                        db.push(name, columns, ts=ts, sign=sign, block=not is_left)
-                _read_until(db, name, fields.get("from"))
-            case {"kind": "ended", "to": str(name)}:
-                _read_until(db, name, fields["from"], True)
-                db.stream_input(name).finish()
-                db.process()
-            case {"kind": "source", "to": str(name), "from": dict(told), "ended": bool(has_ended)}:
-                _read_until(db, name, told, has_ended)
-                if "replay" in fields:
-                    db.stream_input(name).journal.sources[told["source"]].replay = fields["replay"]  # type: ignore[union-attr]
-            case {"kind": "replay", "to": str(name), **told}:
-                target = db.stream_input(name)
-                assert target.journal is not None
-                target.journal.replay(_but_kind(told))
-            case {"kind": "replayed", "ended": list(ended)}:
-                for name, number in ended:
-                    db.stream_input(name).journal.sources[number].has_ended = True  # type: ignore[union-attr]
-            case {"kind": "script", "steps": list(steps)}:
-                db.script = dict(steps)
-            case {"kind": "windows"}:
-                db.end_windows()
-                db.process()
-            case {"kind": "feed", "to": str(name), "place": str(place), "format": format, "options": dict(options)}:
-                db.feed(name, place, format, **options)
-            case {"kind": "advance", "ts": int(instant), "stream": str() | None as stream}:
-                db.advance(instant, stream)
-            case {"kind": "statement", "cql": str(text)}:
-                with db.lock, db.beginning_with(fields, (rows.whole(),)):
-                    for statement in parse(text):
-                        carry_out(db, statement, text)
-            case {"kind": "query", "cql": str(text), "name": str(name)}:
-                db.query(text, name)
-            case {"kind": "taken", "query": str(name), "until": int(until)}:
-                db.queries[name.lower()].acknowledge(until)
-            case {"kind": "setting", "name": str(name), "value": value}:
-                db.set(name, tuple(value) if isinstance(value, list) else value)
-            case {"kind": "function", "place": str(place), **given}:
-                db.create_function(fn=_found(place, given), **_but_kind(given))
-            case {"kind": "aggregate", "place": str(place), **given}:
-                db.create_aggregate(cls=_found(place, given), **_but_kind(given))
-            case {"kind": "passed", "to": str(name), "ts": int() | None as instant, "n": int(n)}:
-                _pass_over(db, name, instant, n)
-            case {"kind": "input", "name": str(name), "counters": dict(counters), "greatest_ts": greatest}:
-                target = db.stream_input(name)
-                vars(target.counters).update(counters)
-                if isinstance(target, StreamInput):
-                    # A row that was late by a heartbeat may be later than all that were taken.
-                    target.greatest_ts = greatest
-            case {"kind": "state", "query": str(name), "results": int(results)}:
-                query = db.queries[name.lower()]
-                waiting = Rows(query.schema, db.dictionary, True).elements(rows.whole(), db.tick_ns)
-                query.restore(results, waiting)
-                query.shed = fields.get("shed", {})
-            case {"kind": "texts"}:
-                take_texts(db.dictionary, fields, rows)
-            case {"kind": "synopsis", "query": str(name)}:
-                resume(db.queries[name.lower()], fields, rows, where)
-            case {"kind": "into", "query": str(name), "place": str(place), "format": format, "options": dict(options)}:
-                db.queries[name.lower()].into(place, format, **options)
-            case {"kind": "written", "query": str(name), **mark}:
-                made = Mark(**{key: value for key, value in mark.items() if key not in ("kind", "query")})
-                db.files.marks[name.lower()] = made
-                db.queries[name.lower()].acknowledge(made.until)
-            case {"kind": "rules", "template": str(template), "table": str(table), "name": name}:
-                db.query_each(template, table, name)
-            case {"kind": "rules ended" | "left taken" as kind, "name": str(name)}:
-                each = next(each for each in db.rules if each.name == name)
-                (each.close if kind == "rules ended" else each.forget_left)()
-            case {"kind": "archive", "to": str(name), "folder": folder} | {
-                "kind": "archive",
-                "query": str(name),
-                "folder": folder,
-            }:
-                db.archive(name, folder, fields["partition"])
-            case {"kind": "archived", "to": str(name), "n": int(n)} | {
-                "kind": "archived",
-                "query": str(name),
-                "n": int(n),
-            }:
-                recorder = cast(KeptRecorder, target_of(db, name).recorder)
-                recorder.count, recorder.is_restored = n, False
-            case {"kind": "process"}:
-                db.process()
-            case {"kind": "finish"}:
-                db.finish_unfed()
-            case {"kind": "call", "query": str(name), "method": str(method), "arguments": list(arguments)}:
-                if method not in _METHODS:
-                    raise Error(f"{where}: this minidsms knows no such call of a query, {method!r}")
-                getattr(db.queries[name.lower()], method)(*arguments)
-                if method == "close_sink":
-                    db.files.forget(name.lower())
-            case {"kind": "done"}:
-                pass
-            case _:
-                raise Error(f"{where}: this minidsms knows no such entry, a {fields['kind']}")
+        if not any(kinds(db, fields, rows, where) for kinds in (_is_of_input, _is_of_query, _is_declaration)):
+            raise Error(f"{where}: this minidsms knows no such entry, a {fields['kind']}")
         if "mark" in fields:
             (_, name), _ = about(fields)  # type: ignore[misc]
             db.files.marks[name] = Mark(**fields["mark"])
@@ -232,6 +124,142 @@ def _carry_out(db: DurableConnection, fields: Fields, rows: Content, where: str)
             db.script[number] = digest
     except (KeyError, TypeError, ValueError) as error:
         raise Error(f"{where}: not what minidsms writes ({type(error).__name__}: {error})") from error
+
+
+def _is_of_input(db: DurableConnection, fields: Fields, rows: Content, where: str) -> bool:
+    """Whether the entry tells what came, or that time passed; then that is carried out."""
+    match fields:
+        case {"kind": "push" | "passed", "to": str(name)} if db.system_streams.is_unread(name):
+            pass  # it was written for a query that is gone
+        case {"kind": "push", "to": str(name), "left": bool(is_left)}:
+            _push(db, name, fields, rows, is_left)
+        case {"kind": "ended", "to": str(name)}:
+            _read_until(db, name, fields["from"], True)
+            db.stream_input(name).finish()
+            db.process()
+        case {"kind": "source", "to": str(name), "from": dict(told), "ended": bool(has_ended)}:
+            _read_until(db, name, told, has_ended)
+            if "replay" in fields:
+                db.stream_input(name).journal.sources[told["source"]].replay = fields["replay"]  # type: ignore[union-attr]
+        case {"kind": "replay", "to": str(name), **given}:
+            target = db.stream_input(name)
+            assert target.journal is not None
+            target.journal.replay(_but_kind(given))
+        case {"kind": "replayed", "ended": list(ended)}:
+            for name, number in ended:
+                db.stream_input(name).journal.sources[number].has_ended = True  # type: ignore[union-attr]
+        case {"kind": "feed", "to": str(name), "place": str(place), "format": format, "options": dict(options)}:
+            db.feed(name, place, format, **options)
+        case {"kind": "advance", "ts": int(instant), "stream": str() | None as stream}:
+            db.advance(instant, stream)
+        case {"kind": "passed", "to": str(name), "ts": int() | None as instant, "n": int(n)}:
+            _pass_over(db, name, instant, n)
+        case {"kind": "input", "name": str(name), "counters": dict(counters), "greatest_ts": greatest}:
+            target = db.stream_input(name)
+            vars(target.counters).update(counters)
+            if isinstance(target, StreamInput):
+                # A row that was late by a heartbeat may be later than all that were taken.
+                target.greatest_ts = greatest
+        case {"kind": "windows"}:
+            db.end_windows()
+            db.process()
+        case {"kind": "process"}:
+            db.process()
+        case {"kind": "finish"}:
+            db.finish_unfed()
+        case _:
+            return False
+    return True
+
+
+def _push(db: DurableConnection, name: str, fields: Fields, rows: Content, is_left: bool) -> None:
+    """Rows that came, and so far has their source been read."""
+    target = db.stream_input(name)
+    ts, sign, columns = target.journal.rows.decoded(rows.whole())  # type: ignore[union-attr]
+    with (
+        _repeating(db, 1 if isinstance(ts, int) else len(ts), fields.get("shed")),
+        nullcontext() if fields.get("recorded", True) else _unrecorded(target),
+    ):
+        if isinstance(target, SystemInput):
+            with db.lock:
+                target.publish_again(columns, ts if isinstance(ts, int) else ts[-1].as_py())
+            db.process()
+        else:
+            db.push(name, columns, ts=ts, sign=sign, block=not is_left)
+    _read_until(db, name, fields.get("from"))
+
+
+def _is_of_query(db: DurableConnection, fields: Fields, rows: Content, where: str) -> bool:
+    """Whether the entry registers a query, or tells what became of one or of its rules; then that is carried out."""
+    match fields:
+        case {"kind": "query", "cql": str(text), "name": str(name)}:
+            db.query(text, name)
+        case {"kind": "taken", "query": str(name), "until": int(until)}:
+            db.queries[name.lower()].acknowledge(until)
+        case {"kind": "state", "query": str(name), "results": int(results)}:
+            query = db.queries[name.lower()]
+            waiting = Rows(query.schema, db.dictionary, True).elements(rows.whole(), db.tick_ns)
+            query.restore(results, waiting)
+            query.shed = fields.get("shed", {})
+        case {"kind": "synopsis", "query": str(name)}:
+            resume(db.queries[name.lower()], fields, rows, where)
+        case {"kind": "into", "query": str(name), "place": str(place), "format": format, "options": dict(options)}:
+            db.queries[name.lower()].into(place, format, **options)
+        case {"kind": "written", "query": str(name), **mark}:
+            made = Mark(**{key: value for key, value in mark.items() if key not in ("kind", "query")})
+            db.files.marks[name.lower()] = made
+            db.queries[name.lower()].acknowledge(made.until)
+        case {"kind": "rules", "template": str(template), "table": str(table), "name": name}:
+            db.query_each(template, table, name)
+        case {"kind": "rules ended" | "left taken" as kind, "name": str(name)}:
+            each = next(each for each in db.rules if each.name == name)
+            (each.close if kind == "rules ended" else each.forget_left)()
+        case {"kind": "call", "query": str(name), "method": str(method), "arguments": list(arguments)}:
+            if method not in _METHODS:
+                raise Error(f"{where}: this minidsms knows no such call of a query, {method!r}")
+            getattr(db.queries[name.lower()], method)(*arguments)
+            if method == "close_sink":
+                db.files.forget(name.lower())
+        case _:
+            return False
+    return True
+
+
+def _is_declaration(db: DurableConnection, fields: Fields, rows: Content, where: str) -> bool:
+    """Whether the entry is of the connection as a whole: declarations, settings, archives, texts; then likewise."""
+    match fields:
+        case {"kind": "statement", "cql": str(text)}:
+            with db.lock, db.beginning_with(fields, (rows.whole(),)):
+                for statement in parse(text):
+                    carry_out(db, statement, text)
+        case {"kind": "setting", "name": str(name), "value": value}:
+            db.set(name, tuple(value) if isinstance(value, list) else value)
+        case {"kind": "function", "place": str(place), **given}:
+            db.create_function(fn=_found(place, given), **_but_kind(given))
+        case {"kind": "aggregate", "place": str(place), **given}:
+            db.create_aggregate(cls=_found(place, given), **_but_kind(given))
+        case {"kind": "script", "steps": list(steps)}:
+            db.script = dict(steps)
+        case {"kind": "texts"}:
+            take_texts(db.dictionary, fields, rows)
+        case {"kind": "archive", "to": str(name), "folder": folder} | {
+            "kind": "archive",
+            "query": str(name),
+            "folder": folder,
+        }:
+            db.archive(name, folder, fields["partition"])
+        case {"kind": "archived", "to": str(name), "n": int(n)} | {
+            "kind": "archived",
+            "query": str(name),
+            "n": int(n),
+        }:
+            recorder = cast(KeptRecorder, target_of(db, name).recorder)
+            recorder.count, recorder.is_restored = n, False
+        case {"kind": "done"}:
+            pass
+        case _:
+            return False
+    return True
 
 
 _METHODS = ("set", "pause", "resume", "pin_plan", "unpin_plan", "close_sink", "close")

@@ -300,15 +300,6 @@ class PhysicalPlanner:
 
     def _make(self, node: Node) -> Operator:
         match node:
-            case bound.BaseStream():
-                stream_store, _, earlier = self._inputs.stream(node.name)
-                own = None if self._running.is_sharing else StreamStore(stream_store.schema)
-                if self._with_history:
-                    earlier = earlier[:0]
-                return StreamSource(node.name, stream_store, earlier, self._with_history, own)
-            case bound.BaseRelation():
-                relation_store, _ = self._inputs.relation(node.name)
-                return RelationSource(node.name, relation_store, self._start)
             case bound.Filter():
                 return self._select(node)
             case bound.Project():
@@ -369,16 +360,6 @@ class PhysicalPlanner:
                 return self._set_operation(node)
             case bound.RelationToStream():
                 return self._to_stream(node)
-            case Constants():
-                assert isinstance(node.input, bound.BaseStream)
-                screening = Screening(self._context.dictionary, self._adaptivity.settings, self._adaptivity)
-                return constants.Constants(
-                    self._queue(node.input), node.input.name, node.family, node.schema, screening
-                )
-            case Openings():
-                names = [source.name for source in node.sources if isinstance(source, bound.BaseStream)]
-                queues = [self._queue(source) for source in node.sources]
-                return constants.Openings(queues, names, node.schema, node.number)
             case Panes():
                 from minidsms.operators.panes import Panes as PanesOperator
 
@@ -396,6 +377,26 @@ class PhysicalPlanner:
                 return arrival.KeepArrival(self._queue(node.input))
             case RestoreArrival():
                 return arrival.RestoreArrival(self._queue(node.input))
+            case _:
+                return self._beginning(node)
+
+    def _beginning(self, node: Node) -> Operator:
+        """What reads an input, or only when something comes of it, and what a family begins with."""
+        match node:
+            case bound.BaseStream():
+                stream_store, _, earlier = self._inputs.stream(node.name)
+                own = None if self._running.is_sharing else StreamStore(stream_store.schema)
+                if self._with_history:
+                    earlier = earlier[:0]
+                return StreamSource(node.name, stream_store, earlier, self._with_history, own)
+            case bound.BaseRelation():
+                relation_store, _ = self._inputs.relation(node.name)
+                return RelationSource(node.name, relation_store, self._start)
+            case RelationEvents():
+                from minidsms.operators.relation_events import RelationEvents as RelationEventsSource
+
+                relation_store, _ = self._inputs.relation(node.relation)
+                return RelationEventsSource(node.relation, relation_store, self._start)
             case FirstArrival():
                 from minidsms.operators.first_arrival import FirstArrival as FirstArrivalOperator
 
@@ -406,11 +407,16 @@ class PhysicalPlanner:
                 from minidsms.operators.window_events import WindowEvents as WindowEventsOperator
 
                 return WindowEventsOperator(self._queue(node.input), node.spec)
-            case RelationEvents():
-                from minidsms.operators.relation_events import RelationEvents as RelationEventsSource
-
-                relation_store, _ = self._inputs.relation(node.relation)
-                return RelationEventsSource(node.relation, relation_store, self._start)
+            case Constants():
+                assert isinstance(node.input, bound.BaseStream)
+                screening = Screening(self._context.dictionary, self._adaptivity.settings, self._adaptivity)
+                return constants.Constants(
+                    self._queue(node.input), node.input.name, node.family, node.schema, screening
+                )
+            case Openings():
+                names = [source.name for source in node.sources if isinstance(source, bound.BaseStream)]
+                queues = [self._queue(source) for source in node.sources]
+                return constants.Openings(queues, names, node.schema, node.number)
             case _:
                 raise AssertionError(f"no operator for {type(node).__name__}")
 

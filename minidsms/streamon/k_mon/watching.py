@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minidsms.elements import Batch, BoolArray, Int64Array, Schema, Type
-from minidsms.joins.directed_graph import Edge
+from minidsms.elements import Batch, BoolArray, Int64Array, Type
 from minidsms.kernels.hashing import hash_rows
 from minidsms.kernels.k_mon_join import CHANGES, CLOCK, LENGTH, RANGE, ROWS, TOTAL, UNIQUE
 from minidsms.kernels.k_mon_reduction import BEFORE, BELOW, CLUSTERED, FLOATS, INTEGERS, ORDER
@@ -32,7 +31,6 @@ from minidsms.operators.k_mon.contracts import (
     Monitor,
     Monitors,
     Source,
-    User,
 )
 from minidsms.operators.k_mon.limits import no_limits, ordered_words
 from minidsms.streamon.change_detection.usual import SHARES, Usual
@@ -66,25 +64,24 @@ class _Watched:
 class Watching:
     """The constraints of one join.
 
-    schemas, sources: of its inputs.  edges: its tree.  declared: whether the columns of a side hold a declared key of
-    its stream; whether those of the others are one is watched.  windows: see `KConstraint.window`; without, rows stay
-    for good.
-    is_exact: a row that a constraint excluded is noticed when it comes.  changing: the inputs that are relations, whose
-    rows come and go: of the joins with them nothing is watched, and a declared key is one until it is refuted.
+    sources: of its inputs. What the join says of its sides are declared keys of their streams; whether others are keys
+    is watched. Of the inputs that are relations, whose rows come and go, nothing is watched, and a declared key is one
+    until it is refuted.
     notices_changes: when other shares of the rows come from the inputs than did, whoever sleeps looks again.
 
     Invariant: constraints that are of use only where a side is a key are watched while it is one.
     """
 
     def __init__(
-        self, schemas: Sequence[Schema], sources: Sequence[Source], edges: Sequence[Edge], declared: Sequence[bool],
-        monitors: Monitors, user: User, windows: Sequence[tuple[bool, int] | None] | None = None,
-        is_exact: bool = False, changing: Sequence[int] = (), notices_changes: bool = True,
-    ) -> None:  # fmt: skip
-        self._schemas, self._edges = list(schemas), tuple(edges)
-        self._monitors, self._user, self._windows = monitors, user, windows
-        self._is_exact = is_exact
-        self.declared = list(declared)
+        self, join: KMonJoin, sources: Sequence[Source], monitors: Monitors, notices_changes: bool = True
+    ) -> None:
+        schemas = self._schemas = [queue.schema for queue in join.inputs]
+        edges = self._edges = tuple(join.edges)
+        self._monitors, self._user = monitors, join
+        self._windows = [(w.clock == RANGE, w.length) if w.clock in (RANGE, ROWS) else None for w in join.windows]
+        changing = [i for i, w in enumerate(join.windows) if w.clock == CHANGES]
+        self._is_exact = not join.is_lossy
+        self.declared: list[bool] = join.rows.sides[:, UNIQUE].astype(bool).tolist()
         self._ends = [(edge.ends[k], tuple(pair[k] for pair in edge.columns)) for edge in self._edges for k in (0, 1)]
         self._instants: dict[int, ArrivalInstants] = {}
         n = len(schemas)
@@ -128,7 +125,7 @@ class Watching:
         for s, each in self._keys.items():
             if isinstance(each.monitor, KeyMonitor):
                 self._judged.add(s)
-                if declared[s]:
+                if self.declared[s]:
                     each.monitor.declare()
         self._dependent: list[_Watched] = []
         self._known: list[bool] | None = None
@@ -183,8 +180,7 @@ class Watching:
         other = self._attributes[s ^ 1]
         is_ordered = self._is_ordered(s ^ 1)
         if keys[s ^ 1]:
-            window = None if self._windows is None else self._windows[self._end(s)[0]]
-            yield KConstraint(Kind.RIDS, *other, *self._attributes[s], window)
+            yield KConstraint(Kind.RIDS, *other, *self._attributes[s], self._windows[self._end(s)[0]])
             if is_ordered:
                 yield KConstraint(Kind.OAC, *other)
         if keys[s]:
@@ -509,12 +505,4 @@ def watched_by(
 ) -> Callable[[KMonJoin], Watching]:
     """What makes the constraints of a new join. sources: of its inputs.  notices_changes: see `Watching`."""
 
-    def watch(join: KMonJoin) -> Watching:
-        keys = join.rows.sides[:, UNIQUE].astype(bool).tolist()
-        spans = [(w.clock == RANGE, w.length) if w.clock in (RANGE, ROWS) else None for w in join.windows]
-        changing = [i for i, w in enumerate(join.windows) if w.clock == CHANGES]
-        schemas = [queue.schema for queue in join.inputs]
-        is_exact = not join.is_lossy
-        return Watching(schemas, sources, join.edges, keys, monitors, join, spans, is_exact, changing, notices_changes)
-
-    return watch
+    return lambda join: Watching(join, sources, monitors, notices_changes)
