@@ -17,7 +17,7 @@ from minidsms.cql import bound, syntax
 from minidsms.cql.bound import StreamKind
 from minidsms.cql.catalog import Catalog
 from minidsms.cql.declarations import relation_def, stream_def, view_def
-from minidsms.cql.defaults import is_monotonic, to_stream
+from minidsms.cql.defaults import is_monotonic
 from minidsms.cql.errors import CqlError
 from minidsms.cql.queries import QueryBinder
 from minidsms.cql.session import Session
@@ -49,7 +49,7 @@ def bind(query: syntax.Query, catalog: Catalog, text: str) -> Bound:
         piece = QueryBinder(session).bind(query, None, False)
         node, tree = piece.node, piece.tree
         if node.kind == "relation" and is_monotonic(node):
-            node = to_stream(StreamKind.ISTREAM, node, catalog.rstream_ticks)
+            node = bound.to_stream(StreamKind.ISTREAM, node, catalog.rstream_ticks)
             tree = syntax.RelationToStream("istream", tree, span=tree.span)
     except RecursionError:
         raise CqlError("the query nests too deeply", hint="split it with CREATE VIEW") from None

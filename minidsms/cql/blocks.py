@@ -83,7 +83,7 @@ class BlockBinder:
         if select.where is not None:
             equate_conjuncts(scope, select.where)
             condition = self._binder(scope, "WHERE", self.correlated).condition(select.where)
-            node = bound.Filter(node.schema, node, condition)
+            node = bound.filtered(node, [condition])
         groups = self._groups(select, scope)
         outputs, items = self._outputs(select, scope, groups)
         self.session.check_width(len(outputs), select.span)
@@ -100,7 +100,7 @@ class BlockBinder:
             self._check_arrival(groups, from_node)
             node = _aggregate(node, groups)
         if having is not None:
-            node = bound.Filter(node.schema, node, having)
+            node = bound.filtered(node, [having])
         schema = Schema(tuple(Field(o.name, o.expr.type) for o in outputs))
         exprs = [o.expr for o in outputs]
         if self.overs.calls:
@@ -108,7 +108,7 @@ class BlockBinder:
         node = bound.Project(schema, node, tuple(exprs))
         if select.qualify is not None:
             refs = bound.column_refs(schema)
-            node = bound.Filter(schema, node, refs[qualified])
+            node = bound.filtered(node, [refs[qualified]])
             schema = Schema(schema.fields[:qualified])
             node = bound.projected(node, refs[:qualified], schema.names)
         if select.distinct:

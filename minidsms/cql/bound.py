@@ -42,7 +42,7 @@ from minidsms.cql.scalar import ScalarQuery as ScalarQuery
 from minidsms.cql.scalar import UserCall as UserCall
 from minidsms.cql.scalar import children as children
 from minidsms.cql.scalar import columns_used as columns_used
-from minidsms.cql.scalar import renumbered, substitute
+from minidsms.cql.scalar import conjunction, conjuncts, queries_of_conjuncts, renumbered, shift, substitute
 from minidsms.cql.scalar import subqueries as subqueries
 from minidsms.cql.scalar import walk as walk
 from minidsms.cql.scalar_text import print_aggregate, print_expression
@@ -144,6 +144,9 @@ class Constant(Node):
     def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
         return [set() for _ in self.sources]
 
+    def grows_with(self) -> Sequence[Node]:
+        return ()
+
 
 class WindowKind(enum.Enum):
     """The windows of docs/semantics W1 to W7, W9 and W11."""
@@ -236,6 +239,13 @@ class Window(Node):
     def is_append_only(self) -> bool:
         return self.spec.kind is WindowKind.UNBOUNDED
 
+    def grows_with(self) -> Sequence[Node] | None:
+        return () if self.is_append_only else None
+
+    @property
+    def keeps_apart(self) -> bool:
+        return self.spec.kind in (WindowKind.RANGE, WindowKind.UNBOUNDED)
+
     def text(self) -> str:
         return f"Window [{self.spec.text(self.input.schema)}]"
 
@@ -273,6 +283,9 @@ class Stamped(Node):
     def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
         return [mine & every_column(self.input)]
 
+    def pushed(self, condition: Expr) -> Sequence[Expr]:
+        return _of_input(self.input, condition)
+
     def narrowed(self, mine: Set[int], inputs: Sequence[Narrowed]) -> Narrowed:
         (source,) = inputs
         own = len(self.input.schema)
@@ -304,6 +317,9 @@ class Bounds(Node):
 
     def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
         return [mine & every_column(self.input)]
+
+    def pushed(self, condition: Expr) -> Sequence[Expr]:
+        return _of_input(self.input, condition)
 
     def narrowed(self, mine: Set[int], inputs: Sequence[Narrowed]) -> Narrowed:
         (source,) = inputs
@@ -349,8 +365,11 @@ class Unnest(Node):
             self.schema, Unnest(schema, inputs[0].exactly(kept)), {old: new for new, old in enumerate(kept)}
         )
 
-    def known_keys(self, catalog: Catalog) -> list[Key]:
-        return []
+    def pushed(self, condition: Expr) -> Sequence[Expr]:
+        return () if len(self.schema) - 1 in columns_used(condition) else (condition,)
+
+    def grows_with(self) -> Sequence[Node]:
+        return self.inputs
 
 
 @dataclass(frozen=True, eq=False)
@@ -398,6 +417,12 @@ class Filter(ByRow):
     def known_keys(self, catalog: Catalog) -> list[Key]:
         return self.input.known_keys(catalog)
 
+    def grows_with(self) -> Sequence[Node] | None:
+        queries = queries_of_conjuncts(self.condition)
+        return None if queries is None else (self.input, *queries)
+
+    keeps_apart = True
+
 
 @dataclass(frozen=True, eq=False)
 class Project(ByRow):
@@ -434,6 +459,12 @@ class Project(ByRow):
 
     def known_keys(self, catalog: Catalog) -> list[Key]:
         return shown_by(self.input.known_keys(catalog), self.exprs)
+
+    def pushed(self, condition: Expr) -> Sequence[Expr]:
+        return () if any(map(can_fail, self.exprs)) else (substitute(condition, self.exprs),)
+
+    def grows_with(self) -> Sequence[Node] | None:
+        return None if any(map(subqueries, self.exprs)) else self.inputs
 
 
 def beneath(node: Node, passes: Callable[[Project], bool] = lambda project: True) -> Node:
@@ -480,6 +511,19 @@ class Join(Node):
         node = dataclasses.replace(node, schema=left.node.schema + right.node.schema)
         return Narrowed(self.schema, node, place)
 
+    def pushed(self, condition: Expr) -> Sequence[Expr | None]:
+        """Of an outer join: to the side that is not padded. An inner one takes conditions as its own."""
+        width, used = len(self.left.schema), columns_used(condition)
+        if self.join is JoinKind.LEFT and all(i < width for i in used):
+            return condition, None
+        if self.join is JoinKind.RIGHT and used and all(i >= width for i in used):
+            return None, shift(condition, -width)
+        return ()
+
+    def grows_with(self) -> Sequence[Node] | None:
+        queries = queries_of_conjuncts(self.condition) if self.join is JoinKind.INNER else None
+        return None if queries is None else (self.left, self.right, *queries)
+
 
 @dataclass(frozen=True, eq=False)
 class Aggregate(Node):
@@ -510,10 +554,19 @@ class Aggregate(Node):
         node = self.over([i.node for i in inputs]).rewritten(inputs[0].moved)
         return Narrowed(self.schema, node, {i: i for i in range(len(self.schema))})
 
-    is_netted = True
-
     def known_keys(self, catalog: Catalog) -> list[Key]:
         return [frozenset(range(len(self.keys)))]
+
+    def pushed(self, condition: Expr) -> Sequence[Expr]:
+        used = columns_used(condition)
+        if self.start is not None or not used or max(used) >= len(self.keys):
+            return ()
+        # What fails in a group must not be hidden; a SUM can also fail on the group as a whole.
+        sums = [Call(c.type, "+", (c.arg, c.arg)) for c in self.aggregates if c.function == "sum" and c.arg is not None]
+        return () if any(map(can_fail, (*self.expressions, *sums))) else (substitute(condition, self.keys),)
+
+    def grows_with(self) -> Sequence[Node] | None:
+        return None if self.aggregates or self.is_global else (self.input,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -531,6 +584,14 @@ class Distinct(Node):
 
     def known_keys(self, catalog: Catalog) -> list[Key]:
         return [frozenset(range(len(self.schema))), *self.input.known_keys(catalog)]
+
+    def pushed(self, condition: Expr) -> Sequence[Expr]:
+        return (condition,)
+
+    def grows_with(self) -> Sequence[Node]:
+        return self.inputs
+
+    keeps_apart = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -594,6 +655,14 @@ class Over(Node):
     def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
         return [every_column(self.input)]
 
+    def pushed(self, condition: Expr) -> Sequence[Expr]:
+        # A partition is there as a whole, or not at all; but what fails in one must not be hidden.
+        used = columns_used(condition)
+        return (condition,) if used and used <= set(self.call.partition) and not self.call.can_fail else ()
+
+    def grows_with(self) -> Sequence[Node] | None:
+        return self.inputs if self.in_order and not self.call.looks_ahead else None
+
     def known_keys(self, catalog: Catalog) -> list[Key]:
         return self.input.known_keys(catalog)
 
@@ -639,6 +708,12 @@ class SetOperation(Node):
     def known_keys(self, catalog: Catalog) -> list[Key]:
         return [] if self.all else [frozenset(range(len(self.schema)))]
 
+    def pushed(self, condition: Expr) -> Sequence[Expr]:
+        return condition, condition
+
+    def grows_with(self) -> Sequence[Node] | None:
+        return None if self.op is SetKind.EXCEPT else self.inputs
+
 
 class StreamKind(enum.Enum):
     ISTREAM = "ISTREAM"
@@ -674,6 +749,10 @@ class RelationToStream(Node):
     def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
         return [every_column(self.input), *(set() for _ in self.instants)]
 
+    @property
+    def keeps_apart(self) -> bool:
+        return self.op is not StreamKind.RSTREAM and not self.ordered
+
 
 INSTANT = Schema.of(("ts", Type.TIMESTAMP))
 """What a stream's elements have beside their declared columns."""
@@ -706,6 +785,41 @@ def projected(node: Node, exprs: Sequence[Expr], names: Sequence[str] | None = N
         for i, e in enumerate(exprs)
     )
     return Project(Schema(fields), node, tuple(exprs))
+
+
+def filtered(node: Node, parts: Sequence[Expr]) -> Node:
+    """The node under a filter of these conjuncts; itself when there are none."""
+    condition = conjunction(parts)
+    return node if condition is None else Filter(node.schema, node, condition)
+
+
+def unfiltered(node: Node) -> tuple[Node, list[Expr]]:
+    """What a filter stands on, and its conjuncts; any other node, and none."""
+    return (node.input, conjuncts(node.condition)) if isinstance(node, Filter) else (node, [])
+
+
+def to_stream(op: StreamKind, node: Node, ticks: bool) -> RelationToStream:
+    """ISTREAM, DSTREAM or RSTREAM of a relation."""
+    speaks_at_ticks = ticks and op is StreamKind.RSTREAM
+    return RelationToStream(node.schema, op, node, changing(node), speaks_at_ticks, _keeps_order(op, node))
+
+
+def _keeps_order(op: StreamKind, node: Node) -> bool:
+    """Whether a derived stream keeps the arrival order of the one stream it filters and projects (T3)."""
+    while isinstance(node, ByRow):
+        if any(map(subqueries, node.expressions)):
+            return False
+        node = node.input
+    if not isinstance(node, Window):
+        return False
+    if op is StreamKind.ISTREAM:
+        return node.spec.kind is WindowKind.UNBOUNDED
+    return op is StreamKind.RSTREAM and node.spec.is_now
+
+
+def _of_input(node: Node, condition: Expr) -> Sequence[Expr]:
+    """The condition, if it reads columns of the input only, which come first."""
+    return (condition,) if columns_used(condition) <= every_column(node) else ()
 
 
 # ------------------------------------------------------------------------------------------------------- traversal

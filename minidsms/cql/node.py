@@ -129,6 +129,21 @@ class Node(abc.ABC):
         """Keys of what the node gives, those first that hold by construction (`cql.keys`)."""
         return []
 
+    def pushed(self, condition: Expr) -> Sequence[Expr | None]:
+        """What a condition on the node's rows, which cannot fail, asks of the rows of each input, where it can be asked
+        there instead; None: nothing of that input.  () where it stays above.
+        """
+        return ()
+
+    def grows_with(self) -> Sequence[Node] | None:
+        """The relations that must never lose a row for this one not to; None where it may lose rows all the same."""
+        return None
+
+    @property
+    def keeps_apart(self) -> bool:
+        """With one more column below, by whose values rows differ, the rows of each value are what they are alone."""
+        return False
+
     @property
     def is_fifo(self) -> bool:
         """Deletions come in the order of the insertions."""

@@ -246,7 +246,7 @@ def is_instant(node: bound.Node, column: int, catalog: Catalog) -> bool:
                 if not isinstance(expr, bound.ColumnRef):
                     return False
                 node, column = node.input, expr.index
-            case bound.Filter() | bound.Over() | bound.Window() if column < len(node.input.schema):
+            case bound.ByRow() | bound.Over() | bound.Window() if column < len(node.input.schema):
                 node = node.input
             case bound.Stamped():
                 if column == len(node.input.schema):

@@ -12,7 +12,6 @@ from minidsms.cql import bound, syntax
 from minidsms.cql.blocks import BlockBinder
 from minidsms.cql.bound import SetKind, StreamKind, WindowKind
 from minidsms.cql.coercion import coerce_columns
-from minidsms.cql.defaults import to_stream
 from minidsms.cql.expression_binder import Context
 from minidsms.cql.functions import common_type
 from minidsms.cql.grouping_sets import has_sets, one_by_one
@@ -53,7 +52,7 @@ class QueryBinder:
                 # A stream per outer row would have no meaning: under the operator the enclosing row is out of reach.
                 piece = self._as_relation(self.bind(inner, outer, False))
                 kind = StreamKind[op.upper()]
-                node = to_stream(kind, piece.node, self.session.catalog.rstream_ticks)
+                node = bound.to_stream(kind, piece.node, self.session.catalog.rstream_ticks)
                 return Piece(node, replace(query, query=piece.tree))
             case syntax.With():
                 return self._with(query, outer, correlated)

@@ -302,3 +302,41 @@ def renumbered(expr: Expr, number: Callable[[int], int]) -> Expr:
 def shift(expr: Expr, by: int) -> Expr:
     """The expression over a row that stands `by` columns further right."""
     return expr if by == 0 else renumbered(expr, lambda i: i + by)
+
+
+# ---------------------------------------------------------------------------------------------------- conditions
+
+
+def conjuncts(condition: Expr | None) -> list[Expr]:
+    """The parts of a conjunction, nested ANDs opened."""
+    if condition is None:
+        return []
+    if isinstance(condition, Call) and condition.function == "and":
+        return [part for arg in condition.args for part in conjuncts(arg)]
+    return [condition]
+
+
+def conjunction(parts: Sequence[Expr]) -> Expr | None:
+    """The AND of the parts; None for none."""
+    if not parts:
+        return None
+    if len(parts) == 1:
+        return parts[0]
+    span = (min(p.span[0] for p in parts), max(p.span[1] for p in parts))
+    return Call(Type.BOOLEAN, "and", tuple(parts), span=span)
+
+
+def queries_of_conjuncts(condition: Expr | None) -> tuple[Node, ...] | None:
+    """The subqueries that turn conjuncts TRUE, never away from TRUE, as they grow; None when others occur."""
+    found: list[Node] = []
+    for conjunct in conjuncts(condition):
+        match conjunct:
+            case Exists(query=query):
+                found.append(query)
+            case InQuery(args=args, query=query) if not any(map(subqueries, args)):
+                found.append(query)
+            case Quantified(quantifier="any", arg=arg, query=query) if not subqueries(arg):
+                found.append(query)
+            case _ if subqueries(conjunct):
+                return None
+    return tuple(found)

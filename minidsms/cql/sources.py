@@ -12,7 +12,7 @@ from typing import assert_never
 from minidsms.cql import bound, syntax
 from minidsms.cql.bound import JoinKind, StreamKind, WindowKind
 from minidsms.cql.coercion import agree
-from minidsms.cql.defaults import is_monotonic, to_stream
+from minidsms.cql.defaults import is_monotonic
 from minidsms.cql.errors import CqlError
 from minidsms.cql.expression_binder import Context, ExpressionBinder
 from minidsms.cql.rewriting import conjunction
@@ -176,7 +176,8 @@ class SourceBinder:
             if not is_monotonic(node):
                 raise self._not_monotonic(source, window)
             if id(node) not in self.session.derived:
-                self.session.derived[id(node)] = to_stream(StreamKind.ISTREAM, node, self.session.catalog.rstream_ticks)
+                ticks = self.session.catalog.rstream_ticks
+                self.session.derived[id(node)] = bound.to_stream(StreamKind.ISTREAM, node, ticks)
             node, tree = self.session.derived[id(node)], _as_istream(tree, source.node)
         spec = bind_window(self.session, window, source.scope)
         assert isinstance(tree, syntax.TableRef | syntax.QueryRef | syntax.ParenthesisedRef)
@@ -275,7 +276,7 @@ class SourceBinder:
             return replace(source, tree=tree)
         binder = ExpressionBinder(self.session, Context(source.scope, "ON", self.outer), self.bind_relation)
         condition = binder.condition(ref.on)
-        node = bound.Filter(source.node.schema, source.node, condition)
+        node = bound.filtered(source.node, [condition])
         return Source(node, source.scope, replace(tree, on=self.session.expand(ref.on)))
 
     def _join(self, ref: syntax.Join) -> Source:

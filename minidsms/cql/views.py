@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from minidsms.cql import bound, syntax
 from minidsms.cql.catalog import Catalog, ViewDef
 from minidsms.cql.coercion import coerce_columns
-from minidsms.cql.defaults import to_stream
 from minidsms.cql.errors import CqlError
 from minidsms.cql.functions import common_type
 from minidsms.cql.queries import QueryBinder
@@ -123,4 +122,4 @@ def _typed(session: Session, view: ViewDef, node: bound.Node) -> bound.Node:
     if not isinstance(node, bound.RelationToStream):
         return coerce_columns(session, node, view.types, view.query.span)
     inner = coerce_columns(session, node.input, view.types, view.query.span)
-    return node if inner is node.input else to_stream(node.op, inner, node.ticks)
+    return node if inner is node.input else bound.to_stream(node.op, inner, node.ticks)

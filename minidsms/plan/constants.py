@@ -19,7 +19,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from minidsms.cql import bound
-from minidsms.cql.bound import Expr, Field, Node, SetKind, StreamKind, Type, WindowKind
+from minidsms.cql.bound import Expr, Field, Node, SetKind, Type
 from minidsms.cql.functions import can_fail
 from minidsms.cql.scalar import columns_used, renumbered
 from minidsms.elements import Schema
@@ -263,36 +263,21 @@ class _Carrying:
         match node:
             case bound.Aggregate():
                 return self._aggregate(node)
-            case bound.Filter() | bound.Distinct() | bound.Window() | bound.RelationToStream() | bound.Project():
-                below = self._carried(node.input)
-                return _Carried(node, same) if below.number is None else self._over(node, below)
             case MultiJoin():
                 return self._multi_join(node, [self._carried(window) for window in node.windows])
             case bound.Join():
                 return self._join(node, self._carried(node.left), self._carried(node.right))
-        if any(self._carried(child).number is not None for child in node.inputs):
+        inputs = [self._carried(child) for child in node.inputs]
+        if all(each.number is None for each in inputs):
+            return _Carried(node, same)
+        below = inputs[0]
+        if isinstance(node, bound.Project):
+            exprs = (*map(below.moved, node.exprs), below.ref)
+            return _Carried(bound.Project(_with_number(node.schema), below.node, exprs), same, len(node.schema))
+        if not node.keeps_apart:
             raise _NotShared
-        return _Carried(node, same)
-
-    def _over(self, node: Node, below: _Carried) -> _Carried:
-        """A node of one input."""
-        schema = below.node.schema
-        match node:
-            case bound.Project():
-                exprs = (*(below.moved(e) for e in node.exprs), below.ref)
-                made: Node = bound.Project(_with_number(node.schema), below.node, exprs)
-                return _Carried(made, {i: i for i in range(len(node.schema))}, len(node.schema))
-            case bound.Filter():
-                made = bound.Filter(schema, below.node, below.moved(node.condition))
-            case bound.Distinct():
-                made = bound.Distinct(schema, below.node)
-            case bound.Window(spec=spec) if spec.kind in (WindowKind.RANGE, WindowKind.UNBOUNDED):
-                made = dataclasses.replace(node, schema=schema, input=below.node)
-            case bound.RelationToStream(op=StreamKind.ISTREAM | StreamKind.DSTREAM, ordered=False):
-                made = dataclasses.replace(node, schema=schema, input=below.node, instants=(), events=())
-            case _:
-                raise _NotShared
-        return _Carried(made, below.place, below.number)
+        made = node.over([below.node]).rewritten(below.moved)
+        return _Carried(dataclasses.replace(made, schema=below.node.schema), below.place, below.number)
 
     def _multi_join(self, node: MultiJoin, windows: Sequence[_Carried]) -> _Carried:
         same = {i: i for i in range(len(node.schema))}

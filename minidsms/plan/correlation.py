@@ -16,10 +16,12 @@ from minidsms.elements import Schema
 from minidsms.plan.logical import (
     column_refs,
     columns_used,
-    conjuncts,
     filtered,
     projected,
+    renumbered,
     rewrite,
+    shift,
+    unfiltered,
 )
 from minidsms.plan.rules.factor_disjunctions import factored
 
@@ -85,9 +87,10 @@ def lift(node: Node) -> Lifted | None:
     """
     if not is_correlated(node):
         return Lifted(node, len(node.schema))
+    below, parts = unfiltered(node)
+    if parts:
+        return _lift_filter(below, parts)
     match node:
-        case bound.Filter():
-            return _lift_filter(node)
         case bound.Project():
             inner = lift(node.input)
             if inner is None:
@@ -116,14 +119,14 @@ def lift(node: Node) -> Lifted | None:
             return None
 
 
-def _lift_filter(node: bound.Filter) -> Lifted | None:
-    inner = lift(node.input)
+def _lift_filter(below: Node, parts: list[Expr]) -> Lifted | None:
+    inner = lift(below)
     if inner is None:
         return None
     kept: list[Expr] = []
     pairs: list[tuple[Expr, Expr]] = []
     conditions: list[Expr] = []
-    for part in factored(conjuncts(node.condition)):
+    for part in factored(parts):
         if any(is_correlated(q, 2) for q in bound.subqueries(part)):
             return None
         if not outer_refs(part):
@@ -144,15 +147,11 @@ def _lift_filter(node: bound.Filter) -> Lifted | None:
     if extra:
         base = projected(base, [*column_refs(inner.node.schema), *extra])
     place = {i: width + len(pairs) + k for k, i in enumerate(needed)}
-
-    def moved(e: Expr) -> Expr | None:
-        return dataclasses.replace(e, index=place[e.index]) if isinstance(e, bound.ColumnRef) else None
-
     return Lifted(
         base,
         inner.width,
         inner.pairs + [(to_outer_row(outer), width + k) for k, (outer, _) in enumerate(pairs)],
-        inner.conditions + [rewrite(part, moved) for part in conditions],
+        inner.conditions + [renumbered(part, place.__getitem__) for part in conditions],
     )
 
 
@@ -184,15 +183,11 @@ def _extra_refs(lifted: Lifted) -> list[bound.ColumnRef]:
 def _moved(inner: Lifted, node: Node, width: int) -> Lifted:
     """`inner`'s correlation on a node whose lifted columns start at `width` instead."""
     offset = width - inner.width
-
-    def moved(e: Expr) -> Expr | None:
-        return dataclasses.replace(e, index=e.index + offset) if isinstance(e, bound.ColumnRef) else None
-
     return Lifted(
         node,
         width,
         [(outer, i + offset) for outer, i in inner.pairs],
-        [rewrite(part, moved) for part in inner.conditions],
+        [shift(part, offset) for part in inner.conditions],
     )
 
 

@@ -15,9 +15,14 @@ from typing import TYPE_CHECKING
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, Narrowed, Node, every_column
 from minidsms.cql.bound import column_refs as column_refs
+from minidsms.cql.bound import filtered as filtered
 from minidsms.cql.bound import projected as projected
+from minidsms.cql.bound import unfiltered as unfiltered
 from minidsms.cql.scalar import Part
 from minidsms.cql.scalar import columns_used as columns_used
+from minidsms.cql.scalar import conjunction as conjunction
+from minidsms.cql.scalar import conjuncts as conjuncts
+from minidsms.cql.scalar import renumbered as renumbered
 from minidsms.cql.scalar import replace_children as replace_children
 from minidsms.cql.scalar import rewrite as rewrite
 from minidsms.cql.scalar import shift as shift
@@ -116,6 +121,9 @@ class SemiJoin(Node):
 
     def known_keys(self, catalog: Catalog) -> list[Key]:
         return self.left.known_keys(catalog)
+
+    def pushed(self, condition: Expr) -> Sequence[Expr | None]:
+        return condition, None
 
 
 @dataclass(frozen=True)
@@ -413,28 +421,3 @@ def with_arguments(aggregates: Sequence[bound.AggregateCall], args: Sequence[Exp
         else:
             changed.append(dataclasses.replace(call, args=tuple(next(rest) for _ in call.args)))
     return tuple(changed)
-
-
-def conjuncts(condition: Expr | None) -> list[Expr]:
-    """The parts of a conjunction, nested ANDs opened."""
-    if condition is None:
-        return []
-    if isinstance(condition, bound.Call) and condition.function == "and":
-        return [part for arg in condition.args for part in conjuncts(arg)]
-    return [condition]
-
-
-def conjunction(parts: Sequence[Expr]) -> Expr | None:
-    """The AND of the parts; None for none."""
-    if not parts:
-        return None
-    if len(parts) == 1:
-        return parts[0]
-    span = (min(p.span[0] for p in parts), max(p.span[1] for p in parts))
-    return bound.Call(bound.Type.BOOLEAN, "and", tuple(parts), span=span)
-
-
-def filtered(node: Node, parts: Sequence[Expr]) -> Node:
-    """The node under a filter of these conjuncts; itself when there are none."""
-    condition = conjunction(parts)
-    return node if condition is None else bound.Filter(node.schema, node, condition)

@@ -21,10 +21,10 @@ from minidsms.plan.correlation import is_correlated, outer_columns
 from minidsms.plan.logical import (
     column_refs,
     conjunction,
-    conjuncts,
     projected,
     replace_children,
     rewrite,
+    unfiltered,
     with_arguments,
 )
 from minidsms.plan.matching import never_null
@@ -84,20 +84,16 @@ class PerOuterRow:
         schema = node.schema + self._outer.schema
         if not is_correlated(node):
             return bound.Join(schema, bound.JoinKind.INNER, self._builder.build(node), self._outer, None)
+        below, parts = unfiltered(node)
+        if parts:
+            return self._builder.where(self.apply(below), [self._over_row(part, len(below.schema)) for part in parts])
         match node:
-            case bound.Filter():
-                width = len(node.input.schema)
-                parts = [self._over_row(part, width) for part in conjuncts(node.condition)]
-                return self._builder.where(self.apply(node.input), parts)
             case bound.Project():
                 kept = column_refs(self._outer.schema, len(node.input.schema))
                 source, exprs = self._builder.looked_up(self.apply(node.input), (*node.exprs, *kept))
                 return bound.Project(schema, source, exprs)
-            case bound.Distinct():
-                return bound.Distinct(schema, self.apply(node.input))
-            case bound.SetOperation():
-                left, right = self.apply(node.left), self.apply(node.right)
-                return dataclasses.replace(node, schema=schema, left=left, right=right)
+            case bound.Distinct() | bound.SetOperation():
+                return dataclasses.replace(node.over([self.apply(child) for child in node.inputs]), schema=schema)
             case bound.Aggregate(is_global=True):
                 return self._one_group(node)
             case bound.Aggregate():
@@ -180,6 +176,4 @@ class PerOuterRow:
         if not is_correlated(node, depth + 1):
             return node
         node = node.over([self._over_query(child, width, depth) for child in node.inputs])
-        if isinstance(node, bound.Filter):
-            node = dataclasses.replace(node, condition=self._over_row(node.condition, width, depth))
-        return node
+        return node.rewritten(lambda expr: self._over_row(expr, width, depth))

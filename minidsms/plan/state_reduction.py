@@ -34,6 +34,7 @@ from minidsms.plan.logical import (
     nodes,
     reader_counts,
     substitute,
+    unfiltered,
 )
 from minidsms.plan.planner import LogicalPlan
 from minidsms.plan.rules.merge_joins import merged, name_of, shown_by_istream, stream_below
@@ -119,8 +120,7 @@ def _merged(root: Node, catalog: Catalog, mode: str) -> Node:
 
 def _pair(join: bound.Join) -> MultiJoin | None:
     """A binary join as an n-way one; None where no equality connects its inputs."""
-    made = merged(join, (False, False))
-    below = made.input if isinstance(made, bound.Filter) else made
+    below, _ = unfiltered(merged(join, (False, False)))
     if not isinstance(below, MultiJoin) or not below.equalities:
         return None
     return dataclasses.replace(below, names=tuple(map(name_of, below.windows)))
@@ -261,9 +261,10 @@ def _why_not_merged(join: bound.Join, catalog: Catalog, mode: str) -> str:
 
 def _input(node: Node, spec: WindowSpec | None) -> _Input:
     """What stands below a window, filtered and projected; or a relation. spec: where given, the node is the stream."""
-    if isinstance(node, bound.Filter) and not can_fail(node.condition):
-        below = _input(node.input, spec)
-        return dataclasses.replace(below, passing=(*below.passing, substitute(node.condition, below.columns)))
+    source, parts = unfiltered(node)
+    if parts and not any(map(can_fail, parts)):
+        below = _input(source, spec)
+        return dataclasses.replace(below, passing=(*below.passing, *(substitute(p, below.columns) for p in parts)))
     if isinstance(node, bound.Project) and not any(can_fail(e) for e in node.exprs):
         below = _input(node.input, spec)
         return dataclasses.replace(below, columns=tuple(substitute(e, below.columns) for e in node.exprs))
@@ -307,8 +308,8 @@ def _source(each: _Input) -> tuple[str, tuple[str, ...]]:
         if isinstance(node, bound.Project):
             columns = tuple(substitute(e, node.exprs) for e in columns)
             filters = [substitute(f, node.exprs) for f in filters]
-        elif isinstance(node, bound.Filter):
-            filters.append(node.condition)
+        else:
+            filters += unfiltered(node)[1]
         node = node.inputs[0]
     names = tuple(e.name.lower() if isinstance(e, bound.ColumnRef) else print_expression(e) for e in columns)
     entering = ""

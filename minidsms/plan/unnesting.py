@@ -8,6 +8,7 @@ R2).
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
 
 from minidsms.cql import bound
@@ -35,6 +36,7 @@ from minidsms.plan.logical import (
     projected,
     rewrite,
     shift,
+    unfiltered,
     with_arguments,
 )
 from minidsms.plan.matching import ONE, column, matched_rows
@@ -69,13 +71,12 @@ class _Builder:
         return self._built[key]
 
     def _build(self, node: Node) -> Node:
+        below, parts = unfiltered(node)
+        if parts:
+            return self.where(self.build(below), parts)
         match node:
-            case bound.BaseStream() | bound.BaseRelation():
-                return node
             case bound.Constant():
                 return dataclasses.replace(node, sources=self._inputs())
-            case bound.Filter():
-                return self.where(self.build(node.input), conjuncts(node.condition))
             case bound.Project():
                 source, exprs = self.looked_up(self.build(node.input), node.exprs)
                 return bound.Project(node.schema, source, exprs)
@@ -92,14 +93,9 @@ class _Builder:
                 if id(node) in self._counting:
                     source = self._ordered(node.input, source)
                 return dataclasses.replace(node, input=source)
-            case bound.Stamped() | bound.Bounds() | bound.Unnest() | bound.Top() | bound.Over():
-                return node.over([self.build(node.input)])
-            case bound.SetOperation():
-                return dataclasses.replace(node, left=self.build(node.left), right=self.build(node.right))
-            case bound.Distinct():
-                return dataclasses.replace(node, input=self.build(node.input))
             case _:
-                raise AssertionError(f"no plan for {type(node).__name__}")
+                assert not node.expressions, f"no plan for {type(node).__name__}"
+                return node.over([self.build(child) for child in node.inputs])
 
     def _ordered(self, key: Node, stream: Node) -> Node:
         """The stream with its instants ordered (T3), for every reader of it from now on."""
@@ -164,18 +160,18 @@ class _Builder:
         """The filtered window under FIRST or LAST with its arrival numbers as a last column; None where they pass by
         themselves.
         """
-        filters: list[bound.Filter] = []
-        window = node
-        while isinstance(window, bound.Filter):
-            filters.append(window)
-            window = window.input
-        exprs = [*args, *(f.condition for f in filters)]
+        filters: list[list[Expr]] = []
+        window, parts = unfiltered(node)
+        while parts:
+            filters.append(parts)
+            window, parts = unfiltered(window)
+        exprs = [*args, *itertools.chain(*filters)]
         if not any(bound.subqueries(e) for e in exprs) or not isinstance(window, bound.Window | bound.Bounds):
             return None
         arrival = Field("_arrival", Type.INTEGER)
         source: Node = KeepArrival(window.schema + Schema((arrival,)), self.build(window))
-        for f in reversed(filters):
-            source = self._filter(source, conjuncts(f.condition))
+        for parts in reversed(filters):
+            source = self._filter(source, parts)
         return source
 
     def _join(self, node: bound.Join) -> Node:
@@ -353,12 +349,10 @@ class _Builder:
 
     def _row_membership(self, state: list[Node], e: bound.InQuery) -> Expr:
         """(a, b) IN q: TRUE beside an equal row, else NULL beside one that may be equal, else FALSE (R2)."""
-        schema = e.query.schema
         equal = [_equal(_as_outer(arg), column(e.query, i)) for i, arg in enumerate(e.args)]
-        matches, possible = conjunction(equal), conjunction([_not(_is_false(part)) for part in equal])
-        assert matches is not None and possible is not None
-        is_match = self._value(state, bound.Exists(Type.BOOLEAN, bound.Filter(schema, e.query, matches)))
-        is_possible = self._value(state, bound.Exists(Type.BOOLEAN, bound.Filter(schema, e.query, possible)))
+        possible = [_not(_is_false(part)) for part in equal]
+        is_match = self._value(state, bound.Exists(Type.BOOLEAN, filtered(e.query, equal)))
+        is_possible = self._value(state, bound.Exists(Type.BOOLEAN, filtered(e.query, possible)))
         return bound.Case(Type.BOOLEAN, ((is_match, TRUE), (is_possible, UNKNOWN)), FALSE)
 
     def _quantified(
@@ -450,8 +444,7 @@ class _Builder:
         node: Node = e.query
         assert isinstance(node, bound.Project)
         expr = over_groups(node.exprs[0])
-        if isinstance(node.input, bound.Filter):
-            exists += [over_groups(part) for part in conjuncts(node.input.condition)]
+        exists += map(over_groups, unfiltered(node.input)[1])
         condition = conjunction(exists)
         assert condition is not None
         return bound.Case(e.type, ((condition, expr),), bound.Literal(e.type, None))
@@ -461,12 +454,8 @@ class _Builder:
         """The aggregate of a block `SELECT expression over aggregates FROM ..` without GROUP BY, else None."""
         if not isinstance(node, bound.Project):
             return None
-        below = node.input
-        if isinstance(below, bound.Filter):
-            if bound.subqueries(below.condition):
-                return None
-            below = below.input
-        if any(bound.subqueries(x) for x in node.exprs):
+        below, parts = unfiltered(node.input)
+        if any(map(bound.subqueries, (*parts, *node.exprs))):
             return None
         return below if isinstance(below, bound.Aggregate) and below.is_global else None
 
@@ -536,9 +525,7 @@ def _words(query: Node) -> str:
     groups = ""
     if isinstance(query, bound.Project):
         exprs: Sequence[Expr] = query.exprs
-        below = query.input
-        while isinstance(below, bound.Filter):
-            below = below.input
+        below = bound.beneath(query.input, lambda project: False)
         if isinstance(below, bound.Aggregate):
             calls = [bound.ColumnRef(call.type, 0, print_aggregate(call)) for call in below.aggregates]
             exprs = [substitute(e, [*below.keys, *calls]) for e in exprs]

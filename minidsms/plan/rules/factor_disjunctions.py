@@ -13,7 +13,7 @@ from minidsms.cql import bound
 from minidsms.cql.bound import Expr, Node
 from minidsms.cql.functions import can_fail
 from minidsms.elements import Type
-from minidsms.plan.logical import conjunction, conjuncts, filtered, transform
+from minidsms.plan.logical import conjunction, conjuncts, filtered, transform, unfiltered
 
 
 def factor_disjunctions(root: Node) -> Node:
@@ -22,15 +22,15 @@ def factor_disjunctions(root: Node) -> Node:
 
 
 def _factor(node: Node) -> Node:
-    if not isinstance(node, bound.Filter | bound.Join) or node.condition is None:
-        return node
-    parts = conjuncts(node.condition)
+    below, parts = unfiltered(node)
+    if isinstance(node, bound.Join):
+        parts = conjuncts(node.condition)
     found = factored(parts)
     if found == parts:
         return node
-    if isinstance(node, bound.Filter):
-        return filtered(node.input, found)
-    return dataclasses.replace(node, condition=conjunction(found))
+    if isinstance(node, bound.Join):
+        return dataclasses.replace(node, condition=conjunction(found))
+    return filtered(below, found)
 
 
 def factored(parts: Sequence[Expr]) -> list[Expr]:

@@ -15,7 +15,7 @@ from minidsms.cql import bound
 from minidsms.cql.bound import Expr, JoinKind, Node, Type
 from minidsms.joins.bands import Band, band_of
 from minidsms.joins.equal_columns import Attribute, EqualColumns
-from minidsms.plan.logical import MultiJoin, conjuncts, filtered, nodes, reader_counts
+from minidsms.plan.logical import MultiJoin, conjuncts, filtered, nodes, reader_counts, unfiltered
 from minidsms.plan.rules.expand_outer_joins import equal_pair
 
 MOST = 2
@@ -29,20 +29,19 @@ def find_bands(root: Node) -> Node:
     done: dict[int, Node] = {}
     for node in nodes(root):
         new = node.over([done[id(child)] for child in node.inputs])
+        below, parts = unfiltered(new)
         if isinstance(new, bound.Join) and new.join is JoinKind.INNER and new.condition is not None:
             new = _banded(new, []) or new
-        elif isinstance(new, bound.Filter) and isinstance(node, bound.Filter) and readers[id(node.input)] == 1:
-            new = _banded(new.input, conjuncts(new.condition)) or new
+        elif parts and readers[id(node.inputs[0])] == 1:
+            new = _banded(below, parts) or new
         done[id(node)] = new
     return done[id(root)]
 
 
 def _banded(node: Node, conditions: Sequence[Expr]) -> Node | None:
     """The join with its bands, below the conditions and its own; None where there are none, or equalities link it."""
-    conditions = list(conditions)
-    if isinstance(node, bound.Filter):
-        conditions += conjuncts(node.condition)
-        node = node.input
+    node, parts = unfiltered(node)
+    conditions = [*conditions, *parts]
     if isinstance(node, bound.Join) and node.join is JoinKind.INNER:
         width = len(node.left.schema)
         conditions += conjuncts(node.condition)

@@ -10,7 +10,7 @@ import dataclasses
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, Node
 from minidsms.elements import Type
-from minidsms.plan.logical import conjunction, conjuncts, filtered, replace_children, transform
+from minidsms.plan.logical import conjunction, conjuncts, filtered, replace_children, transform, unfiltered
 
 _FOLDED = {"and", "or", "not", "+", "-", "*", "/", "%", "neg", "=", "<>", "<", "<=", ">", ">=", "is null"}
 _NUMERIC = {Type.INTEGER, Type.FLOAT, Type.TIMESTAMP, Type.INTERVAL}
@@ -22,19 +22,17 @@ def fold_constants(root: Node) -> Node:
 
 
 def _fold_node(node: Node) -> Node:
-    match node:
-        case bound.Filter():
-            parts = [fold(part) for part in conjuncts(node.condition)]
-            return filtered(node.input, [p for p in parts if not _is_true(p)])
-        case bound.Join(condition=condition) if condition is not None:
-            parts = [fold(part) for part in conjuncts(condition)]
-            return dataclasses.replace(node, condition=conjunction([p for p in parts if not _is_true(p)]))
-        case _:
-            return node.rewritten(fold)
+    below, parts = unfiltered(node)
+    if parts:
+        return filtered(below, _folded(parts))
+    if isinstance(node, bound.Join):
+        return dataclasses.replace(node, condition=conjunction(_folded(conjuncts(node.condition))))
+    return node.rewritten(fold)
 
 
-def _is_true(expr: Expr) -> bool:
-    return isinstance(expr, bound.Literal) and expr.value is True
+def _folded(parts: list[Expr]) -> list[Expr]:
+    """The conjuncts folded, without those that are TRUE."""
+    return [p for p in map(fold, parts) if not (isinstance(p, bound.Literal) and p.value is True)]
 
 
 def fold(expr: Expr) -> Expr:

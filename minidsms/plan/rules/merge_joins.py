@@ -27,8 +27,9 @@ from minidsms.plan.logical import (
     nodes,
     projected,
     reader_counts,
-    rewrite,
+    renumbered,
     shift,
+    unfiltered,
 )
 from minidsms.plan.rules.expand_outer_joins import equal_pair
 from minidsms.plan.rules.find_bands import find_bands
@@ -87,11 +88,8 @@ def merged(node: Node, is_alone: Sequence[bool]) -> Node:
 
 def _part(node: Node, is_alone: bool) -> _Part:
     """The node as a side of an n-way join."""
-    rest: list[Expr] = []
-    below = node
-    if isinstance(node, bound.Filter) and isinstance(node.input, MultiJoin) and not can_fail(node.condition):
-        below, rest = node.input, conjuncts(node.condition)
-    if isinstance(below, MultiJoin) and is_alone:
+    below, rest = unfiltered(node)
+    if isinstance(below, MultiJoin) and is_alone and not any(map(can_fail, rest)):
         return _Part(list(below.windows), list(below.equalities), list(below.columns), rest)
     return _Part([node], [], [(0, c) for c in range(len(node.schema))], [])
 
@@ -130,13 +128,7 @@ def _joined(join: bound.Join, left: _Part, right: _Part) -> Node:
 def _end(expr: Expr, columns: Sequence[tuple[int, int]]) -> tuple[int, Expr] | None:
     """(input, expression over it) of one side of an equality; None where it reads several inputs, or none."""
     inputs = {columns[i][0] for i in columns_used(expr)}
-    if len(inputs) != 1:
-        return None
-
-    def own(e: Expr) -> Expr | None:
-        return dataclasses.replace(e, index=columns[e.index][1]) if isinstance(e, bound.ColumnRef) else None
-
-    return inputs.pop(), rewrite(expr, own)
+    return (inputs.pop(), renumbered(expr, lambda i: columns[i][1])) if len(inputs) == 1 else None
 
 
 def _place(end: tuple[int, Expr], windows: list[Node]) -> tuple[int, int]:
@@ -151,26 +143,18 @@ def _place(end: tuple[int, Expr], windows: list[Node]) -> tuple[int, int]:
 
 def _narrowed(node: bound.Project) -> Node:
     """A projection over an n-way join: the join puts out the columns read, and itself chooses columns."""
-    below = node.input
-    above = below if isinstance(below, bound.Filter) else None
-    join = below.input if isinstance(below, bound.Filter) else below
+    join, above = unfiltered(node.input)
     if not isinstance(join, MultiJoin):
         return node
-    if above is None and all(isinstance(e, bound.ColumnRef) for e in node.exprs):
+    if not above and all(isinstance(e, bound.ColumnRef) for e in node.exprs):
         chosen = [e.index for e in node.exprs if isinstance(e, bound.ColumnRef)]
         return dataclasses.replace(join, schema=node.schema, columns=tuple(join.columns[i] for i in chosen))
-    exprs = [*node.exprs, *([] if above is None else [above.condition])]
-    used = sorted({i for e in exprs for i in columns_used(e)})
+    used = sorted({i for e in (*node.exprs, *above) for i in columns_used(e)})
     new = {old: k for k, old in enumerate(used)}
-
-    def moved(e: Expr) -> Expr | None:
-        return dataclasses.replace(e, index=new[e.index]) if isinstance(e, bound.ColumnRef) else None
-
     schema = bound.Schema(tuple(join.schema[i] for i in used))
     source: Node = dataclasses.replace(join, schema=schema, columns=tuple(join.columns[i] for i in used))
-    if above is not None:
-        source = bound.Filter(schema, source, rewrite(above.condition, moved))
-    return dataclasses.replace(node, input=source, exprs=tuple(rewrite(e, moved) for e in node.exprs))
+    source = filtered(source, [renumbered(e, new.__getitem__) for e in above])
+    return dataclasses.replace(node, input=source, exprs=tuple(renumbered(e, new.__getitem__) for e in node.exprs))
 
 
 def _parted(root: Node) -> Node:
@@ -179,14 +163,13 @@ def _parted(root: Node) -> Node:
     done: dict[int, Node] = {}
     for node in nodes(root):
         new = node.over([done[id(child)] for child in node.inputs])
+        was, (below, parts) = unfiltered(node)[0], unfiltered(new)
         if isinstance(node, MultiJoin) and len(node.windows) == 2:
             assert isinstance(new, MultiJoin)
             if not node.equalities or not all(map(_is_fifo, node.windows)):
                 new = _binary(new)
-        elif isinstance(node, bound.Filter) and readers[id(node.input)] == 1 and done[id(node.input)] is not node.input:
-            assert isinstance(new, bound.Filter)
-            if isinstance(node.input, MultiJoin) and not isinstance(new.input, MultiJoin):
-                new = push(new.input, conjuncts(new.condition), {})
+        elif parts and isinstance(was, MultiJoin) and readers[id(was)] == 1 and not isinstance(below, MultiJoin):
+            new = push(below, parts, {})
         done[id(node)] = new
     return done[id(root)]
 

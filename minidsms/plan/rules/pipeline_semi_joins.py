@@ -17,7 +17,7 @@ import dataclasses
 from minidsms.cql import bound
 from minidsms.cql.bound import Node, StreamKind
 from minidsms.cql.functions import can_fail
-from minidsms.plan.logical import Probe, ProbedStream, SemiJoin, conjunction, conjuncts, projected, transform
+from minidsms.plan.logical import Probe, ProbedStream, SemiJoin, conjunction, projected, transform, unfiltered
 
 
 def pipeline_semi_joins(root: Node) -> Node:
@@ -35,24 +35,25 @@ def _pipeline(node: Node) -> Node:
         below = below.input
     conditions: list[bound.Expr] = []
     probes: list[Probe] = []
-    while isinstance(below, SemiJoin | bound.Filter):
-        if isinstance(below, bound.Filter):
-            if probes and can_fail(below.condition):
-                return node  # it fails whatever the semi-joins above it say (R4)
-            conditions = [*conjuncts(below.condition), *conditions]
-            below = below.input
-            continue
-        probe = _probe(below)
-        if probe is None:
-            return node
-        probes.insert(0, probe)
-        below = below.left
+    while True:
+        below, parts = unfiltered(below)
+        if probes and any(map(can_fail, parts)):
+            return node  # it fails whatever the semi-joins above it say (R4)
+        conditions = [*parts, *conditions]
+        if isinstance(below, SemiJoin):
+            probe = _probe(below)
+            if probe is None:
+                return node
+            probes.insert(0, probe)
+            below = below.left
+        elif not parts:
+            break
     if not probes or not (isinstance(below, bound.Window) and below.spec.is_now):
         return node
-    stream = below.input
-    if isinstance(stream, bound.Filter) and not can_fail(stream.condition):
-        conditions = [*conjuncts(stream.condition), *conditions]
-        stream = stream.input
+    stream, parts = unfiltered(below.input)
+    if any(map(can_fail, parts)):
+        stream, parts = below.input, []
+    conditions = [*parts, *conditions]
     result: Node = ProbedStream(stream.schema, stream, conjunction(conditions), tuple(probes))
     for project in reversed(projections):
         result = dataclasses.replace(project, input=result)

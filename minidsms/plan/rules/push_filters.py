@@ -15,7 +15,6 @@ from minidsms.cql import bound
 from minidsms.cql.bound import Expr, JoinKind, Node, WindowKind
 from minidsms.cql.functions import can_fail
 from minidsms.plan.logical import (
-    SemiJoin,
     columns_used,
     conjunction,
     conjuncts,
@@ -23,7 +22,7 @@ from minidsms.plan.logical import (
     nodes,
     reader_counts,
     shift,
-    substitute,
+    unfiltered,
 )
 
 
@@ -34,8 +33,9 @@ def push_filters(root: Node) -> Node:
     counts: dict[int, int] = {}
     for node in nodes(root):
         inputs = [done[id(child)] for child in node.inputs]
-        if isinstance(node, bound.Filter):
-            new = push(inputs[0], conjuncts(node.condition), counts)
+        _, parts = unfiltered(node)
+        if parts:
+            new = push(inputs[0], parts, counts)
         elif isinstance(node, bound.Join) and node.join is JoinKind.INNER and node.condition is not None:
             bare = dataclasses.replace(node, left=inputs[0], right=inputs[1], condition=None)
             new = _push_into_join(bare, conjuncts(node.condition), counts)
@@ -55,10 +55,11 @@ def push(node: Node, parts: list[Expr], counts: Mapping[int, int]) -> Node:
         return node
     if counts.get(id(node), 1) > 1:
         return filtered(node, parts)
-    if isinstance(node, bound.Filter) and can_fail(node.condition):
+    below, conditions = unfiltered(node)
+    if any(map(can_fail, conditions)):
         return filtered(node, parts)  # below, they would hide rows on which it fails
-    if isinstance(node, bound.Filter):
-        return push(node.input, [*conjuncts(node.condition), *parts], counts)
+    if conditions:
+        return push(below, [*conditions, *parts], counts)
     if isinstance(node, bound.Window) and node.spec.kind in (WindowKind.RANGE, WindowKind.HOP, WindowKind.UNBOUNDED):
         if node.spec.slide is None:
             # Every element is in the window at its own instant: below it meets exactly the rows it met above.
@@ -69,12 +70,11 @@ def push(node: Node, parts: list[Expr], counts: Mapping[int, int]) -> Node:
         return filtered(node, rest)
     safe, rest = _split(parts)
     below = _push_safe(node, safe, counts) if safe else node
-    if isinstance(below, bound.Filter) and rest:
+    deeper, conditions = unfiltered(below)
+    if rest and conditions and set(conditions) <= set(safe):
         # What went no deeper stays in one conjunction with what could not move, in the order written.
-        stayed = set(conjuncts(below.condition))
-        if stayed <= set(safe):
-            staying = stayed | set(rest)
-            return filtered(below.input, [part for part in parts if part in staying])
+        staying = {*conditions, *rest}
+        return filtered(deeper, [part for part in parts if part in staying])
     return filtered(below, rest)
 
 
@@ -86,61 +86,20 @@ def _split(parts: list[Expr]) -> tuple[list[Expr], list[Expr]]:
     return safe, rest
 
 
-def _others(parts: list[Expr], taken: list[Expr]) -> list[Expr]:
-    """The parts that are not among those taken."""
-    known = set(taken)
-    return [part for part in parts if part not in known]
-
-
 def _push_safe(node: Node, parts: list[Expr], counts: Mapping[int, int]) -> Node:
     """Push conjuncts that cannot fail through one node."""
-    match node:
-        case bound.Project() if not any(can_fail(e) for e in node.exprs):
-            return dataclasses.replace(node, input=push(node.input, [substitute(p, node.exprs) for p in parts], counts))
-        case bound.Join(join=JoinKind.INNER) if node.condition is None or not can_fail(node.condition):
-            bare = dataclasses.replace(node, condition=None)
-            return _push_into_join(bare, [*conjuncts(node.condition), *parts], counts)
-        case bound.Join(join=JoinKind.LEFT):
-            width = len(node.left.schema)
-            left = [p for p in parts if all(i < width for i in columns_used(p))]
-            rest = _others(parts, left)
-            return filtered(dataclasses.replace(node, left=push(node.left, left, counts)), rest)
-        case bound.Join(join=JoinKind.RIGHT):
-            width = len(node.left.schema)
-            right = [p for p in parts if columns_used(p) and all(i >= width for i in columns_used(p))]
-            rest = _others(parts, right)
-            pushed = push(node.right, [shift(p, -width) for p in right], counts)
-            return filtered(dataclasses.replace(node, right=pushed), rest)
-        case bound.Stamped() | bound.Bounds():
-            own = len(node.input.schema)
-            of_input = [p for p in parts if all(i < own for i in columns_used(p))]
-            return filtered(node.over([push(node.input, of_input, counts)]), _others(parts, of_input))
-        case bound.Over():
-            # A partition is there as a whole, or not at all; but what fails in one must not be hidden.
-            whole = [p for p in parts if columns_used(p) and columns_used(p) <= set(node.call.partition)]
-            passing = [] if node.call.can_fail else whole
-            limited = dataclasses.replace(node, at_most=_least_limit(node, parts))
-            return filtered(limited.over([push(node.input, passing, counts)]), _others(parts, passing))
-        case bound.Unnest():
-            last = len(node.schema) - 1
-            of_input = [p for p in parts if last not in columns_used(p)]
-            return filtered(node.over([push(node.input, of_input, counts)]), _others(parts, of_input))
-        case bound.Distinct():
-            return dataclasses.replace(node, input=push(node.input, parts, counts))
-        case SemiJoin():
-            return dataclasses.replace(node, left=push(node.left, parts, counts))
-        case bound.SetOperation():
-            return dataclasses.replace(node, left=push(node.left, parts, counts), right=push(node.right, parts, counts))
-        case bound.Aggregate(start=None):
-            keys = [p for p in parts if all(i < len(node.keys) for i in columns_used(p))]
-            keys = [p for p in keys if columns_used(p) and not any(can_fail(e) for e in node.keys)]
-            rest = _others(parts, keys)
-            if not keys or any(can_fail(e) for e in bound_arguments(node)):
-                return filtered(node, parts)
-            below = push(node.input, [substitute(p, node.keys) for p in keys], counts)
-            return filtered(dataclasses.replace(node, input=below), rest)
-        case _:
+    if isinstance(node, bound.Join) and node.join is JoinKind.INNER:
+        if node.condition is not None and can_fail(node.condition):
             return filtered(node, parts)
+        bare = dataclasses.replace(node, condition=None)
+        return _push_into_join(bare, [*conjuncts(node.condition), *parts], counts)
+    if isinstance(node, bound.Over):
+        node = dataclasses.replace(node, at_most=_least_limit(node, parts))
+    asked = [node.pushed(part) for part in parts]
+    of_inputs = [[e for e in of_input if e is not None] for of_input in zip(*filter(None, asked))]
+    if of_inputs:
+        node = node.over([push(child, own, counts) for child, own in zip(node.inputs, of_inputs)])
+    return filtered(node, [part for part, below in zip(parts, asked) if not below])
 
 
 def _least_limit(node: bound.Over, parts: list[Expr]) -> int | None:
@@ -159,18 +118,6 @@ def _least_limit(node: bound.Over, parts: list[Expr]) -> int | None:
             ):
                 limits += [n - (op == ">")] if i == len(node.input.schema) else []
     return min(limits, default=None)
-
-
-def bound_arguments(node: bound.Aggregate) -> list[Expr]:
-    """What the aggregates of a grouping evaluate per row; a SUM can also fail on the group as a whole."""
-    found: list[Expr] = []
-    for call in node.aggregates:
-        if call.arg is not None:
-            found.append(call.arg)
-            if call.function == "sum":
-                found.append(bound.Call(call.type, "+", (call.arg, call.arg)))
-        found.extend(call.args)
-    return found
 
 
 def _push_into_join(join: bound.Join, parts: list[Expr], counts: Mapping[int, int]) -> Node:
