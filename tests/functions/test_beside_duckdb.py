@@ -68,6 +68,8 @@ HERE = {
     "make_timestamp": "MAKE_TIMESTAMP(n + 1998, 2, n + 1, n, n, n + 0.5)",
 }  # fmt: skip
 THERE = {
+    # DuckDB rounded the product before 2.0, as is done here, and rounds the exact value since: 2.675 is below the half.
+    "round": "ROUND(f * 100) / 100",
     "list_value": "[n, i, NULL]", "list_sort": "LIST_SORT(l, 'ASC', 'NULLS LAST')",
     "trim": "TRIM(t, ' a')", "from_base64": "decode(FROM_BASE64(TO_BASE64(encode(t))))",
     "unhex": "decode(UNHEX(HEX(t)))",
