@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 
+from minidsms.archive.storage import LOCAL, Storage
 from minidsms.cql.errors import Error
 from minidsms.process.forking import register
 
@@ -32,9 +33,8 @@ class Lock:
             ) from None
         try:
             with readable(folder):
-                found = _leftovers(folder)
+                found = leftovers(LOCAL, folder)
             for entry in found:
-                # Half-written files of a writer that is no more.
                 with contextlib.suppress(OSError):
                     os.unlink(entry)
         except BaseException:
@@ -61,16 +61,20 @@ def _lock(handle: int) -> None:
     fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def _leftovers(folder: str) -> list[str]:
+def leftovers(storage: Storage, folder: str) -> list[str]:
+    """The half-written files of a writer that is no more."""
     from minidsms.archive.format import is_partition
     from minidsms.archive.log import FOLDER
     from minidsms.archive.unlogged import replacements
 
-    found = [e.path for e in os.scandir(folder) if _is_unfinished(e.name)]
-    for inner in os.scandir(folder):
-        if (is_partition(inner.name) or inner.name == FOLDER) and inner.is_dir():
-            kept = {r.temporary for r in replacements(inner.path)}
-            found += [e.path for e in os.scandir(inner.path) if _is_unfinished(e.name) and e.name not in kept]
+    here = storage.entries(folder)
+    found = [f"{folder}/{e.name}" for e in here if _is_unfinished(e.name)]
+    for inner in here:
+        if (is_partition(inner.name) or inner.name == FOLDER) and inner.is_folder:
+            path = f"{folder}/{inner.name}"
+            kept = {r.temporary for r in replacements(path)}
+            names = [e.name for e in storage.entries(path)]
+            found += [f"{path}/{name}" for name in names if _is_unfinished(name) and name not in kept]
     return found
 
 

@@ -1,8 +1,9 @@
 """Archives at addresses: everything that fsspec has a file system for can be read, object stores can be written, too.
 
 An object appears as a whole. What makes commits safe without locks is a request that creates an object and fails where
-there is one (`If-None-Match: *` with S3); file systems that fsspec gives no such request are only read. Credentials and
-endpoints are those of fsspec and of its file system: variables of the environment, files of configuration.
+there is one (`If-None-Match: *` with S3); file systems that fsspec gives no such request are only read, but for those
+whose servers rename (`remote_folders.py`). Credentials and endpoints are those of fsspec and of its file system:
+variables of the environment, files of configuration.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ from minidsms.cql.errors import Error
 _CREATING = ("s3", "gs", "gcs", "abfs", "abfss", "az", "memory")
 """Schemes whose file systems create an object only where there is none, in one step."""
 _OPTIONS = {"s3": {"use_listings_cache": False}}
-_EXTRAS = {"s3": "minidsms[s3]", "gs": "gcsfs", "gcs": "gcsfs", "abfs": "adlfs", "abfss": "adlfs", "az": "adlfs"}
+_EXTRAS = {
+    "s3": "minidsms[s3]", "sftp": "minidsms[sftp]",
+    "gs": "gcsfs", "gcs": "gcsfs", "abfs": "adlfs", "abfss": "adlfs", "az": "adlfs",
+}  # fmt: skip
 _TRIES = 4
 _PAUSE_S = 0.5
 
@@ -38,8 +42,10 @@ def objects_of(place: str) -> Objects:
     try:
         import fsspec
 
-        told = fsspec.get_filesystem_class(scheme)._get_kwargs_from_urls(place)
-        with _told(place):
+        # Of folders the host says it all: what follows may hold any character.
+        named = "/".join(place.split("/")[:3]) if scheme == "sftp" else place
+        told = fsspec.get_filesystem_class(scheme)._get_kwargs_from_urls(named)
+        with told_as_os_error(named):
             return _opened(os.getpid(), scheme, tuple(sorted(told.items())))
     except OSError as error:
         raise Error(str(error)) from None
@@ -54,7 +60,12 @@ def _opened(process: int, scheme: str, told: tuple[tuple[str, Any], ...]) -> Obj
     """One file system for all threads, made anew behind a fork. told: what its address says of it."""
     import fsspec
 
-    return Objects(scheme, fsspec.filesystem(scheme, **_OPTIONS.get(scheme, {}), **dict(told)))
+    if scheme == "sftp":
+        from minidsms.archive.remote_folders import Sftp, SftpFolders
+
+        return SftpFolders(scheme, OneAtATime(Sftp(skip_instance_cache=True, **dict(told))))
+    system = fsspec.filesystem(scheme, **_OPTIONS.get(scheme, {}), **dict(told))
+    return Objects(scheme, system if system.async_impl or scheme == "memory" else OneAtATime(system))
 
 
 class Objects:
@@ -71,7 +82,7 @@ class Objects:
 
     def read(self, path: str) -> bytes:
         """See `Storage`."""
-        with _told(path):
+        with told_as_os_error(path):
             content: bytes = self._system.cat_file(self._inside(path))
             return content
 
@@ -79,19 +90,19 @@ class Objects:
         """See `Storage`: at once, where the file system can."""
         if not paths:
             return []
-        with _told(paths[0]):
+        with told_as_os_error(paths[0]):
             inside = [self._inside(path) for path in paths]
             contents: list[Any] = self._system.cat_ranges(inside, None, None, on_error="return")
         for path, content in zip(paths, contents):
             if isinstance(content, BaseException):
-                with _told(path):
+                with told_as_os_error(path):
                     raise content
         return contents
 
     def exists(self, path: str) -> bool:
         """See `Storage`."""
         try:
-            with _told(path):
+            with told_as_os_error(path):
                 self._fresh().info(self._inside(path))
         except FileNotFoundError:
             return False
@@ -100,7 +111,7 @@ class Objects:
     def entries(self, folder: str) -> list[Entry]:
         """See `Storage`."""
         inside = self._inside(folder).rstrip("/")
-        with _told(folder):
+        with told_as_os_error(folder):
             found = self._fresh().ls(inside, detail=True)
         there = [(str(each["name"]).rstrip("/"), each["type"] == "directory") for each in found]
         return [Entry(name.rpartition("/")[2], is_folder) for name, is_folder in there if name != inside]
@@ -109,7 +120,7 @@ class Objects:
         """See `Storage`."""
         if not paths:
             return []
-        with _told(paths[0]):
+        with told_as_os_error(paths[0]):
             return [int(size or 0) for size in self._fresh().sizes([self._inside(path) for path in paths])]
 
     def write(self, path: str, fill: Callable[[IO[bytes]], None]) -> None:
@@ -117,7 +128,7 @@ class Objects:
         self._check_writable(path)
         content = io.BytesIO()
         fill(content)
-        with _told(path):
+        with told_as_os_error(path):
             self._system.pipe_file(self._inside(path), content.getvalue())
 
     def create(self, path: str, data: bytes) -> None:
@@ -125,23 +136,35 @@ class Objects:
         lost. InDoubtError where none can be had.
         """
         self._create(path, data)
-        bucket = self._inside(path).strip("/").partition("/")[0]
-        if bucket not in self._tried:
+        part = self._tried_as_one(self._inside(path))
+        if part not in self._tried:
             with contextlib.suppress(FileExistsError):
                 self._create(path, secrets.token_bytes(16))
                 raise Error(
-                    f"{path!r}: the server replaces objects that it is told to create\n"
-                    "help: archives need a server that knows If-None-Match; mount the folder, or write elsewhere"
+                    f"{path!r}: the server replaces {self._replaced}\n"
+                    f"help: archives need a server that {self._needed}; mount the folder, or write elsewhere"
                 )
-            self._tried.add(bucket)
+            self._tried.add(part)
+
+    _replaced = "objects that it is told to create"
+    _needed = "knows If-None-Match"
+
+    def _tried_as_one(self, inside: str) -> str:
+        """The part of the storage that a server treats alike: the bucket."""
+        return inside.strip("/").partition("/")[0]
+
+    def _put_new(self, path: str, data: bytes) -> None:
+        """Let there be a file, in one step; OSError where one is there."""
+        with self._mutex if self._scheme == "memory" else contextlib.nullcontext():
+            self._system.pipe_file(self._inside(path), data, mode="create")
 
     def _create(self, path: str, data: bytes) -> None:
         for attempt in range(_TRIES):
             if attempt:
                 time.sleep(_PAUSE_S * attempt)
             try:
-                with _told(path), self._mutex if self._scheme == "memory" else contextlib.nullcontext():
-                    self._system.pipe_file(self._inside(path), data, mode="create")
+                with told_as_os_error(path):
+                    self._put_new(path, data)
                 return
             except (FileNotFoundError, PermissionError):
                 raise
@@ -158,7 +181,7 @@ class Objects:
 
     def remove(self, path: str) -> None:
         """See `Storage`."""
-        with _told(path):
+        with told_as_os_error(path):
             self._system.rm_file(self._inside(path))
 
     def make_folder(self, folder: str) -> None:
@@ -169,14 +192,14 @@ class Objects:
 
     def remove_tree(self, folder: str) -> None:
         """See `Storage`."""
-        with contextlib.suppress(OSError), _told(folder):
+        with contextlib.suppress(OSError), told_as_os_error(folder):
             for path in self._fresh().find(self._inside(folder)):
                 self._system.rm_file(path)
 
     def move_tree(self, folder: str, to: str) -> None:
         """See `Storage`: file by file."""
         for entry in self.entries(folder):
-            with _told(folder):
+            with told_as_os_error(folder):
                 self._system.cp_file(self._inside(f"{folder}/{entry.name}"), self._inside(f"{to}/{entry.name}"))
                 self._system.rm_file(self._inside(f"{folder}/{entry.name}"))
 
@@ -195,7 +218,7 @@ class Objects:
         if self._scheme not in _CREATING:
             raise Error(
                 f"{path!r}: archives at {self._scheme}: addresses can only be read, for writers are not kept apart\n"
-                "help: write to s3:, gs: or abfs:, or mount the folder"
+                "help: write to s3:, gs:, abfs: or sftp:, or mount the folder"
             )
 
     def _fresh(self) -> Any:
@@ -208,16 +231,44 @@ class Objects:
         return inside
 
 
+class OneAtATime:
+    """A file system that takes one request at a time, whichever thread makes it, with the files that it has opened."""
+
+    def __init__(self, asked: Any, lock: threading.RLock | None = None) -> None:
+        self._asked = asked
+        self._one = lock or threading.RLock()
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._asked, name)
+        if not callable(found):
+            return found
+
+        def ask(*arguments: Any, **options: Any) -> Any:
+            with self._one:
+                if reach := getattr(self._asked, "reach", None):
+                    reach()
+                answer = found(*arguments, **options)
+            return OneAtATime(answer, self._one) if name == "open" else answer
+
+        return ask
+
+    def __enter__(self) -> OneAtATime:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
 class _Handler(FSSpecHandler):  # type: ignore[misc]
     """For pyarrow, which knows itself which parts of a file it reads."""
 
     def open_input_file(self, path: str) -> Any:
-        with _told(path):
+        with told_as_os_error(path):
             return PythonFile(self.fs.open(path, mode="rb", cache_type="none"), mode="r")
 
 
 @contextlib.contextmanager
-def _told(path: str) -> Iterator[None]:
+def told_as_os_error(path: str) -> Iterator[None]:
     """What libraries raise as an OSError."""
     try:
         yield

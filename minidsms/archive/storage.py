@@ -18,6 +18,8 @@ from urllib.parse import unquote, urlsplit
 from minidsms.archive.atomic import check_name, sync_folder, write_file
 from minidsms.cql.errors import Error
 
+_ALSO = {"s3a": "s3", "s3n": "s3", "ssh": "sftp"}
+"""Other names of schemes."""
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
 
 
@@ -172,8 +174,8 @@ def is_address(place: str) -> bool:
 
 
 def located(folder: str) -> str:
-    """A folder of archives as a path or an address; `file:` URLs become paths, `s3a:` is `s3:`. Error for what names no
-    folder.
+    """A folder of archives as a path or an address; `file:` URLs become paths, `s3a:` is `s3:` and `ssh:` is `sftp:`.
+    Error for what names no folder.
     """
     check_name(folder)
     match = _ADDRESS.match(folder)
@@ -189,7 +191,7 @@ def located(folder: str) -> str:
     rest = folder[len(match[1]) + 1 :]
     if not rest.startswith("//") or {".", ".."} & set(rest.split("/")) or not rest.strip("/"):
         raise Error(f"{folder!r} names no folder of archives\nhelp: such as {scheme}://bucket/folder")
-    return f"{'s3' if scheme in ('s3a', 's3n') else scheme}:{rest.rstrip('/')}"
+    return f"{_ALSO.get(scheme, scheme)}:{rest.rstrip('/')}"
 
 
 def absolute(folder: str) -> str:

@@ -133,10 +133,11 @@ class Staging:
         batches = list(iterator)
         if not sum(map(len, batches)):
             return Staged(None)
-        storage_of(self._folder).make_folder(self._folder)
+        storage = storage_of(self._folder)
+        storage.make_folder(self._folder)
         path = os.path.join(self._folder, f"{secrets.token_hex(8)}.parquet")
-        inside, system = storage_of(path).arrow(path)
-        parquet.write_table(elements(self._archive, pa.Table.from_batches(batches)), inside, filesystem=system)
+        table = elements(self._archive, pa.Table.from_batches(batches))
+        storage.write(path, lambda file: parquet.write_table(table, file))
         return Staged(path)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batch: str) -> None:

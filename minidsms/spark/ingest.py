@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
@@ -59,6 +60,7 @@ FORMATS = ("csv", "json", "parquet")
 """Files of these are taken one by one; everything else that Spark reads is taken as a whole."""
 
 _STAGING = "_ingest-"
+_RAISED = re.compile(r"^[A-Za-z_][\w.]*(?:Error|Exception): .+$", re.MULTILINE)
 _PLACE = ("_file", "_block", "_row")
 _OWN = ("_corrupt", *_PLACE)
 _EMPTY = "\ue000"
@@ -182,8 +184,11 @@ def _told() -> Iterator[None]:
         yield
     except (PySparkException, Py4JJavaError) as error:
         java = getattr(error, "java_exception", None)
-        lines = str(error if java is None else java.getMessage()).strip().splitlines()
-        raise Error(f"cannot read the raw data: {(lines or [type(error).__name__])[0][:300]}") from None
+        text = str(error if java is None else java.getMessage()).strip()
+        # Of what Python raised in a task, behind what Spark says of the task.
+        raised = _RAISED.findall(text) if "Traceback (most recent call last)" in text else []
+        first = raised[-1] if raised else next(iter(text.splitlines()), type(error).__name__)
+        raise Error(f"cannot read the raw data: {first[:300]}") from None
 
 
 def _take(
@@ -473,8 +478,9 @@ def _write_rejects(wrong: DataFrame, staging: str) -> None:
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for table in _gathered(batches):
             path = f"{staging}/{secrets.token_hex(8)}.parquet"
-            inside, system = storage_of(path).arrow(path)
-            parquet.write_table(table, inside, filesystem=system)
+            storage = storage_of(path)
+            storage.make_folder(staging)
+            storage.write(path, partial(parquet.write_table, table))
             yield pa.record_batch([[len(table)]], ["n"])
 
     wrong.mapInArrow(write, "n bigint").collect()

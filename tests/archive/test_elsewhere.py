@@ -1,4 +1,4 @@
-"""Archives in object stores: what is written there is what a folder would hold, and no two writers spoil it."""
+"""Archives in object stores and on SSH servers hold what a folder would, and no two writers spoil them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -31,19 +31,18 @@ from minidsms.archive.writer import Writer
 from minidsms.cql.errors import Error
 from minidsms.elements import Schema, Type
 from minidsms.shell.main import main
+from tests.archive.places import elsewhere
 from tests.archive.reading import elements
 from tests.archive.test_archiving import let_go
-from tests.object_store import bucket
 
 DECLARED = "CREATE STREAM S (k TEXT, v FLOAT); CREATE RELATION R (k TEXT, w INTEGER)"
 QUERY = "SELECT ISTREAM(S.k, SUM(v), COUNT(*)) FROM S [RANGE 5 SECONDS], R WHERE S.k = R.k GROUP BY S.k"
 
 
-@pytest.fixture(params=["memory", "s3"])
-def place(request: pytest.FixtureRequest) -> Iterator[str]:
-    """A new place that is no folder."""
-    name = f"b{secrets.token_hex(6)}"
-    with bucket(name) if request.param == "s3" else nullcontext(f"memory://{name}") as found:
+@pytest.fixture(params=["memory", "s3", "sftp"])
+def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A new place that is no folder of this process's."""
+    with elsewhere(request.param, tmp_path_factory.mktemp("served")) as found:
         yield f"{found}/data"
 
 

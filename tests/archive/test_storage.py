@@ -1,13 +1,13 @@
-"""What archives ask of a storage, of every one: folders, memory and S3."""
+"""What archives ask of a storage, of every one: folders, memory, S3 and SFTP."""
 
 from __future__ import annotations
 
+import os
 import secrets
 import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from pathlib import Path
 from threading import Barrier
 from typing import Any
@@ -20,18 +20,18 @@ from pyarrow import parquet
 
 import minidsms
 from minidsms.archive.lease import Lease
-from minidsms.archive.objects import Objects
+from minidsms.archive.objects import Objects, _opened
 from minidsms.archive.storage import Entry, absolute, below, located, storage_of
 from minidsms.cql.errors import Error
+from tests.archive.places import elsewhere
 from tests.object_store import bucket
+from tests.sftp_server import address, known_host, trusted
 
 
-@pytest.fixture(params=["local", "memory", "s3"])
+@pytest.fixture(params=["local", "memory", "s3", "sftp"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """A new place."""
-    name = f"b{secrets.token_hex(6)}"
-    at = bucket(name) if request.param == "s3" else nullcontext(f"memory://{name}")
-    with nullcontext(str(tmp_path)) if request.param == "local" else at as found:
+    with elsewhere(request.param, tmp_path) as found:
         yield f"{found}/data"
 
 
@@ -108,6 +108,7 @@ def test_of_writers_that_create_a_file_at_once_one_does(place: str) -> None:
     storage = storage_of(place)
     if storage.locks:
         pytest.skip("where there are locks, only their holder creates")
+    storage.make_folder(place)
     gate = Barrier(6)
 
     def create(n: int) -> int | None:
@@ -218,7 +219,75 @@ def test_a_server_that_replaces_what_is_there_is_not_written_to() -> None:
         storage.lock(place)
 
 
+@pytest.fixture
+def by_sftp(tmp_path: Path) -> Iterator[str]:
+    """The address of the test's own folder."""
+    with trusted(tmp_path) as found:
+        yield found
+
+
+def test_a_server_that_replaces_files_when_others_are_renamed_is_not_written_to(
+    by_sftp: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "x").mkdir()
+    monkeypatch.setattr("minidsms.archive.remote_folders.Sftp.move_to_new", lambda self, a, b: self.mv(a, b))
+    with pytest.raises(Error, match=r"the server replaces files when others are renamed(?s:.*)help: archives need"):
+        storage_of(by_sftp).lock(f"{by_sftp}/x")
+
+
+def test_a_connection_that_was_lost_is_made_again(by_sftp: str, tmp_path: Path) -> None:
+    storage = storage_of(by_sftp)
+    _write(f"{by_sftp}/a", b"1")
+    storage._system.client.close()  # type: ignore[attr-defined]
+    assert storage.read(f"{by_sftp}/a") == b"1"
+    assert os.listdir(tmp_path) == ["a"]
+
+
+def test_files_that_are_cut_short_are_not_there_and_are_removed_by_the_next_writer(
+    by_sftp: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = storage_of(by_sftp)
+    (tmp_path / ".a.0.part").write_text("half")
+    (tmp_path / "part=1970-01-01").mkdir()
+    (tmp_path / "part=1970-01-01" / ".b.0.part").write_text("half")
+    storage.lock(by_sftp).release()
+    assert os.listdir(tmp_path) == ["part=1970-01-01"] and os.listdir(tmp_path / "part=1970-01-01") == []
+    with monkeypatch.context() as patched, pytest.raises(OSError, match="of 1 have come"):
+        patched.setattr("minidsms.archive.remote_folders.Sftp.info", lambda self, path: {"size": 0, "type": "file"})
+        _write(f"{by_sftp}/c", b"1")
+    assert os.listdir(tmp_path) == ["part=1970-01-01"]
+
+
+def test_several_threads_read_while_another_writes(by_sftp: str) -> None:
+    storage = storage_of(by_sftp)
+    table = pa.table({"v": list(range(50_000))})
+    for n in range(4):
+        storage.write(f"{by_sftp}/{n}", lambda file: parquet.write_table(table, file))
+    paths = [storage.arrow(f"{by_sftp}/{n}") for n in range(4)]
+    with ThreadPoolExecutor(5) as pool:
+        writing = pool.submit(_write, f"{by_sftp}/more", b"x" * 3_000_000)
+        read = pool.map(lambda path: parquet.read_table(path[0], filesystem=path[1]), paths * 3)
+        assert all(found == table for found in read)
+        writing.result()
+    assert storage.sizes([f"{by_sftp}/more"]) == [3_000_000]
+
+
+def test_hosts_that_are_not_known_are_not_talked_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    _opened.cache_clear()
+    place = address(tmp_path)
+    with pytest.raises(Error, match=r"not found in known_hosts(?s:.*)help: ssh-keyscan"):
+        storage_of(place)
+    (tmp_path / ".ssh").mkdir()
+    (tmp_path / ".ssh" / "known_hosts").write_text(known_host())
+    assert storage_of(place).exists(place)
+    with pytest.raises(Error, match="Authentication failed"):
+        storage_of(place.replace("something", "wrong"))
+    _opened.cache_clear()
+
+
 def test_places_have_one_name() -> None:
+    assert located("ssh://me@host/a") == "sftp://me@host/a"
     assert located("s3a://bucket/a/") == located("S3://bucket/a") == "s3://bucket/a"
     assert absolute("memory://a/b") == "memory://a/b"
     assert located("file:///a/b%20c") == "/a/b c"

@@ -10,6 +10,7 @@ from unittest.mock import patch
 import pytest
 
 from minidsms.spark.session import activate, session
+from tests import sftp_server
 from tests.long.spark_answers import SMALL
 from tests.object_store import environment
 
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session", autouse=True)
 def _object_store() -> Iterator[None]:
-    """Spark's workers know from their start on where the tests' object store is."""
-    with patch.dict(os.environ, environment()):
+    """Spark's workers know from their start on where the tests' object store is, and trust their SSH server."""
+    with patch.dict(os.environ, {**environment(), **sftp_server.environment()}):
         yield
 
 

@@ -1,8 +1,7 @@
-"""Archives in an object store on Spark: ingested, asked by every way, written by frames and streams, replayed."""
+"""Archives in object stores and on SSH servers, on Spark: ingested, asked by every way, written by frames, replayed."""
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -23,8 +22,8 @@ from minidsms.shell.main import main
 from minidsms.spark import register
 from minidsms.spark import run as run_on_spark
 from minidsms.spark.ingest import ingest, rejects_of, token_of
+from tests.archive.places import elsewhere
 from tests.archive.reading import elements
-from tests.object_store import bucket
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,9 +32,9 @@ POS = "CREATE STREAM Pos (at TIMESTAMP, car INTEGER, speed FLOAT, road TEXT) TIM
 QUERY = "SELECT road, COUNT(*), MAX(speed) FROM Pos [RANGE 2 MINUTES] GROUP BY road"
 
 
-@pytest.fixture
-def place() -> Iterator[str]:
-    with bucket(f"b{secrets.token_hex(6)}") as found:
+@pytest.fixture(params=["s3", "sftp"])
+def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with elsewhere(request.param, tmp_path_factory.mktemp("served")) as found:
         yield f"{found}/data"
 
 
@@ -155,6 +154,18 @@ def test_an_archive_that_is_written_is_not_ingested_into(spark: SparkSession, pl
     done = ingest(_raw(tmp_path, 6), place, POS, "csv", spark=spark)
     with Writer(done.archive), pytest.raises(Error, match="is being written by somebody else"):
         ingest(_raw(tmp_path, 7), place, POS, "csv", spark=spark)
+
+
+def test_what_a_task_raises_is_told(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(frame: Any, folder: str) -> None:
+        def write(batches: Any) -> Any:
+            raise ConnectionError("127.0.0.1: nobody knows it")
+
+        frame.mapInArrow(write, "n bigint").collect()
+
+    monkeypatch.setattr("minidsms.spark.ingest._write_rejects", fails)
+    with pytest.raises(Error, match=r"^cannot read the raw data: ConnectionError: 127.0.0.1: nobody knows it$"):
+        ingest(_raw(tmp_path, 8), str(tmp_path / "data"), POS, "csv", spark=spark)
 
 
 def test_memory_of_this_process_is_refused(spark: SparkSession) -> None:
