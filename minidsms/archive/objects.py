@@ -16,6 +16,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from typing import IO, Any
 
 from pyarrow import PythonFile
@@ -26,9 +27,11 @@ from minidsms.cql.errors import Error
 
 _CREATING = ("s3", "gs", "gcs", "abfs", "abfss", "az", "memory")
 """Schemes whose file systems create an object only where there is none, in one step."""
+_FOLDERS = ("sftp", "webhdfs")
+"""Schemes of servers that rename, each with a module of its name; see `remote_folders.py`."""
 _OPTIONS = {"s3": {"use_listings_cache": False}}
 _EXTRAS = {
-    "s3": "minidsms[s3]", "sftp": "minidsms[sftp]",
+    "s3": "minidsms[s3]", "sftp": "minidsms[sftp]", "webhdfs": "minidsms[webhdfs]",
     "gs": "gcsfs", "gcs": "gcsfs", "abfs": "adlfs", "abfss": "adlfs", "az": "adlfs",
 }  # fmt: skip
 _TRIES = 4
@@ -43,7 +46,7 @@ def objects_of(place: str) -> Objects:
         import fsspec
 
         # Of folders the host says it all: what follows may hold any character.
-        named = "/".join(place.split("/")[:3]) if scheme == "sftp" else place
+        named = "/".join(place.split("/")[:3]) if scheme in _FOLDERS else place
         told = fsspec.get_filesystem_class(scheme)._get_kwargs_from_urls(named)
         with told_as_os_error(named):
             return _opened(os.getpid(), scheme, tuple(sorted(told.items())))
@@ -60,10 +63,9 @@ def _opened(process: int, scheme: str, told: tuple[tuple[str, Any], ...]) -> Obj
     """One file system for all threads, made anew behind a fork. told: what its address says of it."""
     import fsspec
 
-    if scheme == "sftp":
-        from minidsms.archive.remote_folders import Sftp, SftpFolders
-
-        return SftpFolders(scheme, OneAtATime(Sftp(skip_instance_cache=True, **dict(told))))
+    if scheme in _FOLDERS:
+        opened: Objects = import_module(f"minidsms.archive.{scheme}").folders(scheme, dict(told))
+        return opened
     system = fsspec.filesystem(scheme, **_OPTIONS.get(scheme, {}), **dict(told))
     return Objects(scheme, system if system.async_impl or scheme == "memory" else OneAtATime(system))
 
@@ -218,7 +220,7 @@ class Objects:
         if self._scheme not in _CREATING:
             raise Error(
                 f"{path!r}: archives at {self._scheme}: addresses can only be read, for writers are not kept apart\n"
-                "help: write to s3:, gs:, abfs: or sftp:, or mount the folder"
+                "help: write to s3:, gs:, abfs:, sftp: or webhdfs:, or mount the folder"
             )
 
     def _fresh(self) -> Any:

@@ -1,4 +1,4 @@
-"""What archives ask of a storage, of every one: folders, memory, S3 and SFTP."""
+"""What archives ask of a storage, of every one: folders, memory, S3, SFTP and WebHDFS."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.object_store import bucket
 from tests.sftp_server import address, known_host, trusted
 
 
-@pytest.fixture(params=["local", "memory", "s3", "sftp"])
+@pytest.fixture(params=["local", "memory", "s3", "sftp", "webhdfs"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """A new place."""
     with elsewhere(request.param, tmp_path) as found:
@@ -230,7 +230,7 @@ def test_a_server_that_replaces_files_when_others_are_renamed_is_not_written_to(
     by_sftp: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "x").mkdir()
-    monkeypatch.setattr("minidsms.archive.remote_folders.Sftp.move_to_new", lambda self, a, b: self.mv(a, b))
+    monkeypatch.setattr("minidsms.archive.sftp.Sftp.move_to_new", lambda self, a, b: self.mv(a, b))
     with pytest.raises(Error, match=r"the server replaces files when others are renamed(?s:.*)help: archives need"):
         storage_of(by_sftp).lock(f"{by_sftp}/x")
 
@@ -253,7 +253,7 @@ def test_files_that_are_cut_short_are_not_there_and_are_removed_by_the_next_writ
     storage.lock(by_sftp).release()
     assert os.listdir(tmp_path) == ["part=1970-01-01"] and os.listdir(tmp_path / "part=1970-01-01") == []
     with monkeypatch.context() as patched, pytest.raises(OSError, match="of 1 have come"):
-        patched.setattr("minidsms.archive.remote_folders.Sftp.info", lambda self, path: {"size": 0, "type": "file"})
+        patched.setattr("minidsms.archive.sftp.Sftp.info", lambda self, path: {"size": 0, "type": "file"})
         _write(f"{by_sftp}/c", b"1")
     assert os.listdir(tmp_path) == ["part=1970-01-01"]
 

@@ -1,4 +1,4 @@
-"""Archives in object stores and on SSH servers, on Spark: ingested, asked by every way, written by frames, replayed."""
+"""Archives in object stores, on SSH servers and in HDFS, on Spark: ingested, asked, written by frames, replayed."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from minidsms.spark import run as run_on_spark
 from minidsms.spark.ingest import ingest, rejects_of, token_of
 from tests.archive.places import elsewhere
 from tests.archive.reading import elements
+from tests.hdfs_server import served
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -166,6 +167,16 @@ def test_what_a_task_raises_is_told(spark: SparkSession, tmp_path: Path, monkeyp
     monkeypatch.setattr("minidsms.spark.ingest._write_rejects", fails)
     with pytest.raises(Error, match=r"^cannot read the raw data: ConnectionError: 127.0.0.1: nobody knows it$"):
         ingest(_raw(tmp_path, 8), str(tmp_path / "data"), POS, "csv", spark=spark)
+
+
+def test_an_archive_in_hdfs_is_ingested_and_asked(spark: SparkSession, tmp_path: Path) -> None:
+    place = f"{served(tmp_path)}/data"
+    raw = _raw(tmp_path, 9)
+    ingest(raw, place, POS, "csv", spark=spark)
+    ingest(raw, str(tmp_path / "here"), POS, "csv", spark=spark)
+    assert elements(place, "Pos") == elements(tmp_path / "here", "Pos")
+    answers = _answers(run_on_spark(QUERY, place, by="engines", spark=spark))
+    assert answers == _answers(run_on_spark(QUERY, str(tmp_path / "here"), by="engines", spark=spark)) != []
 
 
 def test_memory_of_this_process_is_refused(spark: SparkSession) -> None:

@@ -1,0 +1,53 @@
+"""Archives in HDFS, by the WebHDFS protocol of its NameNode.
+
+`RENAME` tells that it did nothing where there is a file; with `renameoptions=OVERWRITE` it replaces one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fsspec.implementations.webhdfs import WebHDFS
+
+from minidsms.archive.remote_folders import RemoteFolders
+
+
+class WebHdfs(WebHDFS):  # type: ignore[misc]
+    """fsspec's, which hears what the server did not do."""
+
+    def put_whole(self, path: str, data: bytes) -> None:
+        """Write a file in one request to the node that the server names."""
+        named = self._call("CREATE", "put", path=path, overwrite="true", redirect=False)
+        node = self._apply_proxy(named.headers["Location"])
+        answer = self.session.put(node, data=data, headers={"content-type": "application/octet-stream"})
+        answer.raise_for_status()
+
+    def mv(self, path1: str, path2: str, **kwargs: Any) -> None:
+        """Rename; a file that is there is replaced."""
+        self._call("RENAME", "put", path=path1, destination=path2, renameoptions="OVERWRITE")
+
+    def move_to_new(self, path: str, to: str) -> None:
+        """Rename; OSError where there is something of that name."""
+        if not self._call("RENAME", "put", path=path, destination=to).json()["boolean"]:
+            raise FileExistsError(to) if self.exists(to) else FileNotFoundError(path)
+
+    def rm_file(self, path: str, **kwargs: Any) -> None:
+        """Remove; FileNotFoundError where there is nothing."""
+        if not self._call("DELETE", "delete", path=path, recursive="false").json()["boolean"]:
+            raise FileNotFoundError(path)
+
+    def rmdir(self, path: str) -> None:
+        """Remove a folder that is empty."""
+        self.rm_file(path)
+
+    @classmethod
+    def _strip_protocol(cls, path: str) -> str:
+        """A name may hold any character."""
+        return path if path.startswith("/") else "/" + path.partition("://")[2].partition("/")[2]
+
+
+def folders(scheme: str, told: Mapping[str, Any]) -> RemoteFolders:
+    """Folders of HDFS. told: what the address says of its NameNode."""
+    system = WebHdfs(skip_instance_cache=True, **told)
+    return RemoteFolders(scheme, system, system.put_whole)
