@@ -284,9 +284,8 @@ class _Carrying:
         own = [i for i, window in enumerate(windows) if window.number is not None]
         if not own:
             return _Carried(node, same)
-        (which,) = own
-        carried = windows[which]
-        if type(node) is not MultiJoin or any(c != p for c, p in carried.place.items()):
+        which, carried = own[0], windows[own[0]]
+        if len(own) > 1 or type(node) is not MultiJoin or any(c != p for c, p in carried.place.items()):
             raise _NotShared
         assert carried.number is not None
         number = len(node.schema)
@@ -302,7 +301,7 @@ class _Carrying:
     def _join(self, node: bound.Join, left: _Carried, right: _Carried) -> _Carried:
         if left.number is None and right.number is None:
             return _Carried(node, {i: i for i in range(len(node.schema))})
-        if node.join is not bound.JoinKind.INNER:
+        if node.join is not bound.JoinKind.INNER or (left.number is not None and right.number is not None):
             raise _NotShared
         width, new_width = len(node.left.schema), len(left.node.schema)
         place = {**left.place, **{i + width: p + new_width for i, p in right.place.items()}}

@@ -26,6 +26,9 @@ SHAPES = (
     "SELECT b.k, COUNT(*) AS n FROM Sa [RANGE 3] AS a, Sb [RANGE 2] AS b WHERE a.k = b.k AND {} GROUP BY b.k",
     "SELECT COUNT(*) AS n FROM Sa [RANGE 3] AS a, Sb [RANGE 2] AS b WHERE a.k < b.k AND {}",
     "SELECT a.v, r.k AS w FROM Sa [RANGE 3] AS a, Rel AS r WHERE a.k = r.k AND {}",
+    "WITH W AS (SELECT k, v FROM Sa [RANGE 3] WHERE {}) SELECT a.v, b.v AS w FROM W AS a, W AS b WHERE a.k = b.k",
+    "WITH W AS (SELECT k, COUNT(*) AS n FROM Sa [RANGE 3] WHERE {} GROUP BY k), M AS (SELECT * FROM W WHERE n > 0)"
+    " SELECT a.n, b.n AS m FROM M AS a, W AS b WHERE a.k < b.k",
 )
 CONDITIONS = [
     *(f"{{}}v = {c}" for c in range(5)),
