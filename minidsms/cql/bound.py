@@ -21,7 +21,7 @@ from minidsms.aggregates.aggregate import SortKey as SortKey
 from minidsms.aggregates.over import OverCall as OverCall
 from minidsms.cql.functions import can_fail
 from minidsms.cql.keys import Key, declared, shown_by
-from minidsms.cql.node import AS_WRITTEN
+from minidsms.cql.node import AS_WRITTEN, Carried
 from minidsms.cql.node import Node as Node
 from minidsms.cql.scalar import AggregateCall as AggregateCall
 from minidsms.cql.scalar import Call as Call
@@ -242,9 +242,8 @@ class Window(Node):
     def grows_with(self) -> Sequence[Node] | None:
         return () if self.is_append_only else None
 
-    @property
-    def keeps_apart(self) -> bool:
-        return self.spec.kind in (WindowKind.RANGE, WindowKind.UNBOUNDED)
+    def carrying(self, inputs: Sequence[Carried]) -> Carried | None:
+        return _carrying(self, inputs) if self.spec.kind in (WindowKind.RANGE, WindowKind.UNBOUNDED) else None
 
     def text(self) -> str:
         return f"Window [{self.spec.text(self.input.schema)}]"
@@ -421,7 +420,8 @@ class Filter(ByRow):
         queries = queries_of_conjuncts(self.condition)
         return None if queries is None else (self.input, *queries)
 
-    keeps_apart = True
+    def carrying(self, inputs: Sequence[Carried]) -> Carried:
+        return _carrying(self, inputs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -465,6 +465,12 @@ class Project(ByRow):
 
     def grows_with(self) -> Sequence[Node] | None:
         return None if any(map(subqueries, self.exprs)) else self.inputs
+
+    def carrying(self, inputs: Sequence[Carried]) -> Carried:
+        (below,) = inputs
+        schema = self.schema + _schema_of(below)
+        exprs = (*map(below.moved, self.exprs), *below.carried)
+        return Carried.beside(Project(schema, below.node, exprs), len(self.exprs))
 
 
 def beneath(node: Node, passes: Callable[[Project], bool] = lambda project: True) -> Node:
@@ -524,6 +530,17 @@ class Join(Node):
         queries = queries_of_conjuncts(self.condition) if self.join is JoinKind.INNER else None
         return None if queries is None else (self.left, self.right, *queries)
 
+    def carrying(self, inputs: Sequence[Carried]) -> Carried | None:
+        """Where one side alone carries something: of two, rows that differ in it would have to be told apart."""
+        left, right = inputs
+        if self.join is not JoinKind.INNER or (left.extra and right.extra):
+            return None
+        width, new_width = len(self.left.schema), len(left.node.schema)
+        place = {**left.place, **{i + width: p + new_width for i, p in right.place.items()}}
+        condition = None if self.condition is None else renumbered(self.condition, place.__getitem__)
+        node = Join(left.node.schema + right.node.schema, self.join, left.node, right.node, condition)
+        return Carried(node, place, left.extra or [i + new_width for i in right.extra])
+
 
 @dataclass(frozen=True, eq=False)
 class Aggregate(Node):
@@ -568,6 +585,28 @@ class Aggregate(Node):
     def grows_with(self) -> Sequence[Node] | None:
         return None if self.aggregates or self.is_global else (self.input,)
 
+    def carrying(self, inputs: Sequence[Carried]) -> Carried | None:
+        """With the further columns as further keys, behind its own; of a row over all, which is there without any row
+        below, there is none.
+        """
+        if self.is_global:
+            return None
+        (below,) = inputs
+        own, more = len(self.keys), _schema_of(below)
+        fields = self.schema.fields
+        node = dataclasses.replace(
+            self.over([below.node]).rewritten(below.moved), schema=Schema(fields[:own] + more.fields + fields[own:])
+        )
+        node = dataclasses.replace(node, keys=(*node.keys, *below.carried))
+        place = {i: i if i < own else i + len(more) for i in range(len(fields))}
+        return Carried(node, place, range(own, own + len(more)))
+
+    def or_of_no_rows(self, results: Sequence[ColumnRef]) -> list[Expr]:
+        """The aggregates' results, looked up and NULL where there is no group: of no rows COUNT is 0."""
+        zero = Literal(Type.INTEGER, 0)
+        counts = [call.function == "count" and not call.user for call in self.aggregates]
+        return [Call(r.type, "coalesce", (r, zero)) if is_count else r for r, is_count in zip(results, counts)]
+
 
 @dataclass(frozen=True, eq=False)
 class Distinct(Node):
@@ -591,7 +630,8 @@ class Distinct(Node):
     def grows_with(self) -> Sequence[Node]:
         return self.inputs
 
-    keeps_apart = True
+    def carrying(self, inputs: Sequence[Carried]) -> Carried:
+        return _carrying(self, inputs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -714,6 +754,11 @@ class SetOperation(Node):
     def grows_with(self) -> Sequence[Node] | None:
         return None if self.op is SetKind.EXCEPT else self.inputs
 
+    def carrying(self, inputs: Sequence[Carried]) -> Carried | None:
+        left, right = inputs
+        is_alike = left.place == right.place and list(left.extra) == list(right.extra)
+        return _carrying(self, inputs) if is_alike else None
+
 
 class StreamKind(enum.Enum):
     ISTREAM = "ISTREAM"
@@ -749,9 +794,8 @@ class RelationToStream(Node):
     def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
         return [every_column(self.input), *(set() for _ in self.instants)]
 
-    @property
-    def keeps_apart(self) -> bool:
-        return self.op is not StreamKind.RSTREAM and not self.ordered
+    def carrying(self, inputs: Sequence[Carried]) -> Carried | None:
+        return None if self.op is StreamKind.RSTREAM or self.ordered else _carrying(self, inputs)
 
 
 INSTANT = Schema.of(("ts", Type.TIMESTAMP))
@@ -787,6 +831,13 @@ def projected(node: Node, exprs: Sequence[Expr], names: Sequence[str] | None = N
     return Project(Schema(fields), node, tuple(exprs))
 
 
+def further_last(carried: Carried) -> Node:
+    """What is carried, with the further columns behind those of the node that it stands for."""
+    columns = carried.all_columns
+    is_so = [ref.index for ref in columns] == list(range(len(columns)))
+    return carried.node if is_so else projected(carried.node, columns)
+
+
 def filtered(node: Node, parts: Sequence[Expr]) -> Node:
     """The node under a filter of these conjuncts; itself when there are none."""
     condition = conjunction(parts)
@@ -815,6 +866,18 @@ def _keeps_order(op: StreamKind, node: Node) -> bool:
     if op is StreamKind.ISTREAM:
         return node.spec.kind is WindowKind.UNBOUNDED
     return op is StreamKind.RSTREAM and node.spec.is_now
+
+
+def _carrying(node: Node, inputs: Sequence[Carried]) -> Carried:
+    """A node that shows the columns of its inputs as they are."""
+    first = inputs[0]
+    made = node.over([each.node for each in inputs]).rewritten(first.moved)
+    return Carried(dataclasses.replace(made, schema=first.node.schema), first.place, first.extra)
+
+
+def _schema_of(carried: Carried) -> Schema:
+    """Of the further columns."""
+    return Schema(tuple(carried.node.schema[i] for i in carried.extra))
 
 
 def _of_input(node: Node, condition: Expr) -> Sequence[Expr]:

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from collections.abc import Callable, Hashable, Sequence, Set
+from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache, cached_property
 from operator import is_not
 from typing import TYPE_CHECKING, Any, Self
 
 from minidsms.cql.functions import can_fail
-from minidsms.cql.scalar import ColumnRef, Expr, Part, kept, walk
+from minidsms.cql.scalar import ColumnRef, Expr, Part, kept, renumbered, walk
 from minidsms.elements import Schema, Type
 
 if TYPE_CHECKING:
@@ -139,10 +139,11 @@ class Node(abc.ABC):
         """The relations that must never lose a row for this one not to; None where it may lose rows all the same."""
         return None
 
-    @property
-    def keeps_apart(self) -> bool:
-        """With one more column below, by whose values rows differ, the rows of each value are what they are alone."""
-        return False
+    def carrying(self, inputs: Sequence[Carried]) -> Carried | None:
+        """The node over inputs that carry further columns, which it carries on: for all that agree in them it gives the
+        rows that it would give of theirs alone.  None where it does not keep apart what differs in them.
+        """
+        return None
 
     @property
     def is_fifo(self) -> bool:
@@ -163,6 +164,46 @@ class Node(abc.ABC):
     def refers_to_store(self) -> bool:
         """Its batches are references into a stream's store, and so carry arrival numbers."""
         return False
+
+
+@dataclass(frozen=True)
+class Carried:
+    """A node whose rows carry further columns. place: where each column of the node that it stands for is.
+
+    extra: where the further ones are; none: it is that node.
+    """
+
+    node: Node
+    place: Mapping[int, int]
+    extra: Sequence[int] = ()
+
+    @classmethod
+    def beside(cls, node: Node, width: int) -> Carried:
+        """A node whose further columns stand behind its first `width`."""
+        return cls(node, {i: i for i in range(width)}, range(width, len(node.schema)))
+
+    def over(self, node: Node) -> Carried:
+        """The same of a node with more columns behind these, of which expressions may be."""
+        return Carried(node, {i: i for i in range(len(node.schema))}, self.extra)
+
+    def moved(self, expr: Expr) -> Expr:
+        """An expression over the old row, over the new one."""
+        return renumbered(expr, self.place.__getitem__)
+
+    def column(self, place: int) -> ColumnRef:
+        """A column of the new row."""
+        found = self.node.schema[place]
+        return ColumnRef(found.type, place, found.name)
+
+    @property
+    def carried(self) -> list[ColumnRef]:
+        """The further columns."""
+        return [self.column(i) for i in self.extra]
+
+    @property
+    def all_columns(self) -> list[ColumnRef]:
+        """The columns of the node that it stands for, then the further ones."""
+        return [*(self.column(self.place[i]) for i in range(len(self.place))), *self.carried]
 
 
 @cache

@@ -15,15 +15,16 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
 from minidsms.cql import bound
-from minidsms.cql.bound import Expr, Field, Node, SetKind, Type
+from minidsms.cql.bound import Field, Node, SetKind, Type
 from minidsms.cql.functions import can_fail
-from minidsms.cql.scalar import columns_used, renumbered
+from minidsms.cql.node import Carried
+from minidsms.cql.scalar import columns_used
 from minidsms.elements import Schema
-from minidsms.plan.logical import Constants, FirstArrival, MultiJoin, Netted, Openings, OwnRows, Stop, nodes
+from minidsms.plan.logical import Constants, FirstArrival, Netted, Openings, OwnRows, Stop, nodes
 from minidsms.plan.planner import LogicalPlan
 from minidsms.plan.reading import is_immediate
 from minidsms.plan.screening import box_of
@@ -200,28 +201,6 @@ def _signature(root: Stop, target: bound.Filter) -> Hashable:
     return root.is_relation, tuple(map(line, order))
 
 
-@dataclass(frozen=True)
-class _Carried:
-    """A node that carries the number of the query. place: where each column of the node it stands for is.
-
-    number: the column of the number; None where the node is the same for all queries.
-    """
-
-    node: Node
-    place: Mapping[int, int]
-    number: int | None = None
-
-    def moved(self, expr: Expr) -> Expr:
-        """An expression over the old node's columns."""
-        return renumbered(expr, self.place.__getitem__)
-
-    @property
-    def ref(self) -> bound.ColumnRef:
-        """The number."""
-        assert self.number is not None
-        return bound.ColumnRef(Type.INTEGER, self.number, _NUMBER.name)
-
-
 class _NotShared(Exception):
     """A node does not keep queries apart."""
 
@@ -232,7 +211,7 @@ class _Carrying:
     def __init__(self, target: bound.Filter, family: int) -> None:
         self._target = target
         self._family = family
-        self._done: dict[int, _Carried] = {}
+        self._done: dict[int, Carried] = {}
 
     def plan(self, root: Stop, number: int) -> Stop | None:
         """The plan of the query of this number; None where it cannot be shared."""
@@ -240,97 +219,42 @@ class _Carrying:
             carried = self._carried(root.input)
         except _NotShared:
             return None
-        if carried.number is None:
+        if not carried.extra:
             return None
         top = carried.node
         if root.is_relation and not top.is_netted:
             top = Netted(top.schema, top)
-        own = bound.Call(Type.BOOLEAN, "=", (carried.ref, bound.Literal(Type.INTEGER, number)))
+        own = bound.Call(Type.BOOLEAN, "=", (*carried.carried, bound.Literal(Type.INTEGER, number)))
         rows = bound.Filter(top.schema, top, own)
         shown = tuple(bound.ColumnRef(f.type, carried.place[i], f.name) for i, f in enumerate(root.input.schema))
         return Stop(root.schema, OwnRows(root.input.schema, rows, shown), root.is_relation)
 
-    def _carried(self, node: Node) -> _Carried:
+    def _carried(self, node: Node) -> Carried:
         if id(node) not in self._done:
             self._done[id(node)] = self._carry(node)
         return self._done[id(node)]
 
-    def _carry(self, node: Node) -> _Carried:
-        same = {i: i for i in range(len(node.schema))}
+    def _carry(self, node: Node) -> Carried:
         if node is self._target:
             source = self._target.input
-            return _Carried(Constants(_with_number(source.schema), source, self._family), same, len(source.schema))
-        match node:
-            case bound.Aggregate():
-                return self._aggregate(node)
-            case MultiJoin():
-                return self._multi_join(node, [self._carried(window) for window in node.windows])
-            case bound.Join():
-                return self._join(node, self._carried(node.left), self._carried(node.right))
+            numbered = Schema((*source.schema.fields, _NUMBER))
+            return Carried.beside(Constants(numbered, source, self._family), len(source.schema))
         inputs = [self._carried(child) for child in node.inputs]
-        if all(each.number is None for each in inputs):
-            return _Carried(node, same)
-        below = inputs[0]
-        if isinstance(node, bound.Project):
-            exprs = (*map(below.moved, node.exprs), below.ref)
-            return _Carried(bound.Project(_with_number(node.schema), below.node, exprs), same, len(node.schema))
-        if not node.keeps_apart:
+        if not any(each.extra for each in inputs):
+            return Carried.beside(node, len(node.schema))
+        if isinstance(node, bound.Aggregate):
+            for call in node.aggregates:
+                can_overflow = call.function == "sum" and call.arg is not None and call.arg.type in _WHOLE
+                if call.has_objects or can_overflow or call.is_by_arrival:
+                    raise _NotShared
+            if node.start is not None:
+                return self._global_aggregate(node, inputs[0])
+        carried = node.carrying(inputs)
+        if carried is None:
             raise _NotShared
-        made = node.over([below.node]).rewritten(below.moved)
-        return _Carried(dataclasses.replace(made, schema=below.node.schema), below.place, below.number)
+        return carried
 
-    def _multi_join(self, node: MultiJoin, windows: Sequence[_Carried]) -> _Carried:
-        same = {i: i for i in range(len(node.schema))}
-        own = [i for i, window in enumerate(windows) if window.number is not None]
-        if not own:
-            return _Carried(node, same)
-        which, carried = own[0], windows[own[0]]
-        if len(own) > 1 or type(node) is not MultiJoin or any(c != p for c, p in carried.place.items()):
-            raise _NotShared
-        assert carried.number is not None
-        number = len(node.schema)
-        made = dataclasses.replace(
-            node,
-            schema=_with_number(node.schema),
-            windows=tuple(window.node for window in windows),
-            columns=(*node.columns, (which, carried.number)),
-            shown=None if node.shown is None else (*node.shown, number),
-        )
-        return _Carried(made, same, number)
-
-    def _join(self, node: bound.Join, left: _Carried, right: _Carried) -> _Carried:
-        if left.number is None and right.number is None:
-            return _Carried(node, {i: i for i in range(len(node.schema))})
-        if node.join is not bound.JoinKind.INNER or (left.number is not None and right.number is not None):
-            raise _NotShared
-        width, new_width = len(node.left.schema), len(left.node.schema)
-        place = {**left.place, **{i + width: p + new_width for i, p in right.place.items()}}
-        condition = None if node.condition is None else renumbered(node.condition, place.__getitem__)
-        schema = left.node.schema + right.node.schema
-        made = bound.Join(schema, node.join, left.node, right.node, condition)
-        if left.number is not None:
-            return _Carried(made, place, left.number)
-        assert right.number is not None
-        return _Carried(made, place, new_width + right.number)
-
-    def _aggregate(self, node: bound.Aggregate) -> _Carried:
-        below = self._carried(node.input)
-        if below.number is None:
-            return _Carried(node, {i: i for i in range(len(node.schema))})
-        for call in node.aggregates:
-            can_overflow = call.function == "sum" and call.arg is not None and call.arg.type in _WHOLE
-            if call.has_objects or can_overflow or call.is_by_arrival:
-                raise _NotShared
-        if node.start is not None:
-            return self._global_aggregate(node, below)
-        keys = (*map(below.moved, node.keys), below.ref)
-        calls = tuple(c if c.arg is None else dataclasses.replace(c, arg=below.moved(c.arg)) for c in node.aggregates)
-        n = len(node.keys)
-        fields = node.schema.fields
-        made = bound.Aggregate(Schema((*fields[:n], _NUMBER, *fields[n:])), below.node, keys, calls)
-        return _Carried(made, {i: i + (i >= n) for i in range(len(fields))}, n)
-
-    def _global_aggregate(self, node: bound.Aggregate, below: _Carried) -> _Carried:
+    def _global_aggregate(self, node: bound.Aggregate, below: Carried) -> Carried:
         """Without GROUP BY every query has a row from its start on: a row of NULLs that never leaves sees to it, and
         COUNT(*) counts the others.
         """
@@ -340,7 +264,7 @@ class _Carrying:
         args = [below.moved(call.arg) for call in node.aggregates if call.arg is not None]
         fields = [Field(f"column{i + 1}", arg.type) for i, arg in enumerate(args)]
         schema = Schema((*fields, _NUMBER, Field("is_row", Type.INTEGER)))
-        rows = bound.Project(schema, below.node, (*args, below.ref, _MARK))
+        rows = bound.Project(schema, below.node, (*args, *below.carried, _MARK))
         openings = Openings(schema, node.start.sources, self._family, len(args))
         both = bound.SetOperation(schema, SetKind.UNION, True, rows, openings)
         places = iter(range(len(args)))
@@ -350,8 +274,4 @@ class _Carrying:
             calls.append(dataclasses.replace(call, arg=bound.ColumnRef(schema[at].type, at, schema[at].name)))
         keys = (bound.ColumnRef(Type.INTEGER, len(args), _NUMBER.name),)
         made = bound.Aggregate(Schema((_NUMBER, *node.schema.fields)), both, keys, tuple(calls))
-        return _Carried(made, {i: i + 1 for i in range(len(node.schema))}, 0)
-
-
-def _with_number(schema: Schema) -> Schema:
-    return Schema((*schema.fields, _NUMBER))
+        return Carried(made, {i: i + 1 for i in range(len(node.schema))}, (0,))

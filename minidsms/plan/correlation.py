@@ -7,12 +7,11 @@ followed by the lifted row. What cannot be lifted so is left to `per_outer_row`.
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass, field
 
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, Node
-from minidsms.elements import Schema
+from minidsms.cql.node import Carried
 from minidsms.plan.logical import (
     column_refs,
     columns_used,
@@ -90,33 +89,17 @@ def lift(node: Node) -> Lifted | None:
     below, parts = unfiltered(node)
     if parts:
         return _lift_filter(below, parts)
-    match node:
-        case bound.Project():
-            inner = lift(node.input)
-            if inner is None:
-                return None
-            extra = _extra_refs(inner)
-            exprs = (*node.exprs, *extra)
-            schema = node.schema + Schema(tuple(bound.Field(e.name, e.type) for e in extra))
-            return _moved(inner, bound.Project(schema, inner.node, exprs), len(node.schema))
-        case bound.Distinct():
-            inner = lift(node.input)
-            # With conditions, one row may come several times, once for each value they compare.
-            if inner is None or inner.conditions:
-                return None
-            return _moved(inner, bound.Distinct(inner.node.schema, inner.node), inner.width)
-        case bound.Aggregate(is_global=False):
-            return _lift_aggregate(node)
-        case bound.SetOperation():
-            left, right = lift(node.left), lift(node.right)
-            if left is None or right is None or left.conditions or right.conditions:
-                return None
-            if [p[0] for p in left.pairs] != [p[0] for p in right.pairs]:
-                return None
-            schema = left.node.schema
-            return _moved(left, dataclasses.replace(node, schema=schema, left=left.node, right=right.node), left.width)
-        case _:
-            return None
+    inner = [lifted for lifted in map(lift, node.inputs) if lifted is not None]
+    if not inner or len(inner) < len(node.inputs):
+        return None
+    # With conditions, one row may come several times, once for each value they compare.
+    if not isinstance(node, bound.ByRow) and any(each.conditions for each in inner):
+        return None
+    first, *others = ([outer for outer, _ in each.pairs] for each in inner)
+    carried = node.carrying([Carried.beside(each.node, each.width) for each in inner])
+    if carried is None or any(outer != first for outer in others):
+        return None
+    return _moved(inner[0], bound.further_last(carried), len(node.schema))
 
 
 def _lift_filter(below: Node, parts: list[Expr]) -> Lifted | None:
@@ -153,31 +136,6 @@ def _lift_filter(below: Node, parts: list[Expr]) -> Lifted | None:
         inner.pairs + [(to_outer_row(outer), width + k) for k, (outer, _) in enumerate(pairs)],
         inner.conditions + [renumbered(part, place.__getitem__) for part in conditions],
     )
-
-
-def _lift_aggregate(node: bound.Aggregate) -> Lifted | None:
-    """Groups per outer value: the lifted columns become further keys."""
-    inner = lift(node.input)
-    if inner is None or inner.conditions:
-        return None
-    extra = _extra_refs(inner)
-    k, a, x = len(node.keys), len(node.aggregates), len(extra)
-    fields = node.schema.fields
-    key_fields = tuple(bound.Field(e.name, e.type) for e in extra)
-    grouped = dataclasses.replace(
-        node,
-        schema=Schema(fields[:k] + key_fields + fields[k:]),
-        input=inner.node,
-        keys=(*node.keys, *extra),
-    )
-    order = [*range(k), *range(k + x, k + x + a), *range(k, k + x)]
-    result = projected(grouped, [bound.ColumnRef(grouped.schema[i].type, i, grouped.schema[i].name) for i in order])
-    return _moved(inner, result, k + a)
-
-
-def _extra_refs(lifted: Lifted) -> list[bound.ColumnRef]:
-    schema = lifted.node.schema
-    return [bound.ColumnRef(schema[i].type, i, schema[i].name) for i in range(lifted.width, len(schema))]
 
 
 def _moved(inner: Lifted, node: Node, width: int) -> Lifted:

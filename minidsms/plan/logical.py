@@ -18,6 +18,7 @@ from minidsms.cql.bound import column_refs as column_refs
 from minidsms.cql.bound import filtered as filtered
 from minidsms.cql.bound import projected as projected
 from minidsms.cql.bound import unfiltered as unfiltered
+from minidsms.cql.node import Carried
 from minidsms.cql.scalar import Part
 from minidsms.cql.scalar import columns_used as columns_used
 from minidsms.cql.scalar import conjunction as conjunction
@@ -28,7 +29,7 @@ from minidsms.cql.scalar import rewrite as rewrite
 from minidsms.cql.scalar import shift as shift
 from minidsms.cql.scalar import substitute as substitute
 from minidsms.cql.scalar_text import print_expression
-from minidsms.elements import Schema
+from minidsms.elements import Field, Schema
 from minidsms.joins.bands import Band
 from minidsms.joins.directed_graph import Edge
 from minidsms.joins.equal_columns import equalities_text
@@ -203,6 +204,22 @@ class MultiJoin(Node):
     def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
         return [every_column(window) for window in self.windows]
 
+    def carrying(self, inputs: Sequence[Carried]) -> Carried | None:
+        """Where one of them alone carries something, behind its own columns."""
+        own = [i for i, each in enumerate(inputs) if each.extra]
+        if len(own) != 1 or any(old != new for each in inputs for old, new in each.place.items()):
+            return None
+        which = own[0]
+        width, more = len(self.schema), inputs[which].carried
+        node = dataclasses.replace(
+            self,
+            schema=self.schema + Schema(tuple(Field(ref.name, ref.type) for ref in more)),
+            windows=tuple(each.node for each in inputs),
+            columns=(*self.columns, *((which, ref.index) for ref in more)),
+            shown=None if self.shown is None else (*self.shown, *range(width, width + len(more))),
+        )
+        return Carried.beside(node, width)
+
 
 @dataclass(frozen=True, eq=False)
 class ReducedJoin(MultiJoin):
@@ -228,6 +245,9 @@ class ReducedJoin(MultiJoin):
 
     def _how(self) -> str:
         return f" reduced ({self.mode})"
+
+    def carrying(self, inputs: Sequence[Carried]) -> None:
+        return None
 
 
 @dataclass(frozen=True, eq=False)

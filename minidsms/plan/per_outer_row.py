@@ -16,7 +16,8 @@ from typing import Protocol
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, Node
 from minidsms.cql.errors import CqlError
-from minidsms.elements import Schema, Type
+from minidsms.cql.node import Carried
+from minidsms.elements import Type
 from minidsms.plan.correlation import is_correlated, outer_columns
 from minidsms.plan.logical import (
     column_refs,
@@ -25,7 +26,6 @@ from minidsms.plan.logical import (
     replace_children,
     rewrite,
     unfiltered,
-    with_arguments,
 )
 from minidsms.plan.matching import never_null
 
@@ -87,24 +87,8 @@ class PerOuterRow:
         below, parts = unfiltered(node)
         if parts:
             return self._builder.where(self.apply(below), [self._over_row(part, len(below.schema)) for part in parts])
-        match node:
-            case bound.Project():
-                kept = column_refs(self._outer.schema, len(node.input.schema))
-                source, exprs = self._builder.looked_up(self.apply(node.input), (*node.exprs, *kept))
-                return bound.Project(schema, source, exprs)
-            case bound.Distinct() | bound.SetOperation():
-                return dataclasses.replace(node.over([self.apply(child) for child in node.inputs]), schema=schema)
-            case bound.Aggregate(is_global=True):
-                return self._one_group(node)
-            case bound.Aggregate():
-                return self._groups(node)
-            case _:
-                raise AssertionError(f"the binder lets no outer column into {type(node).__name__}")
-
-    # --------------------------------------------------------------------------------------------------- groups
-
-    def _grouped(self, node: bound.Aggregate) -> Node:
-        """The node's keys, the outer row, the aggregates."""
+        if not isinstance(node, bound.Aggregate):
+            return self._carried(node)
         by_arrival = next((c for c in node.aggregates if c.is_by_arrival), None)
         if by_arrival is not None:
             raise CqlError(
@@ -114,37 +98,35 @@ class PerOuterRow:
                 "only equalities with outer columns can be used here",
                 "correlate by equality, or write a join",
             )
-        fields, k = node.schema.fields, len(node.keys)
-        source, exprs = self._builder.looked_up(self.apply(node.input), node.expressions)
-        keys = (*exprs[:k], *column_refs(self._outer.schema, len(node.input.schema)))
-        schema = Schema(fields[:k] + self._outer.schema.fields + fields[k:])
-        return bound.Aggregate(schema, source, keys, with_arguments(node.aggregates, exprs[k:]))
+        return self._one_group(node) if node.is_global else self._carried(node)
 
-    def _groups(self, node: bound.Aggregate) -> Node:
-        grouped = self._grouped(node)
-        refs = column_refs(grouped.schema)
-        k, x = len(node.keys), len(self._outer.schema)
-        return projected(grouped, [*refs[:k], *refs[k + x :], *refs[k : k + x]])
+    def _carried(self, node: Node) -> Node:
+        """What is asked of the columns below, then the outer row."""
+        inputs = [Carried.beside(self.apply(child), len(child.schema)) for child in node.inputs]
+        if node.expressions:
+            (below,) = inputs
+            source, found = self._builder.looked_up(below.node, node.expressions)
+            exprs = iter(found)
+            node, inputs = node.rewritten(lambda e: next(exprs)), [below.over(source)]
+        carried = node.carrying(inputs)
+        assert carried is not None, f"the binder lets no outer column into {type(node).__name__}"
+        return bound.further_last(carried)
 
     def _one_group(self, node: bound.Aggregate) -> Node:
         """A row for every outer row once the block has begun (R3): of no rows COUNT is 0, the others are NULL."""
-        grouped = self._grouped(node)
+        grouped = self._carried(dataclasses.replace(node, is_global=False, events=()))
         start = self._builder.first_arrival(node.events)
-        x = len(self._outer.schema)
+        x, width = len(self._outer.schema), len(node.schema)
         begun = bound.Join(self._outer.schema, bound.JoinKind.INNER, self._outer, start, None)
         mine, found = column_refs(self._outer.schema), column_refs(grouped.schema, x)
         same: list[Expr] = [
             bound.Call(Type.BOOLEAN, "=", pair)
-            for a, b in zip(mine, found)
+            for a, b in zip(mine, found[width:])
             for pair in zip(never_null(a), never_null(b))
         ]
         schema = self._outer.schema + grouped.schema
         joined = bound.Join(schema, bound.JoinKind.LEFT, begun, grouped, conjunction(same))
-        results: list[Expr] = []
-        for call, ref in zip(node.aggregates, found[x:]):
-            zero = bound.Literal(Type.INTEGER, 0)
-            is_count = call.function == "count" and not call.user
-            results.append(bound.Call(ref.type, "coalesce", (ref, zero)) if is_count else ref)
+        results = node.or_of_no_rows(found[:width])
         return bound.Project(node.schema + self._outer.schema, joined, (*results, *mine))
 
     # ---------------------------------------------------------------------------------------------- expressions

@@ -432,10 +432,7 @@ class _Builder:
             [ONE, *(outer for outer, _ in lifted.pairs)],
             list(aggregate.aggregates),
         )
-        values: list[Expr] = []
-        for call, ref in zip(aggregate.aggregates, results):
-            zero = bound.Literal(Type.INTEGER, 0)
-            values.append(bound.Call(ref.type, "coalesce", (ref, zero)) if call.function == "count" else ref)
+        values = aggregate.or_of_no_rows(results)
 
         def over_groups(expr: Expr) -> Expr:
             return rewrite(expr, lambda x: values[x.index] if isinstance(x, bound.ColumnRef) else None)
