@@ -23,6 +23,7 @@ from minidsms.cql.functions import can_fail
 from minidsms.cql.keys import Key, declared, shown_by
 from minidsms.cql.node import AS_WRITTEN, Carried
 from minidsms.cql.node import Node as Node
+from minidsms.cql.origins import Origin, Origins, equal_pair, equal_places, together
 from minidsms.cql.scalar import AggregateCall as AggregateCall
 from minidsms.cql.scalar import Call as Call
 from minidsms.cql.scalar import Case as Case
@@ -105,6 +106,9 @@ class BaseStream(Node):
     def known_keys(self, catalog: Catalog) -> list[Key]:
         return declared(catalog.streams[self.name.lower()].key)
 
+    def origins(self, below: Sequence[Origins]) -> Origins:
+        return [frozenset({(self.name.lower(), i)}) for i in range(len(self.schema))]
+
 
 @dataclass(frozen=True, eq=False)
 class BaseRelation(Node):
@@ -124,6 +128,9 @@ class BaseRelation(Node):
 
     def known_keys(self, catalog: Catalog) -> list[Key]:
         return declared(catalog.relations[self.name.lower()].key)
+
+    def origins(self, below: Sequence[Origins]) -> Origins:
+        return [frozenset({(self.name.lower(), i)}) for i in range(len(self.schema))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,6 +204,23 @@ class WindowSpec:
         """Ticks from an element's instant to the first at which it may be seen: a HOP window ends before its end."""
         return 1 if self.kind is WindowKind.HOP else 0
 
+    @property
+    def lookback(self) -> int | str:
+        """How many ticks before an instant it depends on; or why on all, in words."""
+        if self.kind is WindowKind.SESSION:
+            return "a SESSION window reaches back without bound"
+        if self.range_ is None:
+            words = "UNBOUNDED" if self.kind is WindowKind.UNBOUNDED else f"{self.kind.value} without RANGE"
+            return f"a window is {words}, which reaches back without bound"
+        return max(self.range_, 1) + (self.slide or 0)
+
+    @property
+    def mixes(self) -> str | None:
+        """Why rows meet in it whatever their columns, in words."""
+        if self.kind is WindowKind.ROWS:
+            return "a ROWS window counts the rows of all keys"
+        return "a SESSION window numbers the sessions of all keys" if self.kind is WindowKind.SESSION else None
+
     def text(self, schema: Schema) -> str:
         """The window as CQL writes it, in ticks, over a stream of this schema."""
         if self.is_now:
@@ -263,6 +287,20 @@ class Window(Node):
         own = [frozenset(self.spec.keys)] if self.spec.kind is WindowKind.PARTITION and self.spec.rows == 1 else []
         return [*own, *self.input.known_keys(catalog)]
 
+    def origins(self, below: Sequence[Origins]) -> Origins:
+        if self.mixes is not None:
+            return super().origins(below)
+        is_kept = [self.spec.kind is not WindowKind.PARTITION or i in self.spec.keys for i in range(len(self.schema))]
+        return [origin if kept else None for origin, kept in zip(below[0], is_kept)]
+
+    @property
+    def mixes(self) -> str | None:
+        return self.spec.mixes
+
+    @property
+    def lookback(self) -> int | str:
+        return self.spec.lookback
+
 
 @dataclass(frozen=True, eq=False)
 class Stamped(Node):
@@ -294,6 +332,9 @@ class Stamped(Node):
 
     def known_keys(self, catalog: Catalog) -> list[Key]:
         return self.input.known_keys(catalog)
+
+    def origins(self, below: Sequence[Origins]) -> Origins:
+        return [*below[0], *([None] * (len(self.schema) - len(below[0])))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -329,6 +370,9 @@ class Bounds(Node):
 
     def known_keys(self, catalog: Catalog) -> list[Key]:
         return self.input.known_keys(catalog)
+
+    def origins(self, below: Sequence[Origins]) -> Origins:
+        return [*below[0], *([None] * (len(self.schema) - len(below[0])))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -369,6 +413,9 @@ class Unnest(Node):
 
     def grows_with(self) -> Sequence[Node]:
         return self.inputs
+
+    def origins(self, below: Sequence[Origins]) -> Origins:
+        return [*below[0], *([None] * (len(self.schema) - len(below[0])))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -423,6 +470,9 @@ class Filter(ByRow):
     def carrying(self, inputs: Sequence[Carried]) -> Carried:
         return _carrying(self, inputs)
 
+    def origins(self, below: Sequence[Origins]) -> Origins:
+        return below[0]
+
 
 @dataclass(frozen=True, eq=False)
 class Project(ByRow):
@@ -471,6 +521,9 @@ class Project(ByRow):
         schema = self.schema + _schema_of(below)
         exprs = (*map(below.moved, self.exprs), *below.carried)
         return Carried.beside(Project(schema, below.node, exprs), len(self.exprs))
+
+    def origins(self, below: Sequence[Origins]) -> Origins:
+        return [below[0][e.index] if isinstance(e, ColumnRef) else None for e in self.exprs]
 
 
 def beneath(node: Node, passes: Callable[[Project], bool] = lambda project: True) -> Node:
@@ -541,6 +594,22 @@ class Join(Node):
         node = Join(left.node.schema + right.node.schema, self.join, left.node, right.node, condition)
         return Carried(node, place, left.extra or [i + new_width for i in right.extra])
 
+    def origins(self, below: Sequence[Origins]) -> Origins:
+        """Of an inner one; outer ones have become others where this is asked."""
+        if self.join is not JoinKind.INNER:
+            return super().origins(below)
+        left, right = below
+        width = len(left)
+        found: list[Origin | None] = [None] * len(self.schema)
+        pairs = [equal_pair(part, width) for part in conjuncts(self.condition)]
+        for i, j in equal_places([pair for pair in pairs if pair is not None]):
+            both = together(left[i], right[j])
+            # Columns that were equal to one of the two before are equal to both now.
+            for k, origin in enumerate((*left, *right)):
+                if both is not None and origin == (left[i] if k < width else right[j]):
+                    found[k] = both
+        return found
+
 
 @dataclass(frozen=True, eq=False)
 class Aggregate(Node):
@@ -607,6 +676,16 @@ class Aggregate(Node):
         counts = [call.function == "count" and not call.user for call in self.aggregates]
         return [Call(r.type, "coalesce", (r, zero)) if is_count else r for r, is_count in zip(results, counts)]
 
+    def origins(self, below: Sequence[Origins]) -> Origins:
+        if self.start is not None:
+            return super().origins(below)
+        keys = [below[0][key.index] if isinstance(key, ColumnRef) else None for key in self.keys]
+        return [*keys, *([None] * len(self.aggregates))]
+
+    @property
+    def mixes(self) -> str | None:
+        return None if self.start is None else "an aggregate without GROUP BY is over all keys"
+
 
 @dataclass(frozen=True, eq=False)
 class Distinct(Node):
@@ -633,6 +712,9 @@ class Distinct(Node):
     def carrying(self, inputs: Sequence[Carried]) -> Carried:
         return _carrying(self, inputs)
 
+    def origins(self, below: Sequence[Origins]) -> Origins:
+        return below[0]
+
 
 @dataclass(frozen=True, eq=False)
 class Top(Node):
@@ -646,6 +728,7 @@ class Top(Node):
     limit: int
     offset: int = 0
     is_netted = True
+    mixes = "ORDER BY .. LIMIT sorts the rows of all keys"
 
     def text(self) -> str:
         keys = [f"{self.schema[i].name}{' DESC' if key.descending else ''}" for i, key in self.order]
@@ -672,6 +755,7 @@ class Over(Node):
     at_most: int | None = None
     in_order: bool = False
     is_netted = True
+    mixes = "OVER looks at rows beside a row"
 
     @classmethod
     def of(cls, node: Node, call: OverCall, in_order: bool) -> Over:
@@ -759,6 +843,9 @@ class SetOperation(Node):
         is_alike = left.place == right.place and list(left.extra) == list(right.extra)
         return _carrying(self, inputs) if is_alike else None
 
+    def origins(self, below: Sequence[Origins]) -> Origins:
+        return [together(a, b) for a, b in zip(below[0], below[1])]
+
 
 class StreamKind(enum.Enum):
     ISTREAM = "ISTREAM"
@@ -787,6 +874,7 @@ class RelationToStream(Node):
     ordered: bool = False
     kind = "stream"
     is_fifo = is_append_only = True
+    lookback = 1
 
     def text(self) -> str:
         return self.op.value.title() + (" at every tick" if self.ticks else "")
@@ -796,6 +884,14 @@ class RelationToStream(Node):
 
     def carrying(self, inputs: Sequence[Carried]) -> Carried | None:
         return None if self.op is StreamKind.RSTREAM or self.ordered else _carrying(self, inputs)
+
+    def origins(self, below: Sequence[Origins]) -> Origins:
+        return below[0] if self.mixes is None else super().origins(below)
+
+    @property
+    def mixes(self) -> str | None:
+        is_mixing = self.op is StreamKind.RSTREAM and not self.ticks
+        return "RSTREAM speaks when anything changes, whatever its key" if is_mixing else None
 
 
 INSTANT = Schema.of(("ts", Type.TIMESTAMP))

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from minidsms.cql.bound import Narrowed
     from minidsms.cql.catalog import Catalog
     from minidsms.cql.keys import Key
+    from minidsms.cql.origins import Origins
 
 _PLAIN = frozenset((bool, int, float, str, type(None), Type))
 """Types of fields' values in which nothing stands: to ask whether they are of an abstract class takes long."""
@@ -144,6 +145,20 @@ class Node(abc.ABC):
         rows that it would give of theirs alone.  None where it does not keep apart what differs in them.
         """
         return None
+
+    def origins(self, below: Sequence[Origins]) -> Origins:
+        """The origins of its columns (`cql.origins`), from those of its inputs' columns."""
+        return [None] * len(self.schema)
+
+    @property
+    def mixes(self) -> str | None:
+        """Why rows meet in it that agree in no column, in words; None where nothing is to be said."""
+        return None
+
+    @property
+    def lookback(self) -> int | str:
+        """How many ticks before an instant its rows depend on those below; or why on all, in words."""
+        return 0
 
     @property
     def is_fifo(self) -> bool:

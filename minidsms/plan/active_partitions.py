@@ -17,9 +17,9 @@ from dataclasses import dataclass
 
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, JoinKind, Node, WindowKind, WindowSpec
+from minidsms.cql.origins import equal_pair
 from minidsms.elements import Type
 from minidsms.plan.logical import MultiJoin, column_refs, conjuncts, filtered, nodes, projected
-from minidsms.plan.rules.expand_outer_joins import equal_pair
 
 
 def keep_active_partitions(root: Node) -> tuple[Node, list[str]]:

@@ -19,6 +19,7 @@ from minidsms.cql.bound import filtered as filtered
 from minidsms.cql.bound import projected as projected
 from minidsms.cql.bound import unfiltered as unfiltered
 from minidsms.cql.node import Carried
+from minidsms.cql.origins import Origins, equal_places, together
 from minidsms.cql.scalar import Part
 from minidsms.cql.scalar import columns_used as columns_used
 from minidsms.cql.scalar import conjunction as conjunction
@@ -60,6 +61,10 @@ class WindowEvents(Node):
     def narrowed(self, mine: Set[int], inputs: Sequence[Narrowed]) -> Narrowed:
         node = dataclasses.replace(self, input=inputs[0].node, spec=self.spec.over(inputs[0].place))
         return Narrowed(self.schema, node, {})
+
+    @property
+    def lookback(self) -> int | str:
+        return self.spec.lookback
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +130,12 @@ class SemiJoin(Node):
 
     def pushed(self, condition: Expr) -> Sequence[Expr | None]:
         return condition, None
+
+    def origins(self, below: Sequence[Origins]) -> Origins:
+        found = list(super().origins(below))
+        for i, j in equal_places(self.pairs):
+            found[i] = together(below[0][i], below[1][j])
+        return found
 
 
 @dataclass(frozen=True)
@@ -402,6 +413,9 @@ class Stop(Node):
 
     def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
         return [every_column(self.input)]
+
+    def origins(self, below: Sequence[Origins]) -> Origins:
+        return below[0]
 
 
 def transform(root: Node, change: Callable[[Node], Node]) -> Node:

@@ -18,6 +18,7 @@ from minidsms.aggregates import AGGREGATES
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, Node, SetKind, StreamKind, WindowKind
 from minidsms.cql.catalog import Catalog
+from minidsms.cql.origins import equal_pair
 from minidsms.cql.scalar_text import print_aggregate
 from minidsms.elements import Batch, Int64Array, Schema
 from minidsms.engine.engine import InputProgress, Network, RelationProgress, close_operator
@@ -72,7 +73,6 @@ from minidsms.plan.n_way_joins import plan_key
 from minidsms.plan.panes import by_panes
 from minidsms.plan.reading import is_immediate
 from minidsms.plan.reduced_joins import reduced_from, reduced_join
-from minidsms.plan.rules.expand_outer_joins import equal_pair
 from minidsms.plan.screening import box_of
 from minidsms.plan.sharing import RunningOperators, lineage_key, name_lineage, operators_behind
 from minidsms.queues import Queue

@@ -18,9 +18,9 @@ from pyspark.sql import functions as F
 
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr
+from minidsms.cql.origins import equal_pair
 from minidsms.elements import MIN_INSTANT
 from minidsms.plan.logical import conjunction, conjuncts
-from minidsms.plan.rules.expand_outer_joins import equal_pair
 from minidsms.spark.computed import Computed
 from minidsms.spark.frames import FROM, NEVER, ORDER, TO, Intervals, World, long, names, quotient, shortest
 from minidsms.spark.sweep import ends, running

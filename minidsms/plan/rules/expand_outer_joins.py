@@ -12,6 +12,7 @@ import dataclasses
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, JoinKind, Node, SetKind
 from minidsms.cql.functions import can_fail
+from minidsms.cql.origins import equal_pair
 from minidsms.plan.logical import (
     SemiJoin,
     column_refs,
@@ -60,19 +61,6 @@ def _expand(node: Node) -> Node:
         exprs = [*_nulls(left), *column_refs(right.schema)]
         result = _union(result, projected(unmatched, exprs, node.schema.names))
     return result
-
-
-def equal_pair(part: Expr, width: int) -> tuple[Expr, Expr] | None:
-    """(expression over left, expression over right) of a conjunct `left = right` that cannot fail, else None."""
-    if not (isinstance(part, bound.Call) and part.function == "=") or can_fail(part):
-        return None
-    for a, b in (part.args, part.args[::-1]):
-        in_a, in_b = columns_used(a), columns_used(b)
-        a_left = all(i < width for i in in_a)
-        b_right = all(i >= width for i in in_b)
-        if a_left and b_right and (in_a or in_b):
-            return a, shift(b, -width)
-    return None
 
 
 def _unmatched(side: Node, other: Node, pairs: list[tuple[Expr, Expr]] | None, inner: bound.Join, offset: int) -> Node:

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, JoinKind, Node, Type
+from minidsms.cql.origins import equal_pair
 from minidsms.joins.bands import Band, band_of
 from minidsms.joins.equal_columns import Attribute, EqualColumns
 from minidsms.plan.logical import MultiJoin, conjuncts, filtered, nodes, reader_counts, unfiltered
-from minidsms.plan.rules.expand_outer_joins import equal_pair
 
 MOST = 2
 """Bands of two inputs that are used together: a step looks into two cells of each, in all combinations."""

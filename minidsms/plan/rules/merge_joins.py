@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, JoinKind, Node, StreamKind, WindowKind
 from minidsms.cql.functions import can_fail
+from minidsms.cql.origins import equal_pair
 from minidsms.plan.logical import (
     Equality,
     MultiJoin,
@@ -31,7 +32,6 @@ from minidsms.plan.logical import (
     shift,
     unfiltered,
 )
-from minidsms.plan.rules.expand_outer_joins import equal_pair
 from minidsms.plan.rules.find_bands import find_bands
 from minidsms.plan.rules.push_filters import push
 
