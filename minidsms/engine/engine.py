@@ -15,6 +15,7 @@ import contextlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from time import perf_counter_ns
 from typing import Protocol, cast, runtime_checkable
 
 from minidsms.cql.node import Node
@@ -27,10 +28,13 @@ from minidsms.operators.output import Output
 from minidsms.operators.relation_source import RelationSource
 from minidsms.operators.screen import Screen
 from minidsms.operators.select import Select
+from minidsms.operators.stream_source import StreamSource
 from minidsms.plan.sharing import Leading, RunningOperators, name_lineage, operators_behind
 from minidsms.plan.tails import filter_of
+from minidsms.process.side_by_side import usable_threads
 from minidsms.queues import Queue
 from minidsms.scheduler import Scheduler
+from minidsms.scheduler.parallel import Parallel
 from minidsms.scheduler.round_robin import RoundRobin
 from minidsms.screens.of_group import Screens
 from minidsms.screens.screening import Screening
@@ -299,6 +303,8 @@ class Group:
         self.screens = Screens(screening)
         self._unfolded: list[Network] = []
         self._timed: list[Operator] = []
+        self.parallel = Parallel()
+        """Which of its operators, and of groups released with it, may run side by side."""
 
     # ---------------------------------------------------------------------------------------------------- members
 
@@ -692,12 +698,17 @@ class _Turns:
             yield from group.in_turn()
 
 
-class Engine:
-    """Drives groups of networks with a scheduler."""
+WORTH_THREADS = 16_384
+"""Elements of a slice from which operators run side by side: handing one to another thread takes some 50 us."""
 
-    def __init__(self, scheduler: Scheduler, batch_size: int) -> None:
+
+class Engine:
+    """Drives groups of networks with a scheduler. threads: that may be at work on a slice, or 'auto'."""
+
+    def __init__(self, scheduler: Scheduler, batch_size: int, threads: Callable[[], int | str] = lambda: 1) -> None:
         self.scheduler = scheduler
         self.batch_size = batch_size
+        self._threads = threads
         self.heartbeat = MIN_INSTANT
         self._in_turn = RoundRobin(scheduler.quantum)
 
@@ -738,11 +749,38 @@ class Engine:
 
     def _run(self, released: Sequence[Group]) -> None:
         """Let a slice of these groups pass."""
+        if sum(group.released for group in released) >= WORTH_THREADS and self._threads() != 1:
+            self._run_in_parallel(released)
+        else:
+            self._schedule(released)
+        for group in released:
+            group.finish()
+
+    def _run_in_parallel(self, released: Sequence[Group]) -> None:
+        """The same, where operators that do not wait for each other run side by side if that pays; the scheduler has
+        what is left. Where memory or time is limited, which query fails depends on the order, and stays in one thread.
+        """
+        groups = [group for group in released if not group.is_immediate and group.allowance.is_open]
+        operators = [operator for group in groups for operator in group.screens.turns]
+        parallel, threads = released[0].parallel, self._threads()
+        at_once = min(parallel.width(operators), usable_threads(threads))
+        pays = at_once > 1 and (threads != "auto" or parallel.dividing.pays())
+        began = perf_counter_ns()
+        if pays:
+            for operator in operators:
+                if isinstance(operator, StreamSource):
+                    operator.store.keep()  # it would be copied by the first who asks, and two may ask at once
+            parallel.run(operators, self.scheduler.quantum, at_once)
+        self._schedule(released)
+        if at_once > 1:
+            elements = sum(group.released for group in released)
+            parallel.dividing.took(pays, (perf_counter_ns() - began) / elements)
+
+    def _schedule(self, released: Sequence[Group]) -> None:
+        """Let the scheduler run what has work."""
         scheduler = self._scheduler_for(released)
         if isinstance(scheduler, RoundRobin):
             group = released[0]
             scheduler.run(_Turns(released) if len(released) > 1 or group.wakes else group.in_turn())
         else:
             scheduler.run([op for g in released for op in g.screens.turns])
-        for group in released:
-            group.finish()

@@ -126,6 +126,11 @@ class Join(Operator):
         self.sparing: Sparing | None = None
 
     @property
+    def is_self_contained(self) -> bool:  # type: ignore[override]
+        """As `Operator` says: a condition may ask the dictionary, rows that are not kept are looked for on disk."""
+        return self.spec.condition is None and self._reduced is None
+
+    @property
     def watch(self) -> Watch | None:
         """What looks at its plan; None where nothing may change."""
         return self._watch

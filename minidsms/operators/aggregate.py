@@ -315,6 +315,8 @@ class Aggregate(Resuming):
         self._outside = [
             j for j in range(len(calls)) if groups.objects[j] is not None or groups.accumulators[j] is not None
         ]
+        # Functions of the user and the order of texts belong to the connection.
+        self.is_self_contained = not any(c.objects is not None or c.arg_type.is_coded for c in calls)
         self._no_keys: Int64Array = np.zeros((1, 0), np.int64)
         self._slices = groups.slices(self._keys, self.claim)
         self.form: Form | None = None

@@ -33,6 +33,7 @@ class ChangesAsStream(Operator):
         super().__init__([input], input.schema)
         self._order_by_value = order_by_value
         self._ranks = ranks
+        self.is_self_contained = not order_by_value  # the order of texts is the connection's
         self._input_netted = input_netted
         if not input_netted:
             load()

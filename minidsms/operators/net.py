@@ -48,6 +48,7 @@ class Net(Operator):
     """
 
     name = "Net"
+    is_self_contained = True
     acts_on_time = False
 
     def __init__(self, input: Queue, keeps: bool = False) -> None:

@@ -122,6 +122,9 @@ class Operator:
     """Between two slices nothing is kept: what is put out depends on what comes in with it alone."""
     allowance: Allowance = OPEN
     """What the call that runs it may take; the engine's, once it has taken the plan."""
+    is_self_contained = False
+    """A turn touches its own state and queues and decides about its plan alone, and reads rows in stores: any thread
+    may run it (`scheduler.parallel`)."""
     is_entrance = False
     """It hands on what stands in a store, and makes nothing that a call could have too little room or time for."""
     compilation: BetweenSlices | None = None

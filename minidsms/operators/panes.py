@@ -25,6 +25,7 @@ class Panes(Resuming):
     """keys: columns of the input.  measures, slide, lag: see `PaneGroups`.  detail: for EXPLAIN."""
 
     name = "Panes"
+    is_self_contained = True
     knows_rows = False
 
     def __init__(

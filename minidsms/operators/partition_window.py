@@ -22,6 +22,7 @@ class PartitionWindow(Resuming):
     """spec: PARTITION or SESSION. Rows are put out as copies, numbered."""
 
     name = "PartitionWindow"
+    is_self_contained = True
 
     def __init__(self, input_: Queue, spec: WindowSpec) -> None:
         super().__init__([input_], input_.schema + spec.implied)

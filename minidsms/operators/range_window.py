@@ -32,6 +32,7 @@ class RangeWindow(Resuming):
     """
 
     name = "RangeWindow"
+    is_self_contained = True
 
     def __init__(
         self,

@@ -3,12 +3,14 @@
 What is divided is divided by rows, and its parts are put together in their order, so that nobody can tell how many
 threads there were. It pays where the work leaves the interpreter's lock: kernels and numpy's loops do.
 
-Invariant: when `side_by_side` returns or raises nothing is under way, and a part never divides itself. docs/processes.
+Invariant: when `side_by_side` returns or raises nothing is under way; what a part divides it does by itself, so that
+nobody waits for a thread that waits. docs/processes.
 """
 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TypeVar
@@ -80,21 +82,35 @@ class _Pool:
 
 
 _POOL = _Pool()
+_THREAD = threading.local()
+"""is_dividing: at work on a part."""
 
 
 def side_by_side(work: Callable[[int], T], parts: int) -> list[T]:
     """What `work` gives of the parts 0, 1, .., the first of which the caller does. Raises what the first one has that
     raises.
     """
+    if getattr(_THREAD, "is_dividing", False):
+        return [work(part) for part in range(parts)]
+
+    def alone(part: int) -> T:
+        _THREAD.is_dividing = True
+        try:
+            return work(part)
+        finally:
+            _THREAD.is_dividing = False
+
     given: list[Future[T]] = []
     try:
         try:
             for part in range(1, parts):
-                given.append(_POOL.submit(work, part, parts - 1))
+                given.append(_POOL.submit(alone, part, parts - 1))
         except RuntimeError:  # the interpreter ends, or the system has no more threads
             pass
-        done = [work(0)]
+        done = [alone(0)]
     finally:
-        wait(given)
-    done += [future.result() for future in given]
-    return done + [work(part) for part in range(len(done), parts)]
+        begun = [future for future in given if not future.cancel()]
+        wait(begun)
+    for part, future in enumerate(given, 1):
+        done.append(alone(part) if future.cancelled() else future.result())
+    return done + [alone(part) for part in range(len(done), parts)]

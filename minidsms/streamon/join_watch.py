@@ -142,7 +142,8 @@ class JoinWatch:
                 arrived[i] += count
                 self.elements += count
         if self.elements >= self._due_at or self._streamon.forcing is not None:
-            self._ask(part)
+            with self._streamon.deciding:
+                self._ask(part)
 
     def _ask(self, part: Sequence[Batch | None]) -> None:
         """Tell of signals, and ask those who are due."""

@@ -6,6 +6,7 @@ running queries too: their plans stay what they are.  Babu 2005, section 3.1.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -37,6 +38,8 @@ class StreaMon(SharedByCopies):
         self.constraints = ConstraintRegistry(settings)
         self.forcing: ForcedSwitching | None = None
         self.instant = MIN_INSTANT
+        self.deciding = threading.RLock()
+        """Held by who looks at a plan while it runs: operators may run side by side."""
         self.warn: Callable[[str], Any] = _nobody
         self.queries_of: Callable[[object], Sequence[str]] = lambda operator: ()
 

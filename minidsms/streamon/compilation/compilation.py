@@ -38,7 +38,8 @@ class Compilation:
     def between(self, elements: int, instant: int) -> None:
         """Two slices.  elements: the operator has taken.  instant: up to which it has."""
         if elements >= self._due_at or self._operator.form is not self._form or self._streamon.forcing is not None:
-            self._look(elements, instant)
+            with self._streamon.deciding:
+                self._look(elements, instant)
 
     def _look(self, elements: int, instant: int) -> None:
         loop, asked = self.adaptation, self._streamon.settings["compilation"]
