@@ -7,6 +7,7 @@ Invariant: `ns` never falls.
 
 from __future__ import annotations
 
+import threading
 import time
 
 from minidsms.machine_code.compile_time import COMPILED
@@ -22,7 +23,7 @@ class ProcessorClock:
     def __init__(self) -> None:
         self.ns = 0
         self._times = 0
-        self._begun = 0
+        self._begun = self._thread = 0
         self._parts = 0
 
     def start(self, elements: int) -> None:
@@ -32,9 +33,10 @@ class ProcessorClock:
             self._parts += 1
             self._times = 0 if self._parts % SAMPLED else SAMPLED
         if self._times:
+            self._thread = threading.get_ident()
             self._begun = time.thread_time_ns() - COMPILED.thread_ns
 
     def stop(self) -> None:
-        """It has run."""
-        if self._times:
+        """It has run; in parts of two threads, which happens where a reader had no room, it counts for nothing."""
+        if self._times and threading.get_ident() == self._thread:
             self.ns += self._times * max(0, time.thread_time_ns() - COMPILED.thread_ns - self._begun)

@@ -106,7 +106,7 @@ def test_an_error_in_a_part_comes_out_when_nothing_is_under_way() -> None:
 
     with pytest.raises(ValueError, match="part 2"):
         side_by_side(work, 4)
-    assert sorted(ended) == [0, 1, 3]
+    assert {0, 1} <= set(ended) <= {0, 1, 3}  # what nobody has begun by then is not begun
     assert side_by_side(lambda part: part * part, 5) == [0, 1, 4, 9, 16]
 
 
