@@ -132,9 +132,9 @@ FUNCTIONS = (
     *(
         Aggregate(name, 1, 1, _whole, "INTEGER", summary, (f"{name.upper()}(w)", value), _state(of), distinct=True)
         for name, summary, value, of in (
-            ("bit_and", "the bits that all have", "0", lambda bits: bits.in_all),
-            ("bit_or", "the bits that one has", "62", lambda bits: bits.in_one),
-            ("bit_xor", "the bits that an odd number of them have", "30", lambda bits: bits.odd),
+            ("bit_and", "the bits that are set in all values", "0", lambda bits: bits.in_all),
+            ("bit_or", "the bits that are set in at least one", "62", lambda bits: bits.in_one),
+            ("bit_xor", "the bits that are set in an odd number of values", "30", lambda bits: bits.odd),
         )
     ),
     Aggregate(

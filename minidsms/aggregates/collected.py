@@ -116,7 +116,7 @@ FUNCTIONS = (
     ),
     Aggregate(
         "last_n", 2, 2, listed, "any type, and a number of values",
-        "the list of the last n values, as they arrived or in the order of ORDER BY; the last stands last",
+        "the list of the last n values, as they arrived or in the order of ORDER BY; the last one comes last",
         ("LAST_N(v, 2) IGNORE NULLS", "[2, 2]"), AtTheBack,
         literals={1: number_of_values}, ordering=Ordering.INSIDE, passes_nulls=False,
     ),

@@ -55,7 +55,8 @@ def _pairs_averaged(types: Sequence[Type]) -> Signature | None:
 
 FUNCTIONS = (
     Aggregate(
-        "count", 1, 1, _counted, "anything, or *", "rows, or values that are not NULL", ("COUNT(v)", "3"),
+        "count", 1, 1, _counted, "anything, or *",
+        "the number of rows, or of values that are not NULL", ("COUNT(v)", "3"),
         distinct=True,
     ),
     Aggregate("sum", 1, 1, _sum, "INTEGER, FLOAT or INTERVAL", "the sum", ("SUM(v)", "5"), distinct=True),
@@ -66,18 +67,19 @@ FUNCTIONS = (
     Aggregate("stddev", 1, 1, _mean, "INTEGER or FLOAT", "the standard deviation of a sample", ("STDDEV(w)", "15.0")),
     Aggregate(
         "first", 1, 1, _any, "any type",
-        "the value of the first row to arrive; with IGNORE NULLS, of the first that has one",
+        "the value of the row that arrived first; with IGNORE NULLS, the first value that is not NULL",
         ("FIRST(w)", "10"), passes_nulls=False, several="first_n",
     ),
     Aggregate(
         "last", 1, 1, _any, "any type",
-        "the value of the last row to arrive; with IGNORE NULLS, of the last that has one",
+        "the value of the row that arrived last; with IGNORE NULLS, the last value that is not NULL",
         ("LAST(v) IGNORE NULLS", "2"), passes_nulls=False, several="last_n",
     ),
     Aggregate("bool_and", 1, 1, _truth, "BOOLEAN", "whether all are true", ("BOOL_AND(b)", "false"), like="min"),
-    Aggregate("bool_or", 1, 1, _truth, "BOOLEAN", "whether one is true", ("BOOL_OR(b)", "true"), like="max"),
+    Aggregate("bool_or", 1, 1, _truth, "BOOLEAN", "whether at least one is true", ("BOOL_OR(b)", "true"), like="max"),
     Aggregate(
-        "count_if", 1, 1, _truths_counted, "BOOLEAN", "rows where it is true", ("COUNT_IF(b)", "2"), like="count",
+        "count_if", 1, 1, _truths_counted, "BOOLEAN",
+        "the number of rows where it is true", ("COUNT_IF(b)", "2"), like="count",
     ),
     *(
         Aggregate(name, 2, 2, resolve, "two numbers, y and x", summary, (f"{name.upper()}(w, v)", value), like=like)

@@ -224,7 +224,7 @@ FUNCTIONS = (
     ),
     Aggregate(
         "quantile_cont", 2, 2, _number, "INTEGER or FLOAT, and a share from 0 to 1",
-        "the value at this share of the way from the least to the greatest, between two values on a line",
+        "the value at this share of the sorted values, interpolated between two of them",
         ("QUANTILE_CONT(w, 0.25)", "17.5"), Interpolated, literals={1: _fraction}, distinct=True,
     ),
     Aggregate(
@@ -246,12 +246,12 @@ FUNCTIONS = (
     ),
     Aggregate(
         "mode", 0, 1, _same, "any type, or nothing and WITHIN GROUP (ORDER BY ..)",
-        "the value that most rows have; of several, the least", ("MODE(t)", "'b'"), MostFrequent,
+        "the most frequent value; if there are several, the least", ("MODE(t)", "'b'"), MostFrequent,
         ordering=Ordering.WITHIN,
     ),
     Aggregate(
         "approx_percentile", 1, 2, _same, 
-        "a share from 0 to 1, and perhaps an error; any type in WITHIN GROUP (ORDER BY ..)",
+        "a share from 0 to 1, and optionally an error; any type in WITHIN GROUP (ORDER BY ..)",
         "as PERCENTILE_DISC: the exact value is within every error",
         ("APPROX_PERCENTILE(0.25, 0.01) WITHIN GROUP (ORDER BY w)", "10"), Chosen,
         literals={0: _fraction, 1: _fraction}, defaults={1: 0.01}, ordering=Ordering.WITHIN,
@@ -262,7 +262,7 @@ FUNCTIONS = (
         ("APPROX_TOP_K(t, 2)", "['b', 'a']"), MostFrequentOnes, literals={1: number_of_values},
     ),
     Aggregate(
-        "histogram", 1, 1, _counted, "TEXT or INTEGER", "the MAP from the values to how many rows have them",
+        "histogram", 1, 1, _counted, "TEXT or INTEGER", "the MAP from each value to the number of its rows",
         ("HISTOGRAM(t)", "{'a': 1, 'b': 2, 'c': 1}"), Histogram,
     ),
     Aggregate(

@@ -285,31 +285,36 @@ def _called() -> list[Function]:
     text, boolean, float_, integer = Type.TEXT, Type.BOOLEAN, Type.FLOAT, Type.INTEGER
     number = (_numbers, _NUMBERS)
     rows = [
-        Function("coalesce", 1, None, _collect, _SAME, "the first that is not NULL", ("COALESCE(NULL, 2, 3)", "2")),
-        Function("nullif", 2, 2, _collect, _SAME, "NULL where both are equal, else the first", ("NULLIF(1, 2)", "1")),
-        Function("least", 1, None, _ordered, _SAME, "the least; NULLs do not count", ("LEAST(3, NULL, 2)", "2")),
-        Function("greatest", 1, None, _ordered, _SAME, "the greatest; NULLs do not count", ("GREATEST(3, 2)", "3")),
-        Function("abs", 1, 1, _number_or_interval, "numbers or INTERVAL", "without its sign", ("ABS(-2)", "2")),
+        Function("coalesce", 1, None, _collect, _SAME,
+        "the first argument that is not NULL", ("COALESCE(NULL, 2, 3)", "2")),
+        Function("nullif", 2, 2, _collect, _SAME, "NULL if both are equal, else the first", ("NULLIF(1, 2)", "1")),
+        Function("least", 1, None, _ordered, _SAME, "the least; NULLs are ignored", ("LEAST(3, NULL, 2)", "2")),
+        Function("greatest", 1, None, _ordered, _SAME, "the greatest; NULLs are ignored", ("GREATEST(3, 2)", "3")),
+        Function("abs", 1, 1, _number_or_interval, "numbers or INTERVAL", "the absolute value", ("ABS(-2)", "2")),
         Function("sign", 1, 1, *number, "-1, 0 or 1", ("SIGN(-2.5)", "-1.0")),
-        Function("floor", 1, 1, _number_or_decimal, _NUMBERS, "the whole number at or below", ("FLOOR(-2.5)", "-3.0")),
-        Function("ceil", 1, 1, _number_or_decimal, _NUMBERS, "the whole number at or above", ("CEIL(-2.5)", "-2.0")),
+        Function("floor", 1, 1, _number_or_decimal, _NUMBERS,
+        "the greatest whole number not above it", ("FLOOR(-2.5)", "-3.0")),
+        Function("ceil", 1, 1, _number_or_decimal, _NUMBERS,
+        "the least whole number not below it", ("CEIL(-2.5)", "-2.0")),
         Function(
             "round", 1, 2, _round, "a number and INTEGER places",
-            "to so many decimal places, away from zero at the half", ("ROUND(2.45, 1)", "2.5"),
+            "rounded to this many decimal places, halves away from zero", ("ROUND(2.45, 1)", "2.5"),
         ),
         Function(
-            "mod", 2, 2, _remainder, _NUMBERS, "the rest of a division, with the dividend's sign", ("MOD(-7, 3)", "-1"),
+            "mod", 2, 2, _remainder, _NUMBERS,
+            "the remainder of a division, with the dividend's sign", ("MOD(-7, 3)", "-1"),
         ),
-        Function("power", 2, 2, fixed(float_, float_), _NUMBERS, "the first to the second", ("POWER(2, 10)", "1024.0")),
+        Function("power", 2, 2, fixed(float_, float_), _NUMBERS,
+        "the first to the power of the second", ("POWER(2, 10)", "1024.0")),
         Function("sqrt", 1, 1, fixed(float_, float_), _NUMBERS, "the square root", ("SQRT(9)", "3.0")),
-        Function("exp", 1, 1, fixed(float_, float_), _NUMBERS, "e to this", ("EXP(0)", "1.0")),
+        Function("exp", 1, 1, fixed(float_, float_), _NUMBERS, "e to the power of it", ("EXP(0)", "1.0")),
         Function("ln", 1, 1, fixed(float_, float_), _NUMBERS, "the natural logarithm", ("LN(1)", "0.0")),
         Function("log10", 1, 1, fixed(float_, float_), _NUMBERS, "the logarithm to the base 10", ("LOG10(100)", "2.0")),
-        Function("length", 1, 1, fixed(integer, text), "TEXT", "how many characters", ("LENGTH('né')", "2")),
+        Function("length", 1, 1, fixed(integer, text), "TEXT", "the number of characters", ("LENGTH('né')", "2")),
         Function("upper", 1, 1, fixed(text, text), "TEXT", "in upper case", ("UPPER('né')", "'NÉ'")),
         Function("lower", 1, 1, fixed(text, text), "TEXT", "in lower case", ("LOWER('NÉ')", "'né'")),
         *(
-            Function(name, 1, 2, fixed(text, text), "TEXT", f"without spaces, or given characters, {where}", example)
+            Function(name, 1, 2, fixed(text, text), "TEXT", f"spaces, or given characters, removed {where}", example)
             for name, where, example in (
                 ("trim", "at both ends", ("TRIM('..a.', '.')", "'a'")),
                 ("ltrim", "at the left", ("LTRIM(' a ')", "'a '")),
@@ -317,11 +322,13 @@ def _called() -> list[Function]:
             )
         ),
         Function(
-            "substring", 2, 3, fixed(text, text, integer), "TEXT, INTEGER and perhaps INTEGER",
-            "from a position, counted from 1, so many characters or all", ("SUBSTRING('stream', 3, 2)", "'re'"),
+            "substring", 2, 3, fixed(text, text, integer), "TEXT, INTEGER and optionally INTEGER",
+            "the characters from a position, counted from 1; this many of them, or all",
+            ("SUBSTRING('stream', 3, 2)", "'re'"),
         ),
         Function(
-            "replace", 3, 3, fixed(text, text), "three TEXT", "each occurrence of the second text as the third",
+            "replace", 3, 3, fixed(text, text), "three TEXT",
+            "each occurrence of the second text replaced by the third",
             ("REPLACE('a-b-c', '-', '+')", "'a+b+c'"),
         ),
         Function(
@@ -331,7 +338,8 @@ def _called() -> list[Function]:
         Function("concat", 1, None, fixed(text, text), "TEXT", "one after the other", ("CONCAT('a', 'b')", "'ab'")),
         Function(
             "concat_ws", 2, None, fixed(text, text), "TEXT",
-            "with the first between the others; NULLs are passed over", ("CONCAT_WS('-', 'a', NULL, 'b')", "'a-b'"),
+            "the others joined with the first as separator; NULLs are skipped",
+            ("CONCAT_WS('-', 'a', NULL, 'b')", "'a-b'"),
         ),
         Function(
             "date_part", 2, 2, fixed(integer, text, Type.TIMESTAMP), "a part and TIMESTAMP",

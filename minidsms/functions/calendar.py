@@ -313,7 +313,7 @@ FUNCTIONS = (
         f"CAST(DATE_TRUNC('hour', {_AT}) AS TEXT)", "'2013-05-31 14:00:00'",
     ),
     Function(
-        "time_bucket", 2, 3, _bucket_types, "INTERVAL, TIMESTAMP and perhaps TIMESTAMP",
+        "time_bucket", 2, 3, _bucket_types, "INTERVAL, TIMESTAMP and optionally TIMESTAMP",
         "the beginning of the bucket of this width that holds the instant; buckets are counted from an origin, by "
         "default Monday, 2000-01-03",
         (f"CAST(TIME_BUCKET(15 MINUTES, {_AT}) AS TEXT)", "'2013-05-31 14:30:00'"),
@@ -321,17 +321,17 @@ FUNCTIONS = (
     ),
     _of_unit(
         "date_diff", (_TIMESTAMP, _TIMESTAMP), _INTEGER, _date_diff,
-        "how many beginnings of the unit lie between two instants",
+        "the number of unit boundaries between two instants",
         f"DATE_DIFF('hour', TIMESTAMP '2013-05-31 12:59', {_AT})", "2",
     ),
     _of_unit(
         "timestampdiff", (_TIMESTAMP, _TIMESTAMP), _INTEGER, _timestampdiff,
-        "how many whole units have passed from the first instant to the second",
+        "the number of whole units from the first instant to the second",
         f"TIMESTAMPDIFF(HOUR, TIMESTAMP '2013-05-31 12:59', {_AT})", "1",
     ),
     _of_unit(
         "timestampadd", (_INTEGER, _TIMESTAMP), _TIMESTAMP, _timestampadd,
-        "the instant so many units later; a day that a month has not is its last",
+        "the instant this many units later; a day that the month does not have becomes its last",
         f"CAST(TIMESTAMPADD(MONTH, 1, {_AT}) AS TEXT)", "'2013-06-30 14:35:07.25'",
     ),
     *_PARTS,
@@ -350,7 +350,7 @@ FUNCTIONS = (
     ),
     Function(
         "to_timestamp", 1, 1, fixed(_TIMESTAMP, _FLOAT), "INTEGER or FLOAT",
-        "the instant so many seconds after 1970 began",
+        "the instant this many seconds after the beginning of 1970",
         ("CAST(TO_TIMESTAMP(1370010907.25) AS TEXT)", "'2013-05-31 14:35:07.25'"),
         of_arrays=_to_timestamp, can_fail=True, in_ticks=True,
     ),

@@ -215,18 +215,18 @@ FUNCTIONS = (
         "to_json", 1, 1, _by_type, "anything", "the value as JSON", ("TO_JSON(['a'])", """'["a"]'"""),
     ),
     _row(
-        "json_extract", _TEXT, "what stands at a path, as JSON; also `j -> 'tags'`", ", '$.tags'", """'["a","b"]'""",
+        "json_extract", _TEXT, "the value at a path, as JSON; also `j -> 'tags'`", ", '$.tags'", """'["a","b"]'""",
         _found(_written),
     ),
     _row(
-        "json_extract_string", _TEXT, "what stands at a path, as text, null as NULL; also `j ->> 'tags'`",
+        "json_extract_string", _TEXT, "the value at a path, as text; null is NULL; also `j ->> 'tags'`",
         ", '$.tags[0]'", "'a'", _found(lambda value: None if value is None else _plain(value)),
     ),
     _row(
         "json_value", _TEXT, "the string, number or truth value at a path, as text; NULL for all else", ", 'id'", "'7'",
         _found(lambda value: None if value is None or isinstance(value, dict | list) else _plain(value)),
     ),
-    _row("json_exists", Type.BOOLEAN, "whether the path leads somewhere", ", '$.name'", "false", _exists),
+    _row("json_exists", Type.BOOLEAN, "whether there is a value at the path", ", '$.name'", "false", _exists),
     _row(
         "json_type", _TEXT, "OBJECT, ARRAY, STRING, NUMBER, BOOLEAN or NULL, of the document or at a path", ", 'id'",
         "'NUMBER'", _found(lambda value: _KINDS.get(type(value), "NULL")), 1,

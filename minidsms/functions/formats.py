@@ -251,7 +251,7 @@ FUNCTIONS = (
     _writer("format_timestamp", _java_parts, "Java", "yyyy-MM-dd''T''HH:mm:ss.SSS", "'2013-05-31T14:35:07.250'"),
     _parser(
         "strptime", _strftime_parts, "31.05.2013 14:35", "%d.%m.%Y %H:%M", FAILED,
-        "the instant that a text tells, by a pattern of strftime; fails where it does not fit",
+        "the instant in a text, by a pattern of strftime; fails if the text does not fit",
     ),
     _parser(
         "try_strptime", _strftime_parts, "31.05.2013 14:35", "%d.%m.%Y %H:%M", None,
@@ -259,10 +259,10 @@ FUNCTIONS = (
     ),
     _parser(
         "parse_timestamp", _java_parts, "31/05/2013 02:35 pm", "dd/MM/yyyy hh:mm a", FAILED,
-        "the instant that a text tells, by a pattern of Java; fails where it does not fit",
+        "the instant in a text, by a pattern of Java; fails if the text does not fit",
     ),
     _parser(
         "from_char", _postgres_parts, "31.05.2013 14:35", "DD.MM.YYYY HH24:MI", FAILED,
-        "the instant that a text tells, by a pattern of PostgreSQL; also TO_TIMESTAMP(text, pattern)",
+        "the instant in a text, by a pattern of PostgreSQL; also TO_TIMESTAMP(text, pattern)",
     ),
 )  # fmt: skip

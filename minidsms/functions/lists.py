@@ -194,7 +194,7 @@ FUNCTIONS = (
         ("ELEMENT_AT(['a', 'b'], -1)", "'b'"), _at,
     ),
     Function(
-        "cardinality", 1, 1, _counted, "a list or a MAP", "how many elements, or keys",
+        "cardinality", 1, 1, _counted, "a list or a MAP", "the number of elements, or keys",
         ("CARDINALITY([7, NULL])", "2"), len,
     ),
     Function(
@@ -217,11 +217,11 @@ FUNCTIONS = (
         ("LIST_CONCAT([1], [2, 3])", "[1, 2, 3]"), lambda *lists: tuple(v for values in lists for v in values),
     ),
     Function(
-        "list_append", 2, 2, _of_list(_list, _same), "a list and a value", "the list with the value behind it",
+        "list_append", 2, 2, _of_list(_list, _same), "a list and a value", "the list with the value appended",
         ("LIST_APPEND([1], 2)", "[1, 2]"), lambda values, value: (*values, value),
     ),
     Function(
-        "list_prepend", 2, 2, _to_the_front, "a value and a list", "the list with the value before it",
+        "list_prepend", 2, 2, _to_the_front, "a value and a list", "the list with the value prepended",
         ("LIST_PREPEND(1, [2])", "[1, 2]"), lambda value, values: (value, *values),
     ),
     Function(
@@ -235,7 +235,8 @@ FUNCTIONS = (
         lambda values, value: tuple(i for i, v in enumerate(values, 1) if v == value),
     ),
     Function(
-        "list_union", 2, 2, _both, "lists of one type", "the different elements of both, where they stand first",
+        "list_union", 2, 2, _both, "lists of one type",
+        "the different elements of both, in the order of their first occurrence",
         ("LIST_UNION([1, 2, 1], [3, 2])", "[1, 2, 3]"), lambda a, b: _distinct(a + b),
     ),
     Function(
@@ -249,22 +250,22 @@ FUNCTIONS = (
         ("LIST_EXCEPT([1, 2, 1], [3, 1])", "[2]"), lambda a, b: tuple(v for v in _distinct(a) if v not in b),
     ),
     Function(
-        "list_distinct", 1, 1, _of_list(_list), _LIST, "each element once, where it stands first",
+        "list_distinct", 1, 1, _of_list(_list), _LIST, "each element once, in the order of first occurrence",
         ("LIST_DISTINCT([2, 1, 2])", "[2, 1]"), _distinct,
     ),
     Function(
-        "list_sort", 1, 2, _of_list(_with_order, _always(_TEXT), is_list=True), "a list and perhaps 'ASC' or 'DESC'",
+        "list_sort", 1, 2, _of_list(_with_order, _always(_TEXT), is_list=True), "a list and optionally 'ASC' or 'DESC'",
         "the elements from least to greatest, or from greatest to least, NULLs last",
         ("LIST_SORT([2, NULL, 1])", "[1, 2, None]"), _sorted, literals={1: one_of(("asc", "desc"), "an order")},
     ),
     Function(
         "list_has_all", 2, 2, _both_to(_BOOL), "lists of one type",
-        "whether all elements of the second are in the first; NULLs do not count",
+        "whether all elements of the second are in the first; NULLs are ignored",
         ("LIST_HAS_ALL([1, 2], [2, 1, 1])", "true"), lambda a, b: set(_present(b)) <= set(a),
     ),
     Function(
         "list_has_any", 2, 2, _both_to(_BOOL), "lists of one type",
-        "whether an element of the second is in the first; NULLs do not count",
+        "whether an element of the second is in the first; NULLs are ignored",
         ("LIST_HAS_ANY([1, 2], [3, 2])", "true"), lambda a, b: not set(_present(b)).isdisjoint(a),
     ),
     Function(
@@ -278,25 +279,25 @@ FUNCTIONS = (
     ),
     Function(
         "list_sum", 1, 1, _of_list(_only(_INT, _FLOAT, Type.INTERVAL)), "a list of numbers",
-        "the sum; NULLs do not count", ("LIST_SUM([1, NULL, 2])", "3"), _sum, can_fail=True,
+        "the sum; NULLs are ignored", ("LIST_SUM([1, NULL, 2])", "3"), _sum, can_fail=True,
     ),
     Function(
         "list_avg", 1, 1, _of_list(lambda element: _FLOAT if element in _NUMBERS else None), "a list of numbers",
-        "the mean; NULLs do not count", ("LIST_AVG([1, NULL, 2])", "1.5"), _mean,
+        "the mean; NULLs are ignored", ("LIST_AVG([1, NULL, 2])", "1.5"), _mean,
     ),
     Function(
         "list_min", 1, 1, _of_list(_with_order), _LIST,
-        "the least; NULLs do not count", ("LIST_MIN(['b', 'a'])", "'a'"),
+        "the least; NULLs are ignored", ("LIST_MIN(['b', 'a'])", "'a'"),
         _extreme(min),
     ),
     Function(
         "list_max", 1, 1, _of_list(_with_order), _LIST,
-        "the greatest; NULLs do not count", ("LIST_MAX([1, NULL, 2])", "2"),
+        "the greatest; NULLs are ignored", ("LIST_MAX([1, NULL, 2])", "2"),
         _extreme(max),
     ),
     Function(
         "list_transform", 2, 3, _by_lambda, "a list and a lambda",
-        "what the lambda gives for each element and perhaps its position; of a MAP, one for keys and one for values",
+        "the lambda's result for each element, or element and position; for a MAP, one lambda each for keys and values",
         ("LIST_TRANSFORM([1, 2], x -> x * 10)", "[10, 20]"),
     ),
     Function(
@@ -305,7 +306,7 @@ FUNCTIONS = (
     ),
     Function(
         "list_reduce", 3, 3, _by_lambda, "a list or MAP, a beginning and a lambda",
-        "what the lambda makes, from the beginning on, of what it made before and the next element",
+        "the result of applying the lambda to the result so far, at first the second argument, and each element",
         ("LIST_REDUCE([1, 2, 3], 0, (sum, x) -> sum + x)", "6"),
     ),
     *(
@@ -314,15 +315,15 @@ FUNCTIONS = (
             (f"LIST_{word.upper()}([true, NULL])", value), partial(_junction, decides=decides),
         )
         for word, decides, value, summary in (
-            ("any", True, "true", "TRUE where an element is, else NULL where one is; also `x = ANY(l)`"),
-            ("all", False, "NULL", "FALSE where an element is, else NULL where one is; also `x <> ALL(l)`"),
+            ("any", True, "true", "TRUE if an element is TRUE, else NULL if one is NULL; also `x = ANY(l)`"),
+            ("all", False, "NULL", "FALSE if an element is FALSE, else NULL if one is NULL; also `x <> ALL(l)`"),
         )
     ),
     Function(
         "array_to_string", 2, 3,
         _of_list(lambda e: _TEXT if e in (_TEXT, _BOOL, *_NUMBERS) else None, _always(_TEXT), _always(_TEXT)),
-        "a list of TEXT, numbers or BOOLEAN, a separator and perhaps a text for NULLs",
-        "the texts with the separator between them; NULLs are passed over, or written as the third text",
+        "a list of TEXT, numbers or BOOLEAN, a separator and optionally a text for NULLs",
+        "the texts joined with the separator; NULLs are skipped, or written as the third text",
         ("ARRAY_TO_STRING(['a', NULL, 'b'], '-')", "'a-b'"), _joined,
     ),
     Function(
@@ -331,7 +332,7 @@ FUNCTIONS = (
         _split,
     ),
     Function(
-        "generate_series", 2, 3, fixed(Type.INTEGER.list_type, _INT), "INTEGER, from, to and perhaps a step",
+        "generate_series", 2, 3, fixed(Type.INTEGER.list_type, _INT), "INTEGER, from, to and optionally a step",
         "the numbers from one to another, both included; fails above 1,000,000 and with a step of 0",
         ("GENERATE_SERIES(1, 7, 3)", "[1, 4, 7]"), _repeated, can_fail=True,
     ),

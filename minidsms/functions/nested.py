@@ -78,7 +78,7 @@ _MAP = "a MAP"
 
 FUNCTIONS = (
     Function(
-        "struct", 1, None, _by_names, "named values", "the STRUCT of these; a column may stand without a name",
+        "struct", 1, None, _by_names, "named values", "the STRUCT of these; a column needs no name",
         ("STRUCT(a := 1, b := 'x')", "{'a': 1, 'b': 'x'}"), lambda *values: values, strict=False,
     ),
     Function(
@@ -133,7 +133,8 @@ FUNCTIONS = (
     ),
     Function(
         "split_to_map", 3, 3, fixed(Type.map(Type.TEXT, Type.TEXT), Type.TEXT), "TEXT and two separators",
-        "the MAP of the pairs between the first separators, each split by the second; what has none is passed over, of "
-        "one key the last counts", ("SPLIT_TO_MAP('a=1;b=2', ';', '=')", "{'a': '1', 'b': '2'}"), _split_to_map,
+        "the MAP of the pairs between the first separators, each split by the second; parts without it are skipped, "
+        "and the last value of a key counts",
+        ("SPLIT_TO_MAP('a=1;b=2', ';', '=')", "{'a': '1', 'b': '2'}"), _split_to_map,
     ),
 )  # fmt: skip

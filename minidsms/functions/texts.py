@@ -128,9 +128,9 @@ FUNCTIONS = (
         2,
         4,
         fixed(_INTEGER, _TEXT, _TEXT, _INTEGER),
-        "two TEXT, and perhaps where to begin and which one",
-        "the position of the second text in the first, 0 where it is not in it; perhaps from a position on, backward "
-        "from the end by a negative one, and not the first but another",
+        "two TEXT, and optionally where to begin and which one",
+        "the position of the second text in the first, or 0; optionally searched from a position on, backward if "
+        "negative, for the n-th occurrence",
         ("INSTR('stream', 're')", "3"),
         _instr,
     ),
@@ -160,7 +160,7 @@ FUNCTIONS = (
         1,
         fixed(_TEXT, _TEXT),
         "TEXT",
-        "each word with its first letter in upper case and the others in lower case",
+        "the first letter of each word in upper case, the others in lower case",
         ("INITCAP('new york, NEW')", "'New York, New'"),
         _initcap,
     ),
@@ -169,7 +169,7 @@ FUNCTIONS = (
         2,
         3,
         fixed(_TEXT, _TEXT, _INTEGER, _TEXT),
-        "TEXT, INTEGER and perhaps TEXT",
+        "TEXT, INTEGER and optionally TEXT",
         "filled up on the left to a length, with spaces or a given text; a longer one is cut on the right",
         ("LPAD('7', 3, '0')", "'007'"),
         _lpad,
@@ -180,7 +180,7 @@ FUNCTIONS = (
         2,
         3,
         fixed(_TEXT, _TEXT, _INTEGER, _TEXT),
-        "TEXT, INTEGER and perhaps TEXT",
+        "TEXT, INTEGER and optionally TEXT",
         "filled up on the right to a length, with spaces or a given text; a longer one is cut",
         ("RPAD('ab', 5, '.-')", "'ab.-.'"),
         _rpad,
@@ -192,7 +192,7 @@ FUNCTIONS = (
         2,
         fixed(_TEXT, _TEXT, _INTEGER),
         "TEXT and INTEGER",
-        f"the text so many times; fails above {MOST_CHARACTERS:,} characters",
+        f"the text repeated this many times; fails above {MOST_CHARACTERS:,} characters",
         ("REPEAT('ab', 3)", "'ababab'"),
         _repeat,
         can_fail=True,
@@ -269,19 +269,19 @@ FUNCTIONS = (
         lambda text: ord(text[0]) if text else 0,
     ),
     Function(
-        "overlay", 3, 4, fixed(_TEXT, _TEXT, _TEXT, _INTEGER), "two TEXT, a position and perhaps INTEGER",
+        "overlay", 3, 4, fixed(_TEXT, _TEXT, _TEXT, _INTEGER), "two TEXT, a position and optionally INTEGER",
         "the first text with the second in place of as many characters, or a given number, from a position on",
         ("OVERLAY('stream', 'XX', 2)", "'sXXeam'"), _overlay, can_fail=True,
     ),
     Function(
-        "mask", 1, 5, fixed(_TEXT, _TEXT), "TEXT, and perhaps four TEXT",
+        "mask", 1, 5, fixed(_TEXT, _TEXT), "TEXT, and optionally four TEXT",
         "upper-case letters, lower-case letters, digits and all else replaced, by X, x, n and - or what is given",
         ("MASK('Ada 7')", "'Xxx-n'"), _mask,
     ),
     *(
         Function(
             f"mask_{'keep_' * keeps}{side}", 2, 2, fixed(_TEXT, _TEXT, _INTEGER), "TEXT and INTEGER",
-            f"{'all but ' * keeps}so many characters at the {side} replaced as MASK does",
+            f"{'all but ' * keeps}this many characters at the {side} replaced, as in MASK",
             (f"MASK_{'KEEP_' * keeps}{side.upper()}('Ada 7', 2)", value), _masked(keeps, side == "left"), can_fail=True,
         )
         for keeps, side, value in (
@@ -291,11 +291,12 @@ FUNCTIONS = (
     ),
     Function(
         "elt", 2, None, fixed(_TEXT, _INTEGER, _TEXT), "INTEGER and TEXT",
-        "of the texts that follow the one at a place", ("ELT(2, 'a', 'b')", "'b'"),
+        "the text at this position among those that follow", ("ELT(2, 'a', 'b')", "'b'"),
         lambda n, *texts: texts[n - 1] if 0 < n <= len(texts) else None,
     ),
     Function(
-        "field", 2, None, fixed(_INTEGER, _TEXT), "TEXT", "the place of the first text among the others, 0 for none",
+        "field", 2, None, fixed(_INTEGER, _TEXT), "TEXT",
+        "the position of the first text among the others, 0 if it is not there",
         ("FIELD('b', 'a', 'b')", "2"),
         lambda text, *others: others.index(text) + 1 if text in others else 0,
     ),
@@ -304,7 +305,7 @@ FUNCTIONS = (
         lambda text: text.encode().hex().upper(),
     ),
     _coded(
-        "unhex", "TEXT", "the text that HEX made this of; fails for any other", "'6EC3A9'", "'né'",
+        "unhex", "TEXT", "the inverse of HEX; fails for any other text", "'6EC3A9'", "'né'",
         _from_bytes(lambda text: bytes.fromhex(text) if text.isalnum() or not text else b"\xff"),
     ),
     _coded(
@@ -312,14 +313,14 @@ FUNCTIONS = (
         lambda text: base64.b64encode(text.encode()).decode(),
     ),
     _coded(
-        "from_base64", "TEXT", "the text that TO_BASE64 made this of; fails for any other", "'bsOp'", "'né'",
+        "from_base64", "TEXT", "the inverse of TO_BASE64; fails for any other text", "'bsOp'", "'né'",
         _from_bytes(lambda text: base64.b64decode(text.encode(), validate=True)),
     ),
     _coded(
-        "to_hex", "INTEGER", "its hexadecimal digits; of a negative number those of its 64 bits", "255", "'ff'",
+        "to_hex", "INTEGER", "its hexadecimal digits; for a negative number, those of its 64 bits", "255", "'ff'",
         lambda number: f"{number % 2**64:x}",
     ),
     _coded(
-        "octet_length", "TEXT", "how many bytes its UTF-8 has", "'né'", "3", lambda text: len(text.encode()),
+        "octet_length", "TEXT", "the number of bytes of its UTF-8", "'né'", "3", lambda text: len(text.encode()),
     ),
 )  # fmt: skip

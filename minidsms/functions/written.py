@@ -40,7 +40,7 @@ _DIGITS = "LPAD(CAST(y AS TEXT), GREATEST(4, LENGTH(CAST(y AS TEXT))), '0')"
 _ON_DAY = f"{_DIGITS} || '-' || CAST(m AS TEXT) || '-' || CAST(d AS TEXT)"
 
 FUNCTIONS: tuple[Written, ...] = (
-    _row("bit_length", "TEXT", "how many bits its UTF-8 has", "'né'", "24", "t: 8 * OCTET_LENGTH(t)"),
+    _row("bit_length", "TEXT", "the number of bits of its UTF-8", "'né'", "24", "t: 8 * OCTET_LENGTH(t)"),
     _row(
         "quote_literal", "TEXT", "the text as SQL writes it", "'it''s'", "\"'it''s'\"",
         "t: '''' || REPLACE(t, '''', '''''') || ''''",
@@ -53,7 +53,7 @@ FUNCTIONS: tuple[Written, ...] = (
         " CASE LOWER(b) WHEN 'ascii' THEN 'utf8' ELSE b END)",
     ),
     _row(
-        "decode", "TEXT, and its encoding as 'hex', 'base64' or 'utf8'", "the text that ENCODE made this of",
+        "decode", "TEXT, and its encoding as 'hex', 'base64' or 'utf8'", "the inverse of ENCODE",
         "'6ec3a9', 'hex'", "'né'",
         "t, a: CASE LOWER(a) WHEN 'hex' THEN UNHEX(t) WHEN 'base64' THEN FROM_BASE64(t) WHEN 'utf8' THEN t END",
     ),
@@ -105,19 +105,19 @@ FUNCTIONS: tuple[Written, ...] = (
         " || ' ' || CAST(h AS TEXT) || ':' || CAST(i AS TEXT), '%Y-%m-%d %H:%M'))",
     ),
     _row(
-        "from_days", "INTEGER", "the DATE so many days after 1970 began", "CAST(FROM_DAYS(366) AS TEXT)",
+        "from_days", "INTEGER", "the DATE this many days after the beginning of 1970", "CAST(FROM_DAYS(366) AS TEXT)",
         "'1971-01-02'", f"n: {_DAY} + n",
     ),
     _row(
-        "unix_date", "DATE", "how many days after 1970 began", "DATE '1971-01-02'", "366",
+        "unix_date", "DATE", "the number of days since the beginning of 1970", "DATE '1971-01-02'", "366",
         f"d: CAST(d AS DATE) - {_DAY}",
     ),
     _row(
-        "from_unixtime", "INTEGER", "the TIMESTAMP so many milliseconds after 1970 began",
+        "from_unixtime", "INTEGER", "the TIMESTAMP this many milliseconds after the beginning of 1970",
         "CAST(FROM_UNIXTIME(1000) AS TEXT)", "'1970-01-01 00:00:01'", "n: TO_TIMESTAMP(n / 1000.0)",
     ),
     *(
-        _row(name, f"{_UNIT} {kind}", f"the {kind} so many units earlier",
+        _row(name, f"{_UNIT} {kind}", f"the {kind} this many units earlier",
              f"CAST({name.upper()}(DAY, 1, {at}) AS TEXT)", value, "unit, n, t: TIMESTAMPADD(unit, -n, t)")
         for name, kind, at, value in (
             ("timestampsub", "TIMESTAMP", "TIMESTAMP '2013-05-31 14:35'", "'2013-05-30 14:35:00'"),
@@ -125,38 +125,40 @@ FUNCTIONS: tuple[Written, ...] = (
         )
     ),
     *(
-        _row(name, f"{_UNIT} TIME", f"the TIME so many units {when}",
+        _row(name, f"{_UNIT} TIME", f"the TIME this many units {when}",
              f"CAST({name.upper()}(HOUR, 1, TIME '14:35') AS TEXT)", value,
              f"unit, n, t: CAST(TIMESTAMPADD(unit, {sign}n, {_DAY} + t) AS TIME)")
         for name, when, sign, value in (
             ("timeadd", "later", "", "'15:35:00'"), ("timesub", "earlier", "-", "'13:35:00'"))
     ),
     _row(
-        "datetostring", "INTEGER and a pattern", "the day so many days after 1970 began as text, by a pattern of Java",
+        "datetostring", "INTEGER and a pattern",
+        "the day this many days after the beginning of 1970, as text, by a pattern of Java",
         "366, 'dd/MM/yyyy'", "'02/01/1971'", f"n, pattern: FORMAT_DATE({_DAY} + n, pattern)",
     ),
     _row(
-        "stringtodate", "TEXT and a pattern", "the days from 1970 to the one that a text tells, by a pattern of Java",
+        "stringtodate", "TEXT and a pattern", "the days from 1970 to the day in a text, by a pattern of Java",
         "'02/01/1971', 'dd/MM/yyyy'", "366", f"t, pattern: PARSE_DATE(t, pattern) - {_DAY}",
     ),
     _row(
-        "timestamptostring", "INTEGER, a pattern and perhaps a zone",
-        "the instant so many milliseconds after 1970 began as text, by a pattern of Java", "1000, 'HH:mm:ss'",
+        "timestamptostring", "INTEGER, a pattern and optionally a zone",
+        "the instant this many milliseconds after the beginning of 1970, as text, by a pattern of Java",
+        "1000, 'HH:mm:ss'",
         "'00:00:01'", "n, pattern: FORMAT_TIMESTAMP(TO_TIMESTAMP(n / 1000.0), pattern)",
         "n, pattern, zone: FORMAT_TIMESTAMP(TO_TIMESTAMP(n / 1000.0), pattern, zone)",
     ),
     _row(
-        "stringtotimestamp", "TEXT, a pattern and perhaps a zone",
-        "the milliseconds from 1970 to the instant that a text tells, by a pattern of Java",
+        "stringtotimestamp", "TEXT, a pattern and optionally a zone",
+        "the milliseconds from 1970 to the instant in a text, by a pattern of Java",
         "'1970-01-02', 'yyyy-MM-dd'", "86400000", "t, pattern: EPOCH_MS(PARSE_TIMESTAMP(t, pattern))",
         "t, pattern, zone: EPOCH_MS(PARSE_TIMESTAMP(t, pattern, zone))",
     ),
     _row(
-        "array_replace", "a list and two values", "the list with the second value wherever the first stood",
+        "array_replace", "a list and two values", "the list with each first value replaced by the second",
         "[1, 2, 1], 1, 7", "[7, 2, 7]",
         "l, a, b: LIST_TRANSFORM(l, `a part` -> CASE WHEN `a part` IS DISTINCT FROM a THEN `a part` ELSE b END)",
     ),
-    _row("trim_array", "a list and INTEGER", "all but the last so many elements", "[1, 2, 3], 1", "[1, 2]",
+    _row("trim_array", "a list and INTEGER", "the list without this many elements at its end", "[1, 2, 3], 1", "[1, 2]",
          "l, n: LIST_SLICE(l, 1, -n - 1)"),
     _row("array_contained", "two lists", "whether all elements of the first are in the second", "[1], [1, 2]", "true",
          "a, b: LIST_HAS_ALL(b, a)"),
