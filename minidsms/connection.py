@@ -68,7 +68,8 @@ def connect(folder: str | os.PathLike[str] | None = None, **options: Any) -> Con
 
 PUBLIC = (
     "advance archive backup checkpoint close create_aggregate create_function execute feed flush offload on_change "
-    "pause position process push queries query query_each replay resume run set settings sql stop time ui warnings"
+    "pause position process push queries query query_each replay resume run set settings sql stop time ui upsert "
+    "warnings"
 )
 """What `dir` shows of a connection."""
 
