@@ -301,6 +301,10 @@ class Window(Node):
     def lookback(self) -> int | str:
         return self.spec.lookback
 
+    @property
+    def is_by_arrival(self) -> bool:
+        return self.spec.kind is WindowKind.ROWS or self.spec.is_by_key
+
 
 @dataclass(frozen=True, eq=False)
 class Stamped(Node):
@@ -686,6 +690,10 @@ class Aggregate(Node):
     def mixes(self) -> str | None:
         return None if self.start is None else "an aggregate without GROUP BY is over all keys"
 
+    @property
+    def is_by_arrival(self) -> bool:
+        return any(call.is_by_arrival for call in self.aggregates)
+
 
 @dataclass(frozen=True, eq=False)
 class Distinct(Node):
@@ -892,6 +900,9 @@ class RelationToStream(Node):
     def mixes(self) -> str | None:
         is_mixing = self.op is StreamKind.RSTREAM and not self.ticks
         return "RSTREAM speaks when anything changes, whatever its key" if is_mixing else None
+
+    def ordered_by_value(self) -> RelationToStream:
+        return self if self.keeps_order or self.ordered else dataclasses.replace(self, ordered=True)
 
 
 INSTANT = Schema.of(("ts", Type.TIMESTAMP))

@@ -5,7 +5,7 @@ the answer ends when they have.
 from __future__ import annotations
 
 from minidsms.cql import bound
-from minidsms.cql.bound import Node, WindowKind
+from minidsms.cql.bound import Node, unfiltered
 from minidsms.cql.functions import can_fail
 from minidsms.plan.logical import RelationEvents, Stop, nodes
 
@@ -44,12 +44,10 @@ def counting_windows(root: Node) -> set[int]:
     """
     found: set[int] = set()
     for node in bound.with_subqueries(root):
-        if isinstance(node, bound.Window) and (node.spec.kind is WindowKind.ROWS or node.spec.is_by_key):
-            found.add(id(node))
-        elif isinstance(node, bound.Aggregate) and any(c.is_by_arrival for c in node.aggregates):
-            below = node.input
-            while isinstance(below, bound.Filter | bound.Bounds):
-                below = below.input
+        if node.is_by_arrival:
+            below = node if isinstance(node, bound.Window) else node.inputs[0]
+            while isinstance(below, bound.Bounds) or unfiltered(below)[1]:
+                below = below.inputs[0]
             found.add(id(below))
     return found
 

@@ -34,6 +34,7 @@ from minidsms.plan.logical import (
     filtered,
     nodes,
     projected,
+    replace_children,
     rewrite,
     shift,
     unfiltered,
@@ -101,10 +102,7 @@ class _Builder:
         """The stream with its instants ordered (T3), for every reader of it from now on."""
         if isinstance(key, bound.Stamped):
             return stream.over([self._ordered(key.input, stream.inputs[0])])
-        if not isinstance(stream, bound.RelationToStream) or stream.keeps_order or stream.ordered:
-            return stream
-        ordered = dataclasses.replace(stream, ordered=True)
-        self._built[id(key)] = ordered
+        self._built[id(key)] = ordered = stream.ordered_by_value()
         return ordered
 
     def _events(self, node: Node) -> Node:
@@ -142,8 +140,7 @@ class _Builder:
 
     def _aggregate(self, node: bound.Aggregate) -> Node:
         args = node.expressions
-        by_arrival = any(call.is_by_arrival for call in node.aggregates)
-        below = self._with_arrival(node.input, args) if by_arrival else None
+        below = self._with_arrival(node.input, args) if node.is_by_arrival else None
         source, exprs = self.looked_up(self.build(node.input) if below is None else below, args)
         if below is not None:
             refs = column_refs(below.schema)
@@ -281,8 +278,8 @@ class _Builder:
         def change(e: Expr) -> Expr | None:
             if not isinstance(e, bound.Exists | bound.InQuery | bound.ScalarQuery | bound.Quantified):
                 return None
-            e = _with_children(e, change)
-            return self._value(state, e)
+            # Subqueries nested in its arguments are looked up first.
+            return self._value(state, replace_children(e, lambda child: rewrite(child, change)))
 
         return_exprs = tuple(rewrite(e, change) for e in exprs)
         return state[0], return_exprs
@@ -474,13 +471,6 @@ def _without_failing(node: Node, offset: int = 0) -> tuple[Node, list[Expr]]:
         return node, []
     kept = conjunction([p for p in parts if not can_fail(p)])
     return dataclasses.replace(node, left=left, right=right, condition=kept), [*from_left, *from_right, *failing]
-
-
-def _with_children(e: Expr, change: object) -> Expr:
-    """Subqueries nested in the arguments of a subquery expression are looked up first."""
-    from minidsms.plan.logical import replace_children
-
-    return replace_children(e, lambda child: rewrite(child, change))  # type: ignore[arg-type]
 
 
 def _call(function: str, *args: Expr) -> Expr:

@@ -13,10 +13,10 @@ from __future__ import annotations
 import numpy as np
 
 from minidsms.elements import Int64Array
+from minidsms.expressions.attributes import UInt8Array
 from minidsms.expressions.routes import Order
 from minidsms.machine_code import kernel
 from minidsms.streamon.contracts import Evaluate
-from minidsms.streamon.filter_ordering.profile_window import UInt8Array
 
 WHOLE = 64
 """With more filters only the first row of the matrix view and its diagonal are watched."""

@@ -21,11 +21,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from minidsms.elements import BoolArray, Int64Array
+from minidsms.expressions.attributes import UInt8Array
 from minidsms.expressions.routes import Order
 from minidsms.streamon.change_detection.blocks import Blocks
 from minidsms.streamon.change_detection.contracts import ChangeDetectors
 from minidsms.streamon.contracts import Change, Evaluate, Float64Array, OrderingAlgorithm, OrderStatistics, Wanted
-from minidsms.streamon.filter_ordering.profile_window import UInt8Array
 
 LEAST = 100
 """Profile tuples from which an order is analysed after a change, where windows are longer."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from minidsms.elements import Int64Array
-from minidsms.streamon.filter_ordering.profile_window import UInt8Array
+from minidsms.expressions.attributes import UInt8Array
 
 
 class MatrixView:

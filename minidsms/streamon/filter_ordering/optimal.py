@@ -14,11 +14,11 @@ from typing import ClassVar
 import numpy as np
 
 from minidsms.elements import BoolArray, Int64Array
+from minidsms.expressions.attributes import UInt8Array
 from minidsms.expressions.routes import Order
 from minidsms.streamon.contracts import Evaluate, Float64Array, OrderStatistics, Wanted
 from minidsms.streamon.filter_ordering.profile_window import (
     ProfileWindow,
-    UInt8Array,
     as_profile,
     checked_order,
     cost_of,

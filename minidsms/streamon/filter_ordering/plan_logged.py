@@ -17,9 +17,10 @@ from typing import ClassVar
 import numpy as np
 
 from minidsms.elements import BoolArray
+from minidsms.expressions.attributes import UInt8Array
 from minidsms.expressions.routes import Order
 from minidsms.streamon.contracts import Evaluate, Float64Array, OrderingAlgorithm, OrderStatistics, Wanted
-from minidsms.streamon.filter_ordering.profile_window import UInt8Array, cost_of
+from minidsms.streamon.filter_ordering.profile_window import cost_of
 from minidsms.streamon.plan_regions import PlanRegions
 
 BLOCK = 100

@@ -11,14 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from minidsms.elements import BoolArray, Int64Array
+from minidsms.expressions.attributes import UInt8Array
 from minidsms.kernels.filter_ordering import NEXT, PLACE_WORDS, SCALE, SIZE, Profile, append_tuples
 from minidsms.machine_code import kernel
 from minidsms.streamon.contracts import Float64Array, OrderStatistics
-
-UInt8Array = npt.NDArray[np.uint8]
 
 ENOUGH = 50
 """Profile tuples that say something: with fewer, and more of them to come, no order is judged."""

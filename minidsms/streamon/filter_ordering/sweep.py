@@ -16,12 +16,12 @@ from typing import ClassVar
 import numpy as np
 
 from minidsms.elements import BoolArray, Int64Array
+from minidsms.expressions.attributes import UInt8Array
 from minidsms.expressions.routes import Order
 from minidsms.kernels.filter_ordering import View, observe_one
 from minidsms.streamon.contracts import Evaluate, Float64Array, OrderStatistics, Wanted
 from minidsms.streamon.filter_ordering.matrix_view_ordering import MatrixViewOrdering
 from minidsms.streamon.filter_ordering.profile_window import (
-    UInt8Array,
     as_profile,
     checked_order,
     cost_of,

@@ -16,10 +16,10 @@ from collections.abc import Mapping
 from minidsms.joins.plan import Orders
 from minidsms.joins.tree import flat
 from minidsms.streamon.contracts import OrderingAlgorithm
-from minidsms.streamon.filter_ordering.neighbours import costs_of, neighbours
 from minidsms.streamon.framework import Proposal
 from minidsms.streamon.join_ordering.logical_filters import LogicalFilters
 from minidsms.streamon.join_trees.pipelines import JoinPipelines
+from minidsms.streamon.neighbours import costs_of, neighbours
 
 LEAST_GAIN = 0.03
 LEAST_MODELLED_GAIN = 0.1

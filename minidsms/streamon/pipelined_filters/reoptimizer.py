@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from minidsms.expressions.routes import FilterPlan, usual_order
 from minidsms.streamon.contracts import KnowsChanges, OrderingAlgorithm
-from minidsms.streamon.filter_ordering.neighbours import costs_of, neighbours
 from minidsms.streamon.framework import Proposal
+from minidsms.streamon.neighbours import costs_of, neighbours
 
 LEAST_GAIN = 0.03
 
