@@ -1,8 +1,8 @@
 """Columns in which no two rows of a relation agree at one instant: keys, declared or by construction.
 
 A declared key is that of a stream or relation. By construction groups differ in what they are grouped by, rows of
-DISTINCT in all columns, and the last rows of `[PARTITION BY k ROWS 1]` in k: each node says so (`Node.keys`). NULLs do
-not count: rows that agree in a key may do so in a NULL, by which nothing is joined (docs/semantics R2).
+DISTINCT in all columns, and the last rows of `[PARTITION BY k ROWS 1]` in k: each node says so (`Node.known_keys`).
+NULLs do not count: rows that agree in a key may do so in a NULL, by which nothing is joined (docs/semantics R2).
 
 Invariant: what is said of a relation holds at every instant, of one with a declared key as far as that is true;
 from instant to instant rows with one key may follow each other.

@@ -42,7 +42,6 @@ from minidsms.statements.connectors import open_declared, open_into, placed_at, 
 from minidsms.statements.constant_rows import constant_rows, insert, is_constant
 from minidsms.statements.history import HistoryGate
 from minidsms.statements.registering import family_of, tail_of
-from minidsms.streamon.k_mon.monitoring.registry import COLUMNS as COLUMNS_OF_CONSTRAINTS
 from minidsms.streamon.loop import name_places
 
 if TYPE_CHECKING:
@@ -492,7 +491,7 @@ def _show(db: Connection, what: str) -> Table:
         for query in db.queries.values():
             for operator in query.network.operators:
                 users.setdefault(id(operator), []).append(query.name)
-        return Table(COLUMNS_OF_CONSTRAINTS, tuple(db.streamon.constraints.table(users)))
+        return Table(db.streamon.constraints.columns, tuple(db.streamon.constraints.table(users)))
     if what == "checkpoints":
         from minidsms.durability.checkpoints import COLUMNS
 

@@ -19,8 +19,8 @@ from minidsms.operators.operator import Operator
 from minidsms.operators.screen import Screen
 from minidsms.plan.held_back import held_back
 from minidsms.scheduler import Scheduler
-from minidsms.streamon.k_mon.monitoring.registry import ConstraintRegistry
 from minidsms.streamon.loop import Loop, adaptations_of
+from minidsms.streamon.stream_monitor import StreaMon
 
 _MOST_STATISTICS = 50
 """Told of a place where a plan can change."""
@@ -166,10 +166,10 @@ def _figures(known: Mapping[Any, Any], of: str = "") -> Iterator[tuple[str, floa
             yield from ((f"{of}{name.removesuffix('s')} of {part}", each) for part, each in told if each is not None)
 
 
-def tell_constraints(rows: Rows, constraints: ConstraintRegistry, operators: Sequence[tuple[str, Operator]]) -> None:
+def tell_constraints(rows: Rows, streamon: StreaMon, operators: Sequence[tuple[str, Operator]]) -> None:
     """k of every constraint that an operator uses and that has one."""
     for name, operator in operators:
-        for constraint, k in constraints.used_by(operator):
+        for constraint, k in streamon.constraints.used_by(operator):
             attributes = ", ".join(constraint.attributes)
             told = f"k of {constraint.stream}.{attributes} {constraint.kind.value}"
             rows.add("adaptation", f"{name}: k-Mon", told, k)

@@ -117,7 +117,7 @@ def gather(observed: Observed, rows: Rows, since: Memory, seconds: float, resets
     operators = operator_names(observed.queries.values())
     tell_operators(rows, operators, since, seconds, resets_peaks)
     tell_screens(rows, observed.screens, operators)
-    tell_constraints(rows, observed.streamon.constraints, operators)
+    tell_constraints(rows, observed.streamon, operators)
     for each in observed.inputs:
         tell_source(rows, each, since, seconds)
         tell_store(rows, each)

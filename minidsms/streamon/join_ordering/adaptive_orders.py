@@ -13,11 +13,11 @@ from typing import Protocol
 import numpy as np
 
 from minidsms.elements import Batch
+from minidsms.joins.logical_filters import LogicalFilters
 from minidsms.joins.plan import Orders
 from minidsms.joins.tree import flat
 from minidsms.streamon.contracts import DetectsChanges
 from minidsms.streamon.join_ordering.executor import OrderExecutor, Reorderable
-from minidsms.streamon.join_ordering.logical_filters import LogicalFilters
 from minidsms.streamon.join_ordering.profiler import JoinOrderProfiler
 from minidsms.streamon.join_ordering.reoptimizer import JoinOrderReoptimizer
 from minidsms.streamon.join_trees.pipelines import JoinPipelines

@@ -11,6 +11,7 @@ from random import Random
 from typing import Protocol
 
 from minidsms.joins.graph import JoinGraph
+from minidsms.joins.logical_filters import random_order
 from minidsms.joins.plan import Orders
 from minidsms.streamon.meter import Meter
 
@@ -74,26 +75,3 @@ class OrderExecutor:
     def spent(self) -> tuple[float, int]:
         """Nanoseconds of joining, or slots inspected and tuples where time is not measured; elements taken."""
         return self._meter.spent()
-
-
-def random_order(graph: JoinGraph, i: int, rng: Random) -> tuple[int, ...]:
-    """A legal order of a pipeline, each as likely as another.
-
-    The completions of what was visited depend on the set visited alone, so that they are counted once a set.
-    O(2^n * n) for the first order of a graph of n inputs.
-    """
-    known: dict[frozenset[int], int] = {}
-
-    def completions(visited: frozenset[int]) -> int:
-        if len(visited) == graph.n:
-            return 1
-        if visited not in known:
-            known[visited] = sum(completions(visited | {j}) for j in graph.following(sorted(visited)))
-        return known[visited]
-
-    order: list[int] = []
-    while len(order) < graph.n - 1:
-        visited = frozenset((i, *order))
-        choices = graph.following(sorted(visited))
-        order.append(rng.choices(choices, [completions(visited | {j}) for j in choices])[0])
-    return tuple(order)

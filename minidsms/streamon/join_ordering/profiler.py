@@ -16,10 +16,10 @@ import numpy as np
 from minidsms.elements import BoolArray, Int64Array
 from minidsms.expressions.routes import Order
 from minidsms.joins.graph import JoinGraph
+from minidsms.joins.logical_filters import LogicalFilters
 from minidsms.kernels.join_existence import join_existence
 from minidsms.machine_code.compile_time import thread_ns
 from minidsms.streamon.contracts import Evaluate, Float64Array, OrderingAlgorithm, Wanted
-from minidsms.streamon.join_ordering.logical_filters import LogicalFilters
 from minidsms.synopses.indexed_windows import WindowIndex
 
 MOST_INSPECTED = 10_000

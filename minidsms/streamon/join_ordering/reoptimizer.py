@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from minidsms.joins.logical_filters import LogicalFilters
 from minidsms.joins.plan import Orders
 from minidsms.joins.tree import flat
 from minidsms.streamon.contracts import OrderingAlgorithm
 from minidsms.streamon.framework import Proposal
-from minidsms.streamon.join_ordering.logical_filters import LogicalFilters
 from minidsms.streamon.join_trees.pipelines import JoinPipelines
 from minidsms.streamon.neighbours import costs_of, neighbours
 

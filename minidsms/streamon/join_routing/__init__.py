@@ -6,6 +6,6 @@
     reoptimizer.py      routes that save more than they cost
     adaptive_routes.py  when it is asked
 
-The filters of a pipeline are its logical filters (`join_ordering.logical_filters`), so that classes are found, and
+The filters of a pipeline are its logical filters (`joins.logical_filters`), so that classes are found, and
 their orders judged, as those of a Select are (`content_routing.choosing`). Bizarro, Babu, DeWitt and Widom 2004.
 """

@@ -9,9 +9,9 @@ from typing import Protocol
 
 from minidsms.expressions.attributes import Attributes
 from minidsms.joins.graph import JoinGraph
+from minidsms.joins.logical_filters import random_order
 from minidsms.joins.plan import JoinPlan, JoinRoutes
 from minidsms.streamon.content_routing.random_routes import random_routes
-from minidsms.streamon.join_ordering.executor import random_order
 from minidsms.streamon.meter import Meter
 
 

@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from minidsms.expressions.routes import Order, Routes
+from minidsms.joins.logical_filters import LogicalFilters
 from minidsms.joins.plan import JoinRoutes, Orders
 from minidsms.streamon.bans import Bans
 from minidsms.streamon.content_routing.choosing import Choice, best_routes, cost_of_order, cost_of_routes
 from minidsms.streamon.content_routing.sample import Sample
 from minidsms.streamon.contracts import Float64Array
 from minidsms.streamon.framework import Proposal
-from minidsms.streamon.join_ordering.logical_filters import LogicalFilters
 from minidsms.streamon.join_routing.costs import JoinDividing
 from minidsms.streamon.join_routing.executor import RoutesExecutor
 

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from minidsms.streamon.k_mon.monitoring.estimate import MonitorSettings
 
 
-COLUMNS = ("stream", "attribute", "constraint", "edge", "k", "looked at", "broken", "used by", "saves bytes")
-
-
 class _Counted(Monitor, Protocol):
     """A monitor that tells what it holds."""
 
@@ -48,6 +45,9 @@ class ConstraintRegistry(SharedByCopies):
 
     settings: of the connection; without, monitors have the parameters of the thesis' experiments.
     """
+
+    columns = ("stream", "attribute", "constraint", "edge", "k", "looked at", "broken", "used by", "saves bytes")
+    """Of its table."""
 
     def __init__(self, settings: SettingValues | None = None) -> None:
         self._settings = settings
@@ -88,7 +88,7 @@ class ConstraintRegistry(SharedByCopies):
     def table(
         self, queries: Mapping[int, Sequence[str]] | None = None
     ) -> list[tuple[str, str, str, str | None, int | None, str, int, str, int]]:
-        """A row for each constraint, see COLUMNS; by stream, attribute and kind. k is None where it is not used.
+        """A row for each constraint, see `columns`; by stream, attribute and kind. k is None where it is not used.
 
         looked at: see `Monitor.attention`.  broken: how often k has had to be given up.
 

@@ -9,8 +9,7 @@ from random import Random
 import pytest
 
 from minidsms.joins.graph import JoinGraph
-from minidsms.streamon.join_ordering.executor import random_order
-from minidsms.streamon.join_ordering.logical_filters import LogicalFilters
+from minidsms.joins.logical_filters import LogicalFilters, random_order
 
 
 def graph(n: int, *edges: tuple[int, int]) -> JoinGraph:
