@@ -1,8 +1,8 @@
 """A slice through a grouped aggregation whose aggregates are constants: a template.
 
 As `kernels.grouped_slice`, over the same records, but an element is taken into all aggregates before the next one, and
-an aggregate answers once for each group and instant, not after each element. Then the answers are compared with the
-rows that are shown, as in `grouping.put_out`.
+an aggregate answers once for each group and instant, not after each element: behind the instant's last element, when it
+is compared with the row that is shown, as in `grouping.put_out`, and stands nowhere between.
 
 Invariant: the rows put out are those of `aggregate_slice`, in the same order.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from minidsms.kernels.aggregation import FAILED, NULL, VALUE
+from minidsms.kernels.aggregation import NULL, VALUE
 from minidsms.kernels.grouped_slice import (
     AT,
     CLOSED,
@@ -20,11 +20,10 @@ from minidsms.kernels.grouped_slice import (
     FIRST,
     GONE,
     IDS,
-    OPEN_FROM,
+    NULLS,
     POOL_FULL,
     PUT_OUT,
     RESUMES,
-    SECOND,
     STEP,
     TABLE_FULL,
     TOUCHED,
@@ -57,7 +56,7 @@ from minidsms.kernels.grouping import (
     USED,
     Changed,
 )
-from minidsms.machine_code import Int64s, Int64Table, helper, int64, uint64
+from minidsms.machine_code import Int64s, helper, int64, uint64
 from minidsms.machine_code.templates import template
 
 CALLS: tuple[tuple[int, int, int, bool, bool, int], ...] = ((STAR, 0, 0, False, False, -1),)
@@ -77,34 +76,47 @@ _TWO_64 = 18446744073709551616.0
 
 
 @helper(typed=True)
-def _move(elements: Elements, of_groups: Records, work: Work, until: int, k: int, state: Int64s) -> bool:
-    """Take elements into the states, and note each instant's groups with their answers: group, last element and rows in
-    scratch[TOUCHED, FIRST, SECOND], answers in results and status. False where the pool is full.
+def _take_instants(
+    elements: Elements,
+    groups: Groups,
+    of_groups: Records,
+    work: Work,
+    start: int,
+    until: int,
+    k: int,
+    state: Int64s,
+    changed: Changed,
+) -> bool:
+    """Take elements into the states, and close each instant behind its last: -old row, +new row of each group whose row
+    changed. False where the pool is full. An instant that fails puts out nothing.
     """
-    ts, sign = elements.ts, elements.sign
+    ts, sign, keys = elements.ts, elements.sign, groups.keys
     records, nodes, pool = of_groups
-    results, status = work.results, work.status
-    floats = results.view(np.float64)
     values, weights = work.words[k:], work.weights
-    ids, closed, last, rows_of = work.scratch[IDS], work.scratch[TOUCHED], work.scratch[FIRST], work.scratch[SECOND]
-    i, m, first = state[AT], state[CLOSED], state[OPEN_FROM]
+    answer, status = work.results[0], work.status[0]
+    floats = answer.view(np.float64)
+    ids, touched, dead, waiting = work.scratch[IDS], work.scratch[TOUCHED], work.scratch[GONE], work.scratch[FIRST]
+    out_ts, out_sign, out_words, out_status = changed
+    words = FLAGS + 1 + (len(CALLS) >> 5)
+    # What stands in an array is read again after each write to another one.
+    i, m, out, gone_groups, instant = state[AT], state[CLOSED], state[OUT], state[DEAD], state[INSTANT]
+    free, used, held = pool[FREE], pool[USED], pool[HELD]
+    resumes, is_full, some_null = state[RESUMES] != 0, False, state[NULLS] != 0
     while i < len(ts) and ts[i] < until:
         now = ts[i]
-        if state[RESUMES] == 0:
-            state[INSTANT] += 1
-            first = m
-        state[RESUMES] = 0
-        instant = state[INSTANT]
+        if not resumes:
+            instant += 1
+            m = 0
+        resumes = False
         while i < len(ts) and ts[i] == now:
-            if pool[USED] + len(CALLS) > nodes.shape[0]:
-                state[AT], state[CLOSED], state[OPEN_FROM], state[RESUMES] = i, m, first, 1
-                return False
+            if used + len(CALLS) > nodes.shape[0]:
+                is_full = True
+                break
             group = ids[i]
             records[group, ROWS] += sign[i]
-            if records[group, STAMP] != instant:
-                records[group, STAMP] = instant
-                closed[m] = group
-                m += 1
+            touched[m] = group
+            m += records[group, STAMP] != instant
+            records[group, STAMP] = instant
             for c in range(len(CALLS)):
                 kind = CALLS[c][_KIND]
                 if kind == STAR:
@@ -146,16 +158,16 @@ def _move(elements: Elements, of_groups: Records, work: Work, until: int, k: int
                     while back > 0 and nodes[back, _KEY] >= key:
                         beaten = back
                         back = nodes[beaten, _BEFORE]
-                        nodes[beaten, _AFTER] = pool[FREE]
-                        pool[FREE] = beaten
-                        pool[HELD] -= 1
-                    node = pool[FREE]
+                        nodes[beaten, _AFTER] = free
+                        free = beaten
+                        held -= 1
+                    node = free
                     if node > 0:
-                        pool[FREE] = nodes[node, _AFTER]
+                        free = nodes[node, _AFTER]
                     else:
-                        node = pool[USED]
-                        pool[USED] = node + 1
-                    pool[HELD] += 1
+                        node = used
+                        used += 1
+                    held += 1
                     come = records[group, at + 1] + 1
                     records[group, at + 1] = come
                     nodes[node, _KEY] = key
@@ -172,9 +184,9 @@ def _move(elements: Elements, of_groups: Records, work: Work, until: int, k: int
                     records[group, at + 2] = gone
                     if front > 0 and nodes[front, _NUMBER] == gone:
                         following = nodes[front, _AFTER]
-                        nodes[front, _AFTER] = pool[FREE]
-                        pool[FREE] = front
-                        pool[HELD] -= 1
+                        nodes[front, _AFTER] = free
+                        free = front
+                        held -= 1
                         nodes[following, _BEFORE] = 0
                         records[group, at] = following | back << 32
                         if following == 0:
@@ -182,28 +194,46 @@ def _move(elements: Elements, of_groups: Records, work: Work, until: int, k: int
                             records[group, at + 1] = 0
                             records[group, at + 2] = 0
             i += 1
-        for t in range(first, m):
-            group = closed[t]
-            last[t] = i - 1
-            rows_of[t] = records[group, ROWS]
+        if is_full:
+            break
+        for j in range(len(CALLS)):
+            if CALLS[j][_KIND] == SUM and (now >= start or not IS_GLOBAL):
+                at = CALLS[j][_OFFSET]
+                for t in range(m):
+                    group = touched[t]
+                    if records[group, at] != 0 and records[group, at + 2] != records[group, at + 1] >> 63:
+                        state[CULPRIT] = j + 1
+                        break
+                if state[CULPRIT] != 0:
+                    break
+        if state[CULPRIT] != 0:
+            state[CULPRIT_AT] = i - 1
+            break
+        n_waiting = 0
+        for t in range(m):
+            group = touched[t]
+            rows = records[group, ROWS]
+            exists = now >= start if IS_GLOBAL else rows > 0
+            was_shown = records[group, FLAGS] >> SHOWN & 1 == 1
+            dead[gone_groups] = group
+            gone_groups += rows == 0
+            same = exists == was_shown
             for j in range(len(CALLS)):
                 kind, at = CALLS[j][_KIND], CALLS[j][_OFFSET]
                 if kind == STAR:
-                    results[t, j] = records[group, ROWS]
-                    status[t, j] = VALUE
+                    answer[j] = rows
+                    status[j] = VALUE
                 elif kind == COUNT:
-                    results[t, j] = records[group, at]
-                    status[t, j] = VALUE
+                    answer[j] = records[group, at]
+                    status[j] = VALUE
                 elif kind <= AVG:
                     count, low, high = records[group, at], records[group, at + 1], records[group, at + 2]
-                    fits = high == low >> 63
                     if kind == SUM:
-                        results[t, j] = low
-                        status[t, j] = NULL if count == 0 else (VALUE if fits else FAILED)
+                        answer[j] = low
                     else:
-                        exact = float(low) if fits else float(high) * _TWO_64 + float(uint64(low))
-                        floats[t, j] = exact / count if count != 0 else 0.0
-                        status[t, j] = NULL if count == 0 else VALUE
+                        exact = float(low) if high == low >> 63 else float(high) * _TWO_64 + float(uint64(low))
+                        floats[j] = exact / count if count != 0 else 0.0
+                    status[j] = NULL if count == 0 else VALUE
                 else:
                     key = records[group, at]
                     told = records[group, at + 1] > 0
@@ -215,52 +245,11 @@ def _move(elements: Elements, of_groups: Records, work: Work, until: int, k: int
                         key = ~key
                     if CALLS[j][_FLOAT]:
                         key ^= (key >> 63) & _LARGEST
-                    results[t, j] = key if told else 0
-                    status[t, j] = told
-    state[AT], state[CLOSED] = i, m
-    return True
-
-
-@helper(typed=True)
-def _put_out(
-    ts: Int64s, keys: Int64Table, records: Int64Table, work: Work, start: int, state: Int64s, changed: Changed
-) -> None:
-    """Close the instants noted: -old row, +new row of each group whose row changed."""
-    results, status = work.results, work.status
-    closed, last, rows_of, dead = work.scratch[TOUCHED], work.scratch[FIRST], work.scratch[SECOND], work.scratch[GONE]
-    waiting = work.scratch[IDS]
-    out_ts, out_sign, out_words, out_status = changed
-    k = len(CALLS)
-    words = FLAGS + 1 + (k >> 5)
-    t = 0
-    out = state[OUT]
-    while t < state[CLOSED]:
-        at = last[t]
-        now = ts[at]
-        stop = t
-        while stop < state[CLOSED] and last[stop] == at:
-            stop += 1
-        for j in range(k):
-            if CALLS[j][_KIND] == SUM and (now >= start or not IS_GLOBAL):
-                for g in range(t, stop):
-                    if status[g, j] == FAILED:
-                        state[CULPRIT] = j + 1
-                        state[CULPRIT_AT] = at
-                        return
-        n_waiting = 0
-        for g in range(t, stop):
-            group = closed[g]
-            exists = now >= start if IS_GLOBAL else rows_of[g] > 0
-            flags = records[group, FLAGS]
-            was_shown = flags >> SHOWN & 1 == 1
-            if rows_of[g] == 0:
-                dead[state[DEAD]] = group
-                state[DEAD] += 1
-            same = exists == was_shown
-            if exists:
-                for j in range(k):
-                    same = same and results[g, j] == records[group, words + j]
-                    same = same and status[g, j] == records[group, FLAGS + (j >> 5)] >> (j & 31) & 1
+                    answer[j] = key if told else 0
+                    status[j] = told
+                if exists:
+                    same = same and answer[j] == records[group, words + j]
+                    same = same and status[j] == records[group, FLAGS + (j >> 5)] >> (j & 31) & 1
             if same:
                 continue
             if was_shown:
@@ -268,31 +257,36 @@ def _put_out(
                 out_sign[out] = -1
                 for c in range(KEY_WORDS):
                     out_words[c, out] = keys[group, c]
-                for j in range(k):
+                for j in range(len(CALLS)):
                     out_words[KEY_WORDS + j, out] = records[group, words + j]
-                    out_status[j, out] = records[group, FLAGS + (j >> 5)] >> (j & 31) & 1
+                    is_value = records[group, FLAGS + (j >> 5)] >> (j & 31) & 1
+                    out_status[j, out] = is_value
+                    some_null = some_null or is_value == 0
                 out += 1
             for c in range(FLAGS, words):
                 records[group, c] = 0
             records[group, FLAGS] = int64(exists) << SHOWN
-            for j in range(k):
-                records[group, words + j] = results[g, j] if exists else 0
-                records[group, FLAGS + (j >> 5)] |= int64(status[g, j] if exists else 0) << (j & 31)
-            if exists:
-                waiting[n_waiting] = g
-                n_waiting += 1
+            for j in range(len(CALLS)):
+                records[group, words + j] = answer[j] if exists else 0
+                records[group, FLAGS + (j >> 5)] |= int64(status[j] if exists else 0) << (j & 31)
+            waiting[n_waiting] = group
+            n_waiting += exists
         for w in range(n_waiting):
-            g = waiting[w]
+            group = waiting[w]
             out_ts[out] = now
             out_sign[out] = 1
             for c in range(KEY_WORDS):
-                out_words[c, out] = keys[closed[g], c]
-            for j in range(k):
-                out_words[KEY_WORDS + j, out] = results[g, j]
-                out_status[j, out] = status[g, j]
+                out_words[c, out] = keys[group, c]
+            for j in range(len(CALLS)):
+                out_words[KEY_WORDS + j, out] = records[group, words + j]
+                is_value = records[group, FLAGS + (j >> 5)] >> (j & 31) & 1
+                out_status[j, out] = is_value
+                some_null = some_null or is_value == 0
             out += 1
-        state[OUT] = out
-        t = stop
+    state[AT], state[CLOSED], state[OUT], state[DEAD], state[INSTANT] = i, m, out, gone_groups, instant
+    state[RESUMES], state[NULLS] = is_full, some_null
+    pool[FREE], pool[USED], pool[HELD] = free, used, held
+    return not is_full
 
 
 @template("CALLS", "KEY_WORDS", "IS_GLOBAL", gain=0.2, compile_s=6.0)
@@ -311,9 +305,8 @@ def aggregate_form(
     if not find_groups(elements, groups, asked.k, work, state):
         return TABLE_FULL
     if state[STEP] == ENTER:
-        if not _move(elements, of_groups, work, until, asked.k, state):
+        if not _take_instants(elements, groups, of_groups, work, start, until, asked.k, state, changed):
             return POOL_FULL
         state[STEP] = PUT_OUT
-    _put_out(elements.ts, groups.keys, of_groups.records, work, start, state, changed)
-    give_back(groups, of_groups.records, work.scratch[GONE], until, state, changed.status)
+    give_back(groups, of_groups.records, work.scratch[GONE], until, state)
     return DONE

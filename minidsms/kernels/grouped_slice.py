@@ -31,17 +31,17 @@ from minidsms.kernels.grouping import (
     move_extremes,
     move_sums,
 )
-from minidsms.kernels.key_table import acquire, acquire_pairs, recall, release
-from minidsms.machine_code import Int8s, Int8Table, Int32s, Int64s, Int64Table, helper, kernel
+from minidsms.kernels.key_table import acquire, acquire_pair, recall, release
+from minidsms.machine_code import Int8s, Int8Table, Int32s, Int64s, Int64Table, helper, int64, kernel
 
-STEP, AT, NULLS, CLOSED, OPEN_FROM, RESUMES, STATE_SIZE = range(CURSOR_SIZE, CURSOR_SIZE + 7)
+STEP, AT, NULLS, CLOSED, RESUMES, STATE_SIZE = range(CURSOR_SIZE, CURSOR_SIZE + 6)
 """Words of `state` behind those of a cursor of `grouping.put_out`: the step to go on with, the element; whether a NULL
-is put out. Of `kernels.grouped_form`: changes of groups noted, the first of the instant, whether it goes on amid one.
+is put out. Of `kernels.grouped_form`: groups of the instant, whether it goes on amid one.
 """
 DONE, TABLE_FULL, POOL_FULL = range(3)
 GATHER, ACQUIRE, ENTER, EXTREMES, PUT_OUT = range(5)
-IDS, TOUCHED, GONE, FIRST, SECOND, SCRATCH_ROWS = range(6)
-"""Rows of `scratch`: the group of each element; room for `grouping.put_out`; words and NULLs of the keys that come."""
+IDS, TOUCHED, GONE, FIRST, SCRATCH_ROWS = range(5)
+"""Rows of `scratch`: the group of each element; room for `grouping.put_out`; the groups of the elements that come."""
 
 
 class Elements(NamedTuple):
@@ -106,34 +106,59 @@ class Work(NamedTuple):
 
 
 @helper(typed=True)
-def _acquire_keys(elements: Elements, k: int, only_insertions: bool, work: Work, groups: Groups, start: int) -> int:
-    """The groups of the elements, or of the insertions among them, into scratch[IDS] from its beginning; returns how
-    many are done, and -1 - that where the table is full.
+def _find_by_one_key(elements: Elements, groups: Groups, work: Work, start: int) -> int:
+    """The groups of the elements from `start` on into scratch[IDS]; returns how many are done: all, or those before one
+    for which the table is full.
     """
-    ts, sign, words, valid, scratch, rows = elements.ts, elements.sign, work.words, work.valid, work.scratch, work.rows
-    slots, keys, links, meta = groups.slots, groups.keys, groups.links, groups.meta
-    n = len(ts)
+    sign, words, valid, ids = elements.sign, work.words[0], work.valid[0], work.scratch[IDS]
+    slots, keys, links, meta, ring, ends = groups
+    has_ring = len(ring) > 0
+    of_ring = len(ring) - 1
+    oldest = following = 0
+    if has_ring:
+        oldest, following = ends[0], ends[1]
+    i = start
+    while i < len(sign):
+        if has_ring and sign[i] <= 0:
+            ids[i] = ring[oldest & of_ring]
+            oldest += 1
+        else:
+            found = acquire_pair(words[i], 1 - int64(valid[i]), slots, keys, links, meta)
+            if found < 0:
+                break
+            ids[i] = found
+            if has_ring:
+                ring[following & of_ring] = found
+                following += 1
+        i += 1
+    if has_ring:
+        ends[0], ends[1] = oldest, following
+    return i
+
+
+@helper(typed=True)
+def _find_by_keys(elements: Elements, groups: Groups, k: int, work: Work, start: int) -> int:
+    """The same for several keys. start: of the elements that are looked up, as are those done where it is not all."""
+    sign, words, valid, scratch, rows = elements.sign, work.words, work.valid, work.scratch, work.rows
+    slots, keys, links, meta, ring, ends = groups
+    n = len(sign)
     m = 0
-    if k == 1:
-        first, second = scratch[FIRST], scratch[SECOND]
-        for i in range(n):
-            if sign[i] > 0 or not only_insertions:
-                first[m] = words[0, i]
-                second[m] = 1 - valid[0, i]
-                m += 1
-        done = acquire_pairs(first[:m], second[:m], slots, keys, links, meta, scratch[IDS], start)
-    else:
-        for i in range(n):
-            if sign[i] > 0 or not only_insertions:
-                for c in range(k, keys.shape[1]):
-                    rows[m, c] = 0
-                for c in range(k):
-                    rows[m, c] = words[c, i]
-                    if valid[c, i] == 0:
-                        rows[m, k + c // 62] |= np.int64(1) << (c % 62)
-                m += 1
-        done = acquire(rows[:m], slots, keys, links, meta, scratch[IDS], start, True)
-    return done if done == m else -1 - done
+    for i in range(n):
+        if sign[i] > 0 or len(ring) == 0:
+            for c in range(k, keys.shape[1]):
+                rows[m, c] = 0
+            for c in range(k):
+                rows[m, c] = words[c, i]
+                if valid[c, i] == 0:
+                    rows[m, k + c // 62] |= int64(1) << (c % 62)
+            m += 1
+    if len(ring) == 0:
+        return acquire(rows[:m], slots, keys, links, meta, scratch[IDS], start, True)
+    done = acquire(rows[:m], slots, keys, links, meta, scratch[FIRST], start, True)
+    if done < m:
+        return done
+    recall(sign, scratch[FIRST], ring, ends, scratch[IDS])
+    return n
 
 
 @helper(typed=True)
@@ -152,34 +177,28 @@ def find_groups(elements: Elements, groups: Groups, k: int, work: Work, state: I
         state[STEP] = ACQUIRE
         state[AT] = 0
     if state[STEP] == ACQUIRE:
+        done = n
         if k == 0:
             for i in range(n):
                 ids[i] = 0
+        elif k == 1:
+            done = _find_by_one_key(elements, groups, work, state[AT])
         else:
-            has_ring = len(groups.ring) > 0
-            done = _acquire_keys(elements, k, has_ring, work, groups, state[AT])
-            if done < 0:
-                state[AT] = -1 - done
-                return False
-            if has_ring:
-                for i in range(done):
-                    scratch[FIRST, i] = ids[i]
-                recall(sign, scratch[FIRST], groups.ring, groups.ends, ids)
+            done = _find_by_keys(elements, groups, k, work, state[AT])
+        if done < n:
+            state[AT] = done
+            return False
         state[STEP] = ENTER
         state[AT] = 0
     return True
 
 
 @helper(typed=True)
-def give_back(groups: Groups, records: Int64Table, dead: Int64s, until: int, state: Int64s, status: Int8Table) -> None:
-    """The last step: whether NULLs were put out; the ids of groups that are without rows now, unless the query fails.
+def give_back(groups: Groups, records: Int64Table, dead: Int64s, until: int, state: Int64s) -> None:
+    """The last step: the ids of groups that are without rows now, unless the query fails.
 
     dead: state[DEAD] groups that lost their last row, and may have got another since.
     """
-    state[NULLS] = 0
-    for j in range(status.shape[0]):
-        for i in range(state[OUT]):
-            state[NULLS] |= status[j, i] == 0
     if groups.keys.shape[1] > 0 and state[CULPRIT] == 0 and until == MAX_INSTANT:
         gone = 0
         for i in range(state[DEAD]):
@@ -231,5 +250,10 @@ def aggregate_slice(
     dead, touched = scratch[GONE], scratch[TOUCHED]
     answered = Answered(ts, sign, ids, results, status, marks[:stars], marks[stars:])
     close_instants(answered, keys, records, is_global, start, until, state, touched, dead, changed)
-    give_back(groups, records, dead, until, state, changed.status)
+    some_null = False
+    for j in range(changed.status.shape[0]):
+        for i in range(state[OUT]):
+            some_null |= changed.status[j, i] == 0
+    state[NULLS] = some_null
+    give_back(groups, records, dead, until, state)
     return DONE

@@ -11,6 +11,8 @@ with time. Nothing raises: `acquire` returns how far it came, and is called agai
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from minidsms.machine_code import helper, kernel
@@ -77,6 +79,34 @@ def acquire(
     return len(words)
 
 
+@helper(inline=True)
+def acquire_pair(
+    word: int, other: int, slots: np.ndarray, keys: np.ndarray, links: np.ndarray, meta: np.ndarray
+) -> Any:
+    """The id of a row of two words, a new one where it is new; -1 where the arrays are too small for that."""
+    mask = slots.shape[0] - 1
+    h = (np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(word)) * np.uint64(0xD6E8FEB86659FD93)
+    h = (h ^ (h >> np.uint64(32)) ^ np.uint64(other)) * np.uint64(0xD6E8FEB86659FD93)
+    at = int((h ^ (h >> np.uint64(32))) >> np.uint64(1)) & mask
+    found = np.int64(slots[at])
+    while found >= 0 and (keys[found, 0] != word or keys[found, 1] != other):
+        at = (at + 1) & mask
+        found = np.int64(slots[at])
+    if found < 0 and meta[0] < keys.shape[0]:
+        if meta[1] < keys.shape[0]:
+            found = meta[1]
+            meta[1] = links[found]
+        else:
+            found = meta[2]
+            meta[2] += 1
+        keys[found, 0] = word
+        keys[found, 1] = other
+        links[found] = _IN_USE
+        slots[at] = found
+        meta[0] += 1
+    return found
+
+
 @kernel("int64(int64[::1], int64[::1], int32[::1], int64[:,::1], int64[::1], int64[::1], int64[::1], int64)")
 def acquire_pairs(
     first: np.ndarray,
@@ -91,32 +121,12 @@ def acquire_pairs(
     """`acquire` of rows of two words given apart. second: as long as first, or empty where it is all zeros: a column
     without NULLs, the most common key.
     """
-    mask = slots.shape[0] - 1
     has_second = second.shape[0] > 0
     for i in range(start, first.shape[0]):
-        word = first[i]
         other = second[i] if has_second else np.int64(0)
-        h = (np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(word)) * np.uint64(0xD6E8FEB86659FD93)
-        h = (h ^ (h >> np.uint64(32)) ^ np.uint64(other)) * np.uint64(0xD6E8FEB86659FD93)
-        at = int((h ^ (h >> np.uint64(32))) >> np.uint64(1)) & mask
-        found = np.int64(slots[at])
-        while found >= 0 and (keys[found, 0] != word or keys[found, 1] != other):
-            at = (at + 1) & mask
-            found = np.int64(slots[at])
+        found = acquire_pair(first[i], other, slots, keys, links, meta)
         if found < 0:
-            if meta[0] == keys.shape[0]:
-                return i
-            if meta[1] < keys.shape[0]:
-                found = meta[1]
-                meta[1] = links[found]
-            else:
-                found = meta[2]
-                meta[2] += 1
-            keys[found, 0] = word
-            keys[found, 1] = other
-            links[found] = _IN_USE
-            slots[at] = found
-            meta[0] += 1
+            return i
         ids[i] = found
     return len(first)
 
