@@ -18,6 +18,7 @@ from minidsms.joins.spec import JoinSpec
 from minidsms.kernels.join_layout import DONE, HAS_NULLS, HI, IS_SHOWN, KEY, STATUS, STOP
 from minidsms.kernels.two_streams_join import SOURCE_WORDS, Room, Source, join_two_streams
 from minidsms.machine_code.templates import Form
+from minidsms.process.large_pages import BLOCK_WORDS, words_on_large_pages
 from minidsms.synopses.indexed_windows import IndexedWindow, WindowIndex
 
 _LEAST_ROWS = 64
@@ -27,6 +28,8 @@ _ROOM = 1.125
 """Times the rows that are expected."""
 _LARGE = 1 << 14
 """Rows for which room is taken without asking."""
+_WORTH_A_BLOCK = BLOCK_WORDS // 4
+"""Words of rows from which on slices fill a block, one after the other: whoever keeps the rows of one keeps it all."""
 _MARKS = 1024
 _NO_VALID = np.zeros(0, np.bool_)
 
@@ -52,7 +55,8 @@ class ByForm:
         self._masked: list[bool] = []
         self._small: Room | None = None
         self._room: Room | None = None
-        self._found = 0
+        self._is_block = False
+        self._given = self._found = 0
 
     @property
     def _windows(self) -> list[IndexedWindow]:
@@ -109,15 +113,18 @@ class ByForm:
         status, doubled = -1, 1
         while status != DONE:
             waiting = self._waiting()
-            if self._room is None:
-                self._room = self._made(int((waiting + waits) * self._ratio * _ROOM) * doubled, doubled)
+            rows = int((waiting + waits) * self._ratio * _ROOM) * doubled
+            room = self._room
+            if room is None or (self._is_block and self._given == self._found and not self._is_worth_a_block(rows)):
+                room = self._room = self._made(rows, doubled)
             before = self._found
-            self._found = code(index.bundle, source, self._room, before, state)
+            self._found = code(index.bundle, source, room, before, state)
             status = state.item(STATUS)
             if self._found > before:
                 self._ratio = (self._found - before) / (waiting - self._waiting())
             if status != DONE:
                 doubled = 1 if self._found else 2 * doubled
+                self._is_block = False  # it is full
                 yield from self.flush()
 
     def _waiting(self) -> int:
@@ -126,38 +133,54 @@ class ByForm:
 
     def flush(self) -> Iterator[Batch]:
         """The rows found that have not been given."""
-        room, found = self._room, self._found
-        self._room, self._found = None, 0
-        if room is not None and found:
-            yield self._batch(room, found)
+        room, given, found = self._room, self._given, self._found
+        if self._is_block:
+            self._given = found
+        else:
+            self._room, self._given, self._found = None, 0, 0
+        if room is not None and given < found:
+            yield self._batch(room, given, found)
+
+    def _is_worth_a_block(self, rows: int) -> bool:
+        return rows * (1 + len(self._masked)) >= _WORTH_A_BLOCK
 
     def _made(self, rows: int, doubled: int) -> Room:
         """Room for so many, with none in it. Where they are few it is that of before: what stands in it is copied."""
+        self._given = self._found = 0
+        self._is_block = False
         if rows <= _FEW_ROWS and doubled == 1:
             self._small = self._small or self._room_for(max(_LEAST_ROWS, 2 * _FEW_ROWS))
             return self._small
         if rows > _LARGE:
             self._claim(rows * 8 * (1 + len(self._masked)))
+        self._is_block = self._is_worth_a_block(rows)
         return self._room_for(max(rows, _LEAST_ROWS * doubled))
 
     def _room_for(self, rows: int) -> Room:
         width = len(self._masked)
+        if self._is_block:
+            rows = max(rows, BLOCK_WORDS // (1 + width))
+            words = words_on_large_pages((1 + width) * rows).reshape(1 + width, rows)
+        else:
+            words = np.empty((1 + width, rows), np.int64)
         valid = np.empty(width * rows, np.bool_) if True in self._masked else _NO_VALID
-        return Room(np.empty((1 + width, rows), np.int64), valid, np.ones(rows, np.int8))
+        return Room(words, valid, np.ones(rows, np.int8))
 
-    def _batch(self, room: Room, found: int) -> Batch:
-        """The first rows; a copy where there is much more room, or others are to come there."""
-        words, valid, sign = room.words[:, :found], None, None
-        if room is self._small or found * 2 < room.words.shape[1]:
+    def _batch(self, room: Room, first: int, end: int) -> Batch:
+        """The rows [first, end); a copy where there is much more room that nobody uses, or others are to come there."""
+        words, valid, sign = room.words[:, first:end], None, None
+        if room is self._small or (not self._is_block and (end - first) * 2 < room.words.shape[1]):
             words = words.copy()
         if len(room.valid):
             valid = room.valid.reshape(len(self._masked), -1)
         if self._serial.item(1):
-            sign = room.sign[:found].copy()
-            room.sign[:found] = 1
+            sign = room.sign[first:end].copy()
+            room.sign[first:end] = 1
             self._serial[1] = 0
         columns = [
-            Column.from_words(words[1 + c], valid[c, :found].copy() if valid is not None and is_masked else None, type_)
+            Column.from_words(
+                words[1 + c], valid[c, first:end].copy() if valid is not None and is_masked else None, type_
+            )
             for c, (is_masked, type_) in enumerate(zip(self._masked, self._types))
         ]
         return Batch(words[0], sign, columns, is_own=True)

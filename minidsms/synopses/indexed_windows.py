@@ -10,7 +10,7 @@ bucket; the reader claims the row at lo and everything after it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -776,27 +776,41 @@ class WindowIndex:
         self._place()
         for j, window in enumerate(self.windows):
             # What other inputs have written for the slots to come moves too.
-            mask = int(old_inputs[j, MASK])
+            mask, new_mask = int(old_inputs[j, MASK]), int(self.inputs[j, MASK])
             if window.is_bag:
-                slots = np.arange(min(mask + 1, self._capacities[j]), dtype=np.int64)
+                first, end = 0, min(mask, new_mask) + 1
             else:
-                end = self.inputs[j, HI] if j in capacities else self.inputs[j, LO] + mask + 1
-                slots = np.arange(self.inputs[j, LO], end, dtype=np.int64)
-            old, new = slots & mask, slots & self.inputs[j, MASK]
+                first = int(self.inputs[j, LO])
+                end = int(self.inputs[j, HI]) if j in capacities else first + mask + 1
+            pieces = [(slot & mask, slot & new_mask, n) for slot, n in _pieces(first, end, min(mask, new_mask))]
             if self._has_marks:
-                self.marks[self.inputs[j, MARKS] + new] = marks[old_inputs[j, MARKS] + old]
+                _move(self.marks, self.inputs[j, MARKS], marks, old_inputs[j, MARKS], pieces)
             if self.has_ranges:
-                self.instants[self.inputs[j, MARKS] + new] = instants[old_inputs[j, MARKS] + old]
+                _move(self.instants, self.inputs[j, MARKS], instants, old_inputs[j, MARKS], pieces)
             for x in range(self.inputs[j, KEY], self.inputs[j, KEYS_END]):
-                for word in (0, 1):
-                    self.nodes[self.keys[x, NODES] + 2 * new + word] = nodes[old_keys[x, NODES] + 2 * old + word]
+                pairs = [(2 * old, 2 * new, 2 * n) for old, new, n in pieces]
+                _move(self.nodes, self.keys[x, NODES], nodes, old_keys[x, NODES], pairs)
                 if window.is_bag:
-                    self.backs[self.keys[x, BACKS] + new] = backs[old_keys[x, BACKS] + old]
+                    _move(self.backs, self.keys[x, BACKS], backs, old_keys[x, BACKS], pieces)
             if j in capacities and isinstance(window, IndexedWindow):
                 ring = np.zeros(capacities[j], np.int32)
-                ring[new] = window.ring[old]
+                _move(ring, 0, window.ring, 0, pieces)
                 window.ring = ring
             self.relink(j)
+
+
+def _pieces(first: int, end: int, mask: int) -> Iterator[tuple[int, int]]:
+    """The slots [first, end), cut where a ring of that mask begins anew: the first of each piece, and how many."""
+    while first < end:
+        stop = min(end, (first | mask) + 1)
+        yield first, stop - first
+        first = stop
+
+
+def _move(target: AnyArray, to: int, source: AnyArray, of: int, pieces: Sequence[tuple[int, int, int]]) -> None:
+    """Copy pieces, (old place, new place, how many) each, from behind `of` to behind `to`."""
+    for old, new, n in pieces:
+        target[to + new : to + new + n] = source[of + old : of + old + n]
 
 
 def _plain(array: Any) -> Any:
