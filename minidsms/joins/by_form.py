@@ -56,6 +56,7 @@ class ByForm:
         self._small: Room | None = None
         self._room: Room | None = None
         self._is_block = False
+        self._room_masked = self._masked
         self._given = self._found = 0
 
     @property
@@ -110,6 +111,10 @@ class ByForm:
         if source is None or source.ring0 is not window0.ring or source.ring1 is not window1.ring:
             source = Source(self._columns, window0.ring, window1.ring, self._marked, self._serial)
             self._source = source
+        if self._room is not None and self._room_masked is not self._masked:
+            # Other columns may be NULL now than those that the room knows.
+            self._is_block = False
+            yield from self.flush()
         status, doubled = -1, 1
         while status != DONE:
             waiting = self._waiting()
@@ -147,7 +152,7 @@ class ByForm:
     def _made(self, rows: int, doubled: int) -> Room:
         """Room for so many, with none in it. Where they are few it is that of before: what stands in it is copied."""
         self._given = self._found = 0
-        self._is_block = False
+        self._room_masked, self._is_block = self._masked, False
         if rows <= _FEW_ROWS and doubled == 1:
             self._small = self._small or self._room_for(max(_LEAST_ROWS, 2 * _FEW_ROWS))
             return self._small
@@ -172,7 +177,7 @@ class ByForm:
         if room is self._small or (not self._is_block and (end - first) * 2 < room.words.shape[1]):
             words = words.copy()
         if len(room.valid):
-            valid = room.valid.reshape(len(self._masked), -1)
+            valid = room.valid.reshape(len(self._room_masked), -1)
         if self._serial.item(1):
             sign = room.sign[first:end].copy()
             room.sign[first:end] = 1
@@ -181,6 +186,6 @@ class ByForm:
             Column.from_words(
                 words[1 + c], valid[c, first:end].copy() if valid is not None and is_masked else None, type_
             )
-            for c, (is_masked, type_) in enumerate(zip(self._masked, self._types))
+            for c, (is_masked, type_) in enumerate(zip(self._room_masked, self._types))
         ]
         return Batch(words[0], sign, columns, is_own=True)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import deque
 from random import Random
+from typing import Any
 
 import pytest
 
 import minidsms
 from minidsms.joins import by_form
+from minidsms.process import large_pages
 from minidsms.query import Change
 from minidsms.testing.compare import check, difference_of, run_definition, run_together
 from minidsms.testing.feeds import Advance, Push, Step
@@ -109,6 +112,26 @@ def test_instants_that_do_not_fit_are_taken_whole_with_more_room(monkeypatch: py
     monkeypatch.setattr(by_form, "_FEW_ROWS", 0)
     monkeypatch.setattr(by_form, "_ROOM", 0.01)
     assert [answers(seed, compilation="at once")[0] for seed in range(12)] == expected
+
+
+def test_rows_of_several_slices_fill_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = [answers(seed, compilation="off")[0] for seed in range(12)]
+    monkeypatch.setattr(by_form, "_FEW_ROWS", 0)
+    monkeypatch.setattr(by_form, "_WORTH_A_BLOCK", 1)
+    for words in (16, 64, 1024):
+        monkeypatch.setattr(by_form, "BLOCK_WORDS", words)
+        assert [answers(seed, compilation="at once")[0] for seed in range(12)] == expected
+
+
+def test_a_block_is_used_again_once_nobody_holds_what_stands_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(large_pages, "_blocks", deque[Any](maxlen=2))
+    first = large_pages.words_on_large_pages(64)
+    address, part = first.ctypes.data, first.reshape(2, 32)[1, 3:9]
+    del first
+    held = large_pages.words_on_large_pages(64)
+    assert held.ctypes.data != address
+    del part
+    assert large_pages.words_on_large_pages(64).ctypes.data == address
 
 
 def test_many_deletions_of_an_instant_are_left_to_the_istream() -> None:
