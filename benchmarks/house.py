@@ -30,6 +30,8 @@ BELOW = {
 
 NODES = ("Filter", "Distinct", "SemiJoin", "KeepArrival", "Aggregate GroupBy", "RelationToStream ToStream")
 """Some nodes of plans, by the names that their classes have or had."""
+NODE_MODULES = ("minidsms.cql.bound", "minidsms.plan.logical")
+"""Where the classes of nodes stand."""
 ACCESS_METHODS = ("ByHash", "ByCells BY_CELLS BY_ORDER", "ByAddress BY_ADDRESS")
 """Access methods, by the names of their classes and of their tags."""
 TECHNIQUES = ("caching", "join_trees", "join_ordering", "k_mon", "filter_ordering", "content_routing")
@@ -175,9 +177,30 @@ def _names(source: Source) -> frozenset[str]:
 
 
 def files_of_node(files: Sequence[Source], words: str) -> list[str]:
-    """Files of queries, plans, Spark, archives and the definition that name a node's class."""
+    """Files of queries, plans, Spark, archives and the definition that name a node's class.
+
+    A class of the same name elsewhere (a query's syntax, a function's row, an operator) is another.
+    """
     rooms = ("cql", "plan", "spark", "archive", "testing")
-    return files_naming([s for s in files if s.room in rooms], words)
+    return [s.name for s in files if s.room in rooms and _nodes_named(s) & set(words.split())]
+
+
+@cache
+def _nodes_named(source: Source) -> frozenset[str]:
+    """The classes that a file defines as nodes' modules do, imports from them and uses, or names as `bound.X`."""
+    nodes = list(ast.walk(source.tree))
+    imported = {
+        alias.name for n in nodes if isinstance(n, ast.ImportFrom) and n.module in NODE_MODULES for alias in n.names
+    }
+    spoken = {n.id for n in nodes if isinstance(n, ast.Name)} & imported
+    prefixes = {module.rpartition(".")[2] for module in NODE_MODULES}
+    spoken |= {
+        n.attr
+        for n in nodes
+        if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id in prefixes
+    }
+    is_home = source.name.removesuffix(".py").replace("/", ".") in NODE_MODULES
+    return frozenset(spoken | ({n.name for n in nodes if isinstance(n, ast.ClassDef)} if is_home else set()))
 
 
 def importers(files: Sequence[Source], module: str) -> list[str]:
