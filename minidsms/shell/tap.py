@@ -13,7 +13,7 @@ from minidsms.shell.modes.rows import Element, elements_of
 if TYPE_CHECKING:
     from minidsms.answers.results import ResultCodec
     from minidsms.elements import Batch, Schema
-    from minidsms.shell.modes.making import AnyMode
+    from minidsms.shell.modes.mode import Mode
 
 KEPT = 20
 """Changes of a query that a later watch begins with."""
@@ -25,7 +25,7 @@ class Tap:
     def __init__(self) -> None:
         self.path = "-"
         self.rows = 0
-        self.mode: AnyMode | None = None
+        self.mode: Mode | None = None
         self._unseen: deque[Element] = deque(maxlen=KEPT)
         self._unseen_count = 0
         self._codec: ResultCodec | None = None
@@ -47,7 +47,7 @@ class Tap:
         self._unseen_count += n
         self._unseen.extend(elements_of(batch.slice(max(0, n - KEPT), n), self._codec))
 
-    def show(self, mode: AnyMode | None) -> None:
+    def show(self, mode: Mode | None) -> None:
         """Watch in a mode, beginning with what no other has seen; None: no longer."""
         self.mode = mode
         if mode is not None:

@@ -14,8 +14,8 @@ from minidsms.cql.errors import Error
 from minidsms.shell.harmless import harmless
 from minidsms.shell.modes.changelog import Changelog
 from minidsms.shell.modes.lines import LinesMode
-from minidsms.shell.modes.making import AnyMode, make_mode
-from minidsms.shell.modes.mode import Look, ModeSpec
+from minidsms.shell.modes.making import make_mode
+from minidsms.shell.modes.mode import Look, Mode, ModeSpec
 from minidsms.shell.results import Results
 from minidsms.shell.tap import Tap
 
@@ -32,7 +32,7 @@ class Watch:
     """
 
     query: Query
-    mode: AnyMode
+    mode: Mode
     spec: ModeSpec | None
     told_failure: bool = field(default=False)
 

@@ -6,7 +6,6 @@ object {"_heartbeat": ts}, is no row: it promises that nothing at or before ts f
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -115,14 +114,3 @@ class LineRows:
             start = match.end()
         if start < len(block.data):
             yield Block(block.data[start:], line)
-
-
-def heartbeat_line(format: str, ts: int) -> bytes:
-    """The line that says a heartbeat in a format.
-
-    >>> heartbeat_line("csv", 5), heartbeat_line("json", 5)
-    (b'_heartbeat,5\\n', b'{"_heartbeat":5}\\n')
-    """
-    if format == "csv":
-        return b"_heartbeat,%d\n" % ts
-    return json.dumps({"_heartbeat": ts}, separators=(",", ":")).encode() + b"\n"

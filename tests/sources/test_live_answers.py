@@ -14,7 +14,6 @@ from minidsms.cql.errors import CqlError, QueryError
 from minidsms.inputs.conversion import FIRST_INSTANT
 from minidsms.sources.csv_form import CsvForm
 from minidsms.sources.line_cutter import LineCutter
-from minidsms.sources.line_rows import heartbeat_line
 from minidsms.sources.live_lines import LiveLines
 from minidsms.testing.compare import Answer, bind_case, difference_of, run_definition
 from minidsms.testing.feeds import Advance, Step
@@ -107,7 +106,8 @@ def run_lines(case: Case, format: str, cut: int, seed: int, batch_size: int) -> 
 def _send(lines: dict[str, Lines], step: Step, format: str) -> None:
     if isinstance(step, Advance):
         for name in _touches(step, lines):
-            lines[name].send(heartbeat_line(format, step.ts))
+            line = f"_heartbeat,{step.ts}" if format == "csv" else f'{{"_heartbeat":{step.ts}}}'
+            lines[name].send(f"{line}\n".encode())
         return
     into = lines[step.name.lower()]
     into.send(b"".join(into.line(*element) for element in step.rows))

@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING
 from minidsms.shell.modes.changelog import Changelog
 from minidsms.shell.modes.count import CountMode
 from minidsms.shell.modes.lines import LinesMode
-from minidsms.shell.modes.mode import Look, ModeSpec
+from minidsms.shell.modes.mode import Look, Mode, ModeSpec
 from minidsms.shell.modes.table import TableMode
 from minidsms.shell.modes.top import TopMode
 
 if TYPE_CHECKING:
     from minidsms.query import Query
 
-AnyMode = Changelog | TableMode | TopMode | CountMode | LinesMode
 
-
-def make_mode(spec: ModeSpec, query: Query, look: Look) -> AnyMode:
+def make_mode(spec: ModeSpec, query: Query, look: Look) -> Mode:
     """The mode for a query. Error where it does not fit the query."""
     match spec.name:
         case "table":
