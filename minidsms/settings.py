@@ -188,7 +188,7 @@ SETTINGS: dict[str, Setting] = {
             "ticks an element may wait before Chain lets it pass",
         ),
         Setting("batch_size", 65_536, _at_least(1), "elements in a slice"),
-        Setting("threads", 1, _threads, "threads that divide large slices; auto: as many as are faster"),
+        Setting("threads", 1, _threads, "threads that work on a large slice; auto: as many as are faster"),
         Setting("quantum", 65_536, _at_least(1), "elements an operator may take in a turn"),
         Setting("queue_size", 1_000_000, _at_least(1), "bound of a queue between operators, in elements"),
         Setting("queue_bytes", 2**28, _optional_bytes, "bound of a queue between operators, in bytes"),

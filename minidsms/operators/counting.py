@@ -107,6 +107,7 @@ class CountingOperator(Resuming):
     """
 
     acts_on_time = False
+    is_self_contained = True
 
     def __init__(self, inputs: Sequence[Queue], rule: int, schema: Schema, fifo: Sequence[bool] = ()) -> None:
         super().__init__(inputs, schema)

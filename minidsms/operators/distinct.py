@@ -11,7 +11,6 @@ class DuplicateEliminate(CountingOperator):
     """The input without duplicates. is_fifo: its deletions come in the order of its insertions."""
 
     name = "Distinct"
-    is_self_contained = True
 
     def __init__(self, input: Queue, is_fifo: bool = False) -> None:
         super().__init__([input], DISTINCT, input.schema, [is_fifo])
