@@ -29,6 +29,9 @@ SHAPES = (
     "WITH W AS (SELECT k, v FROM Sa [RANGE 3] WHERE {}) SELECT a.v, b.v AS w FROM W AS a, W AS b WHERE a.k = b.k",
     "WITH W AS (SELECT k, COUNT(*) AS n FROM Sa [RANGE 3] WHERE {} GROUP BY k), M AS (SELECT * FROM W WHERE n > 0)"
     " SELECT a.n, b.n AS m FROM M AS a, W AS b WHERE a.k < b.k",
+    "WITH W AS (SELECT k, v FROM Sa [RANGE 3] WHERE {}) SELECT k FROM W UNION SELECT v FROM W",
+    "WITH W AS (SELECT k, v FROM Sa [RANGE 3] WHERE {}) SELECT k FROM W EXCEPT ALL SELECT v FROM W",
+    "WITH W AS (SELECT k, v FROM Sa [RANGE 3] WHERE {}) SELECT k FROM W UNION ALL SELECT v FROM W",
 )
 CONDITIONS = [
     *(f"{{}}v = {c}" for c in range(5)),
