@@ -12,17 +12,16 @@ from collections import deque
 import numpy as np
 
 from minidsms.elements import Int64Array
+from minidsms.process.forking import keep_whole
 
 BLOCK_WORDS = 1 << 19
 """Of a block: 4 MiB, for which numpy asks for large pages."""
 _LARGE_PAGE = 1 << 21
 _KEPT = 8
 """Blocks that the process keeps."""
-_AT_REST = 3
-"""References to a block that nobody holds: the list's, the loop's, and the one by which they are counted."""
-
 _blocks: deque[Int64Array] = deque(maxlen=_KEPT)
 _lock = threading.Lock()
+keep_whole(_lock)
 
 
 def words_on_large_pages(n: int) -> Int64Array:
@@ -30,13 +29,21 @@ def words_on_large_pages(n: int) -> Int64Array:
     if n > BLOCK_WORDS:
         return _aligned(_room(n), n)
     with _lock:
-        for block in _blocks:
+        for i in range(len(_blocks)):
             # A view holds the array that owns the memory, and views of a view do, too.
-            if sys.getrefcount(block) == _AT_REST:
-                return _aligned(block, n)
+            if _references(_blocks, i) == _AT_REST:
+                return _aligned(_blocks[i], n)
         block = _room(BLOCK_WORDS)
         _blocks.append(block)
         return _aligned(block, n)
+
+
+def _references(blocks: deque[Int64Array], i: int) -> int:
+    return sys.getrefcount(blocks[i])
+
+
+_AT_REST = _references(deque([np.empty(0, np.int64)]), 0)
+"""References to a block that nobody holds; how the call itself counts differs between versions of Python."""
 
 
 def _room(n: int) -> Int64Array:
