@@ -23,7 +23,7 @@ from minidsms.spark.sweep import AT, Fold, ends, running
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-_ROWS = "_rows"
+_ROWS, _VALUES = "_rows", "_values"
 
 
 def beyond_columns(node: bound.Aggregate) -> str | None:
@@ -81,7 +81,7 @@ def _segments(
     folded: Mapping[str, Extreme],
 ) -> DataFrame:
     """The keys, `_from`, `_to`, and the totals of the groups that are there then, and what is folded."""
-    plain: dict[str, Column] = {_ROWS: long(1)}
+    plain: dict[str, Column] = {}
     changes: list[DataFrame] = []
     every = [_ROWS]
     for i, call in enumerate(calls):
@@ -93,14 +93,14 @@ def _segments(
             plain |= own
         else:
             changes.append(_distinct_changes(world, rows, by, i, own))
-    keys = [F.col(k) for k in by]
     given = {name: e.given for name, e in folded.items()}
-    changes.insert(0, ends(rows, keys, plain, world.until, given))
+    changes.insert(0, ends(rows, by, world.until, _ROWS, plain, given))
     folds = {name: e.fold for name, e in folded.items() if e.fold is not None}
     if start is not None:
         changes.append(start.frame.select(F.col(FROM).alias(AT)).where(F.col(AT) <= long(world.until)))
-    widened = [_widened(c, by, every, folds) for c in changes]
-    together = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), widened)
+    if len(changes) > 1:
+        changes = [_widened(c, by, every, folds) for c in changes]
+    together = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), changes)
     segments = running(world, together, by, every, folds)
     if start is None:
         return segments.where(F.col(_ROWS) > long(0))
@@ -120,6 +120,6 @@ def _distinct_changes(
 ) -> DataFrame:
     """How the amounts change where a group gains a value or loses its last row of it."""
     keys = [*by, f"a{i}"]
-    counted = running(world, ends(rows, [F.col(k) for k in keys], {_ROWS: long(1)}, world.until), keys, [_ROWS])
+    counted = running(world, ends(rows, keys, world.until, _ROWS), keys, [_ROWS])
     held = Intervals(counted.where((F.col(_ROWS) > long(0)) & F.col(f"a{i}").isNotNull()), 0)
-    return ends(held, [F.col(k) for k in by], amounts, min(world.until, NEVER - 1))
+    return ends(held, by, min(world.until, NEVER - 1), _VALUES, amounts)

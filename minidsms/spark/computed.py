@@ -54,7 +54,8 @@ def finite(value: Column) -> Column:
     """A computed FLOAT as the engine keeps it: NaN is NULL, -0.0 is 0.0."""
     from pyspark.sql import functions as F
 
-    return F.when(~F.isnan(value), value + F.lit(0.0))
+    # The value stands there once: what names its operand twice doubles with every operator in an expression.
+    return F.nanvl(value, F.lit(None).cast("double")) + F.lit(0.0)
 
 
 def any_failed(args: Sequence[Computed]) -> Column | None:

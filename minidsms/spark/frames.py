@@ -125,6 +125,8 @@ def time_of(ticks: Column, tick_ns: int) -> Column:
 
 def later(instant: Column, ticks: int) -> Column:
     """The instant so many ticks later; NEVER beyond the end of time."""
+    if not ticks:
+        return instant
     if ticks > NEVER // 2:
         return F.when(instant > long(NEVER - ticks), long(NEVER)).otherwise(instant + long(min(ticks, NEVER)))
     return F.least(instant, long(NEVER - ticks)) + long(ticks)
@@ -148,9 +150,9 @@ def same(a: Sequence[str], b: Sequence[str]) -> Column:
     return result
 
 
-def copies(frame: DataFrame, count: Column) -> DataFrame:
-    """Each row as often as `count` says."""
-    return frame.withColumn("_copy", F.explode(F.array_repeat(F.lit(1), count.cast("int")))).drop("_copy")
+def copies(frame: DataFrame, count: Column, *columns: str | Column) -> DataFrame:
+    """These columns of each row as often as `count` says, beside one of no meaning."""
+    return frame.select(*columns, F.explode(F.array_repeat(F.lit(1), count.cast("int"))))
 
 
 def shortest(a: int | None, b: int | None) -> int | None:

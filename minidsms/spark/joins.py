@@ -170,7 +170,7 @@ def _coverage(
     by = [*key_names, *_slice_key(pieces)]
     held = Intervals(frame, 0)
     until = NEVER - 1 if pieces is not None else world.until
-    counted = running(world, ends(held, [F.col(k) for k in by], {"_n": long(1)}, until), by, ["_n"])
+    counted = running(world, ends(held, by, until, "_n"), by, ["_n"])
     return counted.where(F.col("_n") > long(0)).select(*by, FROM, TO)
 
 

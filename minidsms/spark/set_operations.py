@@ -22,7 +22,7 @@ _LEFT, _RIGHT = "_left", "_right"
 def distinct(world: World, relation: Intervals) -> Intervals:
     """Every row once."""
     keys = names(relation.width)
-    changes = ends(relation, [F.col(k) for k in keys], {_LEFT: long(1)}, world.until)
+    changes = ends(relation, keys, world.until, _LEFT)
     counted = running(world, changes, keys, [_LEFT]).where(F.col(_LEFT) > long(0))
     return Intervals(counted.select(FROM, TO, *keys), relation.width)
 
@@ -35,12 +35,13 @@ def set_operation(world: World, op: SetKind, all_: bool, left: Intervals, right:
         bounded = left.longest is not None and right.longest is not None
         longest = max(left.longest or 0, right.longest or 0) if bounded else None
         return Intervals(both, left.width, longest, is_growing=left.is_growing and right.is_growing)
-    columns = [F.col(k) for k in keys]
-    mine = ends(left, columns, {_LEFT: long(1), _RIGHT: long(0)}, world.until)
-    others = ends(right, columns, {_LEFT: long(0), _RIGHT: long(1)}, world.until)
+    mine = ends(left, keys, world.until, _LEFT).withColumn(_RIGHT, long(0))
+    others = ends(right, keys, world.until, _RIGHT).withColumn(_LEFT, long(0))
     counted = running(world, mine.unionByName(others), keys, [_LEFT, _RIGHT])
     count = _count(op, all_, F.col(_LEFT), F.col(_RIGHT))
-    kept = copies(counted.where(count > long(0)), count) if all_ else counted.where(count > long(0))
+    kept = counted.where(count > long(0))
+    if all_:
+        kept = copies(kept, count, FROM, TO, *keys)
     return Intervals(kept.select(FROM, TO, *keys), left.width)
 
 

@@ -24,10 +24,10 @@ _NET = "_net"
 
 def net_changes(world: World, relation: Intervals) -> DataFrame:
     """`_ts`, the row, and in `_net` how many more of it there are than an instant before, where not 0."""
-    keys = [F.col(name) for name in names(relation.width)]
-    changes = ends(relation, keys, {_NET: long(1)}, world.until)
-    netted = changes.groupBy(*names(relation.width), AT).agg(F.sum(_NET).alias(_NET))
-    return netted.where(F.col(_NET) != long(0)).withColumnRenamed(AT, TS)
+    row = names(relation.width)
+    changes = ends(relation, row, world.until, _NET)
+    netted = changes.groupBy(*row, F.col(AT).alias(TS)).agg(F.sum(_NET).alias(_NET))
+    return netted.where(F.col(_NET) != long(0))
 
 
 def to_stream(world: World, op: StreamKind, relation: Intervals, events: Sequence[DataFrame], ticks: bool) -> Elements:
@@ -38,7 +38,7 @@ def to_stream(world: World, op: StreamKind, relation: Intervals, events: Sequenc
     else:
         count = F.col(_NET) if op is StreamKind.ISTREAM else -F.col(_NET)
         net = net_changes(world, relation)
-        spoken = copies(net.where(count > long(0)), count)
+        spoken = copies(net.where(count > long(0)), count, TS, *names(width))
     # Inside an instant rows come in the order of their values, NULL first, as Spark orders structs.
     order = F.struct(*names(width)).alias(ORDER)
     return Elements(spoken.select(TS, order, *names(width)), width)
@@ -66,9 +66,12 @@ def _at_events(world: World, relation: Intervals, events: Sequence[DataFrame]) -
 
 def output_of_relation(world: World, relation: Intervals) -> DataFrame:
     """`_ts`, `_sign` and the row of every change."""
-    net = net_changes(world, relation)
-    signed = net.withColumn(SIGN, F.signum(F.col(_NET)).cast("tinyint"))
-    return copies(signed, F.abs(F.col(_NET))).select(TS, SIGN, *names(relation.width))
+    return _signed(net_changes(world, relation), relation.width)
+
+
+def _signed(net: DataFrame, width: int) -> DataFrame:
+    sign = F.signum(F.col(_NET)).cast("tinyint").alias(SIGN)
+    return copies(net, F.abs(F.col(_NET)), TS, sign, *names(width))
 
 
 def output_of_stream(world: World, stream: Elements) -> DataFrame:
@@ -80,8 +83,7 @@ def output_of_stream(world: World, stream: Elements) -> DataFrame:
 def net_of_changes(changes: DataFrame, width: int) -> DataFrame:
     """Changes netted: what several parts of a query say of one row at one instant is one change."""
     netted = changes.groupBy(TS, *names(width)).agg(F.sum(SIGN).alias(_NET)).where(F.col(_NET) != F.lit(0))
-    signed = netted.withColumn(SIGN, F.signum(F.col(_NET)).cast("tinyint"))
-    return copies(signed, F.abs(F.col(_NET))).select(TS, SIGN, *names(width))
+    return _signed(netted, width)
 
 
 def contents(relation: Intervals, instants: DataFrame) -> DataFrame:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 _HALF = 2**32
-_LIMB = 2**36
+_LIMB_BITS = 36
 _UNITS = tuple(2.0**e for e in (20, -16, -52, -88))
 _LARGE = 2.0**56
 _INFINITY = float("inf")
@@ -47,7 +47,7 @@ def amounts(call: bound.AggregateCall, arg: Column | None, name: str) -> dict[st
     is_plain = F.abs(arg) < F.lit(_LARGE)
     rest = F.when(is_plain, arg).otherwise(F.lit(0.0))
     for i, unit in enumerate(_UNITS):
-        limb = F.floor(rest / F.lit(unit))
+        limb = (rest / F.lit(unit)).cast("bigint")  # toward zero: what is left is then exact
         counted[f"{name}_{i}"] = limb
         rest = rest - limb.cast("double") * F.lit(unit)
     infinite = F.abs(arg) == F.lit(_INFINITY)
@@ -69,9 +69,9 @@ def result(call: bound.AggregateCall, rows: str, name: str) -> Computed:
         return Computed(n)
     if call.arg.type is not Type.FLOAT:
         return _of_integers(call, n, F.col(f"{name}_high"), F.col(f"{name}_low"))
+    some = F.when(n > long(0), n).cast("double")
     total = _of_floats(name)
-    value = total if call.function == "sum" else total / n.cast("double")
-    return Computed(finite(F.when(n > long(0), value)))
+    return Computed(finite(total / some if call.function == "avg" else F.when(some.isNotNull(), total)))
 
 
 def _of_integers(call: bound.AggregateCall, n: Column, high: Column, low: Column) -> Computed:
@@ -90,21 +90,16 @@ def _of_integers(call: bound.AggregateCall, n: Column, high: Column, low: Column
 def _of_floats(name: str) -> Column:
     """The sum of the limbs, carried first so that what cancels cancels exactly, and of what is beyond them."""
     limbs = [F.col(f"{name}_{i}") for i in range(len(_UNITS))]
-    carry: Column = long(0)
+    rest = limbs[-1]
     total: Column = F.lit(0.0)
-    parts: list[Column] = []
-    for limb in reversed(limbs[1:]):
-        sum_ = limb + carry
-        rest = F.pmod(sum_, long(_LIMB))
+    for limb, unit in zip(reversed(limbs[:-1]), reversed(_UNITS)):  # the smallest first
         # Balanced digits: a small negative sum is one small digit, not a large one less another.
-        digit = F.when(rest >= long(_LIMB // 2), rest - long(_LIMB)).otherwise(rest)
-        carry = F.call_function("div", sum_ - digit, long(_LIMB))
-        parts.append(digit)
-    parts.append(limbs[0] + carry)
-    for part, unit in zip(parts, reversed(_UNITS)):  # the smallest first
-        total = total + part.cast("double") * F.lit(unit)
+        carry = F.shiftright(F.shiftright(rest, _LIMB_BITS - 1) + long(1), 1)
+        total = total + (rest - F.shiftleft(carry, _LIMB_BITS)).cast("double") * F.lit(unit)
+        rest = limb + carry
+    total = total + rest.cast("double") * F.lit(_UNITS[0])
     up, down, large = F.col(f"{name}_up"), F.col(f"{name}_down"), F.col(f"{name}_large")
-    total = F.when(large > long(0), total + F.col(f"{name}_sum")).otherwise(total)
+    total = total + F.when(large > long(0), F.col(f"{name}_sum")).otherwise(F.lit(0.0))
     beyond = F.when((up > long(0)) & (down > long(0)), F.lit(float("nan")))
     beyond = beyond.when(up > long(0), F.lit(_INFINITY)).when(down > long(0), F.lit(-_INFINITY))
     return beyond.otherwise(total)

@@ -37,22 +37,30 @@ LEAST, GREATEST = Fold(F.min, F.least), Fold(F.max, F.greatest)
 
 def ends(
     relation: Intervals,
-    keys: Sequence[Column],
-    amounts: Mapping[str, Column],
+    keys: Sequence[str],
     until: int,
+    rows: str,
+    amounts: Mapping[str, Column] | None = None,
     given: Mapping[str, Column] | None = None,
 ) -> DataFrame:
     """The instants at which the relation changes, up to `until`: the keys, `_at`, and how the amounts change there.
 
-    given: what the rows of a relation that only grows bring besides, to be folded.
+    rows: the name of how many rows come less those that go.  given: what the rows of a relation that only grows bring
+    besides, to be folded.
     """
+    amounts = amounts or {}
+    columns = [a.alias(name) for name, a in (*amounts.items(), *(given or {}).items())]
     if relation.is_growing:
-        columns = [a.alias(name) for name, a in (*amounts.items(), *(given or {}).items())]
-        return relation.frame.select(*keys, F.col(FROM).alias(AT), *columns).where(F.col(AT) <= long(until))
+        came = relation.frame.where(F.col(FROM) <= long(until))
+        return came.select(*keys, F.col(FROM).alias(AT), long(1).alias(rows), *columns)
     assert not given
-    enter = F.struct(F.col(FROM).alias(AT), *(a.alias(name) for name, a in amounts.items()))
-    leave = F.struct(F.col(TO).alias(AT), *((-a).alias(name) for name, a in amounts.items()))
-    return relation.frame.select(*keys, F.inline(F.array(enter, leave))).where(F.col(AT) <= long(until))
+    held = relation.frame.select(*keys, FROM, TO, *columns) if columns else relation.frame
+    enter = F.struct(F.col(FROM).alias(AT), long(1).alias(rows))
+    leave = F.struct(F.col(TO).alias(AT), long(-1).alias(rows))
+    changes = held.select(*keys, *amounts, F.inline(F.array(enter, leave))).where(F.col(AT) <= long(until))
+    if not amounts:
+        return changes
+    return changes.select(*keys, AT, rows, *((F.col(a) * F.col(rows)).alias(a) for a in amounts))
 
 
 def running(

@@ -50,8 +50,8 @@ def _rows(stream: Elements, frame: DataFrame, from_: Column, to: Column, longest
 
 def _multiple(instant: Column, step: int) -> Column:
     """The first multiple of step at or after the instant; NEVER where there is none."""
-    up = F.when(F.pmod(instant, long(step)) == long(0), long(0)).otherwise(long(step) - F.pmod(instant, long(step)))
-    return F.when(instant > long(NEVER) - up, long(NEVER)).otherwise(instant + up)
+    up = F.pmod(-instant, long(step))
+    return F.least(instant, long(NEVER) - up) + up
 
 
 def _range(stream: Elements, spec: WindowSpec) -> Intervals:
