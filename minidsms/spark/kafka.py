@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 FORMAT = "minidsms_kafka"
-DDL = "key binary, value binary, topic string, partition int, offset long, timestamp timestamp"
+DDL = "key binary, value binary, topic string, partition int, offset long, timestamp timestamp_ltz"
 _SCHEMA = pa.schema(
     [
         ("key", pa.binary()),

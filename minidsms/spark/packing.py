@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 AT = "_at"
-PACKED = f"part int, input int, {AT} timestamp, payload binary"
+PACKED = f"part int, input int, {AT} timestamp_ltz, payload binary"
 _ROWS_AT_ONCE = 1_000_000
 
 

@@ -42,7 +42,7 @@ def read_column(raw: Column, kind: T.DataType, type_: Type, tick_ns: int, name: 
     if type_ in (Type.INTEGER, Type.TIMESTAMP, Type.INTERVAL) and whole:
         return raw.cast("bigint")
     if type_ is Type.TIMESTAMP and isinstance(kind, T.TimestampType | T.TimestampNTZType | T.DateType):
-        return _ticks_of_micros(F.unix_micros(raw.cast("timestamp")), F.lit(0), tick_ns)
+        return _ticks_of_micros(F.unix_micros(raw.cast("timestamp_ltz")), F.lit(0), tick_ns)
     raise Error(f"column {name} is {kind.simpleString()} in the raw data, and is declared {type_}")
 
 
@@ -67,7 +67,7 @@ def _boolean(text: Column, tick_ns: int) -> Column:
 def _timestamp(text: Column, tick_ns: int) -> Column:
     # Spark's times end at microseconds; what follows is added.
     further = F.rpad(F.regexp_extract(text, r"\.\d{6}(\d{1,3})", 1), 3, "0").cast("bigint")
-    micros = F.unix_micros(text.try_cast("timestamp"))
+    micros = F.unix_micros(text.try_cast("timestamp_ltz"))
     iso = F.when(text.rlike(_ISO), _ticks_of_micros(micros, further, tick_ns))
     return F.when(text.rlike(_TICKS), text.try_cast("bigint")).otherwise(iso)
 

@@ -210,7 +210,7 @@ def _elements(
     missing = F.raise_error(F.lit(f"{stream.name}: the timestamp is NULL")).cast("bigint")
     ts = F.coalesce(values[stream.timestamp_by], missing)
     beyond = F.raise_error(F.concat(F.lit(f"{stream.name}: Spark has no time for "), ts.cast("string")))
-    first = F.unix_micros(F.coalesce(time_of(ts, tick_ns), beyond.cast("timestamp")))
+    first = F.unix_micros(F.coalesce(time_of(ts, tick_ns), beyond.cast("timestamp_ltz")))
     # By a tick's last microsecond Spark takes for late what `closed_by` closes. Its first watermark is 1970, which has
     # closed nothing: what lies before must not be late for it.
     last = F.coalesce(F.try_add(first, long(max(tick_ns // 1000, 1) - 1)), first)
