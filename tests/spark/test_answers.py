@@ -5,10 +5,13 @@ The rows have NULLs, ties, a gap of years and streams of one row or none.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+import minidsms
+from minidsms.spark import run
 from minidsms.testing.feeds import Advance, Push
 from minidsms.testing.generators import Case, declaration, random_case
 from tests.long.spark_answers import check_spark
@@ -112,3 +115,12 @@ def test_spark_answers_a_generated_query(spark: SparkSession, seed: int) -> None
 @pytest.mark.parametrize("seed", range(100, 160))
 def test_spark_answers_generated_queries(spark: SparkSession, seed: int) -> None:
     assert check_spark(spark, random_case(seed)).startswith(("agreed", "refused"))
+
+
+def test_sums_of_small_negative_floats_keep_their_digits(spark: SparkSession, tmp_path: Path) -> None:
+    with minidsms.connect() as db:
+        db.execute(f"CREATE STREAM S (v FLOAT) ARCHIVE '{tmp_path}'")
+        db.push("S", [(-1e-5,), (-1.1,), (1e12,)], ts=[1, 20, 40])
+    told = run("SELECT SUM(v) AS total FROM S [RANGE 10]", str(tmp_path), spark=spark, by="frames")
+    totals = [row.total for row in told.where("_sign = 1 AND total IS NOT NULL").sort("_ts").collect()]
+    assert totals == pytest.approx([-1e-5, -1.1, 1e12], rel=1e-14)

@@ -1,4 +1,4 @@
-"""A session whose user has set what queries, ingests and streams might lean on: they give what they give in any other."""
+"""A session whose user has set what queries, ingests and streams might lean on: all is as in any other."""
 
 from __future__ import annotations
 
