@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -56,7 +57,9 @@ class Join:
 
 
 def watched(*asked: Asked) -> tuple[JoinWatch, Join, Any]:
-    streamon: Any = SimpleNamespace(forcing=None, settings={"cost_model": "fixed", "change_detection": "auto"})
+    streamon: Any = SimpleNamespace(
+        forcing=None, settings={"cost_model": "fixed", "change_detection": "auto"}, deciding=nullcontext()
+    )
     join = Join()
     watch = JoinWatch(join, 2, streamon)
     for each in asked:
