@@ -24,8 +24,10 @@ class WebHdfs(WebHDFS):  # type: ignore[misc]
         answer.raise_for_status()
 
     def mv(self, path1: str, path2: str, **kwargs: Any) -> None:
-        """Rename; a file that is there is replaced."""
-        self._call("RENAME", "put", path=path1, destination=path2, renameoptions="OVERWRITE")
+        """Rename; a file that is there is replaced. OSError where the server does not know how (HttpFS)."""
+        done = self._call("RENAME", "put", path=path1, destination=path2, renameoptions="OVERWRITE")
+        if done.content and not done.json().get("boolean", True):
+            raise OSError(f"{path2}: the server replaces no file by a rename; archives need a NameNode's WebHDFS")
 
     def move_to_new(self, path: str, to: str) -> None:
         """Rename; OSError where there is something of that name."""

@@ -24,6 +24,7 @@ from minidsms.archive.objects import Objects, _opened
 from minidsms.archive.storage import Entry, absolute, below, located, storage_of
 from minidsms.cql.errors import Error
 from tests.archive.places import elsewhere
+from tests.hdfs_server import served
 from tests.object_store import bucket
 from tests.sftp_server import address, known_host, trusted
 
@@ -270,6 +271,17 @@ def test_several_threads_read_while_another_writes(by_sftp: str) -> None:
         assert all(found == table for found in read)
         writing.result()
     assert storage.sizes([f"{by_sftp}/more"]) == [3_000_000]
+
+
+def test_an_hdfs_gateway_that_does_not_replace_files_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from minidsms.archive.webhdfs import WebHdfs
+
+    place, call = served(tmp_path), WebHdfs._call
+    _write(f"{place}/a", b"1")
+    monkeypatch.setattr(WebHdfs, "_call", lambda *given, renameoptions=None, **more: call(*given, **more))
+    with pytest.raises(OSError, match="replaces no file by a rename"):
+        _write(f"{place}/a", b"2")
+    assert os.listdir(tmp_path) == ["a"] and (tmp_path / "a").read_bytes() == b"1"
 
 
 def test_hosts_that_are_not_known_are_not_talked_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
