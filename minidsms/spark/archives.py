@@ -61,5 +61,5 @@ def _read(spark: SparkSession, archive: Archive, files: Sequence[ArchiveFile], u
     own = [F.col("_ts"), F.col("_arrival"), F.col("_sign")]
     metadata = archive.metadata
     columns = enumerate(zip(metadata.fields, metadata.schema.types))
-    data = [words(frame[quoted(field)], type_).alias(f"c{i}") for i, (field, type_) in columns]
+    data = [words(F.col(quoted(field)), type_).alias(f"c{i}") for i, (field, type_) in columns]
     return frame.select(*own, *data).where(F.col(TS) <= long(until))

@@ -291,7 +291,7 @@ def _typed(raw: DataFrame, format: str, stream: StreamDef, tick_ns: int) -> Data
         if field is None:
             values.append(F.lit(None).cast(spark_type_of(stored_type(column.type))))
             continue
-        source = raw[f"`{field.name}`"]
+        source = F.col(quoted(field.name))
         value = read_column(source, field.dataType, column.type, tick_ns, column.name)
         values.append(value)
         text = source.cast("string")
@@ -303,7 +303,7 @@ def _typed(raw: DataFrame, format: str, stream: StreamDef, tick_ns: int) -> Data
     first = F.when(raw["_corrupt"].isNotNull(), F.lit(f"the row is no {format} of these columns"))
     missing = F.when(ts.isNull(), F.lit("the timestamp is NULL"))
     reason = F.coalesce(first, *reasons, missing, F.lit(""))
-    shown = [raw[f"`{f.name}`"] for f in raw.schema.fields if f.name not in _OWN]
+    shown = [F.col(quoted(f.name)) for f in raw.schema.fields if f.name not in _OWN]
     return raw.select(
         *[v.alias(f"c{i}") for i, v in enumerate(values)],
         ts.alias("_ts"),

@@ -59,9 +59,9 @@ def with_times(frame: DataFrame, schema: Schema, tick_ns: int) -> DataFrame:
     own = [name for name in frame.columns[: len(frame.columns) - len(schema)] if name != TS]
     columns = []
     for old, type_, new in zip(frame.columns[1 + len(own) :], schema.types, unique_names(schema, (TS, TIME, *own))):
-        column = frame[quoted(old)]
+        column = F.col(quoted(old))
         columns.append((time_of(column, tick_ns) if type_ is Type.TIMESTAMP else column).alias(new))
-    return frame.select(TS, time_of(frame[TS], tick_ns).alias(TIME), *own, *columns)
+    return frame.select(TS, time_of(F.col(TS), tick_ns).alias(TIME), *own, *columns)
 
 
 def _first_failure(world: World) -> DataFrame:

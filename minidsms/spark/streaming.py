@@ -39,6 +39,7 @@ from minidsms.spark.packing import AT, PACKED, by_part, packed, packer, unpack
 from minidsms.spark.partitioning import ByKey, by_key
 from minidsms.spark.plan import setting_of
 from minidsms.spark.raw_columns import read_column
+from minidsms.spark.reading import quoted
 from minidsms.spark.running import query_of
 from minidsms.spark.session import activate
 from minidsms.spark.stateful import Engines
@@ -191,7 +192,7 @@ def _columns(frame: DataFrame, name: str, schema: Schema, tick_ns: int) -> list[
             raise Error(
                 f"column {column.name} of {name} is string, and is declared {column.type}\nhelp: cast it before"
             )
-        value = read_column(frame[f"`{field.name}`"], field.dataType, column.type, tick_ns, column.name)
+        value = read_column(F.col(quoted(field.name)), field.dataType, column.type, tick_ns, column.name)
         found.append(words(value, column.type))
     return found
 

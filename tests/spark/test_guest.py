@@ -32,6 +32,7 @@ THEIRS = {
     "spark.sql.storeAssignmentPolicy": "LEGACY",
     "spark.sql.execution.arrow.pyspark.enabled": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "3",
+    "spark.sql.parser.quotedRegexColumnNames": "true",
 }
 DECLARED = "CREATE STREAM S (at TIMESTAMP, k INTEGER, v FLOAT) TIMESTAMP BY at"
 NOON = 1_704_110_400_000  # of 2024-01-01, UTC
