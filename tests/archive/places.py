@@ -1,20 +1,30 @@
-"""Where archives can lie, of each kind a new place."""
+"""Where archives can lie, of each kind a new place.
+
+Azure's and Google's stores have no server among the packages. `MINIDSMS_TEST_PLACES=abfs` or `gs` in the environment
+lets the tests run there as well, with the credentials and the endpoint that adlfs or gcsfs find there.
+"""
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import fsspec
+
 from tests.hdfs_server import served
 from tests.object_store import bucket
 from tests.sftp_server import trusted
 
+ELSEWHERE = ("memory", "s3", "sftp", "webhdfs", *os.environ.get("MINIDSMS_TEST_PLACES", "").split())
+"""The kinds that are no folders of this machine."""
+
 
 @contextmanager
 def elsewhere(kind: str, folder: Path) -> Iterator[str]:
-    """A place where nothing is. kind: local, memory, s3, sftp or webhdfs.  folder: an empty one of this machine."""
+    """A place where nothing is. kind: local or one of `ELSEWHERE`.  folder: an empty one of this machine."""
     name = f"b{secrets.token_hex(6)}"
     if kind == "s3":
         with bucket(name) as found:
@@ -25,5 +35,8 @@ def elsewhere(kind: str, folder: Path) -> Iterator[str]:
             yield found
     elif kind == "webhdfs":
         yield served(folder)
+    elif kind in ("abfs", "gs"):
+        fsspec.filesystem(kind).mkdir(name)
+        yield f"{kind}://{name}"
     else:
         yield str(folder) if kind == "local" else f"memory://{name}"

@@ -31,7 +31,7 @@ from minidsms.archive.writer import Writer
 from minidsms.cql.errors import Error
 from minidsms.elements import Schema, Type
 from minidsms.shell.main import main
-from tests.archive.places import elsewhere
+from tests.archive.places import ELSEWHERE, elsewhere
 from tests.archive.reading import elements
 from tests.archive.test_archiving import let_go
 
@@ -39,7 +39,7 @@ DECLARED = "CREATE STREAM S (k TEXT, v FLOAT); CREATE RELATION R (k TEXT, w INTE
 QUERY = "SELECT ISTREAM(S.k, SUM(v), COUNT(*)) FROM S [RANGE 5 SECONDS], R WHERE S.k = R.k GROUP BY S.k"
 
 
-@pytest.fixture(params=["memory", "s3", "sftp", "webhdfs"])
+@pytest.fixture(params=ELSEWHERE)
 def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A new place that is no folder of this process's."""
     with elsewhere(request.param, tmp_path_factory.mktemp("served")) as found:
