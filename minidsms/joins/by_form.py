@@ -107,10 +107,8 @@ class ByForm:
         """
         index, state = self._index, self._state
         source = self._source
-        window0, window1 = self._windows
-        if source is None or source.ring0 is not window0.ring or source.ring1 is not window1.ring:
-            source = Source(self._columns, window0.ring, window1.ring, self._marked, self._serial)
-            self._source = source
+        if source is None:
+            source = self._source = Source(self._columns, self._marked, self._serial)
         if self._room is not None and self._room_masked is not self._masked:
             # Other columns may be NULL now than those that the room knows.
             self._is_block = False

@@ -7,7 +7,7 @@ links and unlinks these slots instant by instant; here the elements of a batch o
 
 from __future__ import annotations
 
-from minidsms.kernels.join_layout import UNLINKED
+from minidsms.kernels.links import UNLINKED, WAITING, set_link
 from minidsms.machine_code import int64, kernel
 
 FREE = -2
@@ -80,8 +80,8 @@ def take_key_words(words, column, mask_word, bit, slots, nodes, base):  # type: 
     nulls = 0
     for slot in slots:
         nodes[base + 2 * slot] = words[slot, column]
-        nodes[base + 2 * slot + 1] = -1
+        set_link(nodes, base + 2 * slot, WAITING)
         if (words[slot, mask_word] >> bit) & 1:
-            nodes[base + 2 * slot + 1] = UNLINKED
+            set_link(nodes, base + 2 * slot, UNLINKED)
             nulls += 1
     return int64(nulls)

@@ -32,8 +32,9 @@ from minidsms.kernels.mixing import bucket
 from minidsms.kernels.access_methods.hashes import hashed_tag
 from minidsms.kernels.chains import Chain, checks_hold, next_slot, older
 from minidsms.kernels.join_layout import (
-    DELETED, DONE, FIRST, FULL, INSPECTED, KEY, MASK, MIDDLE, NODES, PAUSED, STATUS, UNLINKED, UNTIL,
+    DELETED, DONE, FIRST, FULL, INSPECTED, KEY, MASK, LO, MIDDLE, NODES, PAUSED, STATUS, UNTIL,
 )
+from minidsms.kernels.links import has_link, head_slot
 # fmt: on
 # isort: on
 
@@ -45,7 +46,7 @@ def _next_leaver(turn: int, i: int, blocks: Block, windows: Windows, run: JoinRu
     turns, work = blocks.turns, blocks.work
     slot, end = max(work[LEAVER], turns[turn + T_BEGIN]), turns[turn + T_END]
     mask, base = inputs[i, MASK], keys[inputs[i, KEY], NODES]
-    while slot < end and (not is_stamped(windows, run, i, slot) or nodes[base + 2 * (slot & mask) + 1] == UNLINKED):
+    while slot < end and (not is_stamped(windows, run, i, slot) or not has_link(nodes, base + 2 * (slot & mask))):
         slot += 1
     work[LEAVER] = slot + 1 if slot < end else int64(-1)
     return slot if slot < end else int64(-1)
@@ -63,8 +64,8 @@ def _begin_step(i: int, depth: int, plan: PlacedPlan, windows: Windows, run: Joi
         begin = placed[p + uint64(STEP_CHECK)]
         tag = hashed_tag(windows, plan.checks, chosen, 0, begin, begin + placed[p + uint64(STEP_HASHED)])
     if first < 0:
-        head = bucket(tag, placed[p + uint64(TARGET_SHIFT)])
-        first = heads[uint64(placed[p + uint64(TARGET_HEADS)] + head)]
+        head = placed[p + uint64(TARGET_HEADS)] + bucket(tag, placed[p + uint64(TARGET_SHIFT)])
+        first = head_slot(heads, head, windows.inputs[uint64(placed[p + uint64(STEP_TARGET)]), LO])
     levels[uint64(2 * depth)], levels[uint64(2 * depth + 1)] = tag, first
 
 

@@ -26,8 +26,9 @@ from minidsms.kernels.join_program import (
 )
 from minidsms.kernels.join_layout import (
     HAS_NULLS, HI, INPUT, INSTANT, KEY, LEAVING, LINKED, LO, MASK, MISSING, NODES, OLD_HI, OLD_LO, PASSED, PHASE,
-    PROBE_LO, SLOT, STATUS, UNLINKED,
+    PROBE_LO, SLOT, STATUS,
 )
+from minidsms.kernels.links import has_link
 from minidsms.kernels.chains import link_slots
 # fmt: on
 # isort: on
@@ -49,10 +50,10 @@ def _begin_bounds(inputs, stops, bounds, phase, i):  # type: ignore[no-untyped-d
 @helper
 def _next_instant(windows: Windows, run: JoinRun, bounds: Int64Table) -> Any:
     """Take up the next instant; returns the phase it begins with, START where none waits."""
-    instants, inputs = windows.instants, windows.inputs
+    inputs = windows.inputs
     stops, state, of_streams = run.stops, run.state, run.of_streams
     if of_streams != 0:
-        phase = next_arrivals(instants, inputs, stops, state)
+        phase = next_arrivals(windows, stops, state)
     else:
         phase = next_runs(windows, run)
     if phase == INSERT:
@@ -150,7 +151,7 @@ def _begin_lists(capacity: int, blocks: Block, count: int, windows: Windows) -> 
             made = rows[i, ROWS]
             at = uint64((i * capacity + made) * width)
             for slot in range(turns[turn + T_BEGIN], turns[turn + T_END]):
-                if not has_nulls or nodes[uint64(base + 2 * (slot & mask) + 1)] != UNLINKED:
+                if not has_nulls or has_link(nodes, base + 2 * (slot & mask)):
                     lists[at], lists[at + uint64(1 + i)] = t, slot
                     made += 1
                     at += uint64(width)

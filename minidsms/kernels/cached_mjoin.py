@@ -37,10 +37,11 @@ from minidsms.kernels.join_cache_layout import (
 )
 from minidsms.kernels.join_instants import next_element
 from minidsms.kernels.join_layout import (
-    CANCEL, DELETE, DEPTH, DONE, FULL, INPUT, INSERT, INSPECTED, INSTANT, MOST, PAUSED, PHASE, PROBE_HI, PROBE_LO,
+    CANCEL, DELETE, DEPTH, DONE, FULL, INPUT, INSERT, INSPECTED, INSTANT, LO, MOST, PAUSED, PHASE, PROBE_HI, PROBE_LO,
     STATUS,
 )
 from minidsms.kernels.join_stamps import is_stamped, put_tuple
+from minidsms.kernels.links import head_slot
 from minidsms.kernels.mixing import bucket
 from minidsms.kernels.access_methods.hashes import hashed_tag
 from minidsms.kernels.chains import Chain, checks_hold, next_slot, older
@@ -227,14 +228,14 @@ def _begin_step(windows: Windows, plan: PlacedPlan, p: int, chosen: Int64s) -> A
         begin = placed[p + uint64(STEP_CHECK)]
         tag = hashed_tag(windows, plan.checks, chosen, 0, begin, begin + placed[p + uint64(STEP_HASHED)])
     at = placed[p + uint64(TARGET_HEADS)] + bucket(tag, placed[p + uint64(TARGET_SHIFT)])
-    return tag, windows.heads[uint64(at)]
+    return tag, head_slot(windows.heads, at, windows.inputs[uint64(placed[p + uint64(STEP_TARGET)]), LO])
 
 
 @kernel
 def cached_mjoin(
     windows: Windows, plan: PlacedPlan, run: JoinRun, store: CacheArrays, output: Output, found: int
 ) -> int:
-    """As `kernels.mjoin.mjoin`, with caches; of streams with ranges (`of_streams`, netted) by their `instants`.
+    """As `kernels.mjoin.mjoin`, with caches; of streams with ranges (`of_streams`, netted) by when rows came.
 
     placed: see `kernels.join_caches.place`.  chosen, stops: (n,) of each input the slot chosen and where the insertions
     of the instant end.  levels: (n * LEVEL_WORDS,).  caches: (m, CACHE_WORDS).  members: the

@@ -19,7 +19,6 @@ from minidsms.kernels.access_methods.bit_addresses import BY_ADDRESS
 from minidsms.kernels.access_methods.hashes import hashed_tag
 from minidsms.kernels.access_methods.methods import first_tag, next_tag
 from minidsms.kernels.join_layout import (
-    BACKS,
     CHECK,
     FROM,
     FROM_KEY,
@@ -38,13 +37,22 @@ from minidsms.kernels.join_layout import (
     PROBE_LO,
     PROBED,
     REQUESTS,
+    ROWS,
     SHIFT,
     TARGET,
-    UNLINKED,
     Windows,
 )
+from minidsms.kernels.links import (
+    UNLINKED,
+    has_link,
+    head_slot,
+    older_slot,
+    set_link,
+    set_upper_half,
+    upper_half,
+)
 from minidsms.kernels.mixing import bucket
-from minidsms.machine_code import Int64s, Int64Table, helper, int64, uint64
+from minidsms.machine_code import Int64s, Int64Table, helper, int32, int64, uint64
 
 # ------------------------------------------------------------------------------------------------------ rows held
 
@@ -64,21 +72,21 @@ def lowest_slot(windows: Windows, i: int) -> Any:
 @helper(inline=True)
 def is_linked(windows: Windows, i: int, slot: int) -> Any:
     """No key of the slot of input i is NULL."""
-    inputs, keys, nodes = windows.inputs, windows.keys, windows.nodes
-    return nodes[keys[inputs[i, KEY], NODES] + 2 * (slot & inputs[i, MASK]) + 1] != UNLINKED
+    inputs = windows.inputs
+    return has_link(windows.nodes, inputs[i, ROWS] + 2 * (slot & inputs[i, MASK]))
 
 
 @helper
 def next_held(windows: Windows, i: int, slot: int) -> Any:
     """The next slot of input i after this one that stands in its buckets; -1 where there is none."""
-    inputs, backs = windows.inputs, windows.backs
+    inputs, nodes = windows.inputs, windows.nodes
     is_bag = inputs[i, IS_BAG] != 0
     end = inputs[i, MASK] + 1 if is_bag else inputs[i, HI]
     found = int64(-1)
     while found < 0 and slot + 1 < end:
         slot += 1
         if is_bag:
-            is_there = backs[windows.keys[inputs[i, KEY], BACKS] + slot] != UNLINKED
+            is_there = upper_half(nodes, inputs[i, ROWS] + 2 * slot) != UNLINKED
         else:
             is_there = is_linked(windows, i, slot)
         if is_there:
@@ -96,66 +104,68 @@ def link_slots(windows: Windows, i: int, first: Any, stop: int) -> Any:
     mask, has_nulls = inputs[i, MASK], inputs[i, HAS_NULLS] != 0
     if has_nulls:
         for slot in range(first, stop):
-            at = 2 * (slot & mask) + 1
+            at = 2 * (slot & mask)
             linked = True
             for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
-                linked &= nodes[keys[x, NODES] + at] != UNLINKED
+                linked &= has_link(nodes, keys[x, NODES] + at)
             for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
                 if not linked:
-                    nodes[keys[x, NODES] + at] = UNLINKED
+                    set_link(nodes, keys[x, NODES] + at, UNLINKED)
     for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
         base, buckets, shift = keys[x, NODES], keys[x, HEADS], keys[x, SHIFT]
         for slot in range(first, stop if keys[x, IS_LINKED] != 0 else first):
             k = uint64(base + 2 * (slot & mask))
-            if not has_nulls or nodes[k + uint64(1)] != UNLINKED:
+            if not has_nulls or has_link(nodes, k):
                 b = uint64(buckets + bucket(nodes[k], shift))
-                nodes[k + uint64(1)] = heads[b]
-                heads[b] = slot
+                set_link(nodes, k, slot - int64(heads[b]))
+                heads[b] = int32(slot)
 
 
 @helper(inline=True)
 def link_slot(windows: Windows, i: int, slot: int) -> Any:
     """Put a slot of input i at the head of its buckets; False where it stands in none."""
-    inputs, keys, nodes, heads, backs = windows.inputs, windows.keys, windows.nodes, windows.heads, windows.backs
+    inputs, keys, nodes, heads = windows.inputs, windows.keys, windows.nodes, windows.heads
     at, is_bag = 2 * (slot & inputs[i, MASK]), inputs[i, IS_BAG] != 0
     linked = True
     if inputs[i, HAS_NULLS] != 0:
         for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
-            linked &= nodes[keys[x, NODES] + at + 1] != UNLINKED
+            linked &= has_link(nodes, keys[x, NODES] + at)
     for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
         k = uint64(keys[x, NODES] + at)
         if not linked:
-            nodes[k + uint64(1)] = UNLINKED
+            set_link(nodes, k, UNLINKED)
             if is_bag:
-                backs[keys[x, BACKS] + slot] = UNLINKED
+                set_upper_half(nodes, k, UNLINKED)
             continue
         if is_bag:
-            backs[keys[x, BACKS] + slot] = -1
+            set_upper_half(nodes, k, -1 - slot)
         if keys[x, IS_LINKED] != 0:
             b = uint64(keys[x, HEADS] + bucket(nodes[k], keys[x, SHIFT]))
-            if is_bag and heads[b] >= 0:
-                backs[keys[x, BACKS] + heads[b]] = slot
-            nodes[k + uint64(1)] = heads[b]
-            heads[b] = slot
+            before = int64(heads[b])
+            if is_bag and before >= 0:
+                set_upper_half(nodes, keys[x, NODES] + 2 * before, slot - before)
+            set_link(nodes, k, slot - before)
+            heads[b] = int32(slot)
     return linked
 
 
 @helper(inline=True)
 def unlink_slot(windows: Windows, i: int, slot: int) -> Any:
     """Take a slot of bag i, which stands in its buckets, out of them."""
-    inputs, keys, nodes, heads, backs = windows.inputs, windows.keys, windows.nodes, windows.heads, windows.backs
+    inputs, keys, nodes, heads = windows.inputs, windows.keys, windows.nodes, windows.heads
     for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
-        k, back = keys[x, NODES] + 2 * slot, keys[x, BACKS]
-        newer, older = backs[back + slot], nodes[k + 1]
-        backs[back + slot] = UNLINKED
+        base = keys[x, NODES]
+        k = base + 2 * slot
+        newer, older = slot + upper_half(nodes, k), older_slot(nodes, k, slot)
+        set_upper_half(nodes, k, UNLINKED)
         if keys[x, IS_LINKED] == 0:
             continue
         if older >= 0:
-            backs[back + older] = newer
+            set_upper_half(nodes, base + 2 * older, newer - older)
         if newer >= 0:
-            nodes[keys[x, NODES] + 2 * newer + 1] = older
+            set_link(nodes, base + 2 * newer, newer - older)
         else:
-            heads[keys[x, HEADS] + bucket(nodes[k], keys[x, SHIFT])] = older
+            heads[uint64(keys[x, HEADS] + bucket(nodes[k], keys[x, SHIFT]))] = int32(older)
 
 
 @helper(inline=True)
@@ -223,13 +233,14 @@ def chain_of(windows: Windows, steps: Int64Table, r: int) -> Any:
 @helper(inline=True)
 def first_slot(windows: Windows, steps: Int64Table, r: int, tag: int) -> Any:
     """The newest slot of the bucket in which step r finds the tag."""
-    return first_of_key(windows, steps[r, PROBED], tag)
+    return first_of_key(windows, steps[r, TARGET], steps[r, PROBED], tag)
 
 
 @helper(inline=True)
-def first_of_key(windows: Windows, x: int, tag: int) -> Any:
-    """The newest slot of the bucket in which key x has the tag."""
-    return windows.heads[windows.keys[x, HEADS] + bucket(tag, windows.keys[x, SHIFT])]
+def first_of_key(windows: Windows, j: int, x: int, tag: int) -> Any:
+    """The newest slot of the bucket in which key x, of input j, has the tag."""
+    b = windows.keys[x, HEADS] + bucket(tag, windows.keys[x, SHIFT])
+    return head_slot(windows.heads, b, windows.inputs[j, LO])
 
 
 @helper(inline=True)
@@ -242,14 +253,14 @@ def next_slot(nodes: Int64s, chain: Chain, tag: int, slot: int) -> Any:
         inspected += 1
         if nodes[k] == tag and slot < high:
             break
-        slot = nodes[k + uint64(1)]
+        slot = older_slot(nodes, k, slot)
     return slot, inspected
 
 
 @helper(inline=True)
 def older(nodes: Int64s, chain: Chain, slot: int) -> Any:
     """The slot behind this one."""
-    return nodes[uint64(chain.base + chain.width * (slot & chain.mask) + 1)]
+    return older_slot(nodes, chain.base + chain.width * (slot & chain.mask), slot)
 
 
 @helper(inline=True)

@@ -1,7 +1,7 @@
 """Joining n streams with ranges where the consumer is ISTREAM: what enters, instant by instant.
 
-The index is that of `join_layout`, but no deletion is ever an element: `instants` of a slot say when its row came,
-and so whether it is there. Work goes by *blocks*, some whole instants of all inputs:
+The index is that of `join_layout`, but no deletion is ever an element: when the row of a slot came says whether it is
+there. Work goes by *blocks*, some whole instants of all inputs:
   1. every element of the block is linked, key by key;
   2. *drop probing*: of each input, step after step of its pipeline that asks for the element's own key, the elements
      for which the other input has no row are dropped, and where the first row was found is kept; then, while it pays,
@@ -48,11 +48,9 @@ from minidsms.kernels.join_layout import (
     HI,
     INSPECTED,
     INSTANT,
-    KEY,
     LENGTH,
     LINKED,
     LO,
-    MARKS,
     MASK,
     MOST,
     NEEDED,
@@ -61,6 +59,7 @@ from minidsms.kernels.join_layout import (
     PAUSED,
     PROBED,
     REACH,
+    ROWS,
     SHIFT,
     SIZE,
     STATUS,
@@ -70,20 +69,20 @@ from minidsms.kernels.join_layout import (
     SURVIVORS,
     TAG,
     TARGET,
-    UNLINKED,
     JoinRun,
     Output,
     Windows,
 )
 from minidsms.kernels.join_routes import Routes, pipeline_of
 from minidsms.kernels.join_stamps import deletions_first, is_stamped, put_tuple, stamp
+from minidsms.kernels.links import Arrivals, arrivals_of, came_at, has_link, head_slot, older_slot
 from minidsms.kernels.mixing import bucket
 from minidsms.machine_code import Int64Cube, Int64s, Int64Table, helper, int64, kernel, uint64
 
 (
-    TARGET_NODES, TARGET_MASK, TARGET_HEADS, TARGET_SHIFT, TARGET_INSTANTS, TARGET_LENGTH, SOURCE_NODES, SOURCE_MASK,
+    TARGET_NODES, TARGET_MASK, TARGET_HEADS, TARGET_SHIFT, TARGET_LENGTH, SOURCE_NODES, SOURCE_MASK,
     TRIED, DROPPED, IS_DROPPING, LOOKS_AHEAD, PLACED_WORDS,
-) = range(STEP_WORDS, STEP_WORDS + 13)  # fmt: skip
+) = range(STEP_WORDS, STEP_WORDS + 12)  # fmt: skip
 """Of a placed step, beyond what a step has: where the index holds what it reads, of how many elements drop probing
 behind another step has dropped how many, and whether drop probing asks it: for the one tag of a row; whether its rows
 are looked up before any is gone on with (`_look_ahead`). PLACED_WORDS: how many there are."""
@@ -132,8 +131,7 @@ def place_steps(steps, inputs, keys, placed):  # type: ignore[no-untyped-def]
                 step[w] = steps[i, d, w]
             x, y, j = step[PROBED], step[FROM_KEY], step[TARGET]
             step[TARGET_NODES], step[TARGET_HEADS], step[TARGET_SHIFT] = keys[x, NODES], keys[x, HEADS], keys[x, SHIFT]
-            step[TARGET_MASK], step[TARGET_INSTANTS] = inputs[j, MASK], inputs[j, MARKS]
-            step[TARGET_LENGTH] = inputs[j, LENGTH]
+            step[TARGET_MASK], step[TARGET_LENGTH] = inputs[j, MASK], inputs[j, LENGTH]
             step[SOURCE_NODES], step[SOURCE_MASK] = keys[y, NODES], inputs[step[FROM], MASK]
             step[TRIED] = step[DROPPED] = 0
             step[IS_DROPPING] = int64(step[HASHED] == 0 and step[REACH] == 0)
@@ -162,18 +160,41 @@ def _chain(placed: Int64s, p: int, i: int, there: Int64Table, cancels: bool) -> 
     return Chain(placed[q + uint64(TARGET_NODES)], int64(2), placed[q + uint64(TARGET_MASK)], low, high)
 
 
-@helper(inline=True)
-def _present(instants: Int64s, step: Int64s, linked: int, low: int, high: int, instant: int, before: int) -> Any:
-    """The bounds of what a step may meet of its target at an instant, of rows that came before `before`, moved on.
-
-    linked: slots of the target.
+class Bounds(NamedTuple):
+    """Of what a step may meet of its target: the slots [low, high) of `linked`, and when the rows at both came, where
+    there are such.
     """
-    came, mask, length = step[TARGET_INSTANTS], step[TARGET_MASK], uint64(step[TARGET_LENGTH])
-    while high < linked and instants[uint64(came + (high & mask))] < before:
+
+    low: int
+    high: int
+    low_came: int
+    high_came: int
+    linked: int
+
+
+@helper(inline=True)
+def _bounds_of(windows: Windows, target: Arrivals, j: int) -> Any:
+    """The bounds of input j before the first element of a block."""
+    inputs, nodes = windows.inputs, windows.nodes
+    low, high, linked = inputs[j, LO], inputs[j, HI], inputs[j, LINKED]
+    low_came = came_at(nodes, target, low) if low < linked else int64(0)
+    high_came = came_at(nodes, target, high) if high < linked else int64(0)
+    return Bounds(low, high, low_came, high_came, linked)
+
+
+@helper(inline=True)
+def _present(nodes: Int64s, target: Arrivals, length: Any, bounds: Bounds, instant: int, before: int) -> Any:
+    """The bounds at an instant, of rows that came before `before`, moved on.  length: how long rows stay."""
+    low, high, low_came, high_came, linked = bounds
+    while high < linked and high_came < before:
         high += 1
-    while low < high and uint64(instant) - uint64(instants[uint64(came + (low & mask))]) >= length:
+        if high < linked:
+            high_came = came_at(nodes, target, high)
+    while low < high and uint64(instant) - uint64(low_came) >= length:
         low += 1
-    return low, high
+        if low < linked:
+            low_came = came_at(nodes, target, low)
+    return Bounds(low, high, low_came, high_came, linked)
 
 
 @helper
@@ -186,7 +207,7 @@ def _further(
     following = next_tag(windows, step, checks, chosen, tag)
     while slot < chain.low and following != tag:
         tag = following
-        first = windows.heads[step[TARGET_HEADS] + bucket(tag, step[TARGET_SHIFT])]
+        first = head_slot(windows.heads, step[TARGET_HEADS] + bucket(tag, step[TARGET_SHIFT]), chain.low)
         slot, looked = next_slot(windows.nodes, chain, tag, first)
         inspected += looked
         if slot < chain.low:
@@ -203,25 +224,26 @@ def _drop(
     firsts: by slot, counted from the block's first.  Returns how many of `alive` are left; state[PASSED] counts rows
     passed over that come later.
     """
-    inputs, nodes, heads, instants = windows.inputs, windows.nodes, windows.heads, windows.instants
+    inputs, nodes, heads = windows.inputs, windows.nodes, windows.heads
     step = placed[p : p + PLACED_WORDS]
     base, mask, buckets, shift = step[TARGET_NODES], step[TARGET_MASK], step[TARGET_HEADS], step[TARGET_SHIFT]
-    own, own_mask, own_came = step[SOURCE_NODES], step[SOURCE_MASK], inputs[i, MARKS]
-    low, high, linked = inputs[step[TARGET], LO], inputs[step[TARGET], HI], inputs[step[TARGET], LINKED]
-    first = inputs[i, HI]
+    own, own_mask, arrivals = step[SOURCE_NODES], step[SOURCE_MASK], arrivals_of(windows, i)
+    target, length = arrivals_of(windows, step[TARGET]), uint64(step[TARGET_LENGTH])
+    bounds = _bounds_of(windows, target, step[TARGET])
+    first, near = inputs[i, HI], inputs[step[TARGET], LO]
     # Of two elements of an instant, that of the later input finds the other.
     is_later = int64(1) if step[TARGET] < i else int64(0)
     kept, inspected, passed, tried, most = 0, 0, 0, count, state[MOST]
     # All heads first: nothing in this loop has to be guessed, so that many of them are under way at a time.
     for a in range(count):
         tag = nodes[uint64(own + 2 * (alive[a] & own_mask))]
-        firsts[uint64(alive[a] - first)] = heads[uint64(buckets + bucket(tag, shift))]
+        firsts[uint64(alive[a] - first)] = head_slot(heads, buckets + bucket(tag, shift), near)
     for a in range(count):
         slot = alive[a]
-        at = slot & own_mask
-        tag, t = nodes[uint64(own + 2 * at)], instants[uint64(own_came + at)]
+        tag, t = nodes[uint64(own + 2 * (slot & own_mask))], came_at(nodes, arrivals, slot)
         s = firsts[uint64(slot - first)]
-        low, high = _present(instants, step, linked, low, high, t, t + is_later)
+        bounds = _present(nodes, target, length, bounds, t, t + is_later)
+        low, high = bounds.low, bounds.high
         # `chains.next_slot`, which does not tell what comes later.
         while s >= low:
             k = uint64(base + 2 * (s & mask))
@@ -230,7 +252,7 @@ def _drop(
                 if s < high:
                     break
                 passed += 1
-            s = nodes[k + uint64(1)]
+            s = older_slot(nodes, k, s)
         firsts[uint64(slot - first)] = s
         alive[uint64(kept)] = slot
         if s >= low:
@@ -256,29 +278,30 @@ def _drop_behind(
     Of the `count` slots alive those are left for which a row found by the first finds a row; `firsts`, as of `_drop`,
     moves on to it. What is passed by joins with nothing.
     """
-    inputs, nodes, heads, instants = windows.inputs, windows.nodes, windows.heads, windows.instants
+    inputs, nodes, heads = windows.inputs, windows.nodes, windows.heads
     step, behind = placed[p : p + PLACED_WORDS], placed[q : q + PLACED_WORDS]
     base, mask = step[TARGET_NODES], step[TARGET_MASK]
-    low, high, linked = inputs[step[TARGET], LO], inputs[step[TARGET], HI], inputs[step[TARGET], LINKED]
-    own, own_mask, own_came, first = step[SOURCE_NODES], step[SOURCE_MASK], inputs[i, MARKS], inputs[i, HI]
-    source = behind[SOURCE_NODES]
+    own, own_mask, first, arrivals = step[SOURCE_NODES], step[SOURCE_MASK], inputs[i, HI], arrivals_of(windows, i)
+    target, target2 = arrivals_of(windows, step[TARGET]), arrivals_of(windows, behind[TARGET])
+    source, near = behind[SOURCE_NODES], inputs[behind[TARGET], LO]
     base2, mask2 = behind[TARGET_NODES], behind[TARGET_MASK]
-    low2, high2, linked2 = inputs[behind[TARGET], LO], inputs[behind[TARGET], HI], inputs[behind[TARGET], LINKED]
+    length, length2 = uint64(step[TARGET_LENGTH]), uint64(behind[TARGET_LENGTH])
+    bounds, bounds2 = _bounds_of(windows, target, step[TARGET]), _bounds_of(windows, target2, behind[TARGET])
     buckets, shift = behind[TARGET_HEADS], behind[TARGET_SHIFT]
     is_later, is_later2 = int64(step[TARGET] < i), int64(behind[TARGET] < i)
     kept, inspected, most = 0, 0, state[MOST]
     for a in range(count):
         slot = alive[a]
-        at = slot & own_mask
-        tag, t = nodes[uint64(own + 2 * at)], instants[uint64(own_came + at)]
-        low, high = _present(instants, step, linked, low, high, t, t + is_later)
-        low2, high2 = _present(instants, behind, linked2, low2, high2, t, t + is_later2)
+        tag, t = nodes[uint64(own + 2 * (slot & own_mask))], came_at(nodes, arrivals, slot)
+        bounds = _present(nodes, target, length, bounds, t, t + is_later)
+        bounds2 = _present(nodes, target2, length2, bounds2, t, t + is_later2)
+        low, high, low2, high2 = bounds.low, bounds.high, bounds2.low, bounds2.high
         chain, chain2 = Chain(base, int64(2), mask, low, high), Chain(base2, int64(2), mask2, low2, high2)
         s = firsts[uint64(slot - first)]
         r = int64(-1)
         while s >= low and inspected < most:
             tag2 = nodes[uint64(source + 2 * (s & mask))]
-            r, looked = next_slot(nodes, chain2, tag2, heads[uint64(buckets + bucket(tag2, shift))])
+            r, looked = next_slot(nodes, chain2, tag2, head_slot(heads, buckets + bucket(tag2, shift), near))
             inspected += looked
             if r >= low2:
                 break
@@ -310,12 +333,12 @@ def _survivors(
 
     part: as `alive`, scratch.  firsts: (n - 1, capacity), by step and slot.
     """
-    inputs, keys, nodes = windows.inputs, windows.keys, windows.nodes
-    base, mask, has_nulls = keys[inputs[i, KEY], NODES], inputs[i, MASK], inputs[i, HAS_NULLS] != 0
+    inputs, nodes = windows.inputs, windows.nodes
+    base, mask, has_nulls = inputs[i, ROWS], inputs[i, MASK], inputs[i, HAS_NULLS] != 0
     count = int64(0)
     for slot in range(inputs[i, HI], stop):
         alive[uint64(count)] = slot
-        if not has_nulls or nodes[base + 2 * (slot & mask) + 1] != UNLINKED:
+        if not has_nulls or has_link(nodes, base + 2 * (slot & mask)):
             count += 1
     if routes.begins[i] < 0:
         return _probed(i, i, count, windows, alive, firsts, placed, state)
@@ -371,15 +394,14 @@ def _probed(
 
 
 @helper(inline=True)
-def _turn_to(  # type: ignore[no-untyped-def]
-    instants, inputs, there, instant
-):
+def _turn_to(windows: Windows, there: Int64Table, instant: int) -> None:
     """Move `there` on to an instant, that of no row below LATER."""
+    inputs, nodes = windows.inputs, windows.nodes
     for j in range(len(inputs)):
-        base, mask, length = inputs[j, MARKS], inputs[j, MASK], uint64(inputs[j, LENGTH])
+        arrivals, length = arrivals_of(windows, j), uint64(inputs[j, LENGTH])
         leaving = staying = there[STAYING, j]
         while staying < inputs[j, LINKED]:
-            ts = instants[uint64(base + (staying & mask))]
+            ts = came_at(nodes, arrivals, staying)
             if ts >= instant or uint64(instant) - uint64(ts) < length:
                 break
             staying += 1
@@ -388,7 +410,7 @@ def _turn_to(  # type: ignore[no-untyped-def]
         there[LEAVING, j], there[STAYING, j] = leaving, staying
         arriving = later = there[LATER, j]
         while later < inputs[j, LINKED]:
-            ts = instants[uint64(base + (later & mask))]
+            ts = came_at(nodes, arrivals, later)
             if ts > instant:
                 break
             later += 1
@@ -448,7 +470,8 @@ def _drop_ahead(
         while r >= chain.low and pairs < AHEAD:
             chosen[k] = r
             third_tags[pairs] = hashed_tag(windows, checks, chosen, 0, hashed, hashed_end)
-            places[pairs], third_firsts[pairs] = tried, heads[uint64(buckets + bucket(third_tags[pairs], shift))]
+            third_at = buckets + bucket(third_tags[pairs], shift)
+            places[pairs], third_firsts[pairs] = tried, head_slot(heads, third_at, third_chain.low)
             pairs += 1
             r, looked = next_slot(nodes, chain, tags[tried], older(nodes, chain, r))
             inspected += looked
@@ -496,7 +519,7 @@ def _look_ahead(
     chain = _chain(placed, p, i, scratch.there, False)
     check, checks_end = step[CHECK], step[CHECKS_END]
     buckets, shift, hashed = behind[TARGET_HEADS], behind[TARGET_SHIFT], behind[CHECK]
-    hashed_end = hashed + behind[HASHED]
+    hashed_end, near = hashed + behind[HASHED], windows.inputs[behind[TARGET], LO]
     slots, tags, firsts = ahead[AHEAD_SLOT, depth], ahead[AHEAD_TAG, depth], ahead[AHEAD_FOUND, depth]
     inspected, count = 0, 0
     while count < AHEAD:
@@ -507,7 +530,7 @@ def _look_ahead(
         chosen[j] = s
         if check == checks_end or checks_hold(windows, checks, chosen, check, checks_end):
             tags[count] = hashed_tag(windows, checks, chosen, 0, hashed, hashed_end)
-            slots[count], firsts[count] = s, heads[uint64(buckets + bucket(tags[count], shift))]
+            slots[count], firsts[count] = s, head_slot(heads, buckets + bucket(tags[count], shift), near)
             count += 1
         s = older(nodes, chain, s)
     chain = _chain(placed, p + PLACED_WORDS, i, scratch.there, False)
@@ -528,13 +551,13 @@ def _look_ahead(
 @helper(inline=True)
 def _next_survivor(windows: Windows, alive: Int64Table, i: int, slot: int, instant: int) -> Any:
     """The next element, from input i on, that comes at the instant: (input, slot, whether there is one)."""
-    inputs, instants = windows.inputs, windows.instants
+    inputs = windows.inputs
     comes = False
     while i < len(inputs) and not comes:
         at = inputs[i, SURVIVOR]
         if at < inputs[i, SURVIVORS]:
             slot = alive[i, at]
-            comes = instants[uint64(inputs[i, MARKS] + (slot & inputs[i, MASK]))] == instant
+            comes = came_at(windows.nodes, arrivals_of(windows, i), slot) == instant
         if comes:
             inputs[i, SURVIVOR] = at + 1
         else:
@@ -549,8 +572,8 @@ def _first_instant(windows: Windows, alive: Int64Table) -> Any:
     instant = int64(MAX_INSTANT)
     for j in range(len(inputs)):
         if inputs[j, SURVIVOR] < inputs[j, SURVIVORS]:
-            at = alive[j, inputs[j, SURVIVOR]] & inputs[j, MASK]
-            instant = min(instant, windows.instants[uint64(inputs[j, MARKS] + at)])
+            slot = alive[j, inputs[j, SURVIVOR]]
+            instant = min(instant, came_at(windows.nodes, arrivals_of(windows, j), slot))
     return instant
 
 
@@ -589,8 +612,8 @@ def _take_back(windows: Windows, scratch: Scratch, instant: int) -> Any:
     for j in range(len(inputs)):
         there[STAYING, j], there[LATER, j] = there[LEAVING, j], there[ARRIVING, j]
         while inputs[j, SURVIVOR] > 0:
-            at = scratch.alive[j, inputs[j, SURVIVOR] - 1] & inputs[j, MASK]
-            if windows.instants[uint64(inputs[j, MARKS] + at)] != instant:
+            slot = scratch.alive[j, inputs[j, SURVIVOR] - 1]
+            if came_at(windows.nodes, arrivals_of(windows, j), slot) != instant:
                 break
             inputs[j, SURVIVOR] -= 1
 
@@ -611,7 +634,7 @@ def _generate(
     Where `out` is full, state[STATUS] is FULL; of the instant that does not fit nothing stands in it, and the next call
     begins there. Where it has inspected state[MOST] slots it is PAUSED, and the next call goes on amidst the instant.
     """
-    instants, inputs, nodes, heads = windows.instants, windows.inputs, windows.nodes, windows.heads
+    inputs, nodes, heads = windows.inputs, windows.nodes, windows.heads
     walks, chosen, state = run.walks, run.chosen, run.state
     out, out_ts, out_sign = output.out, output.out_ts, output.out_sign
     alive, firsts, there, ahead, begun = scratch.alive, scratch.firsts, scratch.there, scratch.ahead, scratch.begun
@@ -645,7 +668,7 @@ def _generate(
                 instant = _first_instant(windows, alive)
                 if instant == MAX_INSTANT:
                     break
-                _turn_to(instants, inputs, there, instant)
+                _turn_to(windows, there, instant)
                 i = int64(0)
                 continue
         if cancels:
@@ -677,7 +700,7 @@ def _generate(
                         else:
                             chain = _chain(placed, p, i, there, cancels)
                             b = placed[p + uint64(TARGET_HEADS)] + bucket(tag, placed[p + uint64(TARGET_SHIFT)])
-                            s, looked = next_slot(nodes, chain, tag, heads[uint64(b)])
+                            s, looked = next_slot(nodes, chain, tag, head_slot(heads, b, chain.low))
                             inspected += looked
                             if s < chain.low and placed[p + uint64(REACH)] != 0:
                                 tag, s, looked = _further(windows, placed, p, checks, chosen, chain, tag)
@@ -760,25 +783,30 @@ def _generate(
     return int64(found)
 
 
-@helper("int64(int64[::1], int64[:, ::1], int64, int64)")
-def _first_from(instants, inputs, i, instant):  # type: ignore[no-untyped-def]
+@helper(typed=True)
+def _first_from(windows: Windows, i: int, instant: int) -> int:
     """The first waiting slot of input i whose element comes at the instant or later."""
-    base, mask, slot = inputs[i, MARKS], inputs[i, MASK], inputs[i, HI]
-    while slot < inputs[i, STOP] and instants[uint64(base + (slot & mask))] < instant:
-        slot += 1
-    return int64(slot)
+    low, high, arrivals = windows.inputs[i, HI], windows.inputs[i, STOP], arrivals_of(windows, i)
+    while low < high:
+        middle = (low + high) >> 1
+        if came_at(windows.nodes, arrivals, middle) < instant:
+            low = middle + 1
+        else:
+            high = middle
+    return int64(low)
 
 
-@helper("int64(int64[::1], int64[:, ::1], int64)")
-def _block_end(instants, inputs, size):  # type: ignore[no-untyped-def]
+@helper(typed=True)
+def _block_end(windows: Windows, size: int) -> int:
     """The instant before which a block ends that has about `size` elements of each input, and whole instants."""
+    inputs, nodes = windows.inputs, windows.nodes
     end, least = int64(MAX_INSTANT), int64(MAX_INSTANT)
     for j in range(len(inputs)):
-        base, mask, hi = inputs[j, MARKS], inputs[j, MASK], inputs[j, HI]
+        arrivals, hi = arrivals_of(windows, j), inputs[j, HI]
         if hi < inputs[j, STOP]:
-            least = min(least, instants[base + (hi & mask)])
+            least = min(least, came_at(nodes, arrivals, hi))
         if hi + size < inputs[j, STOP]:
-            end = min(end, instants[base + ((hi + size) & mask)])
+            end = min(end, came_at(nodes, arrivals, hi + size))
     return int64(max(end, least + 1)) if least < MAX_INSTANT else int64(MAX_INSTANT)
 
 
@@ -801,7 +829,7 @@ def join_entering(
     arguments as of `mjoin`.
     O(elements + tuples + slots inspected).
     """
-    instants, inputs = windows.instants, windows.inputs
+    inputs = windows.inputs
     state = run.state
     alive, firsts, there = scratch.alive, scratch.firsts, scratch.there
     n = len(inputs)
@@ -809,11 +837,11 @@ def join_entering(
     found = int64(0)
     state[STATUS] = DONE
     while state[STATUS] == DONE:
-        end = _block_end(instants, inputs, min(state[SIZE], capacity))
+        end = _block_end(windows, min(state[SIZE], capacity))
         total = int64(0)
         if scratch.begun[IS_BEGUN] == 0:
             for j in range(n):
-                inputs[j, SURVIVOR] = _first_from(instants, inputs, j, end)
+                inputs[j, SURVIVOR] = _first_from(windows, j, end)
                 waiting = inputs[j, SURVIVOR] - inputs[j, HI]
                 total += waiting
                 if waiting > capacity:
@@ -823,12 +851,12 @@ def join_entering(
             least = int64(MAX_INSTANT)
             for j in range(n):
                 if inputs[j, SURVIVOR] > inputs[j, HI]:
-                    least = min(least, instants[inputs[j, MARKS] + (inputs[j, HI] & inputs[j, MASK])])
+                    least = min(least, came_at(windows.nodes, arrivals_of(windows, j), inputs[j, HI]))
                 link_slots(windows, j, inputs[j, LINKED], inputs[j, SURVIVOR])
                 inputs[j, LINKED] = max(inputs[j, LINKED], inputs[j, SURVIVOR])
             for j in range(n):
                 there[STAYING, j], there[LATER, j] = inputs[j, LO], inputs[j, HI]
-            _turn_to(instants, inputs, there, least)
+            _turn_to(windows, there, least)
             state[PASSED] = 0
             for j in range(n):
                 # What leaves at the first instant itself may still be probed, to cancel.
@@ -845,7 +873,7 @@ def join_entering(
         if state[STATUS] != DONE:
             break
         for j in range(n):
-            inputs[j, HI] = _first_from(instants, inputs, j, end)
+            inputs[j, HI] = inputs[j, LINKED]
         # A block as large as pays: rows passed over because they come later are the price of linking them first.
         if total > 0 and state[PASSED] > total:
             state[SIZE] = max(_LEAST_BLOCK, state[SIZE] // 2)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from minidsms.kernels.addresses import VALID, VALUES, WIDTH
-from minidsms.machine_code import byte_at, kernel, uint64, word_at
+from minidsms.kernels.links import upper_half
+from minidsms.machine_code import byte_at, kernel, word_at
 
 
 @kernel("void(int64[:,::1], int64, int64[::1], int64[::1], int64[:,::1], int8[:,::1])")
@@ -37,33 +38,39 @@ def gather(
                 valid[c, i] = byte_at(present, seq[i] & mask)
 
 
-@kernel("boolean(int64[:,::1], int64, int64[::1], int32[::1], int64[::1], int64[:,::1], boolean[:,::1])")
+@kernel("boolean(int64[:,::1], int64, int64[::1], int64[::1], int64, int64, int64[::1], int64[:,::1], boolean[:,::1])")
 def gather_rows(
     places: np.ndarray,
     mask: int,
     numbers: np.ndarray,
-    ring: np.ndarray,
+    nodes: np.ndarray,
+    rows: int,
+    of_slots: int,
     slots: np.ndarray,
     words: np.ndarray,
     present: np.ndarray,
 ) -> bool:
-    """The same of rows by their slots in a window, whose `ring` has their numbers, or the lower bits of them.
+    """The same of rows by their slots in a window, the nodes of which, from `rows` on, have their numbers, or the lower
+    bits of them.  of_slots: the mask of slots.
 
     words, present: (c, n).  Returns whether a column has a mask; of one that has none, nothing is written to present.
     """
-    of_ring = len(ring) - 1
     some_masks = False
+    last = len(numbers) - 1
+    # Where the rows stand in the store is looked up once, and kept where the last column will be.
+    for k in range(len(slots) if last >= 0 else 0):
+        words[last, k] = upper_half(nodes, rows + 2 * (slots[k] & of_slots)) & mask
     for c in range(len(numbers)):
         values = places[numbers[c], VALUES]
         valid = places[numbers[c], VALID]
-        if places[numbers[c], WIDTH] == 8:
-            for k in range(len(slots)):
-                words[c, k] = word_at(values, ring[uint64(slots[k] & of_ring)] & mask)
-        else:
-            for k in range(len(slots)):
-                words[c, k] = byte_at(values, ring[uint64(slots[k] & of_ring)] & mask)
         if valid != 0:
             some_masks = True
             for k in range(len(slots)):
-                present[c, k] = byte_at(valid, ring[uint64(slots[k] & of_ring)] & mask) != 0
+                present[c, k] = byte_at(valid, words[last, k]) != 0
+        if places[numbers[c], WIDTH] == 8:
+            for k in range(len(slots)):
+                words[c, k] = word_at(values, words[last, k])
+        else:
+            for k in range(len(slots)):
+                words[c, k] = byte_at(values, words[last, k])
     return some_masks

@@ -25,8 +25,8 @@ from minidsms.kernels.join_layout import (
     CHECK,
     CHECKS_END,
     FOLLOWING,
+    INSTANTS,
     LENGTH,
-    MARKS,
     MASK,
     NO_LIMIT,
     NODES,
@@ -37,6 +37,7 @@ from minidsms.kernels.join_layout import (
     Path,
     Windows,
 )
+from minidsms.kernels.links import arrivals_of, came_at
 from minidsms.machine_code import Bools, Int64s, Int64Table, helper, int64, kernel, uint64
 
 WHENEVER = MIN_INSTANT
@@ -55,7 +56,7 @@ def next_match(windows: Windows, path: Path, depth: int, now: int) -> Any:
 
     now: where rows stay for a range, the instant at which they must be there; WHENEVER: all held are met.
     """
-    inputs, keys, nodes, instants = windows.inputs, windows.keys, windows.nodes, windows.instants
+    inputs, keys, nodes = windows.inputs, windows.keys, windows.nodes
     steps, walks, chosen = path.steps, path.walks, path.chosen
     j = steps[depth, TARGET]
     low = lowest_slot(windows, j)
@@ -72,8 +73,8 @@ def next_match(windows: Windows, path: Path, depth: int, now: int) -> Any:
         if s < low:
             break
         matches = True
-        if now != WHENEVER and len(instants) > 0:
-            came = instants[inputs[j, MARKS] + (s & chain.mask)]
+        if now != WHENEVER and inputs[j, INSTANTS] != 0:
+            came = came_at(nodes, arrivals_of(windows, j), s)
             matches = came <= now and uint64(now) - uint64(came) < uint64(inputs[j, LENGTH])
         chosen[j] = s
         matches = matches and checks_hold(windows, path.checks, chosen, steps[depth, CHECK], steps[depth, CHECKS_END])

@@ -1,6 +1,6 @@
 """Joins of n windows, instant by instant: which elements come next.
 
-Streams with ranges say by the instants of their slots when rows come and leave, other windows by their runs. The
+Streams with ranges say by the instants at which rows came when rows come and leave, other windows by their runs. The
 deletions of an instant come before its insertions; where the consumer is ISTREAM (netted), insertions come first, and
 then only what leaves and may cancel one of them (`join_stamps`).
 
@@ -27,8 +27,6 @@ from minidsms.kernels.join_layout import (
     LENGTH,
     LINKED,
     LO,
-    MARKS,
-    MASK,
     MIDDLE,
     MISSING,
     NO_LIMIT,
@@ -51,7 +49,8 @@ from minidsms.kernels.join_layout import (
     Windows,
 )
 from minidsms.kernels.join_stamps import deletions_first, is_stamped, stamp
-from minidsms.machine_code import helper, int64, uint64
+from minidsms.kernels.links import arrivals_of, came_at
+from minidsms.machine_code import Int64s, helper, int64, uint64
 
 
 @helper(inline=True)
@@ -97,28 +96,29 @@ def next_runs(windows: Windows, run: JoinRun) -> Any:
 
 
 @helper(inline=True)
-def next_arrivals(instants, inputs, stops, state):  # type: ignore[no-untyped-def]
+def next_arrivals(windows: Windows, stops: Int64s, state: Int64s) -> Any:
     """As `next_runs`, of streams with ranges: each lo moves past the rows that have left, OLD_LO stands before those
     of this very instant.
     """
+    inputs, nodes = windows.inputs, windows.nodes
     n = len(inputs)
     instant = int64(MAX_INSTANT)
     for j in range(n):
         if inputs[j, HI] < inputs[j, STOP]:
-            instant = min(instant, instants[inputs[j, MARKS] + (inputs[j, HI] & inputs[j, MASK])])
+            instant = min(instant, came_at(nodes, arrivals_of(windows, j), inputs[j, HI]))
     leaving = int64(0)
     for j in range(n if instant < MAX_INSTANT else 0):
-        lo, hi, base, mask = inputs[j, LO], inputs[j, HI], inputs[j, MARKS], inputs[j, MASK]
+        lo, hi, arrivals = inputs[j, LO], inputs[j, HI], arrivals_of(windows, j)
         length = uint64(inputs[j, LENGTH])
         # Rows came before the instant, so that the difference is seen right even where it wraps.
-        while lo < hi and uint64(instant) - uint64(instants[base + (lo & mask)]) > length:
+        while lo < hi and uint64(instant) - uint64(came_at(nodes, arrivals, lo)) > length:
             lo += 1
         inputs[j, OLD_LO], inputs[j, OLD_HI] = lo, hi
-        while lo < hi and uint64(instant) - uint64(instants[base + (lo & mask)]) == length:
+        while lo < hi and uint64(instant) - uint64(came_at(nodes, arrivals, lo)) == length:
             lo += 1
         leaving += lo - inputs[j, OLD_LO]
         stop = hi
-        while stop < inputs[j, STOP] and instants[base + (stop & mask)] == instant:
+        while stop < inputs[j, STOP] and came_at(nodes, arrivals, stop) == instant:
             stop += 1
         inputs[j, LO], inputs[j, LINKED], stops[j] = lo, stop, stop
         inputs[j, PROBE_LO], inputs[j, PROBE_HI] = lo, NO_LIMIT
@@ -134,7 +134,7 @@ def next_element(windows: Windows, run: JoinRun, of_streams: int, output: Output
     Elements with a NULL key, and what leaves and can cancel nothing, are passed over. stops: (n,), where the insertions
     of the instant stop.
     """
-    instants, inputs = windows.instants, windows.inputs
+    inputs = windows.inputs
     stops, state, netted = run.stops, run.state, run.netted
     out, out_sign = output.out, output.out_sign
     n = len(inputs)
@@ -179,7 +179,7 @@ def next_element(windows: Windows, run: JoinRun, of_streams: int, output: Output
                 phase = int64(START)
         if phase == START:
             if of_streams != 0:
-                phase = next_arrivals(instants, inputs, stops, state)
+                phase = next_arrivals(windows, stops, state)
             else:
                 phase = next_runs(windows, run)
             waits = phase != START and state[STATUS] != MISSING

@@ -1,14 +1,15 @@
 """How the windows of an n-way join stand in arrays, and how far a join over them is.
 
 Every input is a ring of slots numbered by arrival, [lo, hi). A *key* is a column of an input that the condition speaks
-of (or several columns' hash); `nodes` holds (tag, next) for each key and slot: the tag is the column's word, next the
-older slot of its bucket. A probe walks a bucket from its newest slot and ends at the first below `lo`, so deletion is
-lo += 1 and nothing else (docs/design, point 3). All inputs' nodes stand in one flat array, all bucket heads in
-another.
+of (or several columns' hash); `nodes` holds two words for each key and slot: the tag, which is the column's word, and
+a word with the link to the older slot of its bucket (`kernels.links`). A probe walks a bucket from its newest slot and
+ends at the first below `lo`, so deletion is lo += 1 and nothing else (docs/design, point 3). All inputs' nodes stand in
+one flat array, all bucket heads in another. When a row came stands in its store alone, which the second word of its
+first node leads to.
 
 An input whose rows leave in any order is a *bag*: its slots are used again, and `places` has the slots of a batch's
-elements in their order (`kernels.bag_window`). A slot is linked and unlinked as its element is processed; `backs` has
-for each key and slot the newer slot of the bucket, so that unlinking needs no walk. So everything in a bucket is there.
+elements in their order (`kernels.bag_window`). A slot is linked and unlinked as its element is processed; its node
+also has the link to the newer slot of the bucket, so that unlinking needs no walk. So everything in a bucket is there.
 
 Where the consumer is ISTREAM, deletions matter only if they cancel an insertion of their instant (docs/semantics S1).
 `marks` of a slot hash the row's columns that the answer shows; where keys tell as much there are none (`join_stamps`).
@@ -18,24 +19,22 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from minidsms.machine_code import Int8s, Int16s, Int64s, Int64Table
+from minidsms.machine_code import Int8s, Int16s, Int32s, Int64s, Int64Table
 
 
 class Windows(NamedTuple):
     """The windows of all inputs (`synopses.indexed_windows`).
 
-    inputs: (n, INPUT_WORDS).  keys: (k, KEY_WORDS).  nodes, heads, backs: of all keys.  places: of the batches of bags.
-    marks, instants: of all slots, empty where there are none.  runs: (r, RUN_WORDS) what changes at which instants.
+    inputs: (n, INPUT_WORDS).  keys: (k, KEY_WORDS).  nodes, heads: of all keys.  places: of the batches of bags.
+    marks: of all slots, empty where there are none.  runs: (r, RUN_WORDS) what changes at which instants.
     """
 
     inputs: Int64Table
     keys: Int64Table
     nodes: Int64s
-    heads: Int64s
-    backs: Int64s
+    heads: Int32s
     places: Int64s
     marks: Int16s
-    instants: Int64s
     runs: Int64Table
 
 
@@ -44,7 +43,7 @@ class JoinRun(NamedTuple):
 
     state: (STATE_WORDS,).  stamps: (n, STAMPS) where netted, else empty.  stops: (n,), where the insertions of the
     instant stop.  walks: (WALKS, n), see TAG.  chosen: (n,) of each input a slot.  levels: (5 n,).  netted: the
-    consumer is ISTREAM, and no input is a bag.  of_streams: rows leave by the instants of their slots, not by runs.
+    consumer is ISTREAM, and no input is a bag.  of_streams: rows leave by the instants at which they came, not by runs.
     """
 
     state: Int64s
@@ -80,23 +79,26 @@ class Output(NamedTuple):
 
 LO, HI, OLD_LO, OLD_HI, STOP, MASK, MARKS, RUN, RUNS_END, KEY, KEYS_END, HAS_NULLS, PROBE_LO, PROBE_HI = range(14)
 """Of an input: its slots now and before the instant, where its insertions of the instant stop, slot mask, where its
-marks and instants begin, its runs, its keys, whether there may be NULL keys, and the slots that a pipeline may join
-now."""
+marks begin, its runs, its keys, whether there may be NULL keys, and the slots that a pipeline may join now."""
 LENGTH, LEAVES, LINKED, SURVIVOR, SURVIVORS = range(14, 19)
 """Of an input that is a stream with a range: the range (NO_RANGE: none); when the row at LO leaves (MAX_INSTANT: never;
 known between slices); up to where its slots are linked; and which of the elements that drop probing left comes next,
 of how many."""
-IS_BAG, INPUT_WORDS = range(19, 21)
-"""Of an input: its rows leave in any order. Then LO, HI and the like are no slots, but positions in `places`."""
+IS_BAG, ROWS = range(19, 21)
+"""Of an input: its rows leave in any order; then LO, HI and the like are no slots, but positions in `places`. And where
+the nodes of its first key begin."""
+INSTANTS, STORE_MASK, INPUT_WORDS = range(21, 24)
+"""Of an input that is a stream with a range: the address of the instants in the store of its rows, 0 before there is
+one, and the mask of their numbers there (known while a kernel runs: `WindowIndex.bundle`)."""
 
 NO_RANGE = -1
 """The window is unbounded: as an unsigned number, the longest of ranges."""
 
-NODES, HEADS, SHIFT, BACKS, IS_SHOWN, IS_LINKED, LAST_CELL, KEY_WORDS = range(8)
-"""Of a key: where its nodes, bucket heads and, of a bag, backward links begin in the flat arrays; its bucket shift;
-whether it is a column that the answer shows, or that is equal to one; whether slots stand in buckets of it: where rows
-are found by their bit addresses, or by several columns' cells, the columns' nodes have the words alone; and of cells
-in order, the last one."""
+NODES, HEADS, SHIFT, IS_SHOWN, IS_LINKED, LAST_CELL, KEY_WORDS = range(7)
+"""Of a key: where its nodes and bucket heads begin in the flat arrays; its bucket shift; whether it is a column that
+the answer shows, or that is equal to one; whether slots stand in buckets of it: where rows are found by their bit
+addresses, or by several columns' cells, the columns' nodes have the words alone; and of cells in order, the last
+one."""
 
 TARGET, PROBED, FROM, FROM_KEY, CHECK, CHECKS_END, ASKED, HASHED, REACH, REQUESTS, STEP_WORDS = range(11)
 """Of a step: the input and its key that are probed, the input and its key that give the tag, its further checks, and
@@ -129,9 +131,6 @@ again with more; a call has taken long enough: call again with what has been fou
 START, DELETE, INSERT, CANCEL = 0, 1, 2, 3
 """Phases of an instant: its runs are taken; then deletions and insertions, or where netted insertions and those
 deletions that may cancel one."""
-
-UNLINKED = -2
-"""As a node's next: the row has a NULL key and stands in no bucket. As a backward link: the slot stands in none."""
 
 STAMPS = 1024
 """Places for marks, per input; a power of two."""

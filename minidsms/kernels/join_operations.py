@@ -37,7 +37,8 @@ from minidsms.kernels.join_program import (
 from minidsms.kernels.mixing import bucket
 from minidsms.kernels.access_methods.hashes import hashed_tag
 from minidsms.kernels.chains import Chain, next_slot, older
-from minidsms.kernels.join_layout import INSPECTED, MASK, NODES, PASSED, PAUSED, STATUS, UNTIL
+from minidsms.kernels.links import head_slot
+from minidsms.kernels.join_layout import INSPECTED, LO, MASK, NODES, PASSED, PAUSED, STATUS, UNTIL
 # fmt: on
 # isort: on
 
@@ -62,7 +63,7 @@ def _expand(
     j, source, source_nodes = placed[p + STEP_TARGET], placed[p + SOURCE], placed[p + SOURCE_NODES]
     source_mask, base, mask = placed[p + SOURCE_MASK], placed[p + TARGET_NODES], placed[p + TARGET_MASK]
     buckets, shift = placed[p + TARGET_HEADS], placed[p + TARGET_SHIFT]
-    check, checks_end = placed[p + STEP_CHECK], placed[p + STEP_CHECKS_END]
+    near, check, checks_end = inputs[j, LO], placed[p + STEP_CHECK], placed[p + STEP_CHECKS_END]
     hashed = check + placed[p + STEP_HASHED]
     done, made = work[EXPANDED], work[MADE]
     work[EXPANDED] = work[MADE] = 0
@@ -71,7 +72,7 @@ def _expand(
         tag = nodes[uint64(source_nodes + 2 * (slot & source_mask))]
         if hashed > check:
             tag = hashed_tag(windows, checks, lists, begin + r * width + 1, check, hashed)
-        firsts[uint64(r)] = heads[uint64(buckets + bucket(tag, shift))]
+        firsts[uint64(r)] = head_slot(heads, buckets + bucket(tag, shift), near)
     passed = inspected = int64(0)
     most = state[UNTIL] - state[INSPECTED]
     low, high = bounds[FIRST_MET, j], int64(NO_LIMIT)
@@ -379,14 +380,14 @@ def _probe(p: int, i: int, capacity: int, blocks: Block, plan: PlacedPlan, windo
     j, source, source_nodes = placed[p + STEP_TARGET], placed[p + SOURCE], placed[p + SOURCE_NODES]
     source_mask, base, mask = placed[p + SOURCE_MASK], placed[p + TARGET_NODES], placed[p + TARGET_MASK]
     buckets, shift = placed[p + TARGET_HEADS], placed[p + TARGET_SHIFT]
-    check = placed[p + STEP_CHECK]
+    near, check = inputs[j, LO], placed[p + STEP_CHECK]
     hashed = check + placed[p + STEP_HASHED]
     for r in range(rows[i, ROWS]):
         slot = lists[uint64(begin + r * width + 1 + source)]
         tag = nodes[uint64(source_nodes + 2 * (slot & source_mask))]
         if hashed > check:
             tag = hashed_tag(windows, checks, lists, begin + r * width + 1, check, hashed)
-        firsts[uint64(r)] = heads[uint64(buckets + bucket(tag, shift))]
+        firsts[uint64(r)] = head_slot(heads, buckets + bucket(tag, shift), near)
     kept = passed = inspected = int64(0)
     for r in range(rows[i, ROWS]):
         at = begin + r * width

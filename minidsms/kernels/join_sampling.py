@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from minidsms.kernels.chains import is_linked
 from minidsms.kernels.join_existence import begin_step, next_match
-from minidsms.kernels.join_layout import MARKS, MASK, NODES, Path, Windows
+from minidsms.kernels.join_layout import INSTANTS, MASK, NODES, Path, Windows
+from minidsms.kernels.links import arrivals_of, came_at
 from minidsms.machine_code import Int64s, Int64Table, int64, kernel
 
 ASKED, FOUND, INSPECTED, SAMPLE_WORDS = range(4)
@@ -36,7 +37,7 @@ def sample_pipeline(
     give each word of its key.  found: (m, words), out: the keys probed, in order; at position 0 nothing else is asked.
     most: slots to inspect; the walk ends after the row that goes beyond it, or when `found` may not hold another's.
     """
-    inputs, keys, nodes, instants = windows.inputs, windows.keys, windows.nodes, windows.instants
+    inputs, keys, nodes = windows.inputs, windows.keys, windows.nodes
     chosen = path.chosen
     last = path.steps.shape[0] - 1
     words = parts.shape[0]
@@ -46,7 +47,7 @@ def sample_pipeline(
             break
         begin = count
         chosen[i] = slot
-        now = instants[inputs[i, MARKS] + (slot & inputs[i, MASK])] if len(instants) > 0 else int64(0)
+        now = came_at(nodes, arrivals_of(windows, i), slot) if inputs[i, INSTANTS] != 0 else int64(0)
         depth = int64(0) if is_linked(windows, i, slot) else int64(-1)
         reached[0] += 1
         enters = True

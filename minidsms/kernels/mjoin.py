@@ -79,7 +79,7 @@ def mjoin(
 
     steps: (pipelines (n - 1), STEP_WORDS), those of all inputs, and those that `routes` lead to.  checks: (c, 4):
     input, key, input, key that are equal.
-    walks: (4, n), see TAG.  stops: (n,), scratch.  instants: read where rows leave by them (`of_streams`, netted).
+    walks: (4, n), see TAG.  stops: (n,), scratch.  of_streams, netted: rows leave by the instants they came at.
     netted: the consumer is ISTREAM, and no input is a bag; then the tuples of an instant stay in `out` until it is
     done: a caller that empties a full buffer leaves those from state[FIRST] on at its beginning.
     stamps: (n, STAMPS), where netted.

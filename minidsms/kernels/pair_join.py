@@ -39,7 +39,6 @@ from minidsms.kernels.join_layout import (
     INSPECTED,
     INSTANT,
     IS_BAG,
-    KEY,
     LO,
     MASK,
     MISSING,
@@ -51,16 +50,17 @@ from minidsms.kernels.join_layout import (
     PROBE_LO,
     PROBED,
     REACH,
+    ROWS,
     SHIFT,
     SLOT,
     START,
     STATUS,
     TAG,
-    UNLINKED,
     JoinRun,
     Output,
     Windows,
 )
+from minidsms.kernels.links import has_link, head_slot
 from minidsms.kernels.mixing import bucket
 from minidsms.machine_code import Int64Table, int64, kernel, uint64
 
@@ -82,8 +82,8 @@ def pair_join(windows: Windows, steps: Int64Table, checks: Int64Table, run: Join
             j, x, source, reach = 1 - i, steps[i, PROBED], steps[i, FROM_KEY], steps[i, REACH]
             check, checks_end = steps[i, CHECK], steps[i, CHECKS_END]
             chain, buckets, shift = chain_of(windows, steps, i), keys[x, HEADS], keys[x, SHIFT]
-            low = chain.low
-            own_base, own_mask, first_key = keys[source, NODES], inputs[i, MASK], keys[inputs[i, KEY], NODES]
+            low, near = chain.low, inputs[j, LO]
+            own_base, own_mask, first_key = keys[source, NODES], inputs[i, MASK], inputs[i, ROWS]
             is_bag, has_nulls = inputs[i, IS_BAG] != 0, inputs[i, HAS_NULLS] != 0
             instant, sign = state[INSTANT], 1 if phase == INSERT else -1
             own, tag = chosen[i], walks[TAG, 0]
@@ -110,7 +110,7 @@ def pair_join(windows: Windows, steps: Int64Table, checks: Int64Table, run: Join
                 if is_bag and phase == INSERT:
                     joins = link_slot(windows, i, own)
                 elif has_nulls:
-                    joins = nodes[uint64(first_key + 2 * (own & own_mask) + 1)] != UNLINKED
+                    joins = has_link(nodes, first_key + 2 * (own & own_mask))
                 if is_bag and phase == DELETE and joins:
                     unlink_slot(windows, i, own)
                 s = int64(-1)
@@ -119,7 +119,7 @@ def pair_join(windows: Windows, steps: Int64Table, checks: Int64Table, run: Join
                     tag = nodes[uint64(own_base + 2 * (own & own_mask))]
                     if steps[i, HASHED] < 0:
                         tag = first_tag(windows, steps[i], checks, chosen, tag)
-                    first = heads[uint64(buckets + bucket(tag, shift))]
+                    first = head_slot(heads, buckets + bucket(tag, shift), near)
                     s, looked = next_slot(nodes, chain, tag, first)
                     inspected += looked
                     if s < low and reach != 0:

@@ -236,7 +236,7 @@ def _toggle(windows: Windows, right: Counted, state: Int64Table, anti: bool, out
         has = counts[e, COUNT] > 0
         if has != (counts[e, BEFORE] > 0) and (has != anti) == gains:
             tag = counts[e, 0]
-            s, looked = next_slot(nodes, chain, tag, first_of_key(windows, x, tag) if s < 0 else s)
+            s, looked = next_slot(nodes, chain, tag, first_of_key(windows, 0, x, tag) if s < 0 else s)
             joint[INSPECTED] += looked
             while s >= low and found < limit:
                 if _has_key(windows, s, right, e):

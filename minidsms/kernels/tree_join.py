@@ -120,7 +120,8 @@ def _link_cell(subresults: Kept, v: int, number: int) -> None:
     for y in range(first, views[v, VIEW_KEYS_END]):
         k = at + 2 * (y - first)
         b = view_keys[y, VIEW_HEADS] + bucket(cells[k], view_keys[y, VIEW_SHIFT])
-        cells[k + 1] = view_heads[b]
+        # A cell further back than a link can tell is gone.
+        cells[k + 1] = min(number - view_heads[b], int64(2**31 - 1))
         view_heads[b] = number
 
 

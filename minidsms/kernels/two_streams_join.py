@@ -24,24 +24,23 @@ from minidsms.kernels.join_layout import (
     LENGTH,
     LINKED,
     LO,
-    MARKS,
     MASK,
     NODES,
     SHIFT,
     STATUS,
     STOP,
-    UNLINKED,
     Windows,
 )
+from minidsms.kernels.links import arrivals_of, came_at, has_link, head_slot, older_slot, set_link, upper_half
 from minidsms.kernels.mixing import bucket
 from minidsms.machine_code import (
     Bools,
     Int8s,
-    Int32s,
     Int64s,
     Int64Table,
     byte_at,
     helper,
+    int32,
     int64,
     uint64,
     word_at,
@@ -76,28 +75,24 @@ class Room(NamedTuple):
 
 
 class Source(NamedTuple):
-    """Of what it is made. columns: (c, SOURCE_WORDS).  ring0, ring1: of each input, the numbers of its slots' rows.
+    """Of what it is made. columns: (c, SOURCE_WORDS).
 
     marked: (1024,) the serial of the last instant that put out a row of such a key; serial: (2,), the last serial, and
     how many deletions stand in the room.
     """
 
     columns: Int64Table
-    ring0: Int32s
-    ring1: Int32s
     marked: Int64s
     serial: Int64s
 
 
 @helper(inline=True)
-def _put(room: Room, source: Source, at: int, instant: int, sign: int, slot0: int, slot1: int) -> Any:
-    """Write one row."""
+def _put(room: Room, source: Source, at: int, instant: int, sign: int, row0: int, row1: int) -> Any:
+    """Write one row, made of rows of these numbers."""
     words, columns = room.words, source.columns
     words[0, uint64(at)] = instant
     if sign < 0:
         room.sign[uint64(at)] = sign
-    row0 = int64(source.ring0[uint64(slot0 & (len(source.ring0) - 1))])
-    row1 = int64(source.ring1[uint64(slot1 & (len(source.ring1) - 1))])
     for c in range(len(COLUMNS)):
         number = (row0 if COLUMNS[c][0] == 0 else row1) & columns[c, STORE_MASK]
         if COLUMNS[c][1] == 8:
@@ -182,13 +177,13 @@ def join_two_streams(windows: Windows, source: Source, room: Room, found: int, s
     state[STATUS] is FULL where the next instant does not fit: call again with an empty room, and a larger one where
     nothing was returned.  O(elements + rows + slots inspected).
     """
-    inputs, keys, nodes, heads, instants = windows.inputs, windows.keys, windows.nodes, windows.heads, windows.instants
+    inputs, keys, nodes, heads = windows.inputs, windows.keys, windows.nodes, windows.heads
     marked, limit = source.marked, len(room.sign)
     key0, key1 = inputs[0, KEY], inputs[1, KEY]
     base0, heads0, shift0 = keys[key0, NODES], keys[key0, HEADS], keys[key0, SHIFT]
     base1, heads1, shift1 = keys[key1, NODES], keys[key1, HEADS], keys[key1, SHIFT]
-    mask0, came0, length0 = inputs[0, MASK], inputs[0, MARKS], uint64(inputs[0, LENGTH])
-    mask1, came1, length1 = inputs[1, MASK], inputs[1, MARKS], uint64(inputs[1, LENGTH])
+    mask0, came0, length0 = inputs[0, MASK], arrivals_of(windows, 0), uint64(inputs[0, LENGTH])
+    mask1, came1, length1 = inputs[1, MASK], arrivals_of(windows, 1), uint64(inputs[1, LENGTH])
     a, b, stop_a, stop_b = inputs[0, HI], inputs[1, HI], inputs[0, STOP], inputs[1, STOP]
     lo0, lo1 = inputs[0, LO], inputs[1, LO]
     was0, was1 = lo0, lo1
@@ -198,31 +193,31 @@ def join_two_streams(windows: Windows, source: Source, room: Room, found: int, s
     while True:
         instant = int64(MAX_INSTANT)
         if a < stop_a:
-            instant = instants[uint64(came0 + (a & mask0))]
+            instant = came_at(nodes, came0, a)
         if b < stop_b:
-            instant = min(instant, instants[uint64(came1 + (b & mask1))])
+            instant = min(instant, came_at(nodes, came1, b))
         if instant == MAX_INSTANT:
             break
         # [was, lo) leaves at the instant itself. Rows came before it: differences are seen right even where they wrap.
         was0 = lo0
-        while was0 < a and uint64(instant) - uint64(instants[uint64(came0 + (was0 & mask0))]) > length0:
+        while was0 < a and uint64(instant) - uint64(came_at(nodes, came0, was0)) > length0:
             was0 += 1
         lo0 = was0
-        while lo0 < a and uint64(instant) - uint64(instants[uint64(came0 + (lo0 & mask0))]) == length0:
+        while lo0 < a and uint64(instant) - uint64(came_at(nodes, came0, lo0)) == length0:
             lo0 += 1
         was1 = lo1
-        while was1 < b and uint64(instant) - uint64(instants[uint64(came1 + (was1 & mask1))]) > length1:
+        while was1 < b and uint64(instant) - uint64(came_at(nodes, came1, was1)) > length1:
             was1 += 1
         lo1 = was1
-        while lo1 < b and uint64(instant) - uint64(instants[uint64(came1 + (lo1 & mask1))]) == length1:
+        while lo1 < b and uint64(instant) - uint64(came_at(nodes, came1, lo1)) == length1:
             lo1 += 1
         first, first_a, first_b, fits = found, a, b, True
         serial += 1
-        while fits and a < stop_a and instants[uint64(came0 + (a & mask0))] == instant:
+        while fits and a < stop_a and came_at(nodes, came0, a) == instant:
             k = uint64(base0 + 2 * (a & mask0))
-            if not HAS_NULLS[0] or nodes[k + uint64(1)] != UNLINKED:
+            if not HAS_NULLS[0] or has_link(nodes, k):
                 tag = nodes[k]
-                s = heads[uint64(heads1 + bucket(tag, shift1))]
+                s = head_slot(heads, heads1 + bucket(tag, shift1), lo1)
                 before = found
                 while s >= lo1:
                     inspected += 1
@@ -231,22 +226,22 @@ def join_two_streams(windows: Windows, source: Source, room: Room, found: int, s
                         if found == limit:
                             fits = False
                             break
-                        _put(room, source, found, instant, 1, a, s)
+                        _put(room, source, found, instant, 1, upper_half(nodes, k), upper_half(nodes, q))
                         found += 1
-                    s = nodes[q + uint64(1)]
+                    s = older_slot(nodes, q, s)
                 if not fits:
                     break
                 if found > before:
                     marked[uint64(bucket(tag, _MARKS_SHIFT))] = serial
                 own = uint64(heads0 + bucket(tag, shift0))
-                nodes[k + uint64(1)] = heads[own]
-                heads[own] = a
+                set_link(nodes, k, a - int64(heads[own]))
+                heads[own] = int32(a)
             a += 1
-        while fits and b < stop_b and instants[uint64(came1 + (b & mask1))] == instant:
+        while fits and b < stop_b and came_at(nodes, came1, b) == instant:
             k = uint64(base1 + 2 * (b & mask1))
-            if not HAS_NULLS[1] or nodes[k + uint64(1)] != UNLINKED:
+            if not HAS_NULLS[1] or has_link(nodes, k):
                 tag = nodes[k]
-                s = heads[uint64(heads0 + bucket(tag, shift0))]
+                s = head_slot(heads, heads0 + bucket(tag, shift0), lo0)
                 before = found
                 while s >= lo0:
                     inspected += 1
@@ -255,49 +250,49 @@ def join_two_streams(windows: Windows, source: Source, room: Room, found: int, s
                         if found == limit:
                             fits = False
                             break
-                        _put(room, source, found, instant, 1, s, b)
+                        _put(room, source, found, instant, 1, upper_half(nodes, q), upper_half(nodes, k))
                         found += 1
-                    s = nodes[q + uint64(1)]
+                    s = older_slot(nodes, q, s)
                 if not fits:
                     break
                 if found > before:
                     marked[uint64(bucket(tag, _MARKS_SHIFT))] = serial
                 own = uint64(heads1 + bucket(tag, shift1))
-                nodes[k + uint64(1)] = heads[own]
-                heads[own] = b
+                set_link(nodes, k, b - int64(heads[own]))
+                heads[own] = int32(b)
             b += 1
         if fits and found > first and (was0 < lo0 or was1 < lo1):
             middle = found
             for x in range(was0, lo0):
                 k = uint64(base0 + 2 * (x & mask0))
                 tag = nodes[k]
-                is_linked = not HAS_NULLS[0] or nodes[k + uint64(1)] != UNLINKED
+                is_linked = not HAS_NULLS[0] or has_link(nodes, k)
                 if is_linked and marked[uint64(bucket(tag, _MARKS_SHIFT))] == serial:
-                    s = heads[uint64(heads1 + bucket(tag, shift1))]
+                    s = head_slot(heads, heads1 + bucket(tag, shift1), lo1)
                     while s >= was1 and fits:
                         inspected += 1
                         q = uint64(base1 + 2 * (s & mask1))
                         if nodes[q] == tag and s < first_b:
                             fits = found < limit
                             if fits:
-                                _put(room, source, found, instant, -1, x, s)
+                                _put(room, source, found, instant, -1, upper_half(nodes, k), upper_half(nodes, q))
                                 found += 1
-                        s = nodes[q + uint64(1)]
+                        s = older_slot(nodes, q, s)
             for y in range(was1, lo1):
                 k = uint64(base1 + 2 * (y & mask1))
                 tag = nodes[k]
-                is_linked = not HAS_NULLS[1] or nodes[k + uint64(1)] != UNLINKED
+                is_linked = not HAS_NULLS[1] or has_link(nodes, k)
                 if is_linked and marked[uint64(bucket(tag, _MARKS_SHIFT))] == serial:
-                    s = heads[uint64(heads0 + bucket(tag, shift0))]
+                    s = head_slot(heads, heads0 + bucket(tag, shift0), lo0)
                     while s >= lo0 and fits:
                         inspected += 1
                         q = uint64(base0 + 2 * (s & mask0))
                         if nodes[q] == tag and s < first_a:
                             fits = found < limit
                             if fits:
-                                _put(room, source, found, instant, -1, s, y)
+                                _put(room, source, found, instant, -1, upper_half(nodes, q), upper_half(nodes, k))
                                 found += 1
-                        s = nodes[q + uint64(1)]
+                        s = older_slot(nodes, q, s)
             if fits and found > middle:
                 found = _settle(room, source.serial, first, middle, found)
         if not fits:
@@ -305,13 +300,13 @@ def join_two_streams(windows: Windows, source: Source, room: Room, found: int, s
             while a > first_a:
                 a -= 1
                 k = uint64(base0 + 2 * (a & mask0))
-                if not HAS_NULLS[0] or nodes[k + uint64(1)] != UNLINKED:
-                    heads[uint64(heads0 + bucket(nodes[k], shift0))] = nodes[k + uint64(1)]
+                if not HAS_NULLS[0] or has_link(nodes, k):
+                    heads[uint64(heads0 + bucket(nodes[k], shift0))] = int32(older_slot(nodes, k, a))
             while b > first_b:
                 b -= 1
                 k = uint64(base1 + 2 * (b & mask1))
-                if not HAS_NULLS[1] or nodes[k + uint64(1)] != UNLINKED:
-                    heads[uint64(heads1 + bucket(nodes[k], shift1))] = nodes[k + uint64(1)]
+                if not HAS_NULLS[1] or has_link(nodes, k):
+                    heads[uint64(heads1 + bucket(nodes[k], shift1))] = int32(older_slot(nodes, k, b))
             found = first
             state[STATUS] = FULL
             lo0, lo1 = was0, was1

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from minidsms.elements import Int8Array, Int32Array, Int64Array
+from minidsms.elements import Int8Array, Int64Array
 from minidsms.kernels.chains import link_slot, link_slots
-from minidsms.kernels.join_layout import HI, LO, RUN, RUNS_END, UNLINKED, Windows
+from minidsms.kernels.join_layout import HI, LO, RUN, RUNS_END, Windows
+from minidsms.kernels.links import UNLINKED, WAITING, set_link, set_upper_half, upper_half
 from minidsms.kernels.mixing import mixed
-from minidsms.machine_code import Int64s, int16, int32, int64, kernel
+from minidsms.machine_code import Int64s, int16, int64, kernel
 
 
 @kernel("int64(int64[::1], int8[::1], boolean, int64[:, ::1], int64[::1])")
@@ -42,53 +43,52 @@ def take_runs(ts, sign, has_signs, runs, figures):  # type: ignore[no-untyped-de
     return int64(most)
 
 
-@kernel("int64(int64[::1], int8[::1], boolean, int32[::1], int64)")
-def take_numbers(seq: Int64Array, sign: Int8Array, has_signs: bool, ring: Int32Array, hi: int) -> Any:
-    """Write the insertions' numbers into the ring from slot hi on; returns the new hi."""
-    mask = len(ring) - 1
+@kernel("int64(int64[::1], int8[::1], boolean, int64[::1], int64, int64, int64)")
+def take_numbers(
+    seq: Int64Array, sign: Int8Array, has_signs: bool, nodes: Int64Array, rows: int, mask: int, hi: int
+) -> Any:
+    """Write the insertions' numbers into the nodes at `rows` from slot hi on; returns the new hi."""
     for i in range(len(seq)):
         if not has_signs or sign[i] > 0:
-            ring[hi & mask] = int32(seq[i])
+            set_upper_half(nodes, rows + 2 * (hi & mask), seq[i])
             hi += 1
     return int64(hi)
 
 
 @kernel(
-    "int64(int64[::1], boolean[::1], int64, int32[::1], int64, int64, int64[::1], int64)",
-    "int64(int8[::1], boolean[::1], int64, int32[::1], int64, int64, int64[::1], int64)",
+    "int64(int64[::1], boolean[::1], int64, int64[::1], int64, int64, int64, int64, int64)",
+    "int64(int8[::1], boolean[::1], int64, int64[::1], int64, int64, int64, int64, int64)",
 )
 def take_key(  # type: ignore[no-untyped-def]
-    values, valid, store_mask, ring, lo, hi, nodes, base
+    values, valid, store_mask, nodes, rows, mask, lo, hi, base
 ):
-    """Copy the words of the slots [lo, hi) into a key's nodes; returns how many are NULL.
+    """Copy the words of the slots [lo, hi) into the nodes at `base`; returns how many are NULL.
 
     values[number & store_mask] is a slot's word; valid alike, or empty where nothing is NULL.
     """
-    mask = len(ring) - 1
     nulls = 0
     may_be_null = len(valid) > 0
     for slot in range(lo, hi):
-        k = slot & mask
-        at = ring[k] & store_mask
-        nodes[base + 2 * k] = values[at]
-        nodes[base + 2 * k + 1] = -1
+        k = 2 * (slot & mask)
+        at = upper_half(nodes, rows + k) & store_mask
+        nodes[base + k] = values[at]
+        set_link(nodes, base + k, WAITING)
         if may_be_null and not valid[at]:
-            nodes[base + 2 * k + 1] = UNLINKED
+            set_link(nodes, base + k, UNLINKED)
             nulls += 1
     return int64(nulls)
 
 
 @kernel(
-    "void(int64[::1], int64, int32[::1], int64, int64, int16[::1], int64, boolean)",
-    "void(int8[::1], int64, int32[::1], int64, int64, int16[::1], int64, boolean)",
+    "void(int64[::1], int64, int64[::1], int64, int64, int64, int64, int16[::1], int64, boolean)",
+    "void(int8[::1], int64, int64[::1], int64, int64, int64, int64, int16[::1], int64, boolean)",
 )
-def take_marks(values, store_mask, ring, lo, hi, marks, base, is_first):  # type: ignore[no-untyped-def]
+def take_marks(values, store_mask, nodes, rows, mask, lo, hi, marks, base, is_first):  # type: ignore[no-untyped-def]
     """Hash a column that the answer shows into the marks of the slots [lo, hi)."""
-    mask = len(ring) - 1
     for slot in range(lo, hi):
         k = slot & mask
         before = int64(1) if is_first else int64(marks[base + k])
-        marks[base + k] = int16(mixed(before, values[ring[k] & store_mask]))
+        marks[base + k] = int16(mixed(before, values[upper_half(nodes, rows + 2 * k) & store_mask]))
 
 
 @kernel

@@ -16,7 +16,7 @@ import numpy as np
 from minidsms.elements import Batch, Column, Int64Array, Schema
 from minidsms.kernels.access_methods.contract import Key, Slots, array_of
 from minidsms.kernels.hashing import hash_rows, normal_signs
-from minidsms.kernels.join_layout import BACKS, HAS_NULLS, HI, KEY, NODES, UNLINKED
+from minidsms.kernels.join_layout import HAS_NULLS, HI, NODES, ROWS
 from minidsms.synopses.row_layout import RowLayout
 
 if TYPE_CHECKING:
@@ -70,8 +70,9 @@ class BagWindow:
 
     def present(self) -> Int64Array:
         """The slots of its rows without a NULL key, ascending.  O(slots)."""
-        first = self._index.keys.item(self.figures.item(KEY), BACKS)
-        return np.flatnonzero(self._index.backs[first : first + len(self._words)] != UNLINKED)
+        first = self.figures.item(ROWS)
+        # Where the link to the newer slot is UNLINKED, the upper half of the word is 0 (`kernels.links`).
+        return np.flatnonzero(self._index.nodes[first + 1 : first + 2 * len(self._words) : 2] >> 32)
 
     def sample(self, most: int) -> Int64Array:
         """Slots of at most so many rows without a NULL key, evenly over all."""

@@ -38,14 +38,14 @@ from minidsms.kernels.access_methods.bit_addresses import ADDRESS, CONFIGURATION
 from minidsms.kernels.access_methods.cells import SAMPLED, Cells, CellsInOrder, elements_until_fit, with_cells
 from minidsms.kernels.access_methods.contract import Key, Slots
 from minidsms.kernels.access_methods.methods import method_of
-from minidsms.kernels.addresses import VALID
+from minidsms.kernels.addresses import VALID, VALUES
 from minidsms.kernels.gathering import gather_rows
 from minidsms.kernels.join_layout import (
-    BACKS,
     HAS_NULLS,
     HEADS,
     HI,
     INPUT_WORDS,
+    INSTANTS,
     IS_BAG,
     IS_LINKED,
     IS_SHOWN,
@@ -61,14 +61,16 @@ from minidsms.kernels.join_layout import (
     MASK,
     NO_RANGE,
     NODES,
+    ROWS,
     RUN,
     RUN_WORDS,
     RUNS_END,
     SHIFT,
     STOP,
-    UNLINKED,
+    STORE_MASK,
     Windows,
 )
+from minidsms.kernels.links import LOWER, UNLINKED
 from minidsms.synopses.bag_windows import BagWindow
 from minidsms.synopses.stream_store import Reader, StreamStore
 
@@ -78,6 +80,8 @@ _FEW_ROWS = 1 << 14
 """Up to so many rows held an input has two buckets for each, beyond one: their heads would fill the cache."""
 _NUMBER_BITS = 2**32 - 1
 """Of a row's number in its store the ring keeps these bits: no store holds as many rows at once."""
+_MOST_ARRIVALS = 2**30
+"""Rows that come into an input before its buckets are emptied: heads of 32 bits then still tell old slots from new."""
 _NO_NULLS: BoolArray = np.zeros(0, np.bool_)
 _NO_MASKS: BoolArray = np.zeros((0, 0), np.bool_)
 _NO_SIGNS: Int8Array = np.zeros(0, np.int8)
@@ -130,7 +134,6 @@ class IndexedWindow:
         self.keys = tuple(keys)
         self.marked = marked
         self.kept = sorted(index.columns_of(number, keys) | set(marked or ()) | set(needed))
-        self.ring: Int32Array = np.zeros(_LEAST_CAPACITY, np.int32)
         self.figures = index.inputs[number]
         self._index = index
         self._number = number
@@ -139,6 +142,7 @@ class IndexedWindow:
         self._is_own = False
         self._reader: Reader | None = None
         self._asked: _Asked | None = None
+        self._placed: Int64Array | None = None
 
     def __len__(self) -> int:
         return int(self.figures.item(HI) - self.figures.item(LO))
@@ -166,7 +170,7 @@ class IndexedWindow:
     def nbytes(self) -> int:
         """Bytes of the arrays held; a store referred to is counted by its owner, the index once, by the first input."""
         own = self._store.nbytes if self._is_own and self._store is not None else 0
-        return self.ring.nbytes + own + (self._index.nbytes if self._number == 0 else 0)
+        return own + (self._index.nbytes if self._number == 0 else 0)
 
     def gather(self, columns: Sequence[int], slots: Int64Array) -> list[Column]:
         """The columns of the rows in these slots."""
@@ -178,7 +182,10 @@ class IndexedWindow:
         shape = len(columns), len(slots)
         words: Int64Array = np.empty(shape, np.int64)
         present = np.empty(shape, np.bool_) if True in asked.has_mask else _NO_MASKS
-        gather_rows(places, mask, asked.numbers, self.ring, slots, words, present)
+        item = self.figures.item
+        gather_rows(
+            places, mask, asked.numbers, self._index.nodes, item(ROWS), item(MASK), slots, words, present
+        )  # fmt: skip
         if asked.are_words:
             return [Column(row) for row in words]
         return [
@@ -215,24 +222,35 @@ class IndexedWindow:
         slots = self.present()
         if self._store is None or not len(slots):
             return Batch.empty(self.schema)
-        places = slots & self.figures[MASK]
         kept = dict(zip(self.kept, self.gather(self.kept, slots)))
         zeros = np.zeros(len(slots), np.int64)
         columns = [kept.get(c) or Column.from_words(zeros, None, t) for c, t in enumerate(self.schema.types)]
-        ago = (self._store.head - self.ring[places].astype(np.int64)) & _NUMBER_BITS
-        numbers = None if self._is_own else self._store.head - ago
-        return Batch(self._index.instants[self.figures[MARKS] + places], None, columns, numbers)
+        numbers = self._numbers(slots)
+        return Batch(self._instants(slots), None, columns, None if self._is_own else numbers)
+
+    def _numbers(self, slots: Int64Array) -> Int64Array:
+        """The numbers of rows held in their store."""
+        assert self._store is not None
+        at = self.figures[ROWS] + 1 + 2 * (slots & self.figures[MASK])
+        numbers: Int64Array = self._store.head - ((self._store.head - (self._index.nodes[at] >> 32)) & _NUMBER_BITS)
+        return numbers
+
+    def _put_numbers(self, slots: Int64Array, numbers: Int64Array) -> None:
+        """Write them."""
+        nodes, at = self._index.nodes, self.figures[ROWS] + 1 + 2 * (slots & self.figures[MASK])
+        nodes[at] = (nodes[at] & LOWER) | (numbers << 32)
 
     # -------------------------------------------------------------------------------------------------- arrivals
 
     def arrive(self, batch: Batch) -> int:
-        """Write a stream's elements into the slots from hi on, for which there is room, with their instants; returns
-        the most rows that the range holds at once.
+        """Write a stream's elements into the slots from hi on, for which there is room; returns the most rows that the
+        range holds at once.
         """
         seq = batch.seq if self._may_refer(batch) else self._copied(batch)
         assert seq is not None
-        lo, instants = self.figures.item(HI), self._index.instants
-        most = arrivals.take_arrivals(_plain(seq), _plain(batch.ts), self.ring, instants, self.figures)
+        self.place()
+        lo = self.figures.item(HI)
+        most = arrivals.take_arrivals(_plain(seq), _plain(batch.ts), self._index.nodes, self.figures)
         self._take(lo, lo + len(seq))
         return int(most)
 
@@ -247,26 +265,37 @@ class IndexedWindow:
         assert seq is not None and self._store is not None
         lo = int(self.figures[HI])
         signs = _NO_SIGNS if sign is None else _plain(sign)
-        self._take(lo, int(kernels.take_numbers(_plain(seq), signs, sign is not None, self.ring, lo)))
+        nodes, rows, mask = self._index.nodes, self.figures.item(ROWS), self.figures.item(MASK)
+        self._take(lo, int(kernels.take_numbers(_plain(seq), signs, sign is not None, nodes, rows, mask, lo)))
+
+    def place(self) -> None:
+        """Note where the store has the instants: kernels are about to read them."""
+        store = self._store
+        if store is not None:
+            places, mask = store.places()
+            if places is not self._placed:
+                self._placed, figures = places, self.figures
+                figures[INSTANTS], figures[STORE_MASK] = places[-1, VALUES], mask
 
     def _take(self, lo: int, hi: int) -> None:
         """Copy the words of the slots [lo, hi) into the index."""
-        store, index, ring, figures = self._store, self._index, self.ring, self.figures
+        store, index, figures = self._store, self._index, self.figures
         assert store is not None
         index.take_keys(self._number, range(lo, hi), range(len(self.keys)))
         if self.marked is not None:
             for n, c in enumerate(self.marked):
                 values, _, mask = store.raw(self._columns[c])
-                kernels.take_marks(_words(values), mask, ring, lo, hi, index.marks, figures[MARKS], n == 0)
+                slots = figures[ROWS], figures[MASK], lo, hi
+                kernels.take_marks(_words(values), mask, index.nodes, *slots, index.marks, figures[MARKS], n == 0)
 
     def write_words(self, x: int, column: int, slots: Slots) -> None:
         """Write a column's words, and whether they are NULL, into key x of these slots, an ascending run."""
         assert self._store is not None
-        index, (lo, hi) = self._index, (int(slots[0]), int(slots[-1]) + 1)
+        index, item = self._index, self.figures.item
+        run = item(ROWS), item(MASK), int(slots[0]), int(slots[-1]) + 1
         values, valid, mask = self._store.raw(self._columns[column])
         valid = _NO_NULLS if valid is None else valid
-        base = index.keys.item(x, NODES)
-        if kernels.take_key(_words(values), valid, mask, self.ring, lo, hi, index.nodes, base):
+        if kernels.take_key(_words(values), valid, mask, index.nodes, *run, index.keys.item(x, NODES)):
             self.figures[HAS_NULLS] = 1
 
     def _may_refer(self, batch: Batch) -> bool:
@@ -285,12 +314,19 @@ class IndexedWindow:
     def _copied(self, batch: Batch) -> Int64Array:
         """The rows' numbers in the own store, to which they, and first the rows held, are appended."""
         if not self._is_own:
-            held = np.arange(self.figures[LO], self.figures[HI], dtype=np.int64)
-            rows = self.gather(self.kept, held) if len(held) else []
+            held = self.present()
+            ts, rows = (self._instants(held), self.gather(self.kept, held)) if len(held) else (_NO_TS, [])
             self._begin_own()
             if len(held):
-                self.ring[held & (len(self.ring) - 1)] = self._append(len(held), rows)
-        return self._append(len(batch), [batch.column(c) for c in self.kept])
+                self._put_numbers(held, self._append(ts, rows))
+        return self._append(batch.ts, [batch.column(c) for c in self.kept])
+
+    def _instants(self, slots: Int64Array) -> Int64Array:
+        """When rows held came."""
+        assert self._store is not None
+        ring, mask = self._store.instants
+        instants: Int64Array = ring[self._numbers(slots) & mask]
+        return instants
 
     def _begin_own(self) -> None:
         self.release()
@@ -300,10 +336,10 @@ class IndexedWindow:
         self._is_own = True
         self._reader = self._store.reader()
 
-    def _append(self, n: int, columns: Sequence[Column]) -> Int64Array:
+    def _append(self, ts: Int64Array, columns: Sequence[Column]) -> Int64Array:
         assert self._store is not None
-        first = self._store.append(np.zeros(n, np.int64), columns)
-        return np.arange(first, first + n, dtype=np.int64)
+        first = self._store.append(ts, columns)
+        return np.arange(first, first + len(ts), dtype=np.int64)
 
     def settle(self) -> None:
         """Claim of the store what is held. An empty window claims nothing: what is still to come, others claim."""
@@ -311,8 +347,8 @@ class IndexedWindow:
             return
         lo = self.figures.item(LO)
         if lo < self.figures.item(HI):
-            head = self._store.head
-            self._reader.lo = head - ((head - self.ring.item(lo & self.figures.item(MASK))) & _NUMBER_BITS)
+            head, at = self._store.head, self.figures.item(ROWS) + 1 + 2 * (lo & self.figures.item(MASK))
+            self._reader.lo = head - ((head - (self._index.nodes.item(at) >> 32)) & _NUMBER_BITS)
         else:
             self._reader.lo = self._store.head
         if self._is_own:
@@ -322,7 +358,7 @@ class IndexedWindow:
         """End the claim on the store."""
         if self._reader is not None and self._store is not None:
             self._store.release(self._reader)
-        self._reader = self._store = None
+        self._reader = self._store = self._placed = None
 
     # ----------------------------------------------------------------------------------------------------- state
 
@@ -335,7 +371,7 @@ class IndexedWindow:
             "count": np.array([len(slots)], np.int64),
         }
         if self._index.has_ranges:
-            state["instants"] = self._index.instants[self.figures[MARKS] + (slots & self.figures[MASK])]
+            state["instants"] = self._instants(slots) if len(slots) else _NO_TS
         return state
 
     def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
@@ -347,14 +383,14 @@ class IndexedWindow:
             self._index.reserve({self._number: n})
             rows = columns_of_words(arrays["words"][:n], Schema(tuple(self.schema[c] for c in self.kept)))
             self._index.fit({self._number: n})
-            self.ring[:n] = self._append(n, rows)
+            has_ranges = self._index.has_ranges
+            ts = arrays["instants"].astype(np.int64) if has_ranges else np.zeros(n, np.int64)
+            self._put_numbers(np.arange(n, dtype=np.int64), self._append(ts, rows))
             self._take(0, n)
             self.figures[[HI, STOP, LINKED]] = n
             self._index.relink(self._number)
             self._index.give_up_cells()
-            if self._index.has_ranges:
-                first = int(self.figures[MARKS])
-                self._index.instants[first : first + n] = arrays["instants"]
+            if has_ranges:
                 self._index.expire(MIN_INSTANT)
 
     def live_codes(self) -> Iterable[Int64Array]:
@@ -376,8 +412,7 @@ class WindowIndex:
     cells: by input and negative column of a key, the cells that it stands for.
     configurations: of each input that has bits, number and bits of those under which rows are stored; first that of the
     rows to come.
-    bundle: all of it, as the kernels take it.  renumberings: how often rows of a bag have got other slots; whoever
-    holds slots begins anew then.
+    renumberings: how often rows of a bag have got other slots; whoever holds slots begins anew then.
     """
 
     def __init__(
@@ -412,6 +447,7 @@ class WindowIndex:
         self._capacities = [_LEAST_CAPACITY] * n
         self._roomy = [0] * n
         self._buckets = [_LEAST_CAPACITY] * n
+        self._emptied = [0] * n
         self.runs: Int64Array = np.zeros((_LEAST_CAPACITY, RUN_WORDS), np.int64)
         self.places: Int64Array = np.zeros(0, np.int64)
         self.pipelines: np.ndarray = np.zeros(0, np.uint8)
@@ -429,8 +465,20 @@ class WindowIndex:
     @property
     def nbytes(self) -> int:
         """Bytes of the index."""
-        arrays = (self.nodes, self.heads, self.backs, self.marks, self.instants, self.runs, self.places, self.pipelines)
+        arrays = (self.nodes, self.heads, self.marks, self.runs, self.places, self.pipelines)
         return sum(array.nbytes for array in arrays)
+
+    @property
+    def bundle(self) -> Windows:
+        """All of it, as the kernels take it, which are called before anything of it or of a store is replaced."""
+        if self.has_ranges:
+            self._place_instants()
+        return self._bundled
+
+    def _place_instants(self) -> None:
+        for window in self.windows:
+            if isinstance(window, IndexedWindow):
+                window.place()
 
     @property
     def claimed_nbytes(self) -> int:
@@ -589,12 +637,16 @@ class WindowIndex:
 
     def expire(self, until: int) -> None:
         """Let go the rows whose range has passed at `until`."""
-        arrivals.expire(self.instants, self.inputs, until)
+        self._place_instants()
+        arrivals.expire(self.nodes, self.inputs, until)
 
     def reserve(self, counts: Mapping[int, int]) -> None:
         """Room for more slots of these inputs, in an index neither crowded nor mostly empty."""
         changed: dict[int, int] = {}
         for i, count in counts.items():
+            if self.inputs.item(i, HI) + count - self._emptied[i] > _MOST_ARRIVALS:
+                self._empty_buckets(i)
+                self.relink(i)
             needed = len(self.windows[i]) + count
             capacity = self._capacities[i]
             # Only what has been too large for a while shrinks: the last part of a large push may be small.
@@ -626,7 +678,7 @@ class WindowIndex:
 
         Nothing waits: the slots of all elements are joined.  O(rows).
         """
-        old_keys, nodes, backs = self.keys.copy(), self.nodes, self.backs
+        old_keys, nodes = self.keys.copy(), self.nodes
         had_bits = [bool(each) for each in self.configurations]
         for i, window in enumerate(self.windows):
             wanted = patterns[i] if patterns else ()
@@ -641,9 +693,6 @@ class WindowIndex:
             for x in range(first, first + len(self._linked[i]) + keeps_addresses):
                 at, before = self.keys[x, NODES], old_keys[x, NODES]
                 self.nodes[at : at + 2 * capacity] = nodes[before : before + 2 * capacity]
-                if window.is_bag:
-                    at, before = self.keys[x, BACKS], old_keys[x, BACKS]
-                    self.backs[at : at + capacity] = backs[before : before + capacity]
             if len(window.keys) > len(self._linked[i]) and not keeps_addresses:
                 self.take_keys(i, self.windows[i].present(), range(len(self._linked[i]), len(window.keys)))
             self.relink(i)
@@ -705,7 +754,13 @@ class WindowIndex:
     def _empty_buckets(self, i: int) -> None:
         for x in range(self.inputs[i, KEY], self.inputs[i, KEYS_END]):
             if self.keys[x, IS_LINKED]:
-                self.heads[self.keys[x, HEADS] : self.keys[x, HEADS] + self._buckets[i]] = -1
+                self.heads[self.keys[x, HEADS] : self.keys[x, HEADS] + self._buckets[i]] = self._below(i)
+        self._emptied[i] = int(self.inputs[i, HI])
+
+    def _below(self, i: int) -> int:
+        """What an empty bucket of input i has for a head: the slot below all that may be met, as far as 32 bits go."""
+        lo = 0 if self.inputs[i, IS_BAG] else int(self.inputs[i, LO])
+        return (lo - 1 + 2**31) % 2**32 - 2**31
 
     # ---------------------------------------------------------------------------------------------------- layout
 
@@ -724,7 +779,8 @@ class WindowIndex:
         self.inputs[i, LEAVES] = MAX_INSTANT
         if self.windows[i].is_bag:
             for x in range(self.inputs[i, KEY], self.inputs[i, KEYS_END]):
-                self.backs[self.keys[x, BACKS] : self.keys[x, BACKS] + self._capacities[i]] = UNLINKED
+                at = self.keys[x, NODES]
+                self.nodes[at : at + 2 * self._capacities[i]] = UNLINKED
         self._empty_buckets(i)
 
     def relink(self, i: int) -> None:
@@ -735,21 +791,18 @@ class WindowIndex:
             kernels.relink(self.bundle, i)
 
     def _place(self, keeps_rows: bool = False) -> None:
-        """Lay out empty arrays for the capacities and the buckets. keeps_rows: marks and instants stay."""
-        nodes = marks = backs = 0
+        """Lay out empty arrays for the capacities and the buckets. keeps_rows: marks stay."""
+        nodes = marks = 0
         for i, capacity in enumerate(self._capacities):
             self.inputs[i, MASK] = capacity - 1
-            self.inputs[i, MARKS] = marks
-            marks += capacity if self._has_marks or self.has_ranges else 0
+            self.inputs[i, MARKS], self.inputs[i, ROWS] = marks, nodes
+            marks += capacity if self._has_marks else 0
             for x in range(self.inputs[i, KEY], self.inputs[i, KEYS_END]):
-                self.keys[x, NODES], self.keys[x, BACKS] = nodes, backs
+                self.keys[x, NODES] = nodes
                 nodes += 2 * capacity
-                backs += capacity if self.inputs[i, IS_BAG] else 0
         self.nodes: Int64Array = np.zeros(nodes, np.int64)
-        self.backs: Int64Array = np.full(backs, UNLINKED, np.int64)
         if not keeps_rows:
-            self.marks: Int16Array = np.zeros(marks if self._has_marks else 0, np.int16)
-            self.instants: Int64Array = np.zeros(marks if self.has_ranges else 0, np.int64)
+            self.marks: Int16Array = np.zeros(marks, np.int16)
         self._place_buckets()
 
     def _place_buckets(self) -> None:
@@ -759,18 +812,20 @@ class WindowIndex:
                 self.keys[x, HEADS] = heads
                 self.keys[x, SHIFT] = 65 - buckets.bit_length()
                 heads += buckets if self.keys[x, IS_LINKED] else 0
-        self.heads: Int64Array = np.full(heads, -1, np.int64)
+        self.heads: Int32Array = np.empty(heads, np.int32)
+        for i in range(len(self._buckets)):
+            self._empty_buckets(i)
         self._bundle()
 
     def _bundle(self) -> None:
         """Some arrays are others."""
-        chains = self.inputs, self.keys, self.nodes, self.heads, self.backs
-        self.bundle = Windows(*chains, self.places, self.marks, self.instants, self.runs)
+        chains = self.inputs, self.keys, self.nodes, self.heads
+        self._bundled = Windows(*chains, self.places, self.marks, self.runs)
 
     def _resize(self, capacities: Mapping[int, int]) -> None:
         """Give these inputs' slots other capacities; each keeps its number."""
         old_inputs, old_keys, nodes = self.inputs.copy(), self.keys.copy(), self.nodes
-        marks, instants, backs = self.marks, self.instants, self.backs
+        marks = self.marks
         for i, capacity in capacities.items():
             self._capacities[i] = capacity
         self._place()
@@ -785,17 +840,9 @@ class WindowIndex:
             pieces = [(slot & mask, slot & new_mask, n) for slot, n in _pieces(first, end, min(mask, new_mask))]
             if self._has_marks:
                 _move(self.marks, self.inputs[j, MARKS], marks, old_inputs[j, MARKS], pieces)
-            if self.has_ranges:
-                _move(self.instants, self.inputs[j, MARKS], instants, old_inputs[j, MARKS], pieces)
             for x in range(self.inputs[j, KEY], self.inputs[j, KEYS_END]):
                 pairs = [(2 * old, 2 * new, 2 * n) for old, new, n in pieces]
                 _move(self.nodes, self.keys[x, NODES], nodes, old_keys[x, NODES], pairs)
-                if window.is_bag:
-                    _move(self.backs, self.keys[x, BACKS], backs, old_keys[x, BACKS], pieces)
-            if j in capacities and isinstance(window, IndexedWindow):
-                ring = np.zeros(capacities[j], np.int32)
-                _move(ring, 0, window.ring, 0, pieces)
-                window.ring = ring
             self.relink(j)
 
 

@@ -222,15 +222,15 @@ class StreamStore:
         return self._values[column], self._valid[column], self._mask
 
     def places(self) -> tuple[Int64Array, int]:
-        """(places, mask): where the columns stand in the ring, for kernels (`kernels.addresses`); to be asked for anew
-        for each call.
+        """(places, mask): where the columns, and behind them the instants, stand in the ring, for kernels
+        (`kernels.addresses`); to be asked for anew for each call.
         """
         self.keep()
         table = self._places
         if table is None:
             rows = [
                 (v.ctypes.data, 0 if valid is None else valid.ctypes.data, v.itemsize)
-                for v, valid in zip(self._values, self._valid)
+                for v, valid in zip([*self._values, self._ts], [*self._valid, None])
             ]
             table = self._places = np.array(rows, np.int64).reshape(len(rows), 3)
         return table, self._mask

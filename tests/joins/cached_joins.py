@@ -29,7 +29,8 @@ from minidsms.kernels.join_cache_layout import (
     TABLE_PAGES,
     TUPLES,
 )
-from minidsms.kernels.join_layout import BACKS, HI, IS_BAG, KEY, LO, MASK, NODES, UNLINKED
+from minidsms.kernels.join_layout import HI, IS_BAG, KEY, LO, MASK, NODES
+from minidsms.kernels.links import LOWER, UNLINKED
 from minidsms.synopses.join_caches import JoinCaches, StoreShape
 from tests.joins.made import cached_join_of
 from tests.joins.test_by_pipelines import S, every_column, inputs_of
@@ -109,7 +110,7 @@ def contents_of(op: Join) -> tuple[list[range | list[int]], dict[tuple[int, int,
         linked = []
         for slot in slots_of(op, i):
             at = 2 * (slot & figures[MASK])
-            if index.nodes[index.keys[figures[KEY], NODES] + at + 1] != UNLINKED:
+            if index.nodes[index.keys[figures[KEY], NODES] + at + 1] & LOWER != UNLINKED:
                 linked.append(slot)
                 for x, columns in enumerate(op.graph.keys[i], int(figures[KEY])):
                     if len(columns) == 1:
@@ -123,8 +124,7 @@ def slots_of(op: Join, i: int) -> Sequence[int]:
     index, figures = op.index, op.index.inputs[i]
     if not figures[IS_BAG]:
         return range(figures[LO], figures[HI])
-    first = index.keys[figures[KEY], BACKS]
-    return [int(s) for s in np.flatnonzero(index.backs[first : first + figures[MASK] + 1] != UNLINKED)]
+    return [int(s) for s in index.windows[i].present()]
 
 
 def joined(

@@ -13,6 +13,7 @@ from typing import Any
 
 from minidsms.kernels.access_methods.contract import Asked, Indexed, Key, Known, Part, Slots, array_of
 from minidsms.kernels.join_layout import CHECKS_END, MASK, NODES, Windows
+from minidsms.kernels.links import WAITING, set_link
 from minidsms.kernels.mixing import address_part
 from minidsms.machine_code import Int64s, Int64Table, helper, int64, kernel
 
@@ -127,4 +128,4 @@ def take_addresses(nodes: Int64s, base: int, mask: int, parts: Int64Table, slots
         for p in range(len(parts)):
             tag |= address_part(nodes[parts[p, 0] + k], parts[p, 1], parts[p, 2])
         nodes[base + k] = tag
-        nodes[base + k + 1] = -1
+        set_link(nodes, base + k, WAITING)

@@ -23,9 +23,9 @@ from minidsms.kernels.join_layout import (
     NODES,
     PROBED,
     REACH,
-    UNLINKED,
     Windows,
 )
+from minidsms.kernels.links import has_link
 from minidsms.kernels.mixing import mixed
 from minidsms.machine_code import Float64s, Int64s, Int64Table, helper, int64, kernel
 
@@ -235,7 +235,7 @@ def take_cells(
     wild, in_order = 0, whole[1] == 0
     for slot in slots:
         k = base + 2 * (slot & mask)
-        if nodes[k + 1] == UNLINKED:
+        if not has_link(nodes, k):
             continue
         word = nodes[k]
         if whole[2] == 0 and (word >= NEAR_THE_END or word <= -NEAR_THE_END):

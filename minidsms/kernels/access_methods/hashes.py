@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from minidsms.kernels.access_methods.contract import Asked, Indexed, Key, Known, Slots, array_of
-from minidsms.kernels.join_layout import MASK, NODES, UNLINKED, Windows
+from minidsms.kernels.join_layout import MASK, NODES, Windows
+from minidsms.kernels.links import UNLINKED, WAITING, has_link, set_link
 from minidsms.kernels.mixing import mixed
 from minidsms.machine_code import Int64s, Int64Table, helper, int64, kernel
 
@@ -53,10 +54,10 @@ def combine_keys(nodes: Int64s, base: int, mask: int, parts: Int64s, slots: Int6
     """Give a key the hash of its parts, whose nodes begin at `parts`; NULL where any part is."""
     for slot in slots:
         k = 2 * (slot & mask)
-        h, following = int64(1), int64(-1)
+        h, link = int64(1), int64(WAITING)
         for p in parts:
             h = mixed(h, nodes[p + k])
-            if nodes[p + k + 1] == UNLINKED:
-                following = int64(UNLINKED)
+            if not has_link(nodes, p + k):
+                link = int64(UNLINKED)
         nodes[base + k] = h
-        nodes[base + k + 1] = following
+        set_link(nodes, base + k, link)
