@@ -1,24 +1,37 @@
 """Rows in slots with a free list, found again by what they hold: an input of an n-way join that is a bag.
 
-`row_nodes[slot]` is (hash of the row, next slot of its bucket), next being FREE where the slot holds no row. Equal rows
-are interchangeable, so a deletion takes the first that is equal. The index by key is that of `join_layout`, which
-links and unlinks these slots instant by instant; here the elements of a batch only get their slots.
+`row_nodes[slot]` has 32 bits of the row's hash above 32 of the next slot of its bucket; where the slot holds no row it
+is FREE. Equal rows are interchangeable, so a deletion takes the first that is equal. The index by key is that of
+`join_layout`, which links and unlinks these slots instant by instant; here elements only get their slots.
 """
 
 from __future__ import annotations
 
-from minidsms.kernels.links import UNLINKED, WAITING, set_link
-from minidsms.machine_code import int64, kernel
+from typing import Any
+
+from minidsms.kernels.links import LOWER, UNLINKED, WAITING, set_link
+from minidsms.machine_code import helper, int32, int64, kernel
 
 FREE = -2
-"""As a row node's next: the slot holds no row."""
+"""As a row's node: the slot holds no row."""
 
 MISSING = -1
 """What `take_rows` returns where a deletion cancels no row that is held."""
 
 
+@helper(inline=True)
+def _next(row_node: int) -> Any:
+    return int64(int32(row_node))
+
+
+@helper(inline=True)
+def _node(bits: int, following: int) -> Any:
+    """bits: of the hash."""
+    return (bits << 32) | (following & LOWER)
+
+
 @kernel(
-    "int64(int8[::1], int64[:, ::1], int64[::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64,"
+    "int64(int8[::1], int64[:, ::1], int64[::1], int32[::1], int64[::1], int64[:, ::1], int32[::1], int64,"
     " int64[::1], int64[::1])"
 )
 def take_rows(  # type: ignore[no-untyped-def]
@@ -33,45 +46,46 @@ def take_rows(  # type: ignore[no-untyped-def]
     width = rows.shape[1]
     gone = 0
     for k in range(len(sign)):
-        b = hashes[k] & mask
+        bits = int64(int32(hashes[k]))
+        b = bits & mask
         if sign[k] > 0:
             top -= 1
-            slot = free[top]
+            slot = int64(free[top])
             for c in range(width):
                 words[slot, c] = rows[k, c]
-            row_nodes[slot, 0], row_nodes[slot, 1] = hashes[k], heads[b]
-            heads[b] = slot
+            row_nodes[slot] = _node(bits, int64(heads[b]))
+            heads[b] = int32(slot)
         else:
-            newer, slot = int64(-1), heads[b]
+            newer, slot = int64(-1), int64(heads[b])
             while slot >= 0:
-                equal = row_nodes[slot, 0] == hashes[k]
+                equal = row_nodes[slot] >> 32 == bits
                 for c in range(width):
                     equal &= words[slot, c] == rows[k, c]
                 if equal:
                     break
-                newer, slot = slot, row_nodes[slot, 1]
+                newer, slot = slot, _next(row_nodes[slot])
             if slot < 0:
                 return int64(MISSING)
             if newer < 0:
-                heads[b] = row_nodes[slot, 1]
+                heads[b] = int32(row_nodes[slot])
             else:
-                row_nodes[newer, 1] = row_nodes[slot, 1]
-            row_nodes[slot, 1] = FREE
+                row_nodes[newer] = _node(row_nodes[newer] >> 32, row_nodes[slot])
+            row_nodes[slot] = FREE
             freed[gone] = slot
             gone += 1
         places[k] = slot
     return int64(top)
 
 
-@kernel("void(int64[::1], int64[:, ::1])")
+@kernel("void(int32[::1], int64[::1])")
 def rehash(heads, row_nodes):  # type: ignore[no-untyped-def]
     """Fill empty buckets with the rows held."""
     mask = len(heads) - 1
     for slot in range(len(row_nodes)):
-        if row_nodes[slot, 1] != FREE:
-            b = row_nodes[slot, 0] & mask
-            row_nodes[slot, 1] = heads[b]
-            heads[b] = slot
+        if row_nodes[slot] != FREE:
+            bits = row_nodes[slot] >> 32
+            row_nodes[slot] = _node(bits, int64(heads[bits & mask]))
+            heads[bits & mask] = int32(slot)
 
 
 @kernel("int64(int64[:, ::1], int64, int64, int64, int64[::1], int64[::1], int64)")

@@ -43,6 +43,7 @@ from minidsms.kernels.join_layout import (
     Windows,
 )
 from minidsms.kernels.links import (
+    LOWER,
     UNLINKED,
     has_link,
     head_slot,
@@ -137,15 +138,17 @@ def link_slot(windows: Windows, i: int, slot: int) -> Any:
             if is_bag:
                 set_upper_half(nodes, k, UNLINKED)
             continue
-        if is_bag:
-            set_upper_half(nodes, k, -1 - slot)
+        before = int64(-1)
         if keys[x, IS_LINKED] != 0:
             b = uint64(keys[x, HEADS] + bucket(nodes[k], keys[x, SHIFT]))
             before = int64(heads[b])
             if is_bag and before >= 0:
                 set_upper_half(nodes, keys[x, NODES] + 2 * before, slot - before)
-            set_link(nodes, k, slot - before)
             heads[b] = int32(slot)
+        if is_bag:
+            nodes[k + uint64(1)] = ((-1 - slot) << 32) | ((slot - before) & LOWER)
+        elif keys[x, IS_LINKED] != 0:
+            set_link(nodes, k, slot - before)
     return linked
 
 

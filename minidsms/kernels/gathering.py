@@ -6,11 +6,13 @@ any number of columns of any type: a value is a word, BOOLEAN 0 or 1.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from minidsms.kernels.addresses import VALID, VALUES, WIDTH
 from minidsms.kernels.links import upper_half
-from minidsms.machine_code import byte_at, kernel, word_at
+from minidsms.machine_code import byte_at, helper, kernel, word_at
 
 
 @kernel("void(int64[:,::1], int64, int64[::1], int64[::1], int64[:,::1], int8[:,::1])")
@@ -38,6 +40,11 @@ def gather(
                 valid[c, i] = byte_at(present, seq[i] & mask)
 
 
+@helper(inline=True)
+def _place_of(slot: int, nodes: np.ndarray, rows: int, of_slots: int, mask: int) -> Any:
+    return upper_half(nodes, rows + 2 * (slot & of_slots)) & mask
+
+
 @kernel("boolean(int64[:,::1], int64, int64[::1], int64[::1], int64, int64, int64[::1], int64[:,::1], boolean[:,::1])")
 def gather_rows(
     places: np.ndarray,
@@ -57,20 +64,23 @@ def gather_rows(
     """
     some_masks = False
     last = len(numbers) - 1
-    # Where the rows stand in the store is looked up once, and kept where the last column will be.
-    for k in range(len(slots) if last >= 0 else 0):
-        words[last, k] = upper_half(nodes, rows + 2 * (slots[k] & of_slots)) & mask
+    # Of several columns: where the rows stand in the store is looked up once, and kept where the last column will be.
+    for k in range(len(slots) if last > 0 else 0):
+        words[last, k] = _place_of(slots[k], nodes, rows, of_slots, mask)
     for c in range(len(numbers)):
         values = places[numbers[c], VALUES]
         valid = places[numbers[c], VALID]
         if valid != 0:
             some_masks = True
             for k in range(len(slots)):
-                present[c, k] = byte_at(valid, words[last, k]) != 0
+                at = words[last, k] if last > 0 else _place_of(slots[k], nodes, rows, of_slots, mask)
+                present[c, k] = byte_at(valid, at) != 0
         if places[numbers[c], WIDTH] == 8:
             for k in range(len(slots)):
-                words[c, k] = word_at(values, words[last, k])
+                at = words[last, k] if last > 0 else _place_of(slots[k], nodes, rows, of_slots, mask)
+                words[c, k] = word_at(values, at)
         else:
             for k in range(len(slots)):
-                words[c, k] = byte_at(values, words[last, k])
+                at = words[last, k] if last > 0 else _place_of(slots[k], nodes, rows, of_slots, mask)
+                words[c, k] = byte_at(values, at)
     return some_masks

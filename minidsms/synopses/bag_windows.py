@@ -151,7 +151,7 @@ class BagWindow:
 
     def _slots(self) -> Int64Array:
         """The slots that hold rows."""
-        return np.flatnonzero(self._row_nodes[:, 1] != self._kernels.FREE)
+        return np.flatnonzero(self._row_nodes != self._kernels.FREE)
 
     # --------------------------------------------------------------------------------------------------- storage
 
@@ -169,9 +169,9 @@ class BagWindow:
     def _allocate(self, capacity: int) -> None:
         """Empty arrays of so many slots."""
         self._words = np.zeros((capacity, self.layout.width), np.int64)
-        self._row_nodes = np.full((capacity, 2), self._kernels.FREE, np.int64)
-        self._row_heads = np.full(capacity, -1, np.int64)
-        self._free = np.arange(capacity - 1, -1, -1, dtype=np.int64)
+        self._row_nodes = np.full(capacity, self._kernels.FREE, np.int64)
+        self._row_heads = np.full(capacity, -1, np.int32)
+        self._free = np.arange(capacity - 1, -1, -1, dtype=np.int32)
         self._top = capacity
         self._held = 0
 
