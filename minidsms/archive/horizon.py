@@ -15,7 +15,8 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from minidsms.cql import bound
-from minidsms.cql.bound import Node, StreamKind, WindowKind, WindowSpec
+from minidsms.cql.bound import Node, StreamKind
+from minidsms.cql.window_spec import WindowKind, WindowSpec
 from minidsms.plan.logical import (
     Entering,
     FirstArrival,

@@ -47,6 +47,7 @@ from minidsms.cql.scalar import conjunction, conjuncts, queries_of_conjuncts, re
 from minidsms.cql.scalar import subqueries as subqueries
 from minidsms.cql.scalar import walk as walk
 from minidsms.cql.scalar_text import print_aggregate, print_expression
+from minidsms.cql.window_spec import BOUNDS, INSTANT, WindowKind, WindowSpec
 from minidsms.elements import Field as Field
 from minidsms.elements import Schema as Schema
 from minidsms.elements import Type as Type
@@ -153,94 +154,6 @@ class Constant(Node):
 
     def grows_with(self) -> Sequence[Node]:
         return ()
-
-
-class WindowKind(enum.Enum):
-    """The windows of docs/semantics W1 to W7, W9 and W11."""
-
-    RANGE = "RANGE"
-    HOP = "HOP"
-    ROWS = "ROWS"
-    PARTITION = "PARTITION"
-    SESSION = "SESSION"
-    UNBOUNDED = "UNBOUNDED"
-
-
-@dataclass(frozen=True)
-class WindowSpec:
-    """What stands in the brackets, in ticks and rows.
-
-    RANGE: range_ (0 is NOW), slide or None.  HOP: range_, slide.  ROWS: rows, slide or None.  PARTITION: keys (column
-    positions), rows, range_ or None. SESSION: range_, keys.  UNBOUNDED: nothing.
-    """
-
-    kind: WindowKind
-    range_: int | None = None
-    rows: int | None = None
-    slide: int | None = None
-    keys: tuple[int, ...] = ()
-
-    @property
-    def is_now(self) -> bool:
-        return self.kind is WindowKind.RANGE and self.range_ == 0 and self.slide is None
-
-    @property
-    def step(self) -> int | None:
-        """L, where the window changes at the multiples of L only (W6, W9); None for all other windows."""
-        return self.slide if self.kind in (WindowKind.RANGE, WindowKind.HOP) else None
-
-    @property
-    def is_by_key(self) -> bool:
-        """What leaves follows from what comes of the same key."""
-        return self.kind in (WindowKind.PARTITION, WindowKind.SESSION)
-
-    @property
-    def implied(self) -> Schema:
-        """The columns that its rows have behind those of the stream."""
-        return SESSIONS if self.kind is WindowKind.SESSION else Schema(())
-
-    @property
-    def lag(self) -> int:
-        """Ticks from an element's instant to the first at which it may be seen: a HOP window ends before its end."""
-        return 1 if self.kind is WindowKind.HOP else 0
-
-    @property
-    def lookback(self) -> int | str:
-        """How many ticks before an instant it depends on; or why on all, in words."""
-        if self.kind is WindowKind.SESSION:
-            return "a SESSION window reaches back without bound"
-        if self.range_ is None:
-            words = "UNBOUNDED" if self.kind is WindowKind.UNBOUNDED else f"{self.kind.value} without RANGE"
-            return f"a window is {words}, which reaches back without bound"
-        return max(self.range_, 1) + (self.slide or 0)
-
-    @property
-    def mixes(self) -> str | None:
-        """Why rows meet in it whatever their columns, in words."""
-        if self.kind is WindowKind.ROWS:
-            return "a ROWS window counts the rows of all keys"
-        return "a SESSION window numbers the sessions of all keys" if self.kind is WindowKind.SESSION else None
-
-    def text(self, schema: Schema) -> str:
-        """The window as CQL writes it, in ticks, over a stream of this schema."""
-        if self.is_now:
-            return "NOW"
-        if self.kind is WindowKind.HOP:
-            return f"TUMBLE {self.range_}" if self.range_ == self.slide else f"HOP {self.range_} EVERY {self.slide}"
-        if self.kind is WindowKind.UNBOUNDED:
-            return "RANGE UNBOUNDED"
-        if self.kind is WindowKind.SESSION:
-            keys = ", ".join(schema[i].name for i in self.keys)
-            return f"SESSION {self.range_}" + (f" PARTITION BY {keys}" if keys else "")
-        if self.kind is WindowKind.PARTITION:
-            keys = ", ".join(schema[i].name for i in self.keys)
-            return f"PARTITION BY {keys} ROWS {self.rows}" + ("" if self.range_ is None else f" RANGE {self.range_}")
-        length = f"RANGE {self.range_}" if self.kind is WindowKind.RANGE else f"ROWS {self.rows}"
-        return length + ("" if self.slide is None else f" SLIDE {self.slide}")
-
-    def over(self, place: Mapping[int, int]) -> WindowSpec:
-        """The window over a stream whose columns stand elsewhere."""
-        return dataclasses.replace(self, keys=tuple(place[i] for i in self.keys))
 
 
 @dataclass(frozen=True, eq=False)
@@ -904,13 +817,6 @@ class RelationToStream(Node):
     def ordered_by_value(self) -> RelationToStream:
         return self if self.keeps_order or self.ordered else dataclasses.replace(self, ordered=True)
 
-
-INSTANT = Schema.of(("ts", Type.TIMESTAMP))
-"""What a stream's elements have beside their declared columns."""
-BOUNDS = Schema.of(("window_start", Type.TIMESTAMP), ("window_end", Type.TIMESTAMP))
-"""What a window that moves in steps has beside its elements' columns."""
-SESSIONS = Schema.of(("window_start", Type.TIMESTAMP), ("session_id", Type.INTEGER))
-"""What a window of sessions has beside its elements' columns; when a session ends is known of its last element."""
 
 # --------------------------------------------------------------------------------------------------------- building
 

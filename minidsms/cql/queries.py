@@ -10,7 +10,7 @@ from typing import assert_never
 
 from minidsms.cql import bound, syntax
 from minidsms.cql.blocks import BlockBinder
-from minidsms.cql.bound import SetKind, StreamKind, WindowKind
+from minidsms.cql.bound import SetKind, StreamKind
 from minidsms.cql.coercion import coerce_columns
 from minidsms.cql.expression_binder import Context
 from minidsms.cql.functions import common_type
@@ -19,6 +19,7 @@ from minidsms.cql.scope import listing
 from minidsms.cql.session import Piece, Session, parts
 from minidsms.cql.sources import named_columns
 from minidsms.cql.values import bind_values
+from minidsms.cql.window_spec import WindowKind, WindowSpec
 from minidsms.elements import Field, Schema, Type
 
 
@@ -87,7 +88,7 @@ class QueryBinder:
         if piece.node.kind == "relation":
             return piece
         node = piece.node
-        window = bound.Window(node.schema, node, bound.WindowSpec(WindowKind.UNBOUNDED))
+        window = bound.Window(node.schema, node, WindowSpec(WindowKind.UNBOUNDED))
         ref = syntax.QueryRef(piece.tree, syntax.UnboundedWindow())
         names = [name.lower() for name in node.schema.names]
         if len(set(names)) == len(names):

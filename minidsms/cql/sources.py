@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from minidsms.cql import bound, syntax
-from minidsms.cql.bound import JoinKind, StreamKind, WindowKind
+from minidsms.cql.bound import JoinKind, StreamKind
 from minidsms.cql.coercion import agree
 from minidsms.cql.defaults import is_monotonic
 from minidsms.cql.errors import CqlError
@@ -19,6 +19,7 @@ from minidsms.cql.rewriting import conjunction
 from minidsms.cql.scalar import shift
 from minidsms.cql.scope import Ambiguous, Column, Merged, Scope, ambiguous, did_you_mean, listing
 from minidsms.cql.session import Piece, Session
+from minidsms.cql.window_spec import BOUNDS, INSTANT, WindowKind, WindowSpec
 from minidsms.cql.windows import bind_window
 from minidsms.elements import Schema, Type
 
@@ -89,7 +90,7 @@ class SourceBinder:
         if source.node.kind == "relation":
             return source
         window = syntax.UnboundedWindow()
-        node, scope = self._window(source.node, source.scope, bound.WindowSpec(WindowKind.UNBOUNDED))
+        node, scope = self._window(source.node, source.scope, WindowSpec(WindowKind.UNBOUNDED))
         self._defaulted.append(scope.tables[0].alias or "a subquery")
         match source.tree:
             case syntax.TableRef() | syntax.QueryRef() | syntax.ParenthesisedRef():
@@ -184,11 +185,11 @@ class SourceBinder:
         held, scope = self._window(node, source.scope, spec)
         return Source(held, scope, replace(tree, window=window))
 
-    def _window(self, stream: bound.Node, scope: Scope, spec: bound.WindowSpec) -> tuple[bound.Node, Scope]:
+    def _window(self, stream: bound.Node, scope: Scope, spec: WindowSpec) -> tuple[bound.Node, Scope]:
         """The window over a stream, with its implied columns where the block names them (W10)."""
         table, implied = scope.tables[0], []
         if "current_timestamp" in self.named or ("ts" in self.named and not table.find("ts")):
-            instant = _reference(bound.INSTANT, len(stream.schema), 0)
+            instant = _reference(INSTANT, len(stream.schema), 0)
             implied += [Column("current_timestamp", instant), Column("ts", instant)]
             stream = bound.Stamped.of(stream)
         is_ending = spec.kind is WindowKind.SESSION and "window_end" in self.named
@@ -198,10 +199,10 @@ class SourceBinder:
         width = len(stream.schema)
         implied += [Column(f.name, _reference(spec.implied, width, i)) for i, f in enumerate(spec.implied)]
         if is_ending:
-            implied.append(Column("window_end", _reference(bound.BOUNDS, len(node.schema) - 1, 1)))
+            implied.append(Column("window_end", _reference(BOUNDS, len(node.schema) - 1, 1)))
             node = session_ends(node, width - 1, spec.range_ or 0)
-        if spec.step is not None and not self.named.isdisjoint(bound.BOUNDS.names):
-            implied += [Column(f.name, _reference(bound.BOUNDS, width, i)) for i, f in enumerate(bound.BOUNDS)]
+        if spec.step is not None and not self.named.isdisjoint(BOUNDS.names):
+            implied += [Column(f.name, _reference(BOUNDS, width, i)) for i, f in enumerate(BOUNDS)]
             node = bound.Bounds.of(node, spec)
         return node, scope.implying(implied)
 

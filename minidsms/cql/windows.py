@@ -8,38 +8,38 @@ from __future__ import annotations
 from typing import assert_never
 
 from minidsms.cql import bound, syntax
-from minidsms.cql.bound import WindowKind
 from minidsms.cql.functions import INT64_MAX
 from minidsms.cql.scope import Ambiguous, Scope, ambiguous
 from minidsms.cql.session import Session
 from minidsms.cql.times import NotATime, duration_ticks
+from minidsms.cql.window_spec import WindowKind, WindowSpec
 
 
-def bind_window(session: Session, window: syntax.Window, scope: Scope) -> bound.WindowSpec:
+def bind_window(session: Session, window: syntax.Window, scope: Scope) -> WindowSpec:
     """The window over the stream whose columns the scope names."""
     match window:
         case syntax.NowWindow():
-            return bound.WindowSpec(WindowKind.RANGE, range_=0)
+            return WindowSpec(WindowKind.RANGE, range_=0)
         case syntax.UnboundedWindow():
-            return bound.WindowSpec(WindowKind.UNBOUNDED)
+            return WindowSpec(WindowKind.UNBOUNDED)
         case syntax.RangeWindow(range=range_, slide=slide):
             length = ticks(session, range_)
             if slide is None:
-                return bound.WindowSpec(WindowKind.RANGE, range_=length)
+                return WindowSpec(WindowKind.RANGE, range_=length)
             _positive(session, range_, "a window that slides")
-            return bound.WindowSpec(WindowKind.RANGE, range_=length, slide=_positive(session, slide, "SLIDE"))
+            return WindowSpec(WindowKind.RANGE, range_=length, slide=_positive(session, slide, "SLIDE"))
         case syntax.HopWindow(length=size, step=every):
             length = _positive(session, size, "a window that moves in steps")
             step_length = length if every is None else _positive(session, every, "EVERY")
-            return bound.WindowSpec(WindowKind.HOP, range_=length, slide=step_length)
+            return WindowSpec(WindowKind.HOP, range_=length, slide=step_length)
         case syntax.RowsWindow(rows=rows, slide=step):
             _at_least_one(session, rows, "ROWS", window)
             if step is not None:
                 _at_least_one(session, step, "SLIDE", window)
-            return bound.WindowSpec(WindowKind.ROWS, rows=rows, slide=step)
+            return WindowSpec(WindowKind.ROWS, rows=rows, slide=step)
         case syntax.SessionWindow(gap=gap, keys=keys):
             positions = tuple(_key(session, key, scope) for key in keys)
-            return bound.WindowSpec(WindowKind.SESSION, range_=_positive(session, gap, "the gap"), keys=positions)
+            return WindowSpec(WindowKind.SESSION, range_=_positive(session, gap, "the gap"), keys=positions)
         case syntax.PartitionWindow(keys=keys, rows=rows, range=span, slide=step):
             if step is not None:
                 raise session.error(
@@ -48,7 +48,7 @@ def bind_window(session: Session, window: syntax.Window, scope: Scope) -> bound.
             _at_least_one(session, rows, "ROWS", window)
             length_or_none = None if span is None else ticks(session, span)
             positions = tuple(_key(session, key, scope) for key in keys)
-            return bound.WindowSpec(WindowKind.PARTITION, range_=length_or_none, rows=rows, keys=positions)
+            return WindowSpec(WindowKind.PARTITION, range_=length_or_none, rows=rows, keys=positions)
         case _:
             assert_never(window)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from minidsms.cql.bound import INSTANT
+from minidsms.cql.window_spec import INSTANT
 from minidsms.elements import Batch, Column, Field, Schema, Type
 from minidsms.operators.operator import Operator
 from minidsms.queues import Queue

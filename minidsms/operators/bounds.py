@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from minidsms.cql.bound import BOUNDS, WindowSpec
+from minidsms.cql.window_spec import BOUNDS, WindowSpec
 from minidsms.elements import MAX_INSTANT, AnyArray, Batch, Column, Int64Array
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue

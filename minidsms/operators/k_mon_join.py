@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.cql.bound import WindowKind, WindowSpec
+from minidsms.cql.window_spec import WindowKind, WindowSpec
 from minidsms.elements import MAX_INSTANT, Batch, BoolArray, Column, Int8Array, Int64Array, Schema
 from minidsms.expressions.failures import short
 from minidsms.joins import answer

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from minidsms.cql.bound import WindowSpec
+from minidsms.cql.window_spec import WindowSpec
 from minidsms.elements import MIN_INSTANT, Batch
 from minidsms.operators.operator import Description
 from minidsms.operators.resuming import Resuming

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from minidsms.cql.bound import WindowKind, WindowSpec
+from minidsms.cql.window_spec import WindowKind, WindowSpec
 from minidsms.elements import MAX_INSTANT, Batch, Int64Array
 from minidsms.operators.operator import Description
 from minidsms.operators.resuming import Resuming

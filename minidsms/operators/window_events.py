@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from minidsms.cql.bound import WindowKind, WindowSpec
+from minidsms.cql.window_spec import WindowKind, WindowSpec
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, AnyArray, Batch, Int64Array, Schema
 from minidsms.operators.operator import Description
 from minidsms.operators.resuming import Resuming

@@ -16,8 +16,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from minidsms.cql import bound
-from minidsms.cql.bound import Expr, JoinKind, Node, WindowKind, WindowSpec
+from minidsms.cql.bound import Expr, JoinKind, Node
 from minidsms.cql.origins import equal_pair
+from minidsms.cql.window_spec import WindowKind, WindowSpec
 from minidsms.elements import Type
 from minidsms.plan.logical import MultiJoin, column_refs, conjuncts, filtered, nodes, projected
 

@@ -23,8 +23,9 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from sortedcontainers import SortedList
 
-from minidsms.cql.bound import Expr, Node, WindowSpec
+from minidsms.cql.bound import Expr, Node
 from minidsms.cql.catalog import AggregateDef, FunctionDef
+from minidsms.cql.window_spec import WindowSpec
 from minidsms.elements import Schema, Type
 from minidsms.expressions import Context
 from minidsms.machine_code.templates import Form

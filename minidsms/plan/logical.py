@@ -30,6 +30,7 @@ from minidsms.cql.scalar import rewrite as rewrite
 from minidsms.cql.scalar import shift as shift
 from minidsms.cql.scalar import substitute as substitute
 from minidsms.cql.scalar_text import print_expression
+from minidsms.cql.window_spec import WindowSpec
 from minidsms.elements import Field, Schema
 from minidsms.joins.bands import Band
 from minidsms.joins.directed_graph import Edge
@@ -49,7 +50,7 @@ class WindowEvents(Node):
     """The instants at which a window over `input` changes, as a stream without columns (S2)."""
 
     input: Node
-    spec: bound.WindowSpec
+    spec: WindowSpec
     kind = "stream"
 
     def text(self) -> str:
@@ -194,7 +195,7 @@ class MultiJoin(Node):
     equalities: tuple[Equality, ...]
     columns: tuple[tuple[int, int], ...]
     shown: tuple[int, ...] | None = None
-    specs: tuple[bound.WindowSpec | None, ...] | None = None
+    specs: tuple[WindowSpec | None, ...] | None = None
     names: tuple[str, ...] = field(compare=False, default=())
     bands: tuple[Band, ...] = field(default=(), kw_only=True)
 

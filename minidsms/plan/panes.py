@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from minidsms.cql import bound
-from minidsms.cql.bound import Expr, Node, WindowSpec
+from minidsms.cql.bound import Expr, Node
 from minidsms.cql.functions import can_fail
 from minidsms.cql.scalar import columns_used, substitute
+from minidsms.cql.window_spec import WindowSpec
 from minidsms.elements import Field, Schema, Type
 from minidsms.plan.logical import Panes, projected
 from minidsms.synopses.measure import MOST_COLUMNS, Measure

@@ -16,10 +16,11 @@ import numpy as np
 
 from minidsms.aggregates import AGGREGATES
 from minidsms.cql import bound
-from minidsms.cql.bound import Expr, Node, SetKind, StreamKind, WindowKind
+from minidsms.cql.bound import Expr, Node, SetKind, StreamKind
 from minidsms.cql.catalog import Catalog
 from minidsms.cql.origins import equal_pair
 from minidsms.cql.scalar_text import print_aggregate
+from minidsms.cql.window_spec import WindowKind
 from minidsms.elements import Batch, Int64Array, Schema
 from minidsms.engine.engine import InputProgress, Network, RelationProgress, close_operator
 from minidsms.expressions import (

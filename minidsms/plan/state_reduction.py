@@ -16,10 +16,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from minidsms.cql import bound
-from minidsms.cql.bound import Expr, JoinKind, Node, WindowKind, WindowSpec
+from minidsms.cql.bound import Expr, JoinKind, Node
 from minidsms.cql.catalog import Catalog
 from minidsms.cql.functions import can_fail
 from minidsms.cql.keys import Key, key_among, shown_by
+from minidsms.cql.window_spec import WindowKind, WindowSpec
 from minidsms.elements import Field, Schema, Type
 from minidsms.expressions import print_expression
 from minidsms.joins.directed_graph import Edge, orientation, tree_of

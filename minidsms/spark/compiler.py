@@ -16,8 +16,9 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from minidsms.cql import bound
-from minidsms.cql.bound import JoinKind, Node, WindowKind
+from minidsms.cql.bound import JoinKind, Node
 from minidsms.cql.functions import can_fail
+from minidsms.cql.window_spec import WindowKind
 from minidsms.elements import Schema
 from minidsms.plan.logical import (
     FirstArrival,

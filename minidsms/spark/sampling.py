@@ -17,8 +17,9 @@ import pyarrow.compute as pc
 from minidsms.archive.files import read_files, within
 from minidsms.archive.format import Archive
 from minidsms.cql import bound
-from minidsms.cql.bound import Node, WindowKind
+from minidsms.cql.bound import Node
 from minidsms.cql.catalog import Catalog
+from minidsms.cql.window_spec import WindowKind
 from minidsms.spark.batches import over_used
 from minidsms.values.arrow_types import words_of_array
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from minidsms.cql.bound import WindowKind, WindowSpec
+from minidsms.cql.window_spec import WindowKind, WindowSpec
 from minidsms.spark.computed import NotExpressibleError
 from minidsms.spark.frames import FROM, NEVER, ORDER, TO, TS, Elements, Intervals, World, later, long, names, quotient
 from minidsms.spark.sweep import numbered

@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from minidsms.cql.bound import WindowKind, WindowSpec
+from minidsms.cql.window_spec import WindowKind, WindowSpec
 from minidsms.elements import AnyArray, Batch, BoolArray, Column, Int8Array, Int64Array, Schema, row_words
 from minidsms.kernels import partition_window as kernels
 from minidsms.synopses.stub import NO_INSTANTS, plain

@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from minidsms.cql import bound
-from minidsms.cql.bound import JoinKind, SetKind, StreamKind, WindowKind
+from minidsms.cql.bound import JoinKind, SetKind, StreamKind
+from minidsms.cql.window_spec import WindowKind, WindowSpec
 from minidsms.elements import MIN_INSTANT
 from minidsms.testing.definition_aggregates import OF_ROWS
 from minidsms.testing.definition_expressions import (
@@ -78,7 +79,7 @@ def instants(node: bound.Node, history: History, until: int) -> list[int]:
                 own: Iterable[int] = [ts for ts, _ in history.streams.get(name.lower(), [])]
             case bound.BaseRelation(name=name):
                 own = [ts for ts, _, _ in history.relations.get(name.lower(), [])]
-            case bound.Window(spec=bound.WindowSpec(step=int(step))) if below:
+            case bound.Window(spec=WindowSpec(step=int(step))) if below:
                 own = range(-(-below[0] // step) * step, until + 1, step)
             case bound.Window(spec=spec):
                 own = [ts + (spec.range_ or 1) for ts in below]

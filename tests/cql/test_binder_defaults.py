@@ -8,10 +8,11 @@ import pytest
 
 from minidsms.cql import bound
 from minidsms.cql.binder import bind_view, is_monotonic
-from minidsms.cql.bound import StreamKind, WindowKind, WindowSpec
+from minidsms.cql.bound import StreamKind
 from minidsms.cql.errors import CqlError
 from minidsms.cql.parser import parse_query
 from minidsms.cql.printer import print_query
+from minidsms.cql.window_spec import WindowKind, WindowSpec
 from minidsms.elements import Type
 from tests.cql.catalogs import bind_text, find, shape, small_catalog, with_view
 

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from minidsms.cql.bound import WindowKind, WindowSpec
+from minidsms.cql.window_spec import WindowKind, WindowSpec
 from minidsms.elements import Batch, Column, Schema, Type
 from minidsms.operators.operator import Operator
 from minidsms.operators.partition_window import PartitionWindow

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from minidsms.cql.bound import WindowKind, WindowSpec
+from minidsms.cql.window_spec import WindowKind, WindowSpec
 from minidsms.elements import MAX_INSTANT, Batch
 from minidsms.operators.first_arrival import FirstArrival
 from minidsms.operators.operator import Operator

@@ -24,9 +24,8 @@ from minidsms.cql.bound import (
     SetOperation,
     StreamKind,
     Window,
-    WindowKind,
-    WindowSpec,
 )
+from minidsms.cql.window_spec import WindowKind, WindowSpec
 from minidsms.elements import Schema, Type
 from minidsms.testing.definition import answer, instants, relation_at
 from minidsms.testing.history import Change, Failure, History, Row

@@ -14,9 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from minidsms.cql import bound
-from minidsms.cql.bound import Expr, JoinKind, Node, StreamKind, WindowKind
+from minidsms.cql.bound import Expr, JoinKind, Node, StreamKind
 from minidsms.cql.functions import can_fail
 from minidsms.cql.origins import equal_pair
+from minidsms.cql.window_spec import WindowKind, WindowSpec
 from minidsms.plan.logical import (
     Equality,
     MultiJoin,
@@ -228,7 +229,7 @@ def _over_streams(join: MultiJoin) -> MultiJoin:
     return dataclasses.replace(join, windows=tuple(s for s, _ in parts), specs=tuple(spec for _, spec in parts))
 
 
-def stream_below(node: Node) -> tuple[Node, bound.WindowSpec] | None:
+def stream_below(node: Node) -> tuple[Node, WindowSpec] | None:
     """The stream below a range window, with the filters and projections above the window, and what the window is."""
     if isinstance(node, bound.ByRow):
         below = stream_below(node.input)

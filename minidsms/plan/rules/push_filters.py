@@ -12,8 +12,9 @@ from collections.abc import Mapping
 
 from minidsms.aggregates.over import RANKS
 from minidsms.cql import bound
-from minidsms.cql.bound import Expr, JoinKind, Node, WindowKind
+from minidsms.cql.bound import Expr, JoinKind, Node
 from minidsms.cql.functions import can_fail
+from minidsms.cql.window_spec import WindowKind
 from minidsms.plan.logical import (
     columns_used,
     conjunction,

@@ -9,7 +9,8 @@ from __future__ import annotations
 import dataclasses
 
 from minidsms.cql import bound
-from minidsms.cql.bound import Node, StreamKind, WindowKind
+from minidsms.cql.bound import Node, StreamKind
+from minidsms.cql.window_spec import WindowKind
 from minidsms.plan.logical import transform
 
 
