@@ -13,8 +13,7 @@ is put out at all. The states, by kind of aggregate:
 STAR (COUNT(*)) is the number of rows; EXTERNAL has been computed elsewhere.
 `move_sums` and `move_extremes` take elements in and write what each aggregate would answer after each: results[i, j]
 (the word) and status[i, j], one of NULL, VALUE, FAILED. `put_out` then takes, per instant and group, the answers after
-the group's last element. All are written out flat: numba counts the references of arrays handed to a function at each
-call, and with helpers inlined by numba `put_out` was measured half as slow again.
+the group's last element. The steps that these share with `grouped_form` are helpers on one group's record.
 A group whose rows have left is all zeros but for its stamp, so its id can be given to another group as it is.
 """
 
@@ -25,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minidsms.kernels.aggregation import FAILED, NULL, VALUE
-from minidsms.machine_code import Int8s, Int8Table, Int64s, Int64Table, helper, kernel
+from minidsms.machine_code import Int8s, Int8Table, Int64s, Int64Table, helper, int64, kernel, uint64
 
 STAR, COUNT, SUM, AVG, EXTREME, TOP, EXTERNAL = range(7)
 PLACE, KIND, WEIGHT, SLOT, OFFSET, IS_LARGEST, IS_FLOAT, TIMES = range(8)
@@ -44,6 +43,128 @@ _TWO_64 = 18446744073709551616.0
 _KEY, _NUMBER, _BEFORE, _AFTER = range(4)
 _LOW = 0xFFFFFFFF
 _LARGEST = 0x7FFFFFFFFFFFFFFF
+
+
+# ------------------------------------------------------------------------------------------------- states of a group
+
+
+@helper(inline=True)
+def add(record: Int64s, at: int, value: int, weight: int) -> Any:
+    """Into the 128 bits at record[at]: the value where weight > 0, else out of them."""
+    low = record[at]
+    before = uint64(low)
+    if weight > 0:
+        low = int64(before + uint64(value))
+        record[at + 1] += (value >> 63) + int64(uint64(low) < before)
+    else:
+        low = int64(before - uint64(value))
+        record[at + 1] -= (value >> 63) + int64(uint64(value) > before)
+    record[at] = low
+
+
+@helper(inline=True)
+def mean(record: Int64s, at: int) -> Any:
+    """Of a count and the 128 bits behind it, at record[at]."""
+    count, low, high = record[at], record[at + 1], record[at + 2]
+    exact = float(low) if high == low >> 63 else float(high) * _TWO_64 + float(uint64(low))
+    return exact / count if count != 0 else 0.0
+
+
+@helper(inline=True)
+def turned(word: int, is_largest: int, is_float: int) -> Any:
+    """A value as a key of which the least is the extreme: bits of negative floats run backwards, ~x turns the order of
+    int64 round.
+    """
+    return word ^ ((word >> 63) & (_LARGEST * is_float)) ^ -is_largest
+
+
+@helper(inline=True)
+def turned_back(key: int, is_largest: int, is_float: int) -> Any:
+    """The value of a key."""
+    word = key ^ -is_largest
+    return word ^ ((word >> 63) & (_LARGEST * is_float))
+
+
+@helper(inline=True)
+def take_top(record: Int64s, at: int, key: int) -> Any:
+    """Into a TOP at record[at]."""
+    if record[at + 1] == 0 or key < record[at]:
+        record[at] = key
+        record[at + 1] = 1
+
+
+class Spare(NamedTuple):
+    """The words of a pool, where a loop keeps them: what stands in an array is read again after each write to another.
+
+    free: the first free node.  used: nodes ever used.  held: nodes in use.
+    """
+
+    free: int
+    used: int
+    held: int
+
+
+@helper(inline=True)
+def put_in(record: Int64s, at: int, key: int, nodes: Int64Table, spare: Spare) -> Any:
+    """A value comes into the deque of an EXTREME at record[at]; the pool has a node for it."""
+    free, used, held = spare
+    front = record[at] & _LOW
+    back = record[at] >> 32
+    while back > 0 and nodes[back, _KEY] >= key:
+        beaten = back
+        back = nodes[beaten, _BEFORE]
+        nodes[beaten, _AFTER] = free
+        free = beaten
+        held -= 1
+    node = free
+    if node > 0:
+        free = nodes[node, _AFTER]
+    else:
+        node = used
+        used += 1
+    come = record[at + 1] + 1
+    record[at + 1] = come
+    nodes[node, _KEY] = key
+    nodes[node, _NUMBER] = come
+    nodes[node, _BEFORE] = back
+    nodes[node, _AFTER] = 0
+    if back > 0:
+        nodes[back, _AFTER] = node
+    else:
+        front = node
+    record[at] = front | node << 32
+    return Spare(free, used, held + 1)
+
+
+@helper(inline=True)
+def take_out(record: Int64s, at: int, nodes: Int64Table, spare: Spare) -> Any:
+    """The oldest value leaves the deque of an EXTREME at record[at], unless a later one had struck it out."""
+    front = record[at] & _LOW
+    back = record[at] >> 32
+    gone = record[at + 2] + 1
+    record[at + 2] = gone
+    if front == 0 or nodes[front, _NUMBER] != gone:
+        return spare
+    following = nodes[front, _AFTER]
+    nodes[front, _AFTER] = spare.free
+    nodes[following, _BEFORE] = 0
+    record[at] = following | back << 32
+    if following == 0:
+        # No value is left: what came and went need not be told apart any more.
+        record[at] = 0
+        record[at + 1] = 0
+        record[at + 2] = 0
+    return Spare(front, spare.used, spare.held - 1)
+
+
+@helper(inline=True)
+def first_of(record: Int64s, at: int, nodes: Int64Table) -> Any:
+    """The extreme of the deque at record[at], and whether there is one."""
+    front = record[at] & _LOW
+    return nodes[front, _KEY], int64(front > 0)
+
+
+# -------------------------------------------------------------------------------------------------- taking values in
 
 
 @kernel(
@@ -65,39 +186,26 @@ def move_sums(
     does not count.  floats is results, seen as float64.
     """
     for i in range(ids.shape[0]):
-        group = ids[i]
+        record = records[ids[i]]
         for c in range(calls.shape[0]):
             at = calls[c, OFFSET]
             j = calls[c, PLACE]
-            weight = np.int64(weights[calls[c, WEIGHT], i])
+            weight = int64(weights[calls[c, WEIGHT], i])
             times = calls[c, TIMES]
-            count = records[group, at] + (weight if times < 0 else weight * values[times, i])
-            records[group, at] = count
+            record[at] += weight if times < 0 else weight * values[times, i]
             if calls[c, KIND] == COUNT:
-                results[i, j] = count
+                results[i, j] = record[at]
                 status[i, j] = VALUE
                 continue
-            low = records[group, at + 1]
-            high = records[group, at + 2]
             if weight != 0:
-                value = values[calls[c, SLOT], i]
-                before = np.uint64(low)
-                if weight > 0:
-                    low = np.int64(before + np.uint64(value))
-                    high += (value >> 63) + np.int64(np.uint64(low) < before)
-                else:
-                    low = np.int64(before - np.uint64(value))
-                    high -= (value >> 63) + np.int64(np.uint64(value) > before)
-                records[group, at + 1] = low
-                records[group, at + 2] = high
-            fits = high == low >> 63
+                add(record, at + 1, values[calls[c, SLOT], i], weight)
+            some, fits = record[at] != 0, record[at + 2] == record[at + 1] >> 63
             if calls[c, KIND] == SUM:
-                results[i, j] = low
-                status[i, j] = NULL if count == 0 else (VALUE if fits else FAILED)
+                results[i, j] = record[at + 1]
+                status[i, j] = NULL if not some else (VALUE if fits else FAILED)
             else:
-                exact = float(low) if fits else float(high) * _TWO_64 + float(np.uint64(low))
-                floats[i, j] = exact / count if count != 0 else 0.0
-                status[i, j] = NULL if count == 0 else VALUE
+                floats[i, j] = mean(record, at)
+                status[i, j] = VALUE if some else NULL
 
 
 @kernel(
@@ -117,72 +225,34 @@ def move_extremes(
     status: np.ndarray,
 ) -> int:
     """MIN and MAX. Returns how far it came: to an element for which the pool has no room, or to the end."""
+    spare = Spare(pool[FREE], pool[USED], pool[HELD])
+    done = len(ids)
     for i in range(start, ids.shape[0]):
-        if pool[USED] + calls.shape[0] > nodes.shape[0]:
-            return i
-        group = ids[i]
+        if spare.used + calls.shape[0] > nodes.shape[0]:
+            done = i
+            break
+        record = records[ids[i]]
         for c in range(calls.shape[0]):
-            at = calls[c, OFFSET]
+            at, j, is_largest, is_float = calls[c, OFFSET], calls[c, PLACE], calls[c, IS_LARGEST], calls[c, IS_FLOAT]
             weight = weights[calls[c, WEIGHT], i]
-            # The least key is the extreme: bits of negative floats run backwards, ~x turns the order of int64 round.
-            turn = -calls[c, IS_LARGEST]
-            mask = _LARGEST * calls[c, IS_FLOAT]
-            word = values[calls[c, SLOT], i]
-            key = word ^ ((word >> 63) & mask) ^ turn
+            key = turned(values[calls[c, SLOT], i], is_largest, is_float)
             if calls[c, KIND] == TOP:
-                if weight > 0 and (records[group, at + 1] == 0 or key < records[group, at]):
-                    records[group, at] = key
-                    records[group, at + 1] = 1
-                key = records[group, at]
-                told = records[group, at + 1]
-            else:
-                front = records[group, at] & _LOW
-                back = records[group, at] >> 32
                 if weight > 0:
-                    while back > 0 and nodes[back, _KEY] >= key:
-                        beaten = back
-                        back = nodes[beaten, _BEFORE]
-                        nodes[beaten, _AFTER] = pool[FREE]
-                        pool[FREE] = beaten
-                        pool[HELD] -= 1
-                    node = pool[FREE]
-                    if node > 0:
-                        pool[FREE] = nodes[node, _AFTER]
-                    else:
-                        node = pool[USED]
-                        pool[USED] = node + 1
-                    pool[HELD] += 1
-                    records[group, at + 1] += 1
-                    nodes[node, _KEY] = key
-                    nodes[node, _NUMBER] = records[group, at + 1]
-                    nodes[node, _BEFORE] = back
-                    nodes[node, _AFTER] = 0
-                    if back > 0:
-                        nodes[back, _AFTER] = node
-                    else:
-                        front = node
-                    records[group, at] = front | node << 32
+                    take_top(record, at, key)
+                key, told = record[at], record[at + 1]
+            else:
+                if weight > 0:
+                    spare = put_in(record, at, key, nodes, spare)
                 elif weight < 0:
-                    records[group, at + 2] += 1
-                    if front > 0 and nodes[front, _NUMBER] == records[group, at + 2]:
-                        gone = front
-                        front = nodes[gone, _AFTER]
-                        nodes[gone, _AFTER] = pool[FREE]
-                        pool[FREE] = gone
-                        pool[HELD] -= 1
-                        nodes[front, _BEFORE] = 0
-                        records[group, at] = front | back << 32
-                        if front == 0:
-                            # No value is left: what came and went need not be told apart any more.
-                            records[group, at] = 0
-                            records[group, at + 1] = 0
-                            records[group, at + 2] = 0
-                key = nodes[front, _KEY]
-                told = np.int64(front > 0)
-            key ^= turn
-            results[i, calls[c, PLACE]] = (key ^ ((key >> 63) & mask)) if told else 0
-            status[i, calls[c, PLACE]] = told
-    return len(ids)
+                    spare = take_out(record, at, nodes, spare)
+                key, told = first_of(record, at, nodes)
+            results[i, j] = turned_back(key, is_largest, is_float) if told else 0
+            status[i, j] = told
+    pool[FREE], pool[USED], pool[HELD] = spare
+    return done
+
+
+# -------------------------------------------------------------------------------------------- the rows of an instant
 
 
 class Answered(NamedTuple):
@@ -206,6 +276,18 @@ class Changed(NamedTuple):
     sign: Int8s
     words: Int64Table
     status: Int8Table
+
+
+@helper(inline=True)
+def keep_row(record: Int64s, exists: bool, answer: Int64s, status: Int8s, k: int) -> Any:
+    """From now on the row of the group is these k results, or there is none."""
+    words = FLAGS + 1 + (k >> 5)
+    for c in range(FLAGS, words):
+        record[c] = 0
+    record[FLAGS] = int64(exists) << SHOWN
+    for j in range(k):
+        record[words + j] = answer[j] if exists else 0
+        record[FLAGS + (j >> 5)] |= int64(status[j] if exists else 0) << (j & 31)
 
 
 @helper
@@ -277,12 +359,7 @@ def close_instants(
                     out_words[width + j, out] = records[group, words + j]
                     out_status[j, out] = records[group, FLAGS + (j >> 5)] >> (j & 31) & 1
                 out += 1
-            for c in range(FLAGS, words):
-                records[group, c] = 0
-            records[group, FLAGS] = np.int64(exists) << SHOWN
-            for j in range(k):
-                records[group, words + j] = results[at, j] if exists else 0
-                records[group, FLAGS + (j >> 5)] |= np.int64(status[at, j] if exists else 0) << (j & 31)
+            keep_row(records[group], exists, results[at], status[at], k)
         for t in range(changed):
             group = touched[t]
             if records[group, FLAGS] >> SHOWN & 1:

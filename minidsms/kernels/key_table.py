@@ -30,6 +30,21 @@ def _hash(words: np.ndarray, row: int) -> int:
     return int(h >> np.uint64(1))
 
 
+@helper(inline=True)
+def _enter(slots: np.ndarray, at: int, keys: np.ndarray, links: np.ndarray, meta: np.ndarray) -> Any:
+    """An id that is free, or the next, into a slot; the caller has looked for room, and writes the words."""
+    if meta[1] < keys.shape[0]:
+        entered = meta[1]
+        meta[1] = links[entered]
+    else:
+        entered = meta[2]
+        meta[2] += 1
+    links[entered] = _IN_USE
+    slots[at] = entered
+    meta[0] += 1
+    return entered
+
+
 @kernel("int64(int64[:,::1], int32[::1], int64[:,::1], int64[::1], int64[::1], int64[::1], int64, boolean)")
 def acquire(
     words: np.ndarray,
@@ -64,17 +79,9 @@ def acquire(
         if found < 0 and insert:
             if meta[0] == keys.shape[0]:
                 return i
-            if meta[1] < keys.shape[0]:
-                found = meta[1]
-                meta[1] = links[found]
-            else:
-                found = meta[2]
-                meta[2] += 1
+            found = _enter(slots, at, keys, links, meta)
             for j in range(width):
                 keys[found, j] = words[i, j]
-            links[found] = _IN_USE
-            slots[at] = found
-            meta[0] += 1
         ids[i] = found
     return len(words)
 
@@ -93,17 +100,9 @@ def acquire_pair(
         at = (at + 1) & mask
         found = np.int64(slots[at])
     if found < 0 and meta[0] < keys.shape[0]:
-        if meta[1] < keys.shape[0]:
-            found = meta[1]
-            meta[1] = links[found]
-        else:
-            found = meta[2]
-            meta[2] += 1
+        found = _enter(slots, at, keys, links, meta)
         keys[found, 0] = word
         keys[found, 1] = other
-        links[found] = _IN_USE
-        slots[at] = found
-        meta[0] += 1
     return found
 
 
