@@ -13,39 +13,19 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+# A name to a line would be a fifth of the file.
+# isort: off
+# fmt: off
 from minidsms.elements import MAX_INSTANT
 from minidsms.kernels.join_layout import (
-    DONE,
-    FULL,
-    HEADS,
-    HI,
-    INSPECTED,
-    KEY,
-    LENGTH,
-    LINKED,
-    LO,
-    MASK,
-    NODES,
-    SHIFT,
-    STATUS,
-    STOP,
-    Windows,
+    DONE, FULL, HEADS, HI, INSPECTED, KEY, LENGTH, LINKED, LO, MASK, NODES, SHIFT, STATUS, STOP, Windows,
 )
-from minidsms.kernels.links import arrivals_of, came_at, has_link, head_slot, older_slot, set_link, upper_half
+from minidsms.kernels.links import Arrivals, arrivals_of, came_at, has_link, head_slot, older_slot, set_link, upper_half
 from minidsms.kernels.mixing import bucket
-from minidsms.machine_code import (
-    Bools,
-    Int8s,
-    Int64s,
-    Int64Table,
-    byte_at,
-    helper,
-    int32,
-    int64,
-    uint64,
-    word_at,
-)
+from minidsms.machine_code import Bools, Int8s, Int64s, Int64Table, byte_at, helper, int32, int64, uint64, word_at
 from minidsms.machine_code.templates import template
+# fmt: on
+# isort: on
 
 HAS_NULLS: tuple[bool, ...] = (True, True)
 """Of each input, whether there may be NULL keys."""
@@ -86,6 +66,89 @@ class Source(NamedTuple):
     serial: Int64s
 
 
+class Given(NamedTuple):
+    """What the template is given."""
+
+    windows: Windows
+    source: Source
+    room: Room
+
+
+class Side(NamedTuple):
+    """An input. number: which it is.  nodes, heads, shift: of its key.  mask: of its slots.  came: when they came.
+    length: of its window.
+    """
+
+    number: int
+    nodes: int
+    heads: int
+    shift: int
+    mask: int
+    came: Arrivals
+    length: Any
+
+
+class Now(NamedTuple):
+    """An instant, and its serial."""
+
+    instant: int
+    serial: int
+
+
+class Tally(NamedTuple):
+    """Rows that stand in the room, slots inspected, and whether all rows had room."""
+
+    found: int
+    inspected: int
+    fits: bool
+
+
+@helper(inline=True)
+def _side(windows: Windows, number: int) -> Any:
+    inputs, keys = windows.inputs, windows.keys
+    key, mask, length = inputs[number, KEY], inputs[number, MASK], uint64(inputs[number, LENGTH])
+    return Side(
+        number, keys[key, NODES], keys[key, HEADS], keys[key, SHIFT], mask, arrivals_of(windows, number), length
+    )
+
+
+@helper(inline=True)
+def _came(windows: Windows, side: Side, slot: int) -> Any:
+    """The instant of a slot."""
+    return came_at(windows.nodes, side.came, slot)
+
+
+@helper(inline=True)
+def _behind(windows: Windows, side: Side, slot: int, end: int, instant: int, leaves: bool) -> Any:
+    """The first slot from this one on that has not left before the instant; leaves: nor at it. Rows came before it:
+    differences are seen right even where they wrap.
+    """
+    while slot < end:
+        age = uint64(instant) - uint64(_came(windows, side, slot))
+        if age < side.length or (age == side.length and not leaves):
+            break
+        slot += 1
+    return slot
+
+
+@helper(inline=True)
+def _node(side: Side, slot: int) -> Any:
+    """Where the tag of a slot's key stands, and behind it what `links` says."""
+    return uint64(side.nodes + 2 * (slot & side.mask))
+
+
+@helper(inline=True)
+def _is_linked(windows: Windows, side: Side, slot: int) -> Any:
+    """The key is not NULL."""
+    return not HAS_NULLS[side.number] or has_link(windows.nodes, _node(side, slot))
+
+
+@helper(inline=True)
+def _head(side: Side, tag: int) -> Any:
+    """Where the first slot of a tag's bucket stands."""
+    return uint64(side.heads + bucket(tag, side.shift))
+
+
 @helper(inline=True)
 def _put(room: Room, source: Source, at: int, instant: int, sign: int, row0: int, row1: int) -> Any:
     """Write one row, made of rows of these numbers."""
@@ -102,6 +165,67 @@ def _put(room: Room, source: Source, at: int, instant: int, sign: int, row0: int
         if COLUMNS[c][2]:
             is_valid = columns[c, VALID] == 0 or byte_at(columns[c, VALID], number) != 0
             room.valid[uint64(c * words.shape[1] + at)] = is_valid
+
+
+@helper(inline=True)
+def _meet(
+    given: Given, own: Side, other: Side, slot: int, among: tuple[int, int], now: Now, sign: int, tally: Tally
+) -> Any:
+    """A row of the slot and each of the other input with its key in [low, end), as long as there is room."""
+    windows, source, room = given
+    nodes = windows.nodes
+    low, end = among
+    found, inspected, fits = tally
+    at = _node(own, slot)
+    tag = nodes[at]
+    s = head_slot(windows.heads, _head(other, tag), low)
+    while s >= low and fits:
+        inspected += 1
+        node = _node(other, s)
+        if nodes[node] == tag and s < end:
+            fits = found < len(room.sign)
+            if fits:
+                first, second = (at, node) if own.number == 0 else (node, at)
+                _put(room, source, found, now.instant, sign, upper_half(nodes, first), upper_half(nodes, second))
+                found += 1
+        s = older_slot(nodes, node, s)
+    return Tally(found, inspected, fits)
+
+
+@helper(inline=True)
+def _enter(given: Given, own: Side, other: Side, slot: int, low: int, now: Now, tally: Tally) -> Any:
+    """An element comes: it meets what stands on the other side from `low` on, and is linked if all that has room."""
+    windows = given.windows
+    if _is_linked(windows, own, slot):
+        before = tally.found
+        tally = _meet(given, own, other, slot, (low, MAX_INSTANT), now, 1, tally)
+        if tally.fits:
+            tag = windows.nodes[_node(own, slot)]
+            if tally.found > before:
+                given.source.marked[uint64(bucket(tag, _MARKS_SHIFT))] = now.serial
+            head = _head(own, tag)
+            set_link(windows.nodes, _node(own, slot), slot - int64(windows.heads[head]))
+            windows.heads[head] = int32(slot)
+    return tally
+
+
+@helper(inline=True)
+def _leave(
+    given: Given, own: Side, other: Side, slot: int, among: tuple[int, int], now: Now, tally: Tally
+) -> Any:  # fmt: skip
+    """A row leaves those in [low, end), if the instant has put out one of its key."""
+    tag = given.windows.nodes[_node(own, slot)]
+    if _is_linked(given.windows, own, slot) and given.source.marked[uint64(bucket(tag, _MARKS_SHIFT))] == now.serial:
+        tally = _meet(given, own, other, slot, among, now, -1, tally)
+    return tally
+
+
+@helper(inline=True)
+def _unlink(windows: Windows, side: Side, slot: int) -> Any:
+    """Take back what was linked last: it is first in its bucket."""
+    node = _node(side, slot)
+    if _is_linked(windows, side, slot):
+        windows.heads[_head(side, windows.nodes[node])] = int32(older_slot(windows.nodes, node, slot))
 
 
 @helper
@@ -177,142 +301,58 @@ def join_two_streams(windows: Windows, source: Source, room: Room, found: int, s
     state[STATUS] is FULL where the next instant does not fit: call again with an empty room, and a larger one where
     nothing was returned.  O(elements + rows + slots inspected).
     """
-    inputs, keys, nodes, heads = windows.inputs, windows.keys, windows.nodes, windows.heads
-    marked, limit = source.marked, len(room.sign)
-    key0, key1 = inputs[0, KEY], inputs[1, KEY]
-    base0, heads0, shift0 = keys[key0, NODES], keys[key0, HEADS], keys[key0, SHIFT]
-    base1, heads1, shift1 = keys[key1, NODES], keys[key1, HEADS], keys[key1, SHIFT]
-    mask0, came0, length0 = inputs[0, MASK], arrivals_of(windows, 0), uint64(inputs[0, LENGTH])
-    mask1, came1, length1 = inputs[1, MASK], arrivals_of(windows, 1), uint64(inputs[1, LENGTH])
+    given, inputs = Given(windows, source, room), windows.inputs
+    left, right = _side(windows, 0), _side(windows, 1)
     a, b, stop_a, stop_b = inputs[0, HI], inputs[1, HI], inputs[0, STOP], inputs[1, STOP]
     lo0, lo1 = inputs[0, LO], inputs[1, LO]
     was0, was1 = lo0, lo1
-    inspected = int64(0)
     serial = source.serial[0]
-    state[STATUS] = DONE
+    tally = Tally(int64(found), int64(0), True)
     while True:
         instant = int64(MAX_INSTANT)
         if a < stop_a:
-            instant = came_at(nodes, came0, a)
+            instant = _came(windows, left, a)
         if b < stop_b:
-            instant = min(instant, came_at(nodes, came1, b))
+            instant = min(instant, _came(windows, right, b))
         if instant == MAX_INSTANT:
             break
-        # [was, lo) leaves at the instant itself. Rows came before it: differences are seen right even where they wrap.
-        was0 = lo0
-        while was0 < a and uint64(instant) - uint64(came_at(nodes, came0, was0)) > length0:
-            was0 += 1
-        lo0 = was0
-        while lo0 < a and uint64(instant) - uint64(came_at(nodes, came0, lo0)) == length0:
-            lo0 += 1
-        was1 = lo1
-        while was1 < b and uint64(instant) - uint64(came_at(nodes, came1, was1)) > length1:
-            was1 += 1
-        lo1 = was1
-        while lo1 < b and uint64(instant) - uint64(came_at(nodes, came1, lo1)) == length1:
-            lo1 += 1
-        first, first_a, first_b, fits = found, a, b, True
+        # [was, lo) leaves at the instant itself.
+        was0 = _behind(windows, left, lo0, a, instant, False)
+        lo0 = _behind(windows, left, was0, a, instant, True)
+        was1 = _behind(windows, right, lo1, b, instant, False)
+        lo1 = _behind(windows, right, was1, b, instant, True)
+        first, first_a, first_b = tally.found, a, b
         serial += 1
-        while fits and a < stop_a and came_at(nodes, came0, a) == instant:
-            k = uint64(base0 + 2 * (a & mask0))
-            if not HAS_NULLS[0] or has_link(nodes, k):
-                tag = nodes[k]
-                s = head_slot(heads, heads1 + bucket(tag, shift1), lo1)
-                before = found
-                while s >= lo1:
-                    inspected += 1
-                    q = uint64(base1 + 2 * (s & mask1))
-                    if nodes[q] == tag:
-                        if found == limit:
-                            fits = False
-                            break
-                        _put(room, source, found, instant, 1, upper_half(nodes, k), upper_half(nodes, q))
-                        found += 1
-                    s = older_slot(nodes, q, s)
-                if not fits:
-                    break
-                if found > before:
-                    marked[uint64(bucket(tag, _MARKS_SHIFT))] = serial
-                own = uint64(heads0 + bucket(tag, shift0))
-                set_link(nodes, k, a - int64(heads[own]))
-                heads[own] = int32(a)
-            a += 1
-        while fits and b < stop_b and came_at(nodes, came1, b) == instant:
-            k = uint64(base1 + 2 * (b & mask1))
-            if not HAS_NULLS[1] or has_link(nodes, k):
-                tag = nodes[k]
-                s = head_slot(heads, heads0 + bucket(tag, shift0), lo0)
-                before = found
-                while s >= lo0:
-                    inspected += 1
-                    q = uint64(base0 + 2 * (s & mask0))
-                    if nodes[q] == tag:
-                        if found == limit:
-                            fits = False
-                            break
-                        _put(room, source, found, instant, 1, upper_half(nodes, q), upper_half(nodes, k))
-                        found += 1
-                    s = older_slot(nodes, q, s)
-                if not fits:
-                    break
-                if found > before:
-                    marked[uint64(bucket(tag, _MARKS_SHIFT))] = serial
-                own = uint64(heads1 + bucket(tag, shift1))
-                set_link(nodes, k, b - int64(heads[own]))
-                heads[own] = int32(b)
-            b += 1
-        if fits and found > first and (was0 < lo0 or was1 < lo1):
-            middle = found
+        now = Now(instant, serial)
+        while tally.fits and a < stop_a and _came(windows, left, a) == instant:
+            tally = _enter(given, left, right, a, lo1, now, tally)
+            a += tally.fits
+        while tally.fits and b < stop_b and _came(windows, right, b) == instant:
+            tally = _enter(given, right, left, b, lo0, now, tally)
+            b += tally.fits
+        if tally.fits and tally.found > first and (was0 < lo0 or was1 < lo1):
+            middle = tally.found
             for x in range(was0, lo0):
-                k = uint64(base0 + 2 * (x & mask0))
-                tag = nodes[k]
-                is_linked = not HAS_NULLS[0] or has_link(nodes, k)
-                if is_linked and marked[uint64(bucket(tag, _MARKS_SHIFT))] == serial:
-                    s = head_slot(heads, heads1 + bucket(tag, shift1), lo1)
-                    while s >= was1 and fits:
-                        inspected += 1
-                        q = uint64(base1 + 2 * (s & mask1))
-                        if nodes[q] == tag and s < first_b:
-                            fits = found < limit
-                            if fits:
-                                _put(room, source, found, instant, -1, upper_half(nodes, k), upper_half(nodes, q))
-                                found += 1
-                        s = older_slot(nodes, q, s)
+                tally = _leave(given, left, right, x, (was1, first_b), now, tally)
             for y in range(was1, lo1):
-                k = uint64(base1 + 2 * (y & mask1))
-                tag = nodes[k]
-                is_linked = not HAS_NULLS[1] or has_link(nodes, k)
-                if is_linked and marked[uint64(bucket(tag, _MARKS_SHIFT))] == serial:
-                    s = head_slot(heads, heads0 + bucket(tag, shift0), lo0)
-                    while s >= lo0 and fits:
-                        inspected += 1
-                        q = uint64(base0 + 2 * (s & mask0))
-                        if nodes[q] == tag and s < first_a:
-                            fits = found < limit
-                            if fits:
-                                _put(room, source, found, instant, -1, upper_half(nodes, q), upper_half(nodes, k))
-                                found += 1
-                        s = older_slot(nodes, q, s)
-            if fits and found > middle:
-                found = _settle(room, source.serial, first, middle, found)
-        if not fits:
-            # Of the instant that does not fit nothing stands: what it linked is first in its buckets.
+                tally = _leave(given, right, left, y, (lo0, first_a), now, tally)
+            if tally.fits and tally.found > middle:
+                settled = _settle(room, source.serial, first, middle, tally.found)
+                tally = Tally(settled, tally.inspected, True)
+        if not tally.fits:
+            # Of the instant that does not fit nothing stands.
             while a > first_a:
                 a -= 1
-                k = uint64(base0 + 2 * (a & mask0))
-                if not HAS_NULLS[0] or has_link(nodes, k):
-                    heads[uint64(heads0 + bucket(nodes[k], shift0))] = int32(older_slot(nodes, k, a))
+                _unlink(windows, left, a)
             while b > first_b:
                 b -= 1
-                k = uint64(base1 + 2 * (b & mask1))
-                if not HAS_NULLS[1] or has_link(nodes, k):
-                    heads[uint64(heads1 + bucket(nodes[k], shift1))] = int32(older_slot(nodes, k, b))
-            found = first
-            state[STATUS] = FULL
+                _unlink(windows, right, b)
+            tally = Tally(first, tally.inspected, False)
             lo0, lo1 = was0, was1
             break
     inputs[0, HI], inputs[0, LINKED], inputs[0, LO] = a, a, was0
     inputs[1, HI], inputs[1, LINKED], inputs[1, LO] = b, b, was1
     source.serial[0] = serial
-    state[INSPECTED] += inspected
-    return int64(found)
+    state[STATUS] = DONE if tally.fits else FULL
+    state[INSPECTED] += tally.inspected
+    return tally.found
