@@ -13,7 +13,7 @@ docs/semantics W5, W11; Babu 2005, section 2.3.1.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from minidsms.elements import Int64Array
 from minidsms.kernels.mixing import bucket_of_row
@@ -44,6 +44,27 @@ class PartitionArrays(NamedTuple):
     key_words: Int64Table
     free_keys: Int64s
     buckets: Int64s
+
+
+class Kept(NamedTuple):
+    """What a window keeps in a slice. rows: N per key.  length: T; rows with ts <= last_expiring leave, at ts + T.
+
+    in_sessions: all rows of a key leave together, `length` after the last of them.
+    """
+
+    rows: int
+    length: int
+    last_expiring: int
+    in_sessions: bool
+
+
+class Changes(NamedTuple):
+    """What leaves and enters. rows: (5, m) ts, arrival number, where the row stands (arrival i of this batch as i, slot
+    s of earlier ones as -1 - s), instant and arrival number of the first row of its key.
+    """
+
+    sign: Int8s
+    rows: Int64Table
 
 
 @kernel(f"void({_M}, {_A}, {_A}, {_M})")
@@ -155,39 +176,29 @@ def _enter(stub: PartitionArrays, key: int, ts: int, number: int) -> int:
     return int(slot)
 
 
+@helper(inline=True)
+def _put_leaving(stub: PartitionArrays, slot: int, at: int, base: int, changes: Changes, k: int) -> Any:
+    """The row of a slot leaves at an instant."""
+    key, number, out = stub.slots[slot, KEY], stub.slots[slot, NUMBER], changes.rows
+    out[0, k], out[1, k], changes.sign[k] = at, number, -1
+    out[2, k] = number - base if number >= base else -1 - slot
+    out[3, k], out[4, k] = stub.keys[key, BEGAN_AT], stub.keys[key, BEGAN_WITH]
+
+
 @kernel
 def partition_window(
-    ts: Int64s,
-    words: Int64Table,
-    rows: int,
-    length: int,
-    last_expiring: int,
-    in_sessions: bool,
-    stub: PartitionArrays,
-    place: Int64s,
-    cursor: Int64s,
-    out_sign: Int8s,
-    out: Int64Table,
+    ts: Int64s, words: Int64Table, kept: Kept, stub: PartitionArrays, place: Int64s, cursor: Int64s, changes: Changes
 ) -> int:
     """Put arrivals (ts, key words) through the window and write the changes; returns why it stopped.
 
-    rows: N per key.  length: T; rows with ts <= last_expiring leave in this slice, at ts + T.  in_sessions: all rows of
-    a key leave together, `length` after the last of them.  place: (n,) the slot each arrival stands in, -1 once it has
-    left or before it has come.  out: (5, m) ts, arrival number, where the row stands (arrival i of this batch as i,
-    slot s of earlier ones as -1 - s), instant and arrival number of the first row of its key.
+    place: (n,) the slot each arrival stands in, -1 once it has left or before it has come.
 
     An instant has three phases: what expires leaves (0); each arrival enters and pushes out the oldest of a full key,
     which is put out unless it came at this very instant (1); the arrivals that are left are put out (2).
     """
-    figures, slots, free_slots, keys, key_words, free_keys, buckets = (
-        stub.figures,
-        stub.slots,
-        stub.free_slots,
-        stub.keys,
-        stub.key_words,
-        stub.free_keys,
-        stub.buckets,
-    )
+    rows, length, last_expiring, in_sessions = kept
+    figures, slots, free_slots, keys, key_words, free_keys, buckets = stub
+    out = changes.rows
     n, room = len(ts), out.shape[1]
     base = figures[ARRIVED] - n
     phase, i, first, shown = cursor[PHASE], cursor[NEXT], cursor[FIRST], cursor[SHOWN]
@@ -205,10 +216,7 @@ def partition_window(
                     slot = figures[OLDEST]
                     continue
                 row = keys[key, FIRST_ROW]
-                number = slots[row, NUMBER]
-                out[0, k], out[1, k], out_sign[k] = slots[slot, TS] + length, number, -1
-                out[2, k] = number - base if number >= base else -1 - row
-                out[3, k], out[4, k] = keys[key, BEGAN_AT], keys[key, BEGAN_WITH]
+                _put_leaving(stub, row, slots[slot, TS] + length, base, changes, k)
                 k += 1
                 if row == slot:
                     _unlink(slots, slot, figures)
@@ -233,10 +241,8 @@ def partition_window(
                 place[i] = _enter(stub, key, ts[i], base + i)
                 if keys[key, ROWS] > rows:
                     slot = keys[key, FIRST_ROW]
-                    number = slots[slot, NUMBER]
                     if slots[slot, TS] != ts[i]:
-                        out[0, k], out[1, k], out_sign[k] = ts[i], number, -1
-                        out[2, k] = number - base if number >= base else -1 - slot
+                        _put_leaving(stub, slot, ts[i], base, changes, k)
                         k += 1
                     _unlink(slots, slot, figures)
                     _leave(slots, free_slots, keys, slot, figures, place)
@@ -247,7 +253,7 @@ def partition_window(
         while shown < i and k < room:
             if place[shown] >= 0:
                 key = slots[place[shown], KEY]
-                out[0, k], out[1, k], out[2, k], out_sign[k] = ts[shown], base + shown, shown, 1
+                out[0, k], out[1, k], out[2, k], changes.sign[k] = ts[shown], base + shown, shown, 1
                 out[3, k], out[4, k] = keys[key, BEGAN_AT], keys[key, BEGAN_WITH]
                 k += 1
             shown += 1

@@ -214,11 +214,7 @@ def screen_homes(
     homes, blocks, packed, bits, tests, starts, asked = lists
     turns, left, whose = scratch
     rows, members = found
-    k = state[FOUND]
-    first = state[ROW]
-    home = state[HOME]
-    block = state[OF_HOME]
-    turn = state[TURN]
+    first, home, block, turn, k = state[ROW], state[HOME], state[OF_HOME], state[TURN], state[FOUND]
     looked = 0
     while first < len(regions):
         end = min(first + CHUNK, len(regions))
@@ -237,11 +233,7 @@ def screen_homes(
                 while turn < last:
                     stop = min(turn + STEP, last)
                     if k + (stop - turn) * (64 * BLOCK) > len(rows):
-                        state[ROW] = first
-                        state[HOME] = home
-                        state[OF_HOME] = block
-                        state[TURN] = turn
-                        state[FOUND] = k
+                        state[ROW], state[HOME], state[OF_HOME], state[TURN], state[FOUND] = first, home, block, turn, k
                         state[WORDS] += looked
                         return
                     n = 0

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from minidsms.cql.window_spec import WindowKind, WindowSpec
-from minidsms.elements import AnyArray, Batch, BoolArray, Column, Int8Array, Int64Array, Schema, row_words
+from minidsms.elements import AnyArray, Batch, BoolArray, Column, Int64Array, Schema, row_words
 from minidsms.kernels import partition_window as kernels
 from minidsms.synopses.stub import NO_INSTANTS, plain
 
@@ -89,8 +89,8 @@ class PartitionStub:
         while status != kernels.DONE:
             came = int(cursor[kernels.NEXT])
             room = max(1, min(2 * (n - came) + len(self) + n, _LARGEST_OUTPUT))
-            out, out_sign = np.empty((5, room), np.int64), np.empty(room, np.int8)
-            status = self._run(ts, words, last_expiring, place, cursor, out_sign, out)
+            out_sign, out = changes = _room(room)
+            status = self._run(ts, words, last_expiring, place, cursor, changes)
             k = int(cursor[kernels.WRITTEN])
             # Gather before the slots this call freed and filled again are written.
             columns = self._gather(batch, out[2, :k])
@@ -107,20 +107,13 @@ class PartitionStub:
         self._shrink()
 
     def _run(
-        self,
-        ts: Int64Array,
-        words: Int64Array,
-        last_expiring: int,
-        place: Int64Array,
-        cursor: Int64Array,
-        out_sign: Int8Array,
-        out: Int64Array,
-    ) -> int:
+        self, ts: Int64Array, words: Int64Array, last_expiring: int, place: Int64Array, cursor: Int64Array,
+        changes: kernels.Changes,
+    ) -> int:  # fmt: skip
         keys = self._keys, self._key_words, self._free_keys, self._buckets
         stub = kernels.PartitionArrays(self._figures, self._slots, self._free_slots, *keys)
-        return kernels.partition_window(
-            ts, words, self._rows, self._length, last_expiring, self.in_sessions, stub, place, cursor, out_sign, out
-        )
+        kept = kernels.Kept(self._rows, self._length, last_expiring, self.in_sessions)
+        return kernels.partition_window(ts, words, kept, stub, place, cursor, changes)
 
     def _words(self, batch: Batch) -> Int64Array:
         if self.keys:
@@ -272,7 +265,7 @@ class PartitionStub:
         self._grow_slots(capacity)
         self._grow_keys(capacity)
         place, cursor = np.full(n, -1, np.int64), np.zeros(5, np.int64)
-        status = self._run(ts, words, _NEVER, place, cursor, np.empty(n + 1, np.int8), np.empty((5, n + 1), np.int64))
+        status = self._run(ts, words, _NEVER, place, cursor, _room(n + 1))
         assert status == kernels.DONE and not (place < 0).any()
         self._slots[place, kernels.NUMBER] = state["number"]
         live = self._slots[place, kernels.KEY]
@@ -283,6 +276,10 @@ class PartitionStub:
             if f"valid{j}" in state:
                 valid = self._valid[j] = np.ones(capacity, np.bool_)
                 valid[place] = state[f"valid{j}"]
+
+
+def _room(n: int) -> kernels.Changes:
+    return kernels.Changes(np.empty(n, np.int8), np.empty((5, n), np.int64))
 
 
 def _session_columns(began_at: Int64Array, began_with: Int64Array) -> list[Column]:
