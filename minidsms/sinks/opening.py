@@ -17,6 +17,7 @@ from minidsms.sinks.function_sink import FunctionSink
 from minidsms.sinks.lines import LineFormat, LineSink
 from minidsms.sinks.positioned_sink import PositionedSink
 from minidsms.sinks.sink import Sink
+from minidsms.sources.files import BY_SUFFIX
 from minidsms.sources.options import Options
 
 if TYPE_CHECKING:
@@ -26,18 +27,6 @@ if TYPE_CHECKING:
     _PlaceSink = LineSink | ColumnarSink | RollingSink | PositionedSink
 
 FORMATS = ("csv", "json", "parquet", "arrow", "stream")
-
-_BY_SUFFIX = {
-    ".csv": "csv",
-    ".json": "json",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".ipc": "arrow",
-    ".feather": "arrow",
-}
 
 
 def function_sink(fn: Callable[[Any], Any], options: Mapping[str, Any]) -> Sink:
@@ -63,7 +52,7 @@ def open_sink(path: str, format: str | None = None, options: Mapping[str, Any] |
     given = Options(options or {}, "this sink")
     scheme = re.match(r"([a-z-]+)://", path, re.IGNORECASE)
     if chosen is None:
-        by_name = _BY_SUFFIX.get(os.path.splitext(path.lower())[1])
+        by_name = BY_SUFFIX.get(os.path.splitext(path.lower())[1])
         chosen = "json" if scheme is not None else "csv" if path == "-" else by_name
     if chosen is None:
         raise Error(

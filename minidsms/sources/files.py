@@ -26,6 +26,11 @@ _PACKED: dict[str, Callable[[IO[bytes]], Any]] = {
     ".xz": lzma.LZMAFile,
     ".zst": lambda raw: io.BufferedReader(pa.CompressedInputStream(raw, "zstd"), 1 << 18),
 }
+BY_SUFFIX = {
+    ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".parquet": "parquet", ".pq": "parquet",
+    ".arrow": "arrow", ".ipc": "arrow", ".feather": "arrow",
+}  # fmt: skip
+"""The format of files that are read and written."""
 _BEGINNING = 1024
 """Bytes by which a file is known again."""
 

@@ -19,7 +19,7 @@ from minidsms.sources.columnar_source import ArrowSource, ParquetSource
 from minidsms.sources.csv_form import CsvForm, csv_form
 from minidsms.sources.csv_source import CsvSource
 from minidsms.sources.database_source import DATABASES, DatabaseSource
-from minidsms.sources.files import LOCAL, Files, cannot_read, open_file, unpacked_name
+from minidsms.sources.files import BY_SUFFIX, LOCAL, Files, cannot_read, open_file, unpacked_name
 from minidsms.sources.json_source import JsonSource
 from minidsms.sources.line_rows import LINE_FORMATS
 from minidsms.sources.live_lines import LiveLines
@@ -30,21 +30,7 @@ from minidsms.sources.source import LiveSource, Pace, Source
 
 FORMATS = ("csv", "json", "parquet", "arrow", "stream", *DATABASES)
 
-_BY_NAME = {
-    ".csv": "csv",
-    ".json": "json",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".ipc": "arrow",
-    ".feather": "arrow",
-    ".sqlite": "sqlite",
-    ".sqlite3": "sqlite",
-    ".db": "sqlite",
-    ".duckdb": "duckdb",
-}
+_BY_NAME = {**BY_SUFFIX, ".sqlite": "sqlite", ".sqlite3": "sqlite", ".db": "sqlite", ".duckdb": "duckdb"}
 _TYPES_LINE = re.compile(r"i(,(i|f|b|c[0-9]+))*")
 
 
