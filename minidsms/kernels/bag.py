@@ -56,13 +56,8 @@ def _replace_link(old: int, new: int, bucket: int, buckets: Int64Array, next_in_
 @helper(typed=True)
 def _change(changes: Int64Table, row: int, sign: int, bag: BagArrays) -> int:
     """Add or take away one copy of a row; returns whether there was room."""
-    words, counts, next_in_bucket, buckets, figures = (
-        bag.words,
-        bag.counts,
-        bag.next_in_bucket,
-        bag.buckets,
-        bag.figures,
-    )
+    words, counts, next_in_bucket = bag.words, bag.counts, bag.next_in_bucket
+    buckets, figures = bag.buckets, bag.figures
     b = bucket_of_row(changes, row, buckets)
     s = buckets[b]
     while s >= 0:

@@ -81,7 +81,7 @@ def _bucket(cells, at, parts, sides, s, target):  # type: ignore[no-untyped-def]
 
 
 @helper(inline=True)
-def _equal(rows: RowArrays, a: int, s: int, b: int, t: int) -> Any:
+def agree(rows: RowArrays, a: int, s: int, b: int, t: int) -> Any:
     """Whether the columns of side s of the row at a are those of side t of the row at b."""
     cells, parts, sides = rows.cells, rows.parts, rows.sides
     equal = True
@@ -98,7 +98,7 @@ def _first_equal(rows: RowArrays, at: int, s: int, t: int) -> Any:
     stream = sides[t, STREAM]
     base, stride, low = figures[stream, BASE], figures[stream, STRIDE], figures[stream, LO]
     slot = int64(heads[_bucket(cells, at, parts, sides, s, t)])
-    while slot >= low and not _equal(rows, at, s, base + slot * stride, t):
+    while slot >= low and not agree(rows, at, s, base + slot * stride, t):
         slot = cells[base + slot * stride + sides[t, NEXT]]
     return slot if slot >= low else int64(-1)
 
@@ -136,14 +136,8 @@ def _link(cells, heads, figures, of_stream, parts, sides, i, slot):  # type: ign
 @helper
 def _take_out(rows: RowArrays, i: int) -> Any:
     """Take the deletion that comes next in stream i: the row it means leaves all buckets; returns its slot, or -1."""
-    cells, heads, figures, of_stream, parts, sides = (
-        rows.cells,
-        rows.heads,
-        rows.figures,
-        rows.of_stream,
-        rows.parts,
-        rows.sides,
-    )
+    cells, heads, figures = rows.cells, rows.heads, rows.figures
+    of_stream, parts, sides = rows.of_stream, rows.parts, rows.sides
     base, stride, following = figures[i, BASE], figures[i, STRIDE], figures[i, EQUAL]
     deletion = base + figures[i, HI] * stride
     figures[i, HI] += 1
@@ -355,14 +349,8 @@ def _enter(rows: RowArrays, state: Int64s, i: int, slot: int) -> Any:
 
     Returns a row that agrees with it in a key, or -1.
     """
-    figures, of_stream, sides, parts, cells, heads = (
-        rows.figures,
-        rows.of_stream,
-        rows.sides,
-        rows.parts,
-        rows.cells,
-        rows.heads,
-    )
+    figures, of_stream, sides = rows.figures, rows.of_stream, rows.sides
+    parts, cells, heads = rows.parts, rows.cells, rows.heads
     at = figures[i, BASE] + slot * figures[i, STRIDE]
     twin = int64(-1)
     for x in range(figures[i, SIDE], figures[i, SIDES_END]):
@@ -434,7 +422,7 @@ def _put_out_results(
                 break
             at = base + x * stride
             inspected += 1
-            if x < cap and _equal(rows, source, s, at, t):
+            if x < cap and agree(rows, source, s, at, t):
                 walks[1, j] = x
                 if depth == last:
                     _put_out(rows, outs, run, sign, output, found)
@@ -461,14 +449,8 @@ def _put_out_results(
 @helper(inline=True)
 def _settle(rows: RowArrays, state: Int64s, i: int) -> Any:
     """The pipeline of the row of stream i that waits is done: it stays if it has yielded nothing."""
-    figures, of_stream, sides, parts, cells, heads = (
-        rows.figures,
-        rows.of_stream,
-        rows.sides,
-        rows.parts,
-        rows.cells,
-        rows.heads,
-    )
+    figures, of_stream, sides = rows.figures, rows.of_stream, rows.sides
+    parts, cells, heads = rows.parts, rows.cells, rows.heads
     if state[PRODUCED] != 0:
         cells[figures[i, BASE] + state[WAITING] * figures[i, STRIDE] + 1] = UNLINKED
     else:

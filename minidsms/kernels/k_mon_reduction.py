@@ -45,6 +45,7 @@ from minidsms.kernels.k_mon_join import (
     STRIDE,
     UNIQUE,
     UNLINKED,
+    agree,
 )
 from minidsms.kernels.k_mon_keys import DeadKeyArrays, RowArrays, key_of, key_of_words
 from minidsms.kernels.mixing import bucket
@@ -78,16 +79,6 @@ YES, NO, UNKNOWN, GONE = 0, 1, 2, 3
 @helper(inline=True)
 def _hash(cells, at, parts, sides, s):  # type: ignore[no-untyped-def]
     return key_of(cells, at, parts, sides[s, PART], sides[s, PARTS_END])
-
-
-@helper(inline=True)
-def _equal(rows: RowArrays, a: int, s: int, b: int, t: int) -> Any:
-    cells, parts, sides = rows.cells, rows.parts, rows.sides
-    equal = True
-    first, other = sides[s, PART], sides[t, PART]
-    for p in range(sides[s, PARTS_END] - first):
-        equal &= cells[a + parts[first + p]] == cells[b + parts[other + p]]
-    return equal
 
 
 @helper(inline=True)
@@ -167,14 +158,8 @@ def send_messages(
     order: the sides, each after those its neighbours' other sides lead by.
     O(rows times sides), and the rows that share keys.
     """
-    figures, of_stream, sides, parts, cells, heads = (
-        rows.figures,
-        rows.of_stream,
-        rows.sides,
-        rows.parts,
-        rows.cells,
-        rows.heads,
-    )
+    figures, of_stream, sides = rows.figures, rows.of_stream, rows.sides
+    parts, cells, heads = rows.parts, rows.cells, rows.heads
     no_marks = dead.no_marks
     all_ways = int64(MATCH | NEW | FULL)
     for s in order:
@@ -196,7 +181,7 @@ def send_messages(
                 is_known = False
                 while x >= 0:
                     row = other + x * other_stride
-                    if cells[row + theirs] == word and (is_single or _equal(rows, at, s, row, t)):
+                    if cells[row + theirs] == word and (is_single or agree(rows, at, s, row, t)):
                         is_known = True
                         if x >= low and is_leaf:
                             # Nobody stands beyond it, and no other tells more.
@@ -338,14 +323,8 @@ def insert_rows(rows: RowArrays, i: int, back: Int64Table, slots: Int64s, forwar
     each row of the stream: where it will stand, if it moves.
     O(rows behind the first of them), and the buckets of the stream.
     """
-    figures, of_stream, parts, sides, cells, heads = (
-        rows.figures,
-        rows.of_stream,
-        rows.parts,
-        rows.sides,
-        rows.cells,
-        rows.heads,
-    )
+    figures, of_stream, parts = rows.figures, rows.of_stream, rows.parts
+    sides, cells, heads = rows.sides, rows.cells, rows.heads
     base, stride, low, high = figures[i, BASE], figures[i, STRIDE], figures[i, LO], figures[i, HI]
     clock = max(figures[i, NUMBER], int64(0))
     left = len(back)
@@ -443,7 +422,7 @@ def classify(
                 x = int64(heads[sides[t, HEADS] + bucket(_hash(cells, at, parts, sides, s), sides[t, SHIFT])])
                 while x >= 0:
                     row = figures[j, BASE] + x * figures[j, STRIDE]
-                    if _equal(rows, at, s, row, t):
+                    if agree(rows, at, s, row, t):
                         break
                     x = cells[row + sides[t, NEXT]]
                 theirs = UNKNOWN

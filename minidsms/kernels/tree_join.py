@@ -109,12 +109,8 @@ START, DELETE, INSERT, CANCEL, FILL = range(5)
 @helper(typed=True)
 def _link_cell(subresults: Kept, v: int, number: int) -> None:
     """Put a cell whose tags are written at the head of its buckets."""
-    views, view_keys, cells, view_heads = (
-        subresults.views,
-        subresults.view_keys,
-        subresults.cells,
-        subresults.view_heads,
-    )
+    views, view_keys = subresults.views, subresults.view_keys
+    cells, view_heads = subresults.cells, subresults.view_heads
     first = views[v, VIEW_KEY]
     at = views[v, CELLS] + views[v, WIDTH] * (number & views[v, VIEW_MASK])
     for y in range(first, views[v, VIEW_KEYS_END]):
@@ -172,12 +168,8 @@ def sweep(inputs: Int64Table, subresults: Kept, v: int) -> None:
 @kernel
 def compact(inputs: Int64Table, subresults: Kept, v: int) -> None:
     """Squeeze dead cells out of a subresult: the live ones get the numbers from lo on, in their order."""
-    views, view_keys, cells, view_heads = (
-        subresults.views,
-        subresults.view_keys,
-        subresults.cells,
-        subresults.view_heads,
-    )
+    views, view_keys = subresults.views, subresults.view_keys
+    cells, view_heads = subresults.cells, subresults.view_heads
     base, width, mask = views[v, CELLS], views[v, WIDTH], views[v, VIEW_MASK]
     for y in range(views[v, VIEW_KEY], views[v, VIEW_KEYS_END]):
         heads = view_keys[y, VIEW_HEADS]
