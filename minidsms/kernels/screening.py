@@ -290,8 +290,7 @@ def screen_homes(
             home += 1
         home = 0
         first = end
-    state[ROW] = first
-    state[FOUND] = k
+    state[ROW], state[FOUND] = first, k
     state[WORDS] += looked
 
 
