@@ -481,7 +481,8 @@ def archives_in(folder: str, as_of: AsOf | None = None) -> list[Archive]:
         raise Error(f"cannot read the folder {folder!r}: {error.strerror or error}") from None
     there = [open_archive(place) for place in places if _metadata_file(place) is not None]
     if isinstance(as_of, int) and len(there) > 1:
-        raise Error("every archive numbers its commits itself\nhelp: name one archive, or a time")
+        named = f"name one archive, such as {there[0].folder!r}, or a time"
+        raise Error(f"every archive numbers its commits itself\nhelp: {named}")
     return [archive.as_of(as_of) for archive in there]
 
 

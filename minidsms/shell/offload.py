@@ -29,11 +29,10 @@ def offload(options: argparse.Namespace) -> int:
     text = read_text(options.query) if os.path.exists(options.query) else options.query
     if options.output is not None and os.path.exists(options.output):
         raise Error(f"{options.output!r} exists already; name a new folder")
+    spark = session(options.master, leaves_classes=options.analyze or not options.explain)
     if options.analyze:
-        measured(text, options.folder, session(options.master))
-    ready = prepare(
-        text, options.folder, spark=session(options.master), by=options.by, as_of=read_commit(options.as_of)
-    )
+        measured(text, options.folder, spark)
+    ready = prepare(text, options.folder, spark=spark, by=options.by, as_of=read_commit(options.as_of))
     if options.explain:
         print(harmless(ready.text()))
         return 0

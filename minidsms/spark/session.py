@@ -53,12 +53,15 @@ NEEDED = {
 _lock = threading.Lock()
 
 
-def session(master: str | None = None, config: Mapping[str, str] | None = None) -> SparkSession:
+def session(
+    master: str | None = None, config: Mapping[str, str] | None = None, leaves_classes: bool = True
+) -> SparkSession:
     """The process's Spark session; the first call starts one, where the program has none yet.
 
     master: where Spark runs; None is what `spark-submit` and the like say, else `SPARK_MASTER` of the environment, else
-    all cores of this machine.  config: Spark settings over all others. Both count for the first call only.  Raises
-    Error where pyspark or Java is missing.
+    all cores of this machine.  config: Spark settings over all others.  leaves_classes: Java may leave an archive of
+    its classes when it ends; not if it loads few, for there is one archive for all. All count for the first call only.
+    Raises Error where pyspark or Java is missing.
     """
     try:
         from pyspark.sql import SparkSession
@@ -71,7 +74,7 @@ def session(master: str | None = None, config: Mapping[str, str] | None = None) 
         # Of this thread, or else of whichever thread has started one.
         active = SparkSession.getActiveSession() or SparkSession._instantiatedSession
         if active is None or active.sparkContext._jsc is None:
-            active = _start(dict(config or {}) | ({"spark.master": master} if master else {}))
+            active = _start(dict(config or {}) | ({"spark.master": master} if master else {}), leaves_classes)
         return active
 
 
@@ -207,7 +210,7 @@ def _memory_mb() -> int:
     return max(1024, min(total // 2, 16384))
 
 
-def _start(config: Mapping[str, str]) -> SparkSession:
+def _start(config: Mapping[str, str], leaves_classes: bool) -> SparkSession:
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
@@ -222,7 +225,7 @@ def _start(config: Mapping[str, str]) -> SparkSession:
                 conf.setIfMissing(name, value)
         context = SparkContext(conf=conf)
     else:
-        context = _started(config)
+        context = _started(config, leaves_classes and sys.stdout.isatty())
     return SparkSession(context)
 
 
@@ -230,7 +233,7 @@ def _master() -> str:
     return os.environ.get("SPARK_MASTER") or "local[*]"
 
 
-def _started(config: Mapping[str, str]) -> SparkContext:
+def _started(config: Mapping[str, str], leaves_classes: bool) -> SparkContext:
     """Spark, with a Java of our own."""
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkRuntimeError
@@ -242,7 +245,7 @@ def _started(config: Mapping[str, str]) -> SparkContext:
     is_local = master.startswith("local")
     home, ours = java_home(), settings(master)
     if JAVA_OPTIONS not in there | dict(config):
-        ours[JAVA_OPTIONS] += f" {archive_options(home, _find_spark_home(), sys.stdout.isatty())}"
+        ours[JAVA_OPTIONS] += f" {archive_options(home, _find_spark_home(), leaves_classes)}"
     ours = {name: value for name, value in ours.items() if name not in there} | dict(config)
     os.environ.setdefault("PYSPARK_PYTHON", there.get("spark.pyspark.python", sys.executable))
     if is_local:

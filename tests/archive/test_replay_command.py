@@ -95,3 +95,10 @@ def test_what_is_no_such_archive_is_refused_with_its_place(folder: str, statemen
         with pytest.raises(CqlError, match=reason) as caught:
             db.execute(statement.format(folder))
         assert caught.value.position is not None
+
+
+def test_a_number_of_a_commit_needs_one_archive(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
+    query = ["-q", "SELECT COUNT(*) FROM S [RANGE UNBOUNDED]", "--format", "csv", "--as-of", "1"]
+    assert main(["replay", folder, *query]) == 1
+    assert f"'{folder}/R'" in capsys.readouterr().err
+    assert main(["replay", f"{folder}/S", *query]) == 0

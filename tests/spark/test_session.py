@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minidsms import Error
+from minidsms.shell.main import main
 from minidsms.spark import java
 from minidsms.spark.class_archive import archive_options
 from minidsms.spark.session import LOOPBACK, given, prepared, session
@@ -85,6 +86,21 @@ def test_an_archive_of_classes_is_left_once_and_taken_when_it_is_complete(
     assert options(leaves=False) == ""  # it is of another Spark
     (tmp_path / "java" / "lib" / "server" / "classes.jsa").unlink()
     assert options() == ""  # Java has none of its own to add to
+
+
+def test_a_command_that_only_explains_leaves_no_archive_of_the_few_classes_it_loads(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    told = []
+
+    def start(master: str | None, leaves_classes: bool) -> None:
+        told.append(leaves_classes)
+        raise Error("not here")
+
+    monkeypatch.setattr("minidsms.spark.session.session", start)
+    for more in ([], ["--explain"], ["--explain", "--analyze"]):
+        assert main(["offload", "SELECT k FROM S [NOW]", str(tmp_path), *more]) == 1
+    assert told == [True, False, True]
 
 
 @pytest.mark.long
