@@ -31,7 +31,8 @@ def offload(options: argparse.Namespace) -> int:
         raise Error(f"{options.output!r} exists already; name a new folder")
     spark = session(options.master, leaves_classes=options.analyze or not options.explain)
     if options.analyze:
-        measured(text, options.folder, spark)
+        with progress_bar(not options.quiet, "measuring") as tell, watched(spark, tell):
+            measured(text, options.folder, spark)
     ready = prepare(text, options.folder, spark=spark, by=options.by, as_of=read_commit(options.as_of))
     if options.explain:
         print(harmless(ready.text()))
