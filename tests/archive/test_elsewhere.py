@@ -46,7 +46,11 @@ def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         yield f"{found}/data"
 
 
-def _fill(place: str, seed: int = 1, n: int = 150, **settings: Any) -> None:
+# Objects and folders, for tests whose requests are those of the tests that run in every place.
+of_each_kind = pytest.mark.parametrize("place", ["memory", "sftp"], indirect=True)
+
+
+def _fill(place: str, seed: int = 1, n: int = 50, **settings: Any) -> None:
     """Archive a stream, a relation and a query, with a flush now and then."""
     draw = Random(seed)
     with minidsms.connect(**settings) as db:
@@ -55,8 +59,8 @@ def _fill(place: str, seed: int = 1, n: int = 150, **settings: Any) -> None:
         db.archive("S", place, partition=15_000)
         db.archive("R", place)
         for i in range(n):
-            db.push("S" if i % 5 else "R", (draw.choice("abc"), draw.randrange(9)), ts=i * 300)
-            if draw.random() < 0.04:
+            db.push("S" if i % 5 else "R", (draw.choice("abc"), draw.randrange(9)), ts=i * 900)
+            if draw.random() < 0.08:
                 db.flush()
 
 
@@ -108,6 +112,7 @@ def test_an_archive_elsewhere_is_compacted_and_remembers_what_it_was(place: str)
         _replayed(f"{place}/S", as_of=999)
 
 
+@of_each_kind
 def test_retention_and_the_command_line_work_elsewhere(place: str, capsys: pytest.CaptureFixture[str]) -> None:
     _fill(place, archive_retention="10 SECONDS")
     first = elements(place, "S")[0][0]
@@ -120,6 +125,7 @@ def test_retention_and_the_command_line_work_elsewhere(place: str, capsys: pytes
     assert "sound" in capsys.readouterr().out
 
 
+@of_each_kind
 def test_a_query_is_backfilled_and_a_stream_goes_on_from_elsewhere(place: str) -> None:
     _fill(place)
     with minidsms.connect() as db:
@@ -143,6 +149,7 @@ def test_a_query_is_backfilled_and_a_stream_goes_on_from_elsewhere(place: str) -
         assert q.fetch()[-1].row == (before + 1,)
 
 
+@of_each_kind
 def test_columns_are_added_elsewhere(place: str) -> None:
     for columns in ("v INTEGER", "v FLOAT, w TEXT"):
         with minidsms.connect() as db:
@@ -162,6 +169,7 @@ def test_an_archive_elsewhere_has_one_writer(place: str) -> None:
         other.archive("S", place)
 
 
+@of_each_kind
 def test_a_connection_that_is_dropped_lets_its_archives_elsewhere_go(place: str) -> None:
     let_go(place)
 
@@ -275,6 +283,7 @@ def test_safe_mode_reads_archives_below_addresses_allowed_and_writes_none(place:
         db.replay(place)
 
 
+@of_each_kind
 def test_a_replay_follows_what_is_added_elsewhere(place: str) -> None:
     got: list[int] = []
     instants = count()
@@ -320,6 +329,7 @@ def test_writers_that_take_the_archive_from_each_other_spoil_nothing(
         assert len(elements(place, "S")) == committed * 3
 
 
+@of_each_kind
 def test_a_connection_that_a_folder_keeps_replays_from_elsewhere(place: str, tmp_path: Path) -> None:
     with minidsms.connect() as db:
         db.execute(f"CREATE STREAM S (v INTEGER) ARCHIVE '{place}'")

@@ -33,6 +33,7 @@ from tests.operators.harness import (
     differences,
     elements,
     feed,
+    joined,
     netted,
     queue,
     random_cuts,
@@ -95,20 +96,7 @@ def twin(
     result = {}
     for ts in sorted({ts for state in states for ts in state}):
         now = [state.get(ts, old) for state, old in zip(states, now)]
-        tuples: list[tuple[tuple[Row, ...], int]] = [((), 1)]
-        for i, relation in enumerate(now):
-            here = [e for e in equalities if max(e[0][0], e[1][0]) == i]
-            tuples = [
-                (longer, m * k)
-                for chosen, m in tuples
-                for row, k in relation.items()
-                for longer in [(*chosen, row)]
-                if all(longer[p][c] is not None and longer[p][c] == longer[q][d] for (p, c), (q, d) in here)
-            ]
-        state: Counter[Row] = Counter()
-        for chosen, m in tuples:
-            state[tuple(chosen[i][c] for i, c in columns)] += m
-        result[ts] = state
+        result[ts] = joined(now, equalities, columns)
     return differences(result)
 
 

@@ -155,6 +155,32 @@ def contents(items: Sequence[Element]) -> dict[int, Counter[Row]]:
     return result
 
 
+def joined(
+    relations: Sequence[Counter[Row]],
+    equalities: Iterable[tuple[tuple[int, int], tuple[int, int]]],
+    columns: Sequence[tuple[int, int]],
+) -> Counter[Row]:
+    """Columns (relation, column) of every combination of rows whose columns are equal as demanded, and not NULL."""
+    links = [sorted(each) for each in equalities]
+    tuples: list[tuple[tuple[Row, ...], int]] = [((), 1)]
+    for i, relation in enumerate(relations):
+        here = [(earlier, c) for earlier, (own, c) in links if own == i]
+        by_key: dict[Row, list[tuple[Row, int]]] = {}
+        for row, k in relation.items():
+            key = tuple(row[c] for _, c in here)
+            if None not in key:
+                by_key.setdefault(key, []).append((row, k))
+        tuples = [
+            ((*chosen, row), m * k)
+            for chosen, m in tuples
+            for row, k in by_key.get(tuple(chosen[j][c] for (j, c), _ in here), ())
+        ]
+    result: Counter[Row] = Counter()
+    for chosen, m in tuples:
+        result[tuple(chosen[i][c] for i, c in columns)] += m
+    return result
+
+
 def differences(states: dict[int, Counter[Row]]) -> Netted:
     """The netted deltas of a relation given by its contents at the instants it may change, in ts order."""
     before: Counter[Row] = Counter()

@@ -18,8 +18,8 @@ from minidsms.streamon.k_mon.monitoring.registry import ConstraintRegistry
 from minidsms.streamon.k_mon.watching import watched_by
 from minidsms.synopses import k_mon_spill_index
 from minidsms.synopses.k_mon_rows import Window
-from tests.operators.harness import Element, Netted, Row, differences, feed, random_cuts
-from tests.operators.test_k_mon_join import FILTERS, GRAPHS, columns_of, contents, entering, inputs_of, operator
+from tests.operators.harness import Element, Row, feed, random_cuts
+from tests.operators.test_k_mon_join import FILTERS, GRAPHS, columns_of, contents, entering, inputs_of, operator, twin
 
 R = Window(CHANGES)
 WINDOWS = {
@@ -100,38 +100,16 @@ def inputs(
     ]
 
 
-def present(items: Sequence[Element], window: Window, instant: int, filtered: bool) -> list[Row]:
+def present(items: Sequence[Element], window: Window, filtered: bool, instant: int) -> list[Row]:
     """What a window holds, or a relation, at the instant."""
     if window.clock != CHANGES:
-        return contents(items, window, instant, filtered)
+        return contents(items, window, filtered, instant)
     held: Counter[Row] = Counter()
     for ts, sign, row in items:
         if ts <= instant:
             held[row] += sign
     assert min(held.values(), default=0) >= 0
     return [row for row in held.elements() if row[3] or not filtered]
-
-
-def twin(
-    items: Sequence[Sequence[Element]], edges: Sequence[Edge], windows: Sequence[Window], filters: Sequence[bool]
-) -> Netted:
-    """Every tuple of the relations at every instant, and the differences from instant to instant."""
-    result = {}
-    columns = columns_of(edges)
-    for instant in range(max(e[0] for each in items for e in each) + 30):
-        tuples: list[tuple[Row, ...]] = [()]
-        for i, each in enumerate(items):
-            here = [e for e in edges if max(e.left, e.right) == i]
-            rows = present(each, windows[i], instant, filters[i])
-            tuples = [
-                (*chosen, row)
-                for chosen in tuples
-                for row in rows
-                if all((*chosen, row)[e.left][c] is not None for e in here for c, _ in e.columns)
-                and all((*chosen, row)[e.left][c] == (*chosen, row)[e.right][d] for e in here for c, d in e.columns)
-            ]
-        result[instant] = Counter(tuple(chosen[i][c] for i, c in columns) for chosen in tuples)
-    return differences(result)
 
 
 WAYS: dict[str, dict[str, Any]] = {
@@ -168,7 +146,7 @@ def check(graph: str, window: str, seed: int, for_istream: bool, breaks: float =
         is_shown = len(roots) == len(operator(edges, windows, filters).roots)
         options = {"for_istream": True, "unique": {root: (0,) for root in roots} if is_shown else {}}
     items = inputs(edges, windows, seed, breaks, roots)
-    expected = twin(items, edges, windows, filters)
+    expected = twin(items, edges, windows, filters, columns_of(edges), present)
     for n, way in enumerate(WAYS):
         if breaks and "trusting" in way:
             continue  # a stream's key may break, and fail
@@ -232,7 +210,7 @@ def test_nothing_is_lost_where_no_key_of_a_relation_comes_again(graph: str, wind
     for seed in (7, 8):
         filters = FILTERS[seed % 2][: inputs_of(edges)]
         items = stands_for_good(edges, windows, seed)
-        expected = twin(items, edges, windows, filters)
+        expected = twin(items, edges, windows, filters, columns_of(edges), present)
         join = operator(edges, windows, filters, collects_always=True, is_lossy=True)
         assert feed(join, items, range(1, 120), until=max(expected, default=1)) == expected
         assert join.reduction is not None
