@@ -54,7 +54,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
-    return _ByStarts(config, log)
+    return _ByFile(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -71,14 +71,25 @@ def pytest_collection(session: pytest.Session) -> None:
             importlib.import_module(".".join(path.relative_to(here).with_suffix("").parts))
 
 
-_ROOMS = ("tests/spark/", "tests/web/", "tests/test_examples.py")
+_SPARK = "tests/spark/"
 
 
-class _ByStarts(LoadScopeScheduling):  # type: ignore[misc]
-    """A test goes to the worker that is free; those of Spark, of the browser and of a year of flights stay together."""
+class _ByFile(LoadScopeScheduling):  # type: ignore[misc]
+    """A file goes to the worker that is free, those with most tests first, and all that need Spark to one.
+
+    So what a file starts, loads or makes for its tests, as a server or a library, one worker starts.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
-        return next((room for room in _ROOMS if nodeid.startswith(room)), nodeid)
+        return _SPARK if nodeid.startswith(_SPARK) else nodeid.partition("::")[0]
+
+    def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
+        """Forget a file that is done: at every report all that a worker still has is counted."""
+        super().mark_test_complete(node, item_index, duration)
+        given = self.assigned_work[node]
+        scope = self._split_scope(self.registered_collections[node][item_index])
+        if all(given[scope].values()):
+            del given[scope]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
