@@ -24,7 +24,6 @@ from minidsms.spark import run as run_on_spark
 from minidsms.spark.ingest import ingest, rejects_of, token_of
 from tests.archive.places import elsewhere
 from tests.archive.reading import elements
-from tests.hdfs_server import served
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,10 +32,15 @@ POS = "CREATE STREAM Pos (at TIMESTAMP, car INTEGER, speed FLOAT, road TEXT) TIM
 QUERY = "SELECT road, COUNT(*), MAX(speed) FROM Pos [RANGE 2 MINUTES] GROUP BY road"
 
 
-@pytest.fixture(params=["s3", "sftp"])
+@pytest.fixture
 def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A new place of the kind that a test names: what a request does in each is shown by tests/archive."""
     with elsewhere(request.param, tmp_path_factory.mktemp("served")) as found:
         yield f"{found}/data"
+
+
+def in_places(*kinds: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("place", kinds, indirect=True)
 
 
 def _raw(folder: Path, seed: int, n: int = 60) -> str:
@@ -52,22 +56,22 @@ def _answers(frame: Any) -> list[tuple[Any, ...]]:
     return sorted(tuple(row) for row in frame.collect())
 
 
+@in_places("s3")
 def test_ingests_into_an_object_store_are_those_into_a_folder(spark: SparkSession, place: str, tmp_path: Path) -> None:
     first, both = _raw(tmp_path, 1), [_raw(tmp_path, 1), _raw(tmp_path, 2)]
-    for raw, rows in ((first, 60), (both, 60)):
-        done = [
-            ingest(raw, folder, POS, "csv", distinct=True, partition=1_000_000, spark=spark)
-            for folder in (place, str(tmp_path / "data"))
-        ]
-        assert [str(d).replace(str(tmp_path / "data"), place) for d in done] == [str(done[0])] * 2
-        assert (done[0].rows, done[0].rejected, done[0].duplicates) == (rows, 1, 3)
+    for raw in (first, both):
+        done = ingest(raw, place, POS, "csv", distinct=True, partition=1_000_000, spark=spark)
+        assert (done.rows, done.rejected, done.duplicates) == (60, 1, 3)
+    here = ingest(both, str(tmp_path / "data"), POS, "csv", distinct=True, partition=1_000_000, spark=spark)
+    assert (here.rows, here.rejected, here.duplicates) == (120, 2, 6)
     assert elements(place, "Pos") == elements(tmp_path / "data", "Pos")
-    assert list(verify(done[0].archive)) == []
-    inside, system = storage_of(place).arrow(rejects_of(done[0].archive))
+    assert list(verify(done.archive)) == []
+    inside, system = storage_of(place).arrow(rejects_of(done.archive))
     rejects = dataset.dataset(inside, filesystem=system, partitioning="hive").to_table().to_pylist()
     assert [r["_reason"] for r in rejects] == ["at: never is no TIMESTAMP"] * 2
 
 
+@in_places("sftp")
 def test_what_an_ingest_that_was_cut_short_has_staged_is_removed(
     spark: SparkSession, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -87,6 +91,7 @@ def test_what_an_ingest_that_was_cut_short_has_staged_is_removed(
     assert len(there) == len(snapshot.files)
 
 
+@in_places("s3")
 def test_queries_on_spark_answer_over_an_object_store_by_every_way(
     spark: SparkSession, place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -120,9 +125,10 @@ def test_queries_on_spark_answer_over_an_object_store_by_every_way(
     assert "MB" in capsys.readouterr().out
 
 
+@in_places("s3")
 def test_frames_are_written_into_an_object_store(spark: SparkSession, place: str) -> None:
     register(spark)
-    for batch, at in (("one", 0), ("two", 10), ("two", 10)):
+    for batch, at in (("one", 0), ("two", 10)):
         frame = spark.range(at, at + 10).selectExpr("id AS _ts", "id % 3 AS v")
         frame.write.format("minidsms").option("path", place).option("name", "S").option("batch", batch).mode(
             "append"
@@ -137,6 +143,7 @@ def test_frames_are_written_into_an_object_store(spark: SparkSession, place: str
     assert left == []
 
 
+@in_places("sftp")
 def test_batches_of_a_stream_are_ingested_once(spark: SparkSession, place: str, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     _raw(tmp_path / "in", 5)
@@ -151,6 +158,7 @@ def test_batches_of_a_stream_are_ingested_once(spark: SparkSession, place: str, 
     assert len(elements(place, "Pos")) == 63
 
 
+@in_places("sftp")
 def test_an_archive_that_is_written_is_not_ingested_into(spark: SparkSession, place: str, tmp_path: Path) -> None:
     done = ingest(_raw(tmp_path, 6), place, POS, "csv", spark=spark)
     with Writer(done.archive), pytest.raises(Error, match="is being written by somebody else"):
@@ -169,8 +177,10 @@ def test_what_a_task_raises_is_told(spark: SparkSession, tmp_path: Path, monkeyp
         ingest(_raw(tmp_path, 8), str(tmp_path / "data"), POS, "csv", spark=spark)
 
 
-def test_an_archive_in_hdfs_is_ingested_and_asked(spark: SparkSession, tmp_path: Path) -> None:
-    place = f"{served(tmp_path)}/data"
+@in_places("sftp", "webhdfs")
+def test_an_archive_on_a_server_of_folders_is_ingested_and_asked(
+    spark: SparkSession, place: str, tmp_path: Path
+) -> None:
     raw = _raw(tmp_path, 9)
     ingest(raw, place, POS, "csv", spark=spark)
     ingest(raw, str(tmp_path / "here"), POS, "csv", spark=spark)

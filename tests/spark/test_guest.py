@@ -111,7 +111,7 @@ def test_streams_and_the_format_are_as_elsewhere(theirs: SparkSession, folder: s
     (tmp_path / "raw").mkdir()
     elements.selectExpr("timestamp_millis(at) AS at", "k", "v").write.parquet(str(tmp_path / "raw" / "a"))
     live = theirs.readStream.schema("at timestamp_ltz, k bigint, v double").parquet(str(tmp_path / "raw" / "*"))
-    changes = on_spark.stream(QUERY, {"S": live}, DECLARED + " SLACK 0 SECONDS", times=True)
+    changes = on_spark.stream(QUERY, {"S": live}, DECLARED + " SLACK 0 SECONDS", parts=1, times=True)
     assert ("_time", "timestamp") in changes.dtypes
     writing = changes.drop("_time").writeStream.format("minidsms").option("name", "answer").option("kind", "relation")
     writing = writing.option("batch", "theirs").option("checkpointLocation", str(tmp_path / "state"))

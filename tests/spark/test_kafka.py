@@ -80,9 +80,9 @@ def test_a_stream_over_restarts_is_answered_as_by_the_definition(
     session = spark.newSession()
     register(session)
     query = "SELECT k, COUNT(*), SUM(v) FROM S [RANGE 3 SECONDS] GROUP BY k"
-    fed = [(1000 + 1000 * i, i % 3, i) for i in range(16)]
+    fed = [(1000 + 1000 * i, i % 3, i) for i in range(12)]
     for part in range(2):
-        for at, k, v in fed[8 * part : 8 * part + 8]:
+        for at, k, v in fed[6 * part : 6 * part + 6]:
             produce(broker, topic, *_json((at, k, v)), partition=k % 2)
         reader = session.readStream.format("minidsms_kafka").option("kafka.bootstrap.servers", broker)
         reader = reader.options(subscribe=topic, startingOffsets="earliest")
