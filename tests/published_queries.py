@@ -511,7 +511,7 @@ BABU = (
         "section 6.2",
         "Select * From S1 [Rows Unbounded], S2 [Rows Unbounded], S3 [Rows Unbounded] Where S1.A = S2.A and S2.B = S3.B",
         _ABC,
-        rows=24,
+        rows=14,
         A=range(8),
         B=range(8),
     ),

@@ -15,14 +15,16 @@ from tests.long.allocation_cases import CASES, run_all
 from tests.long.allocations import Allocations, failing
 
 STRIDE = 151
-"""`make soak` leaves none out."""
+STRIDES = {"join kept in a tree": 449, "caches": 449, "outer join and subquery": 449}
+"""Of those that allocate most; `make soak` leaves none out."""
 
 
 @pytest.mark.parametrize("number", range(len(CASES)), ids=list(CASES))
 def test_an_allocation_that_fails_changes_nothing_or_ends_the_queries_concerned(number: int) -> None:
     name = list(CASES)[number]
+    stride = STRIDES.get(name, STRIDE)
     for lasting in (False, True):
-        assert run_all(name, lasting, STRIDE, 1 + (37 * number + 101 * lasting) % STRIDE) > 1, "nothing failed"
+        assert run_all(name, lasting, stride, 1 + (37 * number + 101 * lasting) % stride) > 1, "nothing failed"
 
 
 def test_the_layer_fails_arrays_of_the_engine_only_and_is_gone_afterwards() -> None:

@@ -118,7 +118,7 @@ def test_a_failure_at_any_line_that_wires_a_query_leaves_the_connection_whole(
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_call_that_is_interrupted_has_happened_wholly_or_not_at_all(name: str) -> None:
-    _, raised = run_case(name, stride=150)
+    _, raised = run_case(name, stride=300)
     assert raised > 0
 
 

@@ -39,7 +39,7 @@ def changes(query: Any) -> list[tuple[Any, ...]]:
 def test_queries_that_run_and_queries_that_come_answer_as_if_the_stream_had_always_had_the_column(
     batch_size: int,
 ) -> None:
-    for seed in range(97_000, 97_006):
+    for seed in range(97_000, 97_003):
         rng = Random(seed)
         options = {"batch_size": batch_size, "sharing": rng.choice(("on", "off"))}
         narrow, wide = (

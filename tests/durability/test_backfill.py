@@ -58,13 +58,10 @@ def calls(folder: Path, n: int, slack: str = "") -> list[Call]:
     return made
 
 
-@pytest.mark.parametrize("slack", ["", " SLACK 3"])
-def test_answers_through_crashes_are_those_of_a_run_without(tmp_path: Path, slack: str) -> None:
-    crashes = 0
-    for seed in range(2):
-        made = {which: calls(tmp_path / f"{seed}{which}", 18, slack) for which in ("found", "wanted")}
-        crashes += check_calls(made["found"], [*LATE], str(tmp_path / f"{seed}" / "db"), seed, made["wanted"])
-    assert crashes
+@pytest.mark.parametrize("seed, slack", enumerate(["", " SLACK 3"]))
+def test_answers_through_crashes_are_those_of_a_run_without(tmp_path: Path, seed: int, slack: str) -> None:
+    made = {which: calls(tmp_path / which, 18, slack) for which in ("found", "wanted")}
+    assert check_calls(made["found"], [*LATE], str(tmp_path / "db"), seed, made["wanted"])
 
 
 def past(folder: Path) -> None:
@@ -93,9 +90,10 @@ def test_the_past_stays_when_the_archives_are_gone(tmp_path: Path, late: str) ->
             assert isinstance(db, DurableConnection)
             if i % 3 == 0:
                 db.checkpoint()
-            end_process(db)
-            db = minidsms.connect(tmp_path / "db")
-            assert not db.warnings
+            if i % 3 < 2:  # behind a checkpoint, and behind calls that follow one
+                end_process(db)
+                db = minidsms.connect(tmp_path / "db")
+                assert not db.warnings
             taken += db.queries[late].fetch(ack=len(taken))
             altering = [Call("ALTER STREAM S ADD COLUMN more INTEGER")] if i == 12 else []
             for call in [*altering, *feed(i)]:

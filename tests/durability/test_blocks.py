@@ -72,8 +72,8 @@ def test_a_checkpoint_writes_what_has_come_since_the_one_before(
     with minidsms.connect() as whole, opened(folder, query) as db:
         whole.execute("CREATE STREAM S (k INTEGER, name TEXT, v FLOAT)")
         whole.query(query, "q0")
-        push(db, 0, 4000)
-        push(whole, 0, 4000)  # type: ignore[arg-type]
+        push(db, 0, 4000, at_once=200)
+        push(whole, 0, 4000, at_once=200)  # type: ignore[arg-type]
         db.checkpoint()
         assert sizes(db)[1] == sizes(db)[0]
         for first in (4000, 4200, 4400):

@@ -180,7 +180,7 @@ def test_an_operator_is_not_limited_while_the_log_is_carried_out(
         assert not taken and not db.allowance.is_open
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [*range(5), *(pytest.param(n, marks=pytest.mark.long) for n in range(5, 60))])
 def test_whatever_time_runs_out_for_is_the_same_when_the_folder_is_opened_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:

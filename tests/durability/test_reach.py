@@ -164,7 +164,7 @@ def run(texts: list[str], folder: str, declared: str, seed: int, most: int, ofte
             assert Counter(map(repr, found[name])) == Counter(map(repr, wanted[name])), text
 
 
-@pytest.mark.parametrize("declared", ["", " SLACK 2 LATE DROP"])
+@pytest.mark.parametrize("declared", [" SLACK 2 LATE DROP", pytest.param("", marks=pytest.mark.long)])
 def test_queries_go_on_from_a_checkpoint_as_if_there_had_been_none(tmp_path: Path, declared: str) -> None:
     run(ALL, os.fspath(tmp_path / "db"), declared, 1, 40, 0)
 

@@ -153,7 +153,7 @@ def test_a_stream_goes_on_from_the_archive_that_it_writes(tmp_path: Path, seed: 
         assert [row for (row,) in (change.row for change in q.fetch())] == list(range(231))
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(n, marks=pytest.mark.long) for n in range(3, 30))])
 def test_a_replay_that_follows_goes_on_where_it_was(tmp_path: Path, seed: int) -> None:
     rng = Random(seed)
     writer = minidsms.connect(archive_rows=11)

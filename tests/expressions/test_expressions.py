@@ -32,7 +32,7 @@ from tests.expressions.generating import (
 )  # fmt: skip
 
 FAILURE = "failed"
-SLOW = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+SLOW = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 KINDS = (INTEGER, FLOAT, BOOLEAN, TEXT, TIMESTAMP)
 
 

@@ -211,7 +211,7 @@ COLUMNS = {TEXT: ("t", "u"), INTEGER: ("i", "j"), FLOAT: ("f", "g"), TIMESTAMP: 
 
 @pytest.mark.parametrize("name", sorted(set(LIBRARY) - set(OF_NESTED) - BY_SYNTAX))
 @given(data=st.data(), tick_ns=st.sampled_from([1_000_000, 1_000, 1_000_000_000]))
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=10, deadline=None, derandomize=True)
 def test_a_function_gives_what_its_definition_gives(name: str, data: Any, tick_ns: int) -> None:
     function = LIBRARY[name]
     types, values, literal = data.draw(_arguments(name))
@@ -337,7 +337,7 @@ def _fits_duckdb(name: str, types: tuple[Type, ...], values: tuple[Any, ...]) ->
 
 @pytest.mark.parametrize("name", sorted(name for name, call in IN_DUCKDB.items() if call))
 @given(data=st.data())
-@settings(max_examples=10, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=7, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.filter_too_much])
 def test_a_function_gives_what_duckdb_gives(name: str, duck: Any, data: Any) -> None:
     call = IN_DUCKDB[name]
     assert call is not None

@@ -84,9 +84,10 @@ def feed(seed: int, names: Sequence[str], size: int, has_extremes: bool) -> tupl
 
 
 def agree(case: Case, seed: int, **settings: Any) -> int:
-    """Compare under every batch size; how many changes there were."""
+    """Compare under two batch sizes, which others of the many cases draw otherwise; how many changes there were."""
     expected = run_definition(case)
-    for batch_size, rows in zip(BATCHES, (None, 2, 1, None)):
+    drawn = Random(f"{seed} {case.query} {settings}").sample(list(zip(BATCHES, (None, 2, 1, None))), 2)
+    for batch_size, rows in drawn:
         told = check(case, rows, expected, batch_size=batch_size, **settings)
         assert told == "agreed", told
     return len(expected.changes)

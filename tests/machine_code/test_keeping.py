@@ -78,13 +78,11 @@ def test_other_constants_are_other_code_and_take_the_place_of_the_old(kept_befor
     assert os.listdir(kept_before / "cache" / "minidsms") == [after[0].name], "no lock and no part is left"
 
 
-@pytest.mark.parametrize("damage", ["cut", "changed", "emptied"])
-def test_a_damaged_file_is_compiled_anew(kept_before: Path, damage: str) -> None:
+def test_a_damaged_file_is_compiled_anew(kept_before: Path) -> None:
     (path,) = _kept(kept_before)
     whole = path.read_bytes()
     middle = len(whole) // 2
-    damaged = {"cut": whole[:middle], "changed": whole[:middle] + b"\xff\xff\xff" + whole[middle + 3 :], "emptied": b""}
-    path.write_bytes(damaged[damage])
+    path.write_bytes(whole[:middle] + b"\xff\xff\xff" + whole[middle + 3 :])
     assert _run(kept_before) == "42 True"
     assert path.read_bytes() == whole
 
@@ -109,7 +107,6 @@ def test_where_arrays_lie_otherwise_the_plain_compiler_serves(tmp_path: Path) ->
     )
     assert _run(tmp_path, elsewhere) == "42 True"
     assert _kept(tmp_path) == []
-    assert _run(tmp_path, elsewhere) == "42 True"
 
 
 def test_with_a_numba_of_another_inside_the_plain_compiler_serves(tmp_path: Path) -> None:
@@ -297,6 +294,12 @@ def test_what_was_written_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert store.read("topic.walk", "aa-machine") is None, "of another state of the sources"
     assert store.read("topic.walk", "bb-other") == code, "of another machine"
     assert store.read("topic.walk", "ab-machine") == ObjectCode((), b"")
+    path = tmp_path / "topic.walk-bb-other.kernel"
+    whole = path.read_bytes()
+    for damaged in (whole[: len(whole) // 2], whole[:-1], b""):
+        path.write_bytes(damaged)
+        assert store.read("topic.walk", "bb-other") is None, "it was cut"
+    path.write_bytes(whole)
     os.rename(tmp_path / "topic.walk-bb-other.kernel", tmp_path / "topic.run-bb-other.kernel")
     assert store.read("topic.run", "bb-other") is None, "of another kernel"
     store.write("x" * 400, "aa-machine", code)

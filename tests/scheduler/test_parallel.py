@@ -90,7 +90,7 @@ def test_any_number_of_threads_gives_the_same_answers_failures_and_counts(
 def test_all_that_one_advance_brings_runs_at_once_and_again_and_again(run_in_parallel: list[int]) -> None:
     queries = (*AGGREGATES, *OTHERS, *JOINS)
     expected = answers(queries, push=3000)
-    for _ in range(10):
+    for _ in range(4):
         assert answers(queries, push=3000, threads=3) == expected
     assert run_in_parallel
 

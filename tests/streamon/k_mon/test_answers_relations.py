@@ -26,7 +26,9 @@ def check_seed(seed: int, breaks: float = 0.0) -> None:
     case = random_changing_case(seed, breaks=breaks)
     expected = run_definition(case)
     for i, way in enumerate(WAYS):
-        batch_size = (1, 2, 7, 65_536)[(seed + i) % 4]
+        if (seed + i) % 2:
+            continue  # the next seed has its turn
+        batch_size = (1, 2, 7, 65_536)[(seed // 2 + i) % 4]
         options = {"batch_size": batch_size, "scheduler": SCHEDULERS[(seed + i) // 4 % 4], **way}
         assert check(case, None, expected, **options) == "agreed", (seed, options)
 
