@@ -81,8 +81,8 @@ def _case(name: str, seed: int) -> Case:
     "name", sorted(a.name for a in AGGREGATES.values() if a.state is not None or a.kept_as != a.name)
 )
 def test_an_aggregate_is_that_of_the_rows_present(name: str) -> None:
-    for seed in range(6):
-        check(_case(name, seed), batch_size=random.Random(seed).choice((1, 2, 7, 1000)))
+    for seed, batch_size in enumerate((1, 2, 7, 1000)):
+        check(_case(name, seed), batch_size=batch_size)
 
 
 @pytest.mark.parametrize("name", ["first", "last"])

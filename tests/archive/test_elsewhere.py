@@ -247,9 +247,8 @@ def test_a_commit_nobody_can_tell_of_keeps_its_files(monkeypatch: pytest.MonkeyP
     assert elements(os.path.dirname(archive.folder), "S") == [(1, 1, 1)]
 
 
+@pytest.mark.parametrize("place", ["s3", "sftp"], indirect=True)  # memory goes with its process
 def test_a_writer_that_is_killed_anywhere_leaves_whole_commits(place: str) -> None:
-    if place.startswith("memory"):
-        pytest.skip("memory goes with its process")
     program = (
         "import sys, minidsms; db = minidsms.connect(archive_interval='10 MILLISECONDS');"
         "db.execute('CREATE STREAM S (v INTEGER)'); n = db.archive('S', sys.argv[1]) or db.replay(sys.argv[1]);"
@@ -314,7 +313,7 @@ def test_writers_that_take_the_archive_from_each_other_spoil_nothing(
     def write(number: int) -> int:
         gate.wait()
         committed = 0
-        for i in range(6):
+        for i in range(4):
             with suppress(Error, FileNotFoundError), Writer(archive) as writer:
                 table = _table(archive, [number * 100 + i] * 3, writer.snapshot.arrivals)
                 writer.commit("archive", [write_piece(archive, table)])

@@ -40,9 +40,9 @@ def test_what_was_measured_is_the_same_after_crashes() -> None:
     assert check_measured(2)
 
 
-def test_files_are_read_once_through_thirty_crashes() -> None:
+def test_files_are_read_once_through_fifteen_crashes() -> None:
     crashes, seed = 0, 0
-    while crashes < 30:
+    while crashes < 15:
         crashes += check_sources(seed)
         seed += 1
 

@@ -10,7 +10,7 @@ from minidsms.scheduler import SCHEDULERS
 from minidsms.testing.compare import check, check_together, run_definition
 from minidsms.testing.generators import random_case, random_company
 
-CASES = 3
+CASES = 2
 SETTINGS = [*({"scheduler": name} for name in SCHEDULERS), {"scheduler": "chain", "chain_latency_bound": 2}]
 
 
@@ -23,7 +23,7 @@ def test_the_answer_does_not_depend_on_the_scheduler(settings: dict[str, object]
 
 @pytest.mark.parametrize("name", SCHEDULERS)
 def test_queries_side_by_side_get_their_answers(name: str) -> None:
-    for seed in range(71_000, 71_006):
+    for seed in range(71_000, 71_003):
         check_together(random_company(seed), {}, queue_size=1 + seed % 2, scheduler=name)
 
 

@@ -26,7 +26,11 @@ def found(name: str, *words: str, kept_in: Path | None = None) -> list[str]:
     return run.stdout.splitlines()
 
 
-@pytest.mark.parametrize("name", list(PROGRAMS))
+SHOWN = {"filters", "trees"}
+"""One that measures times, and one that counts, as the others do."""
+
+
+@pytest.mark.parametrize("name", [n if n in SHOWN else pytest.param(n, marks=pytest.mark.long) for n in PROGRAMS])
 def test_plans_are_the_same_whether_the_compiler_is_loaded_or_not(name: str) -> None:
     for _ in range(TRIES):
         plans = found(name)
