@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 
 # What is behind `signal`, which makes enumerations of numbers: that would take longer than a push.
@@ -26,6 +25,7 @@ from _signal import getsignal as _handler  # type: ignore[import-not-found]
 from _signal import signal as _handle
 from collections.abc import Callable
 from inspect import CO_GENERATOR
+from sys import _getframe as _frame
 from threading import get_ident
 from types import FrameType
 from typing import Any, Protocol
@@ -68,7 +68,7 @@ class _Held:
 
     def enter(self, call: FrameType) -> None:
         """Keep interrupts off from now on, where Python handles them.  call: where the section stands."""
-        if self.depth and self.call is not None and not self._is_under_way(call):
+        if self.depth and not self._is_under_way(call):
             self._let_go()
         if self.depth:
             self.modes[self.depth], self.mode = self.mode, _HOLDING
@@ -77,15 +77,14 @@ class _Held:
             if callable(before) and before is not self.note:
                 self.count, self.before = 0, before
                 _handle(_INTERRUPT, self.note)
-            # What others call by itself, such as an ExitStack, or a generator, may end before the section does.
-            self.call = call if _is_ours(call) and not call.f_code.co_flags & CO_GENERATOR else None
+            self.call = call
         self.depth += 1
 
     def leave(self) -> None:
         """Let them come as before, and at the end those that have waited."""
-        self.depth -= 1
-        if self.depth:
-            self.mode = self.modes[self.depth]
+        self.depth = depth = self.depth - 1
+        if depth:
+            self.mode = self.modes[depth]
             if self.mode == _PASSING:
                 self.let_through()
             return
@@ -94,7 +93,8 @@ class _Held:
             now = _handle(_INTERRUPT, self.before)
             if now is not self.note:  # the program has taken another one meanwhile
                 _handle(_INTERRUPT, now)
-        self.let_through()
+        if self.count:
+            self.let_through()
 
     def let_through(self) -> None:
         """Hand what waits to the program's handler, which usually raises."""
@@ -104,8 +104,14 @@ class _Held:
                 self.before(_INTERRUPT, None)
 
     def _is_under_way(self, frame: FrameType | None) -> bool:
-        """The call of the outermost section has not ended."""
-        while frame is not None and frame is not self.call:
+        """The call of the outermost section has not ended, as far as that is known.
+
+        What others call by itself, such as an ExitStack, or a generator, may end before the section does.
+        """
+        call = self.call
+        if call is None or not _is_ours(call) or call.f_code.co_flags & CO_GENERATOR:
+            return True
+        while frame is not None and frame is not call:
             frame = frame.f_back
         return frame is not None
 
@@ -120,7 +126,7 @@ class _Held:
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self.count += 1
-        if not self.depth or (self.call is not None and not self._is_under_way(frame)):
+        if not self.depth or not self._is_under_way(frame):
             self._let_go()
             return
         mode = self.mode
@@ -158,7 +164,7 @@ class _Section:
 
     def __enter__(self) -> None:
         if get_ident() == _held.main:
-            _held.enter(sys._getframe(1))
+            _held.enter(_frame(1))
 
     def __exit__(self, *exc: object) -> None:
         if get_ident() == _held.main:
@@ -215,22 +221,25 @@ class EngineLock:
 
     def __enter__(self) -> None:
         """An interrupt ends the wait for it."""
+        inner = self.inner
         if get_ident() == _held.main:
-            call = sys._getframe(1)
+            call = _frame(1)
             _held.enter(call)
-            _held.locks.append(self.inner)
-            if not self.inner.acquire(False):
+            _held.locks.append(inner)
+            if not inner.acquire(False):
                 self._wait(call)
             _held.working = self.working
         else:
-            self.inner.acquire()
+            inner.acquire()
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        undo, self._undo = self._undo, None
+        undo = self._undo
         try:
-            if undo is not None and kind is not None:
-                undo()
-                undo = None
+            if undo is not None:
+                self._undo = None
+                if kind is not None:
+                    undo()
+                    undo = None
         finally:
             self.inner.release()
             if get_ident() == _held.main:
