@@ -161,11 +161,12 @@ class Batch:
     seq: (n,) int64 arrival numbers in the windowed stream the rows come from, or None.  They identify an element (its
         deletion carries the number of its insertion); FIRST and LAST, and stores that keep references, live on them.
     columns: given as arrays, or left in `source` and gathered by seq when first read (references, not copies).
+    is_run: the elements of the source as they stand there: they follow one another without a gap, under its instants.
     is_own: said by whoever makes it: its arrays are views of nothing that is written again, nor of much more than they
         hold, so that they may be kept as they are. Not passed on to what is made of it.
     """
 
-    __slots__ = ("_columns", "_is_run", "_source", "_source_columns", "is_own", "seq", "sign", "ts")
+    __slots__ = ("_columns", "_source", "_source_columns", "is_own", "is_run", "seq", "sign", "ts")
 
     def __init__(
         self,
@@ -182,7 +183,7 @@ class Batch:
         self._columns: list[Column | None] = list(columns)
         self._source: ColumnSource | None = None
         self._source_columns: Sequence[int] = ()
-        self._is_run = False
+        self.is_run = False
 
     @classmethod
     def referring(
@@ -198,11 +199,10 @@ class Batch:
 
         The source keeps these elements as long as the engine is not at rest (ARCHITECTURE.md, "References").
         """
-        batch = cls(ts, sign, (), seq)
+        batch = cls.__new__(cls)
+        batch.ts, batch.sign, batch.seq, batch.is_own = ts, sign, seq, False
         batch._columns = [None] * len(source_columns)
-        batch._source = source
-        batch._source_columns = source_columns
-        batch._is_run = is_run
+        batch._source, batch._source_columns, batch.is_run = source, source_columns, is_run
         return batch
 
     def __len__(self) -> int:
@@ -236,7 +236,7 @@ class Batch:
         column = self._columns[index]
         if column is None:
             assert self._source is not None and self.seq is not None
-            column = self._source.gather(self._source_columns[index], self.seq, self._is_run)
+            column = self._source.gather(self._source_columns[index], self.seq, self.is_run)
             self._columns[index] = column
         return column
 
@@ -273,7 +273,7 @@ class Batch:
             [None if c is None else c.slice(start, stop) for c in self._columns],  # type: ignore[misc]
             None if self.seq is None else self.seq[start:stop],
         )
-        batch._source, batch._source_columns, batch._is_run = self._source, self._source_columns, self._is_run
+        batch._source, batch._source_columns, batch.is_run = self._source, self._source_columns, self.is_run
         return batch
 
     def select(self, columns: Sequence[int]) -> Batch:
@@ -282,7 +282,7 @@ class Batch:
         if self._source is not None:
             batch._source = self._source
             batch._source_columns = [self._source_columns[i] for i in columns]
-            batch._is_run = self._is_run
+            batch.is_run = self.is_run
         return batch
 
     def with_columns(self, columns: Sequence[Column]) -> Batch:

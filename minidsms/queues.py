@@ -148,12 +148,13 @@ class Queue:
 
     def take(self, until: int) -> Batch | None:
         """Remove and return all elements with ts <= until, or None when there are none."""
-        taken: list[Batch] = []
-        if len(self._batches) == 1 and self._batches[0].ts.item(-1) <= until:
+        batches = self._batches
+        if len(batches) == 1 and batches[0].ts.item(-1) <= until:
             # One batch waits, and it may go whole: nearly always so.
             self.size = 0
             self.is_full = False
-            return self._batches.popleft()
+            return batches.popleft()
+        taken: list[Batch] = []
         while self._batches:
             batch = self._batches[0]
             if batch.ts[-1] <= until:

@@ -189,8 +189,9 @@ def test_a_second_interrupt_ends_the_query_at_work_and_no_other() -> None:
     db.execute("CREATE STREAM S (k INTEGER)")
 
     queries = [db.query(f"SELECT k, COUNT(*) FROM S [RANGE {n}] GROUP BY k") for n in (5, 6)]
-    run = queries[0].network.operators[1].run
-    queries[0].network.operators[1].run = lambda budget: interrupts(2) or run(budget)  # type: ignore[method-assign]
+    window = queries[0].network.operators[1]
+    process = window.process
+    window.process = lambda batches, until: interrupts(2) or process(batches, until)  # type: ignore[method-assign]
     with pytest.raises(KeyboardInterrupt):
         db.push("S", [(1,), (2,)], ts=[1, 2])
     assert sorted(query.state for query in queries) == ["failed", "running"]

@@ -20,17 +20,15 @@ class News:
 
     def __init__(self, groups: Callable[[], Iterable[Group]]) -> None:
         self._groups = groups
+        self.is_wanted = False
+        """There is a callback of many queries."""
         self._callbacks: list[tuple[Told, Callable[[Any], bool]]] = []
         self._noted: dict[str, RunningQuery] = {}
-
-    @property
-    def is_wanted(self) -> bool:
-        """There is a callback of many queries."""
-        return bool(self._callbacks)
 
     def want(self, fn: Told, wants: Callable[[Any], bool]) -> None:
         """Tell fn of the queries that it wants, from now on."""
         self._callbacks.append((fn, wants))
+        self.is_wanted = True
 
     def note(self, query: RunningQuery) -> None:
         """A query has been given something."""

@@ -176,10 +176,11 @@ class Database:
 
     def _advance_all(self, ts: int) -> None:
         """Time has come for every stream, or, with a MemoryError, for none."""
+        streams = [each for each in self._streams.values() if not (each.ended or each.is_system)]
         begun: list[tuple[StreamInput, Released | None]] = []
         try:
-            for each in self._streams.values():
-                if not each.ended and not each.is_system:
+            for each in streams:
+                if each.has_slack:
                     begun.append((each, each.begin(ts)))
         except MemoryError:
             for each, released in begun:
@@ -187,6 +188,9 @@ class Database:
             raise
         for each, released in begun:
             each.complete(ts, released)
+        for each in streams:
+            if ts > each.progress:
+                each.progress = ts
 
     def _instant(self, call: str, ts: Any) -> int:
         """An instant as `push` would read it."""
@@ -490,36 +494,33 @@ class Database:
             self._process(groups)
             for group in groups:
                 group.rest()
-        self._free(stream)
+        self._free((stream,))
 
-    def _free(self, source: StreamInput | RelationInput) -> None:
-        """The store gives up what nobody claims. Queries that claim what there is no room to keep end before it."""
-        try:
-            source.store.free()
-        except MemoryError:
-            assert isinstance(source, StreamInput)
-            self.admission.fail_readers(source)
+    def _free(self, sources: Iterable[StreamInput | RelationInput]) -> None:
+        """The stores give up what nobody claims. Queries that claim what there is no room to keep end before it."""
+        for source in sources:
+            try:
+                source.store.free()
+            except MemoryError:
+                assert isinstance(source, StreamInput)
+                self.admission.fail_readers(source)
 
     def _rest(self, name: str | None = None, group: Group | None = None) -> None:
         """The engine is at rest: stores give up what nobody claims, those of an input's or a group's queries or all."""
         groups: Sequence[Group]
         if group is not None:
-            for source in (*group.streams, *group.relations):
-                if isinstance(source, StreamInput | RelationInput):
-                    self._free(source)
+            self._free(s for s in (*group.streams, *group.relations) if isinstance(s, StreamInput | RelationInput))
             groups = (group,)
         elif name is None:
-            for source in self.inputs:
-                self._free(source)
+            self._free(self.inputs)
             groups = self.groups.all
         else:
-            self._free(self.stream_input(name))
+            self._free((self.stream_input(name),))
             groups = self.groups.reading(name)
             for group in groups:
                 # What one stream brings lets windows over the others go on, which may get nothing more themselves.
-                for stream in group.streams if len(group.streams) > 1 else ():
-                    if isinstance(stream, StreamInput):
-                        self._free(stream)
+                if len(group.streams) > 1:
+                    self._free(stream for stream in group.streams if isinstance(stream, StreamInput))
         for group in groups:
             group.rest()
 

@@ -598,12 +598,8 @@ class Group:
         """
         if not self.is_immediate:
             return self.screens.turns
-        return self._awake_in_turn() if self.wakes else self.screens.awake
-
-    @property
-    def wakes(self) -> bool:
-        """Who has a turn is only known as operators run."""
-        return self.is_immediate and bool(self.screens.woken.behind)
+        # Who else has a turn is only known as operators run.
+        return self._awake_in_turn() if self.screens.woken.behind else self.screens.awake
 
     def _awake_in_turn(self) -> Iterator[Operator]:
         yield from self.screens.awake
@@ -712,13 +708,10 @@ class Engine:
         self.heartbeat = MIN_INSTANT
         self._in_turn = RoundRobin(scheduler.quantum)
 
-    def _scheduler_for(self, released: Sequence[Group]) -> Scheduler:
+    def _scheduler_for(self, elements: int) -> Scheduler:
         """Where few elements come, nobody needs to choose: they pass through the plan in one turn."""
         scheduler = self.scheduler
-        least = scheduler.least
-        if not least or released[0].released >= least:
-            return scheduler
-        if len(released) > 1 and sum(group.released for group in released) >= least:
+        if elements >= scheduler.least:
             return scheduler
         if self._in_turn.quantum != scheduler.quantum:
             self._in_turn = RoundRobin(scheduler.quantum)
@@ -749,14 +742,17 @@ class Engine:
 
     def _run(self, released: Sequence[Group]) -> None:
         """Let a slice of these groups pass."""
-        if sum(group.released for group in released) >= WORTH_THREADS and self._threads() != 1:
-            self._run_in_parallel(released)
+        elements = 0
+        for group in released:
+            elements += group.released
+        if elements >= WORTH_THREADS and self._threads() != 1:
+            self._run_in_parallel(released, elements)
         else:
-            self._schedule(released)
+            self._schedule(released, elements)
         for group in released:
             group.finish()
 
-    def _run_in_parallel(self, released: Sequence[Group]) -> None:
+    def _run_in_parallel(self, released: Sequence[Group], elements: int) -> None:
         """The same, where operators that do not wait for each other run side by side if that pays; the scheduler has
         what is left. Where memory or time is limited, which query fails depends on the order, and stays in one thread.
         """
@@ -771,16 +767,15 @@ class Engine:
                 if isinstance(operator, StreamSource):
                     operator.store.keep()  # it would be copied by the first who asks, and two may ask at once
             parallel.run(operators, self.scheduler.quantum, at_once)
-        self._schedule(released)
+        self._schedule(released, elements)
         if at_once > 1:
-            elements = sum(group.released for group in released)
             parallel.dividing.took(pays, (perf_counter_ns() - began) / elements)
 
-    def _schedule(self, released: Sequence[Group]) -> None:
-        """Let the scheduler run what has work."""
-        scheduler = self._scheduler_for(released)
+    def _schedule(self, released: Sequence[Group], elements: int) -> None:
+        """Let the scheduler run what has work. elements: of the slice."""
+        scheduler = self._scheduler_for(elements)
         if isinstance(scheduler, RoundRobin):
-            group = released[0]
-            scheduler.run(_Turns(released) if len(released) > 1 or group.wakes else group.in_turn())
+            turns = released[0].in_turn()
+            scheduler.run(turns if len(released) == 1 and isinstance(turns, list) else _Turns(released))
         else:
             scheduler.run([op for g in released for op in g.screens.turns])

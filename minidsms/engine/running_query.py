@@ -132,7 +132,8 @@ class RunningQuery:
             if n <= 0:
                 return None  # it fails when all has come
             batch = batch.slice(0, n)
-        limit = None if self._connection.is_replayed else self.settings["answer_limit"]
+        connection = self._connection
+        limit = None if connection.is_replayed else connection.settings["answer_limit"]
         if limit is not None and self._sink is None and not self._callbacks:
             if not self._pending:
                 self._fetched = self._results
@@ -146,14 +147,14 @@ class RunningQuery:
         self._results += n
         for wake in self.wakers:
             wake()
-        self._connection.news.note(self)
-        self._connection.memory.grow(n * batch.row_nbytes)
+        connection.news.note(self)
+        connection.memory.grow(n * batch.row_nbytes)
         self._pending.append(batch)
         if self.recorder is not None:
             self.recorder.add_batch(batch)
         if self._newest is not None:
             self._newest.add(batch)
-        if self.kind == "relation" and self._contents is None:
+        if self.kind == "relation" and (self._network is None or self._network.contents is None):
             self._present.add(batch)
         return refused
 

@@ -2,7 +2,7 @@
 
 Invariants:
   - the store holds the elements with ts <= progress + 1, in ts order, equal ts in arrival order; later ones wait in the
-    slack buffer; no element with ts <= progress comes any more (docs/semantics T4, T6);
+    slack buffer; no element with ts <= progress comes any more (docs/semantics T4, T6); without slack none waits;
   - progress never falls, and a call that raises has changed nothing but the dictionary of texts.
 Rows of one call are judged one after the other, as if each had been pushed alone: batch boundaries do not matter (T5).
 """
@@ -70,6 +70,8 @@ class StreamInput:
         self.incomplete_until = 0
         self._clock = clock
         self._admission = admission
+        self.has_slack = definition.slack > 0
+        """Elements may wait before they are stored."""
         # A slack beyond the range of instants holds everything back just as well, and does not overflow.
         self._slack = min(definition.slack, LAST_INSTANT)
         self._waiting = SlackBuffer(definition.schema)
@@ -160,7 +162,7 @@ class StreamInput:
             if self.journal is not None:
                 self.journal.accepted = np.flatnonzero(kept)
         n = len(instants)
-        if step is None or n <= chunk or self._slack or len(self._waiting):
+        if step is None or n <= chunk or self._slack:
             taken = self._take(instants, columns, step is not None)
         else:
             taken = start = 0
@@ -227,7 +229,7 @@ class StreamInput:
         if kept is not None and not kept.all():
             taken = 0
             self.complete(progress, self.begin(progress))
-        elif not self._slack and ts == progress + 1 and not self._waiting:
+        elif not self._slack:
             if recorder is not None:
                 self.store.prepare_row(values)
                 recorder.add_row(ts, values)
@@ -263,7 +265,7 @@ class StreamInput:
         """Take out what nothing earlier can precede once the stream has progressed so far, with room in the store for
         it. record: called when there is. MemoryError, and nothing has changed; `give_up` undoes it.
         """
-        released = self._waiting.release(min(progress, MAX_INSTANT - 1) + 1) if self._waiting else None
+        released = self._waiting.release(min(progress, MAX_INSTANT - 1) + 1) if self.has_slack else None
         try:
             if released is not None:
                 self.store.prepare(released.ts, released.columns)
@@ -447,7 +449,7 @@ class StreamInput:
         recorder = self.recorder
         if not len(ts):
             self.complete(progress, self.begin(progress))
-        elif not len(self._waiting) and newest <= progress + 1 and (not self._slack or _is_sorted(ts)):
+        elif not self._slack or (not len(self._waiting) and newest <= progress + 1 and _is_sorted(ts)):
             if recorder is not None:
                 self.store.prepare(ts, columns, is_live)
                 recorder.add(ts, None, columns)

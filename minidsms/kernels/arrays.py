@@ -1,4 +1,4 @@
-"""Arrays as kernels take them: their signatures name contiguous, writable arrays, and nothing else matches."""
+"""Arrays as kernels take them: their signatures name contiguous, aligned, writable arrays, and nothing else matches."""
 
 from __future__ import annotations
 
@@ -12,6 +12,4 @@ _Scalar = TypeVar("_Scalar", bound=np.generic)
 
 def normal(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
     """The array itself if a kernel can take it, else a copy."""
-    if array.flags.c_contiguous and array.flags.writeable:
-        return array
-    return array.copy(order="C")
+    return array if array.flags.carray else array.copy(order="C")

@@ -54,7 +54,8 @@ class Allowance:
 
     def begin(self) -> None:
         """A call begins, or goes on after a query has failed for want of time: the others have theirs."""
-        self.end()
+        if not self.is_open:
+            self.end()
         self.calls += 1
         self._is_at_work = True
         if self.is_open:

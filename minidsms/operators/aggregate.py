@@ -419,7 +419,7 @@ class Aggregate(Resuming):
     def _columns(self, words: Int64Array, status: Int8Array, has_nulls: bool = True) -> list[Column]:
         """The output's columns: the rows of words, one per key word and one per result.
 
-        status: a row per result, 0 where it is NULL.  has_nulls: it may be.
+        status: a row per result, 0 where it is NULL, maybe longer.  has_nulls: it may be.
         """
         k, n = len(self._keys), words.shape[1]
         columns = []
@@ -429,7 +429,7 @@ class Aggregate(Resuming):
             columns.append(Column.from_words(words[i], valid, type_))
         first = len(words) - len(self._calls)
         for j, call in enumerate(self._calls):
-            valid = None if not has_nulls or np.count_nonzero(status[j]) == n else status[j] != 0
+            valid = None if not has_nulls or np.count_nonzero(status[j, :n]) == n else status[j, :n] != 0
             columns.append(Column.from_words(words[first + j], valid, call.result_type))
         return columns
 

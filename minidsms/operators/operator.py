@@ -68,7 +68,9 @@ class Counters:
 
     def time(self, spent: int, stands_for_others: bool) -> None:
         """A run has taken so many nanoseconds."""
-        self._time_ns, self._runs = self.time_ns + spent, self.runs + 1
+        passed = self._promised - self.untimed
+        self._time_ns += passed * self._usual_ns + spent
+        self._runs += passed + 1
         self._promised = self.untimed
         if stands_for_others and self._runs > _TIMED_FIRST:
             # How many is left to chance, for what runs do may have a period.
@@ -133,6 +135,9 @@ class Operator:
     """What is put out, from now on: operators of one lineage put out the same (`plan.sharing`); 0 is no lineage."""
     lineage_key: Hashable = None
     """What gives the lineage: kind, parameters, the inputs' lineages."""
+    _resumed: Batch | None = None
+    """Rows to be put out before others, once time has come to `_resumed_at` (`operators.resuming`)."""
+    _resumed_at = MIN_INSTANT
 
     def __init__(self, inputs: Sequence[Queue], schema: Schema) -> None:
         self.inputs = list(inputs)
@@ -262,11 +267,17 @@ class Operator:
                 self._until = until
                 self._complete()
                 return IDLE
+            if self.is_blocked():
+                return BLOCKED
+            self._run_slice(until, budget)
+            if self._emission is None and self.progress >= until:
+                return DONE
         elif self.passes_time() or not self.has_work():
             return IDLE
-        if self.is_blocked():
+        elif self.is_blocked():
             return BLOCKED
-        self.run(budget)
+        else:
+            self.run(budget)
         return LEFT if self.has_work() else DONE
 
     def run(self, budget: int) -> int:
@@ -274,69 +285,84 @@ class Operator:
 
         Never blocks and never calls another operator.
         """
-        counters, consumed = self.counters, 0
-        untimed = counters.untimed
-        start = 0 if untimed else perf_counter_ns() - COMPILED.wall_ns
         if self._emission is None:
-            inputs = self.inputs
-            until = inputs[0].progress if len(inputs) == 1 else self.available()
+            until = self.available()
             if self.failure is not None or (until <= self.progress and not self.is_immediate):
                 return 0
-            if self.quantum < budget:
-                budget = self.quantum
+            return self._run_slice(until, budget)
+        start = perf_counter_ns() - COMPILED.wall_ns
+        emission, self._emission = self._emission, None
+        try:
+            self._emit(emission)
+            if not self.allowance.is_open and not self.is_entrance:
+                self.allowance.check_time()
+        except (MemoryLimitError, TimeLimitError, MemoryError) as error:
+            self._run_out(error)
+        self.counters.time(max(0, perf_counter_ns() - COMPILED.wall_ns - start), self._stands_for_others(0))
+        return 0
+
+    def _run_slice(self, until: int, budget: int) -> int:
+        """`run` from the beginning of a slice, which all inputs have up to `until`."""
+        counters, inputs, consumed = self.counters, self.inputs, 0
+        untimed = counters.untimed
+        start = 0 if untimed else perf_counter_ns() - COMPILED.wall_ns
+        if self.quantum < budget:
+            budget = self.quantum
+        for queue in inputs:
+            if queue.size > budget:
+                until = queue.cut(until, budget)
+        latest = MAX_INSTANT if self.is_immediate else until
+        self._until = until
+        batches: list[Batch | None] = []
+        try:
             for queue in inputs:
-                if queue.size > budget:
-                    until = queue.cut(until, budget)
-            latest = MAX_INSTANT if self.is_immediate else until
-            self._until = until
-            batches: list[Batch | None] = []
-            try:
-                for queue in inputs:
-                    if queue.size:
-                        batch = queue.take(latest)
-                        if batch is not None:
-                            consumed += len(batch.ts)
-                        batches.append(batch)
-                    else:
-                        batches.append(None)
-            except MemoryError as error:
-                self._run_out(error)
-                return consumed
-            is_first = self.progress == MIN_INSTANT
-            if is_first or not self.allowance.is_open:
-                # Before its first element nothing can have happened.
-                firsts = (int(batch.ts[0]) for batch in batches if batch is not None)
-                self._latest = min(firsts, default=MIN_INSTANT) if is_first else MIN_INSTANT
-            if not consumed and not self.acts_on_time:
-                self._complete()
-                return 0
-            if self.compilation is not None:
-                self.compilation.between(counters.elements_in, self.progress)
-            counters.elements_in += consumed
-            if untimed and consumed >= SMALL:
-                start = perf_counter_ns() - COMPILED.wall_ns
-            try:
-                self._emission = iter(self.process(batches, until))
-            except (MemoryLimitError, TimeLimitError, MemoryError) as error:
-                self._run_out(error)
-        elif untimed:
+                if queue.size:
+                    batch = queue.take(latest)
+                    if batch is not None:
+                        consumed += len(batch.ts)
+                    batches.append(batch)
+                else:
+                    batches.append(None)
+        except MemoryError as error:
+            self._run_out(error)
+            return consumed
+        allowance, is_first = self.allowance, self.progress == MIN_INSTANT
+        if is_first or not allowance.is_open:
+            # Before its first element nothing can have happened.
+            firsts = (int(batch.ts[0]) for batch in batches if batch is not None)
+            self._latest = min(firsts, default=MIN_INSTANT) if is_first else MIN_INSTANT
+        if not consumed and not self.acts_on_time:
+            self._complete()
+            return 0
+        if self.compilation is not None:
+            self.compilation.between(counters.elements_in, self.progress)
+        counters.elements_in += consumed
+        if untimed and consumed >= SMALL:
             start = perf_counter_ns() - COMPILED.wall_ns
-        if self._emission is not None:
-            try:
-                self._emit(self._emission)
-                if not self.allowance.is_open and not self.is_entrance:
-                    self.allowance.check_time()
-            except (MemoryLimitError, TimeLimitError, MemoryError) as error:
-                self._run_out(error)
+        try:
+            produced = self.process(batches, until)
+            if self._resumed is not None and until >= self._resumed_at:
+                # What waits in queues before that instant does not outlive a change of plan.
+                produced, self._resumed = chain((self._resumed,), produced), None
+            if produced:
+                self._emit(iter(produced))
+            else:
+                self._complete()
+            if not allowance.is_open and not self.is_entrance:
+                allowance.check_time()
+        except (MemoryLimitError, TimeLimitError, MemoryError) as error:
+            self._run_out(error)
         if start:
-            stands_for_others = not untimed and consumed < SMALL and not self.times_every_run
-            counters.time(max(0, perf_counter_ns() - COMPILED.wall_ns - start), stands_for_others)
+            counters.time(max(0, perf_counter_ns() - COMPILED.wall_ns - start), self._stands_for_others(consumed))
         else:
             counters.untimed = untimed - 1
         return consumed
 
+    def _stands_for_others(self, consumed: int) -> bool:
+        return not self.counters.untimed and consumed < SMALL and not self.times_every_run
+
     def _emit(self, emission: Iterator[Batch]) -> None:
-        """Put out what `process` yields until a queue is full or the slice is done.
+        """Put out what `process` yields until a queue is full, then keeping the rest, or until the slice is done.
 
         Whoever lets it run though a queue is full gets one instant put out all the same.
         """
@@ -366,8 +392,8 @@ class Operator:
                 if complete > queue.progress:
                     queue.progress = complete
             self.counters.stalls += 1
+            self._emission = emission
             return
-        self._emission = None
         self._complete()
 
     def claim(self, nbytes: int) -> None:

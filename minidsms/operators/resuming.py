@@ -6,7 +6,7 @@ docs/durability.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -25,9 +25,6 @@ class Resuming(Operator):
     """Up to this instant the state has what came before it was kept."""
     knows_rows = True
     """It puts out a relation, and knows its present rows."""
-    _resumed: Batch | None = None
-    """The rows that are there then, until they have been put out."""
-    _resumed_at = MIN_INSTANT
 
     def present(self) -> Batch:
         """The rows that are put out at present, as insertions (ts of no meaning), where they are known."""
@@ -82,15 +79,6 @@ class Resuming(Operator):
     def shows_at(self, until: int) -> int:
         """The latest instant up to one at which its rows may have changed."""
         return until
-
-    def _emit(self, emission: Iterator[Batch]) -> None:
-        """The rows of the state first, at its instant: what waits in queues before that does not outlive a change of
-        plan.
-        """
-        if self._resumed is not None and self._until >= self._resumed_at:
-            emission = self._emission = chain((self._resumed,), emission)
-            self._resumed = None
-        super()._emit(emission)
 
     def wakes_at(self) -> int:
         return MAX_INSTANT if self._resumed is None else self._resumed_at

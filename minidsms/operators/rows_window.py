@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from minidsms.elements import Batch, Int64Array
+from minidsms.kernels.arrays import normal
 from minidsms.operators.operator import Description
 from minidsms.operators.resuming import Resuming
 from minidsms.queues import Queue
@@ -47,7 +48,7 @@ class RowsWindow(Resuming):
         if batch is None:
             return ()
         stub, step = self.stub, self.slide or 1
-        ins_at, ins_seq = stub.receive(batch)
+        ins_at, ins_seq = map(normal, stub.receive(batch))
         mid = stub.hi - stub.arrived % step
         lo = max(stub.lo, mid - self.rows)
         n_ins, n_del = mid - stub.mid, lo - stub.lo

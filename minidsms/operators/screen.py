@@ -11,7 +11,7 @@ where its box is all of its condition, it gets no other.  Lee and Lee 2012; docs
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -252,7 +252,7 @@ class Screen(Operator):
         self._given = [queue for queue in self._given if queue.size]
         return bool(self._given)
 
-    def _emit(self, emission: Iterable[Batch]) -> None:
+    def _emit(self, emission: Iterator[Batch]) -> None:
         """The rows have been handed out by `process`, part by part, each when there was room."""
         for part in emission:
             if self.is_blocked():
@@ -260,8 +260,8 @@ class Screen(Operator):
                 for queue in self.outputs:
                     queue.progress = max(queue.progress, complete)
                 self.counters.stalls += 1
+                self._emission = emission
                 return
-        self._emission = None
         self._complete()
 
     def _complete(self) -> None:

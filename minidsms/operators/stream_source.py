@@ -133,21 +133,25 @@ class StreamSource(Operator):
                 return IDLE
             if self.failure is not None or (self._allowed <= self.progress and not self.is_immediate):
                 return IDLE
-        if self.is_blocked():
+            if self.is_blocked():
+                return BLOCKED
+            self._run_slice(self._allowed, budget)
+        elif self.is_blocked():
             return BLOCKED
-        self.run(budget)
+        else:
+            self.run(budget)
         return LEFT if self.has_work() else DONE
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
-        lo = self.reader.lo
-        hi = self.store.head
-        if not self.is_immediate and until < MAX_INSTANT and hi > lo and self.store.ts_at(hi - 1) > until:
-            hi = lo + int(np.searchsorted(self.store.ts(lo, hi), until, side="right"))
+        store = self.store
+        lo, hi = self.reader.lo, store.head
+        if not self.is_immediate and until < MAX_INSTANT and hi > lo and store.ts_at(hi - 1) > until:
+            hi = lo + int(np.searchsorted(store.ts(lo, hi), until, side="right"))
         if hi == lo:
             return ()
         self.counters.elements_in += hi - lo
         self.reader.lo = hi
-        batch = self.store.batch(lo, hi)
+        batch = store.batch(lo, hi)
         if self.own is not None:
             self.own.append(batch.ts, batch.columns)
             batch = self.own.batch(lo, hi)

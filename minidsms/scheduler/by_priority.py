@@ -34,6 +34,8 @@ class ByPriority:
 
     def __init__(self, quantum: int) -> None:
         self.quantum = quantum
+        self.least = min(LITTLE, quantum)
+        """Elements of a slice from which it is asked."""
         self.recomputed = 0
         """How often priorities have been computed."""
         self._measurements = Measurements()
@@ -42,11 +44,6 @@ class ByPriority:
         self._priorities: list[float] = []
         self._runs = 0
         self._turns = 1
-
-    @property
-    def least(self) -> int:
-        """Elements of a slice from which it is asked."""
-        return min(LITTLE, self.quantum)
 
     def priorities(self, wiring: Wiring, costs: Sequence[Cost]) -> list[float]:
         """The priority of each operator; higher runs first."""

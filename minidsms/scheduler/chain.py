@@ -30,11 +30,8 @@ class Chain(ByPriority):
         super().__init__(quantum)
         self.latency_bound = latency_bound
         self.now = now
-
-    @property
-    def least(self) -> int:
-        """With a bound on the wait every element counts."""
-        return super().least if self.latency_bound is None else 0
+        if latency_bound is not None:
+            self.least = 0  # every element counts
 
     def priorities(self, wiring: Wiring, costs: Sequence[Cost]) -> list[float]:
         """The slope of each operator's chain, in elements per nanosecond."""

@@ -87,9 +87,7 @@ class Scheduler(Protocol):
 
     name: str
     quantum: int
-
-    @property
-    def least(self) -> int: ...
+    least: int
 
     def run(self, operators: Sequence[Schedulable]) -> None:
         """Run the operators until none has work."""

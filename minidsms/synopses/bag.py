@@ -12,7 +12,8 @@ import numpy as np
 
 from minidsms.elements import AnyArray, Batch, Int64Array, Schema, row_words
 from minidsms.kernels import bag as kernels
-from minidsms.synopses.stub import NO_INSTANTS, plain
+from minidsms.kernels.arrays import normal
+from minidsms.synopses.stub import NO_INSTANTS
 
 _FIRST_CAPACITY = 64
 _LARGEST_OUTPUT = 1 << 16
@@ -40,9 +41,9 @@ class Bag:
         """
         ts, sign, changes = NO_INSTANTS, np.zeros(0, np.int8), np.zeros((0, self._width), np.int64)
         if batch is not None:
-            ts, changes = plain(batch.ts), self._as_words(batch)
+            ts, changes = normal(batch.ts), self._as_words(batch)
             sign = np.array(batch.signs, np.int8)
-        events = plain(events)
+        events = normal(events)
         cursor = np.zeros(6, np.int64)
         # An estimate: what is there now and comes in this batch, at each event.
         room = max(1, min((len(self) + len(ts)) * len(events), _LARGEST_OUTPUT))

@@ -56,6 +56,7 @@ class GroupSlices:
         self._numbers = _NO_NUMBERS
         self._numbered: Sequence[int] = ()
         self._state: Int64Array = np.zeros(kernels.STATE_SIZE, np.int64)
+        self._asked = self._k, records.calls, records.sums, records.marks, records.stars
         self._reserve(_LEAST_ROOM)
 
     def _reserve(self, n: int) -> None:
@@ -76,20 +77,22 @@ class GroupSlices:
 
     def _room_for_rows(self) -> grouping.Changed:
         n, k = 2 * self._room, self._records.count
-        ts, sign = np.empty(n, np.int64), np.empty(n, np.int8)
-        return grouping.Changed(ts, sign, np.empty((self._width + k, n), np.int64), np.empty((k, n), np.int8))
+        self._out: Int64Array = np.empty((1 + self._width + k, n), np.int64)
+        return grouping.Changed(self._out[0], np.empty(n, np.int8), self._out[1:], np.empty((k, n), np.int8))
 
     def rows(self, m: int) -> tuple[Int64Array, Int8Array, Int64Array, Int8Array]:
         """(ts, sign, words, status) of the m rows that the last slice has put out, in arrays of their own: where these
         are much, and not much less than there was room for, those that they stand in; the next slice gets others.
 
-        words: (key words + results, m).  status: (results, m), 0 where one is NULL; good until the next slice.
+        words: (key words + results, m).  status: (results, >= m), 0 where one is NULL; good until the next slice.
         """
-        ts, sign, words, status = self._changed
-        if m < _MANY or m * _ROOMY < len(ts):
-            return ts[:m].copy(), sign[:m].copy(), words[:, :m].copy(), status[:, :m]
-        self._changed = self._room_for_rows()
-        return ts[:m], sign[:m], words[:, :m], status[:, :m]
+        out, (_, sign, _, status) = self._out[:, :m], self._changed
+        sign = sign[:m]
+        if m < _MANY or m * _ROOMY < self._out.shape[1]:
+            out, sign = out.copy(), sign.copy()
+        else:
+            self._changed = self._room_for_rows()
+        return out[0], sign, out[1:], status
 
     @property
     def has_nulls(self) -> bool:
@@ -121,9 +124,9 @@ class GroupSlices:
         # Plain tuples in the places of the kernel's bundles: making a NamedTuple takes as long as taking an element in.
         elements = ts, sign, *self._places(batch)
         ring, ends = (_NO_RING, _NO_NUMBERS) if arrivals is None else arrivals.parts(n)
-        state[:] = 0
+        state.fill(0)
         state[grouping.INSTANT] = records.instants
-        asked = self._k, records.calls, records.sums, records.marks, records.stars, is_global
+        asked = *self._asked, is_global
         work, changed = self._work, self._changed
         while True:
             slots, keys, links, meta = _NO_TABLE if table is None else table.parts

@@ -39,6 +39,7 @@ from minidsms.kernels.access_methods.cells import SAMPLED, Cells, CellsInOrder, 
 from minidsms.kernels.access_methods.contract import Key, Slots
 from minidsms.kernels.access_methods.methods import method_of
 from minidsms.kernels.addresses import VALID, VALUES
+from minidsms.kernels.arrays import normal
 from minidsms.kernels.gathering import gather_rows
 from minidsms.kernels.join_layout import (
     HAS_NULLS,
@@ -250,7 +251,7 @@ class IndexedWindow:
         assert seq is not None
         self.place()
         lo = self.figures.item(HI)
-        most = arrivals.take_arrivals(_plain(seq), _plain(batch.ts), self._index.nodes, self.figures)
+        most = arrivals.take_arrivals(normal(seq), normal(batch.ts), self._index.nodes, self.figures)
         self._take(lo, lo + len(seq))
         return int(most)
 
@@ -264,9 +265,9 @@ class IndexedWindow:
             sign, seq = None, self._copied(arrived)
         assert seq is not None and self._store is not None
         lo = int(self.figures[HI])
-        signs = _NO_SIGNS if sign is None else _plain(sign)
+        signs = _NO_SIGNS if sign is None else normal(sign)
         nodes, rows, mask = self._index.nodes, self.figures.item(ROWS), self.figures.item(MASK)
-        self._take(lo, int(kernels.take_numbers(_plain(seq), signs, sign is not None, nodes, rows, mask, lo)))
+        self._take(lo, int(kernels.take_numbers(normal(seq), signs, sign is not None, nodes, rows, mask, lo)))
 
     def place(self) -> None:
         """Note where the store has the instants: kernels are about to read them."""
@@ -513,8 +514,8 @@ class WindowIndex:
             figures[RUN] = figures[RUNS_END] = at
             first = sum(map(len, places))
             if batch is not None:
-                signs = _NO_SIGNS if batch.sign is None else _plain(batch.sign)
-                rows = kernels.take_runs(_plain(batch.ts), signs, batch.sign is not None, self.runs, figures)
+                signs = _NO_SIGNS if batch.sign is None else normal(batch.sign)
+                rows = kernels.take_runs(normal(batch.ts), signs, batch.sign is not None, self.runs, figures)
                 if isinstance(window, BagWindow):
                     places.append(window.admit(batch))
                 else:
@@ -533,13 +534,16 @@ class WindowIndex:
         """Take in the elements of streams with ranges."""
         if self._in_order:
             self._fit_cells(batches)
-        self.reserve({i: len(batch.ts) for i, batch in enumerate(batches) if batch is not None})
-        most: dict[int, int] = {}
-        for i, (window, batch) in enumerate(zip(self.windows, batches)):
+        rows: dict[int, int] = {}
+        for i, batch in enumerate(batches):
             if batch is not None:
-                assert isinstance(window, IndexedWindow)
-                most[i] = window.arrive(batch)
-        self.fit(most)
+                rows[i] = len(batch.ts)
+        self.reserve(rows)
+        for i in rows:
+            window, batch = self.windows[i], batches[i]
+            assert batch is not None and isinstance(window, IndexedWindow)
+            rows[i] = window.arrive(batch)
+        self.fit(rows)
         if self._has_wild:
             self.give_up_cells()
 
@@ -858,12 +862,6 @@ def _move(target: AnyArray, to: int, source: AnyArray, of: int, pieces: Sequence
     """Copy pieces, (old place, new place, how many) each, from behind `of` to behind `to`."""
     for old, new, n in pieces:
         target[to + new : to + new + n] = source[of + old : of + old + n]
-
-
-def _plain(array: Any) -> Any:
-    """The array as kernels take it: contiguous and writable."""
-    flags = array.flags
-    return array if flags.c_contiguous and flags.writeable else array.copy()
 
 
 def _words(values: AnyArray) -> AnyArray:

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from minidsms.elements import AnyArray, Int64Array
+from minidsms.kernels.arrays import normal
 from minidsms.kernels.windows import merge_instants
-from minidsms.synopses.stub import NO_INSTANTS, plain
+from minidsms.synopses.stub import NO_INSTANTS
 
 
 def distinct(ts: Int64Array) -> Int64Array:
@@ -30,7 +31,7 @@ def union(left: Int64Array, right: Int64Array) -> Int64Array:
     if not len(left) or not len(right):
         return distinct(left if len(left) else right)
     out = np.empty(len(left) + len(right), np.int64)
-    return out[: merge_instants(plain(left), plain(right), out)]
+    return out[: merge_instants(normal(left), normal(right), out)]
 
 
 class PendingInstants:

@@ -213,7 +213,8 @@ class ArrivalRing:
 
     def parts(self, n: int) -> tuple[npt.NDArray[np.int32], Int64Array]:
         """(ring, ends), as the kernels take them, with room for n more."""
-        size, needed = len(self._ring), len(self) + n
+        oldest, following = self._ends.tolist()
+        size, needed = len(self._ring), following - oldest + n
         if needed > size or (size > _WORTH_SHRINKING and needed * 8 < size):
             self._load(self._held(), needed)
         return self._ring, self._ends

@@ -18,7 +18,8 @@ import numpy.typing as npt
 from minidsms.cql.window_spec import WindowKind, WindowSpec
 from minidsms.elements import AnyArray, Batch, BoolArray, Column, Int64Array, Schema, row_words
 from minidsms.kernels import partition_window as kernels
-from minidsms.synopses.stub import NO_INSTANTS, plain
+from minidsms.kernels.arrays import normal
+from minidsms.synopses.stub import NO_INSTANTS
 
 _FIRST_CAPACITY = 64
 _LARGEST_OUTPUT = 1 << 16
@@ -80,7 +81,7 @@ class PartitionStub:
         n = 0 if batch is None else len(batch)
         ts, words = NO_INSTANTS, np.zeros((0, self._key_width), np.int64)
         if batch is not None:
-            ts, words = plain(batch.ts), self._words(batch)
+            ts, words = normal(batch.ts), self._words(batch)
         self._figures[kernels.ARRIVED] += n
         place = np.full(n, -1, np.int64)
         cursor = np.zeros(5, np.int64)

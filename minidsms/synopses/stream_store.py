@@ -53,13 +53,6 @@ class StreamStore:
     returns, for they belong to the application.
     """
 
-    _passing: tuple[Int64Array, Sequence[Column]] | None = None
-    """The instants and columns of [tail, head) where they stand outside the ring."""
-    history: int | None = None
-    """The first element that a query WITH HISTORY sees, where that is not the first one held."""
-    _places: Int64Array | None = None
-    """See `places`; None where an array has been replaced since. Never that of another store."""
-
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self._all_columns = range(len(schema))
@@ -71,6 +64,12 @@ class StreamStore:
         self._ts: Int64Array = np.zeros(_FIRST_CAPACITY, np.int64)
         self._values: list[AnyArray] = [np.zeros(_FIRST_CAPACITY, t.dtype) for t in schema.types]
         self._valid: list[BoolArray | None] = [None] * len(schema)
+        self._passing: tuple[Int64Array, Sequence[Column]] | None = None
+        """The instants and columns of [tail, head) where they stand outside the ring."""
+        self.history: int | None = None
+        """The first element that a query WITH HISTORY sees, where that is not the first one held."""
+        self._places: Int64Array | None = None
+        """See `places`; None where an array has been replaced since. Never that of another store."""
         self._readers: list[Reader] = []
         self.mirrors: list[StreamStore] = []
         self._peak = 0
@@ -185,6 +184,13 @@ class StreamStore:
         self.keep()
         return self._ts, self._mask
 
+    @property
+    def instants_held(self) -> tuple[Int64Array, int, int]:
+        """(instants, origin, mask), wherever they stand: that of an element is at seq - origin & mask."""
+        if self._passing is not None:
+            return self._passing[0], self.tail, -1
+        return self._ts, 0, self._mask
+
     def ts_at(self, seq: int) -> int:
         """The instant of one element."""
         if self._passing is not None:
@@ -237,7 +243,8 @@ class StreamStore:
 
     def batch(self, start: int, stop: int) -> Batch:
         """The elements [start, stop) as a batch of references."""
-        seq = np.arange(start, stop, dtype=np.int64)
+        one = stop - start == 1  # of which a range costs twice what the array does
+        seq: Int64Array = np.array((start,)) if one else np.arange(start, stop, dtype=np.int64)
         return Batch.referring(self.ts(start, stop), None, seq, self, self._all_columns, is_run=True)
 
     def arrays(self) -> tuple[Int64Array, list[Column]]:

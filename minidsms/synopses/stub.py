@@ -28,12 +28,6 @@ NO_INSTANTS: Int64Array = np.zeros(0, np.int64)
 NO_CURSOR: Int64Array = np.zeros(2, np.int64)
 
 
-def plain(array: Int64Array) -> Int64Array:
-    """The array as kernels want it: contiguous and writable."""
-    flags = array.flags
-    return array if flags.c_contiguous and flags.writeable else array.copy()
-
-
 class Stub:
     """The elements of one window over one stream.
 
@@ -67,9 +61,9 @@ class Stub:
 
     def receive(self, batch: Batch) -> tuple[Int64Array, Int64Array]:
         """Take in a stream's elements at the end; returns their (ts, seq)."""
-        ts = plain(batch.ts)
         if self._appends is None:
             self._appends = not self._may_refer(batch)
+        ts, is_run = batch.ts, batch.is_run
         n = len(ts)
         if self._appends:
             if self.store is None:
@@ -80,14 +74,15 @@ class Stub:
             seq = np.arange(first, first + n, dtype=np.int64)
             has_gap = False
         else:
-            assert batch.reference is not None and batch.seq is not None
-            store, self.source_columns = batch.reference
+            reference = batch.reference
+            assert reference is not None and batch.seq is not None
+            store, self.source_columns = reference
             assert self.store is store
-            seq = plain(batch.seq)
+            seq = batch.seq
             first = seq.item(0)
-            if first <= self._last_seq or (n > 1 and not bool((seq[1:] > seq[:-1]).all())):
+            if first <= self._last_seq or not (is_run or n == 1 or bool((seq[1:] > seq[:-1]).all())):
                 raise AssertionError("a window over references needs them in arrival order; give it copies=True")
-            has_gap = not self._stands_in_store(ts, first, seq.item(-1))
+            has_gap = not (is_run or self._stands_in_store(ts, first, seq.item(-1)))
         self._last_seq = seq.item(-1)
         self.arrived += n
         if self.lo == self.hi and not has_gap:
@@ -178,15 +173,19 @@ class Stub:
 
     def search(self, bound: int, start: int) -> int:
         """The first position >= start whose ts is above `bound`, or hi. O(log of the distance)."""
-        low, step = start, 1
-        while low < self.hi and self.ts_at(low) <= bound:
+        low, high, step = start, self.hi, 1
+        if low >= high:
+            return low
+        instants, origin, mask = self._instants()
+        at = instants.item
+        while low < high and at(low - origin & mask) <= bound:
             start = low + 1
             low += step
             step *= 2
-        low, high = start, min(low, self.hi)
+        low, high = start, min(low, high)
         while low < high:
             middle = (low + high) // 2
-            if self.ts_at(middle) <= bound:
+            if at(middle - origin & mask) <= bound:
                 low = middle + 1
             else:
                 high = middle
@@ -194,10 +193,15 @@ class Stub:
 
     def ts_at(self, position: int) -> int:
         """The instant at which a position came."""
+        instants, origin, mask = self._instants()
+        return instants.item(position - origin & mask)
+
+    def _instants(self) -> tuple[Int64Array, int, int]:
+        """(instants, origin, mask): that of a position stands at position - origin & mask."""
         if self._is_listed:
-            return int(self._ts[position & (len(self._ts) - 1)])
+            return self._ts, 0, len(self._ts) - 1
         assert self.store is not None
-        return self.store.ts_at(position)
+        return self.store.instants_held
 
     @staticmethod
     def _read(ring: Int64Array, start: int, stop: int) -> Int64Array:

@@ -59,7 +59,7 @@ class Limits:
     @contextlib.contextmanager
     def striking(self, rng: Random) -> Iterator[None]:
         """Limits strike now and then."""
-        take, admit, run = Allowance.take, Admission.admit, Operator.run
+        take, admit, run = Allowance.take, Admission.admit, Operator._run_slice
 
         def strikes() -> bool:
             is_due = rng.random() < self.share
@@ -76,17 +76,17 @@ class Limits:
                 raise MemoryLimitError("no room")
             admit(self, stream, n)
 
-        def running(self: Operator, budget: int) -> int:
+        def running(self: Operator, until: int, budget: int) -> int:
             if rng.random() < share / 10:
                 raise MemoryError
-            return run(self, budget)
+            return run(self, until, budget)
 
         share = self.share
         with (
             mock.patch("minidsms.limits.allowance.monotonic", lambda: 2e9 if strikes() else 0.0),
             mock.patch.object(Allowance, "take", taking),
             mock.patch.object(Admission, "admit", admitting),
-            mock.patch.object(Operator, "run", running),
+            mock.patch.object(Operator, "_run_slice", running),
         ):
             yield
 
