@@ -101,9 +101,10 @@ def answers(query: Any, kept: dict[str, Any]) -> None:
 
 def run(texts: list[str], folder: str, declared: str, seed: int, most: int, often: float) -> None:
     """The same pushes into a connection that is made checkpoints of and opened again, and into one that is not. often:
-    a checkpoint at so many of the instants, beside two.
+    a checkpoint at so many of the instants, beside two.  most: elements that a checkpoint keeps, for windows of 10.
     """
     rng = Random(seed)
+    most = 2 * most if any("[RANGE 50]" in text for text in texts) else most
     db: Any = minidsms.connect(folder, durability="os")
     other = minidsms.connect()
     found: dict[str, Any] = {}
