@@ -53,6 +53,13 @@ class StreamStore:
     returns, for they belong to the application.
     """
 
+    _passing: tuple[Int64Array, Sequence[Column]] | None = None
+    """The instants and columns of [tail, head) where they stand outside the ring."""
+    history: int | None = None
+    """The first element that a query WITH HISTORY sees, where that is not the first one held."""
+    _places: Int64Array | None = None
+    """See `places`; None where an array has been replaced since. Never that of another store: a copy has none."""
+
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self._all_columns = range(len(schema))
@@ -64,12 +71,6 @@ class StreamStore:
         self._ts: Int64Array = np.zeros(_FIRST_CAPACITY, np.int64)
         self._values: list[AnyArray] = [np.zeros(_FIRST_CAPACITY, t.dtype) for t in schema.types]
         self._valid: list[BoolArray | None] = [None] * len(schema)
-        self._passing: tuple[Int64Array, Sequence[Column]] | None = None
-        """The instants and columns of [tail, head) where they stand outside the ring."""
-        self.history: int | None = None
-        """The first element that a query WITH HISTORY sees, where that is not the first one held."""
-        self._places: Int64Array | None = None
-        """See `places`; None where an array has been replaced since. Never that of another store."""
         self._readers: list[Reader] = []
         self.mirrors: list[StreamStore] = []
         self._peak = 0

@@ -283,15 +283,15 @@ def test_queries_that_the_system_had_no_memory_for_fail_there_again(
     db.query("SELECT COUNT(*) FROM T", "others")
     for i in range(4):
         db.push("S", [(3 + i,), (4,)], ts=[i, i])
-    run, turns = Operator.run, iter(range(100))
+    run, turns = Operator._run_slice, iter(range(100))
 
-    def running(self: Operator, budget: int) -> int:
+    def running(self: Operator, until: int, budget: int) -> int:
         if next(turns) == when:
             raise MemoryError
-        return run(self, budget)
+        return run(self, until, budget)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Operator, "run", running)
+        patch.setattr(Operator, "_run_slice", running)
         db.push("S", [(5,), (6,)], ts=[4, 4])
         db.push("S", [(5,), (6,)], ts=[5, 5])
     db.push("T", (1,), ts=5)

@@ -105,7 +105,7 @@ def test_components_follow_a_relation_as_it_changes(graph: str, seed: int) -> No
     seen = [0] * 3
     for at in sorted({ts for elements in items for ts, _, _ in elements}):
         feed(join, [[e for e in elements if e[0] == at] for elements in items], until=at)
-        rows = [present(elements, window, at, False) for elements, window in zip(items, windows)]
+        rows = [present(elements, window, False, at) for elements, window in zip(items, windows)]
         for k in range(len(items)):
             places = join.rows.places[k]
             joined = sorted({pair[x] for e in edges for x in (0, 1) if e.ends[x] == k for pair in e.columns})

@@ -99,7 +99,7 @@ def test_nothing_is_reduced_where_nobody_may(settings: dict[str, str]) -> None:
 
 
 def test_a_join_whose_rows_all_matter_is_left_as_it_is() -> None:
-    db = minidsms.connect(memory_limit="2 MB")
+    db = minidsms.connect(memory_limit="1500 KB")
     db.execute("CREATE STREAM A (k INTEGER, x INTEGER); CREATE STREAM B (k INTEGER, y INTEGER)")
     query = db.query("SELECT ISTREAM(x, y) FROM A [RANGE 100000], B [RANGE 100000] WHERE A.k = B.k")
     for n in range(0, 14_000, 500):
