@@ -110,41 +110,40 @@ def measure(rounds: int) -> dict[str, float]:
 @contextlib.contextmanager
 def uncounted() -> Iterator[None]:
     """Operators and queues that count nothing but what their bounds need."""
-    kept = Operator.run, Operator._emit, Queue.offer
-    Operator.run, Operator._emit, Queue.offer = _run, _emit, _offer  # type: ignore[assignment,method-assign]
+    kept = Operator._run_slice, Operator._emit, Queue.offer
+    Operator._run_slice, Operator._emit, Queue.offer = _run_slice, _emit, _offer  # type: ignore[assignment,method-assign]
     try:
         yield
     finally:
-        Operator.run, Operator._emit, Queue.offer = kept  # type: ignore[method-assign]
+        Operator._run_slice, Operator._emit, Queue.offer = kept  # type: ignore[method-assign]
 
 
-def _run(self: Operator, budget: int) -> int:
-    if self._emission is None:
-        inputs = self.inputs
-        until = inputs[0].progress if len(inputs) == 1 else self.available()
-        if self.failure is not None or (until <= self.progress and not self.is_immediate):
-            return 0
-        if self.quantum < budget:
-            budget = self.quantum
-        for queue in inputs:
-            if queue.size > budget:
-                until = queue.cut(until, budget)
-        latest = MAX_INSTANT if self.is_immediate else until
-        has_come = False
-        batches: list[Batch | None] = []
-        for queue in inputs:
-            if queue.size:
-                batch = queue.take(latest)
-                has_come = has_come or batch is not None
-                batches.append(batch)
-            else:
-                batches.append(None)
-        self._until = until
-        if not has_come and not self.acts_on_time:
-            self._complete()
-            return 0
-        self._emission = iter(self.process(batches, until))
-    self._emit(self._emission)
+def _run_slice(self: Operator, until: int, budget: int) -> int:
+    inputs = self.inputs
+    if self.quantum < budget:
+        budget = self.quantum
+    for queue in inputs:
+        if queue.size > budget:
+            until = queue.cut(until, budget)
+    latest = MAX_INSTANT if self.is_immediate else until
+    has_come = False
+    batches: list[Batch | None] = []
+    for queue in inputs:
+        if queue.size:
+            batch = queue.take(latest)
+            has_come = has_come or batch is not None
+            batches.append(batch)
+        else:
+            batches.append(None)
+    self._until = until
+    if not has_come and not self.acts_on_time:
+        self._complete()
+        return 0
+    produced = self.process(batches, until)
+    if produced:
+        self._emit(iter(produced))
+    else:
+        self._complete()
     return 1
 
 
@@ -170,8 +169,8 @@ def _emit(self: Operator, emission: Iterator[Batch]) -> None:
         for queue in outputs:
             if complete > queue.progress:
                 queue.progress = complete
+        self._emission = emission
         return
-    self._emission = None
     self._complete()
 
 

@@ -136,16 +136,16 @@ class Run:
         return self.measured
 
     def _time(self, join: Operator) -> None:
-        """Count the processor time of a join's turns."""
-        run = join.run
+        """Count the processor time of a join's slices."""
+        run = join._run_slice
 
-        def timed(budget: int) -> int:
+        def timed(until: int, budget: int) -> int:
             began = time.thread_time_ns()
-            consumed = run(budget)
+            consumed = run(until, budget)
             self._joined_ns += time.thread_time_ns() - began
             return consumed
 
-        join.run = timed  # type: ignore[method-assign]
+        join._run_slice = timed  # type: ignore[method-assign]
 
 
 def caching_of(query: Query) -> Loop[JoinPlan]:
