@@ -411,8 +411,11 @@ def _short(value: Any) -> str:
     return written if len(written) <= 100 else f"{written[:97]}..."
 
 
-def checked(name: str, value: Any) -> Any:
-    """A value of a setting in its proper form; Error with the choices where the name or the value is wrong."""
+def checked(name: str, value: Any, called: str | None = None) -> Any:
+    """A value of a setting in its proper form; Error with the choices where the name or the value is wrong.
+
+    called: what the user named it, where that is not the setting.
+    """
     key = name.lower()
     setting = SETTINGS.get(key)
     if setting is None:
@@ -422,6 +425,6 @@ def checked(name: str, value: Any) -> Any:
     try:
         return setting.check(value)
     except ValueError as error:
-        reason = f'{_short(value)} is no value for "{key}": {error}'
+        reason = f"{_short(value)} is no value for {called or quoted(key)}: {error}"
         span = getattr(error, "span", None)
         raise (Error(reason) if span is None else CqlError(reason, str(value).strip(), span)) from None

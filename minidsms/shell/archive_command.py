@@ -112,7 +112,7 @@ def _expire(options: argparse.Namespace, archives: list[Archive]) -> int:
     from minidsms.archive.writer import Writer
     from minidsms.settings import checked, interval_ticks
 
-    kept = checked("archive_retention", options.keep)
+    kept = checked("archive_retention", options.keep, "--keep")
     for each in archives:
         with Writer(each) as writer:
             gone = 0 if kept is None else expire(writer, interval_ticks(kept, each.metadata.tick_ns))

@@ -83,6 +83,7 @@ def main() -> None:
     if "ArchiveClassesAtExit" not in options:
         print("there is one" if options else "there can be none, or one is coming")
         return
+    print("starting Spark and running queries, so that Java loads what they need; half a minute", flush=True)
     spark = session("local[*]", {JAVA_OPTIONS: f"{settings('local[*]')[JAVA_OPTIONS]} {options}"})
     with tempfile.TemporaryDirectory() as folder:
         with connect() as db:

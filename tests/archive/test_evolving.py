@@ -157,6 +157,8 @@ def test_retention_removes_the_files_of_streams_that_are_older_and_no_others(
         assert [row[2] for row in elements(tmp_path, "S")] == [30, 40, 50]
     assert [row[2] for row in elements(tmp_path, "R")] == list(range(0, 60, 10))
     assert _values(tmp_path, names=["S"]) == [30, 40, 50]
+    assert main(["archive", "expire", str(tmp_path), "--keep", "soon"]) == 1
+    assert "'soon' is no value for --keep" in capsys.readouterr().err
     assert main(["archive", "expire", str(tmp_path), "--keep", "5 MILLISECONDS"]) == 0
     assert "S: 2 files removed" in capsys.readouterr().out
     assert [row[2] for row in elements(tmp_path, "S")] == [50]
