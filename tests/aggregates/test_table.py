@@ -214,6 +214,12 @@ def test_where_rows_only_come_arg_min_keeps_one() -> None:
 # ------------------------------------------------------------------------------------------------------------ the page
 
 PAGE = Path(__file__).parents[2] / "docs" / "aggregates.md"
+WRITTEN_OUT = {
+    "earliest_by_offset": "FIRST(..) IGNORE NULLS",
+    "latest_by_offset": "LAST(..) IGNORE NULLS",
+    **dict.fromkeys(("json_agg", "jsonb_agg"), "TO_JSON(ARRAY_AGG(..))"),
+    **dict.fromkeys(("json_object_agg", "jsonb_object_agg"), "TO_JSON(MAP_FROM_LISTS(ARRAY_AGG(..), ARRAY_AGG(..)))"),
+}
 BEGIN, END = "<!-- aggregates -->\n", "<!-- end of aggregates -->"
 
 
@@ -222,9 +228,25 @@ def _table() -> str:
     for row in AGGREGATES.values():
         call, value = row.example
         lines.append(f"| `{call}` | {row.takes} | `{value}` | {row.summary} |\n")
-    names = {a: f"{b.upper()}(DISTINCT ..)" if a in OF_DIFFERENT else b.upper() for a, b in SYNONYMS.items()}
+    names = {
+        a: f"{b.upper()}(DISTINCT ..)" if a in OF_DIFFERENT else b.upper() for a, b in SYNONYMS.items()
+    } | WRITTEN_OUT
     spellings = ", ".join(f"`{a.upper()}` is `{b}`" for a, b in names.items())
     return "".join(lines) + f"\nOther spellings: {spellings}.\n"
+
+
+@pytest.mark.parametrize("name", WRITTEN_OUT)
+def test_spellings_are_written_out_as_the_page_tells(name: str) -> None:
+    arguments = ("t", "v") if "object" in name else ("v",)
+    told = WRITTEN_OUT[name]
+    for argument in arguments:
+        told = told.replace("(..)", f"({argument})", 1)
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (v INTEGER, t TEXT)")
+        both = [db.query(f"SELECT {call} FROM S [ROWS 3]") for call in (f"{name}({', '.join(arguments)})", told)]
+        db.push("S", [(None, "a"), (2, "b"), (1, "c"), (None, "d")], ts=[1, 2, 3, 4])
+        db.advance(4)
+        assert list(both[0].fetch()) == list(both[1].fetch())
 
 
 def test_the_page_has_every_aggregate_with_its_example(rewrite: bool) -> None:
