@@ -16,22 +16,9 @@ from dataclasses import dataclass, field
 
 from minidsms.cql import bound
 from minidsms.cql.bound import Node, StreamKind
+from minidsms.cql.node import Memory
 from minidsms.cql.window_spec import WindowKind, WindowSpec
-from minidsms.plan.logical import (
-    Entering,
-    FirstArrival,
-    KeepArrival,
-    MultiJoin,
-    Netted,
-    ProbedStream,
-    ReducedJoin,
-    RelationEvents,
-    RestoreArrival,
-    SemiJoin,
-    Stop,
-    WindowEvents,
-    nodes,
-)
+from minidsms.plan.logical import FirstArrival, MultiJoin, ReducedJoin, Stop, WindowEvents, nodes
 
 Keeps = Callable[[Node], bool | None]
 """Whether a node's state is kept: None where it is not, else whether the rows it gives are known."""
@@ -100,45 +87,17 @@ class _Walk:
             case bound.RelationToStream(op=StreamKind.RSTREAM):
                 if not self._knows([node.input]):
                     self._keep(node)
-            case (
-                bound.ByRow()
-                | bound.Stamped()
-                | bound.Unnest()
-                | bound.RelationToStream()
-                | KeepArrival()
-                | RestoreArrival()
-                | Netted()
-                | Entering()
-            ):  # they remember nothing
-                if not knows_inputs:
-                    self._forgotten.add(id(node))
-            case bound.SetOperation() if node.is_union_all:
-                if not knows_inputs:
-                    self._forgotten.add(id(node))
-            case (
-                bound.BaseStream()
-                | bound.BaseRelation()
-                | RelationEvents()
-                | bound.Aggregate()
-                | bound.Distinct()
-                | bound.SetOperation()
-                | bound.Top()
-                | bound.Over()
-                | bound.Bounds()
-                | bound.Join()
-                | SemiJoin()
-                | ProbedStream()
-            ):
-                if not knows_inputs:
-                    self._keep(node)
-            case MultiJoin() if not isinstance(node, ReducedJoin):
-                if not knows_inputs:
-                    self._keep(node)
             case Stop():
                 if node.is_relation and not knows_inputs:
                     self._need_all("its rows are all that came")
-            case _:
+            case _ if node.memory is Memory.ALL:
                 self._need_all(node.text())
+            case _ if knows_inputs:
+                pass
+            case _ if node.memory is Memory.NOTHING:
+                self._forgotten.add(id(node))
+            case _:
+                self._keep(node)
 
     def _knows(self, inputs: Sequence[Node]) -> bool:
         return not any(id(each) in self._forgotten for each in inputs)

@@ -21,7 +21,7 @@ from minidsms.aggregates.aggregate import SortKey as SortKey
 from minidsms.aggregates.over import OverCall as OverCall
 from minidsms.cql.functions import can_fail
 from minidsms.cql.keys import Key, declared, shown_by
-from minidsms.cql.node import AS_WRITTEN, Carried
+from minidsms.cql.node import AS_WRITTEN, Carried, Memory
 from minidsms.cql.node import Node as Node
 from minidsms.cql.origins import Origin, Origins, equal_pair, equal_places, together
 from minidsms.cql.scalar import AggregateCall as AggregateCall
@@ -93,6 +93,7 @@ class BaseStream(Node):
     name: str
     kind = "stream"
     is_fifo = is_append_only = refers_to_store = True
+    memory = Memory.ROWS
 
     @property
     def shape(self) -> tuple[str, str]:
@@ -116,6 +117,7 @@ class BaseRelation(Node):
     """A declared relation."""
 
     name: str
+    memory = Memory.ROWS
 
     @property
     def shape(self) -> tuple[str, str]:
@@ -226,6 +228,7 @@ class Stamped(Node):
     input: Node
     kind = "stream"
     is_fifo = is_append_only = True
+    memory = Memory.NOTHING
 
     @classmethod
     def of(cls, stream: Node) -> Stamped:
@@ -264,6 +267,7 @@ class Bounds(Node):
     input: Node
     spec: WindowSpec
     is_fifo = True
+    memory = Memory.ROWS
 
     @classmethod
     def of(cls, window: Node, spec: WindowSpec) -> Bounds:
@@ -297,6 +301,7 @@ class Unnest(Node):
     """For each row of input a row with each element of the list in its last column, in that column's place."""
 
     input: Node
+    memory = Memory.NOTHING
 
     @classmethod
     def of(cls, node: Node, listed: Expr, name: str) -> Unnest:
@@ -340,6 +345,7 @@ class ByRow(Node):
     """What hands on the rows of its input one by one: filtered, or other columns of them."""
 
     input: Node
+    memory = Memory.NOTHING
 
     @property
     def is_fifo(self) -> bool:
@@ -467,6 +473,7 @@ class Join(Node):
     left: Node
     right: Node
     condition: Expr | None
+    memory = Memory.ROWS
 
     def text(self) -> str:
         if self.condition is None and self.join is JoinKind.INNER:
@@ -544,6 +551,7 @@ class Aggregate(Node):
     events: tuple[Node, ...] = field(compare=False, default=(), metadata=AS_WRITTEN)
     start: Node | None = None
     is_netted = True
+    memory = Memory.ROWS
 
     def text(self) -> str:
         calls = ", ".join(map(print_aggregate, self.aggregates))
@@ -614,6 +622,7 @@ class Distinct(Node):
 
     input: Node
     is_netted = True
+    memory = Memory.ROWS
 
     def text(self) -> str:
         return "Distinct"
@@ -650,6 +659,7 @@ class Top(Node):
     offset: int = 0
     is_netted = True
     mixes = "ORDER BY .. LIMIT sorts the rows of all keys"
+    memory = Memory.ROWS
 
     def text(self) -> str:
         keys = [f"{self.schema[i].name}{' DESC' if key.descending else ''}" for i, key in self.order]
@@ -677,6 +687,7 @@ class Over(Node):
     in_order: bool = False
     is_netted = True
     mixes = "OVER looks at rows beside a row"
+    memory = Memory.ROWS
 
     @classmethod
     def of(cls, node: Node, call: OverCall, in_order: bool) -> Over:
@@ -735,6 +746,10 @@ class SetOperation(Node):
     @property
     def is_netted(self) -> bool:
         return not self.is_union_all
+
+    @property
+    def memory(self) -> Memory:
+        return Memory.NOTHING if self.is_union_all else Memory.ROWS
 
     def text(self) -> str:
         return f"{self.op.value.title()}{' All' if self.all else ''}"
@@ -796,6 +811,7 @@ class RelationToStream(Node):
     kind = "stream"
     is_fifo = is_append_only = True
     lookback = 1
+    memory = Memory.NOTHING
 
     def text(self) -> str:
         return self.op.value.title() + (" at every tick" if self.ticks else "")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import enum
 from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -31,6 +32,17 @@ _PLAIN = frozenset((bool, int, float, str, type(None), Type))
 """Types of fields' values in which nothing stands: to ask whether they are of an abstract class takes long."""
 AS_WRITTEN = {"as written": True}
 """Metadata of a field whose nodes are spoken of and not read."""
+
+
+class Memory(enum.Enum):
+    """Of what a node's changes behind an instant depend on, beside the changes of its inputs then.
+
+    ROWS: the rows that its inputs give at the instant.  ALL: all that has come.
+    """
+
+    NOTHING = enum.auto()
+    ROWS = enum.auto()
+    ALL = enum.auto()
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,6 +171,11 @@ class Node(abc.ABC):
     def lookback(self) -> int | str:
         """How many ticks before an instant its rows depend on those below; or why on all, in words."""
         return 0
+
+    @property
+    def memory(self) -> Memory:
+        """What of the past its changes behind an instant depend on."""
+        return Memory.ALL
 
     @property
     def is_by_arrival(self) -> bool:

@@ -18,7 +18,7 @@ from minidsms.cql.bound import column_refs as column_refs
 from minidsms.cql.bound import filtered as filtered
 from minidsms.cql.bound import projected as projected
 from minidsms.cql.bound import unfiltered as unfiltered
-from minidsms.cql.node import Carried
+from minidsms.cql.node import Carried, Memory
 from minidsms.cql.origins import Origins, equal_places, together
 from minidsms.cql.scalar import Part
 from minidsms.cql.scalar import columns_used as columns_used
@@ -74,6 +74,7 @@ class RelationEvents(Node):
 
     relation: str
     kind = "stream"
+    memory = Memory.ROWS
 
     @property
     def shape(self) -> tuple[str, str]:
@@ -111,6 +112,7 @@ class SemiJoin(Node):
     pairs: tuple[tuple[Expr, Expr], ...]
     anti: bool
     null_safe: bool = False
+    memory = Memory.ROWS
 
     def text(self) -> str:
         on = ", ".join(f"{print_expression(a)} = {print_expression(b)}" for a, b in self.pairs)
@@ -159,6 +161,7 @@ class ProbedStream(Node):
     kind = "stream"
     shape = None
     is_fifo = is_append_only = True
+    memory = Memory.ROWS
 
     def text(self) -> str:
         parts = [] if self.condition is None else [print_expression(self.condition)]
@@ -198,6 +201,7 @@ class MultiJoin(Node):
     specs: tuple[WindowSpec | None, ...] | None = None
     names: tuple[str, ...] = field(compare=False, default=())
     bands: tuple[Band, ...] = field(default=(), kw_only=True)
+    memory = Memory.ROWS
 
     def text(self) -> str:
         specs = zip(self.specs or (), self.windows)
@@ -249,6 +253,7 @@ class ReducedJoin(MultiJoin):
     trust: str = "exact"
     unique: tuple[tuple[int, tuple[int, ...]], ...] = ()
     sources: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    memory = Memory.ALL
 
     @property
     def shape(self) -> Hashable:
@@ -268,6 +273,7 @@ class Entering(Node):
 
     input: Node
     is_fifo = is_append_only = True
+    memory = Memory.NOTHING
 
     def text(self) -> str:
         return "Entering"
@@ -284,6 +290,7 @@ class KeepArrival(Node):
     """A window's rows with their arrival numbers as a last column (see `operators.arrival`)."""
 
     input: Node
+    memory = Memory.NOTHING
 
     @property
     def is_fifo(self) -> bool:
@@ -305,6 +312,7 @@ class RestoreArrival(Node):
     """The rows without their last column, which holds their arrival numbers."""
 
     input: Node
+    memory = Memory.NOTHING
 
     def text(self) -> str:
         return "Restore Arrival"
@@ -380,6 +388,7 @@ class Netted(Node):
 
     input: Node
     is_netted = True
+    memory = Memory.NOTHING
 
     def text(self) -> str:
         return "Net"
