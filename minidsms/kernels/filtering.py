@@ -2,7 +2,8 @@
 
 The rows still in question are a selection vector: ascending positions in the chunk, as an int64 array. A kernel reads a
 value per row and writes the positions that pass, without a branch that depends on the data: the next position is
-always written, and counted only where the row passes. Where the values stand is told by `layout`:
+always written, and counted only where the row passes. Where values stand side by side, 64 at a time are compared to the
+bits of a word first, which the compiler does with vectors. Where the values stand is told by `layout`:
 
     DENSE     values[i] belongs to position i, and every position is in question (rows is empty)
     AT        values[rows[i]] belongs to position rows[i]
@@ -14,107 +15,152 @@ or lets it pass.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from minidsms.elements import BoolArray, Int64Array
-from minidsms.machine_code import helper, kernel
+from minidsms.machine_code import Float64s, Int64s, helper, int64, kernel, uint64
 
 DENSE, AT, GATHERED = 0, 1, 2
 
 _EXACT = 1 << 50
-"""Up to here a quotient taken in float64 is off by one at most."""
+"""Up to here a quotient taken in float64 is off by one at most; what is beyond is far."""
+_WORD = 64
+_ALL = (1 << _WORD) - 1
+
+
+@helper(inline=True)
+def _near_remainder(x: Any, divisor: Any, inverse: float) -> Any:
+    """x % divisor with the sign of x, divisor > 0, of a number that is not far: by a multiplication."""
+    rest = x - int64(x * inverse) * divisor
+    if x >= 0:
+        if rest < 0:
+            rest += divisor
+        elif rest >= divisor:
+            rest -= divisor
+    elif rest > 0:
+        rest -= divisor
+    elif rest <= -divisor:
+        rest += divisor
+    return rest
 
 
 @helper(inline=True)
 def _remainder(x: Any, divisor: Any, inverse: float) -> Any:
-    """x % divisor with the sign of x, divisor > 0: a multiplication instead of a division where x is small enough."""
+    """The same of any number."""
     if -_EXACT < x < _EXACT:
-        rest = x - np.int64(x * inverse) * divisor
-        if x >= 0:
-            if rest < 0:
-                rest += divisor
-            elif rest >= divisor:
-                rest -= divisor
-        elif rest > 0:
-            rest -= divisor
-        elif rest <= -divisor:
-            rest += divisor
-        return rest
+        return _near_remainder(x, divisor, inverse)
     # Python's % takes the divisor's sign; the smallest integer has no absolute value.
     rest = x % divisor
-    if x < 0 and rest != 0:
-        rest -= divisor
-    return rest
+    return rest - divisor if x < 0 and rest != 0 else rest
+
+
+@helper(inline=True)
+def _write(word: Any, rows: Int64s, layout: int, first: int, out: Int64s, k: int) -> Any:
+    """Of a word of 64 rows from `first` on the positions whose bits are set, behind k others; how many there are."""
+    if word == 0:
+        return k
+    if layout == DENSE:
+        if word == _ALL:
+            for j in range(_WORD):
+                out[k + j] = first + j
+            return k + _WORD
+        for j in range(_WORD):
+            out[k] = first + j
+            k += int64(word >> uint64(j) & uint64(1))
+        return k
+    for j in range(_WORD):
+        out[k] = rows[first + j]
+        k += int64(word >> uint64(j) & uint64(1))
+    return k
+
+
+class _Range(NamedTuple):
+    """base <= value % divisor <= base + width, or not so; divisor 0: of the value itself.
+
+    One subtraction and one unsigned comparison test both ends.
+    """
+
+    divisor: int
+    base: int
+    width: int
+    negated: bool
+
+
+@helper
+def _keep_one_by_one(
+    values: Int64s, rows: Int64s, layout: int, wanted: Any, first: int, stop: int, out: Int64s, k: int
+) -> Any:
+    divisor, base, width, negated = wanted
+    inverse = 1.0 / divisor if divisor > 0 else 0.0
+    for i in range(first, stop):
+        row = i if layout == DENSE else rows[i]
+        x = values[row] if layout == AT else values[i]
+        if divisor > 0:
+            x = _remainder(x, divisor, inverse)
+        out[k] = row
+        k += (uint64(x) - base <= width) != negated
+    return k
+
+
+@helper(inline=True)
+def _keep_by_words(values: Int64s, rows: Int64s, layout: int, divides: bool, wanted: Any, out: Int64s) -> Any:
+    divisor, base, width, negated = wanted
+    inverse = 1.0 / divisor if divides else 0.0
+    turn = uint64(0) - uint64(negated)
+    k = first = 0
+    while first + _WORD <= len(values):
+        far = uint64(0)
+        if divides:
+            for j in range(_WORD):
+                far |= uint64(values[first + j] + _EXACT)
+        if far < uint64(2 * _EXACT):
+            word = uint64(0)
+            for j in range(_WORD):
+                x = values[first + j]
+                if divides:
+                    x = _near_remainder(x, divisor, inverse)
+                word |= uint64(uint64(x) - base <= width) << uint64(j)
+            k = _write(word ^ turn, rows, layout, first, out, k)
+        else:
+            k = _keep_one_by_one(values, rows, layout, wanted, first, first + _WORD, out, k)
+        first += _WORD
+    return _keep_one_by_one(values, rows, layout, wanted, first, len(values), out, k)
 
 
 @kernel("int64(int64[::1], int64[::1], int64, int64, int64, int64, boolean, int64[::1])")
 def keep_integers(
-    values: Int64Array, rows: Int64Array, layout: int, divisor: int, lo: int, hi: int, negated: bool, out: Int64Array
+    values: Int64s, rows: Int64s, layout: int, divisor: int, lo: int, hi: int, negated: bool, out: Int64s
 ) -> int:
     """Positions with lo <= value <= hi (negated: not so), of value % divisor where divisor > 0."""
-    k = 0
-    # One subtraction and one unsigned comparison test both ends.
-    base = np.uint64(lo)
-    width = np.uint64(hi) - base
+    wanted = _Range(divisor, uint64(lo), uint64(hi) - uint64(lo), negated)
+    if layout == AT:
+        return _keep_one_by_one(values, rows, layout, wanted, 0, len(rows), out, 0)
     if divisor > 0:
-        inverse = 1.0 / divisor
-        if layout == DENSE:
-            for i in range(len(values)):
-                out[k] = i
-                k += (np.uint64(_remainder(values[i], divisor, inverse)) - base <= width) != negated
-        elif layout == AT:
-            for i in range(len(rows)):
-                row = rows[i]
-                out[k] = row
-                k += (np.uint64(_remainder(values[row], divisor, inverse)) - base <= width) != negated
-        else:
-            for i in range(len(rows)):
-                out[k] = rows[i]
-                k += (np.uint64(_remainder(values[i], divisor, inverse)) - base <= width) != negated
-    elif layout == DENSE:
-        for i in range(len(values)):
-            out[k] = i
-            k += (np.uint64(values[i]) - base <= width) != negated
-    elif layout == AT:
-        for i in range(len(rows)):
-            row = rows[i]
-            out[k] = row
-            k += (np.uint64(values[row]) - base <= width) != negated
-    else:
-        for i in range(len(rows)):
-            out[k] = rows[i]
-            k += (np.uint64(values[i]) - base <= width) != negated
-    return k
+        return _keep_by_words(values, rows, layout, True, wanted, out)
+    return _keep_by_words(values, rows, layout, False, wanted, out)
 
 
 @kernel("int64(float64[::1], int64[::1], int64, float64, float64, boolean, int64[::1])")
-def keep_floats(
-    values: npt.NDArray[np.float64],
-    rows: Int64Array,
-    layout: int,
-    lo: float,
-    hi: float,
-    negated: bool,
-    out: Int64Array,
-) -> int:
+def keep_floats(values: Float64s, rows: Int64s, layout: int, lo: float, hi: float, negated: bool, out: Int64s) -> int:
     """Positions with lo <= value <= hi (negated: not so)."""
-    k = 0
-    if layout == DENSE:
-        for i in range(len(values)):
-            out[k] = i
-            k += ((values[i] >= lo) & (values[i] <= hi)) != negated
-    elif layout == AT:
-        for i in range(len(rows)):
-            row = rows[i]
-            out[k] = row
-            k += ((values[row] >= lo) & (values[row] <= hi)) != negated
-    else:
+    k = first = 0
+    if layout == AT:
         for i in range(len(rows)):
             out[k] = rows[i]
-            k += ((values[i] >= lo) & (values[i] <= hi)) != negated
+            k += ((values[rows[i]] >= lo) & (values[rows[i]] <= hi)) != negated
+        return k
+    turn = uint64(0) - uint64(negated)
+    while first + _WORD <= len(values):
+        word = uint64(0)
+        for j in range(_WORD):
+            word |= uint64((values[first + j] >= lo) & (values[first + j] <= hi)) << uint64(j)
+        k = _write(word ^ turn, rows, layout, first, out, k)
+        first += _WORD
+    for i in range(first, len(values)):
+        out[k] = i if layout == DENSE else rows[i]
+        k += ((values[i] >= lo) & (values[i] <= hi)) != negated
     return k
 
 
