@@ -25,7 +25,7 @@ from minidsms.process import forking
 from minidsms.process.interrupts import EngineLock
 from minidsms.query import Change, Query
 from minidsms.statements import run as statements
-from minidsms.statements.arguments import name_of, text_of
+from minidsms.statements.arguments import name_of, query_name_of, text_of
 from minidsms.statements.registering import create_written, register_written
 from minidsms.statements.rules import QueryEach
 from minidsms.statements.user_definitions import define_aggregate, define_function
@@ -140,7 +140,7 @@ class Connection(Archiving, ReadsSources):
         """
         with self.lock:
             self._check()
-            if name is not None and not name_of(name):
+            if name is not None and not query_name_of(name):
                 raise Error("the name of a query is empty; leave it out, and it gets one")
             text = written(text_of(cql), params)
             if name is None or name.lower() not in self.queries:

@@ -168,8 +168,8 @@ class Query(RunningQuery, AsFrames):
         self._check()
         if self.kind != "relation":
             raise Error(
-                f"query {self.name} yields a stream, which has no present content: fetch its elements, "
-                "or register the query without ISTREAM, DSTREAM or RSTREAM"
+                f"query {self.name} yields a stream, which has no present content: fetch its elements; the answer is a "
+                "relation where rows can leave it, as from S [RANGE 10 SECONDS], without ISTREAM, DSTREAM or RSTREAM"
             )
         self._raise_failure()
         self._collect()

@@ -37,6 +37,14 @@ def test_a_call_with_a_senseless_argument_is_refused(call: Callable[[Any], objec
     assert db.push("S", (1,), ts=1) == 1
 
 
+@pytest.mark.parametrize("values", [[1], (1,), {"v": 1}])
+def test_values_in_the_place_of_a_name_are_told_where_they_stand(values: Any) -> None:
+    db = minidsms.connect()
+    db.execute("CREATE STREAM S (v INTEGER)")
+    with pytest.raises(Error, match=r"the query's name, not .*; for values write params="):
+        db.query("SELECT v FROM S WHERE v > ?", values)
+
+
 def test_a_clock_is_a_function() -> None:
     with pytest.raises(Error, match="clock"):
         Connection(clock=5)  # type: ignore[arg-type]

@@ -116,7 +116,8 @@ class Catalog:
     """The declarations of one connection. Keys are lower-case names; streams, relations and views share one name space.
 
     tick_ns: nanoseconds in one tick.  rstream_ticks: `SET rstream = 'ticks'`.  bag_set_operations: UNION and EXCEPT
-    keep duplicates (STREAM scripts).  limits: how many "inputs" and "literals" a query may have.
+    keep duplicates (STREAM scripts).  limits: how many "inputs" and "literals" a query may have.  queries: those that
+    run; no FROM may name one.
     """
 
     tick_ns: int = 1_000_000
@@ -128,6 +129,7 @@ class Catalog:
     rstream_ticks: bool = False
     bag_set_operations: bool = False
     limits: dict[str, int | None] = field(default_factory=dict)
+    queries: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
     _bound: BoundViews = field(default_factory=BoundViews, compare=False, repr=False)
 
     def bound_views(self) -> dict[str, BoundView]:

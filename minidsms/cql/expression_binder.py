@@ -346,19 +346,39 @@ class ExpressionBinder:
             return mismatch(self.session, args, verb)
         given = listing(str(a.type) for a in args)
         place = expr.span if expr.span != (0, 0) else args[0].span
-        hint = ""
-        if any(a.type is Type.TEXT for a in args) and "TEXT" not in function.takes:
-            odd = next(a for a in args if a.type is Type.TEXT)
-            others = {a.type for a in args} & {Type.INTEGER, Type.FLOAT, Type.TIMESTAMP}
-            target = "TIMESTAMP" if function.takes == "TIMESTAMP" else str(min(others, key=str, default=Type.FLOAT))
-            hint = f"convert it: CAST({self.session.snippet(odd.span) or '..'} AS {target})"
-        elif "TEXT" in function.takes:
-            wrong = next((a for a in args if a.type not in (Type.TEXT, Type.NULL)), None)
-            hint = "" if wrong is None else f"convert it: CAST({self.session.snippet(wrong.span) or '..'} AS TEXT)"
+        hint = self._conversion(function, args)
+        if function.name == "+" and all(a.type is Type.TEXT for a in args):
+            hint = "texts are put together with ||"
+        elif function.name == "list_contains" and args[0].type is Type.TEXT:
+            hint = (
+                "what stands behind IN is a list or in parentheses: x IN ('a', 'b'); part of a text is CONTAINS(t, 'a')"
+            )
+        elif function.name == "length" and args[0].type.is_nested:
+            hint = "CARDINALITY counts the elements of a list, and the keys of a MAP"
         elif function.takes == "BOOLEAN":
             hint = "compare it with something, as in x <> 0"
         name = function.name if not function.name[0].isalpha() else function.name.upper()
         return self.session.error(f"{name} takes {function.takes}, not {given}", place, "", hint)
+
+    def _conversion(self, function: Function, args: Sequence[bound.Expr]) -> str:
+        """What makes of one argument, or of all texts, what the function takes."""
+        wants_text = "TEXT" in function.takes
+        odd = [i for i, a in enumerate(args) if (a.type is Type.TEXT) != wants_text and a.type is not Type.NULL]
+        beside = sorted({a.type for a in args} & {Type.INTEGER, Type.FLOAT, Type.TIMESTAMP}, key=str)
+        for changed in (*((i,) for i in odd), tuple(odd)):
+            for target in (
+                [Type.TEXT] if wants_text else [*beside, Type.FLOAT, Type.INTEGER, Type.TIMESTAMP, Type.INTERVAL]
+            ):
+                signature = function.resolve([target if i in changed else a.type for i, a in enumerate(args)])
+                if signature is None or any(signature.args[i] is not target for i in changed):
+                    continue
+                first = args[changed[0]]
+                written = self.session.snippet(first.span) or ".."
+                if can_cast(first.type, target):
+                    return f"convert it: CAST({written} AS {target})"
+                if isinstance(first, bound.Literal):
+                    return f"write {target} {written}"
+        return ""
 
     def _boolean(self, expr: bound.Expr, where: str) -> bound.Expr:
         if expr.type not in (Type.BOOLEAN, Type.NULL):

@@ -145,6 +145,8 @@ class SourceBinder:
             did_you_mean(ref.name, [*known, *self.session.catalog.system_names()])
             or f"declare it: CREATE STREAM {ref.name} (..)"
         )
+        if ref.name.lower() in self.session.catalog.queries:
+            hint = f'"{ref.name}" is a query, and queries read views: CREATE VIEW names what several of them read'
         return self.session.error(f'unknown stream, relation or view "{ref.name}"', place, note, hint)
 
     def _query(self, ref: syntax.QueryRef) -> Source:

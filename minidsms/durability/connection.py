@@ -56,7 +56,7 @@ from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.settings import SETTINGS, checked
 from minidsms.sinks.destination import cannot_write
-from minidsms.statements.arguments import name_of, text_of
+from minidsms.statements.arguments import name_of, query_name_of, text_of
 from minidsms.statements.connectors import open_into
 from minidsms.statements.constant_rows import is_constant
 from minidsms.statements.rules import QueryEach
@@ -160,6 +160,8 @@ class DurableConnection(Connection):
             self.set("safe", "on")
         for name, value in given.items():
             if self.settings[name] != value and name not in _OF_PROCESS:
+                if not SETTINGS[name].live:
+                    raise Error(f"{name} = {self.settings[name]!r} in the folder '{self.folder}', and stays so")
                 with self.lock, self.logged("setting", name=name, value=value):
                     self.set(name, value)
         self.checkpoints.every(self.settings.checkpoint_s)
@@ -495,7 +497,7 @@ class DurableConnection(Connection):
     def query(self, cql: str, name: str | None = None, params: Parameters | None = None) -> Query:
         with self.lock:
             self._check()
-            text, name = written(text_of(cql), params), self.next_name() if name is None else name_of(name)
+            text, name = written(text_of(cql), params), self.next_name() if name is None else query_name_of(name)
             with self.logged("query", cql=text, name=name):
                 query = super().query(text, name)
             self.lock.undo_on_error(query.close)  # here interrupts may come out, not where it was made

@@ -100,6 +100,7 @@ class Database:
         self.templates = Templates(self.catalog, self.families)
         self.catalog.limits = self.settings.limits
         self.queries: dict[str, RunningQuery] = {}
+        self.catalog.queries = self.queries
         self.outward: dict[str, RunningQuery] = {}
         """The queries that have callbacks or a sink, or had."""
         self.admission = Admission(self, self.memory)

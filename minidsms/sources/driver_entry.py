@@ -212,9 +212,11 @@ class Entry:
         """A file of which no row can be read is another one than was declared."""
         if not self.bounded or self._has_taken or not self._rejected or self._kept is not None:
             return
-        reason = self.source.rejected[0][1]
+        text, reason = self.source.rejected[0]
         hint = "WITH (delimiter = ';', header = false, null = '-', decimal_comma = true) say how a CSV file is written"
-        if "is no TIMESTAMP" in reason:
+        if text.lstrip()[:1] in ("{", "["):
+            hint = 'each line is one JSON object, as {"k": "a", "v": 1}, with a value of its type for every column'
+        elif "is no TIMESTAMP" in reason:
             hint = "times are ISO; write WITH (time_format = '%d.%m.%Y %H:%M'), or (epoch = 'seconds') for numbers"
         error = DataError(f"no row can be read, of {self._rejected}: {reason}\nhelp: {hint}")
         self._batches = _failing(error)

@@ -238,7 +238,7 @@ def offload(
 def _copied(catalog: Catalog) -> Catalog:
     """A catalog to add to without a trace in the other."""
     streams, relations, views = dict(catalog.streams), dict(catalog.relations), dict(catalog.views)
-    return dataclasses.replace(catalog, streams=streams, relations=relations, views=views)
+    return dataclasses.replace(catalog, streams=streams, relations=relations, views=views, queries={})
 
 
 def query_of(cql: str, catalog: Catalog) -> syntax.Query:

@@ -16,6 +16,13 @@ def name_of(name: Any) -> str:
     return name
 
 
+def query_name_of(name: Any) -> str:
+    """The name of a query; values of parameters are given behind it."""
+    if isinstance(name, list | tuple | dict):
+        raise Error(f"the second argument is the query's name, not {name!r:.60}; for values write params=..")
+    return name_of(name)
+
+
 def text_of(cql: Any) -> str:
     """CQL that is a text."""
     if not isinstance(cql, str):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minidsms import CqlError, connect
+from minidsms import CqlError, Error, connect
 
 DECLARATIONS = """
 CREATE STREAM Pos (car INTEGER, speed FLOAT, road TEXT, at TIMESTAMP);
@@ -394,7 +394,37 @@ MISTAKES = [
         "SELECT round(speed, 'a') FROM Pos [ROWS 2]",
         8,
         "ROUND takes a number and INTEGER places, not FLOAT, TEXT",
-        "convert it: CAST('a' AS FLOAT)",
+        "convert it: CAST('a' AS INTEGER)",
+    ),
+    (
+        "SELECT time_bucket('1 minute', at) FROM Pos [ROWS 2]",
+        8,
+        "TIME_BUCKET takes INTERVAL, TIMESTAMP and optionally TIMESTAMP, not TEXT, TIMESTAMP",
+        "write INTERVAL '1 minute'",
+    ),
+    (
+        "SELECT car FROM Pos [ROWS 2] WHERE road IN 'A1'",
+        36,
+        "LIST_CONTAINS takes a list and a value, not TEXT, TEXT",
+        "what stands behind IN is a list or in parentheses: x IN ('a', 'b'); part of a text is CONTAINS(t, 'a')",
+    ),
+    (
+        "SELECT road + '!' FROM Pos [ROWS 2]",
+        8,
+        "+ takes numbers, TIMESTAMP, DATE, TIME and INTERVAL, not TEXT, TEXT",
+        "texts are put together with ||",
+    ),
+    (
+        "SELECT road * road FROM Pos [ROWS 2]",
+        8,
+        "* takes numbers, or INTERVAL and INTEGER, not TEXT, TEXT",
+        "convert it: CAST(road AS FLOAT)",
+    ),
+    (
+        "SELECT len([car]) FROM Pos [ROWS 2]",
+        8,
+        "LENGTH takes TEXT, not INTEGER[]",
+        "CARDINALITY counts the elements of a list, and the keys of a MAP",
     ),
     ("SELECT length(road, 2) FROM Pos [ROWS 2]", 8, "length takes 1 argument, not 2", ""),
     (
@@ -454,6 +484,27 @@ def test_a_mistake_gets_a_place_a_reason_and_a_way_out(text: str, column: int, r
             db.execute(text)
     error = caught.value
     assert (error.position, error.reason, error.hint) == ((1, column), reason, hint)
+
+
+def test_a_query_in_from_is_told_from_what_is_unknown() -> None:
+    db = connect()
+    db.execute("CREATE STREAM S (k INTEGER); CREATE QUERY recent AS SELECT k FROM S [ROWS 2]")
+    with pytest.raises(CqlError) as caught:
+        db.query("SELECT k FROM Recent")
+    assert (
+        caught.value.hint == '"Recent" is a query, and queries read views: CREATE VIEW names what several of them read'
+    )
+    db.execute("DROP QUERY recent")
+    with pytest.raises(CqlError, match=r"CREATE STREAM Recent"):
+        db.query("SELECT k FROM Recent")
+
+
+def test_the_way_from_a_stream_to_present_rows_holds_for_a_query_that_wrote_no_istream() -> None:
+    db = connect()
+    db.execute("CREATE STREAM S (k INTEGER)")
+    with pytest.raises(Error, match=r"the answer is a relation where rows can leave it"):
+        db.query("SELECT k FROM S WHERE k > 1").snapshot()
+    assert db.query("SELECT k FROM S [RANGE 10 SECONDS] WHERE k > 1").snapshot() == []
 
 
 def test_a_conversion_is_only_proposed_where_there_is_one() -> None:

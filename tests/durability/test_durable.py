@@ -135,7 +135,7 @@ def test_settings_may_change_between_stop_and_start(folder: str) -> None:
         assert db.settings["scheduler"] == "greedy"
     with minidsms.connect(folder) as db:
         assert db.settings["scheduler"] == "greedy"
-    with pytest.raises(Error, match=r"time_unit.* is fixed"):
+    with pytest.raises(Error, match=r"time_unit = 'ms' in the folder .*, and stays so"):
         minidsms.connect(folder, time_unit="s")
 
 

@@ -108,6 +108,13 @@ def test_a_file_of_which_no_row_can_be_read_is_an_error_that_shows_one(tmp_path:
     assert "line 2" in str(caught.value) and help_ in str(caught.value)
 
 
+@pytest.mark.parametrize("text", ['[{"at": 1, "x": 1, "t": "a"}]\n', '{"at": 1, "x": "no", "t": "a"}\n'])
+def test_where_no_row_of_json_can_be_read_nothing_is_said_of_csv(tmp_path: Path, text: str) -> None:
+    with pytest.raises(minidsms.Error, match="no row can be read") as caught:
+        answer(tmp_path / "f.json", text, "")
+    assert "each line is one JSON object" in str(caught.value) and "CSV" not in str(caught.value)
+
+
 @pytest.mark.parametrize(("first", "unit"), [(1767225600, "seconds"), (1767225600 * 10**6, "microseconds")])
 def test_instants_in_another_unit_than_ticks_are_warned_of(tmp_path: Path, first: int, unit: str) -> None:
     _, warnings = answer(tmp_path / "f.csv", f"at,x,t\n{first},1,a\n", "")
