@@ -1,4 +1,4 @@
-"""GROUP BY GROUPING SETS, ROLLUP and CUBE: a query for each set of keys, put together by UNION ALL (docs/semantics R9).
+"""GROUP BY GROUPING SETS, ROLLUP and CUBE: a query for each set of keys, joined by UNION ALL (docs/semantics R10).
 
 Invariant: in a set's query an expression of GROUP BY that is not in the set is NULL; not in aggregates and subqueries.
 """

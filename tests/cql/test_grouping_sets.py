@@ -1,4 +1,4 @@
-"""GROUPING SETS, ROLLUP and CUBE (docs/semantics R9), beside DuckDB; and how they read."""
+"""GROUPING SETS, ROLLUP and CUBE (docs/semantics R10), beside DuckDB; and how they read."""
 
 from __future__ import annotations
 
