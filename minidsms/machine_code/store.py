@@ -132,11 +132,17 @@ def alone(name: str) -> Iterator[None]:
 
 @cache
 def kept_in() -> Path | None:
-    """The folder: in NUMBA_CACHE_DIR where that is set, else beside the kernels, else in the user's own cache."""
+    """The folder: in NUMBA_CACHE_DIR where that is set, else beside the kernels, else in the user's own cache.
+
+    Of an installed package it lies outside: pip leaves behind what it has not installed, and a folder of the package's
+    name without its modules hides the package that is installed next as a link to its sources.
+    """
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     if chosen:
         return _usable(Path(chosen) / "minidsms")
-    beside = Path(__file__).parent.parent / "kernels" / "__pycache__"
+    package = Path(__file__).parent.parent
+    is_installed = package.parent.name in ("site-packages", "dist-packages")
+    beside = package.parent / "__pycache__" / "minidsms" if is_installed else package / "kernels" / "__pycache__"
     return _usable(beside) or _of_user()
 
 

@@ -261,6 +261,23 @@ def test_a_folder_of_somebody_else_is_not_used(
     assert store._usable(tmp_path) == (tmp_path if is_used else None)
 
 
+@pytest.mark.parametrize(
+    "home, kept",
+    [("site-packages", "__pycache__/minidsms"), ("dist-packages", "__pycache__/minidsms"),
+     ("sources", "minidsms/kernels/__pycache__")],
+)  # fmt: skip
+def test_an_installed_package_has_nothing_in_it_that_pip_would_leave_behind(
+    home: str, kept: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setattr(store, "__file__", str(tmp_path / home / "minidsms" / "machine_code" / "store.py"))
+    store.kept_in.cache_clear()
+    try:
+        assert store.kept_in() == tmp_path / home / kept
+    finally:
+        store.kept_in.cache_clear()
+
+
 def test_what_ended_processes_have_left_unfinished_is_removed_when_it_is_old(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
