@@ -271,7 +271,8 @@ class Connection(Archiving, ReadsSources):
         """Push elements into a stream, or changes into a relation; returns how many were taken.
 
         data: a tuple (one row), a list of tuples or dicts, a dict of columns, or anything with `__arrow_c_stream__`
-        (pyarrow, polars, pandas).  ts: an instant or one per row; without it the TIMESTAMP BY column, else the clock.
+        (pyarrow, polars, pandas).  ts: an instant or one per row; without it the TIMESTAMP BY column, else the clock;
+        of a relation the first instant that is still open.
         sign: for relations, +1 (default), -1, or one per row.
         block: False leaves the elements to the next call that processes (`process`, `advance`, another push); where
         more would wait for a query than its queues may hold, it raises QueueFullError.

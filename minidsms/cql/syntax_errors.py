@@ -298,6 +298,10 @@ def _special(tokens: list[Token], at: int, expected: Collection[str]) -> str:
         return _TAKEN_FOR_NAMES["WATERMARK"]
     if declares and word == "AS" and "IDENT" in expected and token is not None and last_kind == "IDENT":
         return "columns are computed by queries: a column is a name and a type"
+    if declares and word == "AS" and "LPAR" in expected and at == 3:
+        return f"a query's answer is read by others as a view: CREATE VIEW {before} AS SELECT .."
+    if declares and last == "LATE":
+        return "LATE DROP leaves late rows out, SLACK 5 SECONDS waits for them; without either they are refused"
     if declares and kind == "TEXT" and last_kind == "LPAR":
         return "options have bare names, as in WITH (header = FALSE); where the rows come from stands behind FROM"
     if last == "ROW" and kind == "LPAR" and any(t.upper() == "VALUES" for t in tokens[:at]):
@@ -319,8 +323,9 @@ def _special(tokens: list[Token], at: int, expected: Collection[str]) -> str:
         return "INSERT writes its rows out: VALUES (..), (..); CREATE VIEW names what a query gives"
     if kind == "EQUAL" and last_kind == "EQUAL":
         return 'equality is written "="'
-    if last in ("ISTREAM", "DSTREAM", "RSTREAM") or kind == "STREAM_OPERATOR":
-        operator = word if kind == "STREAM_OPERATOR" else last
+    starred = tokens[at - 2].upper() if last_kind == "STAR" and at > 1 else ""
+    if {last, starred} & {"ISTREAM", "DSTREAM", "RSTREAM"} or kind == "STREAM_OPERATOR":
+        operator = word if kind == "STREAM_OPERATOR" else starred or last
         return f"{operator} takes a select list or a query: SELECT {operator}(a, b) FROM .., or {operator} (SELECT ..)"
     if (word == "DISTINCT" and last_kind == "IDENT") or (kind == "STAR" and last == "DISTINCT"):
         return "DISTINCT stands inside the parentheses and before an expression: COUNT(DISTINCT x)"
