@@ -139,14 +139,19 @@ class Objects:
         """
         self._create(path, data)
         part = self._tried_as_one(self._inside(path))
-        if part not in self._tried:
-            with contextlib.suppress(FileExistsError):
-                self._create(path, secrets.token_bytes(16))
-                raise Error(
-                    f"{path!r}: the server replaces {self._replaced}\n"
-                    f"help: archives need a server that {self._needed}; mount the folder, or write elsewhere"
-                )
+        if part in self._tried:
+            return
+        try:
+            self._create(path, secrets.token_bytes(16))
+        except FileNotFoundError:  # another writer has removed what was to be renamed: the next call tries again
+            return
+        except FileExistsError:
             self._tried.add(part)
+            return
+        raise Error(
+            f"{path!r}: the server replaces {self._replaced}\n"
+            f"help: archives need a server that {self._needed}; mount the folder, or write elsewhere"
+        )
 
     _replaced = "objects that it is told to create"
     _needed = "knows If-None-Match"
@@ -168,17 +173,24 @@ class Objects:
                 with told_as_os_error(path):
                     self._put_new(path, data)
                 return
-            except (FileNotFoundError, PermissionError):
+            except PermissionError:
                 raise
             except OSError as error:
                 reason = error
-            try:  # the reason says less than what is there now
+            # The reason says less than what is there now: what was to be renamed is missing, too, where a library has
+            # asked again for a lost answer.
+            missing = isinstance(reason, FileNotFoundError)
+            try:
                 there = self.read(path)
+            except FileNotFoundError:
+                if missing:
+                    raise reason from None
+                continue
             except OSError:
                 continue
             if there == data:
                 return
-            raise FileExistsError(path)
+            raise reason if missing else FileExistsError(path)
         raise InDoubtError(f"{path!r}: {reason}")
 
     def remove(self, path: str) -> None:

@@ -1,4 +1,4 @@
-"""What archives ask of a storage, of every one: folders, memory, S3, SFTP and WebHDFS."""
+"""What archives ask of a storage, of every one."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import os
 import secrets
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 from threading import Barrier
 from typing import Any
@@ -21,6 +22,7 @@ from pyarrow import parquet
 import minidsms
 from minidsms.archive.lease import Lease
 from minidsms.archive.objects import Objects, _opened
+from minidsms.archive.sftp import Sftp
 from minidsms.archive.storage import Entry, absolute, below, located, storage_of
 from minidsms.cql.errors import Error
 from tests.archive.places import ELSEWHERE, elsewhere
@@ -244,9 +246,43 @@ def test_a_server_that_replaces_files_when_others_are_renamed_is_not_written_to(
     by_sftp: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "x").mkdir()
-    monkeypatch.setattr("minidsms.archive.sftp.Sftp.move_to_new", lambda self, a, b: self.mv(a, b))
+    monkeypatch.setattr(Sftp, "move_to_new", lambda self, a, b: self.mv(a, b))
     with pytest.raises(Error, match=r"the server replaces files when others are renamed(?s:.*)help: archives need"):
         storage_of(by_sftp).lock(f"{by_sftp}/x")
+
+
+def _missing_at(call: int, acts: bool) -> Callable[[Any, str, str], None]:
+    """A rename that tells once that there was nothing to rename, after it `acts`, or since it is so."""
+    calls, real = count(), Sftp.move_to_new
+
+    def move(self: Any, path: str, to: str) -> None:
+        misses = next(calls) == call
+        if acts or not misses:
+            real(self, path, to)
+        if misses:
+            raise FileNotFoundError(path)
+
+    return move
+
+
+def test_a_file_is_created_though_its_rename_was_asked_for_twice(
+    by_sftp: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a library that asks again for a lost answer."""
+    monkeypatch.setattr(Sftp, "move_to_new", _missing_at(0, acts=True))
+    storage_of(by_sftp).create(f"{by_sftp}/1", b"mine")
+    assert os.listdir(tmp_path) == ["1"] and (tmp_path / "1").read_bytes() == b"mine"
+
+
+def test_a_file_is_created_though_another_writer_removed_what_the_server_was_tried_with(
+    by_sftp: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Sftp, "move_to_new", _missing_at(1, acts=False))
+    storage_of(by_sftp).create(f"{by_sftp}/1", b"mine")
+    assert storage_of(by_sftp).read(f"{by_sftp}/1") == b"mine"
+    monkeypatch.setattr(Sftp, "move_to_new", lambda self, a, b: self.mv(a, b))
+    with pytest.raises(Error, match="replaces files"):  # it is tried the next time
+        storage_of(by_sftp).create(f"{by_sftp}/2", b"mine")
 
 
 def test_a_connection_that_was_lost_is_made_again(by_sftp: str, tmp_path: Path) -> None:
@@ -267,7 +303,7 @@ def test_files_that_are_cut_short_are_not_there_and_are_removed_by_the_next_writ
     storage.lock(by_sftp).release()
     assert os.listdir(tmp_path) == ["part=1970-01-01"] and os.listdir(tmp_path / "part=1970-01-01") == []
     with monkeypatch.context() as patched, pytest.raises(OSError, match="of 1 have come"):
-        patched.setattr("minidsms.archive.sftp.Sftp.info", lambda self, path: {"size": 0, "type": "file"})
+        patched.setattr(Sftp, "info", lambda self, path: {"size": 0, "type": "file"})
         _write(f"{by_sftp}/c", b"1")
     assert os.listdir(tmp_path) == ["part=1970-01-01"]
 
