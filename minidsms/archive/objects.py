@@ -12,11 +12,13 @@ import contextlib
 import functools
 import io
 import os
+import re
 import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from typing import IO, Any
 
 from pyarrow import PythonFile
@@ -27,13 +29,15 @@ from minidsms.cql.errors import Error
 
 _CREATING = ("s3", "gs", "gcs", "abfs", "abfss", "az", "memory")
 """Schemes whose file systems create an object only where there is none, in one step."""
-_FOLDERS = ("sftp", "webhdfs")
+_FOLDERS = ("sftp", "webhdfs", "hdfs")
 """Schemes of servers that rename, each with a module of its name; see `remote_folders.py`."""
 _OPTIONS = {"s3": {"use_listings_cache": False}}
 _EXTRAS = {
-    "s3": "minidsms[s3]", "sftp": "minidsms[sftp]", "webhdfs": "minidsms[webhdfs]",
+    "s3": "minidsms[s3]", "sftp": "minidsms[sftp]", "webhdfs": "minidsms[webhdfs]", "hdfs": "minidsms[hdfs]",
     "gs": "gcsfs", "gcs": "gcsfs", "abfs": "adlfs", "abfss": "adlfs", "az": "adlfs",
 }  # fmt: skip
+_TRACE = re.compile(r"(\n|\\n)(\t|\\t)at .*", re.DOTALL)
+"""Java's stack trace, which servers of Hadoop add to what they say."""
 _TRIES = 4
 _PAUSE_S = 0.5
 
@@ -45,9 +49,13 @@ def objects_of(place: str) -> Objects:
     try:
         import fsspec
 
-        # Of folders the host says it all: what follows may hold any character.
-        named = "/".join(place.split("/")[:3]) if scheme in _FOLDERS else place
-        told = fsspec.get_filesystem_class(scheme)._get_kwargs_from_urls(named)
+        named = place
+        if _has_folders(scheme):  # of which the host says it all: what follows may hold any character
+            named = "/".join(place.split("/")[:3])
+            told = fsspec.utils.infer_storage_options(named)
+            told = {key: value for key, value in told.items() if key not in ("protocol", "path")}
+        else:
+            told = fsspec.get_filesystem_class(scheme)._get_kwargs_from_urls(place)
         with told_as_os_error(named):
             return _opened(os.getpid(), scheme, tuple(sorted(told.items())))
     except OSError as error:
@@ -58,15 +66,23 @@ def objects_of(place: str) -> Objects:
         raise Error(f"{place!r}: {str(error)[:200]}\nhelp: such as s3://bucket/folder, or a path") from None
 
 
+def _has_folders(scheme: str) -> bool:
+    """Archives there lie in folders of servers that rename. HDFS is only read where pyarrow alone reaches it."""
+    return scheme in _FOLDERS and (scheme != "hdfs" or find_spec("hdfs_native") is not None)
+
+
 @functools.lru_cache(maxsize=64)
 def _opened(process: int, scheme: str, told: tuple[tuple[str, Any], ...]) -> Objects:
     """One file system for all threads, made anew behind a fork. told: what its address says of it."""
     import fsspec
 
-    if scheme in _FOLDERS:
+    if _has_folders(scheme):
         opened: Objects = import_module(f"minidsms.archive.{scheme}").folders(scheme, dict(told))
         return opened
-    system = fsspec.filesystem(scheme, **_OPTIONS.get(scheme, {}), **dict(told))
+    try:
+        system = fsspec.filesystem(scheme, **_OPTIONS.get(scheme, {}), **dict(told))
+    except OSError as error:
+        raise (ImportError(str(error).partition("\n")[0]) if scheme == "hdfs" else error) from error
     return Objects(scheme, system if system.async_impl or scheme == "memory" else OneAtATime(system))
 
 
@@ -230,9 +246,10 @@ class Objects:
 
     def _check_writable(self, path: str) -> None:
         if self._scheme not in _CREATING:
+            others = "write to s3:, gs:, abfs:, sftp:, hdfs: or webhdfs:, or mount the folder"
             raise Error(
                 f"{path!r}: archives at {self._scheme}: addresses can only be read, for writers are not kept apart\n"
-                "help: write to s3:, gs:, abfs:, sftp: or webhdfs:, or mount the folder"
+                f"help: {f'pip install {_EXTRAS[self._scheme]!r}' if self._scheme in _FOLDERS else others}"
             )
 
     def _fresh(self) -> Any:
@@ -286,10 +303,15 @@ class _Handler(FSSpecHandler):  # type: ignore[misc]
 
 @contextlib.contextmanager
 def told_as_os_error(path: str) -> Iterator[None]:
-    """What libraries raise as an OSError."""
+    """What libraries raise as an OSError, without the stack traces of servers."""
     try:
         yield
-    except (OSError, Error, ImportError):
+    except (Error, ImportError):
         raise
     except Exception as error:
-        raise OSError(f"{path}: {type(error).__name__}: {str(error)[:200]}") from error
+        text = _TRACE.sub("", str(error))
+        if not isinstance(error, OSError):
+            raise OSError(f"{path}: {type(error).__name__}: {text[:200]}") from error
+        if text != str(error):
+            raise type(error)(f"{path}: {text}") from error
+        raise

@@ -1,4 +1,5 @@
-"""Archives in folders of a server, which are reached by SFTP (`sftp.py`) or WebHDFS (`webhdfs.py`).
+"""Archives in folders of a server, which are reached by SFTP (`sftp.py`), in HDFS (`hdfs.py`) or by WebHDFS
+(`webhdfs.py`).
 
 There a file is written under a temporary name with a leading dot, and renamed when it is whole. Two ways to rename make
 what `Storage` asks for: one that replaces, for what is written anew, and one that fails where there is a file, for what
@@ -106,4 +107,9 @@ class RemoteFolders(Objects):
         """What can be read can be written, as far as its server allows."""
 
     def _inside(self, path: str) -> str:
-        return path if path.startswith("/") else "/" + path.partition("://")[2].partition("/")[2]
+        return inside(path)
+
+
+def inside(path: str) -> str:
+    """A path as its server calls it; a name may hold any character."""
+    return path if path.startswith("/") else "/" + path.partition("://")[2].partition("/")[2]

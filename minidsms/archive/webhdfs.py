@@ -10,7 +10,9 @@ from typing import Any
 
 from fsspec.implementations.webhdfs import WebHDFS
 
-from minidsms.archive.remote_folders import RemoteFolders
+from minidsms.archive.remote_folders import RemoteFolders, inside
+
+_CALLED = {"username": "user"}
 
 
 class WebHdfs(WebHDFS):  # type: ignore[misc]
@@ -43,13 +45,10 @@ class WebHdfs(WebHDFS):  # type: ignore[misc]
         """Remove a folder that is empty."""
         self.rm_file(path)
 
-    @classmethod
-    def _strip_protocol(cls, path: str) -> str:
-        """A name may hold any character."""
-        return path if path.startswith("/") else "/" + path.partition("://")[2].partition("/")[2]
+    _strip_protocol = staticmethod(inside)
 
 
 def folders(scheme: str, told: Mapping[str, Any]) -> RemoteFolders:
     """Folders of HDFS. told: what the address says of its NameNode."""
-    system = WebHdfs(skip_instance_cache=True, **told)
+    system = WebHdfs(skip_instance_cache=True, **{_CALLED.get(key, key): value for key, value in told.items()})
     return RemoteFolders(scheme, system, system.put_whole)

@@ -1,7 +1,8 @@
 """Where archives can lie, of each kind a new place.
 
-Azure's and Google's stores have no server among the packages. `MINIDSMS_TEST_PLACES=abfs` or `gs` in the environment
-lets the tests run there as well, with the credentials and the endpoint that adlfs or gcsfs find there.
+Some have no server among the packages. `MINIDSMS_TEST_PLACES` in the environment lets the tests run there as well: in
+new buckets of `abfs` or `gs`, with the credentials and the endpoint that adlfs or gcsfs find, and below addresses, such
+as `hdfs://127.0.0.1:8020/tests`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from tests.hdfs_server import served
 from tests.object_store import bucket
 from tests.sftp_server import trusted
 
-ELSEWHERE = ("memory", "s3", "sftp", "webhdfs", *os.environ.get("MINIDSMS_TEST_PLACES", "").split())
+GIVEN = os.environ.get("MINIDSMS_TEST_PLACES", "").split()
+ELSEWHERE = ("memory", "s3", "sftp", "webhdfs", *GIVEN)
 """The kinds that are no folders of this machine."""
 
 
@@ -35,6 +37,8 @@ def elsewhere(kind: str, folder: Path) -> Iterator[str]:
             yield found
     elif kind == "webhdfs":
         yield served(folder)
+    elif "://" in kind:
+        yield f"{kind}/{name}"
     elif kind in ("abfs", "gs"):
         fsspec.filesystem(kind).mkdir(name)
         yield f"{kind}://{name}"

@@ -21,7 +21,8 @@ from pyarrow import parquet
 
 import minidsms
 from minidsms.archive.lease import Lease
-from minidsms.archive.objects import Objects, _opened
+from minidsms.archive.objects import Objects, _opened, told_as_os_error
+from minidsms.archive.remote_folders import RemoteFolders
 from minidsms.archive.sftp import Sftp
 from minidsms.archive.storage import Entry, absolute, below, located, storage_of
 from minidsms.cql.errors import Error
@@ -331,6 +332,33 @@ def test_an_hdfs_gateway_that_does_not_replace_files_is_told(tmp_path: Path, mon
     with pytest.raises(OSError, match="replaces no file by a rename"):
         _write(f"{place}/a", b"2")
     assert os.listdir(tmp_path) == ["a"] and (tmp_path / "a").read_bytes() == b"1"
+
+
+def test_hdfs_is_used_by_the_user_and_the_process_that_began(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("hdfs_native")
+    with pytest.raises(Error, match=r"hdfs: addresses name no user\nhelp: HADOOP_USER_NAME"):
+        storage_of("hdfs://me@127.0.0.1:9/a")
+    with pytest.raises(Error, match=r"hdfs://nobody: (?s:.*)help: hdfs://namenode:8020/folder"):
+        storage_of("hdfs://nobody/a")
+    assert isinstance(storage_of("hdfs://127.0.0.1:9/a"), RemoteFolders)
+    monkeypatch.setattr("minidsms.archive.hdfs.os.getpid", lambda: -1)
+    with pytest.raises(Error, match=r"forked off one that has used it\nhelp: start it anew"):
+        storage_of("hdfs://127.0.0.1:9/a")
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (FileExistsError("/a is there\n\tat org.apache.hadoop\n\tat java.base"), "^hdfs://h/a: /a is there$"),
+        (
+            RuntimeError(r'RPCError("\x", "no room\n\tat org")'),
+            r'^hdfs://h/a: RuntimeError: RPCError\("\\x", "no room$',
+        ),
+    ],
+)
+def test_what_a_server_says_is_told_without_its_stack_trace(error: Exception, told: str) -> None:
+    with pytest.raises(OSError, match=told), told_as_os_error("hdfs://h/a"):
+        raise error
 
 
 def test_hosts_that_are_not_known_are_not_talked_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from minidsms.shell.main import main
 from minidsms.spark import register
 from minidsms.spark import run as run_on_spark
 from minidsms.spark.ingest import ingest, rejects_of, token_of
-from tests.archive.places import elsewhere
+from tests.archive.places import GIVEN, elsewhere
 from tests.archive.reading import elements
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def test_what_a_task_raises_is_told(spark: SparkSession, tmp_path: Path, monkeyp
         ingest(_raw(tmp_path, 8), str(tmp_path / "data"), POS, "csv", spark=spark)
 
 
-@in_places("sftp", "webhdfs")
+@in_places("sftp", "webhdfs", *GIVEN)
 def test_an_archive_on_a_server_of_folders_is_ingested_and_asked(
     spark: SparkSession, place: str, tmp_path: Path
 ) -> None:
