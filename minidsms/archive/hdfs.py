@@ -5,15 +5,13 @@ A rename fails where there is a file, unless it is told to replace one.
 
 from __future__ import annotations
 
-import functools
-import os
 from collections.abc import Mapping
 from typing import Any
 
 from hdfs_native import WriteOptions
 from hdfs_native.fsspec import HdfsFileSystem
 
-from minidsms.archive.remote_folders import RemoteFolders, inside
+from minidsms.archive.remote_folders import RemoteFolders, check_not_forked, inside
 from minidsms.cql.errors import Error
 
 _ATTEMPTS = {"dfs.client.failover.max.attempts": "3"}
@@ -53,12 +51,6 @@ class Hdfs(HdfsFileSystem):  # type: ignore[misc]
         self.rm_file(path)
 
 
-@functools.cache
-def _process() -> int:
-    """The process that used hdfs-native first. Its threads are in none that is forked off it, where calls never end."""
-    return os.getpid()
-
-
 def folders(scheme: str, told: Mapping[str, Any]) -> RemoteFolders:
     """Folders of HDFS. told: what the address says of its NameNode."""
     if "username" in told:
@@ -66,11 +58,7 @@ def folders(scheme: str, told: Mapping[str, Any]) -> RemoteFolders:
             f"{scheme}: addresses name no user\n"
             "help: HADOOP_USER_NAME in the environment says who you are, or the ticket of Kerberos"
         )
-    if _process() != os.getpid():
-        raise Error(
-            "HDFS cannot be used in a process that was forked off one that has used it\n"
-            "help: start it anew (multiprocessing's 'spawn'), or use webhdfs:"
-        )
+    check_not_forked(scheme)
     try:
         system = Hdfs(skip_instance_cache=True, **(_ATTEMPTS if "port" in told else {}), **told)
     except RuntimeError as error:  # the configuration does not know its name

@@ -29,11 +29,12 @@ from minidsms.cql.errors import Error
 
 _CREATING = ("s3", "gs", "gcs", "abfs", "abfss", "az", "memory")
 """Schemes whose file systems create an object only where there is none, in one step."""
-_FOLDERS = ("sftp", "webhdfs", "hdfs")
+_FOLDERS = ("sftp", "webhdfs", "hdfs", "smb")
 """Schemes of servers that rename, each with a module of its name; see `remote_folders.py`."""
 _OPTIONS = {"s3": {"use_listings_cache": False}}
 _EXTRAS = {
     "s3": "minidsms[s3]", "sftp": "minidsms[sftp]", "webhdfs": "minidsms[webhdfs]", "hdfs": "minidsms[hdfs]",
+    "smb": "minidsms[smb]",
     "gs": "gcsfs", "gcs": "gcsfs", "abfs": "adlfs", "abfss": "adlfs", "az": "adlfs",
 }  # fmt: skip
 _TRACE = re.compile(r"(\n|\\n)(\t|\\t)at .*", re.DOTALL)
@@ -246,7 +247,7 @@ class Objects:
 
     def _check_writable(self, path: str) -> None:
         if self._scheme not in _CREATING:
-            others = "write to s3:, gs:, abfs:, sftp:, hdfs: or webhdfs:, or mount the folder"
+            others = "write to s3:, gs:, abfs:, sftp:, smb:, hdfs: or webhdfs:, or mount the folder"
             raise Error(
                 f"{path!r}: archives at {self._scheme}: addresses can only be read, for writers are not kept apart\n"
                 f"help: {f'pip install {_EXTRAS[self._scheme]!r}' if self._scheme in _FOLDERS else others}"
@@ -314,4 +315,6 @@ def told_as_os_error(path: str) -> Iterator[None]:
             raise OSError(f"{path}: {type(error).__name__}: {text[:200]}") from error
         if text != str(error):
             raise type(error)(f"{path}: {text}") from error
+        if type(error).__module__ != "builtins" and error.errno is not None:
+            raise OSError(error.errno, f"{path}: {text}") from error  # Python's own, such as FileNotFoundError
         raise

@@ -1,5 +1,5 @@
-"""Archives in folders of a server, which are reached by SFTP (`sftp.py`), in HDFS (`hdfs.py`) or by WebHDFS
-(`webhdfs.py`).
+"""Archives in folders of a server, which are reached by SFTP (`sftp.py`), in HDFS (`hdfs.py`), by WebHDFS
+(`webhdfs.py`) or SMB (`smb.py`).
 
 There a file is written under a temporary name with a leading dot, and renamed when it is whole. Two ways to rename make
 what `Storage` asks for: one that replaces, for what is written anew, and one that fails where there is a file, for what
@@ -9,6 +9,7 @@ is created.
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import os
 import secrets
@@ -19,6 +20,7 @@ from minidsms.archive.atomic import temporary_name
 from minidsms.archive.locking import leftovers
 from minidsms.archive.objects import Objects, told_as_os_error
 from minidsms.archive.storage import Held
+from minidsms.cql.errors import Error
 
 
 class RemoteFolders(Objects):
@@ -37,8 +39,7 @@ class RemoteFolders(Objects):
         """See `Storage`."""
         content = io.BytesIO()
         fill(content)
-        with told_as_os_error(path):
-            self._put(path, content.getvalue(), self._system.mv)
+        self._put(path, content.getvalue(), self._system.mv)
 
     def _put_new(self, path: str, data: bytes) -> None:
         self._put(path, data, self._system.move_to_new)
@@ -49,10 +50,11 @@ class RemoteFolders(Objects):
         folder, name = os.path.split(inside)
         temporary = f"{folder}/{temporary_name(f'{name}.{secrets.token_hex(4)}')}"
         try:
-            self._upload(temporary, data)
-            if (size := self._system.info(temporary)["size"]) != len(data):
-                raise OSError(f"{path}: {size:,} bytes of {len(data):,} have come")
-            rename(temporary, inside)
+            with told_as_os_error(path):
+                self._upload(temporary, data)
+                if (size := self._system.info(temporary)["size"]) != len(data):
+                    raise OSError(f"{path}: {size:,} bytes of {len(data):,} have come")
+                rename(temporary, inside)
         except FileNotFoundError as error:
             raise FileNotFoundError(f"{path}: its folder, or its half-written file, was removed meanwhile") from error
         except BaseException:
@@ -106,10 +108,23 @@ class RemoteFolders(Objects):
     def _check_writable(self, path: str) -> None:
         """What can be read can be written, as far as its server allows."""
 
-    def _inside(self, path: str) -> str:
-        return inside(path)
-
 
 def inside(path: str) -> str:
     """A path as its server calls it; a name may hold any character."""
     return path if path.startswith("/") else "/" + path.partition("://")[2].partition("/")[2]
+
+
+@functools.cache
+def _first_process(scheme: str) -> int:
+    return os.getpid()
+
+
+def check_not_forked(scheme: str) -> None:
+    """Error in a process that was forked off one that has used a scheme whose library has threads, which are not
+    there.
+    """
+    if _first_process(scheme) != os.getpid():
+        raise Error(
+            f"{scheme}: addresses cannot be used in a process that was forked off one that has used them\n"
+            "help: start it anew (multiprocessing's 'spawn')"
+        )

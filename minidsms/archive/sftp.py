@@ -14,7 +14,7 @@ import paramiko
 from fsspec.implementations.sftp import SFTPFileSystem
 
 from minidsms.archive.objects import OneAtATime
-from minidsms.archive.remote_folders import RemoteFolders
+from minidsms.archive.remote_folders import RemoteFolders, inside
 
 _BLOCK = 1 << 20
 _WRITERS = 4
@@ -30,6 +30,8 @@ class Sftp(SFTPFileSystem):  # type: ignore[misc]
     """fsspec's, which talks to hosts that `~/.ssh/known_hosts` knows, unless fsspec is configured otherwise
     (`host_key_policy` of `sftp`), and connects again where the connection was lost.
     """
+
+    _strip_protocol = staticmethod(inside)
 
     def _connect(self) -> None:
         self.ssh_kwargs.pop("host_key_policy", None)

@@ -87,7 +87,7 @@ def test_a_folder_tells_what_it_holds_now(place: str) -> None:
 
 def test_a_folder_is_moved_and_removed_with_all_that_it_holds(place: str) -> None:
     storage = storage_of(place)
-    odd = "a [1]*" if place.startswith("abfs") else "a [1]*?"
+    odd = {"abfs": "a [1]*", "smb": "a [1]"}.get(place.partition(":")[0], "a [1]*?")
     for folder in (odd, "b"):
         storage.make_folder(f"{place}/{folder}")
         for name in ("x", "y"):
@@ -341,9 +341,18 @@ def test_hdfs_is_used_by_the_user_and_the_process_that_began(monkeypatch: pytest
     with pytest.raises(Error, match=r"hdfs://nobody: (?s:.*)help: hdfs://namenode:8020/folder"):
         storage_of("hdfs://nobody/a")
     assert isinstance(storage_of("hdfs://127.0.0.1:9/a"), RemoteFolders)
-    monkeypatch.setattr("minidsms.archive.hdfs.os.getpid", lambda: -1)
-    with pytest.raises(Error, match=r"forked off one that has used it\nhelp: start it anew"):
+    monkeypatch.setattr("minidsms.archive.remote_folders.os.getpid", lambda: -1)
+    with pytest.raises(Error, match=r"forked off one that has used them\nhelp: start it anew"):
         storage_of("hdfs://127.0.0.1:9/a")
+
+
+def test_names_that_smb_takes_for_others_are_refused() -> None:
+    pytest.importorskip("smbclient")
+    from minidsms.archive.smb import Smb
+
+    for name in ("a:b", "a\\b", "a?"):
+        with pytest.raises(Error, match="names on SMB servers have no "):
+            Smb._strip_protocol(f"smb://server/share/{name}")
 
 
 @pytest.mark.parametrize(
