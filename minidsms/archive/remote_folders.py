@@ -48,7 +48,7 @@ class RemoteFolders(Objects):
         """Write a file under a temporary name, and rename it when it is whole."""
         inside = self._inside(path)
         folder, name = os.path.split(inside)
-        temporary = f"{folder}/{temporary_name(f'{name}.{secrets.token_hex(4)}')}"
+        temporary = os.path.join(folder, temporary_name(f"{name}.{secrets.token_hex(4)}"))
         try:
             with told_as_os_error(path):
                 self._upload(temporary, data)

@@ -1,8 +1,8 @@
 """Where archives can lie, of each kind a new place.
 
 Some have no server among the packages. `MINIDSMS_TEST_PLACES` in the environment lets the tests run there as well: in
-new buckets of `abfs` or `gs`, with the credentials and the endpoint that adlfs or gcsfs find, and below addresses, such
-as `hdfs://127.0.0.1:8020/tests`.
+`hdfs` and `smb`, if their servers are there (tests/real_servers.py), in new buckets of `abfs` or `gs`, with the
+credentials and the endpoint that adlfs or gcsfs find, and below addresses, such as `hdfs://namenode:8020/tests`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 
 import fsspec
 
+from tests import real_servers
 from tests.hdfs_server import served
 from tests.object_store import bucket
 from tests.sftp_server import trusted
@@ -37,8 +38,8 @@ def elsewhere(kind: str, folder: Path) -> Iterator[str]:
             yield found
     elif kind == "webhdfs":
         yield served(folder)
-    elif "://" in kind:
-        yield f"{kind}/{name}"
+    elif "://" in kind or kind in ("hdfs", "smb"):
+        yield f"{kind if '://' in kind else getattr(real_servers, kind)()}/{name}"
     elif kind in ("abfs", "gs"):
         fsspec.filesystem(kind).mkdir(name)
         yield f"{kind}://{name}"
