@@ -22,7 +22,7 @@ from minidsms.joins.figures import PipelineFigures, ProbeSample
 from minidsms.joins.graph import JoinGraph
 from minidsms.joins.plan import CacheSpec, Index, Orders, key_parts, members_of, position
 from minidsms.kernels.join_layout import KEY, Path
-from minidsms.kernels.join_sampling import ASKED, FOUND, SAMPLE_WORDS, sample_pipeline
+from minidsms.kernels.join_sampling import Sample, sample_pipeline
 from minidsms.machine_code.compile_time import thread_ns
 from minidsms.streamon.caching.contracts import CachingJoin
 from minidsms.streamon.join_watch import JoinWatch
@@ -71,11 +71,9 @@ class PipelineSampler:
         self._join = join
         self._watch = watch
         self._measures_time = measures_time
-        self._sampled = [0] * n
         self._reached: Int64Array = np.zeros((n, n), np.int64)
         self._paths: list[Path] = []
         self._sampled_plan: tuple[Orders, Index] = ((), ())
-        self._told: Int64Array = np.zeros(SAMPLE_WORDS, np.int64)
         self._profiled: dict[CacheSpec, tuple[int, Int64Array]] = {}
         self._stored: dict[CacheSpec, tuple[int, Int64Array]] = {}
         self._changes: dict[CacheSpec, list[Int64Array]] = {}
@@ -89,10 +87,10 @@ class PipelineSampler:
 
     def pipeline_figures(self) -> tuple[PipelineFigures, ...]:
         """Of every pipeline, since the beginning; times are not taken step by step."""
-        untimed = (float("nan"),) * (len(self._sampled) - 1)
+        untimed = (float("nan"),) * (len(self._reached) - 1)
         return tuple(
-            PipelineFigures(elements, sampled, tuple(reached), untimed)
-            for elements, sampled, reached in zip(self._watch.arrived, self._sampled, self._reached.tolist())
+            PipelineFigures(elements, reached[0], tuple(reached), untimed)
+            for elements, reached in zip(self._watch.arrived, self._reached.tolist())
         )
 
     def profile(self, specs: frozenset[CacheSpec]) -> None:
@@ -130,7 +128,8 @@ class PipelineSampler:
         arrived = [self._arrived(i, batch) for i, batch in enumerate(part)]
         for i, slots in enumerate(arrived):
             if len(slots):
-                self._walk(i, slots[-ROWS:])
+                inspected = np.zeros(len(arrived) - 1, np.int64)
+                self._sample(i, slots[-ROWS:], Sample(self._reached[i], inspected, by_instant=True))
         for spec, (at, parts) in self._profiled.items():
             if len(arrived[spec.pipeline]):
                 self._follow(spec, at, parts, arrived[spec.pipeline])
@@ -145,10 +144,6 @@ class PipelineSampler:
     def _arrived(self, i: int, batch: Batch | None) -> Int64Array:
         return _NO_SLOTS if batch is None else self._join.index.windows[i].arrived(batch)
 
-    def _walk(self, i: int, slots: Int64Array) -> None:
-        self._sample(i, slots, self._reached[i], -1, _NO_PARTS, _NO_KEYS)
-        self._sampled[i] += int(self._told[ASKED])
-
     def _follow(self, spec: CacheSpec, at: int, parts: Int64Array, slots: Int64Array) -> None:
         keys = self._keys(spec.pipeline, slots, at, parts, PROBES)
         if len(keys):
@@ -157,15 +152,13 @@ class PipelineSampler:
     def _keys(self, i: int, slots: Int64Array, at: int, parts: Int64Array, most: int) -> Int64Array:
         """Of the tuples that reach a position in the pipeline of input i, these words, (m, words)."""
         found = np.empty((most, len(parts)), np.int64)
-        reached = np.zeros(len(self._sampled), np.int64)
-        self._sample(i, slots, reached, at, parts, found)
-        return found[: self._told[FOUND]]
+        n = len(self._reached)
+        counts = np.zeros(n, np.int64), np.zeros(n - 1, np.int64)
+        return found[: self._sample(i, slots, Sample(*counts, by_instant=True, at=at, parts=parts, found=found))]
 
-    def _sample(
-        self, i: int, slots: Int64Array, reached: Int64Array, at: int, parts: Int64Array, found: Int64Array
-    ) -> None:
+    def _sample(self, i: int, slots: Int64Array, sample: Sample) -> int:
         windows = self._join.index.bundle
-        sample_pipeline(slots, i, self._paths[i], windows, reached, at, parts, found, MOST_INSPECTED, self._told)
+        return sample_pipeline(slots, i, self._paths[i], windows, sample, MOST_INSPECTED, 3 * MOST_INSPECTED)
 
     def _words(self, attributes: Iterable[Attribute]) -> Int64Array:
         """As `parts` of `kernels.join_sampling`."""
@@ -178,5 +171,3 @@ class PipelineSampler:
 
 
 _NO_SLOTS: Int64Array = np.zeros(0, np.int64)
-_NO_PARTS: Int64Array = np.zeros((0, 2), np.int64)
-_NO_KEYS: Int64Array = np.zeros((0, 0), np.int64)

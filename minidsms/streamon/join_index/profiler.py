@@ -15,7 +15,7 @@ import numpy as np
 
 from minidsms.joins.plan import Key, Orders
 from minidsms.kernels.access_methods.bit_addresses import MOST_BITS
-from minidsms.kernels.join_existence import join_counts
+from minidsms.kernels.join_sampling import Sample, sample_pipeline
 from minidsms.streamon.join_index.executor import IndexExecutor
 from minidsms.streamon.join_index.selection import Workload
 from minidsms.synopses.indexed_windows import WindowIndex
@@ -68,13 +68,13 @@ class IndexProfiler:
     def _profile(self, i: int, order: Sequence[int]) -> None:
         graph, index = self._executor.join.graph, self._index
         path = graph.path(i, order, configurations=index.configurations)
-        counts = np.zeros((2, len(order)), np.int64)
         slots = index.windows[i].sample(ROWS)
         if not len(slots):
             return
-        rows = join_counts(slots, i, path, index.bundle, counts, MOST_INSPECTED)
-        found, inspected = counts / rows
-        reached = [1.0, *found[:-1]]
+        sample = Sample(np.zeros(len(order) + 1, np.int64), np.zeros(len(order), np.int64))
+        sample_pipeline(slots, i, path, index.bundle, sample, MOST_INSPECTED, MOST_INSPECTED)
+        reached, inspected = sample.reached / sample.reached[0], sample.inspected / sample.reached[0]
+        found = reached[1:]
         self.inspected[i] = float(inspected.sum())
         self.asked[i] = [(j, graph.known((i, *order[:d]), j), float(reached[d])) for d, j in enumerate(order)]
         far = 1.0 - self._near() if graph.has_banded_patterns else 0.0

@@ -17,7 +17,8 @@ from minidsms.elements import BoolArray, Int64Array
 from minidsms.expressions.routes import Order
 from minidsms.joins.graph import JoinGraph
 from minidsms.joins.logical_filters import LogicalFilters
-from minidsms.kernels.join_existence import join_existence
+from minidsms.kernels.join_layout import NO_LIMIT
+from minidsms.kernels.join_sampling import Sample, sample_pipeline
 from minidsms.machine_code.compile_time import thread_ns
 from minidsms.streamon.contracts import Evaluate, Float64Array, OrderingAlgorithm, Wanted
 from minidsms.synopses.indexed_windows import WindowIndex
@@ -125,8 +126,12 @@ class JoinOrderProfiler:
             algorithm.observe(as_wanted(dropped, wanted, algorithm.order), self.costs[i])
 
     def _ask(self, i: int, f: int, slots: Int64Array, drops: BoolArray) -> None:
-        arguments = (slots, i, self._paths[i][f], self._index.bundle, drops, MOST_INSPECTED)
-        self.inspected += join_existence(*arguments)
+        path = self._paths[i][f]
+        steps = len(path.steps)
+        sample = Sample(np.zeros(steps + 1, np.int64), np.zeros(steps, np.int64), drops)
+        arguments = (slots, i, path, self._index.bundle, sample, NO_LIMIT, MOST_INSPECTED)
+        sample_pipeline(*arguments)
+        self.inspected += int(sample.inspected.sum())
         if self._is_timing(i, slots):
             # Again, for at first the samples had to come into the cache.
             seen = max(min(_time(arguments) for _ in range(REPEATED)) / len(slots), LEAST_NS)
@@ -143,7 +148,7 @@ class JoinOrderProfiler:
 def _time(arguments: tuple[Any, ...]) -> int:
     """Nanoseconds that asking takes, of this thread: the processor is rarely alone."""
     start = thread_ns()
-    join_existence(*arguments)
+    sample_pipeline(*arguments)
     return thread_ns() - start
 
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from minidsms.joins.graph import JoinGraph
 from minidsms.kernels.access_methods.bit_addresses import Bits
-from minidsms.kernels.join_existence import join_counts
 from minidsms.kernels.join_layout import Path
+from minidsms.kernels.join_sampling import Sample, sample_pipeline
 from minidsms.synopses.indexed_windows import WindowIndex
 
 SAMPLED = 256
@@ -67,10 +67,11 @@ class JoinSizes:
             seen, found = 0.0, 0
             if len(samples[i]):
                 path = self._path(i, mask)
-                counts = np.zeros((2, len(path.steps)), np.int64)
-                joined = join_counts(samples[i], i, path, self._index.bundle, counts, INSPECTED)
-                found = int(counts[0, -1])
-                seen = rows * found / joined
+                reached = np.zeros(len(path.steps) + 1, np.int64)
+                sample = Sample(reached, np.zeros(len(path.steps), np.int64))
+                sample_pipeline(samples[i], i, path, self._index.bundle, sample, INSPECTED, INSPECTED)
+                found = int(reached[-1])
+                seen = rows * found / int(reached[0])
             known = self.tuples.get(mask)
             is_other = known is not None and found >= ENOUGH and abs(seen - known) > OTHER * max(seen, known)
             self.tuples[mask] = seen if known is None or is_other else WEIGHT * seen + (1 - WEIGHT) * known
