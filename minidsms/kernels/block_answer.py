@@ -18,9 +18,9 @@ from minidsms.machine_code import Int64s
 # isort: off
 # fmt: off
 from minidsms.machine_code import helper, int64, uint64
-from minidsms.kernels.join_cache_entries import remove
+from minidsms.kernels.join_cache_entries import remove, tuple_at, tuple_behind
 from minidsms.kernels.join_cache_layout import (
-    CHUNK_HEAD, FILL, INLINE, INLINE_AT, MEMBERS, PLACED_WORDS, SIZE, SOURCE, SOURCE_MASK, SOURCE_NODES, STEP_CHECK,
+    INLINE, MEMBERS, PLACED_WORDS, SIZE, SOURCE, SOURCE_MASK, SOURCE_NODES, STEP_CHECK,
     STEP_CHECKS_END, STEP_HASHED, STEP_TARGET, SWEPT, TARGET_HEADS, TARGET_MASK, TARGET_NODES, TARGET_SHIFT,
 )
 from minidsms.kernels.join_stamps import deletions_first, is_stamped, stamp
@@ -132,19 +132,15 @@ def _from_entry(
     turns, work = blocks.turns, blocks.work
     n, limit = len(chosen), len(out_ts)
     ts, sign = turns[turn + uint64(T_TS)], turns[turn + uint64(T_KIND)]
-    size, first, inline_at = caches[c, SIZE], uint64(caches[c, MEMBERS]), b + caches[c, INLINE_AT]
+    size, first = caches[c, SIZE], uint64(caches[c, MEMBERS])
     i, j = uint64(members[first]), uint64(members[first + uint64(1)])
     bounds = turn + uint64(T_BOUNDS)
     low_i, high_i = turns[bounds + uint64(2) * i], turns[bounds + uint64(2) * i + uint64(1)]
     low_j, high_j = turns[bounds + uint64(2) * j], turns[bounds + uint64(2) * j + uint64(1)]
     s, rest = work[NEXT], work[LEFT]
     while s != 0 or rest > 0:
-        if s != 0:
-            at = uint64((s & ~FILL) + CHUNK_HEAD + ((s & FILL) - 1) * size)
-            following = s - 1 if s & FILL > 1 else pool[uint64(s & ~FILL)]
-        else:
-            at = uint64(inline_at + (rest - 1) * size)
-            following = int64(0)
+        at = uint64(tuple_at(caches, c, b, s, rest))
+        behind, left = tuple_behind(pool, s, rest)
         x, y = pool[at], pool[at + uint64(1)]
         has_left = (x < low_i) | (y < low_j)
         is_there = (x < high_i) & (y < high_j)
@@ -164,9 +160,7 @@ def _from_entry(
                 out[uint64(members[first + uint64(m)]), f] = pool[at + uint64(m)]
             out_ts[f], out_sign[f] = ts, sign
             found += 1
-        if s == 0:
-            rest -= 1
-        s = following
+        s, rest = behind, left
         if has_left:
             remove(caches, c, pool, b, int64(at))
             caches[c, SWEPT] += 1

@@ -25,11 +25,11 @@ from minidsms.machine_code import Int64s, Int64Table
 # fmt: off
 from minidsms.machine_code import helper, int64, kernel, uint64
 from minidsms.kernels.join_cache_entries import (
-    append, bucket_of, drop, find, mixed, note_miss, remove, sweep, take_table_page,
+    append, bucket_of, drop, find, mixed, note_miss, remove, sweep, take_table_page, tuple_at, tuple_behind,
 )
 from minidsms.kernels.join_cache_layout import (
-    AFTER, BUCKETS, BUCKET_HEAD, CHUNK_HEAD, COLLECT, CREATED, CREATES, CURSOR, DELETES, EAGER, ENTRIES,
-    FILL, HITS, IGNORED, INLINE, INLINE_AT, INSERTS, IS_REDUCED, IS_SIMPLE, KEY_WORDS, LEAST_SWEEP, LEVEL_WORDS,
+    AFTER, BUCKETS, BUCKET_HEAD, COLLECT, CREATED, CREATES, CURSOR, DELETES, EAGER, ENTRIES,
+    HITS, IGNORED, INLINE, INSERTS, IS_REDUCED, IS_SIMPLE, KEY_WORDS, LEAST_SWEEP, LEVEL_WORDS,
     LOOKUP, LOOKUP_PARTS, MEMBERS, PAGE, PAGE_BITS, PART_INPUT, PART_MASK, PART_NODES, PART_WORDS, PENDING,
     PLACED_WORDS, PROBES, REST, SIZE, SOURCE, SOURCE_MASK, SOURCE_NODES, STEP_CHECK, STEP_CHECKS_END, STEP_HASHED,
     STEP_TARGET, STRIDE, SWEEP_AT, SWEPT, TABLE, TAG, TARGET_HEADS, TARGET_MASK, TARGET_NODES, TARGET_SHIFT, UP, UPDATE,
@@ -219,6 +219,32 @@ def _update(
 
 
 @helper(inline=True)
+def _level(levels: Int64s, depth: int) -> Any:
+    """Where the walk at a depth is: TAG, CURSOR and REST."""
+    at = uint64(depth * LEVEL_WORDS)
+    return levels[at + uint64(TAG)], levels[at + uint64(CURSOR)], levels[at + uint64(REST)]
+
+
+@helper(inline=True)
+def _leave(levels: Int64s, depth: int, tag: int, s: int, rest: int) -> None:
+    """Note it."""
+    at = uint64(depth * LEVEL_WORDS)
+    levels[at + uint64(TAG)], levels[at + uint64(CURSOR)], levels[at + uint64(REST)] = tag, s, rest
+
+
+@helper(inline=True)
+def _choose(store: CacheArrays, c: int, at: int, inputs: Int64Table, chosen: Int64s) -> Any:
+    """Choose the slots of the tuple at an address; False where one has left."""
+    caches, members, pool = store.caches, store.members, store.pool
+    lives = True
+    for m in range(caches[c, SIZE]):
+        j = uint64(members[uint64(caches[c, MEMBERS] + m)])
+        chosen[j] = pool[uint64(at + m)]
+        lives &= chosen[j] >= inputs[j, PROBE_LO]
+    return lives
+
+
+@helper(inline=True)
 def _begin_step(windows: Windows, plan: PlacedPlan, p: int, chosen: Int64s) -> Any:
     """The tag that the step at placed[p] asks for, and the newest slot of its bucket."""
     placed = plan.placed
@@ -245,65 +271,43 @@ def cached_mjoin(
     O(elements + tuples + slots inspected + tuples cached and swept).
     """
     inputs, nodes = windows.inputs, windows.nodes
-    chosen, levels, state, of_streams = run.chosen, run.levels, run.state, run.of_streams
-    caches, members, pool = store.caches, store.members, store.pool
-    placed, checks = plan.placed, plan.checks
-    # One loop: parted into functions that are called, by the kind of step, it took a tenth longer.
-    n = len(inputs)
-    last = n - 1
-    limit, most = len(output.out_ts), state[MOST]
+    chosen, levels, state = run.chosen, run.levels, run.state
+    caches, pool, placed, checks = store.caches, store.pool, plan.placed, plan.checks
+    # One loop: parted into functions, written into it or called, by the kind of step, it took a tenth longer.
+    last, limit, most = len(inputs) - 1, len(output.out_ts), state[MOST]
     depth, enters = state[DEPTH], False
     inspected, turns = int64(0), int64(0)
-    tag, s, rest = int64(0), int64(0), int64(-1)
-    if depth >= 0:
-        level = uint64(depth * LEVEL_WORDS)
-        tag, s, rest = levels[level + uint64(TAG)], levels[level + uint64(CURSOR)], levels[level + uint64(REST)]
+    tag, s, rest = _level(levels, max(depth, 0))
     state[STATUS] = DONE
     while True:
         # The pipeline of the element, as far as the buffer has room. tag, s, rest: of this depth.
         i, phase = state[INPUT], state[PHASE]
-        sign = 1 if phase == INSERT else -1
-        instant = state[INSTANT]
-        while depth >= 0:
-            if inspected + turns >= most and not enters:
-                break
+        instant, sign = state[INSTANT], 1 if phase == INSERT else -1
+        while depth >= 0 and (inspected + turns < most or enters):
             turns += 1
             p = uint64((i * last + depth) * PLACED_WORDS)
             c = placed[p + uint64(LOOKUP)] if phase != CANCEL else int64(-1)
             if enters:
                 enters = False
-                rest = int64(-1)
-                if c >= 0:
-                    tag = _look_up(i, p, c, phase, windows, plan, chosen, store)
-                    if tag >= 0:
-                        s, rest = pool[uint64(tag + 1)], min(pool[uint64(tag)], caches[c, INLINE])
-                if rest < 0:
+                tag = _look_up(i, p, c, phase, windows, plan, chosen, store) if c >= 0 else int64(-1)
+                if tag >= 0:
+                    s, rest = pool[uint64(tag + 1)], min(pool[uint64(tag)], caches[c, INLINE])
+                else:
                     tag, s = _begin_step(windows, plan, p, chosen)
+                    rest = int64(-1)
             is_found = False
             if rest >= 0:
                 # The next live tuple of the entry; dead ones are swept.
                 following = placed[p + uint64(AFTER)]
                 q = uint64((i * last + following - 1) * PLACED_WORDS)
                 is_simple = following == last and placed[q + uint64(UPDATE)] == placed[q + uint64(UPDATES_END)]
-                size = caches[c, SIZE]
-                begin = caches[c, MEMBERS]
                 while s != 0 or rest > 0:
-                    if s != 0:
-                        at = (s & ~FILL) + CHUNK_HEAD + ((s & FILL) - 1) * size
-                    else:
-                        at = tag + caches[c, INLINE_AT] + (rest - 1) * size
-                    is_found = True
-                    for m in range(size):
-                        j = uint64(members[uint64(begin + m)])
-                        chosen[j] = pool[uint64(at + m)]
-                        is_found &= chosen[j] >= inputs[j, PROBE_LO]
+                    at = tuple_at(caches, c, tag, s, rest)
+                    is_found = _choose(store, c, at, inputs, chosen)
                     if is_found and following == last and found == limit:
                         state[STATUS] = FULL
                         break
-                    if s == 0:
-                        rest -= 1
-                    else:
-                        s = s - 1 if s & FILL > 1 else pool[uint64(s & ~FILL)]
+                    s, rest = tuple_behind(pool, s, rest)
                     if not is_found:
                         remove(caches, c, pool, tag, at)
                         caches[c, SWEPT] += 1
@@ -318,10 +322,8 @@ def cached_mjoin(
                 following = depth + 1
                 is_simple = following == last and placed[p + uint64(IS_SIMPLE)] != 0
                 j = uint64(placed[p + uint64(STEP_TARGET)])
-                chain = Chain(
-                    placed[p + uint64(TARGET_NODES)], int64(2), placed[p + uint64(TARGET_MASK)],
-                    inputs[j, PROBE_LO], inputs[j, PROBE_HI],
-                )  # fmt: skip
+                base, mask = placed[p + uint64(TARGET_NODES)], placed[p + uint64(TARGET_MASK)]
+                chain = Chain(base, int64(2), mask, inputs[j, PROBE_LO], inputs[j, PROBE_HI])
                 begin, end = placed[p + uint64(STEP_CHECK)], placed[p + uint64(STEP_CHECKS_END)]
                 while not is_found:
                     s, looked = next_slot(nodes, chain, tag, s)
@@ -331,7 +333,7 @@ def cached_mjoin(
                     chosen[j] = s
                     is_found = checks_hold(windows, checks, chosen, begin, end)
                     if is_found and phase == CANCEL and following == last:
-                        for m in range(n):
+                        for m in range(len(inputs)):
                             is_found &= is_stamped(windows, run, m, chosen[m])
                     if is_found and following == last and found == limit:
                         state[STATUS] = FULL
@@ -347,19 +349,14 @@ def cached_mjoin(
                 if c >= 0 and rest < 0:
                     caches[c, PENDING] = -1
                 depth = levels[uint64(depth * LEVEL_WORDS + UP)]
-                level = uint64(depth * LEVEL_WORDS)
-                if depth >= 0:
-                    tag, s = levels[level + uint64(TAG)], levels[level + uint64(CURSOR)]
-                    rest = levels[level + uint64(REST)]
+                tag, s, rest = _level(levels, max(depth, 0))
                 continue
             # What stands behind the segment's last step: CacheUpdates.
             p = uint64((i * last + following - 1) * PLACED_WORDS)
             if placed[p + uint64(IS_SIMPLE)] == 0 and phase != CANCEL:
                 _update(p, rest < 0, phase, windows, plan, chosen, store)
             if following < last:
-                level = uint64(depth * LEVEL_WORDS)
-                levels[level + uint64(TAG)], levels[level + uint64(CURSOR)] = tag, s
-                levels[level + uint64(REST)] = rest
+                _leave(levels, depth, tag, s, rest)
                 levels[uint64(following * LEVEL_WORDS + UP)] = depth
                 depth, enters = following, True
             else:
@@ -367,18 +364,14 @@ def cached_mjoin(
                 found += 1
         if inspected + turns >= most and state[STATUS] == DONE:
             state[STATUS] = PAUSED
-        if state[STATUS] != DONE:
-            if depth >= 0:
-                level = uint64(depth * LEVEL_WORDS)
-                levels[level + uint64(TAG)], levels[level + uint64(CURSOR)] = tag, s
-                levels[level + uint64(REST)] = rest
-            break
-        own = next_element(windows, run, of_streams, output, found)
+        own = next_element(windows, run, run.of_streams, output, found) if state[STATUS] == DONE else int64(-1)
         if own < 0:
             break
         chosen[state[INPUT]] = own
         levels[UP] = -1
         depth, enters = int64(0), True
+    if depth >= 0:
+        _leave(levels, depth, tag, s, rest)
     state[DEPTH] = depth
     state[INSPECTED] += inspected
     return found

@@ -38,7 +38,7 @@ from minidsms.kernels.join_cache_layout import (
     CacheArrays,
 )
 from minidsms.kernels.join_layout import PROBE_LO
-from minidsms.machine_code import Int64s, helper, int64, kernel, uint64
+from minidsms.machine_code import Int64s, Int64Table, helper, int64, kernel, uint64
 
 
 @helper(inline=True)
@@ -189,22 +189,35 @@ def remove(caches, c, pool, b, at):  # type: ignore[no-untyped-def]
     caches[c, TUPLES] -= 1
 
 
+@helper(inline=True)
+def tuple_at(caches: Int64Table, c: int, b: int, s: int, rest: int) -> Any:
+    """Where the next tuple of the entry in bucket b stands: the newest of chunk s, where that is 0 the last of `rest`
+    in the bucket.
+    """
+    if s != 0:
+        return (s & ~FILL) + CHUNK_HEAD + ((s & FILL) - 1) * caches[c, SIZE]
+    return b + caches[c, INLINE_AT] + (rest - 1) * caches[c, SIZE]
+
+
+@helper(inline=True)
+def tuple_behind(pool: Int64s, s: int, rest: int) -> Any:
+    """What tells `tuple_at` the tuple behind; (0, 0) behind the last."""
+    if s == 0:
+        return s, rest - 1
+    return (s - 1 if s & FILL > 1 else pool[uint64(s & ~FILL)]), rest
+
+
 @helper
 def find(store: CacheArrays, c: int, chosen: Int64s, b: int) -> Any:
     """The address of the slots chosen of the segment's inputs in an entry; -1 where they are not in it."""
     caches, members, pool = store.caches, store.members, store.pool
-    size, head, rest = caches[c, SIZE], pool[b + 1], min(pool[b], caches[c, INLINE])
-    first = b + caches[c, INLINE_AT]
+    head, rest = pool[b + 1], min(pool[b], caches[c, INLINE])
     found = int64(-1)
     while found < 0 and (head != 0 or rest > 0):
-        if head != 0:
-            at = (head & ~FILL) + CHUNK_HEAD + ((head & FILL) - 1) * size
-            head = head - 1 if head & FILL > 1 else pool[head & ~FILL]
-        else:
-            rest -= 1
-            at = first + rest * size
+        at = tuple_at(caches, c, b, head, rest)
+        head, rest = tuple_behind(pool, head, rest)
         same = True
-        for m in range(size):
+        for m in range(caches[c, SIZE]):
             same &= pool[at + m] == chosen[members[caches[c, MEMBERS] + m]]
         if same:
             found = at
@@ -214,16 +227,12 @@ def find(store: CacheArrays, c: int, chosen: Int64s, b: int) -> Any:
 @helper
 def sweep(caches, c, members, inputs, pool, b):  # type: ignore[no-untyped-def]
     """Take the dead tuples out of an entry: those of which a slot is below PROBE_LO of its input."""
-    size, head, rest = caches[c, SIZE], pool[b + 1], min(pool[b], caches[c, INLINE])
+    head, rest = pool[b + 1], min(pool[b], caches[c, INLINE])
     while head != 0 or rest > 0:
-        if head != 0:
-            at = (head & ~FILL) + CHUNK_HEAD + ((head & FILL) - 1) * size
-            head = head - 1 if head & FILL > 1 else pool[head & ~FILL]
-        else:
-            rest -= 1
-            at = b + caches[c, INLINE_AT] + rest * size
+        at = tuple_at(caches, c, b, head, rest)
+        head, rest = tuple_behind(pool, head, rest)
         lives = True
-        for m in range(size):
+        for m in range(caches[c, SIZE]):
             lives &= pool[at + m] >= inputs[members[caches[c, MEMBERS] + m], PROBE_LO]
         if not lives:
             remove(caches, c, pool, b, at)

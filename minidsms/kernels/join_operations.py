@@ -22,9 +22,11 @@ from minidsms.machine_code import Int64s, Int64Table
 # isort: off
 # fmt: off
 from minidsms.machine_code import helper, int64, uint64
-from minidsms.kernels.join_cache_entries import append, bucket_of, drop, mixed, note_miss, sweep, take_table_page
+from minidsms.kernels.join_cache_entries import (
+    append, bucket_of, drop, mixed, note_miss, sweep, take_table_page, tuple_at, tuple_behind,
+)
 from minidsms.kernels.join_cache_layout import (
-    BUCKETS, BUCKET_HEAD, CHUNK_HEAD, CREATED, CREATES, ENTRIES, FILL, HITS, IGNORED, INLINE, INLINE_AT, INSERTS,
+    BUCKETS, BUCKET_HEAD, CREATED, CREATES, ENTRIES, HITS, IGNORED, INLINE, INSERTS,
     KEY_WORDS, LEAST_SWEEP, MEMBERS, PAGE, PAGE_BITS, PART_INPUT, PART_MASK, PART_NODES, PART_WORDS, PINNED,
     PLACED_WORDS, PROBES, SIZE, SOURCE, SOURCE_MASK, SOURCE_NODES, STEP_CHECK, STEP_CHECKS_END, STEP_HASHED,
     STEP_TARGET, STRIDE, SWEEP_AT, TABLE, TARGET_HEADS, TARGET_MASK, TARGET_NODES, TARGET_SHIFT,
@@ -325,12 +327,8 @@ def _spread(
         if b >= 0 and pool[b] >= 0:
             s, rest = pool[b + 1], min(pool[b], caches[c, INLINE])
             while s != 0 or rest > 0:
-                if s != 0:
-                    tuple_at = (s & ~FILL) + CHUNK_HEAD + ((s & FILL) - 1) * size
-                    s = s - 1 if s & FILL > 1 else pool[uint64(s & ~FILL)]
-                else:
-                    rest -= 1
-                    tuple_at = b + caches[c, INLINE_AT] + rest * size
+                cached = tuple_at(caches, c, b, s, rest)
+                s, rest = tuple_behind(pool, s, rest)
                 if made == capacity:
                     return False
                 to = target + made * width
@@ -338,7 +336,7 @@ def _spread(
                     lists[uint64(to + m)] = lists[uint64(at + m)]
                 is_there = True
                 for m in range(size):
-                    j, slot = members[uint64(first + m)], pool[uint64(tuple_at + m)]
+                    j, slot = members[uint64(first + m)], pool[uint64(cached + m)]
                     at_bounds = uint64(lists[at] * words + T_BOUNDS + 2 * j)
                     is_there &= turns[at_bounds] <= slot < turns[at_bounds + uint64(1)]
                     lists[uint64(to + 1 + j)] = slot
