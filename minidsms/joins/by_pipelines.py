@@ -25,6 +25,7 @@ from minidsms.kernels.entering_join import (
     BEGUN_WORDS,
     PLACED_WORDS,
     THERE_ROWS,
+    Pipelines,
     Scratch,
     join_entering,
     place_steps,
@@ -122,8 +123,8 @@ class ByPipelines:
         scratch = self._scratch
         status = -1
         while status != DONE:
-            plan = self._placed, self.checks, self.rows.bundle
-            found = join_entering(index.bundle, scratch, *plan, answer.run, answer.output)
+            pipelines = Pipelines(self._placed, self.checks, self.rows.bundle)
+            found = join_entering(index.bundle, scratch, pipelines, answer.run, answer.output)
             status = int(state[STATUS])
             if status == PAUSED:
                 answer.claim(0)

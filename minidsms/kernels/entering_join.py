@@ -106,6 +106,14 @@ class Scratch(NamedTuple):
     begun: Int64s
 
 
+class Pipelines(NamedTuple):
+    """placed: PLACED_WORDS of each step of all (`place_steps`).  checks, routes: as of `mjoin`."""
+
+    placed: Int64s
+    checks: Int64Table
+    routes: Routes
+
+
 AHEAD = 64
 """Rows of a step that are looked at together, before they are gone on with one by one."""
 AHEAD_SLOT, AHEAD_FOUND, AHEAD_TAG, AHEAD_COUNTS, AHEAD_ROWS = range(5)
@@ -271,12 +279,12 @@ def _drop(
 
 @helper(typed=True)
 def _drop_behind(
-    i: int, p: int, q: int, count: int, alive: Int64s, firsts: Int64s, placed: Int64s, windows: Windows, state: Int64s
+    i: int, p: int, q: int, alive: Int64s, firsts: Int64s, placed: Int64s, windows: Windows, state: Int64s
 ) -> int:
     """Drop probing by the step at placed[q], which asks for the keys of the rows that the one at placed[p] finds.
 
-    Of the `count` slots alive those are left for which a row found by the first finds a row; `firsts`, as of `_drop`,
-    moves on to it. What is passed by joins with nothing.
+    Of the slots alive those are left for which a row found by the first finds a row; `firsts`, as of `_drop`, moves on
+    to it. What is passed by joins with nothing.
     """
     inputs, nodes, heads = windows.inputs, windows.nodes, windows.heads
     step, behind = placed[p : p + PLACED_WORDS], placed[q : q + PLACED_WORDS]
@@ -290,7 +298,7 @@ def _drop_behind(
     buckets, shift = behind[TARGET_HEADS], behind[TARGET_SHIFT]
     is_later, is_later2 = int64(step[TARGET] < i), int64(behind[TARGET] < i)
     kept, inspected, most = 0, 0, state[MOST]
-    for a in range(count):
+    for a in range(len(alive)):
         slot = alive[a]
         tag, t = nodes[uint64(own + 2 * (slot & own_mask))], came_at(nodes, arrivals, slot)
         bounds = _present(nodes, target, length, bounds, t, t + is_later)
@@ -311,29 +319,18 @@ def _drop_behind(
         alive[uint64(kept)] = slot
         if r >= low2 or (s >= low and inspected >= most):
             kept += 1
-    behind[TRIED] += count
-    behind[DROPPED] += count - kept
+    behind[TRIED] += len(alive)
+    behind[DROPPED] += len(alive) - kept
     state[INSPECTED] += inspected
     return int64(kept)
 
 
 @helper(typed=True)
-def _survivors(
-    i: int,
-    stop: int,
-    windows: Windows,
-    routes: Routes,
-    alive: Int64s,
-    part: Int64s,
-    firsts: Int64Table,
-    placed: Int64s,
-    state: Int64s,
-) -> int:
-    """Drop probing of the slots [HI, stop) of input i; returns how many of `alive` it leaves, ascending.
-
-    part: as `alive`, scratch.  firsts: (n - 1, capacity), by step and slot.
-    """
+def _survivors(i: int, stop: int, windows: Windows, scratch: Scratch, pipelines: Pipelines, state: Int64s) -> int:
+    """Drop probing of the slots [HI, stop) of input i; returns how many of alive[i] it leaves, ascending."""
     inputs, nodes = windows.inputs, windows.nodes
+    alive, part, firsts = scratch.alive[i], scratch.alive[len(inputs)], scratch.firsts[i]
+    placed, routes = pipelines.placed, pipelines.routes
     base, mask, has_nulls = inputs[i, ROWS], inputs[i, MASK], inputs[i, HAS_NULLS] != 0
     count = int64(0)
     for slot in range(inputs[i, HI], stop):
@@ -389,7 +386,7 @@ def _probed(
         pays = placed[q + TRIED] < _ENOUGH or placed[q + DROPPED] * 4 >= placed[q + TRIED]
         pays &= placed[p + IS_DROPPING] != 0 and placed[q + IS_DROPPING] != 0
         if e >= 0 and placed[p + ASKED] == 0 and count > 0 and pays:
-            count = _drop_behind(i, p, q, count, alive, firsts[e], placed, windows, state)
+            count = _drop_behind(i, p, q, alive[:count], firsts[e], placed, windows, state)
     return count
 
 
@@ -430,15 +427,7 @@ def _has_leaving(there: Int64Table) -> Any:
 
 @helper(typed=True)
 def _drop_ahead(
-    p: int,
-    depth: int,
-    i: int,
-    count: int,
-    windows: Windows,
-    scratch: Scratch,
-    placed: Int64s,
-    checks: Int64Table,
-    run: JoinRun,
+    p: int, depth: int, i: int, count: int, windows: Windows, scratch: Scratch, pipelines: Pipelines, run: JoinRun
 ) -> int:
     """Of the `count` rows ahead at this depth, for which the step behind finds something, leave those for which the
     step behind that one may find something, too; returns how many.
@@ -446,6 +435,7 @@ def _drop_ahead(
     Only where that one asks as soon as the step before it has chosen, and while it drops a quarter and more.
     """
     nodes, heads, chosen, state, ahead = windows.nodes, windows.heads, run.chosen, run.state, scratch.ahead
+    placed, checks = pipelines.placed, pipelines.checks
     behind, third = placed[p + PLACED_WORDS : p + 2 * PLACED_WORDS], placed[p + 2 * PLACED_WORDS : p + 3 * PLACED_WORDS]
     pays = third[TRIED] < _ENOUGH or third[DROPPED] * 4 >= third[TRIED]
     if third[HASHED] <= 0 or third[ASKED] != depth + 2 or not pays:
@@ -496,15 +486,7 @@ def _drop_ahead(
 
 @helper(typed=True)
 def _look_ahead(
-    p: int,
-    depth: int,
-    i: int,
-    s: int,
-    windows: Windows,
-    scratch: Scratch,
-    placed: Int64s,
-    checks: Int64Table,
-    run: JoinRun,
+    p: int, depth: int, i: int, s: int, windows: Windows, scratch: Scratch, pipelines: Pipelines, run: JoinRun
 ) -> int:
     """Fill `ahead` with rows of the step at placed[p] from slot s on for which the step behind it, whose tag is hashed
     of several inputs, finds something; returns the slot to go on at.
@@ -514,6 +496,7 @@ def _look_ahead(
     """
     nodes, heads = windows.nodes, windows.heads
     walks, chosen, state, ahead = run.walks, run.chosen, run.state, scratch.ahead
+    placed, checks = pipelines.placed, pipelines.checks
     step, behind = placed[p : p + PLACED_WORDS], placed[p + PLACED_WORDS : p + 2 * PLACED_WORDS]
     j, tag = step[TARGET], walks[TAG, depth]
     chain = _chain(placed, p, i, scratch.there, False)
@@ -543,7 +526,7 @@ def _look_ahead(
             kept += 1
     state[INSPECTED] += inspected
     if depth + 2 < len(windows.inputs) - 1:
-        kept = _drop_ahead(p, depth, i, kept, windows, scratch, placed, checks, run)
+        kept = _drop_ahead(p, depth, i, kept, windows, scratch, pipelines, run)
     ahead[AHEAD_COUNTS, depth, 0], ahead[AHEAD_COUNTS, depth, 1] = 0, kept
     return int64(s)
 
@@ -618,101 +601,148 @@ def _take_back(windows: Windows, scratch: Scratch, instant: int) -> Any:
             inputs[j, SURVIVOR] -= 1
 
 
+class Element(NamedTuple):
+    """Of output generation: the slot of input i that is joined, at which instant; where tuples of the instant begin in
+    `out`, and those that cancel some; whether the row leaves, and may cancel.
+    """
+
+    i: int
+    slot: int
+    instant: int
+    first: int
+    middle: int
+    cancels: bool
+
+
+@helper(inline=True)
+def _next_element(windows: Windows, scratch: Scratch, run: JoinRun, output: Output, at: Element, found: int) -> Any:
+    """The next element: what arrives at the instant, then what leaves at it where that may cancel something; at
+    MAX_INSTANT where there is none.
+    """
+    state, alive, there = run.state, scratch.alive, scratch.there
+    i, slot, instant, first, middle, cancels = at
+    begins = False
+    while not begins and instant < MAX_INSTANT:
+        if not cancels:
+            i, slot, begins = _next_survivor(windows, alive, i, slot, instant)
+            if not begins and found > first and _has_leaving(there):
+                cancels, middle = True, found
+                stamp(windows, run, output.out, first, found)
+                i, slot = int64(0), there[LEAVING, 0] - 1
+            elif not begins:
+                i, first, instant = int64(0), found, _first_instant(windows, alive)
+                if instant < MAX_INSTANT:
+                    _turn_to(windows, there, instant)
+        if cancels:
+            i, slot, begins = _next_cancelling(windows, run, there, i, slot)
+            if not begins:
+                if found > middle:
+                    deletions_first(output.out, output.out_sign, first, middle, found)
+                    state[DELETED] += found - middle
+                cancels, first = False, found
+    return Element(i, slot, instant, first, middle, cancels)
+
+
+@helper(inline=True)
+def _drop_probe(
+    windows: Windows, scratch: Scratch, pipelines: Pipelines, run: JoinRun, at: Element, p: int, position: int,
+    known: int,
+) -> Any:  # fmt: skip
+    """Whether all steps that ask for the keys of the slot chosen at a position find a row, and how many slots were
+    inspected. p: where the step at this position is placed.  known: what it finds, -1 where nobody has looked.
+    """
+    inputs, walks, chosen, there = windows.inputs, run.walks, run.chosen, scratch.there
+    placed, checks = pipelines.placed, pipelines.checks
+    finds, inspected = True, int64(0)
+    for d in range(position, len(inputs) - 1):
+        if placed[p + uint64(ASKED)] == position:
+            tag = _tag_of(windows, placed, p, checks, chosen)
+            if position == 0 and placed[p + uint64(IS_DROPPING)] != 0 and not at.cancels:
+                s = scratch.firsts[at.i, d, at.slot - inputs[at.i, HI]]
+            elif known >= 0 and d == position:
+                s = known
+            else:
+                chain = _chain(placed, p, at.i, there, at.cancels)
+                b = placed[p + uint64(TARGET_HEADS)] + bucket(tag, placed[p + uint64(TARGET_SHIFT)])
+                s, looked = next_slot(windows.nodes, chain, tag, head_slot(windows.heads, b, chain.low))
+                inspected += looked
+                if s < chain.low and placed[p + uint64(REACH)] != 0:
+                    tag, s, looked = _further(windows, placed, p, checks, chosen, chain, tag)
+                    inspected += looked
+                if s < chain.low:
+                    s = int64(-1)  # where a walk ends that finds nothing, some other row may stand
+            if s < inputs[placed[p + uint64(TARGET)], LO]:
+                finds = False
+                break
+            walks[TAG, uint64(d)] = tag
+            walks[FOUND, uint64(d)] = s
+        p += uint64(PLACED_WORDS)
+    return finds, inspected
+
+
+@helper(inline=True)
+def _take_ahead(ahead: Int64Cube, depth: int, j: int, chosen: Int64s) -> Any:
+    """Choose the next of the rows of input j that were looked at together; (whether there is one, the first row that
+    the next step finds for it).
+    """
+    a, known = ahead[AHEAD_COUNTS, depth, 0], int64(-1)
+    is_chosen = a < ahead[AHEAD_COUNTS, depth, 1]
+    if is_chosen:
+        ahead[AHEAD_COUNTS, depth, 0] = a + 1
+        chosen[j], known = ahead[AHEAD_SLOT, depth, a], ahead[AHEAD_FOUND, depth, a]
+    return is_chosen, known
+
+
+@helper(inline=True)
+def _stopped_at(begun: Int64s, instant: int) -> Any:
+    """The element amidst which output generation stopped, and goes on."""
+    begun[IS_OPEN], middle = 0, begun[OF_CANCELS]
+    return Element(begun[AT_INPUT], begun[AT_SLOT], instant, begun[OF_INSTANT], middle, middle >= 0)
+
+
+@helper(inline=True)
+def _stop_at(begun: Int64s, at: Element) -> None:
+    """Note it."""
+    begun[IS_OPEN], begun[AT_INPUT], begun[AT_SLOT], begun[OF_INSTANT] = 1, at.i, at.slot, at.first
+    begun[OF_CANCELS] = at.middle if at.cancels else int64(-1)
+
+
 @helper(typed=True)
 def _generate(
-    windows: Windows,
-    scratch: Scratch,
-    placed: Int64s,
-    checks: Int64Table,
-    routes: Routes,
-    run: JoinRun,
-    output: Output,
-    found: int,
+    windows: Windows, scratch: Scratch, pipelines: Pipelines, run: JoinRun, output: Output, found: int
 ) -> int:
     """Output generation of what drop probing left, by instants; returns how many tuples stand in `out`.
 
     Where `out` is full, state[STATUS] is FULL; of the instant that does not fit nothing stands in it, and the next call
     begins there. Where it has inspected state[MOST] slots it is PAUSED, and the next call goes on amidst the instant.
     """
-    inputs, nodes, heads = windows.inputs, windows.nodes, windows.heads
+    nodes, there, ahead, begun = windows.nodes, scratch.there, scratch.ahead, scratch.begun
     walks, chosen, state = run.walks, run.chosen, run.state
-    out, out_ts, out_sign = output.out, output.out_ts, output.out_sign
-    alive, firsts, there, ahead, begun = scratch.alive, scratch.firsts, scratch.there, scratch.ahead, scratch.begun
-    n = len(inputs)
-    last, limit, until = n - 2, len(out_ts), state[INSPECTED] + state[MOST]
-    first = middle = found
+    placed, checks = pipelines.placed, pipelines.checks
+    last, limit, until = len(windows.inputs) - 2, len(output.out_ts), state[INSPECTED] + state[MOST]
     inspected = 0
-    instant = int64(0)
-    cancels = False
-    i, slot = int64(n), int64(0)
+    element = Element(int64(last + 2), int64(0), int64(0), found, found, False)
     depth, is_chosen, known = int64(-1), False, int64(-1)
     goes_on = begun[IS_OPEN] != 0
     if goes_on:
-        i, slot, instant = begun[AT_INPUT], begun[AT_SLOT], state[INSTANT]
-        found, first, middle = begun[IN_OUT], begun[OF_INSTANT], begun[OF_CANCELS]
-        cancels = middle >= 0
-        depth, is_chosen, known = begun[AT_DEPTH], begun[HAS_CHOSEN] != 0, begun[KNOWN]
-    begun[IS_OPEN] = 0
+        found, depth, is_chosen, known = begun[IN_OUT], begun[AT_DEPTH], begun[HAS_CHOSEN] != 0, begun[KNOWN]
+        element = _stopped_at(begun, state[INSTANT])
     while True:
-        # The next element: what arrives at the instant, then what leaves at it where that may cancel something.
-        begins = goes_on
-        if not cancels:
-            if not begins:
-                i, slot, begins = _next_survivor(windows, alive, i, slot, instant)
-            if not begins and found > first and _has_leaving(there):
-                cancels, middle = True, found
-                stamp(windows, run, out, first, found)
-                i, slot = int64(0), there[LEAVING, 0] - 1
-            if not begins and not cancels:
-                first = found
-                instant = _first_instant(windows, alive)
-                if instant == MAX_INSTANT:
-                    break
-                _turn_to(windows, there, instant)
-                i = int64(0)
-                continue
-        if cancels:
-            if not begins:
-                i, slot, begins = _next_cancelling(windows, run, there, i, slot)
-            if not begins:
-                if found > middle:
-                    deletions_first(out, out_sign, first, middle, found)
-                    state[DELETED] += found - middle
-                cancels, first = False, found
-                continue
-        # Its pipeline. `is_chosen`: a row has just been chosen, and the steps that ask for its keys have not been.
-        chosen[i] = slot
-        begin = uint64(pipeline_of(windows, routes, i, slot) * (n - 1) * PLACED_WORDS)
         if not goes_on:
+            element = _next_element(windows, scratch, run, output, element, found)
             depth, is_chosen, known = int64(-1), True, int64(-1)
         goes_on = False
+        i, slot, cancels = element.i, element.slot, element.cancels
+        if element.instant == MAX_INSTANT:
+            break
+        # Its pipeline. `is_chosen`: a row has just been chosen, and the steps that ask for its keys have not been.
+        chosen[i] = slot
+        begin = uint64(pipeline_of(windows, pipelines.routes, i, slot) * (last + 1) * PLACED_WORDS)
         while depth >= 0 or is_chosen:
             if is_chosen:
-                position = depth + 1
-                p = begin + uint64(position * PLACED_WORDS)
-                for d in range(position, n - 1):
-                    if placed[p + uint64(ASKED)] == position:
-                        tag = _tag_of(windows, placed, p, checks, chosen)
-                        if position == 0 and placed[p + uint64(IS_DROPPING)] != 0 and not cancels:
-                            s = firsts[i, d, slot - inputs[i, HI]]
-                        elif known >= 0 and d == position:
-                            s = known
-                        else:
-                            chain = _chain(placed, p, i, there, cancels)
-                            b = placed[p + uint64(TARGET_HEADS)] + bucket(tag, placed[p + uint64(TARGET_SHIFT)])
-                            s, looked = next_slot(nodes, chain, tag, head_slot(heads, b, chain.low))
-                            inspected += looked
-                            if s < chain.low and placed[p + uint64(REACH)] != 0:
-                                tag, s, looked = _further(windows, placed, p, checks, chosen, chain, tag)
-                                inspected += looked
-                            if s < chain.low:
-                                s = int64(-1)  # where a walk ends that finds nothing, some other row may stand
-                        if s < inputs[placed[p + uint64(TARGET)], LO]:
-                            is_chosen = False
-                            break
-                        walks[TAG, uint64(d)] = tag
-                        walks[FOUND, uint64(d)] = s
-                    p += uint64(PLACED_WORDS)
+                p = begin + uint64((depth + 1) * PLACED_WORDS)
+                is_chosen, looked = _drop_probe(windows, scratch, pipelines, run, element, p, depth + 1, known)
+                inspected += looked
                 if is_chosen:
                     depth += 1
                     walks[FOLLOWING, uint64(depth)] = walks[FOUND, uint64(depth)]
@@ -733,12 +763,8 @@ def _generate(
                 while ahead[AHEAD_COUNTS, depth, 0] == ahead[AHEAD_COUNTS, depth, 1] and s >= chain.low:
                     if inspected + state[INSPECTED] >= until:
                         break
-                    s = _look_ahead(int64(p), depth, i, s, windows, scratch, placed, checks, run)
-                a = ahead[AHEAD_COUNTS, depth, 0]
-                is_chosen = a < ahead[AHEAD_COUNTS, depth, 1]
-                if is_chosen:
-                    ahead[AHEAD_COUNTS, depth, 0] = a + 1
-                    chosen[j], known = ahead[AHEAD_SLOT, depth, a], ahead[AHEAD_FOUND, depth, a]
+                    s = _look_ahead(int64(p), depth, i, s, windows, scratch, pipelines, run)
+                is_chosen, known = _take_ahead(ahead, depth, j, chosen)
             check, checks_end = placed[p + uint64(CHECK)], placed[p + uint64(CHECKS_END)]
             while not is_chosen and not looks_ahead:
                 s, looked = next_slot(nodes, chain, tag, s)
@@ -751,34 +777,30 @@ def _generate(
                     break
                 chosen[j] = s
                 equal = check == checks_end or checks_hold(windows, checks, chosen, check, checks_end)
-                if equal and cancels:
-                    equal = is_stamped(windows, run, j, s)
+                equal = equal and (not cancels or is_stamped(windows, run, j, s))
                 if equal and depth == last:
                     if found == limit:
                         state[STATUS] = FULL
                         break
-                    put_tuple(output, chosen, found, instant, -1 if cancels else 1)
+                    put_tuple(output, chosen, found, element.instant, -1 if cancels else 1)
                     found += 1
                 is_chosen = equal and depth < last
                 s = older(nodes, chain, s)
             walks[FOLLOWING, uint64(depth)] = s
-            if state[STATUS] == FULL:
-                break
             if not is_chosen and not (looks_ahead and s >= chain.low):
                 depth -= 1
-            if inspected + state[INSPECTED] >= until:
+            if state[STATUS] == FULL or inspected + state[INSPECTED] >= until:
                 break
         if state[STATUS] == FULL:
-            found = first
-            _take_back(windows, scratch, instant)
+            found = element.first
+            _take_back(windows, scratch, element.instant)
             break
         if inspected + state[INSPECTED] >= until:
-            state[STATUS], begun[IS_OPEN] = PAUSED, 1
-            begun[AT_INPUT], begun[AT_SLOT], begun[IN_OUT], begun[OF_INSTANT] = i, slot, found, first
-            begun[OF_CANCELS] = middle if cancels else int64(-1)
-            begun[AT_DEPTH], begun[HAS_CHOSEN], begun[KNOWN] = depth, int64(is_chosen), known
+            state[STATUS] = PAUSED
+            _stop_at(begun, element)
+            begun[IN_OUT], begun[AT_DEPTH], begun[HAS_CHOSEN], begun[KNOWN] = found, depth, int64(is_chosen), known
             break
-    state[INSTANT] = instant
+    state[INSTANT] = element.instant
     state[INSPECTED] += inspected
     return int64(found)
 
@@ -811,15 +833,7 @@ def _block_end(windows: Windows, size: int) -> int:
 
 
 @kernel
-def join_entering(
-    windows: Windows,
-    scratch: Scratch,
-    placed: Int64s,
-    checks: Int64Table,
-    routes: Routes,
-    run: JoinRun,
-    output: Output,
-) -> int:
+def join_entering(windows: Windows, scratch: Scratch, pipelines: Pipelines, run: JoinRun, output: Output) -> int:
     """Join the elements that wait, block by block; returns how many tuples stand in `out`.
 
     state[STATUS] is FULL where the next instant does not fit; call again with `out` empty, and larger where nothing was
@@ -831,9 +845,9 @@ def join_entering(
     """
     inputs = windows.inputs
     state = run.state
-    alive, firsts, there = scratch.alive, scratch.firsts, scratch.there
+    there = scratch.there
     n = len(inputs)
-    capacity = alive.shape[1]
+    capacity = scratch.alive.shape[1]
     found = int64(0)
     state[STATUS] = DONE
     while state[STATUS] == DONE:
@@ -864,11 +878,9 @@ def join_entering(
                 there[LATER, j] = inputs[j, HI]
             for j in range(n):
                 stop = inputs[j, SURVIVOR]
-                inputs[j, SURVIVORS] = _survivors(
-                    j, stop, windows, routes, alive[j], alive[n], firsts[j], placed, state
-                )
+                inputs[j, SURVIVORS] = _survivors(j, stop, windows, scratch, pipelines, state)
                 inputs[j, SURVIVOR] = 0
-        found = _generate(windows, scratch, placed, checks, routes, run, output, found)
+        found = _generate(windows, scratch, pipelines, run, output, found)
         scratch.begun[IS_BEGUN] = int64(1) if state[STATUS] != DONE else int64(0)
         if state[STATUS] != DONE:
             break
