@@ -130,13 +130,18 @@ def free_chunk(caches, c, pool, chunk):  # type: ignore[no-untyped-def]
 
 
 @helper
-def drop(caches, c, pool, b):  # type: ignore[no-untyped-def]
-    """Drop the entry of a bucket."""
-    head = pool[b + 1]
+def free_chain(caches, c, pool, head):  # type: ignore[no-untyped-def]
+    """Free the chunks of an entry."""
     while head != 0:
         chunk = head & ~FILL
         head = pool[chunk]
         free_chunk(caches, c, pool, chunk)
+
+
+@helper
+def drop(caches, c, pool, b):  # type: ignore[no-untyped-def]
+    """Drop the entry of a bucket."""
+    free_chain(caches, c, pool, pool[b + 1])
     caches[c, ENTRIES] -= 1
     caches[c, TUPLES] -= pool[b]
     caches[c, EVICTIONS] += 1

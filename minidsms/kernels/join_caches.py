@@ -6,6 +6,9 @@ bucket that it names; a page has one owner or none.
 
 from __future__ import annotations
 
+from typing import Any
+
+from minidsms.kernels.join_cache_entries import bucket_of, drop, free_chain, mixed, take_chunk, take_table_page
 from minidsms.kernels.join_cache_layout import (
     BUCKET_HEAD,
     BUCKETS,
@@ -16,7 +19,6 @@ from minidsms.kernels.join_cache_layout import (
     FREE_CHUNK,
     KEY_WORDS,
     LOOKUP,
-    MOST_TABLE_PAGES,
     PAGE,
     PAGE_BITS,
     PAGES,
@@ -40,6 +42,8 @@ from minidsms.kernels.join_cache_layout import (
     TARGET_NODES,
     TARGET_SHIFT,
     TUPLES,
+    WANTED,
+    CacheArrays,
 )
 from minidsms.kernels.join_layout import (
     CHECK,
@@ -54,7 +58,7 @@ from minidsms.kernels.join_layout import (
     SHIFT,
     TARGET,
 )
-from minidsms.machine_code import helper, int64, kernel, uint64
+from minidsms.machine_code import Int64s, helper, int64, kernel, uint64
 
 
 @kernel("void(int64[:, :, ::1], int64[:, :, ::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[::1])")
@@ -85,41 +89,24 @@ def place(steps, lookups, key_parts, inputs, keys, placed, parts):  # type: igno
 
 
 @helper
-def _free_chain(caches, c, pool, head):  # type: ignore[no-untyped-def]
-    while head != 0:
-        chunk = head & ~FILL
-        head = pool[chunk]
-        pool[chunk], pool[chunk + 1] = caches[c, FREE_CHUNK], -1
-        caches[c, FREE_CHUNK] = chunk
-
-
-@helper
-def _drop(caches, c, pool, b):  # type: ignore[no-untyped-def]
-    """Drop the entry of a bucket."""
-    _free_chain(caches, c, pool, pool[b + 1])
-    caches[c, ENTRIES] -= 1
-    caches[c, TUPLES] -= pool[b]
-    caches[c, EVICTIONS] += 1
-    pool[b] = -1
-    pool[b + 1] = 0
-
-
-@helper
-def _give_back(caches, c, owners, free, page):  # type: ignore[no-untyped-def]
+def _give_back(store: CacheArrays, c: int, page: int) -> None:
+    """A page has no owner any more."""
+    free = store.free
     free[0] += 1
     free[free[0]] = page
-    owners[page] = -1
-    caches[c, PAGES] -= 1
+    store.owners[page] = -1
+    store.caches[c, PAGES] -= 1
 
 
-@kernel("void(int64[:, ::1], int64, int64[::1], int64[::1], int64[::1], int64[::1], int64)")
-def release_page(caches, c, tables, pool, owners, free, page):  # type: ignore[no-untyped-def]
+@kernel
+def release_page(store: CacheArrays, c: int, page: int) -> None:
     """Take a page from cache c, with the entries in it. O(buckets of a page, or free chunks of the cache)."""
+    caches, tables, pool = store.caches, store.tables, store.pool
     at = CHUNK + page * PAGE
-    if owners[page] & 1 == 0:
+    if store.owners[page] & 1 == 0:
         for b in range(at, at + PAGE, caches[c, STRIDE]):
             if pool[b] >= 0:
-                _drop(caches, c, pool, b)
+                drop(caches, c, pool, b)
         entry = caches[c, TABLE]
         while tables[entry] != at:
             entry += 1
@@ -128,7 +115,7 @@ def release_page(caches, c, tables, pool, owners, free, page):  # type: ignore[n
     else:
         for chunk in range(at, at + PAGE, CHUNK):
             if pool[chunk + 1] >= 0:
-                _drop(caches, c, pool, pool[chunk + 1])
+                drop(caches, c, pool, pool[chunk + 1])
         # Its chunks are all free now, and leave the list.
         kept, last = int64(-1), int64(-1)
         chunk = caches[c, FREE_CHUNK]
@@ -144,50 +131,39 @@ def release_page(caches, c, tables, pool, owners, free, page):  # type: ignore[n
         if last >= 0:
             pool[last] = -1
         caches[c, FREE_CHUNK] = kept
-    _give_back(caches, c, owners, free, page)
+    _give_back(store, c, page)
 
 
 @helper
-def _number(caches, c, pool, b, buckets):  # type: ignore[no-untyped-def]
-    """The bucket, of so many, that the key of an entry asks for; as `kernels.cached_mjoin` has it."""
+def _bucket_for(store: CacheArrays, c: int, words: Int64s, b: int) -> Any:
+    """The address of a free bucket, of the two that the key of the entry at words[b] asks for; -1 where there is none.
+
+    Their page is taken if they have none.
+    """
+    caches, tables, pool = store.caches, store.tables, store.pool
     h = uint64(0)
     for w in range(caches[c, KEY_WORDS]):
-        h = (h ^ uint64(pool[b + BUCKET_HEAD + w])) * uint64(0xFF51AFD7ED558CCD)
-        h ^= h >> uint64(32)
-    h *= uint64(0x9E3779B97F4A7C15)
-    return int64(h >> uint64(32)) & (buckets - 1)
+        h = mixed(h, words[b + BUCKET_HEAD + w])
+    place = bucket_of(h, caches[c, BUCKETS]) * caches[c, STRIDE]
+    entry, at = caches[c, TABLE] + (place >> PAGE_BITS), int64(-1)
+    if tables[entry] < 0:
+        take_table_page(store, c, entry)
+    if tables[entry] >= 0:
+        at = tables[entry] + (place & (PAGE - 1))
+        if pool[at] >= 0 and caches[c, BUCKETS] > 1:
+            at = tables[entry] + ((place & (PAGE - 1)) ^ caches[c, STRIDE])
+        if pool[at] >= 0:
+            at = int64(-1)
+    return at
 
 
-@helper
-def _bucket_at(caches, c, tables, table, number, buckets, pool, owners, free):  # type: ignore[no-untyped-def]
-    """The address of a free bucket of two in a table, whose page is taken if it has none; -1 where there is none."""
-    at = number * caches[c, STRIDE]
-    entry = table + (at >> PAGE_BITS)
-    if tables[entry] < 0 and free[0] > 0 and caches[c, TABLE_PAGES] < caches[c, MOST_TABLE_PAGES]:
-        page = free[free[0]]
-        free[0] -= 1
-        owners[page] = 2 * c
-        caches[c, PAGES] += 1
-        caches[c, TABLE_PAGES] += 1
-        tables[entry] = CHUNK + page * PAGE
-        for b in range(tables[entry], tables[entry] + PAGE, caches[c, STRIDE]):
-            pool[b] = -1
-            pool[b + 1] = 0
-    at &= PAGE - 1
-    if tables[entry] >= 0 and pool[tables[entry] + at] >= 0 and buckets > 1:
-        at ^= caches[c, STRIDE]
-    return tables[entry] + at if tables[entry] >= 0 and pool[tables[entry] + at] < 0 else int64(-1)
-
-
-@kernel(
-    "void(int64[:, ::1], int64, int64[::1], int64[::1], int64, int64, int64[::1], int64[::1], int64[::1], int64[::1])"
-)
-def rehash(caches, c, old, tables, table, buckets, pool, owners, free, page):  # type: ignore[no-untyped-def]
-    """Move the entries of cache c from its table `old` to an empty one of so many buckets at `table` in `tables`; where
-    too many want a bucket, or there is no page, one goes. Chunks stay where they are.  page: (PAGE,), for the time
-    being.
+@kernel
+def rehash(store: CacheArrays, c: int, old: Int64s, page: Int64s) -> None:
+    """Move the entries of cache c from its old table to the one that it has now, which is empty; where too many want a
+    bucket, or there is no page, one goes. Chunks stay where they are.  page: (PAGE,), for the time being.
     """
-    stride = caches[c, STRIDE]
+    caches, pool = store.caches, store.pool
+    stride, wanted = caches[c, STRIDE], caches[c, WANTED]
     for entry in range(len(old)):
         if old[entry] < 0:
             continue
@@ -195,12 +171,11 @@ def rehash(caches, c, old, tables, table, buckets, pool, owners, free, page):  #
         for w in range(PAGE):
             page[w] = pool[old[entry] + w]
         caches[c, TABLE_PAGES] -= 1
-        _give_back(caches, c, owners, free, (old[entry] - CHUNK) >> PAGE_BITS)
+        _give_back(store, c, (old[entry] - CHUNK) >> PAGE_BITS)
         for b in range(0, PAGE, stride):
             if page[b] < 0:
                 continue
-            number = _number(caches, c, page, b, buckets)
-            at = _bucket_at(caches, c, tables, table, number, buckets, pool, owners, free)
+            at = _bucket_for(store, c, page, b)
             if at >= 0:
                 for w in range(stride):
                     pool[at + w] = page[b + w]
@@ -209,46 +184,25 @@ def rehash(caches, c, old, tables, table, buckets, pool, owners, free, page):  #
                     pool[(head & ~FILL) + 1] = at
                     head = pool[head & ~FILL]
             else:
-                _free_chain(caches, c, pool, page[b + 1])
+                free_chain(caches, c, pool, page[b + 1])
                 caches[c, ENTRIES] -= 1
                 caches[c, TUPLES] -= page[b]
                 caches[c, EVICTIONS] += 1
-    caches[c, TABLE] = table
-    caches[c, BUCKETS] = buckets
+    caches[c, WANTED] = wanted
 
 
-@helper
-def _new_chunk(caches, c, pool, owners, free):  # type: ignore[no-untyped-def]
-    """The address of an unused chunk; -1 where there is no room."""
-    if caches[c, FREE_CHUNK] < 0 and free[0] > 0:
-        page = free[free[0]]
-        free[0] -= 1
-        owners[page] = 2 * c + 1
-        caches[c, PAGES] += 1
-        first = CHUNK + page * PAGE
-        for at in range(first + PAGE - CHUNK, first - CHUNK, -CHUNK):
-            pool[at], pool[at + 1] = caches[c, FREE_CHUNK], -1
-            caches[c, FREE_CHUNK] = at
-    chunk = caches[c, FREE_CHUNK]
-    if chunk >= 0:
-        caches[c, FREE_CHUNK] = pool[chunk]
-    return chunk
-
-
-@kernel(
-    "void(int64[:, ::1], int64, int64[::1], int64[::1], int64[::1], int64, int64, int64[::1], int64[::1], int64[::1])"
-)
-def transfer(caches, c, old, old_pool, tables, table, buckets, pool, owners, free):  # type: ignore[no-untyped-def]
-    """As `rehash`, into another pool, with the chunks, as far as it has room."""
-    stride, entries = caches[c, STRIDE], caches[c, ENTRIES]
+@kernel
+def transfer(store: CacheArrays, c: int, old: Int64s, old_pool: Int64s) -> None:
+    """As `rehash`, from another pool, with the chunks, as far as there is room."""
+    caches, pool = store.caches, store.pool
+    stride, entries, wanted = caches[c, STRIDE], caches[c, ENTRIES], caches[c, WANTED]
     caches[c, FREE_CHUNK] = -1
     caches[c, PAGES] = caches[c, TABLE_PAGES] = caches[c, ENTRIES] = caches[c, TUPLES] = 0
     for entry in range(len(old)):
         for b in range(old[entry], old[entry] + PAGE if old[entry] >= 0 else old[entry], stride):
             if old_pool[b] < 0:
                 continue
-            number = _number(caches, c, old_pool, b, buckets)
-            at = _bucket_at(caches, c, tables, table, number, buckets, pool, owners, free)
+            at = _bucket_for(store, c, old_pool, b)
             if at < 0:
                 continue
             for w in range(stride):
@@ -258,7 +212,7 @@ def transfer(caches, c, old, old_pool, tables, table, buckets, pool, owners, fre
             pool[link] = 0
             fits = True
             while head != 0 and fits:
-                chunk = _new_chunk(caches, c, pool, owners, free)
+                chunk = take_chunk(store, c)
                 fits = chunk >= 0
                 if fits:
                     for w in range(CHUNK):
@@ -269,8 +223,7 @@ def transfer(caches, c, old, old_pool, tables, table, buckets, pool, owners, fre
             caches[c, ENTRIES] += 1
             caches[c, TUPLES] += pool[at]
             if not fits:
-                _drop(caches, c, pool, at)
+                drop(caches, c, pool, at)
                 caches[c, EVICTIONS] -= 1
     caches[c, EVICTIONS] += entries - caches[c, ENTRIES]
-    caches[c, TABLE] = table
-    caches[c, BUCKETS] = buckets
+    caches[c, WANTED] = wanted

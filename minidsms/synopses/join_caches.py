@@ -308,7 +308,7 @@ class JoinCaches:
         for kind in kinds:
             pages = np.flatnonzero(self.owners == 2 * c + kind)
             if len(pages):
-                kernels.release_page(self.rows, c, self.tables, self.pool, self.owners, self.free, pages[-1])
+                kernels.release_page(self.bundle, c, pages[-1])
                 return
 
     def _grow(self, pages: int) -> None:
@@ -337,9 +337,8 @@ class JoinCaches:
         self._empty()
         self._grow(self._most_pages)
         for c in sorted(range(len(rows)), key=self._priority, reverse=True):
-            kernels.transfer(
-                rows, c, old[c], old_pool, self.tables, first[c], buckets[c], self.pool, self.owners, self.free
-            )
+            rows[c, TABLE], rows[c, BUCKETS] = first[c], buckets[c]
+            kernels.transfer(self.bundle, c, old[c], old_pool)
 
     def _widen(self, c: int, buckets: int) -> None:
         """Give a store a table of more buckets."""
@@ -350,8 +349,8 @@ class JoinCaches:
         self.tables = np.concatenate([self.tables[:first], new, self.tables[first + pages :]])
         self.rows[self.rows[:, TABLE] > first, TABLE] += len(new) - pages
         self._obtain(c, pages)
-        page = np.empty(PAGE, np.int64)
-        kernels.rehash(self.rows, c, old, self.tables, first, buckets, self.pool, self.owners, self.free, page)
+        row[BUCKETS] = buckets
+        kernels.rehash(self.bundle, c, old, np.empty(PAGE, np.int64))
 
     def _limit_tables(self) -> None:
         for row in self.rows:
