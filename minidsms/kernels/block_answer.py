@@ -69,28 +69,28 @@ def _begin_step(i: int, depth: int, plan: PlacedPlan, windows: Windows, run: Joi
     levels[uint64(2 * depth)], levels[uint64(2 * depth + 1)] = tag, first
 
 
+@helper(inline=True)
+def _final_of(turn: int, blocks: Block, plan: PlacedPlan) -> Any:
+    """What completes the rows of a turn's list: its pipeline, the position from which steps do, and the cache whose
+    entries do, -1 for none.
+    """
+    turns, finals = blocks.turns, plan.finals
+    i = turns[turn + uint64(T_INPUT)]
+    cancels = turns[turn + uint64(T_KIND)] == CANCELS
+    return i, int64(0) if cancels else finals[i * FINAL_WORDS + LEVEL], finals[i * FINAL_WORDS + ENTRY]
+
+
 @helper
-def _begin_row(
-    turn: int,
-    t: int,
-    i: int,
-    c: int,
-    level: int,
-    capacity: int,
-    blocks: Block,
-    plan: PlacedPlan,
-    windows: Windows,
-    run: JoinRun,
-    store: CacheArrays,
-) -> Any:
+def _begin_row(turn: int, blocks: Block, plan: PlacedPlan, windows: Windows, run: JoinRun, store: CacheArrays) -> Any:
     """Choose the slots of the turn's next row; False where there is no more. Its tuples come from work[BUCKET], or
-    where that is -1 by the steps from `level` on.
+    where that is -1 by steps.
     """
     inputs = windows.inputs
     chosen = run.chosen
     caches, pool = store.caches, store.pool
     turns, lists, rows, entries, work = blocks.turns, blocks.lists, blocks.rows, blocks.entries, blocks.work
-    n = len(inputs)
+    n, capacity = len(inputs), len(blocks.firsts)
+    i, level, c = _final_of(turn, blocks, plan)
     width = n + 1
     b = first = int64(-1)
     if turns[turn + uint64(T_KIND)] == CANCELS:
@@ -100,7 +100,7 @@ def _begin_row(
     else:
         r = rows[i, ROW]
         at = uint64(((rows[i, SIDE] * width + i) * capacity + r) * width)
-        is_row = r < rows[i, ROWS] and lists[at] == t
+        is_row = r < rows[i, ROWS] and lists[at] == work[TURN]
         if is_row:
             rows[i, ROW] = r + 1
             for m in range(n):
@@ -236,23 +236,16 @@ def _next_match(p: int, depth: int, turn: int, turns: Int64s, plan: PlacedPlan, 
 
 @helper
 def _by_steps(
-    i: int,
-    level: int,
-    turn: int,
-    blocks: Block,
-    plan: PlacedPlan,
-    windows: Windows,
-    run: JoinRun,
-    output: Output,
-    found: int,
+    turn: int, blocks: Block, plan: PlacedPlan, windows: Windows, run: JoinRun, output: Output, found: int
 ) -> Any:
-    """Put out what the steps of pipeline i from `level` on make of the slots chosen, depth first."""
+    """Put out what the last steps of the turn's pipeline make of the slots chosen, depth first."""
     nodes = windows.nodes
     chosen, state = run.chosen, run.state
     out, out_ts, out_sign = output.out, output.out_ts, output.out_sign
     placed = plan.placed
     turns, work = blocks.turns, blocks.work
     n = len(chosen)
+    i, level, _ = _final_of(turn, blocks, plan)
     last, limit, is_cancelling = n - 2, len(out_ts), turns[turn + uint64(T_KIND)] == CANCELS
     depth = work[AT_DEPTH]
     while depth >= level and state[STATUS] == DONE:
@@ -304,43 +297,26 @@ def _begin_turn(turn: int, blocks: Block, windows: Windows, run: JoinRun, output
 
 @helper
 def put_out(
-    capacity: int,
-    blocks: Block,
-    plan: PlacedPlan,
-    windows: Windows,
-    run: JoinRun,
-    store: CacheArrays,
-    output: Output,
-    found: int,
+    blocks: Block, plan: PlacedPlan, windows: Windows, run: JoinRun, store: CacheArrays, output: Output, found: int
 ) -> Any:
     """Put out the turns from work[TURN] on; returns how many tuples stand in `out`. state[STATUS] is FULL where it has
     no room for more, PAUSED where steps have inspected enough.
     """
-    inputs = windows.inputs
-    state = run.state
-    finals = plan.finals
-    turns, work = blocks.turns, blocks.work
-    words = T_BOUNDS + 2 * len(inputs)
-    t = work[TURN]
-    while t < work[TURNS] and state[STATUS] == DONE:
-        turn = uint64(t * words)
-        i = turns[turn + uint64(T_INPUT)]
-        level, c = finals[i * FINAL_WORDS + LEVEL], finals[i * FINAL_WORDS + ENTRY]
-        if turns[turn + uint64(T_KIND)] == CANCELS:
-            level = int64(0)
+    state, work = run.state, blocks.work
+    words = T_BOUNDS + 2 * len(windows.inputs)
+    while work[TURN] < work[TURNS] and state[STATUS] == DONE:
+        turn = uint64(work[TURN] * words)
+        c = _final_of(turn, blocks, plan)[2]
         goes_on = _begin_turn(turn, blocks, windows, run, output, found)
         while goes_on:
-            if work[IS_ACTIVE] == 0 and not _begin_row(
-                turn, t, i, c, level, capacity, blocks, plan, windows, run, store
-            ):
+            if work[IS_ACTIVE] == 0 and not _begin_row(turn, blocks, plan, windows, run, store):
                 break
             if work[BUCKET] >= 0:
                 found = _from_entry(work[BUCKET], c, turn, blocks, run, store, output, found)
             else:
-                found = _by_steps(i, level, turn, blocks, plan, windows, run, output, found)
+                found = _by_steps(turn, blocks, plan, windows, run, output, found)
             goes_on = state[STATUS] == DONE
             work[IS_ACTIVE] = int64(not goes_on)
         if state[STATUS] == DONE:
-            t += 1
-    work[TURN] = t
+            work[TURN] += 1
     return found

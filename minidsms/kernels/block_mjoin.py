@@ -75,21 +75,20 @@ def block_mjoin(
     inputs = windows.inputs
     state = run.state
     program = plan.program
-    work, bounds, firsts = blocks.work, blocks.bounds, blocks.firsts
-    capacity = len(firsts)
+    work, bounds = blocks.work, blocks.bounds
     state[STATUS], state[UNTIL] = DONE, state[INSPECTED] + state[MOST]
     while state[STATUS] == DONE:
-        if work[IS_OPEN] == 0 and not open_block(windows, run, blocks, capacity):
+        if work[IS_OPEN] == 0 and not open_block(windows, run, blocks):
             break
         while work[OP] < len(program) and state[STATUS] == DONE:
-            if operate(work[OP], plan, capacity, blocks, windows, state, store):
+            if operate(work[OP], plan, blocks, windows, state, store):
                 work[OP] += OP_WORDS
                 if state[INSPECTED] >= state[UNTIL]:
                     state[STATUS] = PAUSED
             elif state[STATUS] == DONE:
                 state[STATUS] = CROWDED
         if state[STATUS] == DONE:
-            found = put_out(capacity, blocks, plan, windows, run, store, output, found)
+            found = put_out(blocks, plan, windows, run, store, output, found)
             if state[STATUS] == DONE:
                 work[IS_OPEN] = 0
                 _adapt_room(bounds, inputs, state, work)

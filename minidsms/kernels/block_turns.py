@@ -135,7 +135,7 @@ def _take_turns(windows: Windows, run: JoinRun, blocks: Block) -> Any:
 
 
 @helper
-def _begin_lists(capacity: int, blocks: Block, count: int, windows: Windows) -> Any:
+def _begin_lists(blocks: Block, count: int, windows: Windows) -> Any:
     """Write the elements of the turns into the lists of their inputs."""
     inputs, keys, nodes = windows.inputs, windows.keys, windows.nodes
     turns, lists, rows = blocks.turns, blocks.lists, blocks.rows
@@ -149,7 +149,7 @@ def _begin_lists(capacity: int, blocks: Block, count: int, windows: Windows) -> 
         if kind == 1 or kind == -1:
             base, mask, has_nulls = keys[inputs[i, KEY], NODES], inputs[i, MASK], inputs[i, HAS_NULLS] != 0
             made = rows[i, ROWS]
-            at = uint64((i * capacity + made) * width)
+            at = uint64((i * len(blocks.firsts) + made) * width)
             for slot in range(turns[turn + T_BEGIN], turns[turn + T_END]):
                 if not has_nulls or has_link(nodes, base + 2 * (slot & mask)):
                     lists[at], lists[at + uint64(1 + i)] = t, slot
@@ -159,7 +159,7 @@ def _begin_lists(capacity: int, blocks: Block, count: int, windows: Windows) -> 
 
 
 @helper
-def open_block(windows: Windows, run: JoinRun, blocks: Block, capacity: int) -> Any:
+def open_block(windows: Windows, run: JoinRun, blocks: Block) -> Any:
     """Take up a block: its turns, its arrivals in the index, its elements in lists. False where nothing waits.
 
     bounds: (BOUND_WORDS, n).
@@ -174,7 +174,7 @@ def open_block(windows: Windows, run: JoinRun, blocks: Block, capacity: int) -> 
         inputs[i, LINKED] = inputs[i, HI]
         if count > 0:
             inputs[i, PROBE_LO] = bounds[FIRST_MET, i]
-    _begin_lists(capacity, blocks, count, windows)
+    _begin_lists(blocks, count, windows)
     work[IS_OPEN] = 1 if count > 0 else 0
     work[OP] = work[TURN] = work[IS_ACTIVE] = state[PASSED] = 0
     work[TURNS] = count

@@ -46,9 +46,7 @@ from minidsms.kernels.join_layout import INSPECTED, LO, MASK, NODES, PASSED, PAU
 
 
 @helper
-def _expand(
-    p: int, l: int, is_free: int, capacity: int, blocks: Block, plan: PlacedPlan, windows: Windows, state: Int64s
-) -> Any:
+def _expand(p: int, l: int, is_free: int, blocks: Block, plan: PlacedPlan, windows: Windows, state: Int64s) -> Any:
     """Replace the list l by what the step at placed[p] makes of its rows; False where there is no room for that, or it
     is PAUSED: called again, it goes on behind the rows that are done.
 
@@ -58,7 +56,7 @@ def _expand(
     placed, checks = plan.placed, plan.checks
     bounds, turns, lists, rows, firsts = blocks.bounds, blocks.turns, blocks.lists, blocks.rows, blocks.firsts
     work = blocks.work
-    n = len(inputs)
+    n, capacity = len(inputs), len(firsts)
     width, words = n + 1, T_BOUNDS + 2 * n
     side = rows[l, SIDE]
     begin, target = (side * width + l) * capacity * width, ((1 - side) * width + l) * capacity * width
@@ -120,17 +118,23 @@ def _expand(
     return True
 
 
-@helper
-def _find_buckets(
-    c: int, q: int, begin: int, count: int, width: int, blocks: Block, parts: Int64s, nodes: Int64s, caches: Int64Table
-) -> Any:
-    """firsts[r]: where in the table of cache c the first bucket for the key of row r stands.
+@helper(inline=True)
+def _rows_of(blocks: Block, l: int) -> Any:
+    """Where the rows of list l begin, and how many words each has."""
+    width = len(blocks.rows)
+    return (blocks.rows[l, SIDE] * width + l) * len(blocks.firsts) * width, width
 
-    begin: of the rows.  q: of the parts of the key.
+
+@helper
+def _find_buckets(c: int, q: int, l: int, blocks: Block, parts: Int64s, nodes: Int64s, caches: Int64Table) -> Any:
+    """firsts[r]: where in the table of cache c the first bucket for the key of row r of list l stands.
+
+    q: where the parts of the key begin.
     """
     lists, firsts = blocks.lists, blocks.firsts
+    begin, width = _rows_of(blocks, l)
     words, buckets, stride = caches[c, KEY_WORDS], caches[c, BUCKETS], caches[c, STRIDE]
-    for r in range(count):
+    for r in range(blocks.rows[l, ROWS]):
         h = uint64(0)
         part = uint64(q)
         for _ in range(words):
@@ -154,18 +158,15 @@ def _has_key(b, q, words, at, lists, parts, nodes, pool):  # type: ignore[no-unt
 
 
 @helper
-def _update(
-    c: int, q: int, l: int, capacity: int, blocks: Block, parts: Int64s, windows: Windows, store: CacheArrays
-) -> Any:
+def _update(c: int, q: int, l: int, blocks: Block, parts: Int64s, windows: Windows, store: CacheArrays) -> Any:
     """CacheUpdate: the insertions among the rows of list l are what the segment of cache c gains."""
     inputs, nodes = windows.inputs, windows.nodes
     caches, members, tables, pool = store.caches, store.members, store.tables, store.pool
     turns, lists, rows, firsts = blocks.turns, blocks.lists, blocks.rows, blocks.firsts
     n = len(inputs)
-    width = n + 1
-    begin = (rows[l, SIDE] * width + l) * capacity * width
+    begin, width = _rows_of(blocks, l)
     words, stride = caches[c, KEY_WORDS], caches[c, STRIDE] if caches[c, BUCKETS] > 1 else int64(0)
-    _find_buckets(c, q, begin, rows[l, ROWS], width, blocks, parts, nodes, caches)
+    _find_buckets(c, q, l, blocks, parts, nodes, caches)
     for r in range(rows[l, ROWS]):
         at = begin + r * width
         if turns[uint64(lists[uint64(at)] * (T_BOUNDS + 2 * n) + T_KIND)] != 1:
@@ -218,29 +219,19 @@ def _begin_entry(store: CacheArrays, c: int, entry: int, place: int, block: int)
 
 
 @helper
-def _look_up(
-    c: int,
-    q: int,
-    l: int,
-    capacity: int,
-    block: int,
-    blocks: Block,
-    parts: Int64s,
-    windows: Windows,
-    store: CacheArrays,
-) -> Any:
+def _look_up(c: int, q: int, l: int, blocks: Block, parts: Int64s, windows: Windows, store: CacheArrays) -> Any:
     """CacheLookup: the entry of each row of list l, -1 for none, into `entries`; those begun are in the list of misses
     once.
     """
     inputs, nodes = windows.inputs, windows.nodes
     caches, ghosts, members, tables, pool = store.caches, store.ghosts, store.members, store.tables, store.pool
     turns, lists, rows, firsts, entries = blocks.turns, blocks.lists, blocks.rows, blocks.firsts, blocks.entries
-    n = len(inputs)
-    width = n + 1
-    begin, miss = (rows[l, SIDE] * width + l) * capacity * width, n * capacity * width
+    n, block, capacity = len(inputs), blocks.work[BLOCK], len(firsts)
+    begin, width = _rows_of(blocks, l)
+    miss = n * capacity * width
     words, stride = caches[c, KEY_WORDS], caches[c, STRIDE] if caches[c, BUCKETS] > 1 else int64(0)
     rows[n, ROWS] = rows[n, SIDE] = 0
-    _find_buckets(c, q, begin, rows[l, ROWS], width, blocks, parts, nodes, caches)
+    _find_buckets(c, q, l, blocks, parts, nodes, caches)
     hits = int64(0)
     for r in range(rows[l, ROWS]):
         at, place = begin + r * width, firsts[uint64(r)] & (PAGE - 1)
@@ -283,12 +274,12 @@ def _look_up(
 
 
 @helper
-def _complete(c: int, capacity: int, n: int, blocks: Block, store: CacheArrays) -> Any:
+def _complete(c: int, blocks: Block, store: CacheArrays) -> Any:
     """Add the rows of the list of misses to the entries begun; one that has no room for them is dropped."""
     caches, pool = store.caches, store.pool
     lists, rows = blocks.lists, blocks.rows
-    width = n + 1
-    begin = (rows[n, SIDE] * width + n) * capacity * width
+    n = len(rows) - 1
+    begin, width = _rows_of(blocks, n)
     caches[c, CREATED] += rows[n, ROWS]
     for r in range(rows[n, ROWS]):
         at = begin + r * width
@@ -297,28 +288,19 @@ def _complete(c: int, capacity: int, n: int, blocks: Block, store: CacheArrays) 
 
 
 @helper
-def _spread(
-    i: int,
-    position: int,
-    after: int,
-    c: int,
-    capacity: int,
-    blocks: Block,
-    plan: PlacedPlan,
-    windows: Windows,
-    state: Int64s,
-    store: CacheArrays,
-) -> Any:
-    """Replace the list of pipeline i by its rows with the tuples of their entries; where there is none, its steps from
-    `position` to `after` say what joins. False as of `_expand`.
+def _spread(op: int, blocks: Block, plan: PlacedPlan, windows: Windows, state: Int64s, store: CacheArrays) -> Any:
+    """Replace the list of the operation's pipeline by its rows with the tuples of their entries; where there is none,
+    its steps from STEP to AFTER say what joins. False as of `_expand`.
     """
-    inputs = windows.inputs
+    inputs, program = windows.inputs, plan.program
+    i, c = program[op + PIPELINE], program[op + CACHE]
+    position, after = program[op + STEP], program[op + AFTER]
     caches, members, pool = store.caches, store.members, store.pool
     turns, lists, rows, entries, work = blocks.turns, blocks.lists, blocks.rows, blocks.entries, blocks.work
-    n = len(inputs)
-    width, words = n + 1, T_BOUNDS + 2 * n
-    side = rows[i, SIDE]
-    begin, target = (side * width + i) * capacity * width, ((1 - side) * width + i) * capacity * width
+    n, capacity = len(inputs), len(blocks.firsts)
+    words, side = T_BOUNDS + 2 * n, rows[i, SIDE]
+    begin, width = _rows_of(blocks, i)
+    target = ((1 - side) * width + i) * capacity * width
     size, first = caches[c, SIZE], caches[c, MEMBERS]
     begun, made, step = work[SPREAD_ROW], work[SPREAD_MADE], work[SPREAD_STEP] - 1
     work[SPREAD_ROW] = work[SPREAD_MADE] = work[SPREAD_STEP] = 0
@@ -349,14 +331,14 @@ def _spread(
                     lists[n * capacity * width + m] = lists[at + m]
                 rows[n, ROWS], rows[n, SIDE] = 1, 0
             for d in range(step, after):
-                if not _expand((i * (n - 1) + d) * PLACED_WORDS, n, False, capacity, blocks, plan, windows, state):
+                if not _expand((i * (n - 1) + d) * PLACED_WORDS, n, False, blocks, plan, windows, state):
                     if state[STATUS] == PAUSED:
                         work[SPREAD_ROW], work[SPREAD_MADE], work[SPREAD_STEP] = r, made, d + 1
                     return False
             step = int64(-1)
             if made + rows[n, ROWS] > capacity:
                 return False
-            found = (rows[n, SIDE] * width + n) * capacity * width
+            found = _rows_of(blocks, n)[0]
             for x in range(rows[n, ROWS] * width):
                 lists[target + made * width + x] = lists[found + x]
             made += rows[n, ROWS]
@@ -365,16 +347,15 @@ def _spread(
 
 
 @helper
-def _probe(p: int, i: int, capacity: int, blocks: Block, plan: PlacedPlan, windows: Windows, state: Int64s) -> Any:
+def _probe(p: int, i: int, blocks: Block, plan: PlacedPlan, windows: Windows, state: Int64s) -> Any:
     """Drop the rows of the list of pipeline i for which the step at placed[p] finds nothing; the first slot that it
     finds for the others goes into `entries`.
     """
     inputs, nodes, heads = windows.inputs, windows.nodes, windows.heads
     placed, checks = plan.placed, plan.checks
     turns, lists, rows, firsts, entries = blocks.turns, blocks.lists, blocks.rows, blocks.firsts, blocks.entries
-    n = len(inputs)
-    width, words = n + 1, T_BOUNDS + 2 * n
-    begin = (rows[i, SIDE] * width + i) * capacity * width
+    capacity, words = len(firsts), T_BOUNDS + 2 * len(inputs)
+    begin, width = _rows_of(blocks, i)
     j, source, source_nodes = placed[p + STEP_TARGET], placed[p + SOURCE], placed[p + SOURCE_NODES]
     source_mask, base, mask = placed[p + SOURCE_MASK], placed[p + TARGET_NODES], placed[p + TARGET_MASK]
     buckets, shift = placed[p + TARGET_HEADS], placed[p + TARGET_SHIFT]
@@ -413,28 +394,25 @@ def _probe(p: int, i: int, capacity: int, blocks: Block, plan: PlacedPlan, windo
 
 
 @helper
-def operate(
-    op: int, plan: PlacedPlan, capacity: int, blocks: Block, windows: Windows, state: Int64s, store: CacheArrays
-) -> Any:
+def operate(op: int, plan: PlacedPlan, blocks: Block, windows: Windows, state: Int64s, store: CacheArrays) -> Any:
     """Do one operation of the program; False where it needs more room, or is PAUSED."""
     inputs = windows.inputs
     program, parts = plan.program, plan.parts
-    work = blocks.work
     n = len(inputs)
     i, d, c, q = program[op + PIPELINE], program[op + STEP], program[op + CACHE], program[op + PARTS]
     p = (i * (n - 1) + d) * PLACED_WORDS
     kind = program[op + KIND]
     is_done = True
     if kind in (EXPAND, COMPUTE):
-        is_done = _expand(p, i if kind == EXPAND else n, kind == COMPUTE, capacity, blocks, plan, windows, state)
+        is_done = _expand(p, i if kind == EXPAND else n, kind == COMPUTE, blocks, plan, windows, state)
     elif kind == UPDATE:
-        _update(c, q, i, capacity, blocks, parts, windows, store)
+        _update(c, q, i, blocks, parts, windows, store)
     elif kind == LOOKUP:
-        _look_up(c, q, i, capacity, work[BLOCK], blocks, parts, windows, store)
+        _look_up(c, q, i, blocks, parts, windows, store)
     elif kind == COMPLETE:
-        _complete(c, capacity, n, blocks, store)
+        _complete(c, blocks, store)
     elif kind == SPREAD:
-        is_done = _spread(i, d, program[op + AFTER], c, capacity, blocks, plan, windows, state, store)
+        is_done = _spread(op, blocks, plan, windows, state, store)
     else:
-        _probe(p, i, capacity, blocks, plan, windows, state)
+        _probe(p, i, blocks, plan, windows, state)
     return is_done
