@@ -7,16 +7,27 @@ is FREE. Equal rows are interchangeable, so a deletion takes the first that is e
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from minidsms.kernels.links import LOWER, UNLINKED, WAITING, set_link
-from minidsms.machine_code import helper, int32, int64, kernel
+from minidsms.machine_code import Int8s, Int32s, Int64s, Int64Table, helper, int32, int64, kernel
 
 FREE = -2
 """As a row's node: the slot holds no row."""
 
 MISSING = -1
 """What `take_rows` returns where a deletion cancels no row that is held."""
+
+
+class BagRows(NamedTuple):
+    """The rows of a bag. words: (slots, width).  nodes: of the slots.  heads: of the buckets, a power of two of them.
+    free[:top]: the slots that hold no row.
+    """
+
+    words: Int64Table
+    nodes: Int64s
+    heads: Int32s
+    free: Int32s
 
 
 @helper(inline=True)
@@ -30,18 +41,15 @@ def _node(bits: int, following: int) -> Any:
     return (bits << 32) | (following & LOWER)
 
 
-@kernel(
-    "int64(int8[::1], int64[:, ::1], int64[::1], int32[::1], int64[::1], int64[:, ::1], int32[::1], int64,"
-    " int64[::1], int64[::1])"
-)
-def take_rows(  # type: ignore[no-untyped-def]
-    sign, rows, hashes, heads, row_nodes, words, free, top, places, freed
-):
+@kernel
+def take_rows(
+    sign: Int8s, rows: Int64Table, hashes: Int64s, bag: BagRows, top: int, places: Int64s, freed: Int64s
+) -> int:
     """Give each element its slot, in the order they come: places[k] is where rows[k] is put, or was held.
 
-    heads: a power of two of them.  free[:top]: the slots that hold no row; freed: takes those that deletions leave.
-    Returns the new top.
+    freed: takes the slots that deletions leave.  Returns the new top.
     """
+    words, row_nodes, heads, free = bag
     mask = len(heads) - 1
     width = rows.shape[1]
     gone = 0

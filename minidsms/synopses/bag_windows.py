@@ -61,18 +61,18 @@ class BagWindow:
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays held; the index is counted once, by the first input."""
-        own = self._words.nbytes + self._row_nodes.nbytes + self._row_heads.nbytes + self._free.nbytes
+        own = sum(array.nbytes for array in self._rows)
         return own + (self._index.nbytes if self._number == 0 else 0)
 
     def gather(self, columns: Sequence[int], slots: Int64Array) -> list[Column]:
         """The columns of the rows in these slots."""
-        return self.layout.gather(self._words, slots, columns)
+        return self.layout.gather(self._rows.words, slots, columns)
 
     def present(self) -> Int64Array:
         """The slots of its rows without a NULL key, ascending.  O(slots)."""
         first = self.figures.item(ROWS)
         # Where the link to the newer slot is UNLINKED, the upper half of the word is 0 (`kernels.links`).
-        return np.flatnonzero(self._index.nodes[first + 1 : first + 2 * len(self._words) : 2] >> 32)
+        return np.flatnonzero(self._index.nodes[first + 1 : first + 2 * len(self._rows.words) : 2] >> 32)
 
     def sample(self, most: int) -> Int64Array:
         """Slots of at most so many rows without a NULL key, evenly over all."""
@@ -105,7 +105,7 @@ class BagWindow:
     def settle(self) -> None:
         """What was found in the slice has been gathered: the slots that were left may be used again."""
         for freed in self._freed:
-            self._free[self._top : self._top + len(freed)] = freed
+            self._rows.free[self._top : self._top + len(freed)] = freed
             self._top += len(freed)
         self._freed.clear()
 
@@ -114,10 +114,7 @@ class BagWindow:
 
     def _take(self, rows: Int64Array, signs: Any, leaving: int) -> tuple[Int64Array, Int64Array]:
         places, freed = np.empty(len(rows), np.int64), np.empty(leaving, np.int64)
-        top = self._kernels.take_rows(
-            signs, rows, hash_rows(rows), self._row_heads, self._row_nodes, self._words, self._free, self._top,
-            places, freed,
-        )  # fmt: skip
+        top = self._kernels.take_rows(signs, rows, hash_rows(rows), self._rows, self._top, places, freed)
         assert top != self._kernels.MISSING, "every deletion cancels an earlier insertion (docs/semantics T2)"
         self._top = int(top)
         self._held += len(rows) - 2 * leaving
@@ -129,14 +126,14 @@ class BagWindow:
         j = layout.columns.index(column)
         mask_word = layout.width - layout.masks + j // 62
         base, slots = index.keys.item(x, NODES), array_of(slots)
-        if self._kernels.take_key_words(self._words, j, mask_word, j % 62, slots, index.nodes, base):
+        if self._kernels.take_key_words(self._rows.words, j, mask_word, j % 62, slots, index.nodes, base):
             self.figures[HAS_NULLS] = 1
 
     # ----------------------------------------------------------------------------------------------------- state
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """The rows held, as words of the columns kept."""
-        return {"words": self._words[self._slots()]}
+        return {"words": self._rows.words[self._slots()]}
 
     def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         """Hold what `arrays` gave, and nothing else."""
@@ -147,43 +144,46 @@ class BagWindow:
         slots = self._slots()
         for j, c in enumerate(self.layout.columns):
             if self.schema[c].type.is_coded:
-                yield self._words[slots, j]
+                yield self._rows.words[slots, j]
 
     def _slots(self) -> Int64Array:
         """The slots that hold rows."""
-        return np.flatnonzero(self._row_nodes != self._kernels.FREE)
+        return np.flatnonzero(self._rows.nodes != self._kernels.FREE)
 
     # --------------------------------------------------------------------------------------------------- storage
 
     def _reserve(self, count: int) -> None:
         """Free slots for so many rows more, in arrays neither full nor mostly empty."""
-        capacity = len(self._words)
+        capacity = len(self._rows.words)
         needed = self._held + count
         self._roomy = self._roomy + 1 if capacity > 1024 and needed * 8 < capacity else 0
         if count > self._top:
             self._grow(1 << (capacity - self._top + count - 1).bit_length())
         elif self._roomy > _SLICES_BEFORE_SHRINKING and not self._freed:
             self._roomy = 0
-            self._refill(self._words[self._slots()], count)
+            self._refill(self._rows.words[self._slots()], count)
 
     def _allocate(self, capacity: int) -> None:
         """Empty arrays of so many slots."""
-        self._words = np.zeros((capacity, self.layout.width), np.int64)
-        self._row_nodes = np.full(capacity, self._kernels.FREE, np.int64)
-        self._row_heads = np.full(capacity, -1, np.int32)
-        self._free = np.arange(capacity - 1, -1, -1, dtype=np.int32)
+        self._rows = self._kernels.BagRows(
+            words=np.zeros((capacity, self.layout.width), np.int64),
+            nodes=np.full(capacity, self._kernels.FREE, np.int64),
+            heads=np.full(capacity, -1, np.int32),
+            free=np.arange(capacity - 1, -1, -1, dtype=np.int32),
+        )
         self._top = capacity
         self._held = 0
 
     def _grow(self, capacity: int) -> None:
         """More slots; each row keeps its own."""
-        words, row_nodes, free = self._words, self._row_nodes, self._free[: self._top]
-        old, held = len(words), self._held
+        before, free = self._rows, self._rows.free[: self._top]
+        old, held = len(before.words), self._held
         self._allocate(capacity)
-        self._words[:old], self._row_nodes[:old], self._held = words, row_nodes, held
+        rows = self._rows
+        rows.words[:old], rows.nodes[:old], self._held = before.words, before.nodes, held
         self._top = capacity - old + len(free)
-        self._free[capacity - old : self._top] = free
-        self._kernels.rehash(self._row_heads, self._row_nodes)
+        rows.free[capacity - old : self._top] = free
+        self._kernels.rehash(rows.heads, rows.nodes)
         self._index.set_capacity(self._number, capacity)
 
     def _refill(self, words: Int64Array, more: int) -> None:
