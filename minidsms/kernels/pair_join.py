@@ -1,7 +1,8 @@
 """Joining two windows, instant by instant, where every deletion is put out: `kernels.mjoin` for one step.
 
 The elements of a run are taken in one loop whose figures stay in registers, which the loop over pipelines of any length
-cannot do: rows that last an instant, joined with a relation, take 8 ns an element so, and 30 in `mjoin`.
+cannot do: rows that last an instant, joined with a relation, take 8 ns an element so, and 30 in `mjoin`; windows of
+which an element comes at an instant 0.8 of the time where rows meet, and the same where few do.
 
 Invariant: as of `kernels.mjoin`; the two leave the same windows and put out the same pairs.
 """
