@@ -381,9 +381,9 @@ class Connection(Archiving, ReadsSources):
             if stream is None:
                 # Read once, before any input takes it: a call that raises changes nothing.
                 ts = self._instant("advance", ts)
-                only_time = not (self._advance_all(ts) or self._is_left)
+                self._advance_all(ts)
                 self._engine.heartbeat = max(self._engine.heartbeat, int(ts))
-                told = self._step(None, only_time)
+                told = self._step(None)
             else:
                 key = name_of(stream).lower()
                 target = self._streams.get(key) or self._relations.get(key)

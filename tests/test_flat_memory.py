@@ -78,14 +78,3 @@ def test_rings_have_room_for_less_than_twice_what_they_hold(rows: int) -> None:
             joined.fetch()
         (of_join,) = [op for op in joined.network.operators if op.name == "MJoin"]
         assert sum(part.nbytes for part in of_join.synopses()) <= 2 * 2 * (rows + 200) * (28 + 8 * 4 / 3)
-
-
-@pytest.mark.parametrize("declared, block", [("SLACK 5", True), ("", False)])
-def test_a_heartbeat_frees_what_came_with_it_into_a_stream_that_nobody_reads(declared: str, block: bool) -> None:
-    with minidsms.connect() as db:
-        db.execute(f"CREATE STREAM S (v INTEGER) {declared}")
-        for start in range(0, 200_000, 20_000):
-            instants = np.arange(start, start + 20_000)
-            db.push("S", {"v": instants}, ts=instants, block=block)
-            db.advance(start + 19_999)
-        assert db.nbytes < 1_000_000

@@ -582,8 +582,8 @@ class DurableConnection(Connection):
 
         return unnote
 
-    def _step(self, name: str | None, only_time: bool = False) -> bool:
-        has_news = super()._step(name, only_time)
+    def _step(self, name: str | None) -> bool:
+        has_news = super()._step(name)
         self._release_answers()
         if has_news and self.log is not None:
             self.log.commit()  # before callbacks are told

@@ -175,8 +175,8 @@ class Database:
         """Where a query that is going to run failed when it ran before, and how many answers it had given."""
         return None
 
-    def _advance_all(self, ts: int) -> bool:
-        """Time has come for every stream, or, with a MemoryError, for none; whether elements may have come with it."""
+    def _advance_all(self, ts: int) -> None:
+        """Time has come for every stream, or, with a MemoryError, for none."""
         streams = [each for each in self._streams.values() if not (each.ended or each.is_system)]
         begun: list[tuple[StreamInput, Released | None]] = []
         try:
@@ -192,7 +192,6 @@ class Database:
         for each in streams:
             if ts > each.progress:
                 each.progress = ts
-        return bool(begun)
 
     def _instant(self, call: str, ts: Any) -> int:
         """An instant as `push` would read it."""
@@ -427,17 +426,14 @@ class Database:
             self.settings["scheduler"], self.settings["quantum"], self.settings["chain_latency_bound"]
         )
 
-    def _step(self, name: str | None, only_time: bool = False) -> bool:
-        """Process what is due after news of one input (None: of any); whether callbacks have something to be told.
-
-        only_time: no element has come since the last step.
-        """
+    def _step(self, name: str | None) -> bool:
+        """Process what is due after news of one input (None: of any); whether callbacks have something to be told."""
         groups = self.groups.all if name is None else self.groups.reading(name)
         if name is None:
             self._is_left = False
         has_run = bool(groups) and self._process(groups)
         # Where nothing ran, stores have nothing to give up, but what comes into one that nobody reads.
-        if has_run or not (only_time if name is None else self.stream_input(name).store.is_read):
+        if has_run or name is None or not self.stream_input(name).store.is_read:
             self._rest(name)
         if self.dictionary.nbytes:
             self.memory.sweep()

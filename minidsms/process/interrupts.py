@@ -221,16 +221,16 @@ class EngineLock:
 
     def __enter__(self) -> None:
         """An interrupt ends the wait for it."""
-        inner, held = self.inner, _held
-        if get_ident() != held.main:
+        inner = self.inner
+        if get_ident() == _held.main:
+            call = _frame(1)
+            _held.enter(call)
+            _held.locks.append(inner)
+            if not inner.acquire(False):
+                self._wait(call)
+            _held.working = self.working
+        else:
             inner.acquire()
-            return
-        call = _frame(1)
-        held.enter(call)
-        held.locks.append(inner)
-        if not inner.acquire(False):
-            self._wait(call)
-        held.working = self.working
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         undo = self._undo
