@@ -285,6 +285,24 @@ def _hint(lark: Lark, start: str, tokens: list[Token], at: int, expected: Collec
     return _unclosed(tokens[:at], expected)
 
 
+def _in_declaration(tokens: list[Token], at: int, expected: Collection[str]) -> str:
+    """The way out of mistakes that are made where something is declared."""
+    token = tokens[at] if at < len(tokens) else None
+    before = tokens[at - 1] if at > 0 else None
+    word, last_kind = "" if token is None else token.upper(), "" if before is None else before.type
+    if any(t.upper() == "WATERMARK" for t in tokens[:at]):
+        return _TAKEN_FOR_NAMES["WATERMARK"]
+    if word == "AS" and "IDENT" in expected and last_kind == "IDENT":
+        return "columns are computed by queries: a column is a name and a type"
+    if word == "AS" and "LPAR" in expected and at == 3:
+        return f"a query's answer is read by others as a view: CREATE VIEW {before} AS SELECT .."
+    if before is not None and before.upper() == "LATE":
+        return "LATE DROP leaves late rows out, SLACK 5 SECONDS waits for them; without either they are refused"
+    if token is not None and token.type == "TEXT" and last_kind == "LPAR":
+        return "options have bare names, as in WITH (header = FALSE); where the rows come from stands behind FROM"
+    return ""
+
+
 def _special(tokens: list[Token], at: int, expected: Collection[str]) -> str:
     """The way out of mistakes that two neighbours give away."""
     token = tokens[at] if at < len(tokens) else None
@@ -294,16 +312,8 @@ def _special(tokens: list[Token], at: int, expected: Collection[str]) -> str:
     if any(t.type == "OVER" for t in tokens[:at]) and ({"UNBOUNDED", "CURRENT", "PRECEDING"} & set(expected)):
         return "a frame is ROWS n PRECEDING, RANGE 10 SECONDS PRECEDING or ROWS BETWEEN n PRECEDING AND m FOLLOWING"
     declares = tokens[0].type in ("CREATE", "REGISTER")
-    if declares and any(t.upper() == "WATERMARK" for t in tokens[:at]):
-        return _TAKEN_FOR_NAMES["WATERMARK"]
-    if declares and word == "AS" and "IDENT" in expected and token is not None and last_kind == "IDENT":
-        return "columns are computed by queries: a column is a name and a type"
-    if declares and word == "AS" and "LPAR" in expected and at == 3:
-        return f"a query's answer is read by others as a view: CREATE VIEW {before} AS SELECT .."
-    if declares and last == "LATE":
-        return "LATE DROP leaves late rows out, SLACK 5 SECONDS waits for them; without either they are refused"
-    if declares and kind == "TEXT" and last_kind == "LPAR":
-        return "options have bare names, as in WITH (header = FALSE); where the rows come from stands behind FROM"
+    if declares and (way_out := _in_declaration(tokens, at, expected)):
+        return way_out
     if last == "ROW" and kind == "LPAR" and any(t.upper() == "VALUES" for t in tokens[:at]):
         return _CONSTANTS
     series = [b for a, b in itertools.pairwise(tokens[:at]) if a.type in ("FROM", "JOIN") and b.type == "IDENT"]
