@@ -3,20 +3,24 @@
 Three streams over archives, joined by DataFrame operations with Spark's adaptive execution on. The orders compared:
 as the query is written; as an optimizer chooses that takes the shares of the filters for independent; and as boxes
 around samples say (docs/spark.md). Writes experiments/results/spark_joins.md and spark_joins.png: processor seconds of
-Java and its workers, planning and sampling included, the second run of each in one session.  Babu 2005, section 7.2.
+Java and its workers, planning and sampling included, of the first query in a session and of later ones.  Babu 2005,
+section 7.2.
 """
 
 from __future__ import annotations
 
 import argparse
-import dataclasses
+import contextlib
 import json
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -31,6 +35,8 @@ SPAN = 1_000_000
 CARS, OWNERS, HEAVY = 4, 2000, 0.3
 """HEAVY: the share of the rows that are of one owner, where keys are skewed."""
 ORDERS = ("as written", "independent", "samples")
+WARM, ROUNDS, FIRSTS = 3, 7, 3
+"""Rounds before those that count; those; and sessions in which a first query is measured."""
 DECLARED = {
     "Trip": "car INTEGER, owner INTEGER, driver INTEGER",
     "Sale": "car INTEGER, make INTEGER, model INTEGER, colour INTEGER, trim INTEGER, code INTEGER, price INTEGER",
@@ -103,29 +109,40 @@ def independent(case: str, rows: int) -> str:
     return {"STF": "TSF", "FTS": "TFS"}.get(order, order)
 
 
-def measure(folder: str, case: str, order: str) -> dict[str, float]:
-    """Carry a case out twice; the second run's seconds of processors and on the clock, and how many changes came."""
-    from minidsms.spark.compiler import logical_plan
-    from minidsms.spark.running import prepare
+def measure(folder: str, case: str, orders: Sequence[str], rounds: int) -> dict[str, list[dict[str, float]]]:
+    """Carry a case out in orders by turns, in one session: the seconds of processors and on the clock of each, round
+    after round, and how many changes came.
+    """
+    from minidsms.spark import running
     from minidsms.spark.session import session
 
     spark = session("local[2]", {"spark.sql.shuffle.partitions": "8", "spark.driver.memory": "3g"})
     java = int(spark._jvm.java.lang.ProcessHandle.current().pid())
     rows = sum(file.statistics.rows for file in find(folder, "Trip").files() if file.statistics is not None)
-    text = query_of(case, independent(case, rows) if order == "independent" else None)
-    for _ in range(2):
-        cpu, here, clock = cpu_s(java), time.process_time(), time.perf_counter()
-        ready = prepare(text, folder, spark=spark, by="frames")
-        if order != "samples":
-            root = logical_plan(ready.query.node, text)
-            ready = dataclasses.replace(ready, choice=dataclasses.replace(ready.choice, root=root))
-        changes = ready.frame().count()
-        seconds = time.perf_counter() - clock
-        spent = cpu_s(java) - cpu + time.process_time() - here
-    return {"cpu_s": spent, "seconds": seconds, "changes": changes}
+    kept_order = mock.patch.object(running, "order_joins", lambda root, *_: root)  # nothing is sampled then
+    found: dict[str, list[dict[str, float]]] = {order: [] for order in orders}
+    for turn in range(rounds):
+        for order in orders if turn % 2 else orders[::-1]:
+            text = query_of(case, independent(case, rows) if order == "independent" else None)
+            cpu, here, clock = cpu_s(java), time.process_time(), time.perf_counter()
+            with contextlib.nullcontext() if order == "samples" else kept_order:
+                changes = running.prepare(text, folder, spark=spark, by="frames").frame().count()
+            seconds = time.perf_counter() - clock
+            spent = cpu_s(java) - cpu + time.process_time() - here
+            found[order].append({"cpu_s": spent, "seconds": seconds, "changes": changes})
+    return found
 
 
-def report(found: dict[str, dict[str, dict[str, float]]], rows: int) -> None:
+@dataclass
+class Found:
+    """Of a case: processor seconds by order, of each round or session, and how many changes it answers."""
+
+    changes: float
+    first: dict[str, list[float]]
+    later: dict[str, list[float]]
+
+
+def report(cases: Mapping[str, Found], rows: int) -> None:
     """Write the page and the picture."""
     import matplotlib
 
@@ -135,56 +152,78 @@ def report(found: dict[str, dict[str, dict[str, float]]], rows: int) -> None:
     lines = [
         "# The order of joins on Spark",
         "",
-        f"`python -m experiments.spark_joins`: {rows:,} trips, a third as many sales and fines; processor seconds of a",
-        "second run in a session of `local[2]`, on a machine that is busy otherwise, planning and samples included.",
-        "Adaptive execution is on in all: as written is what it does alone.",
-        "Where independent estimates give the order that is written, both are one run.",
+        f"`python -m experiments.spark_joins --rows {rows}`: {rows:,} trips, a third as many sales and fines.",
+        "Processor seconds, planning and samples included, in sessions of `local[2]`. Adaptive execution is on in all:",
+        "as written is what it does alone. Where independent estimates give that order too, both are one run.",
         "",
-        "| | changes | " + " | ".join(ORDERS) + " | written / samples | independent / samples |",
-        "|---|---:|" + "---:|" * (len(ORDERS) + 2),
     ]
-    for case, by_order in found.items():
-        cpu = {order: by_order[order]["cpu_s"] for order in ORDERS}
-        figures = [f"{by_order['samples']['changes']:,.0f}", *(f"{cpu[o]:.1f}" for o in ORDERS)]
-        figures += [f"{cpu[o] / cpu['samples']:.2f}" for o in ORDERS[:2]]
-        lines.append(f"| {case} | " + " | ".join(figures) + " |")
-    (RESULTS / "spark_joins.md").write_text("\n".join([*lines, "", "![](spark_joins.png)", ""]), encoding="utf-8")
-    figure, axis = plt.subplots(figsize=(8, 4))
-    places = np.arange(len(found))
-    for k, order in enumerate(ORDERS):
-        axis.barh(places + 0.27 * (1 - k), [by[order]["cpu_s"] for by in found.values()], 0.25, label=order)
-    axis.set_yticks(places, list(found))
-    axis.set_xlabel("processor seconds")
-    axis.legend(title="order of joins")
+    titles = {
+        "later": "Later queries of a session, the orders by turns: medians of "
+        f"{ROUNDS} rounds after {WARM}; of the ratios inside a round median, least and greatest.",
+        "first": "The first query of a session, which loads and compiles Java's classes: medians of "
+        f"{FIRSTS} sessions each.",
+    }
+    for which, title in titles.items():
+        lines += [title, "", "| | changes | " + " | ".join(ORDERS) + " | written / samples | independent / samples |"]
+        lines.append("|---|---:|" + "---:|" * (len(ORDERS) + 2))
+        for case, found in cases.items():
+            of = getattr(found, which)
+            figures = [f"{found.changes:,.0f}", *(f"{statistics.median(of[order]):.2f}" for order in ORDERS)]
+            for order in ORDERS[:2]:
+                ratios = [a / b for a, b in zip(of[order], of["samples"])]
+                figures.append(f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})")
+            lines.append(f"| {case} | " + " | ".join(figures) + " |")
+        lines.append("")
+    (RESULTS / "spark_joins.md").write_text("\n".join([*lines, "![](spark_joins.png)", ""]), encoding="utf-8")
+    figure, axes = plt.subplots(1, 2, figsize=(11, 4), sharey=True)
+    places = np.arange(len(cases))
+    for axis, which in zip(axes, titles):
+        for k, order in enumerate(ORDERS):
+            medians = [statistics.median(getattr(found, which)[order]) for found in cases.values()]
+            axis.barh(places + 0.27 * (1 - k), medians, 0.25, label=order)
+        axis.set_yticks(places, list(cases))
+        axis.set_xlabel("processor seconds")
+        axis.set_title({"later": "later queries of a session", "first": "the first query of a session"}[which])
+    axes[0].legend(title="order of joins")
     figure.tight_layout()
     figure.savefig(RESULTS / "spark_joins.png", dpi=110)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the experiment; every contestant is a process of its own."""
+    """Run the experiment; every session is a process of its own."""
     parser = argparse.ArgumentParser(prog="python -m experiments.spark_joins", description=__doc__)
     parser.add_argument("--rows", type=int, default=300_000, help="trips")
     parser.add_argument("--case", choices=list(CASES), action="append", help="may be repeated (default: all)")
-    parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--one", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.one is not None:
-        print(json.dumps(measure(*options.one)))
+        folder, case, rounds, *orders = options.one
+        print(json.dumps(measure(folder, case, orders, int(rounds))))
         return
-    found: dict[str, dict[str, dict[str, float]]] = {}
+    cases: dict[str, Found] = {}
     with tempfile.TemporaryDirectory() as folder:
         write_archives(folder, options.rows)
+
+        def session(case: str, rounds: int, *orders: str) -> dict[str, list[dict[str, float]]]:
+            command = [sys.executable, "-m", "experiments.spark_joins", "--one", folder, case, f"{rounds}", *orders]
+            told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+            found: dict[str, list[dict[str, float]]] = json.loads(told.splitlines()[-1])
+            return found
+
         for case in options.case or CASES:
-            for order in ORDERS:
-                if order == "independent" and independent(case, options.rows) == CASES[case][0]:
-                    found[case][order] = found[case]["as written"]  # it is the same query
-                    continue
-                command = [sys.executable, "-m", "experiments.spark_joins", "--one", folder, case, order]
-                told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-                found.setdefault(case, {})[order] = json.loads(told.splitlines()[-1])
-                print(case, "|", order, "|", found[case][order], flush=True)
-            (changes,) = {figures["changes"] for figures in found[case].values()}  # all give the same
+            is_written = independent(case, options.rows) == CASES[case][0]
+            orders = [order for order in ORDERS if not (order == "independent" and is_written)]
+            runs = [session(case, WARM + ROUNDS, *orders)]
+            runs += [session(case, 1, order) for _ in range(FIRSTS) for order in orders]
+            (changes,) = {one["changes"] for run in runs for of in run.values() for one in of}  # all give the same
             assert changes, "where nothing is answered, answers that agree prove nothing"
-    report(found, options.rows)
+            later = {order: [one["cpu_s"] for one in of[WARM:]] for order, of in runs[0].items()}
+            first = {order: [run[order][0]["cpu_s"] for run in runs[1:] if order in run] for order in orders}
+            for found in (first, later):
+                found.setdefault("independent", found["as written"])
+            cases[case] = Found(changes, first, later)
+            print(case, cases[case], flush=True)
+    report(cases, options.rows)
 
 
 if __name__ == "__main__":

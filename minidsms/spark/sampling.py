@@ -6,7 +6,7 @@ by the engine's own evaluator, so that conditions that go together are counted t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from minidsms.archive.files import read_files, within
-from minidsms.archive.format import Archive
+from minidsms.archive.format import Archive, ArchiveFile
 from minidsms.cql import bound
 from minidsms.cql.bound import Node
 from minidsms.cql.catalog import Catalog
@@ -113,17 +113,21 @@ class Sampler:
         return evaluate(arrays).field("value")
 
 
-def _drawn(archive: Archive, rows: int, rng: Random) -> Any:
-    """Elements of spans at random instants; all, where there are no more."""
+def _drawn(archive: Archive, rows: int, rng: Random) -> Iterator[pa.Table]:
+    """Elements of spans at random instants, each once; all, where there are no more. Each file is read once."""
     files = [(file, file.statistics.rows) for file in archive.files() if file.statistics is not None]
     if sum(n for _, n in files) <= rows:
         yield from read_files(archive, [file for file, _ in files])
         return
+    spans: dict[ArchiveFile, pc.Expression] = {}
     for file, n in rng.choices(files, [n for _, n in files], k=SPANS):
         ticks = file.last_ts - file.first_ts + 1
         length = max(ticks * rows // (SPANS * n), 1)
         begin = file.first_ts + rng.randrange(max(ticks - length, 0) + 1)
-        yield from read_files(archive, [file], where=within("_ts", begin, begin + length - 1))
+        span = within("_ts", begin, begin + length - 1)
+        spans[file] = spans[file] | span if file in spans else span
+    for file, inside in spans.items():
+        yield from read_files(archive, [file], where=inside)
 
 
 def _whole(tables: Sequence[Any], field: str, type_: pa.DataType) -> Any:
