@@ -13,8 +13,11 @@ from collections import Counter
 from collections.abc import Sequence
 from random import Random
 from typing import Any
+from unittest import mock
 
 from minidsms.cql.errors import CqlError, Error
+from minidsms.engine import engine
+from minidsms.streamon.pipelined_filters import executor
 from minidsms.testing.compare import check, check_together, run_definition
 from minidsms.testing.generators import Case, random_case, random_company
 from minidsms.testing.grammar import Options
@@ -28,7 +31,14 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "fetch_each": (True, False),
     "adaptive": ("on", "off"),
     "forced_every": (None, 1, 3),
-    "filter_ordering": ("a_greedy", "sweep", "independent", "local_swaps", "optimal", "static"),
+    "filter_ordering": ("a_greedy", "sweep", "independent", "local_swaps", "optimal", "static", "sbr", "ticket"),
+    "change_detection": ("auto", "cusum", "beta_cusum", "adwin", "martingale", "meta", "change_finder", "off"),
+    "detector_block": (20, 1),
+    "plan_logging": ("off", "on"),
+    "routing": ("auto", "content", "off"),
+    "routing_sample": (150, 10),
+    "screening": ("auto", "off", "column", "written", "macro", "hybrid", "ticket"),
+    "rearrange_period": (10_000, 1),
     "cost_model": ("measured", "fixed"),
     "profile_rate": (None, 1.0),
     "profile_window": (None, 1, 5),
@@ -38,9 +48,16 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "caching": ("auto", "off", "prefix", "global"),
     "cache_memory": (2**26, 4096, 1),
     "cache_interval": (10_000, 100),
-    "state_reduction": ("off", "swj", "k-mon", "k-mon"),
+    "join_index": ("auto", "hash", "patterns", "bit_address", "bit_address"),
+    "index_assessment": ("sria", "csria", "dia", "cdia_random", "cdia"),
+    "index_tuning": ("hybrid", "continuous", "periodic", "triggered"),
+    "index_window": (20_000, 5),
+    "index_migration": ("all", "nothing", "partial"),
+    "state_reduction": ("auto", "off", "swj", "k-mon", "k-mon"),
     "k_mon_window": (None, 5),
     "k_mon_chance": (0.01, 1.0),
+    "compilation": (*["off"] * 39, "at once"),
+    "threads": (1, 1, 2, 3),
 }
 """How a case may be run: options of the engine, how rows are grouped into pushes, how often answers are fetched."""
 
@@ -51,8 +68,10 @@ def random_settings(seed: int) -> dict[str, Any]:
     return {name: rng.choice(values) for name, values in CHOICES.items()}
 
 
+@mock.patch.multiple(engine, WORTH_THREADS=1)
+@mock.patch.multiple(executor, LEAST_ROWS=1)
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the soak; returns the exit status."""
+    """Run the soak, in which threads divide slices of any size; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.long.soak", description=__doc__)
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0, help="the first case's seed; the others follow")
