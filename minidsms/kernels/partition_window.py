@@ -1,11 +1,11 @@
 """Kernel of the windows that keep rows by key: the last N rows of each, or its present session.
 
-Rows stand in slots: slots[s] holds the fields below. Each slot is on two lists: all rows in the order of arrival
-(OLDER, NEWER, doubly linked, so that a row may leave from the middle) and the rows of its key, oldest first
-(NEXT_OF_KEY). keys[k] holds the ends of that list, the next key of the same bucket, and instant and number of the row
-with which the key came. Free slots and keys are stacked. One record is one stretch of memory, since all of it is
-touched together. In a window of sessions the first list holds only rows of which it is not known whether a later one of
-their key has come in time.
+Rows stand in slots: slots[s] holds the fields below. Each slot is on the list of the rows of its key, oldest first
+(NEXT_OF_KEY); and, where rows leave as time passes, on that of all rows in the order of arrival (OLDER, NEWER, doubly
+linked, so that a row may leave from the middle). keys[k] holds the ends of the first list, the next key of the same
+bucket, and instant and number of the row with which the key came. Free slots and keys are stacked. One record is one
+stretch of memory, since all of it is touched together. In a window of sessions the list of all rows holds only those of
+which it is not known whether a later one of their key has come in time.
 
 Invariant: kernels never raise; they return why they stopped and leave their cursor where to resume.
 docs/semantics W5, W11; Babu 2005, section 2.3.1.
@@ -19,8 +19,8 @@ from minidsms.elements import Int64Array
 from minidsms.kernels.mixing import bucket_of_row
 from minidsms.machine_code import Int8s, Int64s, Int64Table, helper, kernel
 
-TS, NUMBER, KEY, OLDER, NEWER, NEXT_OF_KEY = 0, 1, 2, 3, 4, 5
-SLOT_FIELDS = 6
+TS, NUMBER, KEY, NEXT_OF_KEY, OLDER, NEWER = 0, 1, 2, 3, 4, 5
+SLOT_FIELDS, TIMELESS_SLOT_FIELDS = 6, 4
 ROWS, FIRST_ROW, LAST_ROW, NEXT_IN_BUCKET, BEGAN_AT, BEGAN_WITH = 0, 1, 2, 3, 4, 5
 KEY_FIELDS = 6
 # The figures of the whole window, and the cursor of a slice.
@@ -47,7 +47,8 @@ class PartitionArrays(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """What a window keeps in a slice. rows: N per key.  length: T; rows with ts <= last_expiring leave, at ts + T.
+    """What a window keeps in a slice. rows: N per key.  length: T, 0 where only newer rows of their keys push rows out;
+    rows with ts <= last_expiring leave, at ts + T.
 
     in_sessions: all rows of a key leave together, `length` after the last of them.
     """
@@ -59,8 +60,8 @@ class Kept(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """What leaves and enters. rows: (5, m) ts, arrival number, where the row stands (arrival i of this batch as i, slot
-    s of earlier ones as -1 - s), instant and arrival number of the first row of its key.
+    """What leaves and enters. rows: (3, m) ts, arrival number, where the row stands (arrival i of this batch as i, slot
+    s of earlier ones as -1 - s); of sessions (5, m), instant and arrival number of the first row of the key as well.
     """
 
     sign: Int8s
@@ -154,19 +155,20 @@ def _key_of(words: Int64Table, row: int, stub: PartitionArrays) -> int:
 
 
 @helper(typed=True)
-def _enter(stub: PartitionArrays, key: int, ts: int, number: int) -> int:
-    """Give an arrival a slot, at the end of both lists; returns the slot. There is a free one."""
+def _enter(stub: PartitionArrays, key: int, ts: int, number: int, is_timeless: bool) -> int:
+    """Give an arrival a slot, at the end of its lists; returns the slot. There is a free one."""
     slots, free_slots, keys, figures = stub.slots, stub.free_slots, stub.keys, stub.figures
     figures[FREE_SLOTS] -= 1
     slot = free_slots[figures[FREE_SLOTS]]
-    newest = figures[NEWEST]
-    slots[slot, TS], slots[slot, NUMBER], slots[slot, KEY] = ts, number, key
-    slots[slot, OLDER], slots[slot, NEWER], slots[slot, NEXT_OF_KEY] = newest, -1, -1
-    if newest >= 0:
-        slots[newest, NEWER] = slot
-    else:
-        figures[OLDEST] = slot
-    figures[NEWEST] = slot
+    slots[slot, TS], slots[slot, NUMBER], slots[slot, KEY], slots[slot, NEXT_OF_KEY] = ts, number, key, -1
+    if not is_timeless:
+        newest = figures[NEWEST]
+        slots[slot, OLDER], slots[slot, NEWER] = newest, -1
+        if newest >= 0:
+            slots[newest, NEWER] = slot
+        else:
+            figures[OLDEST] = slot
+        figures[NEWEST] = slot
     if keys[key, ROWS] == 0:
         keys[key, FIRST_ROW], keys[key, BEGAN_AT], keys[key, BEGAN_WITH] = slot, ts, number
     else:
@@ -177,12 +179,15 @@ def _enter(stub: PartitionArrays, key: int, ts: int, number: int) -> int:
 
 
 @helper(inline=True)
-def _put_leaving(stub: PartitionArrays, slot: int, at: int, base: int, changes: Changes, k: int) -> Any:
+def _put_leaving(
+    stub: PartitionArrays, slot: int, at: int, base: int, changes: Changes, k: int, in_sessions: bool
+) -> Any:
     """The row of a slot leaves at an instant."""
     key, number, out = stub.slots[slot, KEY], stub.slots[slot, NUMBER], changes.rows
     out[0, k], out[1, k], changes.sign[k] = at, number, -1
     out[2, k] = number - base if number >= base else -1 - slot
-    out[3, k], out[4, k] = stub.keys[key, BEGAN_AT], stub.keys[key, BEGAN_WITH]
+    if in_sessions:
+        out[3, k], out[4, k] = stub.keys[key, BEGAN_AT], stub.keys[key, BEGAN_WITH]
 
 
 @kernel
@@ -200,7 +205,7 @@ def partition_window(
     figures, slots, free_slots, keys, key_words, free_keys, buckets = stub
     out = changes.rows
     n, room = len(ts), out.shape[1]
-    base = figures[ARRIVED] - n
+    base, is_timeless = figures[ARRIVED] - n, length == 0
     phase, i, first, shown = cursor[PHASE], cursor[NEXT], cursor[FIRST], cursor[SHOWN]
     k, status = 0, DONE
     while status == DONE:
@@ -216,7 +221,7 @@ def partition_window(
                     slot = figures[OLDEST]
                     continue
                 row = keys[key, FIRST_ROW]
-                _put_leaving(stub, row, slots[slot, TS] + length, base, changes, k)
+                _put_leaving(stub, row, slots[slot, TS] + length, base, changes, k, in_sessions)
                 k += 1
                 if row == slot:
                     _unlink(slots, slot, figures)
@@ -238,13 +243,14 @@ def partition_window(
                 if key < 0:
                     status = NEEDS_KEYS
                     break
-                place[i] = _enter(stub, key, ts[i], base + i)
+                place[i] = _enter(stub, key, ts[i], base + i, is_timeless)
                 if keys[key, ROWS] > rows:
                     slot = keys[key, FIRST_ROW]
                     if slots[slot, TS] != ts[i]:
-                        _put_leaving(stub, slot, ts[i], base, changes, k)
+                        _put_leaving(stub, slot, ts[i], base, changes, k, in_sessions)
                         k += 1
-                    _unlink(slots, slot, figures)
+                    if not is_timeless:
+                        _unlink(slots, slot, figures)
                     _leave(slots, free_slots, keys, slot, figures, place)
                 i += 1
             if status != DONE:
@@ -252,9 +258,10 @@ def partition_window(
             shown, phase = first, 2
         while shown < i and k < room:
             if place[shown] >= 0:
-                key = slots[place[shown], KEY]
                 out[0, k], out[1, k], out[2, k], changes.sign[k] = ts[shown], base + shown, shown, 1
-                out[3, k], out[4, k] = keys[key, BEGAN_AT], keys[key, BEGAN_WITH]
+                if in_sessions:
+                    key = slots[place[shown], KEY]
+                    out[3, k], out[4, k] = keys[key, BEGAN_AT], keys[key, BEGAN_WITH]
                 k += 1
             shown += 1
         if shown < i:

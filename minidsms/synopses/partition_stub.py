@@ -42,13 +42,14 @@ class PartitionStub:
         self.in_sessions = spec.kind is WindowKind.SESSION
         self._rows = _UNBOUNDED if spec.rows is None else spec.rows
         self._length = 0 if range_ is None else max(range_, 1)
+        self._slot_fields = kernels.SLOT_FIELDS if self._length else kernels.TIMELESS_SLOT_FIELDS
         self._kept = range(len(schema)) if keeps_rows else range(0)
         self._key_width = len(self.keys) + len(self.keys) // 62 + 1
         self._clear(0)
 
     def _clear(self, arrived: int) -> None:
         self._figures = np.array([-1, -1, 0, 0, arrived], np.int64)
-        self._slots: Int64Array = np.zeros((0, kernels.SLOT_FIELDS), np.int64)
+        self._slots: Int64Array = np.zeros((0, self._slot_fields), np.int64)
         self._free_slots = self._free_keys = NO_INSTANTS
         self._keys: Int64Array = np.zeros((0, kernels.KEY_FIELDS), np.int64)
         self._key_words: Int64Array = np.zeros((0, self._key_width), np.int64)
@@ -90,7 +91,7 @@ class PartitionStub:
         while status != kernels.DONE:
             came = int(cursor[kernels.NEXT])
             room = max(1, min(2 * (n - came) + len(self) + n, _LARGEST_OUTPUT))
-            out_sign, out = changes = _room(room)
+            out_sign, out = changes = self._room(room)
             status = self._run(ts, words, last_expiring, place, cursor, changes)
             k = int(cursor[kernels.WRITTEN])
             # Gather before the slots this call freed and filled again are written.
@@ -115,6 +116,9 @@ class PartitionStub:
         stub = kernels.PartitionArrays(self._figures, self._slots, self._free_slots, *keys)
         kept = kernels.Kept(self._rows, self._length, last_expiring, self.in_sessions)
         return kernels.partition_window(ts, words, kept, stub, place, cursor, changes)
+
+    def _room(self, n: int) -> kernels.Changes:
+        return kernels.Changes(np.empty(n, np.int8), np.empty((5 if self.in_sessions else 3, n), np.int64))
 
     def _words(self, batch: Batch) -> Int64Array:
         if self.keys:
@@ -266,7 +270,7 @@ class PartitionStub:
         self._grow_slots(capacity)
         self._grow_keys(capacity)
         place, cursor = np.full(n, -1, np.int64), np.zeros(5, np.int64)
-        status = self._run(ts, words, _NEVER, place, cursor, _room(n + 1))
+        status = self._run(ts, words, _NEVER, place, cursor, self._room(n + 1))
         assert status == kernels.DONE and not (place < 0).any()
         self._slots[place, kernels.NUMBER] = state["number"]
         live = self._slots[place, kernels.KEY]
@@ -277,10 +281,6 @@ class PartitionStub:
             if f"valid{j}" in state:
                 valid = self._valid[j] = np.ones(capacity, np.bool_)
                 valid[place] = state[f"valid{j}"]
-
-
-def _room(n: int) -> kernels.Changes:
-    return kernels.Changes(np.empty(n, np.int8), np.empty((5, n), np.int64))
 
 
 def _session_columns(began_at: Int64Array, began_with: Int64Array) -> list[Column]:
