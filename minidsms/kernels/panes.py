@@ -3,8 +3,9 @@
 A pane's rows stand in `rows` (cap, w) int64, one cache line or two each, and are found by their keys:
   [words of the keys (k), bits of their NULLs, measures (m), bits of those that are not NULL, slot]
   slots   (2^x,) int32   open addressing with linear probing: a row, or -1; `slot` says where a row stands
-The extremes are kept as keys of which the least is the extreme, as in `kernels.grouping`. When an element comes that
-is past the pane's end its rows are written out, as columns, and the next pane begins with an empty table.
+The extremes are kept as keys of which the least is the extreme, as in `kernels.grouping`, NO_EXTREME at first. When an
+element comes that is past the pane's end its rows are written out, as columns, and the next pane begins with an empty
+table.
 
 A sum of a pane never overflows: an element with which it would begins another row of its group.
 Li et al. 2005, No pane, no gain; docs/semantics W6, W9.
@@ -28,7 +29,8 @@ HASHES, NULLS, FOUND, WORDS = range(4)
 """Rows of `keys`, (WORDS + k, b), of a block of b elements: a hash of each, bits of its NULLs, its row; from
 WORDS on, the words of the keys.
 """
-_LARGEST = 0x7FFFFFFFFFFFFFFF
+_LARGEST = NO_EXTREME = 0x7FFFFFFFFFFFFFFF
+"""No key of an extreme is greater."""
 SEED = 0x1E3779B97F4A7C15
 
 
@@ -166,8 +168,9 @@ def _find_rows(
             for c in range(k):
                 rows[r, c] = words[c, e]
             rows[r, k] = nulls[e]
-            for j in range(k + 1, slot_at):
-                rows[r, j] = 0
+            for j in range(len(measures)):
+                rows[r, k + 1 + j] = NO_EXTREME if measures[j, KIND] >= LEAST else 0
+            rows[r, slot_at - 1] = 0
             rows[r, slot_at] = at
             slots[at] = r
         for j in range(sums):
@@ -203,10 +206,8 @@ def _measure(
             word = word_at(values, first + e) if is_word else int64(byte_at(values, first + e))
             key = word ^ ((word >> 63) & of_floats) ^ turn
             r = found[e]
-            known = rows[r, present_at]
-            if known & some == 0 or key < rows[r, at]:
-                rows[r, at] = key
-                rows[r, present_at] = known | some
+            rows[r, at] = min(rows[r, at], key)
+            rows[r, present_at] |= some
 
 
 @kernel

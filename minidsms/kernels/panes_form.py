@@ -13,6 +13,7 @@ from minidsms.kernels.panes import (
     END,
     GREATEST,
     LEAST,
+    NO_EXTREME,
     SEED,
     SUM,
     USED,
@@ -107,10 +108,12 @@ def take_plain_elements(
                     rows[r, c] = _value_at(places[c, VALUES], i, KEYS[c])
                 for j in range(len(KEYS), slot_at):
                     rows[r, j] = 0
+                for j in range(len(MEASURES)):
+                    if MEASURES[j][_KIND] >= LEAST:
+                        rows[r, first + j] = NO_EXTREME
                 rows[r, slot_at] = at
                 slots[at] = r
-            known = rows[r, slot_at - 1]
-            rows[r, slot_at - 1] = known | present
+            rows[r, slot_at - 1] |= present
             for j in range(len(MEASURES)):
                 kind = MEASURES[j][_KIND]
                 if kind == SUM:
@@ -123,8 +126,7 @@ def take_plain_elements(
                         key ^= (key >> 63) & _LARGEST
                     if kind == GREATEST:
                         key = ~key
-                    if key < rows[r, first + j] or (known >> j) & 1 == 0:
-                        rows[r, first + j] = key
+                    rows[r, first + j] = min(rows[r, first + j], key)
             i += 1
         state[USED] = used
     if state[END] <= until:

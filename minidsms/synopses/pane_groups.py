@@ -177,10 +177,14 @@ class PaneGroups:
 
     def restore(self, arrays: Mapping[str, AnyArray]) -> None:
         """Take a state back."""
-        held = arrays["rows"]
+        held: Int64Array = arrays["rows"].astype(np.int64)
         n = len(held)
         rows = np.zeros((max(_FIRST_ROWS, 1 << n.bit_length()), self._rows.shape[1]), np.int64)
         rows[:n, :-1] = held
+        k, measures, *_ = self._asked
+        for j in np.flatnonzero(measures[:, kernels.KIND] >= kernels.LEAST):
+            is_absent = held[:, -1] >> j & 1 == 0  # earlier versions left 0 there
+            rows[:n, k + 1 + j][is_absent] = kernels.NO_EXTREME
         self._state[kernels.END] = arrays["end"][0]
         self._state[kernels.USED] = n
         self._make(rows)

@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 
 import minidsms
+from minidsms.elements import Batch, Column, Schema, Type
+from minidsms.synopses.measure import Measure
+from minidsms.synopses.pane_groups import PaneGroups
 from minidsms.testing.compare import check, check_together, difference_of, run_definition, run_together
 from minidsms.testing.feeds import Advance, Push
 from minidsms.testing.generators import Case
@@ -154,6 +157,28 @@ def test_a_pane_of_more_groups_than_there_was_room_for_grows_and_shrinks() -> No
             db.push("S", (1, 1), ts=ts)
         db.advance(50)
         assert small < large > 2 * panes.synopses()[0].nbytes
+
+
+def test_extremes_that_were_kept_before_any_value_had_come_take_the_first_that_comes() -> None:
+    """States of earlier versions have 0 there."""
+    schema = Schema.of(("k", Type.INTEGER), ("v", Type.INTEGER))
+    measures = [Measure("min", 1), Measure("max", 1)]
+
+    def groups() -> PaneGroups:
+        return PaneGroups(schema, [0], measures, 10, 0, lambda _: None)
+
+    def batch(value: int | None) -> Batch:
+        valid = None if value is not None else np.zeros(1, np.bool_)
+        return Batch(np.array([1]), None, [Column(np.array([7])), Column(np.array([value or 0]), valid)])
+
+    for value in (5, -5):
+        before, after = groups(), groups()
+        assert before.take(batch(None), 1) is None
+        state = before.arrays()
+        state["rows"][:, 2:4] = 0
+        after.restore(state)
+        taken = after.take(batch(value), 10)
+        assert taken is not None and [column.values.tolist() for column in taken.columns] == [[7], [value], [value]]
 
 
 @pytest.mark.parametrize("slide", [2**62 - 1, 2**62, 2**63 - 1])
