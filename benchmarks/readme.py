@@ -33,7 +33,7 @@ def table(rates: Mapping[str, Any]) -> list[str]:
     """Lines of Markdown. rates: by case, as `rates.Result.as_dict` gives them."""
     lines = list(HEAD)
     for name, title in TITLES.items():
-        ratios = rates[name]["ratios"]
+        ratios = rates[name]["ratios"] | rates[name]["ratios_two_threads"]
         shown = [_two_digits(rates[name]["rates"]["minidsms"] / 1e6)]
         for who in ("kernel", "counting kernel", "duckdb", "counting duckdb"):
             shown.append(_two_digits(ratios[who][0]) if who in ratios else "")
