@@ -63,7 +63,7 @@ def adapt_join(join: Join, asked: Hashable, streamon: StreaMon, attributes: Call
         return
     watch.add(orders)
     if streamon.settings["routing"] == "auto":
-        from minidsms.streamon.join_routing.adaptive_routes import AdaptiveRoutes
+        from minidsms.streamon.content_routing.of_joins.adaptive_routes import AdaptiveRoutes
 
         kept = [Schema(tuple(window.schema[c] for c in _told_apart(window))) for window in join.index.windows]
         join.tell_apart_by([attributes(schema) for schema in kept])

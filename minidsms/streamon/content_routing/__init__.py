@@ -7,6 +7,7 @@
     content_learns.py  the matrices of Content-Learns; learning.py runs them
     trial.py           do they pay by the clock?
     reoptimizer.py     routes where they pay, else the order of the ordering algorithm
+    of_joins/          the same for the elements of joins
 
 Bizarro, Babu, DeWitt, Widom: Content-Based Routing: Different Plans for Different Data.
 """

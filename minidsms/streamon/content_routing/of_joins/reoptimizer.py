@@ -15,11 +15,11 @@ from minidsms.joins.logical_filters import LogicalFilters
 from minidsms.joins.plan import JoinRoutes, Orders
 from minidsms.streamon.bans import Bans
 from minidsms.streamon.content_routing.choosing import Choice, best_routes, cost_of_order, cost_of_routes
+from minidsms.streamon.content_routing.of_joins.costs import JoinDividing
+from minidsms.streamon.content_routing.of_joins.executor import RoutesExecutor
 from minidsms.streamon.content_routing.sample import Sample
 from minidsms.streamon.contracts import Float64Array
 from minidsms.streamon.framework import Proposal
-from minidsms.streamon.join_routing.costs import JoinDividing
-from minidsms.streamon.join_routing.executor import RoutesExecutor
 
 ENOUGH = 500
 """Rows of a sample that says something."""

@@ -14,11 +14,11 @@ import numpy as np
 from minidsms.elements import Batch, Int64Array
 from minidsms.expressions.attributes import Attributes
 from minidsms.joins.plan import JoinRoutes
+from minidsms.streamon.content_routing.of_joins.executor import RoutedJoin, RoutesExecutor
+from minidsms.streamon.content_routing.of_joins.profiler import RouteProfiler
+from minidsms.streamon.content_routing.of_joins.reoptimizer import RoutesReoptimizer
 from minidsms.streamon.content_routing.trial import RouteTrial
 from minidsms.streamon.join_ordering.adaptive_orders import AdaptiveOrders
-from minidsms.streamon.join_routing.executor import RoutedJoin, RoutesExecutor
-from minidsms.streamon.join_routing.profiler import RouteProfiler
-from minidsms.streamon.join_routing.reoptimizer import RoutesReoptimizer
 from minidsms.streamon.join_watch import TICK, JoinWatch
 from minidsms.streamon.loop import Budget, Loop
 from minidsms.streamon.stream_monitor import StreaMon
