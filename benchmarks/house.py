@@ -124,9 +124,14 @@ def into_facades(files: Sequence[Source]) -> list[str]:
 
 
 def join_kernels(files: Sequence[Source]) -> list[str]:
-    """Compiled functions that join: a join in their name, and a loop over chains or programs in them."""
-    kernels = (f for f in functions(files) if f.source.room in ("kernels", "joins") and _is_compiled(f.node))
-    return sorted(f"{f.source.name}:{f.name}" for f in kernels if "join" in f.name and _loops(f.node))
+    """Compiled functions that join: a join in their name, and a loop over chains or programs in them, or in the one
+    function that several of them are made of.
+    """
+    joins = [f for f in functions(files) if f.source.room in ("kernels", "joins") and "join" in f.name]
+    kernels = [f for f in joins if _is_compiled(f.node)]
+    called = {(f.source, n.id) for f in kernels for n in ast.walk(f.node) if isinstance(n, ast.Name)}
+    made_of = [f for f in joins if f not in kernels and (f.source, f.name) in called]
+    return sorted(f"{f.source.name}:{f.name}" for f in (*kernels, *made_of) if _loops(f.node))
 
 
 def _is_compiled(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

@@ -19,18 +19,18 @@ from minidsms.joins.answer import Answer
 from minidsms.joins.graph import JoinGraph
 from minidsms.joins.plan import Index, JoinRoutes, Orders
 from minidsms.joins.row_routes import RowRoutes
+from minidsms.kernels import entering_join
 from minidsms.kernels.entering_join import (
     AHEAD,
     AHEAD_ROWS,
     BEGUN_WORDS,
     PLACED_WORDS,
     THERE_ROWS,
-    Pipelines,
     Scratch,
     join_entering,
     place_steps,
 )
-from minidsms.kernels.join_layout import CROWDED, DONE, NEEDED, PAUSED, REQUESTS, SIZE, STATUS, STEP_WORDS
+from minidsms.kernels.join_layout import CROWDED, DONE, NEEDED, PAUSED, REQUESTS, SIZE, STATUS, STEP_WORDS, Pipelines
 from minidsms.kernels.mjoin import mjoin
 from minidsms.kernels.pair_join import pair_join
 from minidsms.synopses.indexed_windows import WindowIndex
@@ -78,8 +78,9 @@ class ByPipelines:
         plan = self.orders, self.patterns, self._index.configurations
         self._steps, self.checks = self._graph.pipelines(*plan, self._more)
         self.steps = self._steps[: self._graph.n]
-        self._table = self._steps.reshape(-1, STEP_WORDS)
-        self._placed = np.zeros(len(self._table) * PLACED_WORDS, np.int64)
+        table, lengths = self._steps.reshape(-1, STEP_WORDS), np.full(len(self._steps), self._graph.n - 1, np.int64)
+        self._bundle = Pipelines(table, lengths, self.checks)
+        self._placed = np.zeros(len(table) * PLACED_WORDS, np.int64)
         self._has_bits = any(self._index.configurations)
 
     def requests(self) -> Sequence[Mapping[int, int]]:
@@ -109,10 +110,10 @@ class ByPipelines:
     def _changes(self, found: int) -> int:
         """Insertions and deletions, by their runs; rows found by bits also by their instants."""
         answer = self._answer
-        windows, steps, checks = self._index.bundle, self._table, self.checks
+        windows, pipelines = self._index.bundle, self._bundle
         if self._graph.n == 2 and not answer.netted:
-            return pair_join(windows, steps, checks, answer.run, answer.output, found)
-        return mjoin(windows, steps, checks, self.rows.bundle, answer.run, answer.output, found)
+            return pair_join(windows, pipelines, answer.run, answer.output, found)
+        return mjoin(windows, pipelines, self.rows.bundle, answer.run, answer.output, found)
 
     def _arrivals(self) -> Iterator[int]:
         """Elements of streams whose rows leave by the join's clock: whole instants fit the buffers, or these grow."""
@@ -123,7 +124,7 @@ class ByPipelines:
         scratch = self._scratch
         status = -1
         while status != DONE:
-            pipelines = Pipelines(self._placed, self.checks, self.rows.bundle)
+            pipelines = entering_join.Pipelines(self._placed, self.checks, self.rows.bundle)
             found = join_entering(index.bundle, scratch, pipelines, answer.run, answer.output)
             status = int(state[STATUS])
             if status == PAUSED:

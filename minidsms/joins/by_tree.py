@@ -20,8 +20,10 @@ from minidsms.kernels.join_layout import (
     CROWDED,
     DEPTH,
     DONE,
+    FILL,
     FILLED,
     INPUT,
+    IS_CHOSEN,
     LO,
     NEEDED,
     NO_LIMIT,
@@ -33,7 +35,7 @@ from minidsms.kernels.join_layout import (
     START,
     STATUS,
 )
-from minidsms.kernels.tree_join import FILL, tree_join
+from minidsms.kernels.mjoin import tree_join
 from minidsms.synopses.indexed_windows import WindowIndex
 from minidsms.synopses.subresults import Subresults
 
@@ -66,7 +68,7 @@ class ByTree:
 
     def _climb(self, found: int) -> int:
         answer, plan, kept = self._answer, self.pipelines.bundle, self.subresults.bundle
-        return tree_join(self._index.bundle, answer.run, plan, kept, answer.run.of_streams, answer.output, found)
+        return tree_join(self._index.bundle, plan, answer.run, kept, answer.output, found)
 
     def _begin(self) -> None:
         """Make the subresults of the tree, from the rows that are there."""
@@ -94,4 +96,4 @@ class ByTree:
                     self._answer.claim(0)
                 self._climb(0)
         finally:
-            state[PHASE], state[DEPTH], state[FILLED] = START, -1, -1
+            state[PHASE], state[DEPTH], state[FILLED], state[IS_CHOSEN] = START, -1, -1, 0

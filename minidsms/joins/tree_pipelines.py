@@ -18,8 +18,18 @@ from minidsms.elements import Int64Array
 from minidsms.joins.graph import JoinGraph
 from minidsms.joins.plan import Tree
 from minidsms.joins.tree import kept_nodes, leaves
-from minidsms.kernels.join_layout import CHECK, CHECKS_END, FROM, FROM_KEY, PROBED, TARGET
-from minidsms.kernels.tree_join import KEPT, TREE_STEP_WORDS, TreePlan
+from minidsms.kernels.join_layout import (
+    ASKED,
+    CHECK,
+    CHECKS_END,
+    FROM,
+    FROM_KEY,
+    KEPT,
+    PROBED,
+    STEP_WORDS,
+    TARGET,
+    Pipelines,
+)
 
 ViewKey = tuple[int, int]
 """The input and its key (by place among all inputs' keys) that give a subresult's cells their tag."""
@@ -36,7 +46,7 @@ class Visit:
 class TreePipelines:
     """nodes: whose results are kept, each after those below it; a subresult has its node's number.
 
-    visits: of each input.  steps (n, most, TREE_STEP_WORDS), lengths (n,), checks (c, 4): as `kernels.tree_join`.
+    visits: of each input.  steps (n, most, STEP_WORDS), lengths (n,), checks (c, 4): as `Pipelines`.
     members, keys: of each subresult; bags: inputs whose rows leave in any order, which stand last among the members.
     """
 
@@ -48,10 +58,10 @@ class TreePipelines:
         self.visits = [self._climb(i) for i in range(graph.n)]
         self.keys: list[list[ViewKey]] = [[] for _ in self.nodes]
         self.lengths: Int64Array = np.array([len(visits) for visits in self.visits], np.int64)
-        self.steps: Int64Array = np.zeros((graph.n, int(self.lengths.max()), TREE_STEP_WORDS), np.int64)
+        self.steps: Int64Array = np.zeros((graph.n, int(self.lengths.max()), STEP_WORDS), np.int64)
         self.checks: Int64Array
         self._fill_steps()
-        self.bundle = TreePlan(self.steps.reshape(-1, TREE_STEP_WORDS), self.lengths, self.checks)
+        self.bundle = Pipelines(self.steps.reshape(-1, STEP_WORDS), self.lengths, self.checks)
 
     def _climb(self, i: int) -> list[Visit]:
         """The steps of input i's pipeline."""
@@ -75,7 +85,7 @@ class TreePipelines:
         checks: list[tuple[int, int, int, int]] = []
         probed: list[tuple[int, int, int, ViewKey]] = []
         for i, visits in enumerate(self.visits):
-            visited = [i]
+            visited, chosen_at, first = [i], {i: 0}, 0
             for d, visit in enumerate(visits):
                 inputs = leaves(visit.target)
                 (source, key, j, its), *others = self._graph.joining(visited, inputs)
@@ -91,8 +101,12 @@ class TreePipelines:
                 step = self.steps[i, d]
                 step[[TARGET, PROBED, FROM, FROM_KEY]] = target, x, source, place[source, key]
                 step[[CHECK, CHECKS_END, KEPT]] = begin, len(checks), visit.completes
+                step[ASKED] = max(first, chosen_at[source])
+                if visit.completes >= 0:
+                    first = d + 1
                 visited.extend(inputs)
-        first = np.cumsum([0, *map(len, self.keys)])
+                chosen_at.update(dict.fromkeys(inputs, d + 1))
+        begins = np.cumsum([0, *map(len, self.keys)])
         for i, d, v, view_key in probed:
-            self.steps[i, d, PROBED] = first[v] + self.keys[v].index(view_key)
+            self.steps[i, d, PROBED] = begins[v] + self.keys[v].index(view_key)
         self.checks = np.array(checks, np.int64).reshape(-1, 4)

@@ -40,7 +40,7 @@ from minidsms.kernels.join_layout import (
     CANCEL, DELETE, DEPTH, DONE, FULL, INPUT, INSERT, INSPECTED, INSTANT, LO, MOST, PAUSED, PHASE, PROBE_HI, PROBE_LO,
     STATUS,
 )
-from minidsms.kernels.join_stamps import is_stamped, put_tuple
+from minidsms.kernels.join_stamps import are_stamped, put_tuple
 from minidsms.kernels.links import head_slot
 from minidsms.kernels.mixing import bucket
 from minidsms.kernels.access_methods.hashes import hashed_tag
@@ -296,8 +296,7 @@ def _next_of_bucket(
         chosen[j] = s
         is_found = checks_hold(windows, plan.checks, chosen, begin, end)
         if is_found and element.phase == CANCEL and is_last:
-            for m in range(len(inputs)):
-                is_found &= is_stamped(windows, run, m, chosen[m])
+            is_found = are_stamped(windows, run)
         if is_found and is_last and found == len(output.out_ts):
             run.state[STATUS] = FULL
             break
@@ -396,7 +395,7 @@ def cached_mjoin(
                 found += 1
         if inspected + turns >= most and state[STATUS] == DONE:
             state[STATUS] = PAUSED
-        own = next_element(windows, run, run.of_streams, output, found) if state[STATUS] == DONE else int64(-1)
+        own = next_element(windows, run, output, found) if state[STATUS] == DONE else int64(-1)
         if own < 0:
             break
         chosen[state[INPUT]] = own

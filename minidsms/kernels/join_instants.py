@@ -128,7 +128,7 @@ def next_arrivals(windows: Windows, stops: Int64s, state: Int64s) -> Any:
 
 
 @helper(inline=True)
-def next_element(windows: Windows, run: JoinRun, of_streams: int, output: Output, found: int) -> Any:
+def next_element(windows: Windows, run: JoinRun, output: Output, found: int) -> Any:
     """The slot of the element of input state[INPUT] that comes next in state[PHASE]; -1 where none waits.
 
     Elements with a NULL key, and what leaves and can cancel nothing, are passed over. stops: (n,), where the insertions
@@ -178,7 +178,7 @@ def next_element(windows: Windows, run: JoinRun, of_streams: int, output: Output
                     state[DELETED] += found - state[MIDDLE]
                 phase = int64(START)
         if phase == START:
-            if of_streams != 0:
+            if run.of_streams != 0:
                 phase = next_arrivals(windows, stops, state)
             else:
                 phase = next_runs(windows, run)

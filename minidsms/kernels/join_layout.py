@@ -56,10 +56,20 @@ class JoinRun(NamedTuple):
     of_streams: int
 
 
+class Pipelines(NamedTuple):
+    """What elements visit. steps: (p most, STEP_WORDS), those of pipeline i from i * most on.  lengths: (p,) how many
+    each has.  checks: (c, 4): input, key, input, key that are equal.
+    """
+
+    steps: Int64Table
+    lengths: Int64s
+    checks: Int64Table
+
+
 class Path(NamedTuple):
     """A pipeline, maybe cut short, that is walked apart from the join.
 
-    steps: (d, STEP_WORDS).  checks: (c, 4), as of `mjoin`.  walks: (2, d), of each step its tag and the slot to look at
+    steps: (d, STEP_WORDS).  checks: as of `Pipelines`.  walks: (2, d), of each step its tag and the slot to look at
     next.  chosen: (n,) of each input a slot.
     """
 
@@ -100,12 +110,14 @@ the answer shows, or that is equal to one; whether slots stand in buckets of it:
 addresses, or by several columns' cells, the columns' nodes have the words alone; and of cells in order, the last
 one."""
 
-TARGET, PROBED, FROM, FROM_KEY, CHECK, CHECKS_END, ASKED, HASHED, REACH, REQUESTS, STEP_WORDS = range(11)
+TARGET, PROBED, FROM, FROM_KEY, CHECK, CHECKS_END, ASKED, HASHED, REACH, REQUESTS, KEPT, STEP_WORDS = range(12)
 """Of a step: the input and its key that are probed, the input and its key that give the tag, its further checks, and
 the position in the pipeline of the input that gives the tag: 0 is the arriving element, d + 1 what step d chose; of how
 many of its checks, the first ones, the tag is the hash, where several inputs give it (0: one does; negative: another
 access method, see `access_methods.methods`); how far from that tag lies the other one that it asks for (0: there is
-none); and how often it has asked in such a way."""
+none); how often it has asked in such a way; and, of a tree, the subresult that takes the tuple it completes, or -1.
+There, TARGET counts subresults after the inputs, PROBED is then a key of the subresult, and a step asks for keys no
+earlier than the first step of its node: a row that it drops has completed the nodes below."""
 
 TAG, FOLLOWING, FOUND, WALKS = range(4)
 """Rows of `walks`, of each step: its tag, the slot to look at next, and the first that matches. WALKS: how many."""
@@ -128,9 +140,9 @@ DONE, FULL, MISSING, CROWDED, PAUSED = range(5)
 """What waits is joined; `out` is full: call again; more slots leave than are held; scratch arrays have no room: call
 again with more; a call has taken long enough: call again with what has been found."""
 
-START, DELETE, INSERT, CANCEL = 0, 1, 2, 3
+START, DELETE, INSERT, CANCEL, FILL = range(5)
 """Phases of an instant: its runs are taken; then deletions and insertions, or where netted insertions and those
-deletions that may cancel one."""
+deletions that may cancel one. FILL: a subresult is filled from the rows of state[INPUT]."""
 
 STAMPS = 1024
 """Places for marks, per input; a power of two."""

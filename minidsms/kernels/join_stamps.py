@@ -49,6 +49,15 @@ def is_stamped(windows: Windows, run: JoinRun, j: int, slot: int) -> Any:
     return stamps[j, stamp_of(windows, j, slot)] == state[SERIAL]
 
 
+@helper(inline=True)
+def are_stamped(windows: Windows, run: JoinRun) -> Any:
+    """The slots chosen of all inputs are."""
+    are = True
+    for m in range(len(windows.inputs)):
+        are &= is_stamped(windows, run, m, run.chosen[m])
+    return are
+
+
 @helper
 def stamp(windows: Windows, run: JoinRun, out: Int64Table, first: Any, found: int) -> Any:
     """Stamp the slots of the instant's insertions, out[:, first:found]."""

@@ -6,6 +6,11 @@ Burger 2003; Babu 2005, section 3.2). As soon as a slot is chosen, each step tha
 match, in the order of the pipeline: without one the slot is dropped, and matches are gone through from there on
 (drop probing and output generation: Babu 2005, section 5.2.2).
 
+In a tree of joins, whose inner results are kept (`kernels.subresults`), the pipeline climbs: it visits its siblings,
+windows or subresults, adds the tuples found to the subresult of their node, goes on with them to the node's siblings,
+and so forth; depth first, so that what is not kept is not written anywhere (XJoins, and trees of MJoins: section 5.3,
+figures 5.5 and 5.6). One loop walks both: the compiler leaves out what only trees need where there are no subresults.
+
 Which elements come when says `kernels.join_instants`, how windows stand in arrays `kernels.join_layout`.
 """
 
@@ -13,15 +18,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from minidsms.kernels.chains import chain_of, checks_hold, first_slot, further, next_slot, older, step_tag, tag_at
+from minidsms.kernels.chains import (
+    chain_of,
+    checks_hold,
+    first_slot,
+    further,
+    next_held,
+    next_slot,
+    older,
+    step_tag,
+    tag_at,
+)
 from minidsms.kernels.join_instants import next_element
 from minidsms.kernels.join_layout import (
     ASKED,
     CANCEL,
     CHECK,
     CHECKS_END,
+    CROWDED,
     DEPTH,
     DONE,
+    FILL,
+    FILLED,
     FOLLOWING,
     FOUND,
     FULL,
@@ -30,36 +48,58 @@ from minidsms.kernels.join_layout import (
     INSPECTED,
     INSTANT,
     IS_CHOSEN,
+    KEPT,
     MOST,
+    NEEDED,
     PAUSED,
     PHASE,
+    PROBED,
     REACH,
+    SLOT,
+    START,
     STATUS,
     TAG,
     TARGET,
     JoinRun,
     Output,
+    Pipelines,
     Windows,
 )
 from minidsms.kernels.join_routes import Routes, pipeline_of
-from minidsms.kernels.join_stamps import is_stamped, put_tuple
+from minidsms.kernels.join_stamps import are_stamped, put_tuple
+from minidsms.kernels.subresults import Kept, chain_of_cells, choose_cell, first_cell, keep, note_birth
 from minidsms.machine_code import Int64Table, helper, int64, kernel
 
 
 @helper(inline=True)
-def _drop_probe(windows: Windows, steps: Int64Table, checks: Int64Table, run: JoinRun, i: int, position: int) -> Any:
-    """Whether all steps of pipeline i that ask for the keys of the slot chosen at a position find one, and how many
-    slots were inspected.
+def _chain(windows: Windows, steps: Int64Table, subresults: Kept | None, r: int) -> Any:
+    """Where step r walks."""
+    if subresults is not None and steps[r, TARGET] >= len(windows.inputs):
+        chain = chain_of_cells(subresults, steps[r, TARGET] - len(windows.inputs), steps[r, PROBED])
+    else:
+        chain = chain_of(windows, steps, r)
+    return chain
+
+
+@helper(inline=True)
+def _drop_probe(
+    windows: Windows, pipelines: Pipelines, run: JoinRun, subresults: Kept | None, begin: int, last: int, position: int
+) -> Any:
+    """Whether all steps, of those from `begin` on, that ask for the keys of what was chosen at a position find
+    something, and how many slots were inspected. If so, the walk of the step at this position begins.
     """
-    walks, chosen, n = run.walks, run.chosen, len(windows.inputs)
+    steps, checks, walks, chosen = pipelines.steps, pipelines.checks, run.walks, run.chosen
     finds, inspected = True, int64(0)
-    for d in range(position, n - 1):
-        r = i * (n - 1) + d
+    for d in range(position, last + 1):
+        r = begin + d
         if steps[r, ASKED] != position:
             continue
-        chain = chain_of(windows, steps, r)
+        chain = _chain(windows, steps, subresults, r)
         tag = step_tag(windows, steps, r, checks, chosen)
-        s, looked = next_slot(windows.nodes, chain, tag, first_slot(windows, steps, r, tag))
+        if subresults is not None and steps[r, TARGET] >= len(windows.inputs):
+            s, looked = next_slot(subresults.cells, chain, tag, first_cell(subresults, steps[r, PROBED], tag))
+        else:
+            s, looked = next_slot(windows.nodes, chain, tag, first_slot(windows, steps, r, tag))
         inspected += looked
         if s < chain.low and steps[r, REACH] != 0:
             tag, s, looked = further(windows, steps, r, checks, chosen, chain, tag)
@@ -68,82 +108,103 @@ def _drop_probe(windows: Windows, steps: Int64Table, checks: Int64Table, run: Jo
             finds = False
             break
         walks[TAG, d], walks[FOUND, d] = tag, s
+    if finds:
+        walks[FOLLOWING, position] = walks[FOUND, position]
+        if steps[begin + position, REACH] != 0:
+            # With the row chosen before, the walk may have gone on to another tag.
+            chain = chain_of(windows, steps, begin + position)
+            walks[TAG, position] = tag_at(windows.nodes, chain, walks[FOUND, position])
     return finds, inspected
 
 
-@kernel
-def mjoin(
-    windows: Windows, steps: Int64Table, checks: Int64Table, routes: Routes, run: JoinRun, output: Output, found: int
-) -> int:
-    """Join what is left of the runs; returns how many tuples stand in `out`, state[STATUS] how the call ended.
-
-    steps: (pipelines (n - 1), STEP_WORDS), those of all inputs, and those that `routes` lead to.  checks: (c, 4):
-    input, key, input, key that are equal.
-    walks: (4, n), see TAG.  stops: (n,), scratch.  of_streams, netted: rows leave by the instants they came at.
-    netted: the consumer is ISTREAM, and no input is a bag; then the tuples of an instant stay in `out` until it is
-    done: a caller that empties a full buffer leaves those from state[FIRST] on at its beginning.
-    stamps: (n, STAMPS), where netted.
-    out: (n, m) slots per input, with out_ts and out_sign: in ts order, deletions first; `found` are there already.
-    O(elements + tuples + slots inspected).
+@helper(inline=True)
+def _next_element(windows: Windows, run: JoinRun, subresults: Kept | None, output: Output, found: int) -> Any:
+    """The slot of what is joined next, an element of input state[INPUT] or a row to fill a subresult from; -1 where
+    nothing waits.
     """
-    inputs, nodes = windows.inputs, windows.nodes
+    state = run.state
+    if subresults is not None and state[PHASE] == FILL:
+        own = next_held(windows, state[INPUT], state[SLOT])
+        state[PHASE], state[SLOT] = FILL if own >= 0 else START, own
+    else:
+        own = next_element(windows, run, output, found)
+        if subresults is not None and own >= 0:
+            note_birth(windows, run, subresults.births, own)
+    return own
+
+
+@helper(inline=True)
+def _join(
+    windows: Windows, pipelines: Pipelines, routes: Routes | None, run: JoinRun, subresults: Kept | None,
+    output: Output, found: int,
+) -> Any:  # fmt: skip
+    """Of both kernels."""
+    nodes, steps, checks, lengths = windows.nodes, pipelines.steps, pipelines.checks, pipelines.lengths
     walks, chosen, state = run.walks, run.chosen, run.state
     # One loop: parted into functions that are called, for drop probing and output generation, it took a tenth longer.
-    n = len(inputs)
-    last = n - 2
-    limit = len(output.out_ts)
-    depth, is_chosen, most = state[DEPTH], state[IS_CHOSEN] != 0, state[MOST]
-    inspected = 0
+    n, width, limit, most = len(windows.inputs), len(steps) // len(lengths), len(output.out_ts), state[MOST]
+    depth, is_chosen = state[DEPTH], state[IS_CHOSEN] != 0
+    inspected, begin, last = 0, int64(0), int64(0)
     state[STATUS], state[IS_CHOSEN] = DONE, 0
     while True:
         # The pipeline of the element, as far as the buffer has room. `is_chosen`: a row has just been chosen, and the
         # steps that ask for its keys have not been.
         i, phase = state[INPUT], state[PHASE]
-        if i < n and (depth >= 0 or is_chosen):
-            i = pipeline_of(windows, routes, i, chosen[i])
+        if depth >= 0 or is_chosen:
+            if routes is not None:
+                i = pipeline_of(windows, routes, i, chosen[i])
+            begin, last = i * width, lengths[i] - 1
         while depth >= 0 or is_chosen:
             if is_chosen:
-                is_chosen, looked = _drop_probe(windows, steps, checks, run, i, depth + 1)
+                is_chosen, looked = _drop_probe(windows, pipelines, run, subresults, begin, last, depth + 1)
                 inspected += looked
-                if is_chosen:
-                    depth += 1
-                    walks[FOLLOWING, depth] = walks[FOUND, depth]
-                elif depth < 0:
+                depth += int64(is_chosen)
+                if depth < 0:
                     break
-            r = i * (n - 1) + depth
-            if is_chosen and steps[r, REACH] != 0:
-                # With the row chosen before, the walk may have gone on to another tag.
-                walks[TAG, depth] = tag_at(nodes, chain_of(windows, steps, r), walks[FOUND, depth])
+            r = begin + depth
+            chain = _chain(windows, steps, subresults, r)
             j, check, checks_end = steps[r, TARGET], steps[r, CHECK], steps[r, CHECKS_END]
-            chain = chain_of(windows, steps, r)
             tag, s = walks[TAG, depth], walks[FOLLOWING, depth]
             is_chosen = False
             while not is_chosen:
-                s, looked = next_slot(nodes, chain, tag, s)
-                inspected += looked
-                if s < chain.low and steps[r, REACH] != 0:
-                    tag, s, looked = further(windows, steps, r, checks, chosen, chain, tag)
-                    walks[TAG, depth] = tag
+                if subresults is not None and j >= n:
+                    s, joins, looked = choose_cell(windows, pipelines, run, subresults, r, chain, tag, s)
                     inspected += looked
-                if s < chain.low:
-                    break
-                chosen[j] = s
-                equal = check == checks_end or checks_hold(windows, checks, chosen, check, checks_end)
-                if equal and depth == last:
-                    if phase == CANCEL:
-                        for m in range(n):
-                            equal &= is_stamped(windows, run, m, chosen[m])
-                    if equal:
+                    if s < chain.low:
+                        break
+                else:
+                    s, looked = next_slot(nodes, chain, tag, s)
+                    inspected += looked
+                    if s < chain.low and steps[r, REACH] != 0:
+                        tag, s, looked = further(windows, steps, r, checks, chosen, chain, tag)
+                        walks[TAG, depth] = tag
+                        inspected += looked
+                    if s < chain.low:
+                        break
+                    chosen[j] = s
+                    joins = check == checks_end or checks_hold(windows, checks, chosen, check, checks_end)
+                if subresults is not None:
+                    v = steps[r, KEPT]
+                    if joins and v >= 0 and (phase == INSERT or v == state[FILLED]):
+                        if not keep(windows, subresults, run, v):
+                            state[STATUS], state[NEEDED] = CROWDED, v
+                            break
+                        joins = v != state[FILLED]
+                if joins and depth == last:
+                    if phase != CANCEL or are_stamped(windows, run):
                         if found == limit:
                             state[STATUS] = FULL
                             break
                         put_tuple(output, chosen, found, state[INSTANT], 1 if phase == INSERT else -1)
                         found += 1
                 else:
-                    is_chosen = equal
-                s = older(nodes, chain, s)
+                    is_chosen = joins
+                if subresults is not None and j >= n:
+                    s = older(subresults.cells, chain, s)
+                else:
+                    s = older(nodes, chain, s)
             walks[FOLLOWING, depth] = s
-            if state[STATUS] == FULL:
+            if state[STATUS] != DONE:
                 break
             if not is_chosen:
                 depth -= 1
@@ -153,7 +214,7 @@ def mjoin(
             state[STATUS], state[IS_CHOSEN] = PAUSED, int64(is_chosen)
         if state[STATUS] != DONE:
             break
-        own = next_element(windows, run, run.of_streams, output, found)
+        own = _next_element(windows, run, subresults, output, found)
         if own < 0:
             break
         chosen[state[INPUT]] = own
@@ -161,3 +222,28 @@ def mjoin(
     state[DEPTH] = depth
     state[INSPECTED] += inspected
     return found
+
+
+@kernel
+def mjoin(windows: Windows, pipelines: Pipelines, routes: Routes, run: JoinRun, output: Output, found: int) -> int:
+    """Join what is left of the runs; returns how many tuples stand in `out`, state[STATUS] how the call ended.
+
+    pipelines: those of all inputs, and those that `routes` lead to.
+    Where netted, the tuples of an instant stay in `out` until it is done: a caller that empties a full buffer leaves
+    those from state[FIRST] on at its beginning. `found` are there already.
+    O(elements + tuples + slots inspected).
+    """
+    return int64(_join(windows, pipelines, routes, run, None, output, found))
+
+
+@kernel
+def tree_join(
+    windows: Windows, pipelines: Pipelines, run: JoinRun, subresults: Kept, output: Output, found: int
+) -> int:
+    """As `mjoin`, by a tree. Where state[STATUS] is CROWDED, subresult state[NEEDED] is full.
+
+    births: empty where no input is a bag.  With state[PHASE] = FILL the subresult state[FILLED] gets the tuples of the
+    windows' present rows, found from the rows of state[INPUT], and nothing is put out.
+    O(elements + tuples + tuples kept + slots and cells inspected).
+    """
+    return int64(_join(windows, pipelines, None, run, subresults, output, found))

@@ -59,17 +59,19 @@ from minidsms.kernels.join_layout import (
     TAG,
     JoinRun,
     Output,
+    Pipelines,
     Windows,
 )
 from minidsms.kernels.links import has_link, head_slot
 from minidsms.kernels.mixing import bucket
-from minidsms.machine_code import Int64Table, int64, kernel, uint64
+from minidsms.machine_code import int64, kernel, uint64
 
 
 @kernel
-def pair_join(windows: Windows, steps: Int64Table, checks: Int64Table, run: JoinRun, output: Output, found: int) -> int:
+def pair_join(windows: Windows, pipelines: Pipelines, run: JoinRun, output: Output, found: int) -> int:
     """As `kernels.mjoin.mjoin` of two inputs, not netted.  O(elements + pairs + slots inspected)."""
     inputs, keys, nodes, heads, places = windows.inputs, windows.keys, windows.nodes, windows.heads, windows.places
+    steps, checks = pipelines.steps, pipelines.checks
     walks, chosen, state, stops = run.walks, run.chosen, run.state, run.stops
     out, out_ts, out_sign = output.out, output.out_ts, output.out_sign
     limit, most = len(out_ts), state[MOST]

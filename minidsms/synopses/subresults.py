@@ -1,7 +1,7 @@
 """The kept results of a join tree's inner nodes, each a tuple of slots of the windows, indexed by the next join's key.
 
 Rows are not copied: a cell is the slots of its rows, and a tag for each key. What leaves the windows is not deleted
-here: a cell that has such a row is passed over, and squeezed out when room is needed (see `kernels.tree_join`).
+here: a cell that has such a row is passed over, and squeezed out when room is needed (see `kernels.subresults`).
 
 Invariants: between slices a subresult has every tuple of its inputs' present rows once; less than half of the cells of
 a ring that has just grown are dead; dead cells are squeezed out after about as many elements, and rings shrink after a
@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from minidsms.elements import Int64Array
-from minidsms.kernels import tree_join as kernels
+from minidsms.kernels import subresults as kernels
 from minidsms.kernels.join_layout import LO, MASK, NODES, OLD_LO
-from minidsms.kernels.tree_join import (
+from minidsms.kernels.subresults import (
     BAG,
     CELLS,
     LEAF,
@@ -48,7 +48,7 @@ _ROOMY = 8
 class Subresults:
     """Of one join tree. members: of each, its inputs, bags last.  keys: of each, the (input, key) that give tags.
 
-    births: see `kernels.tree_join`; rows that are there already were born at 0.
+    births: see `kernels.subresults`; rows that are there already were born at 0.
     """
 
     def __init__(
