@@ -94,12 +94,20 @@ def _drop_probe(
         r = begin + d
         if steps[r, ASKED] != position:
             continue
-        chain = _chain(windows, steps, subresults, r)
         tag = step_tag(windows, steps, r, checks, chosen)
         if subresults is not None and steps[r, TARGET] >= len(windows.inputs):
-            s, looked = next_slot(subresults.cells, chain, tag, first_cell(subresults, steps[r, PROBED], tag))
+            s = first_cell(subresults, steps[r, PROBED], tag)
         else:
-            s, looked = next_slot(windows.nodes, chain, tag, first_slot(windows, steps, r, tag))
+            s = first_slot(windows, steps, r, tag)
+        if d == position and (d == last or steps[r, KEPT] >= 0) and steps[r, REACH] == 0:
+            # No other step asks for it: the walk itself finds out.
+            walks[TAG, d], walks[FOLLOWING, d] = tag, s
+            return True, inspected
+        chain = _chain(windows, steps, subresults, r)
+        if subresults is not None and steps[r, TARGET] >= len(windows.inputs):
+            s, looked = next_slot(subresults.cells, chain, tag, s)
+        else:
+            s, looked = next_slot(windows.nodes, chain, tag, s)
         inspected += looked
         if s < chain.low and steps[r, REACH] != 0:
             tag, s, looked = further(windows, steps, r, checks, chosen, chain, tag)
