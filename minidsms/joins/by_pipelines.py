@@ -124,7 +124,7 @@ class ByPipelines:
         scratch = self._scratch
         status = -1
         while status != DONE:
-            pipelines = entering_join.Pipelines(self._placed, self.checks, self.rows.bundle)
+            pipelines = entering_join.Pipelines(self._bundle.steps, self._placed, self.checks, self.rows.bundle)
             found = join_entering(index.bundle, scratch, pipelines, answer.run, answer.output)
             status = int(state[STATUS])
             if status == PAUSED:

@@ -20,21 +20,20 @@ from minidsms.machine_code import Int64s
 from minidsms.machine_code import helper, int64, uint64
 from minidsms.kernels.join_cache_entries import remove, tuple_at, tuple_behind
 from minidsms.kernels.join_cache_layout import (
-    INLINE, MEMBERS, PLACED_WORDS, SIZE, SOURCE, SOURCE_MASK, SOURCE_NODES, STEP_CHECK,
-    STEP_CHECKS_END, STEP_HASHED, STEP_TARGET, SWEPT, TARGET_HEADS, TARGET_MASK, TARGET_NODES, TARGET_SHIFT,
+    INLINE, MEMBERS, PLACED_WORDS, SIZE, SWEPT,
 )
 from minidsms.kernels.join_stamps import deletions_first, is_stamped, stamp
 from minidsms.kernels.join_program import (
     ANSWERED, AT_DEPTH, BUCKET, CANCELS, ENTRY, FINAL_WORDS, IS_ACTIVE, IS_STAMPED, LEAVER, LEFT, LEVEL, NEXT, ROW,
     ROWS, SETTLES, SIDE, STAMPS_ALL, TURN, TURNS, T_BEGIN, T_BOUNDS, T_END, T_INPUT, T_KIND, T_TS,
 )
-from minidsms.kernels.mixing import bucket
-from minidsms.kernels.access_methods.hashes import hashed_tag
-from minidsms.kernels.chains import Chain, checks_hold, next_slot, older
+from minidsms.kernels.chains import checks_hold, next_slot, older
 from minidsms.kernels.join_layout import (
-    DELETED, DONE, FIRST, FULL, INSPECTED, KEY, MASK, LO, MIDDLE, NODES, PAUSED, STATUS, UNTIL,
+    CHECK, CHECKS_END, DELETED, DONE, FIRST, FULL, INSPECTED, KEY, LO, MASK, MIDDLE, NODES, PAUSED, STATUS, TARGET,
+    UNTIL,
 )
-from minidsms.kernels.links import has_link, head_slot
+from minidsms.kernels.links import has_link
+from minidsms.kernels.placed_steps import placed_chain, placed_first, placed_tag
 # fmt: on
 # isort: on
 
@@ -55,17 +54,11 @@ def _next_leaver(turn: int, i: int, blocks: Block, windows: Windows, run: JoinRu
 @helper
 def _begin_step(i: int, depth: int, plan: PlacedPlan, windows: Windows, run: JoinRun, first: Any) -> Any:
     """Where the walk of a step begins: its tag, and the newest slot of the bucket, unless `first` is known."""
-    nodes, heads = windows.nodes, windows.heads
     chosen, levels, placed = run.chosen, run.levels, plan.placed
     p = uint64((i * (len(chosen) - 1) + depth) * PLACED_WORDS)
-    source = chosen[uint64(placed[p + uint64(SOURCE)])]
-    tag = nodes[uint64(placed[p + uint64(SOURCE_NODES)] + 2 * (source & placed[p + uint64(SOURCE_MASK)]))]
-    if placed[p + uint64(STEP_HASHED)] > 0:
-        begin = placed[p + uint64(STEP_CHECK)]
-        tag = hashed_tag(windows, plan.checks, chosen, 0, begin, begin + placed[p + uint64(STEP_HASHED)])
+    tag = placed_tag(windows, placed, p, plan.checks, chosen)
     if first < 0:
-        head = placed[p + uint64(TARGET_HEADS)] + bucket(tag, placed[p + uint64(TARGET_SHIFT)])
-        first = head_slot(heads, head, windows.inputs[uint64(placed[p + uint64(STEP_TARGET)]), LO])
+        first = placed_first(windows, placed, p, tag, windows.inputs[uint64(placed[p + uint64(TARGET)]), LO])
     levels[uint64(2 * depth)], levels[uint64(2 * depth + 1)] = tag, first
 
 
@@ -171,8 +164,7 @@ def _from_entry(
 @helper(inline=True)
 def _chain(p: int, bounds: int, turns: Int64s, placed: Int64s) -> Any:
     """Where the step at placed[p] walks in a turn. bounds: where those of its window stand among the turns."""
-    base, mask = placed[p + uint64(TARGET_NODES)], placed[p + uint64(TARGET_MASK)]
-    return Chain(base, int64(2), mask, turns[bounds], turns[bounds + uint64(1)])
+    return placed_chain(placed, p, turns[bounds], turns[bounds + uint64(1)])
 
 
 @helper
@@ -184,7 +176,7 @@ def _by_last_step(
     out, out_ts, out_sign = output.out, output.out_ts, output.out_sign
     n, limit = len(chosen), len(out_ts)
     ts, sign = turns[turn + uint64(T_TS)], turns[turn + uint64(T_KIND)]
-    j = uint64(placed[p + uint64(STEP_TARGET)])
+    j = uint64(placed[p + uint64(TARGET)])
     chain = _chain(p, turn + uint64(T_BOUNDS) + uint64(2) * j, turns, placed)
     tag, s = levels[uint64(2 * (n - 2))], levels[uint64(2 * (n - 2) + 1)]
     s, inspected = next_slot(nodes, chain, tag, s)
@@ -212,7 +204,7 @@ def _next_match(p: int, depth: int, turn: int, turns: Int64s, plan: PlacedPlan, 
     chosen, levels, state = run.chosen, run.levels, run.state
     placed, checks = plan.placed, plan.checks
     is_cancelling = turns[turn + uint64(T_KIND)] == CANCELS
-    j = uint64(placed[p + uint64(STEP_TARGET)])
+    j = uint64(placed[p + uint64(TARGET)])
     chain = _chain(p, turn + uint64(T_BOUNDS) + uint64(2) * j, turns, placed)
     tag, s = levels[uint64(2 * depth)], levels[uint64(2 * depth + 1)]
     joins = False
@@ -223,9 +215,7 @@ def _next_match(p: int, depth: int, turn: int, turns: Int64s, plan: PlacedPlan, 
         if s < chain.low:
             break
         chosen[j] = s
-        joins = checks_hold(
-            windows, checks, chosen, placed[p + uint64(STEP_CHECK)], placed[p + uint64(STEP_CHECKS_END)]
-        )
+        joins = checks_hold(windows, checks, chosen, placed[p + uint64(CHECK)], placed[p + uint64(CHECKS_END)])
         if joins and is_cancelling:
             joins = is_stamped(windows, run, j, s)
         s = older(nodes, chain, s)
@@ -250,7 +240,7 @@ def _by_steps(
     depth = work[AT_DEPTH]
     while depth >= level and state[STATUS] == DONE:
         p = uint64((i * (n - 1) + depth) * PLACED_WORDS)
-        has_checks = placed[p + uint64(STEP_CHECK)] < placed[p + uint64(STEP_CHECKS_END)]
+        has_checks = placed[p + uint64(CHECK)] < placed[p + uint64(CHECKS_END)]
         if state[INSPECTED] >= state[UNTIL]:
             state[STATUS] = PAUSED
         elif depth == last and not has_checks and not is_cancelling:

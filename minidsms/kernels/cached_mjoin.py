@@ -31,20 +31,16 @@ from minidsms.kernels.join_cache_layout import (
     AFTER, BUCKETS, BUCKET_HEAD, COLLECT, CREATED, CREATES, CURSOR, DELETES, EAGER, ENTRIES,
     HITS, IGNORED, INLINE, INSERTS, IS_REDUCED, IS_SIMPLE, KEY_WORDS, LEAST_SWEEP, LEVEL_WORDS,
     LOOKUP, LOOKUP_PARTS, MEMBERS, PAGE, PAGE_BITS, PART_INPUT, PART_MASK, PART_NODES, PART_WORDS, PENDING,
-    PLACED_WORDS, PROBES, REST, SIZE, SOURCE, SOURCE_MASK, SOURCE_NODES, STEP_CHECK, STEP_CHECKS_END, STEP_HASHED,
-    STEP_TARGET, STRIDE, SWEEP_AT, SWEPT, TABLE, TAG, TARGET_HEADS, TARGET_MASK, TARGET_NODES, TARGET_SHIFT, UP, UPDATE,
-    UPDATES_END, WITNESS, WITNESSES,
+    PLACED_WORDS, PROBES, REST, SIZE, STRIDE, SWEEP_AT, SWEPT, TABLE, TAG, UP, UPDATE, UPDATES_END, WITNESS, WITNESSES,
 )
 from minidsms.kernels.join_instants import next_element
 from minidsms.kernels.join_layout import (
-    CANCEL, DELETE, DEPTH, DONE, FULL, INPUT, INSERT, INSPECTED, INSTANT, LO, MOST, PAUSED, PHASE, PROBE_HI, PROBE_LO,
-    STATUS,
+    CANCEL, CHECK, CHECKS_END, DELETE, DEPTH, DONE, FULL, INPUT, INSERT, INSPECTED, INSTANT, LO, MOST, PAUSED, PHASE,
+    PROBE_HI, PROBE_LO, STATUS, TARGET,
 )
 from minidsms.kernels.join_stamps import are_stamped, put_tuple
-from minidsms.kernels.links import head_slot
-from minidsms.kernels.mixing import bucket
-from minidsms.kernels.access_methods.hashes import hashed_tag
-from minidsms.kernels.chains import Chain, checks_hold, next_slot, older
+from minidsms.kernels.placed_steps import placed_chain, placed_first, placed_tag
+from minidsms.kernels.chains import checks_hold, next_slot, older
 # fmt: on
 # isort: on
 
@@ -247,14 +243,9 @@ def _choose(store: CacheArrays, c: int, at: int, inputs: Int64Table, chosen: Int
 @helper(inline=True)
 def _begin_step(windows: Windows, plan: PlacedPlan, p: int, chosen: Int64s) -> Any:
     """The tag that the step at placed[p] asks for, and the newest slot of its bucket."""
-    placed = plan.placed
-    source = chosen[uint64(placed[p + uint64(SOURCE)])]
-    tag = windows.nodes[uint64(placed[p + uint64(SOURCE_NODES)] + 2 * (source & placed[p + uint64(SOURCE_MASK)]))]
-    if placed[p + uint64(STEP_HASHED)] > 0:
-        begin = placed[p + uint64(STEP_CHECK)]
-        tag = hashed_tag(windows, plan.checks, chosen, 0, begin, begin + placed[p + uint64(STEP_HASHED)])
-    at = placed[p + uint64(TARGET_HEADS)] + bucket(tag, placed[p + uint64(TARGET_SHIFT)])
-    return tag, head_slot(windows.heads, at, windows.inputs[uint64(placed[p + uint64(STEP_TARGET)]), LO])
+    tag = placed_tag(windows, plan.placed, p, plan.checks, chosen)
+    near = windows.inputs[uint64(plan.placed[p + uint64(TARGET)]), LO]
+    return tag, placed_first(windows, plan.placed, p, tag, near)
 
 
 class Element(NamedTuple):
@@ -283,10 +274,9 @@ def _next_of_bucket(
     inputs, nodes, chosen, placed = windows.inputs, windows.nodes, run.chosen, plan.placed
     tag, s, is_last = walk
     is_simple = is_last and placed[p + uint64(IS_SIMPLE)] != 0
-    j = uint64(placed[p + uint64(STEP_TARGET)])
-    base, mask = placed[p + uint64(TARGET_NODES)], placed[p + uint64(TARGET_MASK)]
-    chain = Chain(base, int64(2), mask, inputs[j, PROBE_LO], inputs[j, PROBE_HI])
-    begin, end = placed[p + uint64(STEP_CHECK)], placed[p + uint64(STEP_CHECKS_END)]
+    j = uint64(placed[p + uint64(TARGET)])
+    chain = placed_chain(placed, p, inputs[j, PROBE_LO], inputs[j, PROBE_HI])
+    begin, end = placed[p + uint64(CHECK)], placed[p + uint64(CHECKS_END)]
     is_found, inspected = False, int64(0)
     while not is_found:
         s, looked = next_slot(nodes, chain, tag, s)

@@ -20,10 +20,11 @@ from typing import Any, NamedTuple
 
 from minidsms.elements import MAX_INSTANT
 from minidsms.kernels.access_methods.hashes import hashed_tag
-from minidsms.kernels.access_methods.methods import first_tag, next_tag
+from minidsms.kernels.access_methods.methods import first_tag
 from minidsms.kernels.chains import (
     Chain,
     checks_hold,
+    further,
     is_linked,
     link_slots,
     next_slot,
@@ -39,12 +40,9 @@ from minidsms.kernels.join_layout import (
     DONE,
     FOLLOWING,
     FOUND,
-    FROM,
-    FROM_KEY,
     FULL,
     HAS_NULLS,
     HASHED,
-    HEADS,
     HI,
     INSPECTED,
     INSTANT,
@@ -54,16 +52,12 @@ from minidsms.kernels.join_layout import (
     MASK,
     MOST,
     NEEDED,
-    NODES,
     PASSED,
     PAUSED,
-    PROBED,
     REACH,
     ROWS,
-    SHIFT,
     SIZE,
     STATUS,
-    STEP_WORDS,
     STOP,
     SURVIVOR,
     SURVIVORS,
@@ -77,15 +71,25 @@ from minidsms.kernels.join_routes import Routes, pipeline_of
 from minidsms.kernels.join_stamps import deletions_first, is_stamped, put_tuple, stamp
 from minidsms.kernels.links import Arrivals, arrivals_of, came_at, has_link, head_slot, older_slot
 from minidsms.kernels.mixing import bucket
+from minidsms.kernels.placed_steps import (
+    PLACES_END,
+    SOURCE_MASK,
+    SOURCE_NODES,
+    TARGET_HEADS,
+    TARGET_MASK,
+    TARGET_NODES,
+    TARGET_SHIFT,
+    place_step,
+    placed_chain,
+    placed_first,
+    placed_tag,
+)
 from minidsms.machine_code import Int64Cube, Int64s, Int64Table, helper, int64, kernel, uint64
 
-(
-    TARGET_NODES, TARGET_MASK, TARGET_HEADS, TARGET_SHIFT, TARGET_LENGTH, SOURCE_NODES, SOURCE_MASK,
-    TRIED, DROPPED, IS_DROPPING, LOOKS_AHEAD, PLACED_WORDS,
-) = range(STEP_WORDS, STEP_WORDS + 12)  # fmt: skip
-"""Of a placed step, beyond what a step has: where the index holds what it reads, of how many elements drop probing
-behind another step has dropped how many, and whether drop probing asks it: for the one tag of a row; whether its rows
-are looked up before any is gone on with (`_look_ahead`). PLACED_WORDS: how many there are."""
+TARGET_LENGTH, TRIED, DROPPED, IS_DROPPING, LOOKS_AHEAD, PLACED_WORDS = range(PLACES_END, PLACES_END + 6)
+"""Of a placed step (`placed_steps`): how long rows of its target stay, of how many elements drop probing behind another
+step has dropped how many, and whether drop probing asks it: for the one tag of a row; whether its rows are looked up
+before any is gone on with (`_look_ahead`). PLACED_WORDS: how many there are."""
 
 _LEAST_BLOCK = 4
 
@@ -107,8 +111,9 @@ class Scratch(NamedTuple):
 
 
 class Pipelines(NamedTuple):
-    """placed: PLACED_WORDS of each step of all (`place_steps`).  checks, routes: as of `mjoin`."""
+    """steps, checks, routes: as of `mjoin`.  placed: PLACED_WORDS of each step of all (`place_steps`)."""
 
+    steps: Int64Table
     placed: Int64s
     checks: Int64Table
     routes: Routes
@@ -135,12 +140,8 @@ def place_steps(steps, inputs, keys, placed):  # type: ignore[no-untyped-def]
     for i in range(steps.shape[0]):
         for d in range(steps.shape[1]):
             step = placed[at : at + PLACED_WORDS]
-            for w in range(STEP_WORDS):
-                step[w] = steps[i, d, w]
-            x, y, j = step[PROBED], step[FROM_KEY], step[TARGET]
-            step[TARGET_NODES], step[TARGET_HEADS], step[TARGET_SHIFT] = keys[x, NODES], keys[x, HEADS], keys[x, SHIFT]
-            step[TARGET_MASK], step[TARGET_LENGTH] = inputs[j, MASK], inputs[j, LENGTH]
-            step[SOURCE_NODES], step[SOURCE_MASK] = keys[y, NODES], inputs[step[FROM], MASK]
+            place_step(steps[i, d], inputs, keys, step)
+            step[TARGET_LENGTH] = inputs[step[TARGET], LENGTH]
             step[TRIED] = step[DROPPED] = 0
             step[IS_DROPPING] = int64(step[HASHED] == 0 and step[REACH] == 0)
             step[LOOKS_AHEAD] = 0
@@ -157,15 +158,14 @@ at it or later, and the first whose row comes later."""
 @helper(inline=True)
 def _chain(placed: Int64s, p: int, i: int, there: Int64Table, cancels: bool) -> Any:
     """Where the step at placed[p] of the pipeline of input i walks. cancels: by a row that leaves."""
-    q = uint64(p)
-    j = placed[q + uint64(TARGET)]
+    j = placed[uint64(p) + uint64(TARGET)]
     low, high = there[STAYING, j], there[ARRIVING, j]
     if cancels and j > i:
         low = there[LEAVING, j]
     if not cancels and j < i:
         # Of two elements of an instant, that of the later input finds the other.
         high = there[LATER, j]
-    return Chain(placed[q + uint64(TARGET_NODES)], int64(2), placed[q + uint64(TARGET_MASK)], low, high)
+    return placed_chain(placed, p, low, high)
 
 
 class Bounds(NamedTuple):
@@ -205,22 +205,10 @@ def _present(nodes: Int64s, target: Arrivals, length: Any, bounds: Bounds, insta
     return Bounds(low, high, low_came, high_came, linked)
 
 
-@helper
-def _further(
-    windows: Windows, placed: Int64s, p: int, checks: Int64Table, chosen: Int64s, chain: Chain, tag: int
-) -> Any:
-    """As `chains.further`, of a placed step."""
-    step = placed[int64(p) : int64(p) + PLACED_WORDS]
-    slot, inspected = int64(-1), int64(0)
-    following = next_tag(windows, step, checks, chosen, tag)
-    while slot < chain.low and following != tag:
-        tag = following
-        first = head_slot(windows.heads, step[TARGET_HEADS] + bucket(tag, step[TARGET_SHIFT]), chain.low)
-        slot, looked = next_slot(windows.nodes, chain, tag, first)
-        inspected += looked
-        if slot < chain.low:
-            following = next_tag(windows, step, checks, chosen, tag)
-    return tag, slot, inspected
+@helper(inline=True)
+def _further(windows: Windows, pipelines: Pipelines, p: int, chosen: Int64s, chain: Chain, tag: int) -> Any:
+    """As `chains.further`, of the step at placed[p]."""
+    return further(windows, pipelines.steps, int64(p) // PLACED_WORDS, pipelines.checks, chosen, chain, tag)
 
 
 @helper(typed=True)
@@ -578,12 +566,8 @@ def _next_cancelling(windows: Windows, run: JoinRun, there: Int64Table, i: int, 
 @helper(inline=True)
 def _tag_of(windows: Windows, placed: Int64s, p: int, checks: Int64Table, chosen: Int64s) -> Any:
     """The tag that the step at placed[p] asks for first."""
-    source = chosen[uint64(placed[p + uint64(FROM)])]
-    tag = windows.nodes[uint64(placed[p + uint64(SOURCE_NODES)] + 2 * (source & placed[p + uint64(SOURCE_MASK)]))]
-    if placed[p + uint64(HASHED)] > 0:
-        check = placed[p + uint64(CHECK)]
-        tag = hashed_tag(windows, checks, chosen, 0, check, check + placed[p + uint64(HASHED)])
-    elif placed[p + uint64(HASHED)] < 0:
+    tag = placed_tag(windows, placed, p, checks, chosen)
+    if placed[p + uint64(HASHED)] < 0:
         tag = first_tag(windows, placed[int64(p) : int64(p) + PLACED_WORDS], checks, chosen, tag)
     return tag
 
@@ -663,11 +647,10 @@ def _drop_probe(
                 s = known
             else:
                 chain = _chain(placed, p, at.i, there, at.cancels)
-                b = placed[p + uint64(TARGET_HEADS)] + bucket(tag, placed[p + uint64(TARGET_SHIFT)])
-                s, looked = next_slot(windows.nodes, chain, tag, head_slot(windows.heads, b, chain.low))
+                s, looked = next_slot(windows.nodes, chain, tag, placed_first(windows, placed, p, tag, chain.low))
                 inspected += looked
                 if s < chain.low and placed[p + uint64(REACH)] != 0:
-                    tag, s, looked = _further(windows, placed, p, checks, chosen, chain, tag)
+                    tag, s, looked = _further(windows, pipelines, p, chosen, chain, tag)
                     inspected += looked
                 if s < chain.low:
                     s = int64(-1)  # where a walk ends that finds nothing, some other row may stand
@@ -770,7 +753,7 @@ def _generate(
                 s, looked = next_slot(nodes, chain, tag, s)
                 inspected += looked
                 if s < chain.low and placed[p + uint64(REACH)] != 0:
-                    tag, s, looked = _further(windows, placed, p, checks, chosen, chain, tag)
+                    tag, s, looked = _further(windows, pipelines, p, chosen, chain, tag)
                     walks[TAG, uint64(depth)] = tag
                     inspected += looked
                 if s < chain.low:

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from minidsms.kernels.placed_steps import PLACES_END
 from minidsms.machine_code import Int64s, Int64Table
 
 
@@ -120,32 +121,12 @@ GHOSTS = 1 << GHOST_BITS
 """Of each cache the hashes of so many keys that missed last are kept, of one key in 2 to the SAMPLE_BITS: those that
 miss again would have hit in a wider table."""
 
-(
-    STEP_TARGET,
-    TARGET_NODES,
-    TARGET_MASK,
-    TARGET_HEADS,
-    TARGET_SHIFT,
-    SOURCE,
-    SOURCE_NODES,
-    SOURCE_MASK,
-    STEP_CHECK,
-    STEP_CHECKS_END,
-    STEP_HASHED,
-    LOOKUP,
-    AFTER,
-    LOOKUP_PARTS,
-    WITNESS,
-    COLLECT,
-    UPDATE,
-    UPDATES_END,
-    IS_SIMPLE,
-    PLACED_WORDS,
-) = range(20)
-"""Of a placed step: the window probed, the slot that gives the tag, further checks, and of how many of these the tag is
-the hash; the cache looked up here, -1 for none, the depth after its segment, the parts of its key, and (among the
-members) the inputs whose slots are its witness, -1 for none; the cache that this step ends the segment of, -1 for none;
-the caches whose segment's changes are complete here; whether there is neither."""
+LOOKUP, AFTER, LOOKUP_PARTS, WITNESS, COLLECT, UPDATE, UPDATES_END, IS_SIMPLE, PLACED_WORDS = range(
+    PLACES_END, PLACES_END + 9
+)
+"""Of a placed step (`placed_steps`): the cache looked up here, -1 for none, the depth after its segment, the parts of
+its key, and (among the members) the inputs whose slots are its witness, -1 for none; the cache that this step ends the
+segment of, -1 for none; the caches whose segment's changes are complete here; whether there is neither."""
 
 PART_INPUT, PART_NODES, PART_MASK, PART_WORDS = range(4)
 """Of a part of a key: the input whose slot has it, and where its nodes are."""

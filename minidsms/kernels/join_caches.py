@@ -27,37 +27,15 @@ from minidsms.kernels.join_cache_layout import (
     PART_NODES,
     PART_WORDS,
     PLACED_WORDS,
-    SOURCE,
-    SOURCE_MASK,
-    SOURCE_NODES,
-    STEP_CHECK,
-    STEP_CHECKS_END,
-    STEP_HASHED,
-    STEP_TARGET,
     STRIDE,
     TABLE,
     TABLE_PAGES,
-    TARGET_HEADS,
-    TARGET_MASK,
-    TARGET_NODES,
-    TARGET_SHIFT,
     TUPLES,
     WANTED,
     CacheArrays,
 )
-from minidsms.kernels.join_layout import (
-    CHECK,
-    CHECKS_END,
-    FROM,
-    FROM_KEY,
-    HASHED,
-    HEADS,
-    MASK,
-    NODES,
-    PROBED,
-    SHIFT,
-    TARGET,
-)
+from minidsms.kernels.join_layout import MASK, NODES
+from minidsms.kernels.placed_steps import place_step
 from minidsms.machine_code import Int64s, helper, int64, kernel, uint64
 
 
@@ -72,13 +50,7 @@ def place(steps, lookups, key_parts, inputs, keys, placed, parts):  # type: igno
     for i in range(n):
         for d in range(n - 1):
             step, at = steps[i, d], (i * (n - 1) + d) * PLACED_WORDS
-            x, y = step[PROBED], step[FROM_KEY]
-            placed[at + STEP_TARGET], placed[at + SOURCE] = step[TARGET], step[FROM]
-            placed[at + TARGET_NODES], placed[at + TARGET_MASK] = keys[x, NODES], inputs[step[TARGET], MASK]
-            placed[at + TARGET_HEADS], placed[at + TARGET_SHIFT] = keys[x, HEADS], keys[x, SHIFT]
-            placed[at + SOURCE_NODES], placed[at + SOURCE_MASK] = keys[y, NODES], inputs[step[FROM], MASK]
-            placed[at + STEP_CHECK], placed[at + STEP_CHECKS_END] = step[CHECK], step[CHECKS_END]
-            placed[at + STEP_HASHED] = step[HASHED]
+            place_step(step, inputs, keys, placed[at : at + PLACED_WORDS])
             for w in range(PLACED_WORDS - LOOKUP):
                 placed[at + LOOKUP + w] = lookups[i, d, w]
     for m in range(len(key_parts)):

@@ -28,8 +28,7 @@ from minidsms.kernels.join_cache_entries import (
 from minidsms.kernels.join_cache_layout import (
     BUCKETS, BUCKET_HEAD, CREATED, CREATES, ENTRIES, HITS, IGNORED, INLINE, INSERTS,
     KEY_WORDS, LEAST_SWEEP, MEMBERS, PAGE, PAGE_BITS, PART_INPUT, PART_MASK, PART_NODES, PART_WORDS, PINNED,
-    PLACED_WORDS, PROBES, SIZE, SOURCE, SOURCE_MASK, SOURCE_NODES, STEP_CHECK, STEP_CHECKS_END, STEP_HASHED,
-    STEP_TARGET, STRIDE, SWEEP_AT, TABLE, TARGET_HEADS, TARGET_MASK, TARGET_NODES, TARGET_SHIFT,
+    PLACED_WORDS, PROBES, SIZE, STRIDE, SWEEP_AT, TABLE,
 )
 from minidsms.kernels.join_layout import NO_LIMIT
 from minidsms.kernels.join_program import (
@@ -40,7 +39,12 @@ from minidsms.kernels.mixing import bucket
 from minidsms.kernels.access_methods.hashes import hashed_tag
 from minidsms.kernels.chains import Chain, next_slot, older
 from minidsms.kernels.links import head_slot
-from minidsms.kernels.join_layout import INSPECTED, LO, MASK, NODES, PASSED, PAUSED, STATUS, UNTIL
+from minidsms.kernels.join_layout import (
+    CHECK, CHECKS_END, FROM, HASHED, INSPECTED, LO, MASK, NODES, PASSED, PAUSED, STATUS, TARGET, UNTIL,
+)
+from minidsms.kernels.placed_steps import (
+    SOURCE_MASK, SOURCE_NODES, TARGET_HEADS, TARGET_MASK, TARGET_NODES, TARGET_SHIFT,
+)
 # fmt: on
 # isort: on
 
@@ -60,11 +64,11 @@ def _expand(p: int, l: int, is_free: int, blocks: Block, plan: PlacedPlan, windo
     width, words = n + 1, T_BOUNDS + 2 * n
     side = rows[l, SIDE]
     begin, target = (side * width + l) * capacity * width, ((1 - side) * width + l) * capacity * width
-    j, source, source_nodes = placed[p + STEP_TARGET], placed[p + SOURCE], placed[p + SOURCE_NODES]
+    j, source, source_nodes = placed[p + TARGET], placed[p + FROM], placed[p + SOURCE_NODES]
     source_mask, base, mask = placed[p + SOURCE_MASK], placed[p + TARGET_NODES], placed[p + TARGET_MASK]
     buckets, shift = placed[p + TARGET_HEADS], placed[p + TARGET_SHIFT]
-    near, check, checks_end = inputs[j, LO], placed[p + STEP_CHECK], placed[p + STEP_CHECKS_END]
-    hashed = check + placed[p + STEP_HASHED]
+    near, check, checks_end = inputs[j, LO], placed[p + CHECK], placed[p + CHECKS_END]
+    hashed = check + placed[p + HASHED]
     done, made = work[EXPANDED], work[MADE]
     work[EXPANDED] = work[MADE] = 0
     for r in range(rows[l, ROWS] if done == 0 else 0):
@@ -356,11 +360,11 @@ def _probe(p: int, i: int, blocks: Block, plan: PlacedPlan, windows: Windows, st
     turns, lists, rows, firsts, entries = blocks.turns, blocks.lists, blocks.rows, blocks.firsts, blocks.entries
     capacity, words = len(firsts), T_BOUNDS + 2 * len(inputs)
     begin, width = _rows_of(blocks, i)
-    j, source, source_nodes = placed[p + STEP_TARGET], placed[p + SOURCE], placed[p + SOURCE_NODES]
+    j, source, source_nodes = placed[p + TARGET], placed[p + FROM], placed[p + SOURCE_NODES]
     source_mask, base, mask = placed[p + SOURCE_MASK], placed[p + TARGET_NODES], placed[p + TARGET_MASK]
     buckets, shift = placed[p + TARGET_HEADS], placed[p + TARGET_SHIFT]
-    near, check = inputs[j, LO], placed[p + STEP_CHECK]
-    hashed = check + placed[p + STEP_HASHED]
+    near, check = inputs[j, LO], placed[p + CHECK]
+    hashed = check + placed[p + HASHED]
     for r in range(rows[i, ROWS]):
         slot = lists[uint64(begin + r * width + 1 + source)]
         tag = nodes[uint64(source_nodes + 2 * (slot & source_mask))]
