@@ -25,13 +25,13 @@ from minidsms.machine_code import Int64s, Int64Table
 # fmt: off
 from minidsms.machine_code import helper, int64, kernel, uint64
 from minidsms.kernels.join_cache_entries import (
-    append, bucket_of, drop, find, mixed, note_miss, remove, sweep, take_table_page, tuple_at, tuple_behind,
+    append, begin_entry, bucket_of, find, mixed, note_miss, remove, sweep_when_due, tuple_at, tuple_behind,
 )
 from minidsms.kernels.join_cache_layout import (
-    AFTER, BUCKETS, BUCKET_HEAD, COLLECT, CREATED, CREATES, CURSOR, DELETES, EAGER, ENTRIES,
-    HITS, IGNORED, INLINE, INSERTS, IS_REDUCED, IS_SIMPLE, KEY_WORDS, LEAST_SWEEP, LEVEL_WORDS,
+    AFTER, BUCKETS, BUCKET_HEAD, COLLECT, CREATED, CURSOR, DELETES, EAGER, HITS, IGNORED, INLINE, INSERTS, IS_REDUCED,
+    IS_SIMPLE, KEY_WORDS, LEVEL_WORDS,
     LOOKUP, LOOKUP_PARTS, MEMBERS, PAGE, PAGE_BITS, PART_INPUT, PART_MASK, PART_NODES, PART_WORDS, PENDING,
-    PLACED_WORDS, PROBES, REST, SIZE, STRIDE, SWEEP_AT, SWEPT, TABLE, TAG, UP, UPDATE, UPDATES_END, WITNESS, WITNESSES,
+    PLACED_WORDS, PROBES, REST, SIZE, STRIDE, SWEPT, TABLE, TAG, UP, UPDATE, UPDATES_END, WITNESS, WITNESSES,
 )
 from minidsms.kernels.join_instants import next_element
 from minidsms.kernels.join_layout import (
@@ -82,30 +82,14 @@ def _entry_of(store: CacheArrays, c: int, entry: int, place: int, key: Int64s) -
 
 @helper
 def _begin_entry(store: CacheArrays, c: int, entry: int, place: int, same: int, key: Int64s) -> Any:
-    """Begin the key's entry, empty, in place of any other in its bucket; its address, -1 where there is no room.
-
-    entry: of the table.  place: of the first bucket in its page.  same: the bucket that has the key, -1 for none.
-    """
-    caches, tables, pool = store.caches, store.tables, store.pool
-    if tables[entry] < 0:
-        take_table_page(store, c, entry)
-    b = same
-    if b < 0 and tables[entry] >= 0:
-        b = tables[entry] + place
-        other = tables[entry] + (place ^ caches[c, STRIDE]) if caches[c, BUCKETS] > 1 else b
-        if pool[b] >= 0 and (pool[other] < 0 or caches[c, CREATES] & 1 != 0):
-            b = other
+    """Begin the key's entry, empty; its address, -1 where there is no room. As of `begin_entry`."""
+    caches, pool = store.caches, store.pool
+    b = begin_entry(store, c, entry, place, same, -1)
     if b >= 0:
-        if pool[b] >= 0:
-            drop(caches, c, pool, b)
-        pool[b] = 0
-        pool[b + SWEEP_AT] = LEAST_SWEEP
         for w in range(caches[c, KEY_WORDS]):
             pool[b + BUCKET_HEAD + w] = key[w]
         for w in range(caches[c, WITNESSES]):
             pool[b + BUCKET_HEAD + caches[c, KEY_WORDS] + w] = -1
-        caches[c, ENTRIES] += 1
-        caches[c, CREATES] += 1
     caches[c, PENDING] = b
     return b
 
@@ -135,11 +119,8 @@ def _witness(store: CacheArrays, c: int, chosen: Int64s, b: int, i: int, begin: 
 @helper
 def _insert(store: CacheArrays, c: int, inputs: Int64Table, chosen: Int64s, b: int) -> Any:
     """The segment's join has gained the slots chosen."""
-    caches, members, pool = store.caches, store.members, store.pool
-    if pool[b] >= pool[b + SWEEP_AT]:
-        # At least as many insertions as it is long stand between two sweeps of an entry.
-        sweep(caches, c, members, inputs, pool, b)
-        pool[b + SWEEP_AT] = max(LEAST_SWEEP, 2 * pool[b])
+    caches = store.caches
+    sweep_when_due(store, c, inputs, b)
     if caches[c, IS_REDUCED] == 0 or find(store, c, chosen, b) < 0:
         caches[c, INSERTS] += 1
         append(store, c, chosen, b)

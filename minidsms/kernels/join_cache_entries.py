@@ -12,8 +12,10 @@ from __future__ import annotations
 from typing import Any
 
 from minidsms.kernels.join_cache_layout import (
+    BUCKETS,
     CHUNK,
     CHUNK_HEAD,
+    CREATES,
     ENTRIES,
     EVICTIONS,
     FILL,
@@ -21,6 +23,7 @@ from minidsms.kernels.join_cache_layout import (
     GHOSTS,
     INLINE,
     INLINE_AT,
+    LEAST_SWEEP,
     MEMBERS,
     MOST_TABLE_PAGES,
     PAGE,
@@ -31,6 +34,7 @@ from minidsms.kernels.join_cache_layout import (
     SAMPLE_BITS,
     SIZE,
     STRIDE,
+    SWEEP_AT,
     SWEPT,
     TABLE_PAGES,
     TUPLES,
@@ -150,6 +154,36 @@ def drop(caches, c, pool, b):  # type: ignore[no-untyped-def]
 
 
 @helper
+def begin_entry(store: CacheArrays, c: int, entry: int, place: int, same: int, block: int) -> Any:
+    """The address of a bucket with an empty entry in it, whose key the caller writes; -1 where there is no room.
+
+    same: a bucket that already has the key, -1 for none: then one of the two from `place` on in the page of
+    tables[entry] gives way, but none that this block has read.
+    """
+    caches, tables, pool = store.caches, store.tables, store.pool
+    if tables[entry] < 0:
+        take_table_page(store, c, entry)
+    b = same
+    if b < 0 and tables[entry] >= 0:
+        one = tables[entry] + place
+        other = tables[entry] + (place ^ caches[c, STRIDE]) if caches[c, BUCKETS] > 1 else one
+        if pool[one] >= 0 and (pool[other] < 0 or caches[c, CREATES] & 1 != 0):
+            one, other = other, one
+        if pool[one + PINNED] != block:
+            b = one
+        elif pool[other + PINNED] != block:
+            b = other
+    if b >= 0:
+        if pool[b] >= 0:
+            drop(caches, c, pool, b)
+        pool[b] = 0
+        pool[b + SWEEP_AT], pool[b + PINNED] = LEAST_SWEEP, block
+        caches[c, ENTRIES] += 1
+        caches[c, CREATES] += 1
+    return b
+
+
+@helper
 def append(store: CacheArrays, c: int, chosen: Int64s, b: int) -> Any:
     """Add the slots chosen of the segment's inputs to an entry; False where there is no room: then the entry goes."""
     caches, members, pool = store.caches, store.members, store.pool
@@ -242,6 +276,15 @@ def sweep(caches, c, members, inputs, pool, b):  # type: ignore[no-untyped-def]
         if not lives:
             remove(caches, c, pool, b, at)
             caches[c, SWEPT] += 1
+
+
+@helper(inline=True)
+def sweep_when_due(store: CacheArrays, c: int, inputs: Int64Table, b: int) -> None:
+    """Sweep an entry that is about to grow, once there have been as many insertions as it was long."""
+    caches, pool = store.caches, store.pool
+    if pool[b] >= pool[b + SWEEP_AT]:
+        sweep(caches, c, store.members, inputs, pool, b)
+        pool[b + SWEEP_AT] = max(LEAST_SWEEP, 2 * pool[b])
 
 
 @kernel("void(int64[:, ::1], int64, int64[::1], int64[:, ::1], int64[::1], int64)")

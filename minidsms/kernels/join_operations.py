@@ -23,12 +23,11 @@ from minidsms.machine_code import Int64s, Int64Table
 # fmt: off
 from minidsms.machine_code import helper, int64, uint64
 from minidsms.kernels.join_cache_entries import (
-    append, bucket_of, drop, mixed, note_miss, sweep, take_table_page, tuple_at, tuple_behind,
+    append, begin_entry, bucket_of, mixed, note_miss, sweep_when_due, tuple_at, tuple_behind,
 )
 from minidsms.kernels.join_cache_layout import (
-    BUCKETS, BUCKET_HEAD, CREATED, CREATES, ENTRIES, HITS, IGNORED, INLINE, INSERTS,
-    KEY_WORDS, LEAST_SWEEP, MEMBERS, PAGE, PAGE_BITS, PART_INPUT, PART_MASK, PART_NODES, PART_WORDS, PINNED,
-    PLACED_WORDS, PROBES, SIZE, STRIDE, SWEEP_AT, TABLE,
+    BUCKETS, BUCKET_HEAD, CREATED, HITS, IGNORED, INLINE, INSERTS, KEY_WORDS, MEMBERS, PAGE, PAGE_BITS, PART_INPUT,
+    PART_MASK, PART_NODES, PART_WORDS, PINNED, PLACED_WORDS, PROBES, SIZE, STRIDE, TABLE,
 )
 from minidsms.kernels.join_layout import NO_LIMIT
 from minidsms.kernels.join_program import (
@@ -49,6 +48,30 @@ from minidsms.kernels.placed_steps import (
 # isort: on
 
 
+@helper(inline=True)
+def _rows_of(blocks: Block, l: int) -> Any:
+    """Where the rows of list l begin, and how many words each has."""
+    width = len(blocks.rows)
+    return (blocks.rows[l, SIDE] * width + l) * len(blocks.firsts) * width, width
+
+
+@helper
+def _find_firsts(p: int, l: int, blocks: Block, plan: PlacedPlan, windows: Windows) -> None:
+    """firsts[r]: the newest slot of the bucket in which the step at placed[p] finds what row r of list l asks for."""
+    placed, checks = plan.placed, plan.checks
+    lists, firsts = blocks.lists, blocks.firsts
+    begin, width = _rows_of(blocks, l)
+    source, source_nodes, source_mask = placed[p + FROM], placed[p + SOURCE_NODES], placed[p + SOURCE_MASK]
+    buckets, shift, near = placed[p + TARGET_HEADS], placed[p + TARGET_SHIFT], windows.inputs[placed[p + TARGET], LO]
+    check, hashed = placed[p + CHECK], placed[p + CHECK] + placed[p + HASHED]
+    for r in range(blocks.rows[l, ROWS]):
+        slot = lists[uint64(begin + r * width + 1 + source)]
+        tag = windows.nodes[uint64(source_nodes + 2 * (slot & source_mask))]
+        if hashed > check:
+            tag = hashed_tag(windows, checks, lists, begin + r * width + 1, check, hashed)
+        firsts[uint64(r)] = head_slot(windows.heads, buckets + bucket(tag, shift), near)
+
+
 @helper
 def _expand(p: int, l: int, is_free: int, blocks: Block, plan: PlacedPlan, windows: Windows, state: Int64s) -> Any:
     """Replace the list l by what the step at placed[p] makes of its rows; False where there is no room for that, or it
@@ -56,7 +79,7 @@ def _expand(p: int, l: int, is_free: int, blocks: Block, plan: PlacedPlan, windo
 
     is_free: no bounds hold but those of the block.
     """
-    inputs, keys, nodes, heads = windows.inputs, windows.keys, windows.nodes, windows.heads
+    inputs, keys, nodes = windows.inputs, windows.keys, windows.nodes
     placed, checks = plan.placed, plan.checks
     bounds, turns, lists, rows, firsts = blocks.bounds, blocks.turns, blocks.lists, blocks.rows, blocks.firsts
     work = blocks.work
@@ -66,17 +89,12 @@ def _expand(p: int, l: int, is_free: int, blocks: Block, plan: PlacedPlan, windo
     begin, target = (side * width + l) * capacity * width, ((1 - side) * width + l) * capacity * width
     j, source, source_nodes = placed[p + TARGET], placed[p + FROM], placed[p + SOURCE_NODES]
     source_mask, base, mask = placed[p + SOURCE_MASK], placed[p + TARGET_NODES], placed[p + TARGET_MASK]
-    buckets, shift = placed[p + TARGET_HEADS], placed[p + TARGET_SHIFT]
-    near, check, checks_end = inputs[j, LO], placed[p + CHECK], placed[p + CHECKS_END]
+    check, checks_end = placed[p + CHECK], placed[p + CHECKS_END]
     hashed = check + placed[p + HASHED]
     done, made = work[EXPANDED], work[MADE]
     work[EXPANDED] = work[MADE] = 0
-    for r in range(rows[l, ROWS] if done == 0 else 0):
-        slot = lists[uint64(begin + r * width + 1 + source)]
-        tag = nodes[uint64(source_nodes + 2 * (slot & source_mask))]
-        if hashed > check:
-            tag = hashed_tag(windows, checks, lists, begin + r * width + 1, check, hashed)
-        firsts[uint64(r)] = head_slot(heads, buckets + bucket(tag, shift), near)
+    if done == 0:
+        _find_firsts(p, l, blocks, plan, windows)
     passed = inspected = int64(0)
     most = state[UNTIL] - state[INSPECTED]
     low, high = bounds[FIRST_MET, j], int64(NO_LIMIT)
@@ -122,13 +140,6 @@ def _expand(p: int, l: int, is_free: int, blocks: Block, plan: PlacedPlan, windo
     return True
 
 
-@helper(inline=True)
-def _rows_of(blocks: Block, l: int) -> Any:
-    """Where the rows of list l begin, and how many words each has."""
-    width = len(blocks.rows)
-    return (blocks.rows[l, SIDE] * width + l) * len(blocks.firsts) * width, width
-
-
 @helper
 def _find_buckets(c: int, q: int, l: int, blocks: Block, parts: Int64s, nodes: Int64s, caches: Int64Table) -> Any:
     """firsts[r]: where in the table of cache c the first bucket for the key of row r of list l stands.
@@ -165,7 +176,7 @@ def _has_key(b, q, words, at, lists, parts, nodes, pool):  # type: ignore[no-unt
 def _update(c: int, q: int, l: int, blocks: Block, parts: Int64s, windows: Windows, store: CacheArrays) -> Any:
     """CacheUpdate: the insertions among the rows of list l are what the segment of cache c gains."""
     inputs, nodes = windows.inputs, windows.nodes
-    caches, members, tables, pool = store.caches, store.members, store.tables, store.pool
+    caches, tables, pool = store.caches, store.tables, store.pool
     turns, lists, rows, firsts = blocks.turns, blocks.lists, blocks.rows, blocks.firsts
     n = len(inputs)
     begin, width = _rows_of(blocks, l)
@@ -186,40 +197,9 @@ def _update(c: int, q: int, l: int, blocks: Block, parts: Int64s, windows: Windo
         if b < 0:
             caches[c, IGNORED] += 1
         else:
-            if pool[b] >= pool[b + SWEEP_AT]:
-                sweep(caches, c, members, inputs, pool, b)
-                pool[b + SWEEP_AT] = max(LEAST_SWEEP, 2 * pool[b])
+            sweep_when_due(store, c, inputs, b)
             caches[c, INSERTS] += 1
             append(store, c, lists[at + 1 : at + width], b)
-
-
-@helper
-def _begin_entry(store: CacheArrays, c: int, entry: int, place: int, block: int) -> Any:
-    """The address of a bucket with an empty entry in it, whose key the caller writes; -1 where there is no room.
-
-    place: of the first of two buckets in the page of tables[entry]. One read by this block is not taken.
-    """
-    caches, tables, pool = store.caches, store.tables, store.pool
-    if tables[entry] < 0:
-        take_table_page(store, c, entry)
-    b = int64(-1)
-    if tables[entry] >= 0:
-        one = tables[entry] + place
-        other = tables[entry] + (place ^ caches[c, STRIDE]) if caches[c, BUCKETS] > 1 else one
-        if pool[one] >= 0 and (pool[other] < 0 or caches[c, CREATES] & 1 != 0):
-            one, other = other, one
-        if pool[one + PINNED] != block:
-            b = one
-        elif pool[other + PINNED] != block:
-            b = other
-    if b >= 0:
-        if pool[b] >= 0:
-            drop(caches, c, pool, b)
-        pool[b] = 0
-        pool[b + SWEEP_AT], pool[b + PINNED] = LEAST_SWEEP, block
-        caches[c, ENTRIES] += 1
-        caches[c, CREATES] += 1
-    return b
 
 
 @helper
@@ -228,7 +208,7 @@ def _look_up(c: int, q: int, l: int, blocks: Block, parts: Int64s, windows: Wind
     once.
     """
     inputs, nodes = windows.inputs, windows.nodes
-    caches, ghosts, members, tables, pool = store.caches, store.ghosts, store.members, store.tables, store.pool
+    caches, ghosts, tables, pool = store.caches, store.ghosts, store.tables, store.pool
     turns, lists, rows, firsts, entries = blocks.turns, blocks.lists, blocks.rows, blocks.firsts, blocks.entries
     n, block, capacity = len(inputs), blocks.work[BLOCK], len(firsts)
     begin, width = _rows_of(blocks, l)
@@ -249,12 +229,11 @@ def _look_up(c: int, q: int, l: int, blocks: Block, parts: Int64s, windows: Wind
                     b = int64(-1)
         if b >= 0:
             hits += 1
-            if pool[b] >= pool[b + SWEEP_AT] and pool[b + PINNED] != block:
-                sweep(caches, c, members, inputs, pool, b)
-                pool[b + SWEEP_AT] = max(LEAST_SWEEP, 2 * pool[b])
+            if pool[b + PINNED] != block:
+                sweep_when_due(store, c, inputs, b)
             pool[b + PINNED] = block
         else:
-            b = _begin_entry(store, c, entry, place, block)
+            b = begin_entry(store, c, entry, place, -1, block)
             h, part = uint64(0), uint64(q)
             for w in range(words):
                 slot = lists[uint64(at + 1 + parts[part + uint64(PART_INPUT)])]
@@ -355,22 +334,14 @@ def _probe(p: int, i: int, blocks: Block, plan: PlacedPlan, windows: Windows, st
     """Drop the rows of the list of pipeline i for which the step at placed[p] finds nothing; the first slot that it
     finds for the others goes into `entries`.
     """
-    inputs, nodes, heads = windows.inputs, windows.nodes, windows.heads
-    placed, checks = plan.placed, plan.checks
+    nodes, placed, checks = windows.nodes, plan.placed, plan.checks
     turns, lists, rows, firsts, entries = blocks.turns, blocks.lists, blocks.rows, blocks.firsts, blocks.entries
-    capacity, words = len(firsts), T_BOUNDS + 2 * len(inputs)
+    capacity, words = len(firsts), T_BOUNDS + 2 * len(windows.inputs)
     begin, width = _rows_of(blocks, i)
     j, source, source_nodes = placed[p + TARGET], placed[p + FROM], placed[p + SOURCE_NODES]
     source_mask, base, mask = placed[p + SOURCE_MASK], placed[p + TARGET_NODES], placed[p + TARGET_MASK]
-    buckets, shift = placed[p + TARGET_HEADS], placed[p + TARGET_SHIFT]
-    near, check = inputs[j, LO], placed[p + CHECK]
-    hashed = check + placed[p + HASHED]
-    for r in range(rows[i, ROWS]):
-        slot = lists[uint64(begin + r * width + 1 + source)]
-        tag = nodes[uint64(source_nodes + 2 * (slot & source_mask))]
-        if hashed > check:
-            tag = hashed_tag(windows, checks, lists, begin + r * width + 1, check, hashed)
-        firsts[uint64(r)] = head_slot(heads, buckets + bucket(tag, shift), near)
+    check, hashed = placed[p + CHECK], placed[p + CHECK] + placed[p + HASHED]
+    _find_firsts(p, i, blocks, plan, windows)
     kept = passed = inspected = int64(0)
     for r in range(rows[i, ROWS]):
         at = begin + r * width
