@@ -27,13 +27,14 @@ class Queue:
 
     bound, byte_bound: what it may hold, in elements and bytes (None: any). The producer keeps to them by `room`; only
     where the plan would stand still otherwise does it put one instant more.
+    ample: up to so many elements there is room for one more, whatever they take.
     size: elements it holds.  is_full: no further one has room.  peak: the most it has held since somebody last set it
     back.  producer: the operator that fills it, once known.
     """
 
     __slots__ = (
-        "_ample",
         "_batches",
+        "ample",
         "bound",
         "byte_bound",
         "byte_limit",
@@ -66,14 +67,14 @@ class Queue:
         """Change the bounds; what it holds already stays."""
         self.bound, self.byte_bound = bound, byte_bound
         self.byte_limit = MAX_BYTES if byte_bound is None else byte_bound
-        # Up to so many elements there is room for one more, whatever they take: no bytes need be counted.
-        self._ample = min(bound, self.byte_limit // (_MOST_BESIDE + 8 * len(self.schema))) - 1
+        # No bytes need be counted.
+        self.ample = min(bound, self.byte_limit // (_MOST_BESIDE + 8 * len(self.schema))) - 1
         self._look()
 
     def has_room(self, batch: Batch) -> bool:
         """The whole batch fits."""
         size = self.size + len(batch.ts)
-        if size <= self._ample:
+        if size <= self.ample:
             return True
         return size <= self.bound and self.nbytes + len(batch.ts) * batch.row_nbytes <= self.byte_limit
 
@@ -88,18 +89,15 @@ class Queue:
             self._append(batch, self.size + n)
 
     def offer(self, batch: Batch) -> bool:
-        """Put a batch that is not empty, if the whole of it fits; whether it did."""
+        """Put a batch that is not empty where there is ample room for it; whether there was."""
         size = self.size + len(batch.ts)
-        if size <= self._ample:
-            # As `_append`; written out, for it is done for every batch.
-            self._batches.append(batch)
-            self.size = size
-            if size > self.peak:
-                self.peak = size
-            return True
-        if not self.has_room(batch):
+        if size > self.ample:
             return False
-        self._append(batch, size)
+        # As `_append`; written out, for it is done for every batch.
+        self._batches.append(batch)
+        self.size = size
+        if size > self.peak:
+            self.peak = size
         return True
 
     def _append(self, batch: Batch, size: int) -> None:
@@ -113,7 +111,7 @@ class Queue:
     def _look(self) -> None:
         """No room for one more like the last is no room."""
         row = self._batches[-1].row_nbytes if self._batches else 0
-        self.is_full = self.size > self._ample and (self.size >= self.bound or self.nbytes + row > self.byte_limit)
+        self.is_full = self.size > self.ample and (self.size >= self.bound or self.nbytes + row > self.byte_limit)
 
     def clear(self) -> None:
         """Give up what waits: nobody will take it."""

@@ -20,6 +20,7 @@ from typing import Protocol, cast, runtime_checkable
 
 from minidsms.cql.node import Node
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Int64Array
+from minidsms.engine.by_hand import ByHand
 from minidsms.limits.allowance import NO_MEMORY, OPEN, Allowance
 from minidsms.operators.constants import ByQuery, Constant
 from minidsms.operators.contents import KnowsContents, PresentContents
@@ -301,6 +302,7 @@ class Group:
         self._in_flight = False
         self._is_changed = False
         self.screens = Screens(screening)
+        self._by_hand = ByHand(())
         self._unfolded: list[Network] = []
         self._timed: list[Operator] = []
         self.parallel = Parallel()
@@ -466,7 +468,7 @@ class Group:
 
     def _end(self, gone: Mapping[int, Operator]) -> None:
         """Run these operators, by id, no more."""
-        self._is_changed = True
+        self._is_changed, self._by_hand = True, ByHand(())
         self.operators = [op for op in self.operators if id(op) not in gone]
         self.sources = [op for op in self.sources if id(op) not in gone]
         for operator in gone.values():
@@ -520,23 +522,22 @@ class Group:
             until = self._before_endings(until)
             if not self.operators:
                 return False
+        released = 0
         if self.is_immediate:
-            self.released = 0
             for source in self.sources:
-                self.released += source.waiting()
-            if not self.released:
+                released += source.waiting()
+            if not released:
                 self.progress = max(until, self.progress)  # time alone yields nothing here
                 return False
             until = max(until, self.progress)
         elif until <= self.progress:
             return False
         else:
-            self.released = 0
             for source in self.sources:
                 waiting = source.waiting()
                 if not waiting:
                     continue
-                self.released += waiting
+                released += waiting
                 first = source.ts_of_waiting(0)
                 if first < earliest:
                     earliest = first
@@ -548,12 +549,13 @@ class Group:
         if self._is_changed:
             self._is_changed = False
             self._arrange()
+            self._by_hand = ByHand(() if any(self.screens) else self.operators)
             self._timed = [op for op in self.operators if op.acts_on_time and not _is_entrance(type(op))]  # type: ignore[arg-type]
         if not self.is_immediate and earliest > until and self._sleeps(until):
             # The operators' own progress follows with the next slice, which then is longer.
             self.progress = until
             return self.is_cut and self.release(heartbeat, batch_size)
-        self._until = until
+        self._until, self.released = until, released
         self._in_flight = True
         for source in self.sources:
             source.allow(until)
@@ -600,6 +602,16 @@ class Group:
             return self.screens.turns
         # Who else has a turn is only known as operators run.
         return self._awake_in_turn() if self.screens.woken.behind else self.screens.awake
+
+    def pass_by_hand(self, least: int) -> bool:
+        """Let the slice pass from hand to hand where it has few elements (`engine.by_hand`); whether it has passed.
+        least: elements from which there is something to choose.
+        """
+        by_hand, released = self._by_hand, self.released
+        if released <= by_hand.most and released < least and self.allowance.is_open and by_hand.pass_on(self._until):
+            self.finish()
+            return True
+        return False
 
     def _awake_in_turn(self) -> Iterator[Operator]:
         yield from self.screens.awake
@@ -722,22 +734,25 @@ class Engine:
         pending: Iterable[Group] = groups
         has_run = False
         while pending:
-            released = []
+            released: list[Group] = []
+            cut: list[Group] = []
             for group in pending:
                 try:
                     if group.release(self.heartbeat, self.batch_size):
-                        released.append(group)
+                        has_run = True
+                        if group.is_cut:
+                            cut.append(group)
+                        if not group.pass_by_hand(self.scheduler.least):
+                            released.append(group)
                 except MemoryError:  # its queries end before the slice
                     group.stop(NO_MEMORY)
-            if not released:
-                break
-            has_run = True
-            try:
-                self._run(released)
-            except MemoryError:
-                for group in released:
-                    group.stop(NO_MEMORY)
-            pending = [group for group in released if group.is_cut]
+            if released:
+                try:
+                    self._run(released)
+                except MemoryError:
+                    for group in released:
+                        group.stop(NO_MEMORY)
+            pending = [group for group in cut if group.is_cut] if cut else ()
         return has_run
 
     def _run(self, released: Sequence[Group]) -> None:

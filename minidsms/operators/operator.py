@@ -18,6 +18,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from time import perf_counter_ns
+from types import FunctionType
 from typing import Any, Protocol
 
 import numpy as np
@@ -32,6 +33,11 @@ from minidsms.synopses.synopsis import Synopsis
 
 SMALL = 2048
 """Elements of a run that is timed always."""
+MOST_BY_HAND = 256
+"""Elements of a slice, and of what an operator makes of it, that pass from hand to hand (`engine.by_hand`)."""
+QUEUED = Batch.empty(Schema(()))
+"""In place of what is given by hand: it stands in the output queues, or what it is made of in the input queues."""
+_EVERY_TURN = "take_by_hand", "take_turn", "_run_slice", "_emit", "_complete"
 _TIMED_FIRST, _LEAST_UNTIMED, _UNTIMED_SPREAD = 4, 4, 7
 
 
@@ -139,6 +145,18 @@ class Operator:
     """Rows to be put out before others, once time has come to `_resumed_at` (`operators.resuming`)."""
     _resumed_at = MIN_INSTANT
 
+    def __init_subclass__(cls) -> None:
+        """A class has what runs in every turn of its own: an instruction of Python remembers of which class the object
+        was that it met last, and looks an attribute up anew, for 20 to 30 ns, where the next one is of another.
+        """
+        for name in _EVERY_TURN:
+            if name not in cls.__dict__:
+                common = getattr(cls, name)
+                own = FunctionType(
+                    common.__code__.replace(), common.__globals__, name, common.__defaults__, common.__closure__
+                )
+                setattr(cls, name, own)
+
     def __init__(self, inputs: Sequence[Queue], schema: Schema) -> None:
         self.inputs = list(inputs)
         self.outputs: list[Queue] = []
@@ -153,6 +171,8 @@ class Operator:
         self._held: Batch | None = None
         self._latest = MIN_INSTANT
         self._until = MIN_INSTANT
+        # Asked in every turn: what stands in the class is found later.
+        self.compilation, self._resumed = None, None
 
     # ------------------------------------------------------------------------------------------ for subclasses
 
@@ -280,6 +300,64 @@ class Operator:
             self.run(budget)
         return LEFT if self.has_work() else DONE
 
+    def take_by_hand(self, batches: Sequence[Batch | None], until: int) -> Batch | None:
+        """A turn with what input queues, complete up to `until`, would hold: gives what it puts out, or QUEUED.
+
+        Nothing is begun, waits or is limited.
+        """
+        if self.failure is not None or self._resumed is not None:
+            for queue, batch in zip(self.inputs, batches):
+                if batch is not None:
+                    queue.put(batch)
+            return QUEUED
+        counters, consumed = self.counters, 0
+        for batch in batches:
+            if batch is not None:
+                consumed += len(batch.ts)
+        if not consumed and not (self.acts_on_time and self.wakes_at() <= until):
+            self.progress = until
+            for queue in self.outputs:
+                queue.progress = until
+            return None
+        untimed = counters.untimed
+        start = 0 if untimed else perf_counter_ns() - COMPILED.wall_ns
+        if self.progress == MIN_INSTANT:
+            self._note_latest(batches)
+        given, n = None, 0
+        try:
+            if self.compilation is not None:
+                self.compilation.between(counters.elements_in, self.progress)
+            counters.elements_in += consumed
+            emission = iter(self.process(batches, until))
+            for batch in emission:
+                if given is not None:
+                    n = MOST_BY_HAND + 1
+                    emission = chain((batch,), emission)
+                    break
+                given, n = batch, len(batch.ts)
+            if n <= MOST_BY_HAND and self.failure is None and self.allowance.is_open:
+                if not n:
+                    given = None
+                counters.elements_out += n
+                self.progress = until
+                for queue in self.outputs:
+                    queue.progress = until
+            else:
+                self._until = until
+                self._emit(emission if given is None else chain((given,), emission))
+                given = QUEUED
+                if not self.allowance.is_open and not self.is_entrance:
+                    self.allowance.check_time()
+        except (MemoryLimitError, TimeLimitError, MemoryError) as error:
+            self._until = until
+            self._run_out(error)
+            given = QUEUED
+        if start:
+            counters.time(max(0, perf_counter_ns() - COMPILED.wall_ns - start), self._stands_for_others(consumed))
+        else:
+            counters.untimed = untimed - 1
+        return given
+
     def run(self, budget: int) -> int:
         """Consume at most `budget` elements per input (or one instant, if that alone is more); returns how many.
 
@@ -303,7 +381,7 @@ class Operator:
 
     def _run_slice(self, until: int, budget: int) -> int:
         """`run` from the beginning of a slice, which all inputs have up to `until`."""
-        counters, inputs, consumed = self.counters, self.inputs, 0
+        counters, allowance, inputs, consumed = self.counters, self.allowance, self.inputs, 0
         untimed = counters.untimed
         start = 0 if untimed else perf_counter_ns() - COMPILED.wall_ns
         if self.quantum < budget:
@@ -311,35 +389,25 @@ class Operator:
         for queue in inputs:
             if queue.size > budget:
                 until = queue.cut(until, budget)
-        latest = MAX_INSTANT if self.is_immediate else until
         self._until = until
+        latest = MAX_INSTANT if self.is_immediate else until
         batches: list[Batch | None] = []
         try:
             for queue in inputs:
-                if queue.size:
-                    batch = queue.take(latest)
-                    if batch is not None:
-                        consumed += len(batch.ts)
-                    batches.append(batch)
-                else:
-                    batches.append(None)
-        except MemoryError as error:
-            self._run_out(error)
-            return consumed
-        allowance, is_first = self.allowance, self.progress == MIN_INSTANT
-        if is_first or not allowance.is_open:
-            # Before its first element nothing can have happened.
-            firsts = (int(batch.ts[0]) for batch in batches if batch is not None)
-            self._latest = min(firsts, default=MIN_INSTANT) if is_first else MIN_INSTANT
-        if not consumed and not self.acts_on_time:
-            self._complete()
-            return 0
-        if self.compilation is not None:
-            self.compilation.between(counters.elements_in, self.progress)
-        counters.elements_in += consumed
-        if untimed and consumed >= SMALL:
-            start = perf_counter_ns() - COMPILED.wall_ns
-        try:
+                batch = queue.take(latest) if queue.size else None
+                if batch is not None:
+                    consumed += len(batch.ts)
+                batches.append(batch)
+            if not allowance.is_open or self.progress == MIN_INSTANT:
+                self._note_latest(batches)
+            if not consumed and not self.acts_on_time:
+                self._complete()
+                return 0
+            if self.compilation is not None:
+                self.compilation.between(counters.elements_in, self.progress)
+            counters.elements_in += consumed
+            if untimed and consumed >= SMALL:
+                start = perf_counter_ns() - COMPILED.wall_ns
             produced = self.process(batches, until)
             if self._resumed is not None and until >= self._resumed_at:
                 # What waits in queues before that instant does not outlive a change of plan.
@@ -358,6 +426,12 @@ class Operator:
             counters.untimed = untimed - 1
         return consumed
 
+    def _note_latest(self, batches: Sequence[Batch | None]) -> None:
+        """Before its first element nothing can have happened."""
+        is_first = self.progress == MIN_INSTANT
+        firsts = (int(batch.ts[0]) for batch in batches if batch is not None)
+        self._latest = min(firsts, default=MIN_INSTANT) if is_first else MIN_INSTANT
+
     def _stands_for_others(self, consumed: int) -> bool:
         return not self.counters.untimed and consumed < SMALL and not self.times_every_run
 
@@ -366,26 +440,26 @@ class Operator:
 
         Whoever lets it run though a queue is full gets one instant put out all the same.
         """
-        outputs = self.outputs
+        outputs, counters, allowance = self.outputs, self.counters, self.allowance
         only = outputs[0] if len(outputs) == 1 else None
-        held, self._held = self._held, None
+        held = self._held
+        if held is not None:
+            self._held = None
         for batch in emission if held is None else chain((held,), emission):
             if self.failure is not None:
                 batch = batch.slice(0, int(np.searchsorted(batch.ts, self.failure.ts)))
             n = len(batch.ts)
             if not n:
                 continue
-            if not self.allowance.is_open and not self.is_entrance:
+            if not allowance.is_open and not self.is_entrance:
                 self.claim(n * batch.row_nbytes)
                 self._latest = int(batch.ts[-1])
             if only is not None and only.offer(batch):
-                self.counters.elements_out += n
-                if not only.is_full:
-                    continue
-            else:
-                batch = self._put_fitting(batch)
-                if self._held is None and not self.is_blocked():
-                    continue
+                counters.elements_out += n
+                continue
+            batch = self._put_fitting(batch)
+            if self._held is None and not self.is_blocked():
+                continue
             # What is put out so far ends just before the last instant, or the one of what is held.
             complete = int(batch.ts[-1] if self._held is None else self._held.ts[0]) - 1
             for queue in outputs:

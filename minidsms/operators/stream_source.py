@@ -126,6 +126,9 @@ class StreamSource(Operator):
             self._complete()
         return True
 
+    def wakes_at(self) -> int:
+        return MIN_INSTANT if self.reader.lo < self.store.head else MAX_INSTANT
+
     def take_turn(self, budget: int) -> int:
         if self._emission is None:
             if self.reader.lo == self.store.head:

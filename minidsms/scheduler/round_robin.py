@@ -11,10 +11,10 @@ class RoundRobin:
     """quantum: elements per turn."""
 
     name = "round_robin"
-    least = 0
 
     def __init__(self, quantum: int) -> None:
         self.quantum = quantum
+        self.least = quantum + 1
         self._next = 0
 
     def run(self, operators: Iterable[Schedulable]) -> None:
@@ -24,9 +24,12 @@ class RoundRobin:
             quantum = self.quantum
             for operator in operators:
                 turn = operator.take_turn(quantum)
-                if turn != IDLE:
-                    is_left = is_left or turn != DONE
-                    ran = ran or turn != BLOCKED
+                if turn == IDLE:
+                    continue
+                if turn != DONE:
+                    is_left = True
+                if turn != BLOCKED:
+                    ran = True
             # Producers stand before consumers: where nobody kept work for another turn, one turn was enough.
             if not is_left:
                 return

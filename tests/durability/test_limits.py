@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,10 +17,10 @@ from minidsms.durability.entry import decoded
 from minidsms.durability.segments import entries
 from minidsms.limits.admission import Admission
 from minidsms.limits.allowance import NO_MEMORY, Allowance
-from minidsms.operators.operator import Operator
 from minidsms.past.past import Past
 from minidsms.testing.generators import random_company
 from minidsms.testing.grammar import Options
+from tests.every_operator import wrapped_turns
 from tests.long.crash_cases import calls_of
 from tests.long.crashes import end_process
 
@@ -275,23 +276,23 @@ def test_a_statement_that_failed_behind_a_failure_was_not_made(
 
 
 @pytest.mark.parametrize("when", [1, 3, 5])
-def test_queries_that_the_system_had_no_memory_for_fail_there_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: int
-) -> None:
+def test_queries_that_the_system_had_no_memory_for_fail_there_again(tmp_path: Path, when: int) -> None:
     db = opened(tmp_path)
     declare(db)
     db.query("SELECT COUNT(*) FROM T", "others")
     for i in range(4):
         db.push("S", [(3 + i,), (4,)], ts=[i, i])
-    run, turns = Operator._run_slice, iter(range(100))
+    turns = iter(range(100))
 
-    def running(self: Operator, until: int, budget: int) -> int:
-        if next(turns) == when:
-            raise MemoryError
-        return run(self, until, budget)
+    def failing(turn: Callable[..., Any]) -> Callable[..., Any]:
+        def taken(*given: Any) -> Any:
+            if next(turns) == when:
+                raise MemoryError
+            return turn(*given)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(Operator, "_run_slice", running)
+        return taken
+
+    with wrapped_turns(failing):
         db.push("S", [(5,), (6,)], ts=[4, 4])
         db.push("S", [(5,), (6,)], ts=[5, 5])
     db.push("T", (1,), ts=5)

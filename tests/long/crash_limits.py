@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -21,7 +21,7 @@ from minidsms.cql.errors import MemoryLimitError
 from minidsms.durability.connection import DurableConnection
 from minidsms.limits.admission import Admission
 from minidsms.limits.allowance import Allowance
-from minidsms.operators.operator import Operator
+from tests.every_operator import wrapped_turns
 
 SETTINGS = {"memory_limit": "1 GB", "statement_timeout": "1 SECOND"}
 """Limits that nothing reaches but what is made to."""
@@ -59,7 +59,7 @@ class Limits:
     @contextlib.contextmanager
     def striking(self, rng: Random) -> Iterator[None]:
         """Limits strike now and then."""
-        take, admit, run = Allowance.take, Admission.admit, Operator._run_slice
+        take, admit = Allowance.take, Admission.admit
 
         def strikes() -> bool:
             is_due = rng.random() < self.share
@@ -76,17 +76,20 @@ class Limits:
                 raise MemoryLimitError("no room")
             admit(self, stream, n)
 
-        def running(self: Operator, until: int, budget: int) -> int:
-            if rng.random() < share / 10:
-                raise MemoryError
-            return run(self, until, budget)
+        def failing(turn: Callable[..., Any]) -> Callable[..., Any]:
+            def taken(*given: Any) -> Any:
+                if rng.random() < share / 10:
+                    raise MemoryError
+                return turn(*given)
+
+            return taken
 
         share = self.share
         with (
             mock.patch("minidsms.limits.allowance.monotonic", lambda: 2e9 if strikes() else 0.0),
             mock.patch.object(Allowance, "take", taking),
             mock.patch.object(Admission, "admit", admitting),
-            mock.patch.object(Operator, "_run_slice", running),
+            wrapped_turns(failing),
         ):
             yield
 

@@ -1,0 +1,56 @@
+"""Few elements pass from hand to hand: through all operators of a group, one after the other, and no queue.
+
+A turn among a scheduler's looks at queues, room, and what has been begun, and puts what it makes where the next turn
+finds it; of a slice of few elements that would be half of the time. Here the operators' turns, in an order in which
+producers stand before consumers, are one sequence of calls, each of which gives what the next ones take.
+
+Invariant: afterwards operators, counters and queues are as after turns of all, but that queues have held nothing; what
+does not pass so stands in queues as if the operators before it had had their turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from minidsms.elements import Batch
+from minidsms.operators.operator import MOST_BY_HAND, QUEUED, Operator
+
+_Station = tuple[Callable[[Sequence[Batch | None], int], Batch | None], slice, Sequence[int]]
+"""How an operator takes what it is given; which of all that is handed on that is; and where what it gives stands."""
+
+
+class ByHand:
+    """The operators of a group. most: elements that may pass so; -1 where time may not pass so either: where a reader
+    has little room, or does not stand behind the operator that it reads.
+    """
+
+    def __init__(self, operators: Sequence[Operator]) -> None:
+        self._queues = [queue for operator in operators for queue in operator.inputs]
+        self._stations: list[_Station] = []
+        places = {id(queue): at for at, queue in enumerate(self._queues)}
+        end, may_pass = 0, bool(operators)
+        for operator in operators:
+            first, end = end, end + len(operator.inputs)
+            readers = [places.get(id(queue), -1) for queue in operator.outputs]
+            may_pass &= (
+                all(queue.ample >= MOST_BY_HAND for queue in operator.outputs) and min(readers, default=end) >= end
+            )
+            self._stations.append((operator.take_by_hand, slice(first, end), readers))
+        self.most = min((MOST_BY_HAND, *(operator.quantum for operator in operators))) if may_pass else -1
+
+    def pass_on(self, until: int) -> bool:
+        """Let the slice pass that sources have been allowed, up to an instant; False where some of it stands in queues.
+
+        Nothing has been begun, and nothing waits in queues.
+        """
+        handed: list[Batch | None] = [None] * len(self._queues)
+        for take, given, readers in self._stations:
+            batch = take(handed[given], until)
+            if batch is QUEUED:
+                for queue, waiting in zip(self._queues[given.stop :], handed[given.stop :]):
+                    if waiting is not None:
+                        queue.put(waiting)
+                return False
+            for at in readers:
+                handed[at] = batch
+        return True

@@ -1,0 +1,116 @@
+"""Few elements pass from hand to hand: nobody can tell by answers, failures, counters or progress."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import minidsms
+from minidsms.engine.by_hand import ByHand
+from minidsms.operators.operator import MOST_BY_HAND
+from minidsms.queues import Queue
+
+DECLARED = "CREATE STREAM S (k INTEGER, v INTEGER); CREATE STREAM R (k INTEGER, w INTEGER);"
+QUERIES = (
+    "SELECT k, v FROM S WHERE v > 3",
+    "SELECT k, COUNT(*), MAX(v) FROM S [RANGE 5] GROUP BY k",
+    "SELECT ISTREAM(S.k, v, w) FROM S [RANGE 5], R [RANGE 7] WHERE S.k = R.k",
+    "SELECT S.k, w FROM S [RANGE 5] LEFT JOIN R [ROWS 3] ON S.k = R.k",
+    "SELECT RSTREAM(MIN(v)) FROM S [RANGE 3 SLIDE 2]",
+    "SELECT k FROM S [RANGE 4] UNION ALL SELECT k FROM R [RANGE 2]",
+)
+
+
+@pytest.fixture
+def passed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
+    """Whether each slice that was to pass by hand has passed whole."""
+    seen: list[bool] = []
+    pass_on = ByHand.pass_on
+
+    def noting(self: ByHand, until: int) -> bool:
+        seen.append(pass_on(self, until))
+        return seen[-1]
+
+    monkeypatch.setattr(ByHand, "pass_on", noting)
+    yield seen
+
+
+def told(query: str, rows: int = 60, **options: Any) -> tuple[Any, ...]:
+    """Answers, failure, and what each operator has counted and how far it is, of so many rows, two an instant."""
+    with minidsms.connect(**options) as db:
+        db.execute(DECLARED)
+        q = db.query(query)
+        for i in range(rows):
+            db.push("S", (i % 4, i % 9), ts=i // 2)
+            if i % 3 == 0:
+                db.push("R", (i % 4, i), ts=i // 2)
+            if i % 2:
+                db.advance(i // 2)
+        db.advance(rows)
+        operators = [
+            (o.name, o.counters.elements_in, o.counters.elements_out, o.progress, [p.progress for p in o.inputs])
+            for o in q.network.operators
+        ]
+        return [(c.ts, c.sign, c.row) for c in q.fetch()], q.failure, operators
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_what_passes_by_hand_is_what_passes_in_queues(query: str, passed: list[bool]) -> None:
+    by_hand = told(query)
+    assert passed and all(passed)
+    passed.clear()
+    in_queues = told(query, queue_size=MOST_BY_HAND)
+    assert not passed
+    assert by_hand == in_queues
+
+
+def test_a_query_that_fails_fails_where_it_would_have(passed: list[bool]) -> None:
+    query = "SELECT k, SUM(v * 1152921504606846976) FROM S [RANGE 50] GROUP BY k"
+    by_hand = told(query)
+    assert by_hand[1] is not None and False in passed
+    assert by_hand == told(query, queue_size=MOST_BY_HAND)
+
+
+def test_no_memory_amidst_the_way_fails_the_query_behind_its_last_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    from minidsms.operators.aggregate import Aggregate
+
+    process, calls = Aggregate.process, iter(range(1000))
+
+    def failing(self: Aggregate, *given: Any) -> Any:
+        if next(calls) == 20:
+            raise MemoryError
+        return process(self, *given)
+
+    monkeypatch.setattr(Aggregate, "process", failing)
+    by_hand = told(QUERIES[1])
+    calls = iter(range(1000))
+    assert by_hand[1] is not None
+    assert by_hand[:2] == told(QUERIES[1], queue_size=MOST_BY_HAND)[:2]
+
+
+@pytest.mark.parametrize("window", ["ROWS 400", "RANGE 1000"])
+def test_few_elements_that_become_many_stand_in_queues(window: str, passed: list[bool]) -> None:
+    answers = []
+    for options in ({}, {"queue_size": MOST_BY_HAND}):
+        with minidsms.connect(**options) as db:
+            db.execute(DECLARED)
+            q = db.query(f"SELECT S.v, w FROM S [{window}], R [{window}] WHERE S.k = R.k")
+            db.push("R", [(1, i) for i in range(2 * MOST_BY_HAND)], ts=1)
+            for i in (2, 3):
+                db.advance(i - 1)
+                db.push("S", (1, i), ts=i)
+            db.advance(3)
+            answers.append(sorted((c.ts, c.sign, c.row) for c in q.fetch()))
+    assert answers[0] == answers[1]
+    assert len(answers[0]) >= 2 * MOST_BY_HAND and False in passed
+
+
+def test_queues_hold_nothing_of_what_passes_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refusing(self: Queue, batch: Any) -> Any:
+        raise AssertionError("nothing is put into a queue")
+
+    monkeypatch.setattr(Queue, "put", refusing)
+    monkeypatch.setattr(Queue, "offer", refusing)
+    assert told(QUERIES[1])[0]
