@@ -6,11 +6,14 @@ Invariant: a tuple stands in the buffers until its instant is complete; then it 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import cast
 
 import numpy as np
 
 from minidsms.elements import Batch, Column, Int64Array
 from minidsms.joins.spec import JoinSpec
+from minidsms.kernels.addresses import PLACE_WORDS, VALID
+from minidsms.kernels.gathering import OF_INPUT, OF_MASK, SOURCE_WORDS, gather_tuples
 from minidsms.kernels.join_cache_layout import LEVEL_WORDS
 from minidsms.kernels.join_layout import (
     CROWDED,
@@ -30,7 +33,7 @@ from minidsms.kernels.join_layout import (
     JoinRun,
     Output,
 )
-from minidsms.synopses.indexed_windows import WindowIndex
+from minidsms.synopses.indexed_windows import Asked, IndexedWindow, WindowIndex
 
 _TUPLES = 1 << 14
 """Tuples found before their rows are gathered: their slots stay in the cache until then."""
@@ -73,6 +76,13 @@ class Answer:
         # By input: the output columns it gives, and which of its own they are.
         gives = [[(j, c) for j, (k, c) in enumerate(spec.columns) if k == i] for i in range(n)]
         self._gives = [([j for j, _ in each], [c for _, c in each]) for each in gives]
+        windows, giving = index.windows, [i for i in range(n) if gives[i]]
+        self._is_of_rings = not any(window.is_bag for window in windows)
+        # Where it is: the inputs that give something, what is asked of them, and where that stands.
+        self._giving = [(i, cast(IndexedWindow, windows[i]), *self._gives[i]) for i in giving]
+        self._asked: list[Asked] = []
+        self._sources: Int64Array = np.zeros((0, SOURCE_WORDS), np.int64)
+        self._has_masks = self._are_words = False
 
     # -------------------------------------------------------------------------------------------------- finding
 
@@ -137,12 +147,36 @@ class Answer:
         else:
             has_deletions = bool((sign[:found] < 0).any())
         self.state[DELETED] = 0
-        columns: list[Column | None] = [None] * len(self._spec.columns)
-        for window, (places, gives), of_input in zip(self._index.windows, self._gives, slots):
-            for j, column in zip(places, window.gather(gives, of_input[:found])):
-                columns[j] = column
         signs = sign[:found].copy() if has_deletions else None
-        return Batch(ts[:found].copy(), signs, columns, is_own=True)  # type: ignore[arg-type]
+        if not self._is_of_rings:
+            columns: list[Column | None] = [None] * len(self._spec.columns)
+            for window, (places, gives), of_input in zip(self._index.windows, self._gives, slots):
+                for j, column in zip(places, window.gather(gives, of_input[:found])):
+                    columns[j] = column
+            return Batch(ts[:found].copy(), signs, columns, is_own=True)  # type: ignore[arg-type]
+        asked = [window.asked(gives) for _, window, _, gives in self._giving]
+        if asked != self._asked:
+            self._look(asked)
+        k = len(self._sources)
+        words = np.empty((1 + k, found), np.int64)
+        present = np.empty((k, found) if self._has_masks else (0, 0), np.bool_)
+        gather_tuples(self._sources, self._index.nodes, self._index.inputs, slots, ts, found, words, present)
+        instants, *rows = words
+        if self._are_words:
+            return Batch(instants, signs, [Column(row) for row in rows], is_own=True)
+        masks = [present[c] if place else None for c, place in enumerate(self._sources[:, VALID].tolist())]
+        types = self._spec.schema.types
+        return Batch(instants, signs, list(map(Column.from_words, rows, masks, types)), is_own=True)
+
+    def _look(self, asked: list[Asked]) -> None:
+        """See where the columns that are shown stand now."""
+        sources = np.zeros((len(self._spec.columns), SOURCE_WORDS), np.int64)
+        for (i, _, places, _), each in zip(self._giving, asked):
+            sources[places, :PLACE_WORDS] = each.places[each.numbers]
+            sources[places, OF_INPUT], sources[places, OF_MASK] = i, each.mask
+        self._sources, self._asked = sources, asked
+        self._has_masks = any(True in each.has_mask for each in asked)
+        self._are_words = all(each.are_words for each in asked)
 
     def whole(self, found: int) -> Batch:
         """The first tuples found as rows of all columns of all inputs, gathered when somebody reads them."""

@@ -35,7 +35,7 @@ _NO_VALID = np.zeros(0, np.bool_)
 
 
 class ByForm:
-    """index: the windows.  state: of the join's run.  claim: as of `Answer`."""
+    """index: the windows.  state: of the join's run.  claim: as of `Answer`.  room: of rows found, if there is any."""
 
     def __init__(self, spec: JoinSpec, index: WindowIndex, state: Int64Array, claim: Callable[[int], None]) -> None:
         self._spec = spec
@@ -54,7 +54,7 @@ class ByForm:
         self._source: Source | None = None
         self._masked: list[bool] = []
         self._small: Room | None = None
-        self._room: Room | None = None
+        self.room: Room | None = None
         self._is_block = False
         self._room_masked = self._masked
         self._given = self._found = 0
@@ -109,7 +109,7 @@ class ByForm:
         source = self._source
         if source is None:
             source = self._source = Source(self._columns, self._marked, self._serial)
-        if self._room is not None and self._room_masked is not self._masked:
+        if self.room is not None and self._room_masked is not self._masked:
             # Other columns may be NULL now than those that the room knows.
             self._is_block = False
             yield from self.flush()
@@ -117,9 +117,9 @@ class ByForm:
         while status != DONE:
             waiting = self._waiting()
             rows = int((waiting + waits) * self._ratio * _ROOM) * doubled
-            room = self._room
+            room = self.room
             if room is None or (self._is_block and self._given == self._found and not self._is_worth_a_block(rows)):
-                room = self._room = self._made(rows, doubled)
+                room = self.room = self._made(rows, doubled)
             before = self._found
             self._found = code(index.bundle, source, room, before, state)
             status = state.item(STATUS)
@@ -136,11 +136,11 @@ class ByForm:
 
     def flush(self) -> Iterator[Batch]:
         """The rows found that have not been given."""
-        room, given, found = self._room, self._given, self._found
+        room, given, found = self.room, self._given, self._found
         if self._is_block:
             self._given = found
         else:
-            self._room, self._given, self._found = None, 0, 0
+            self.room, self._given, self._found = None, 0, 0
         if room is not None and given < found:
             yield self._batch(room, given, found)
 

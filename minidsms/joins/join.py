@@ -337,15 +337,27 @@ class Join(Operator):
         few, compilation = waits <= _PART, self.compilation
         for part in (batches,) if few and watch is None else _parts(batches, limit):
             take(part)
-            waits -= _elements(part)
-            yield from self._joined(waits)
-            if self.failure is not None:
-                return
+            waits = 0 if part is batches else waits - _elements(part)
+            if self._by_form is not None:
+                code = None if self.form is None or self.form is not self._by_form.fitting() else self.form.code()
+                if code is not None:
+                    yield from self._by_form.run(code, waits)
+                else:
+                    self.form = None
+                    if self._by_form.room is not None:
+                        yield from self._by_form.flush()
+            if self.form is None:
+                for found in self._program.run():
+                    rows = self._rows(found)
+                    if rows is not None:
+                        yield rows
+                    if self.failure is not None:
+                        return
             if waits and self.form is None and compilation is not None:
                 compilation.between(self.counters.elements_in - waits, self.progress)
             if watch is not None:
                 watch.joined(part)
-        if self._by_form is not None:
+        if self._by_form is not None and self._by_form.room is not None:
             yield from self._by_form.flush()
         if self.spec.ranges is not None:
             self.index.expire(until)
@@ -359,22 +371,6 @@ class Join(Operator):
         yield from reduced.process(batches, until)
         if reduced.failure is not None:
             self.fail(reduced.failure.ts, reduced.failure.reason)
-
-    def _joined(self, waits: int) -> Iterator[Batch]:
-        """Join what waits in the index, by the form as long as it fits.  waits: elements that are still to come."""
-        if self._by_form is not None:
-            code = None if self.form is None or self.form is not self._by_form.fitting() else self.form.code()
-            if code is not None:
-                yield from self._by_form.run(code, waits)
-                return
-            self.form = None
-            yield from self._by_form.flush()
-        for found in self._program.run():
-            rows = self._rows(found)
-            if rows is not None:
-                yield rows
-            if self.failure is not None:
-                return
 
     def _rows(self, found: int) -> Batch | None:
         """The rows of the first tuples found, as far as the condition accepts them; None where it accepts none."""

@@ -10,9 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.kernels.addresses import VALID, VALUES, WIDTH
+from minidsms.kernels.addresses import PLACE_WORDS, VALID, VALUES, WIDTH
+from minidsms.kernels.join_layout import MASK, ROWS
 from minidsms.kernels.links import upper_half
 from minidsms.machine_code import byte_at, helper, kernel, word_at
+
+OF_INPUT, OF_MASK, SOURCE_WORDS = range(PLACE_WORDS, PLACE_WORDS + 3)
+"""Behind the place of a column that tuples show: the input, and the mask of its store."""
 
 
 @kernel("void(int64[:,::1], int64, int64[::1], int64[::1], int64[:,::1], int8[:,::1])")
@@ -84,3 +88,45 @@ def gather_rows(
                 at = words[last, k] if last > 0 else _place_of(slots[k], nodes, rows, of_slots, mask)
                 words[c, k] = byte_at(values, at)
     return some_masks
+
+
+@kernel("void(int64[:,::1], int64[::1], int64[:,::1], int64[:,::1], int64[::1], int64, int64[:,::1], boolean[:,::1])")
+def gather_tuples(
+    columns: np.ndarray,
+    nodes: np.ndarray,
+    inputs: np.ndarray,
+    slots: np.ndarray,
+    ts: np.ndarray,
+    found: int,
+    words: np.ndarray,
+    present: np.ndarray,
+) -> None:
+    """The same of the first tuples found, a slot of each input, with their instants.
+
+    columns: (c, SOURCE_WORDS).  words: (1 + c, found), the first row for the instants.  present: (c, found), or empty
+    where no column has a mask.
+    """
+    for k in range(found):
+        words[0, k] = ts[k]
+    for i in range(len(inputs)):
+        last = -1
+        for c in range(len(columns)):
+            if columns[c, OF_INPUT] == i:
+                last = c
+        if last < 0:
+            continue
+        rows, of_slots, mask = inputs[i, ROWS], inputs[i, MASK], columns[last, OF_MASK]
+        # Where the rows stand in the store is looked up once, and kept where the last column will be.
+        for k in range(found):
+            words[1 + last, k] = _place_of(slots[i, k], nodes, rows, of_slots, mask)
+        for c in range(last + 1):
+            if columns[c, OF_INPUT] == i:
+                values, valid, is_word = columns[c, VALUES], columns[c, VALID], columns[c, WIDTH] == 8
+                for k in range(found if len(present) > 0 else 0):
+                    present[c, k] = valid == 0 or byte_at(valid, words[1 + last, k]) != 0
+                if is_word:
+                    for k in range(found):
+                        words[1 + c, k] = word_at(values, words[1 + last, k])
+                else:
+                    for k in range(found):
+                        words[1 + c, k] = byte_at(values, words[1 + last, k])

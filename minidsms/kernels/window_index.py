@@ -8,11 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 from minidsms.elements import Int8Array, Int64Array
+from minidsms.kernels.addresses import VALID, VALUES, WIDTH
 from minidsms.kernels.chains import link_slot, link_slots
-from minidsms.kernels.join_layout import HI, LO, RUN, RUNS_END, Windows
+from minidsms.kernels.join_layout import HI, LO, MASK, NODES, ROWS, RUN, RUNS_END, Windows
 from minidsms.kernels.links import UNLINKED, WAITING, set_link, set_upper_half, upper_half
 from minidsms.kernels.mixing import mixed
-from minidsms.machine_code import Int64s, int16, int64, kernel
+from minidsms.machine_code import Int64s, byte_at, int16, int64, kernel, word_at
 
 
 @kernel("int64(int64[::1], int8[::1], boolean, int64[:, ::1], int64[::1])")
@@ -55,28 +56,27 @@ def take_numbers(
     return int64(hi)
 
 
-@kernel(
-    "int64(int64[::1], boolean[::1], int64, int64[::1], int64, int64, int64, int64, int64)",
-    "int64(int8[::1], boolean[::1], int64, int64[::1], int64, int64, int64, int64, int64)",
-)
-def take_key(  # type: ignore[no-untyped-def]
-    values, valid, store_mask, nodes, rows, mask, lo, hi, base
+@kernel("boolean(int64[:,::1], int64, int64[:,::1], int64[::1], int64[::1], int64[:,::1], int64, int64)")
+def take_words(  # type: ignore[no-untyped-def]
+    places, store_mask, columns, nodes, figures, keys, lo, hi
 ):
-    """Copy the words of the slots [lo, hi) into the nodes at `base`; returns how many are NULL.
+    """Copy the words of the slots [lo, hi) into the nodes of keys; returns whether one is NULL.
 
-    values[number & store_mask] is a slot's word; valid alike, or empty where nothing is NULL.
+    columns: (p, 2) keys, and the columns of the store that they are.  places: see `kernels.addresses`.
     """
-    nulls = 0
-    may_be_null = len(valid) > 0
-    for slot in range(lo, hi):
-        k = 2 * (slot & mask)
-        at = upper_half(nodes, rows + k) & store_mask
-        nodes[base + k] = values[at]
-        set_link(nodes, base + k, WAITING)
-        if may_be_null and not valid[at]:
-            set_link(nodes, base + k, UNLINKED)
-            nulls += 1
-    return int64(nulls)
+    rows, mask = figures[ROWS], figures[MASK]
+    some_null = False
+    for p in range(len(columns)):
+        base, column = keys[columns[p, 0], NODES], columns[p, 1]
+        values, valid, is_word = places[column, VALUES], places[column, VALID], places[column, WIDTH] == 8
+        for slot in range(lo, hi):
+            k = 2 * (slot & mask)
+            at = upper_half(nodes, rows + k) & store_mask
+            nodes[base + k] = word_at(values, at) if is_word else byte_at(values, at)
+            is_null = valid != 0 and byte_at(valid, at) == 0
+            set_link(nodes, base + k, UNLINKED if is_null else WAITING)
+            some_null |= is_null
+    return some_null
 
 
 @kernel(

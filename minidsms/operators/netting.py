@@ -78,6 +78,8 @@ def as_stream(batch: Batch, keep_seq: bool) -> Batch:
     Without keep_seq neither arrival numbers nor references go out: they are those of the windows below, and in the
     derived stream they mean nothing and do not ascend.
     """
+    if batch.sign is None and batch.seq is None:
+        return batch
     if not keep_seq:
         return Batch(batch.ts, None, batch.columns, is_own=batch.is_own)
     result = batch.slice(0, len(batch))

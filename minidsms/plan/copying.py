@@ -44,7 +44,7 @@ _OTHERS_OWN = {
     Operator: ("outputs", "failures", "allowance"),
     Select: ("screen",),
     StreamSource: ("store", "reader", "own"),
-    StreamStore: ("_readers", "_places"),
+    StreamStore: ("_readers", "table"),
 }
 """Attributes that are not copied with an object of the class."""
 

@@ -37,6 +37,7 @@ from minidsms.kernels import window_index as kernels
 from minidsms.kernels.access_methods.bit_addresses import ADDRESS, CONFIGURATION, MOST_CONFIGURATIONS, NUMBERS, Bits
 from minidsms.kernels.access_methods.cells import SAMPLED, Cells, CellsInOrder, elements_until_fit, with_cells
 from minidsms.kernels.access_methods.contract import Key, Slots
+from minidsms.kernels.access_methods.hashes import ByHash
 from minidsms.kernels.access_methods.methods import method_of
 from minidsms.kernels.addresses import VALID, VALUES
 from minidsms.kernels.arrays import normal
@@ -81,16 +82,16 @@ _FEW_ROWS = 1 << 14
 """Up to so many rows held an input has two buckets for each, beyond one: their heads would fill the cache."""
 _NUMBER_BITS = 2**32 - 1
 """Of a row's number in its store the ring keeps these bits: no store holds as many rows at once."""
+_MOST_UNCHECKED = 2**20
 _MOST_ARRIVALS = 2**30
 """Rows that come into an input before its buckets are emptied: heads of 32 bits then still tell old slots from new."""
-_NO_NULLS: BoolArray = np.zeros(0, np.bool_)
 _NO_MASKS: BoolArray = np.zeros((0, 0), np.bool_)
 _NO_SIGNS: Int8Array = np.zeros(0, np.int8)
 _NO_TS: Int64Array = np.zeros(0, np.int64)
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+@dataclass(frozen=True, slots=True, eq=False)
+class Asked:
     """What was asked for last of a window's store: rows are mostly asked for the same columns.
 
     numbers: of the columns in the store.  are_words: the values are words as they are, and none is NULL.
@@ -99,23 +100,26 @@ class _Asked:
     columns: Sequence[int]
     columns_of: Sequence[int]
     places: Int64Array
+    mask: int
     numbers: Int64Array
     types: list[Type]
     has_mask: list[bool]
     are_words: bool
 
     @classmethod
-    def of(cls, columns: Sequence[int], columns_of: Sequence[int], places: Int64Array, schema: Schema) -> _Asked:
-        """columns: of the window.  columns_of: their numbers in the store.  places: see `StreamStore.places`."""
+    def of(
+        cls, columns: Sequence[int], columns_of: Sequence[int], places: Int64Array, mask: int, schema: Schema
+    ) -> Asked:
+        """columns: of the window.  columns_of: their numbers in the store.  places, mask: see `StreamStore.places`."""
         numbers = np.array([columns_of[c] for c in columns], np.int64)
         types = [schema[c].type for c in columns]
         has_mask = [place != 0 for place in places[numbers, VALID].tolist()]
         are_words = True not in has_mask and all(t.dtype == np.int64 for t in types)
-        return cls(columns, columns_of, places, numbers, types, has_mask, are_words)
+        return cls(columns, columns_of, places, mask, numbers, types, has_mask, are_words)
 
-    def is_of(self, columns: Sequence[int], columns_of: Sequence[int], places: Int64Array) -> bool:
+    def is_of(self, columns: Sequence[int], columns_of: Sequence[int]) -> bool:
         """It is the same that is asked for."""
-        return self.columns is columns and self.columns_of is columns_of and self.places is places
+        return self.columns is columns and self.columns_of is columns_of
 
 
 class IndexedWindow:
@@ -142,8 +146,13 @@ class IndexedWindow:
         self._columns: Sequence[int] = ()
         self._is_own = False
         self._reader: Reader | None = None
-        self._asked: _Asked | None = None
+        self._asked: Asked | None = None
         self._placed: Int64Array | None = None
+        self._words: Int64Array | None = None
+        """The keys that are words of a column, with the column's number in the store; None where that is not known."""
+        self._others: list[int] = []
+        """The other keys, by their numbers."""
+        self._settled = -1
 
     def __len__(self) -> int:
         return int(self.figures.item(HI) - self.figures.item(LO))
@@ -176,23 +185,26 @@ class IndexedWindow:
     def gather(self, columns: Sequence[int], slots: Int64Array) -> list[Column]:
         """The columns of the rows in these slots."""
         assert self._store is not None
+        asked = self.asked(columns)
         places, mask = self._store.places()
-        asked = self._asked
-        if asked is None or not asked.is_of(columns, self._columns, places):
-            asked = self._asked = _Asked.of(columns, self._columns, places, self.schema)
-        shape = len(columns), len(slots)
+        shape, are_words, item = (len(columns), len(slots)), asked.are_words, self.figures.item
         words: Int64Array = np.empty(shape, np.int64)
-        present = np.empty(shape, np.bool_) if True in asked.has_mask else _NO_MASKS
-        item = self.figures.item
-        gather_rows(
-            places, mask, asked.numbers, self._index.nodes, item(ROWS), item(MASK), slots, words, present
-        )  # fmt: skip
-        if asked.are_words:
+        present = np.empty(shape, np.bool_) if not are_words and True in asked.has_mask else _NO_MASKS
+        gather_rows(places, mask, asked.numbers, self._index.nodes, item(ROWS), item(MASK), slots, words, present)
+        if are_words:
             return [Column(row) for row in words]
         return [
             Column.from_words(words[i], present[i] if has_mask else None, type_)
             for i, (has_mask, type_) in enumerate(zip(asked.has_mask, asked.types))
         ]
+
+    def asked(self, columns: Sequence[int]) -> Asked:
+        """Where these columns of its rows stand; the same object as long as they do."""
+        assert self._store is not None
+        asked, places = self._asked, self._store.table
+        if asked is None or asked.places is not places or not asked.is_of(columns, self._columns):
+            asked = self._asked = Asked.of(columns, self._columns, *self._store.places(), self.schema)
+        return asked
 
     @property
     def lowest(self) -> int:
@@ -247,9 +259,10 @@ class IndexedWindow:
         """Write a stream's elements into the slots from hi on, for which there is room; returns the most rows that the
         range holds at once.
         """
-        seq = batch.seq if self._may_refer(batch) else self._copied(batch)
-        assert seq is not None
-        self.place()
+        seq, store = batch.seq if self._may_refer(batch) else self._copied(batch), self._store
+        assert seq is not None and store is not None
+        if store.table is None or store.table is not self._placed:
+            self.place()
         lo = self.figures.item(HI)
         most = arrivals.take_arrivals(normal(seq), normal(batch.ts), self._index.nodes, self.figures)
         self._take(lo, lo + len(seq))
@@ -271,33 +284,47 @@ class IndexedWindow:
 
     def place(self) -> None:
         """Note where the store has the instants: kernels are about to read them."""
-        store = self._store
-        if store is not None:
-            places, mask = store.places()
-            if places is not self._placed:
-                self._placed, figures = places, self.figures
-                figures[INSTANTS], figures[STORE_MASK] = places[-1, VALUES], mask
+        if self._store is not None:
+            self._placed, mask = self._store.places()
+            self.figures[INSTANTS], self.figures[STORE_MASK] = self._placed[-1, VALUES], mask
 
     def _take(self, lo: int, hi: int) -> None:
         """Copy the words of the slots [lo, hi) into the index."""
         store, index, figures = self._store, self._index, self.figures
         assert store is not None
-        index.take_keys(self._number, range(lo, hi), range(len(self.keys)))
+        words = self._words
+        if words is None:
+            words = self._words = self._tell_words_apart()
+        self._take_words(words, lo, hi)
+        if self._others:
+            index.take_keys(self._number, range(lo, hi), self._others)
         if self.marked is not None:
             for n, c in enumerate(self.marked):
                 values, _, mask = store.raw(self._columns[c])
                 slots = figures[ROWS], figures[MASK], lo, hi
                 kernels.take_marks(_words(values), mask, index.nodes, *slots, index.marks, figures[MARKS], n == 0)
 
+    def _tell_words_apart(self) -> Int64Array:
+        """Find out which keys are words of a column."""
+        first = self.figures.item(KEY)
+        plain = [k for k, key in enumerate(self.keys) if len(key) == 1 and isinstance(method_of(key), ByHash)]
+        self._others = [k for k in range(len(self.keys)) if k not in plain]
+        table: Int64Array = np.array([(first + k, self._columns[self.keys[k][0]]) for k in plain], np.int64)
+        return table.reshape(-1, 2)
+
+    def forget_keys(self) -> None:
+        """They are others, or stand elsewhere in a store."""
+        self._words = None
+
+    def _take_words(self, columns: Int64Array, lo: int, hi: int) -> None:
+        assert self._store is not None
+        index, figures = self._index, self.figures
+        if kernels.take_words(*self._store.places(), columns, index.nodes, figures, index.keys, lo, hi):
+            figures[HAS_NULLS] = 1
+
     def write_words(self, x: int, column: int, slots: Slots) -> None:
         """Write a column's words, and whether they are NULL, into key x of these slots, an ascending run."""
-        assert self._store is not None
-        index, item = self._index, self.figures.item
-        run = item(ROWS), item(MASK), int(slots[0]), int(slots[-1]) + 1
-        values, valid, mask = self._store.raw(self._columns[column])
-        valid = _NO_NULLS if valid is None else valid
-        if kernels.take_key(_words(values), valid, mask, index.nodes, *run, index.keys.item(x, NODES)):
-            self.figures[HAS_NULLS] = 1
+        self._take_words(np.array([(x, self._columns[column])], np.int64), int(slots[0]), int(slots[-1]) + 1)
 
     def _may_refer(self, batch: Batch) -> bool:
         """References where the batch has them and all rows held are of that store."""
@@ -307,6 +334,7 @@ class IndexedWindow:
                 return True
             if self._store is None or not len(self):
                 self.release()
+                self.forget_keys()
                 self._store, self._columns, self._is_own = source, columns, False
                 self._reader = source.reader(int(batch.seq[0]))
                 return True
@@ -331,6 +359,7 @@ class IndexedWindow:
 
     def _begin_own(self) -> None:
         self.release()
+        self.forget_keys()
         self._store = StreamStore(Schema(tuple(self.schema[c] for c in self.kept)))
         places = {c: j for j, c in enumerate(self.kept)}
         self._columns = [places.get(c, -1) for c in range(len(self.schema))]
@@ -346,12 +375,13 @@ class IndexedWindow:
         """Claim of the store what is held. An empty window claims nothing: what is still to come, others claim."""
         if self._reader is None or self._store is None:
             return
-        lo = self.figures.item(LO)
-        if lo < self.figures.item(HI):
-            head, at = self._store.head, self.figures.item(ROWS) + 1 + 2 * (lo & self.figures.item(MASK))
-            self._reader.lo = head - ((head - (self._index.nodes.item(at) >> 32)) & _NUMBER_BITS)
-        else:
-            self._reader.lo = self._store.head
+        item = self.figures.item
+        lo = item(LO)
+        if lo == item(HI):
+            self._reader.lo, self._settled = self._store.head, -1
+        elif lo != self._settled:
+            head, at = self._store.head, item(ROWS) + 1 + 2 * (lo & item(MASK))
+            self._reader.lo, self._settled = head - ((head - (self._index.nodes.item(at) >> 32)) & _NUMBER_BITS), lo
         if self._is_own:
             self._store.free()
 
@@ -360,6 +390,7 @@ class IndexedWindow:
         if self._reader is not None and self._store is not None:
             self._store.release(self._reader)
         self._reader = self._store = self._placed = None
+        self._settled = -1
 
     # ----------------------------------------------------------------------------------------------------- state
 
@@ -449,6 +480,7 @@ class WindowIndex:
         self._roomy = [0] * n
         self._buckets = [_LEAST_CAPACITY] * n
         self._emptied = [0] * n
+        self._spare = [0] * n
         self.runs: Int64Array = np.zeros((_LEAST_CAPACITY, RUN_WORDS), np.int64)
         self.places: Int64Array = np.zeros(0, np.int64)
         self.pipelines: np.ndarray = np.zeros(0, np.uint8)
@@ -461,6 +493,7 @@ class WindowIndex:
             else IndexedWindow(self, i, schemas[i], keys[i], None if marked is None else marked[i], needed[i])
             for i in range(n)
         ]
+        self._rings = [window for window in self.windows if isinstance(window, IndexedWindow)]
         self.renumberings = 0
 
     @property
@@ -477,8 +510,9 @@ class WindowIndex:
         return self._bundled
 
     def _place_instants(self) -> None:
-        for window in self.windows:
-            if isinstance(window, IndexedWindow):
+        for window in self._rings:
+            store = window._store
+            if store is not None and (store.table is None or store.table is not window._placed):
                 window.place()
 
     @property
@@ -537,13 +571,20 @@ class WindowIndex:
         rows: dict[int, int] = {}
         for i, batch in enumerate(batches):
             if batch is not None:
-                rows[i] = len(batch.ts)
-        self.reserve(rows)
-        for i in rows:
-            window, batch = self.windows[i], batches[i]
-            assert batch is not None and isinstance(window, IndexedWindow)
-            rows[i] = window.arrive(batch)
-        self.fit(rows)
+                self._spare[i] -= len(batch.ts)
+                if self._spare[i] < 0:
+                    rows[i] = len(batch.ts)
+        if rows:
+            self.reserve(rows)
+        for i, batch in enumerate(batches):
+            if batch is not None:
+                most = self.windows[i].arrive(batch)  # type: ignore[union-attr]  # none is a bag
+                if rows and i in rows:
+                    rows[i] = most
+        if rows:
+            self.fit(rows)
+            for i in rows:
+                self._spare[i] = self._unchecked(i)
         if self._has_wild:
             self.give_up_cells()
 
@@ -648,10 +689,11 @@ class WindowIndex:
         """Room for more slots of these inputs, in an index neither crowded nor mostly empty."""
         changed: dict[int, int] = {}
         for i, count in counts.items():
-            if self.inputs.item(i, HI) + count - self._emptied[i] > _MOST_ARRIVALS:
+            hi = self.inputs.item(i, HI)
+            if hi + count - self._emptied[i] > _MOST_ARRIVALS:
                 self._empty_buckets(i)
                 self.relink(i)
-            needed = len(self.windows[i]) + count
+            needed = hi - self.inputs.item(i, LO) + count
             capacity = self._capacities[i]
             # Only what has been too large for a while shrinks: the last part of a large push may be small.
             self._roomy[i] = self._roomy[i] + 1 if capacity > 1024 and needed * 8 < capacity else 0
@@ -660,16 +702,22 @@ class WindowIndex:
         if changed:
             self._resize(changed)
 
+    def _unchecked(self, i: int) -> int:
+        """Rows that may come into an input, however many leave, before there is anything to `reserve` or to `fit`."""
+        capacity, buckets = self._capacities[i], self._buckets[i]
+        held = self.inputs.item(i, STOP) - self.inputs.item(i, LO)
+        may_shrink = held * 8 < max(capacity, buckets) > 1024
+        return 0 if may_shrink else min(capacity - held, 3 * buckets // 4 - 1 - held, _MOST_UNCHECKED)
+
     def fit(self, rows: Mapping[int, int]) -> None:
         """Buckets for as many rows of these inputs as are held at once: fewer than slots, so that they stay in the
         cache.
         """
         has_changed = False
         for i, count in rows.items():
-            wanted = 2 * count if count < _FEW_ROWS else max(count, 2 * _FEW_ROWS)
-            buckets = max(_LEAST_CAPACITY, 1 << (2 * wanted // 3).bit_length())  # 2/3 to 4/3 of what is wanted
-            if buckets > self._buckets[i] or (self._buckets[i] > 1024 and wanted * 8 < self._buckets[i]):
-                self._buckets[i] = buckets
+            wanted, buckets = 2 * count if count < _FEW_ROWS else max(count, 2 * _FEW_ROWS), self._buckets[i]
+            if 2 * wanted // 3 >= buckets or (buckets > 1024 and wanted * 8 < buckets):
+                self._buckets[i] = max(_LEAST_CAPACITY, 1 << (2 * wanted // 3).bit_length())  # 2/3 to 4/3 of it
                 has_changed = True
         if has_changed:
             self._place_buckets()
@@ -688,6 +736,8 @@ class WindowIndex:
             wanted = patterns[i] if patterns else ()
             self._configure(i, wanted if isinstance(wanted, Bits) else None)
             window.keys = (*self._linked[i], *((ADDRESS,) if isinstance(wanted, Bits) else with_cells(wanted)))
+            if isinstance(window, IndexedWindow):
+                window.forget_keys()
             self.inputs[i, KEYS_END] = int(self.inputs[i, KEY]) + len(window.keys)
         self._note_linked([window.keys for window in self.windows])
         self._place(keeps_rows=True)
@@ -760,6 +810,7 @@ class WindowIndex:
             if self.keys[x, IS_LINKED]:
                 self.heads[self.keys[x, HEADS] : self.keys[x, HEADS] + self._buckets[i]] = self._below(i)
         self._emptied[i] = int(self.inputs[i, HI])
+        self._spare[i] = 0
 
     def _below(self, i: int) -> int:
         """What an empty bucket of input i has for a head: the slot below all that may be met, as far as 32 bits go."""

@@ -57,8 +57,10 @@ class StreamStore:
     """The instants and columns of [tail, head) where they stand outside the ring."""
     history: int | None = None
     """The first element that a query WITH HISTORY sees, where that is not the first one held."""
-    _places: Int64Array | None = None
-    """See `places`; None where an array has been replaced since. Never that of another store: a copy has none."""
+    table: Int64Array | None = None
+    """What `places` gives; None where an array has been replaced since, or elements stand outside the ring. Never that
+    of another store: a copy has none.
+    """
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
@@ -71,6 +73,7 @@ class StreamStore:
         self._ts: Int64Array = np.zeros(_FIRST_CAPACITY, np.int64)
         self._values: list[AnyArray] = [np.zeros(_FIRST_CAPACITY, t.dtype) for t in schema.types]
         self._valid: list[BoolArray | None] = [None] * len(schema)
+        self._has_masks = False
         self._readers: list[Reader] = []
         self.mirrors: list[StreamStore] = []
         self._peak = 0
@@ -109,7 +112,7 @@ class StreamStore:
         n = len(ts)
         first = self.head
         if passes and self._may_pass(ts, columns):
-            self._passing = ts, columns
+            self._passing, self.table = (ts, columns), None
             self.head += n
             return first
         self.prepare(ts, columns)
@@ -125,10 +128,14 @@ class StreamStore:
             self.prepare_row(values)
         at = self.head & self._mask
         self._ts[at] = ts
-        for array, valid, value in zip(self._values, self._valid, values):
-            if valid is not None:
-                valid[at] = value is not None
-            array[at] = 0 if value is None else value
+        words = values
+        if self._has_masks:
+            for valid, value in zip(self._valid, values):
+                if valid is not None:
+                    valid[at] = value is not None
+            words = [0 if value is None else value for value in values]
+        for array, word in zip(self._values, words):
+            array[at] = word
         self.head += 1
         for mirror in self.mirrors:
             mirror.append_row(ts, values[: len(mirror.schema)])
@@ -232,21 +239,24 @@ class StreamStore:
         """(places, mask): where the columns, and behind them the instants, stand in the ring, for kernels
         (`kernels.addresses`); to be asked for anew for each call.
         """
-        self.keep()
-        table = self._places
+        table = self.table
         if table is None:
+            self.keep()
             rows = [
                 (v.ctypes.data, 0 if valid is None else valid.ctypes.data, v.itemsize)
                 for v, valid in zip([*self._values, self._ts], [*self._valid, None])
             ]
-            table = self._places = np.array(rows, np.int64).reshape(len(rows), 3)
+            table = self.table = np.array(rows, np.int64).reshape(len(rows), 3)
         return table, self._mask
 
     def batch(self, start: int, stop: int) -> Batch:
         """The elements [start, stop) as a batch of references."""
-        one = stop - start == 1  # of which a range costs twice what the array does
-        seq: Int64Array = np.array((start,)) if one else np.arange(start, stop, dtype=np.int64)
-        return Batch.referring(self.ts(start, stop), None, seq, self, self._all_columns, is_run=True)
+        if stop - start == 1 and self._passing is None:
+            # Of which a range costs twice what the array does.
+            at = start & self._mask
+            return Batch.referring(self._ts[at : at + 1], None, np.array((start,)), self, self._all_columns, True)
+        seq: Int64Array = np.arange(start, stop, dtype=np.int64)
+        return Batch.referring(self.ts(start, stop), None, seq, self, self._all_columns, True)
 
     def arrays(self) -> tuple[Int64Array, list[Column]]:
         """What is held, oldest first: (ts, columns)."""
@@ -299,17 +309,20 @@ class StreamStore:
             self.mirrors = [mirror for mirror in self.mirrors if mirror.is_read]
             for mirror in self.mirrors:
                 mirror.free()
-        if self.head == self.tail and self._mask < _LARGE:
+        head, tail = self.head, self.tail
+        if head == tail and self._mask < _LARGE:
             return
-        if self._passing is None and self.head - self.tail > self._peak:
-            self._peak = self.head - self.tail
         claimed = self.first_claimed()
-        if self._passing is not None and claimed < self.head:
-            passed, (ts, columns) = max(claimed - self.tail, 0), self._passing
-            self._passing = ts[passed:], [column.slice(passed, len(ts)) for column in columns]
-            self.tail += passed
-            self.keep()
-        self._passing = None
+        if self._passing is None:
+            if head - tail > self._peak:
+                self._peak = head - tail
+        else:
+            if claimed < head:
+                passed, (ts, columns) = max(claimed - tail, 0), self._passing
+                self._passing = ts[passed:], [column.slice(passed, len(ts)) for column in columns]
+                self.tail += passed
+                self.keep()
+            self._passing = None
         if claimed > self.tail:
             self.tail = claimed
         self._frees += 1
@@ -359,7 +372,7 @@ class StreamStore:
     def _with_mask(self, column: int) -> BoolArray:
         """A column gets its first NULL: a mask for it."""
         valid = self._valid[column] = np.ones(self._mask + 1, np.bool_)
-        self._places = None
+        self._has_masks, self.table = True, None
         return valid
 
     def _write(self, array: AnyArray, start: int, values: AnyArray) -> None:
@@ -392,7 +405,7 @@ class StreamStore:
         for array, values in zip(moved, held):
             if values is not None:
                 self._write(array, self.tail & self._mask, values)
-        self._places = None
+        self.table = None
         k = len(self.schema)
         self._ts, self._values, self._valid = moved[0], moved[1 : k + 1], moved[k + 1 :]
 
