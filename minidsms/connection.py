@@ -382,7 +382,8 @@ class Connection(Archiving, ReadsSources):
                 # Read once, before any input takes it: a call that raises changes nothing.
                 ts = self._instant("advance", ts)
                 self._advance_all(ts)
-                self._engine.heartbeat = max(self._engine.heartbeat, int(ts))
+                if ts > self._engine.heartbeat:
+                    self._engine.heartbeat = ts
                 told = self._step(None)
             else:
                 key = name_of(stream).lower()

@@ -177,11 +177,10 @@ class Database:
 
     def _advance_all(self, ts: int) -> None:
         """Time has come for every stream, or, with a MemoryError, for none."""
-        streams = [each for each in self._streams.values() if not (each.ended or each.is_system)]
         begun: list[tuple[StreamInput, Released | None]] = []
         try:
-            for each in streams:
-                if each.has_slack:
+            for each in self._streams.values():
+                if each.has_slack and not (each.ended or each.is_system):
                     begun.append((each, each.begin(ts)))
         except MemoryError:
             for each, released in begun:
@@ -189,8 +188,8 @@ class Database:
             raise
         for each, released in begun:
             each.complete(ts, released)
-        for each in streams:
-            if ts > each.progress:
+        for each in self._streams.values():
+            if ts > each.progress and not (each.ended or each.is_system):
                 each.progress = ts
 
     def _instant(self, call: str, ts: Any) -> int:

@@ -19,7 +19,7 @@ import numpy as np
 from minidsms.kernels.aggregation import NULL, VALUE
 from minidsms.kernels.grouped_slice import (
     AT, CLOSED, DONE, ENTER, FIRST, GONE, IDS, NULLS, POOL_FULL, PUT_OUT, RESUMES, STEP, TABLE_FULL, TOUCHED, Asked,
-    Elements, Groups, Records, Work, find_groups, give_back,
+    Elements, Groups, Records, Work, find_groups, give_back, has_null_keys,
 )
 from minidsms.kernels.grouping import (
     AVG, COUNT, CULPRIT, CULPRIT_AT, DEAD, EXTREME, FLAGS, FREE, HELD, INSTANT, OUT, ROWS, SHOWN, STAMP, STAR, SUM,
@@ -221,5 +221,6 @@ def aggregate_form(
         if not _take_instants(elements, groups, of_groups, work, start, until, asked.k, state, changed):
             return POOL_FULL
         state[STEP] = PUT_OUT
+    state[NULLS] |= has_null_keys(changed, asked.k, state[OUT])
     give_back(groups, of_groups.records, work.scratch[GONE], until, state)
     return DONE

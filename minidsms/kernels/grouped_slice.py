@@ -194,6 +194,16 @@ def find_groups(elements: Elements, groups: Groups, k: int, work: Work, state: I
 
 
 @helper(typed=True)
+def has_null_keys(changed: Changed, k: int, n: int) -> bool:
+    """Some of the k keys of the first n rows put out is NULL."""
+    found = False
+    for c in range(k, changed.words.shape[0] - changed.status.shape[0]):
+        for i in range(n):
+            found |= changed.words[c, i] != 0
+    return found
+
+
+@helper(typed=True)
 def give_back(groups: Groups, records: Int64Table, dead: Int64s, until: int, state: Int64s) -> None:
     """The last step: the ids of groups that are without rows now, unless the query fails.
 
@@ -250,7 +260,7 @@ def aggregate_slice(
     dead, touched = scratch[GONE], scratch[TOUCHED]
     answered = Answered(ts, sign, ids, results, status, marks[:stars], marks[stars:])
     close_instants(answered, keys, records, is_global, start, until, state, touched, dead, changed)
-    some_null = False
+    some_null = has_null_keys(changed, k, state[OUT])
     for j in range(changed.status.shape[0]):
         for i in range(state[OUT]):
             some_null |= changed.status[j, i] == 0

@@ -225,7 +225,7 @@ class GroupStates:
     def settle(self, dead: Int64Array, n: int) -> None:
         """Free those of these groups that have no rows, and memory if most of it is free. n: elements taken in."""
         self.records.settle()
-        for values in self.accumulators:
+        for values in () if self.is_plain else self.accumulators:
             if values is not None:
                 values.settle(n)
         if self.table is None:
@@ -311,6 +311,10 @@ class Aggregate(Resuming):
         begin = MAX_INSTANT if start is not None and is_global else MIN_INSTANT
         self.groups = GroupStates(self._key_schema.types, calls, input_fifo, texts, begin, input_append_only)
         table, groups = self.groups.table, self.groups
+        width = 0 if table is None else table.width
+        places = [*enumerate(self._key_types), *enumerate(results.types, width)]
+        self._places = [(i, None if t.dtype == np.int64 else t) for i, t in places]
+        """Which row of the words has the values of an output column, and their type where they are not the words."""
         # The aggregates whose states stand outside the records.
         self._outside = [
             j for j in range(len(calls)) if groups.objects[j] is not None or groups.accumulators[j] is not None
@@ -320,7 +324,7 @@ class Aggregate(Resuming):
         self._no_keys: Int64Array = np.zeros((1, 0), np.int64)
         self._slices = groups.slices(self._keys, self.claim)
         self.form: Form | None = None
-        self._workspace = Workspace(len(calls), 0 if table is None else table.width, self.claim)
+        self._workspace = Workspace(len(calls), width, self.claim)
 
     # -------------------------------------------------------------------------------------------------- the work
 
@@ -419,8 +423,13 @@ class Aggregate(Resuming):
     def _columns(self, words: Int64Array, status: Int8Array, has_nulls: bool = True) -> list[Column]:
         """The output's columns: the rows of words, one per key word and one per result.
 
-        status: a row per result, 0 where it is NULL, maybe longer.  has_nulls: it may be.
+        status: a row per result, 0 where it is NULL, maybe longer.  has_nulls: some value may be.
         """
+        if not has_nulls:
+            return [
+                Column(words[i]) if type_ is None else Column.from_words(words[i], None, type_)
+                for i, type_ in self._places
+            ]
         k, n = len(self._keys), words.shape[1]
         columns = []
         for i, type_ in enumerate(self._key_types):
@@ -429,7 +438,7 @@ class Aggregate(Resuming):
             columns.append(Column.from_words(words[i], valid, type_))
         first = len(words) - len(self._calls)
         for j, call in enumerate(self._calls):
-            valid = None if not has_nulls or np.count_nonzero(status[j, :n]) == n else status[j, :n] != 0
+            valid = None if np.count_nonzero(status[j, :n]) == n else status[j, :n] != 0
             columns.append(Column.from_words(words[first + j], valid, call.result_type))
         return columns
 

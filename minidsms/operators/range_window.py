@@ -51,12 +51,13 @@ class RangeWindow(Resuming):
         self._length = max(range_, 1)
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
-        stub, slide, lag = self.stub, self.slide, self.lag
+        stub, slide = self.stub, self.slide
         batch = self.uncounted(batches[0])
         if batch is not None:
             stub.receive(batch)
         if slide is None:
-            return stub.slide(stub.search(until - self._length, stub.lo), self._length)
+            return stub.slide(until, self._length)
+        lag = self.lag
         del_at = del_seq = NO_INSTANTS
         boundary = until // slide * slide
         mid = stub.search(boundary - lag, stub.mid)

@@ -96,7 +96,7 @@ class GroupSlices:
 
     @property
     def has_nulls(self) -> bool:
-        """Some result put out is NULL."""
+        """Some value put out is NULL."""
         return self._state.item(kernels.NULLS) != 0
 
     def form(self, is_global: bool) -> Form | None:

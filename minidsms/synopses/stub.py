@@ -65,6 +65,16 @@ class Stub:
             self._appends = not self._may_refer(batch)
         ts, is_run = batch.ts, batch.is_run
         n = len(ts)
+        if is_run and not self._appends:
+            # As below, of what goes on where the window stands: of a stream, nearly always so.
+            assert batch.seq is not None and batch.reference is not None
+            first = batch.seq.item(0)
+            if first == self.hi > self._last_seq and not self._is_listed:
+                _, self.source_columns = batch.reference
+                self._last_seq = first + n - 1
+                self.arrived += n
+                self.hi += n
+                return ts, batch.seq
         if self._appends:
             if self.store is None:
                 self.store = StreamStore(self.schema)
@@ -176,7 +186,11 @@ class Stub:
         low, high, step = start, self.hi, 1
         if low >= high:
             return low
-        instants, origin, mask = self._instants()
+        if self._is_listed:
+            instants, origin, mask = self._ts, 0, len(self._ts) - 1
+        else:
+            assert self.store is not None
+            instants, origin, mask = self.store.instants_held
         at = instants.item
         while low < high and at(low - origin & mask) <= bound:
             start = low + 1
@@ -193,15 +207,10 @@ class Stub:
 
     def ts_at(self, position: int) -> int:
         """The instant at which a position came."""
-        instants, origin, mask = self._instants()
-        return instants.item(position - origin & mask)
-
-    def _instants(self) -> tuple[Int64Array, int, int]:
-        """(instants, origin, mask): that of a position stands at position - origin & mask."""
         if self._is_listed:
-            return self._ts, 0, len(self._ts) - 1
+            return self._ts.item(position & (len(self._ts) - 1))
         assert self.store is not None
-        return self.store.instants_held
+        return self.store.ts_at(position)
 
     @staticmethod
     def _read(ring: Int64Array, start: int, stop: int) -> Int64Array:
@@ -213,25 +222,20 @@ class Stub:
 
     # ----------------------------------------------------------------------------------------------------- output
 
-    def slide(self, lo: int, length: int) -> Iterable[Batch]:
-        """`move` to [lo, hi), where every element enters as it comes and leaves `length` > 0 ticks later."""
-        n_ins, n_del, store = self.hi - self.mid, lo - self.lo, self.store
-        if self._is_listed or store is None or n_ins + n_del > _LARGEST_OUTPUT:
-            mid, old = self.mid, self.lo
-            return self.move(
-                lo, self.hi, self.ts(mid, self.hi), self.seq(mid, self.hi), self.ts(old, lo) + length, self.seq(old, lo)
-            )
-        n = n_ins + n_del
-        if n == 0:
-            self.settle()
-            return ()
-        ts, seq = np.empty(n, np.int64), np.empty(n, np.int64)
-        sign = np.empty(n, np.int8)
-        ring, mask = store.instants
-        slide_range(ring, mask, self.lo, lo, self.mid, self.hi, length, ts, sign, seq)
-        self.lo, self.mid = lo, self.hi
+    def slide(self, until: int, length: int) -> Iterable[Batch]:
+        """`move` on to an instant, where every element enters as it comes and leaves `length` > 0 ticks later."""
+        old, mid, hi, store = self.lo, self.mid, self.hi, self.store
+        lo = self.search(until - length, old)
+        n, n_del = hi - mid + lo - old, lo - old
+        if self._is_listed or store is None or n > _LARGEST_OUTPUT:
+            return self.move(lo, hi, self.ts(mid, hi), self.seq(mid, hi), self.ts(old, lo) + length, self.seq(old, lo))
+        self.lo, self.mid = lo, hi
         self.settle()
-        return (self._refer(ts, sign if n_del else None, seq),)
+        if n == 0:
+            return ()
+        ts, sign, seq = np.empty(n, np.int64), np.empty(n, np.int8), np.empty(n, np.int64)
+        slide_range(*store.instants, old, lo, mid, hi, length, ts, sign, seq)
+        return (Batch.referring(ts, sign if n_del else None, seq, store, self.source_columns),)
 
     def move(
         self, lo: int, mid: int, ins_at: Int64Array, ins_seq: Int64Array, del_at: Int64Array, del_seq: Int64Array
