@@ -69,6 +69,10 @@ def test_constants_are_a_table_at_once(db: Connection) -> None:
     assert table.columns == ("column1", "column2") and list(table) == [(1, "a"), (2, None)]
 
 
+def test_an_interval_is_a_number_of_ticks_at_once_as_in_every_answer(db: Connection) -> None:
+    assert list(db.execute("SELECT INTERVAL '1' DAY AS day, [INTERVAL '2' SECOND] AS l")) == [(86_400_000, [2_000])]
+
+
 def test_a_query_over_rows_written_out_is_answered_at_once(db: Connection) -> None:
     db.execute("CREATE VIEW W (k, name) AS VALUES (1, 'a'), (2, 'b'), (3, NULL)")
     table = db.execute("SELECT name, k FROM W WHERE k <> 2 ORDER BY k DESC LIMIT 1")

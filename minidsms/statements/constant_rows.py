@@ -34,14 +34,13 @@ def is_constant(query: syntax.Query, catalog: Catalog) -> bool:
 
 
 def constant_rows(db: Connection, query: Bound, text: str) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
-    """The names and values of what a query gives that reads nothing; instants as texts.
+    """The names and values of what a query gives that reads nothing; instants as texts, INTERVAL in ticks.
 
     Raises CqlError, and QueryError where the query fails.
     """
     node = query.node
     shown = [
-        bound.Cast(Type.TEXT, ref) if ref.type in (Type.TIMESTAMP, Type.INTERVAL) else ref
-        for ref in bound.column_refs(node.schema)
+        bound.Cast(Type.TEXT, ref) if ref.type is Type.TIMESTAMP else ref for ref in bound.column_refs(node.schema)
     ]
     schema = Schema(tuple(Field(name, expr.type) for name, expr in zip(node.schema.names, shown)))
     root = plan(bound.projected(node, shown, schema.names), text).root
