@@ -81,6 +81,7 @@ class _Waiting:
         if not environment.is_supported():
             return compiling.plain(definition)
         ahead.start(waiting.definition for waiting in _waiting if waiting is not self and waiting.bound is None)
+        compiling.announce()  # before the lock: another process may be compiling the same, and then this one waits
         with store.alone(definition.name):
             bound = _kept(definition)
             if bound is None:

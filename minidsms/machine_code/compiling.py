@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections import namedtuple
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -40,7 +41,6 @@ def compile_and_keep(definition: Definition) -> ObjectCode | None:
 
     None where numba, of another version than these, has no longer, or not yet, what is used of its inside.
     """
-    announce()
     try:
         with global_compiler_lock:
             code = _object_code(definition)
@@ -59,9 +59,11 @@ def plain(definition: Definition) -> Callable[..., Any]:
 
 @cache
 def announce() -> None:
-    """Say once, to whoever sits at a terminal, what the wait is for."""
-    if sys.stderr is not None and sys.stderr.isatty():
-        print("compiling kernels (first run on this machine) ..", file=sys.stderr, flush=True)
+    """Say once, to whoever sits at a terminal or a notebook, what the wait is for."""
+    with suppress(AttributeError, OSError, ValueError):  # no standard error, or one that is closed
+        if sys.stderr.isatty() or type(sys.stderr).__module__.startswith("ipykernel."):
+            line = "minidsms: compiling kernels (first run on this machine, up to a minute) .."
+            print(line, file=sys.stderr, flush=True)
 
 
 def _object_code(definition: Definition) -> ObjectCode:

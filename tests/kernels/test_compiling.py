@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import ast
+import fcntl
+import io
 import os
 import pty
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from minidsms import kernels
+from minidsms.machine_code import compiling
 
 PROGRAM = """
 import numba
@@ -28,7 +33,7 @@ numbers = np.zeros(1, np.int64)
 merge_instants(numbers, numbers.copy(), numbers.copy())
 weigh_distinct(numbers, np.ones(1, np.int8), numbers.copy(), np.zeros(1, np.int8), numbers.copy())
 """
-LINE = "compiling kernels (first run on this machine) .."
+LINE = "minidsms: compiling kernels (first run on this machine, up to a minute) .."
 
 
 def told(cache: Path, on_terminal: bool) -> str:
@@ -57,6 +62,36 @@ def test_a_terminal_is_told_once_that_kernels_are_compiled_and_not_when_the_cach
 
 def test_what_is_no_terminal_is_told_nothing(tmp_path: Path) -> None:
     assert told(tmp_path, False) == "ours\n"
+
+
+def test_a_terminal_is_told_as_well_while_another_process_compiles_the_same(tmp_path: Path) -> None:
+    told(tmp_path, False)
+    kernel = next(tmp_path.rglob("*.merge_instants-*.kernel"))
+    kernel.unlink()
+    screen, terminal = pty.openpty()
+    with (kernel.parent / f"{kernel.name.partition('-')[0]}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+        with subprocess.Popen(
+            [sys.executable, "-c", PROGRAM], env=environment, stdout=subprocess.DEVNULL, stderr=terminal
+        ) as process:
+            os.close(terminal)
+            seen = b""
+            while LINE not in seen.decode():
+                seen += os.read(screen, 10_000)
+            assert process.poll() is None
+            fcntl.flock(lock, fcntl.LOCK_UN)
+    os.close(screen)
+
+
+def test_a_notebook_is_told_and_a_missing_or_closed_standard_error_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    notebook = type("OutStream", (io.StringIO,), {"__module__": "ipykernel.iostream"})()
+    closed = io.StringIO()
+    closed.close()
+    for stderr in (notebook, closed, None):
+        monkeypatch.setattr(sys, "stderr", stderr)
+        compiling.announce.__wrapped__()
+    assert notebook.getvalue() == f"{LINE}\n"
 
 
 FILTERING = """
