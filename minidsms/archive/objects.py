@@ -26,6 +26,8 @@ from pyarrow.fs import FSSpecHandler, PyFileSystem
 
 from minidsms.archive.storage import Entry, Held, InDoubtError
 from minidsms.cql.errors import Error
+from minidsms.cql.masking import masked
+from minidsms.sources.remote_files import check_no_user
 
 _CREATING = ("s3", "gs", "gcs", "abfs", "abfss", "az", "memory")
 """Schemes whose file systems create an object only where there is none, in one step."""
@@ -56,6 +58,8 @@ def objects_of(place: str) -> Objects:
             told = fsspec.utils.infer_storage_options(named)
             told = {key: value for key, value in told.items() if key not in ("protocol", "path")}
         else:
+            if scheme == "s3":
+                check_no_user(place)
             told = fsspec.get_filesystem_class(scheme)._get_kwargs_from_urls(place)
         with told_as_os_error(named):
             return _opened(os.getpid(), scheme, tuple(sorted(told.items())))
@@ -304,13 +308,14 @@ class _Handler(FSSpecHandler):  # type: ignore[misc]
 
 @contextlib.contextmanager
 def told_as_os_error(path: str) -> Iterator[None]:
-    """What libraries raise as an OSError, without the stack traces of servers."""
+    """What libraries raise as an OSError, without the stack traces of servers, and without passwords."""
+    path = masked(path)
     try:
         yield
     except (Error, ImportError):
         raise
     except Exception as error:
-        text = _TRACE.sub("", str(error))
+        text = masked(_TRACE.sub("", str(error)))
         if not isinstance(error, OSError):
             raise OSError(f"{path}: {type(error).__name__}: {text[:200]}") from error
         if text != str(error):

@@ -1,9 +1,12 @@
 """Every exception minidsms raises, and how an error in a text is shown.
 
-`Error` is the root; nothing else escapes a public call. An error says where it is, why, and what to do instead.
+`Error` is the root; nothing else escapes a public call. An error says where it is, why, and what to do instead, and no
+password.
 """
 
 from __future__ import annotations
+
+from minidsms.cql.masking import masked
 
 MOST_SHOWN = 1200
 """Characters of one part of an error; what is longer is cut in the middle."""
@@ -27,11 +30,11 @@ class CqlError(Error):
         self, reason: str, text: str = "", span: tuple[int, int] | None = None, note: str = "", hint: str = ""
     ) -> None:
         """span: (start, end) character offsets in text; note stands behind the marker (candidates, for example)."""
-        self.reason, _, way_out = reason.partition("\nhelp: ")
+        self.reason, _, way_out = masked(reason).partition("\nhelp: ")
         self.text = text
         self.span = span
         self.note = note
-        self.hint = hint or way_out
+        self.hint = masked(hint) or way_out
         self.position: tuple[int, int] | None = None
         self.caret = ""
         if span is not None and text:
@@ -63,7 +66,7 @@ def quoted(name: object, most: int = 60) -> str:
     >>> quoted("speed"), quoted("a\\nb"), quoted("x" * 70, 10)
     ('"speed"', '"a\\\\nb"', '"xxxxxxxxxx.."')
     """
-    text = name if isinstance(name, str) else str(name)
+    text = masked((name if isinstance(name, str) else str(name))[: most + 1000])
     written = _printable(text[: most + 1]).replace("\n", "\\n")
     return f'"{written}"' if len(text) <= most else f'"{written[:most]}.."'
 
@@ -79,7 +82,7 @@ def one_line(name: str) -> str:
 
 def shown(path: str, most: int = 200) -> str:
     """A path as Python writes it, cut where it is long."""
-    written = repr(path)
+    written = repr(masked(path))
     return written if len(written) <= most else f"{written[:most]}..'"
 
 
@@ -87,6 +90,9 @@ def _printable(text: str, most: int = MOST_SHOWN) -> str:
     """Text with control characters written out, cut where it is long: a query's text is data and must not drive a
     terminal.
     """
+    if len(text) > 8 * most:  # it is masked as a whole, as far as it is shown
+        text = f"{text[: 4 * most]}{text[-4 * most :]}"
+    text = masked(text)
     if len(text) > most:
         text = f"{text[: most - most // 4]} .. {text[4 - most // 4 :]}"
     if text.isprintable():
@@ -101,7 +107,12 @@ def _part(text: str, most: int = MOST_SHOWN) -> str:
 
 def _show_line(line: int, source: str, column: int, width: int, note: str) -> str:
     """The source line with ^^^ under the place; long lines are cut to a window around it."""
-    shown = "".join(c if c.isprintable() else " " for c in source)
+    begin = max(0, column - 1000)
+    source, column = source[begin : begin + 2000], column - begin
+    width = len(masked(source[: column + width]))
+    column = len(masked(source[:column]))
+    width = max(1, width - column)
+    shown = "".join(c if c.isprintable() else " " for c in masked(source))
     start = max(0, column - 70)
     shown = shown[start : start + 140]
     column -= start

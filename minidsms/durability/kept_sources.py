@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from minidsms.cql.errors import Error
+from minidsms.cql.masking import masked
 from minidsms.elements import Schema
 from minidsms.inputs.rejected import RejectedRows
 from minidsms.sources.frames import is_generator
@@ -71,7 +72,7 @@ class SourceToCome:
             if told:
                 kept.until = ReadUntil(rejected=kept.until.rejected)
         elif isinstance(source, LiveLines) and not isinstance(source.feeder, FeederGoesOn):
-            told = f"{source.path} cannot be asked again for what was sent to {name} before"
+            told = f"{masked(source.path)} cannot be asked again for what was sent to {name} before"
         else:
             told = ""
         kept.source = source

@@ -25,6 +25,7 @@ from prompt_toolkit.styles import Style
 
 from minidsms import __version__
 from minidsms.cql.errors import Error
+from minidsms.cql.masking import masked
 from minidsms.shell.configuration import Configuration
 from minidsms.shell.harmless import harmless
 from minidsms.shell.keys import key_bindings
@@ -62,6 +63,15 @@ _BARE_COMMANDS = frozenset({"help", "quit", "exit", "?"})
 def run_interactive(configuration: Configuration, safety: Safety) -> int:
     """Run the shell until the user leaves it; the exit code."""
     return InteractiveShell(configuration, safety).run()
+
+
+class _FileHistory(FileHistory):
+    """Lines that hold passwords are recalled as long as the shell runs, and not written."""
+
+    def store_string(self, string: str) -> None:
+        """See the base."""
+        if masked(string) == string:
+            super().store_string(string)
 
 
 class InteractiveShell:
@@ -117,7 +127,7 @@ class InteractiveShell:
         except OSError as error:
             self._screen.note(harmless(f"no history is kept: {path}: {error.strerror}"))
             return InMemoryHistory()
-        return FileHistory(path)
+        return _FileHistory(path)
 
     # --------------------------------------------------------------------------------------------------- loading
 

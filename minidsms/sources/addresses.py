@@ -10,7 +10,7 @@ import re
 import socket
 from dataclasses import dataclass
 
-from minidsms.cql.errors import Error
+from minidsms.cql.errors import Error, shown
 from minidsms.sources.options import OptionError
 
 _TCP = re.compile(r"(tcp|tcp-listen)://(?:\[([0-9a-fA-F:.]+)\]|([^/:\[\]@?#]+)):([0-9]{1,5})/?", re.IGNORECASE)
@@ -41,6 +41,11 @@ def tcp_address(path: str, allow_remote: bool) -> TcpAddress:
         raise Error(f"{path!r}: there is no port 0 to connect to\nhelp: only tcp-listen:// may leave the port open")
     check_loopback(host, path, allow_remote)
     return TcpAddress("127.0.0.1" if host.lower() == "localhost" else host, int(match[4]), listens)
+
+
+def no_address(path: str) -> Error:
+    """What says so, without any part of the path that may be one of a password."""
+    return Error(f"{shown(path)} is no address\nhelp: in a password, % / ? # @ are written %25 %2F %3F %23 %40")
 
 
 def check_loopback(host: str, path: str, allow_remote: bool) -> None:

@@ -17,6 +17,7 @@ from typing import IO, Any
 import numpy as np
 
 from minidsms.cql.errors import Error
+from minidsms.cql.masking import masked
 from minidsms.elements import BoolArray
 from minidsms.sources.files import cannot_read
 
@@ -83,7 +84,7 @@ Reject = tuple[str, str]
 
 def reject(path: str, line: int, text: bytes, reason: str) -> Reject:
     """The account of a row that cannot be read."""
-    return text[:1000].decode("utf-8", "replace"), f"{path}, line {line}: {reason}"
+    return text[:1000].decode("utf-8", "replace"), f"{masked(path)}, line {line}: {reason}"
 
 
 class Lines(Sequence[tuple[int, bytes]]):

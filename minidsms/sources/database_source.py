@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from minidsms.cql.errors import Error, shown
+from minidsms.cql.masking import masked
 from minidsms.elements import Schema, Type
 from minidsms.inputs.rejected import RejectedRows
 from minidsms.sources import postgres
@@ -40,7 +41,7 @@ class DatabaseSource:
         relation: bool = False,
         allow_remote: bool = False,
     ) -> None:
-        self.path = postgres.without_password(path)
+        self.path = masked(path)
         self.schema = schema
         self.rejected = RejectedRows()
         self.first_line: int | None = None

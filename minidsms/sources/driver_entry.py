@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from minidsms.cql.errors import DataError, Error
+from minidsms.cql.masking import masked
 from minidsms.cql.times import tick_words
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Int64Array, Type
 from minidsms.inputs.relation_input import RelationInput
@@ -233,7 +234,7 @@ class Entry:
         if meant is not None and not _FROM_S <= value * tick_ns / 1e9 < _TO_S:
             name = target.schema[by].name
             self._warn(
-                f"{self.source.path}: {name} begins with {value}, which is no time of our days in ticks of "
+                f"{masked(self.source.path)}: {name} begins with {value}, which is no time of our days in ticks of "
                 f"{tick_words(tick_ns)}; WITH (epoch = '{meant}') reads it as {meant} since 1970"
             )
 
@@ -284,7 +285,7 @@ class Entry:
         if is_bad and self._has_known_bad(1, 1):
             return
         self._until = replace(self._until, rejected=self._until.rejected + 1)
-        self.target.reject(row, f"{self.source.path}: {reason}")
+        self.target.reject(row, f"{masked(self.source.path)}: {reason}")
 
     def _has_known_bad(self, n: int, of_block: int) -> int:
         """n rows cannot be read, some of them of the block; of how many of the n the process before has told."""

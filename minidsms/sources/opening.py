@@ -13,6 +13,7 @@ from typing import Any
 
 from minidsms.cql.catalog import SourceDef
 from minidsms.cql.errors import Error, quoted, shown
+from minidsms.cql.masking import masked
 from minidsms.elements import Schema
 from minidsms.sources import postgres
 from minidsms.sources.columnar_source import ArrowSource, ParquetSource
@@ -159,7 +160,7 @@ def _open_postgres(path: str, schema: Schema, relation: bool, options: Options) 
         raise OptionError("publication", "rows that change and go are a relation's", "CREATE RELATION")
     slot, poll_s = options.text("slot", None), options.seconds("poll", 0.1) or 0.01
     changes = TableChanges(path, allowed, table, publication, slot, poll_s, schema)
-    return LiveLines(postgres.without_password(path), schema, relation, None, changes)
+    return LiveLines(masked(path), schema, relation, None, changes)
 
 
 def _open_tcp(

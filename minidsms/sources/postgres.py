@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from minidsms.cql.errors import Error, quoted
-from minidsms.sources.addresses import check_loopback
+from minidsms.cql.masking import masked
+from minidsms.sources.addresses import check_loopback, no_address
 from minidsms.sources.extras import library
 
 SCHEMES = ("postgresql", "postgres")
@@ -19,21 +20,17 @@ _ENCRYPTED = ("require", "verify-ca", "verify-full")
 _SESSION = "-c TimeZone=UTC -c DateStyle=ISO -c IntervalStyle=iso_8601 -c extra_float_digits=1"
 
 
-def without_password(address: str) -> str:
-    """The address as it may be shown.
-
-    >>> without_password("postgresql://ann:secret@127.0.0.1/shop")
-    'postgresql://ann@127.0.0.1/shop'
-    """
-    return re.sub(r"://([^:@/]*):[^@/]*@", r"://\1@", address)
-
-
 def connected(address: str, allow_remote: bool, **more: Any) -> Any:
     """A connection that commits by itself. Error where there is none, or it would cross a network unencrypted."""
     psycopg = library("psycopg", "postgresql://", "postgres")
-    shown = without_password(address)
+    shown = masked(address)
     with asking(shown):
-        given = psycopg.conninfo.conninfo_to_dict(address)
+        try:
+            given = psycopg.conninfo.conninfo_to_dict(address)
+        except psycopg.ProgrammingError:  # it tells what could not be read: the password
+            raise no_address(address) from None
+        if not re.fullmatch("[0-9,]*", str(given.get("port", ""))):
+            raise no_address(address)
         if given.get("sslmode") not in _ENCRYPTED:
             for host in str(given.get("hostaddr") or given.get("host") or "localhost").split(","):
                 if not host.startswith("/"):

@@ -17,13 +17,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from minidsms.cql.errors import Error, quoted
+from minidsms.cql.masking import masked
 from minidsms.elements import Schema, Type
 from minidsms.sources.blocks import Block
 from minidsms.sources.extras import library
 from minidsms.sources.line_rows import LineRows
 from minidsms.sources.live_lines import LiveLines
 from minidsms.sources.pgoutput import Decoder, Row, Transaction
-from minidsms.sources.postgres import asking, column_names, connected, identifier, table_named, without_password
+from minidsms.sources.postgres import asking, column_names, connected, identifier, table_named
 from minidsms.sources.source import SIGN_COLUMN, choose_columns
 
 _CHANGES = 10_000
@@ -48,7 +49,7 @@ class TableChanges:
         poll_s: float,
         schema: Schema,
     ) -> None:
-        self._shown = without_password(address)
+        self._shown = masked(address)
         self._schema, self._publication, self._poll_s = schema, publication, poll_s
         self._slot = slot or f"minidsms_{uuid.uuid4().hex}"
         self._is_kept = slot is not None

@@ -6,6 +6,7 @@ that changes while it is read is an error; nothing is read unencrypted from anot
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import fnmatch
 import glob
@@ -14,10 +15,10 @@ import io
 import urllib.error
 import urllib.request
 from typing import IO, Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from minidsms.cql.errors import Error, shown
-from minidsms.sources.addresses import check_loopback
+from minidsms.sources.addresses import check_loopback, no_address
 from minidsms.sources.files import Files, is_hidden
 from minidsms.sources.options import OptionError, Options
 
@@ -32,6 +33,7 @@ _BUFFER = 1 << 18
 def remote_files(path: str, scheme: str, options: Options) -> Files:
     """What reads files of an address. Error where an option is none, or what is read would not be encrypted."""
     if scheme == "s3":
+        check_no_user(path)
         return S3Files(options.rest("s3."), options.flag("allow_remote"))
     allowed = options.flag("allow_remote")
     host = _host(path)
@@ -46,8 +48,33 @@ def _host(address: str) -> str:
         parts = urlsplit(address)
         _ = parts.port  # a ValueError where it is no number
     except ValueError as error:
+        if "@" in address:
+            raise no_address(address) from None
         raise Error(f"{shown(address)} is no address: {error}") from None
     return parts.hostname or ""
+
+
+def check_no_user(address: str) -> None:
+    """Error where an address of S3 holds credentials: nobody reads them there, and libraries would show them."""
+    if "@" in address.split("/")[2]:
+        raise Error(
+            f"{shown(address)}: an address of S3 holds no credentials\n"
+            "help: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment, or ~/.aws/credentials"
+        )
+
+
+def _without_user(url: str) -> tuple[str, dict[str, str]]:
+    """An address that HTTP takes, and the header that says whose it is: `user:password@` stands before the host.
+
+    >>> _without_user("https://ann:p%40ss@host/a.csv")
+    ('https://host/a.csv', {'Authorization': 'Basic YW5uOnBAc3M='})
+    """
+    parts = urlsplit(url)
+    user, at, host = parts.netloc.rpartition("@")
+    if not at:
+        return url, {}
+    coded = base64.b64encode(unquote(user).encode()).decode()
+    return urlunsplit(parts._replace(netloc=host)), {"Authorization": f"Basic {coded}"}
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
@@ -85,7 +112,9 @@ class _HttpFile(io.RawIOBase):
     """
 
     def __init__(self, opener: urllib.request.OpenerDirector, url: str, headers: dict[str, str]) -> None:
-        self._opener, self._url, self._headers = opener, url, headers
+        self._opener = opener
+        self._url, user = _without_user(url)
+        self._headers = {**user, **headers}
         self._at = 0
         self._version: str | None = None
         self._response: Any = None

@@ -8,6 +8,7 @@ from minidsms.cql import syntax
 from minidsms.cql.catalog import SourceDef
 from minidsms.cql.declarations import option_values
 from minidsms.cql.errors import CqlError, Error
+from minidsms.cql.masking import masked
 from minidsms.elements import Schema
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def show_sources(db: Connection) -> tuple[tuple[str, ...], tuple[tuple[Any, ...]
         rows.append(
             (
                 target.definition.name,
-                source.path,
+                masked(source.path),
                 "ended"
                 if target.ended
                 else getattr(source, "state", "reading" if source.bytes_read else "waiting to run"),

@@ -10,6 +10,7 @@ import random
 from typing import TYPE_CHECKING, Any
 
 from minidsms.cql.errors import CqlError, Error
+from minidsms.cql.masking import masked
 from minidsms.shell.showing import cell
 from minidsms.streamon.loop import adaptations_of
 from minidsms.system_streams.sys_stream import operator_names
@@ -59,7 +60,11 @@ class Workbench:
                     query.look_on(1)  # from now on its answers are kept for the page
                     db.add_sink(query, Nowhere())
             warnings = db.warnings[warned:]
-        told: dict[str, Any] = {"text": text.strip(), "queries": [query.name for query in new], "warnings": warnings}
+        told: dict[str, Any] = {
+            "text": masked(text.strip()),
+            "queries": [query.name for query in new],
+            "warnings": warnings,
+        }
         if isinstance(result, Table):
             rows = [[cell(value) for value in row] for row in result.rows[:_MOST_ROWS]]
             told["table"] = {"columns": list(result.columns), "rows": rows}

@@ -204,6 +204,10 @@ def test_history_comes_back_and_is_searched_also_by_the_next_shell(folder: Path)
         terminal.wait("view  query")
         terminal.send(UP + UP)
         terminal.wait("cql> SHOW SETTINGS;")
+        terminal.line("\x03.feed S FROM 'smb://ann:secret@host'")
+        terminal.wait("error: ")
+        terminal.send(UP)  # it comes back as it was written
+        terminal.wait(lambda: terminal.prompt.endswith("secret@host'"))
         terminal.line("\x03.quit")
         assert terminal.wait_end() == 0
     with begun(folder) as terminal:
@@ -214,7 +218,8 @@ def test_history_comes_back_and_is_searched_also_by_the_next_shell(folder: Path)
             lambda: terminal.prompt.endswith("SHOW SETTINGS;") or "seed of everything random" in terminal.text
         )
     kept = folder / ".local/state/minidsms/history"
-    assert "SHOW VIEWS;" in kept.read_text() and kept.stat().st_mode & 0o077 == 0
+    assert "SHOW VIEWS;" in kept.read_text() and "smb" not in kept.read_text()
+    assert kept.stat().st_mode & 0o077 == 0
 
 
 def test_suggestions_from_the_history_are_taken_with_the_right_arrow(terminal: Terminal) -> None:

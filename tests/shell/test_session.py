@@ -233,6 +233,14 @@ def test_save_writes_a_script_that_declares_the_same(folder: Path) -> None:
     assert session.db.settings["batch_size"] == 128 and list(session.db.queries) == ["q1"]
 
 
+def test_a_password_is_not_shown_and_stands_where_a_statement_is_kept(folder: Path) -> None:
+    session, screen = session_of("CREATE STREAM S (v INTEGER) ARCHIVE 'memory://ann:secret@host/x';")
+    session.run_text(".schema S\n.streams\n.save s.cql")
+    said = screen.take("result", "note")
+    assert "ARCHIVE 'memory://ann:***@host/x'" in said and "secret" not in said
+    assert "ann:secret@host" in (folder / "s.cql").read_text()
+
+
 def test_schema_of_a_file_is_a_declaration_that_reads_it(folder: Path) -> None:
     session, screen = session_of()
     session.run_text(".schema 'cars.csv'")

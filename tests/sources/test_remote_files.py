@@ -163,6 +163,26 @@ def test_what_a_pattern_or_a_folder_names_in_s3_is_read_in_the_order_of_names(se
         read("s3://bucket/in/*.parquet", s3(server))
 
 
+def test_a_user_in_an_address_is_told_to_the_server_and_the_password_to_nobody_else(server: Server) -> None:
+    server.files["/a.csv"] = b"at,v\n1,1\nx,2\n"
+    place = f"http://ann:p%40ss@{server.place}/a.csv"
+    with minidsms.connect() as db:
+        db.execute(f"CREATE STREAM S (at TIMESTAMP, v INTEGER) TIMESTAMP BY at FROM '{place}'")
+        db.run()
+        told = f"{db.execute('SHOW SOURCES')}{list(db.stream_input('S').rejected)}"
+        with pytest.raises(minidsms.Error) as caught:
+            db.feed("S", place.replace("/a.", "/b."))
+    assert server.headers[0]["Authorization"] == "Basic YW5uOnBAc3M="
+    assert "p%40ss" not in told + str(caught.value) and told.count("ann:***@127") == 2
+
+
+def test_an_address_that_cannot_be_taken_apart_shows_no_part_of_its_password() -> None:
+    for place in ("https://ann:se/cret@host/a.csv", "s3://key:secret@bucket/a.csv"):
+        with pytest.raises(minidsms.Error) as caught:
+            read(place)
+        assert "cret" not in str(caught.value) and "help: " in str(caught.value)
+
+
 @pytest.mark.parametrize("knows_ranges", [True, False])
 def test_where_a_connection_breaks_off_the_rest_is_asked_for(server: Server, knows_ranges: bool) -> None:
     server.files["/a.csv"], server.knows_ranges = CSV, knows_ranges

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from minidsms.activity import measure
+from minidsms.cql.masking import masked
 from minidsms.shell.commands.command import Arguments, Command
 from minidsms.shell.session import Session
 from minidsms.statements.run import Table
@@ -15,7 +16,7 @@ def _streams(session: Session, arguments: Arguments) -> None:
     for key, activity in measure(session.db).inputs.items():
         declared = catalog.streams.get(key) or catalog.relations[key]
         until = "" if activity.latest is None else session.instants.show(activity.latest)
-        source = "" if declared.source is None else str(getattr(declared.source, "path", declared.source))
+        source = "" if declared.source is None else masked(str(getattr(declared.source, "path", declared.source)))
         ended = " (ended)" if activity.has_ended else ""
         rows.append(
             (

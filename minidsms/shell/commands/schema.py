@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from minidsms.cql.errors import Error
+from minidsms.cql.masking import masked
 from minidsms.shell.commands.command import Arguments, Command
 from minidsms.shell.session import Session
 from minidsms.shell.showing import harmless
@@ -27,7 +28,7 @@ def _schema(session: Session, arguments: Arguments) -> None:
     else:
         entries = [e for e in session.log.entries if e.kind != "setting"]
     declared = "".join(f"{entry.text};\n" for entry in entries)
-    session.results.write(harmless(declared) or "nothing is declared; .help start shows how to begin\n")
+    session.results.write(harmless(masked(declared)) or "nothing is declared; .help start shows how to begin\n")
 
 
 def _of_file(session: Session, path: str) -> None:
