@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from functools import partial
 
 from minidsms.cql.errors import Error
 from minidsms.shell.harmless import harmless
@@ -33,7 +34,7 @@ def ingest(options: argparse.Namespace) -> int:
             distinct=options.distinct.split(",") if options.distinct else options.distinct is not None,
             time_unit=options.time_unit or "ms",
             options={name: value for name, _, value in given},
-            spark=session(options.master),
+            spark=partial(session, options.master),
             batch=options.batch,
             progress=tell,
         )

@@ -43,12 +43,13 @@ from minidsms.cql import syntax
 from minidsms.cql.catalog import Catalog, StreamDef
 from minidsms.cql.declarations import stream_def
 from minidsms.cql.errors import CqlError, Error
+from minidsms.cql.masking import HIDDEN
 from minidsms.cql.parser import parse
 from minidsms.elements import Type
 from minidsms.settings import UNIT_NS
 from minidsms.spark.places import shared
 from minidsms.spark.progress import described, watched
-from minidsms.spark.raw_files import RawFiles, address, new_files
+from minidsms.spark.raw_files import RawFiles, address, known_files, new_files
 from minidsms.spark.reading import data_frame, quoted, spark_type_of
 from minidsms.spark.workers import check_workers
 from minidsms.values.arrow_types import stored_type
@@ -110,7 +111,7 @@ def ingest(
     time_unit: str = "ms",
     partition: int | None = None,
     options: Mapping[str, str] | None = None,
-    spark: SparkSession | None = None,
+    spark: SparkSession | Callable[[], SparkSession] | None = None,
     batch: str | None = None,
     progress: Callable[[float], Any] | None = None,
 ) -> Ingested:
@@ -124,7 +125,8 @@ def ingest(
     format: csv, json (an object per line) or parquet; table; or any other that Spark reads as a whole, as jdbc or orc;
     none with a DataFrame.  distinct: True leaves out rows that are equal to another, also to one of the archive;
     columns leave out all but the earliest row for their values, and all where the archive has such a row.  time_unit,
-    partition: of a new archive.  options: of Spark's reader.  batch: a name; a batch of a name that has been ingested
+    partition: of a new archive.  options: of Spark's reader.  spark: a session, or what begins one: it is begun where
+    there is something to read.  batch: a name; a batch of a name that has been ingested
     is left out as a whole.  progress: called now and then with the fraction of Spark's tasks that are done.
 
     Raises CqlError for the declaration, Error where something does not fit.
@@ -140,25 +142,30 @@ def ingest(
     tick_ns = UNIT_NS[time_unit]
     stream = _declared(declaration, tick_ns)
     chosen = _positions(stream, distinct)
-    if is_frame:
-        spark = source.sparkSession  # type: ignore[union-attr]
-    else:
-        spark = with_settings(spark or session(), _SETTINGS)
     ticks = partition or default_partition_ticks(tick_ns)
     metadata = Metadata(stream.name, "stream", time_unit, stream.schema, ticks, stream.timestamp_by, stream.key)
     archive = create(shared(folder), metadata)
     with Writer(archive) as writer:
         _recover(writer)
+        places: Any = [source] if isinstance(source, str) else source
+        if is_frame:
+            spark = cast("SparkSession", places.sparkSession)
+        else:
+            if spark is None or callable(spark):
+                known = _known(places, format, options or {}, batch, writer)
+                if known is not None:
+                    return Ingested(archive, 0, 0, 0, None, known)
+                spark = (spark or session)()
+            spark = with_settings(spark, _SETTINGS)
         with _told(), described(spark, f"ingest {stream.name}"), watched(spark, progress):
             if format in FORMATS:
-                places = [source] if isinstance(source, str) else list(source)  # type: ignore[arg-type]
                 topics = [place for place in places if place.startswith("kafka://")]
                 if topics and (len(places) > 1 or format != "json"):
                     raise Error(f"{topics[0]}: a topic is ingested alone, and its messages are json")
                 if topics:
                     found, messages = _messages(spark, topics[0], dict(options or {}), writer.snapshot.inputs)
                 else:
-                    found = new_files(spark, places, format, dict(options or {}), writer.snapshot.inputs)
+                    found = new_files(spark, list(places), format, dict(options or {}), writer.snapshot.inputs)
                 if batch in writer.snapshot.batches or not found.files:
                     return Ingested(archive, 0, 0, 0, None, found.seen)
                 if topics:
@@ -172,6 +179,16 @@ def ingest(
                 raw = [_whole(spark, source, format, dict(options or {}), stream)]
             read = _read(raw, format or "DataFrame", stream, tick_ns)
             return _take(spark, writer, read, found, chosen, batch or secrets.token_hex(8))
+
+
+def _known(
+    places: Any, format: str | None, options: Mapping[str, str], batch: str | None, writer: Writer
+) -> int | None:
+    """How many files have been read before, where Spark need not be begun to know that there is nothing else."""
+    there = writer.snapshot
+    if format in FORMATS:
+        return known_files(places, options, there.inputs)
+    return 0 if batch in there.batches else None
 
 
 @contextmanager
@@ -214,7 +231,7 @@ def _take(
         good = sum(origin.rows for origin in origins) - rejected
         token = token_of(batch)
         if rejected:
-            wrong = read.where("_reason <> ''").select("_raw", "_reason", "_file")
+            wrong = read.where("_reason <> ''").select("_raw", "_reason", _without_password("_file"))
             _write_rejects(wrong, os.path.join(rejects_of(archive), _STAGING + token))
         staging = os.path.join(archive.folder, _STAGING + token)
         taken = None
@@ -467,6 +484,13 @@ def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
             held = []
     if sum(map(len, held)):
         yield pa.Table.from_batches(held)
+
+
+def _without_password(column: str) -> Column:
+    """Addresses of files; see `cql.masking`."""
+    from pyspark.sql import functions as F
+
+    return F.regexp_replace(column, "(://[^/:@]*):[^/@]*@", f"$1:{HIDDEN}@").alias(column)
 
 
 def _write_rejects(wrong: DataFrame, staging: str) -> None:

@@ -20,6 +20,7 @@ from minidsms.archive.writer import Writer
 from minidsms.cql.errors import Error
 from minidsms.shell.main import main
 from minidsms.spark.ingest import ingest
+from minidsms.spark.raw_files import identity
 from tests.archive.reading import rows
 
 if TYPE_CHECKING:
@@ -205,6 +206,46 @@ def test_an_ingest_is_whole_or_not_and_a_repeat_adds_nothing(
     assert run("*.csv", distinct=True) == (1, 0, 2, 1)
     assert values() == [0, 1, 2, 3]
     assert len(rejects()) == 1
+
+
+def test_the_log_holds_no_password_of_an_address() -> None:
+    assert identity("ftp://ann:secret@host/a.csv?key=1") == "ftp://ann:***@host/a.csv?key=1"
+
+
+def test_spark_is_not_begun_where_nothing_is_new(spark: SparkSession, tmp_path: Path) -> None:
+    raw, place = tmp_path / "raw", str(tmp_path / "data")
+    raw.mkdir()
+    begun: list[int] = []
+
+    def begin() -> SparkSession:
+        begun.append(1)
+        return spark
+
+    def run(*places: str, **options: Any) -> tuple[int, int, int]:
+        begun.clear()
+        done = ingest(places, place, "CREATE STREAM S (t INTEGER) TIMESTAMP BY t", "csv", spark=begin, **options)
+        return done.rows, done.seen, len(begun)
+
+    for name in ("a.csv", "b c[1]%.csv"):
+        (raw / name).write_text("t\n1\n")
+    assert run(f"{raw}/a.csv", batch="monday") == (1, 0, 1)
+    assert run(f"{raw}/a.csv") == run(f"file://{raw}/?.csv") == (0, 1, 0)
+    assert run(f"{raw}/*.csv") == (1, 1, 1)
+    assert run(f"{raw}/*.csv") == (0, 2, 1), "Spark writes the blank in another way"
+    (raw / "b c[1]%.csv").unlink()
+    assert run(str(raw)) == run(f"{raw}/*", f"{raw}/a.csv") == (0, 1, 0)
+    assert run(str(raw), options={"pathGlobFilter": "*.csv"}) == (0, 1, 1)
+    (raw / ".hidden").write_text("")
+    assert run(f"{raw}/a.csv") == (0, 1, 0) and run(str(raw)) == (0, 1, 1)
+    (raw / "a.csv").write_text("t\n1\n2\n")
+    assert run(f"{raw}/a.csv") == (2, 0, 1)
+    frame = spark.createDataFrame([(1,)], "t bigint")
+    frame.createOrReplaceTempView("raw_rows")
+    for n in (1, 0):
+        begun.clear()
+        declaration = "CREATE STREAM S (t INTEGER) TIMESTAMP BY t"
+        done = ingest("raw_rows", place, declaration, "table", spark=begin, batch="tuesday")
+        assert (done.rows, len(begun)) == (n, n)
 
 
 def test_files_of_several_forms_are_read_together(spark: SparkSession, tmp_path: Path) -> None:
