@@ -13,6 +13,7 @@ import bisect
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from fractions import Fraction
 from typing import Any
 
 from minidsms.cql import bound
@@ -380,6 +381,9 @@ def _variance(numbers: Sequence[Any]) -> float:
     """Of a sample; NaN for fewer than two rows, and of infinities."""
     if len(numbers) < 2 or math.isinf(_sum(numbers)):
         return math.nan
+    if isinstance(numbers[0], int):  # of large ones, floats would lose what they differ in
+        mean = Fraction(sum(numbers), len(numbers))
+        return float(sum((x - mean) ** 2 for x in numbers) / (len(numbers) - 1))
     mean = _sum(numbers) / len(numbers)
     return math.fsum((x - mean) ** 2 for x in numbers) / (len(numbers) - 1)
 
