@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from minidsms.archive.format import AsOf
+    from minidsms.connection import Connection
 
 __all__ = ["explain", "explain_stream", "register", "run", "stream"]
 
@@ -74,26 +75,28 @@ def stream(
     time_unit: str = "ms",
     parts: int | None = None,
     times: bool = False,
+    db: Connection | None = None,
 ) -> DataFrame:
     """The answer of a query over streaming DataFrames, as a streaming DataFrame of its changes, to append.
 
     inputs: by name, streaming DataFrames of streams, and others of relations, whose rows are read now.  declarations:
     `CREATE STREAM .. TIMESTAMP BY .. SLACK ..`, `CREATE RELATION`, `CREATE VIEW`; columns are found by name, and SLACK
     is Spark's watermark.  parts: into how many engines the keys are divided (default: spark.sql.shuffle.partitions);
-    a checkpoint keeps it.  times: as in `run`.
+    a checkpoint keeps it.  times: as in `run`.  db: a connection, whose functions and aggregates the query may name;
+    Spark sends them to its tasks.
 
     Returns the columns of `run`. Raises CqlError for what is no query, Error for what cannot be run or does not fit.
     """
     from minidsms.spark.streaming import stream as start
 
-    return start(cql, inputs, declarations, time_unit, parts, times)
+    return start(cql, inputs, declarations, time_unit, parts, times, db)
 
 
-def explain_stream(cql: str, declarations: str, time_unit: str = "ms") -> str:
+def explain_stream(cql: str, declarations: str, time_unit: str = "ms", db: Connection | None = None) -> str:
     """How `stream` carries a query out: its plan, by which keys engines divide it, and what they remember."""
     from minidsms.spark.streaming import prepare
 
-    return prepare(cql, declarations, time_unit).text()
+    return prepare(cql, declarations, time_unit, db).text()
 
 
 def explain(

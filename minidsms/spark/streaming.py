@@ -48,6 +48,8 @@ from minidsms.spark.workers import check_workers
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
+    from minidsms.connection import Connection
+
 _STORE = "spark.sql.streaming.stateStore.providerClass"
 _DEFAULT_STORE = "HDFSBackedStateStoreProvider"
 _ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -87,11 +89,17 @@ class Streamable:
         return f"Logical plan\n{logical_text(self.root)}\n{self}"
 
 
-def prepare(cql: str, declarations: str, time_unit: str = "ms") -> Streamable:
-    """A query over streams that are declared with it. Raises CqlError and Error where it cannot be run."""
+def prepare(cql: str, declarations: str, time_unit: str = "ms", db: Connection | None = None) -> Streamable:
+    """A query over streams that are declared with it. Raises CqlError and Error where it cannot be run.
+
+    db: whose functions and aggregates it may name.
+    """
     if time_unit not in UNIT_NS:
         raise Error(f'no time unit "{time_unit}"; there are: {", ".join(UNIT_NS)}')
     catalog = Catalog(tick_ns=UNIT_NS[time_unit])
+    if db is not None:
+        catalog.functions.update(db.catalog.functions)
+        catalog.aggregates.update(db.catalog.aggregates)
     _declare(catalog, declarations)
     query = bind(query_of(cql, catalog), catalog, cql)
     if not query.streams:
@@ -130,9 +138,10 @@ def stream(
     time_unit: str = "ms",
     parts: int | None = None,
     times: bool = False,
+    db: Connection | None = None,
 ) -> DataFrame:
     """See `minidsms.spark.stream`."""
-    ready = prepare(cql, declarations, time_unit)
+    ready = prepare(cql, declarations, time_unit, db)
     setting, by_name = ready.setting, {name.lower(): frame for name, frame in inputs.items()}
     unknown = [name for name in inputs if name.lower() not in {n.lower() for n, _, _ in setting.inputs}]
     missing = [name for name, _, _ in setting.inputs if name.lower() not in by_name]

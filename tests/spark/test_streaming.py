@@ -16,6 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from minidsms import connect
 from minidsms.cql.errors import CqlError, Error
 from minidsms.spark import explain_stream, register, stateful, stream
 from minidsms.spark.ingest import ingest
@@ -26,6 +27,7 @@ from minidsms.spark.stateful import RELATIONS_SINCE, Engines, closed_by, forget_
 from minidsms.spark.streaming import Streamable, prepare
 from minidsms.testing.definition import answer
 from minidsms.testing.history import History, value_order
+from minidsms.testing.user_definitions import USER_AGGREGATES, USER_FUNCTIONS, create_all
 from tests.archive import reading
 
 if TYPE_CHECKING:
@@ -52,6 +54,10 @@ BY_KEY = [
     "SELECT S.k, v, name, label FROM S [PARTITION BY k ROWS 2], T [RANGE 9], R WHERE S.k = T.k AND T.k = R.k",
     "SELECT k, n FROM (ISTREAM (SELECT k, COUNT(*) AS n FROM S [RANGE 12] GROUP BY k)) [RANGE 20]",
 ]
+BY_KEY += [
+    "SELECT k, uf_tag(name, k), COUNT(*) FROM T [RANGE 20] GROUP BY k, name",
+    "SELECT S.k, uf_odd(v, T.k) FROM S [RANGE 9], T [RANGE 9] WHERE S.k = T.k AND uf_tag(name, 1) <> 'x1'",
+]
 WHOLE = [
     "SELECT SUM(v), COUNT(*) FROM S [RANGE 25 SLIDE 10]",
     "SELECT k, v FROM S [ROWS 4] WHERE v <> 2",
@@ -64,6 +70,7 @@ WHOLE = [
     "RSTREAM (SELECT k, name FROM T [PARTITION BY k ROWS 1])",
     "SELECT v, n FROM S [ROWS 2] A, (SELECT COUNT(*) AS n FROM T) B",
     "SELECT COUNT(*) FROM (SELECT k FROM S WHERE v > 1) [ROWS 4], T [PARTITION BY name ROWS 1]",
+    "SELECT ua_span(v), COUNT(*) FROM S [ROWS 4]",
 ]
 
 
@@ -174,7 +181,9 @@ def test_the_answer_is_the_definition_s_however_batches_and_restarts_fall(
 ) -> None:
     monkeypatch.setattr(stateful, "_LEAST_ROWS", 5)
     monkeypatch.setattr(stateful, "_ROW_NBYTES", 1 << 20)
-    ready = prepare(query, DECLARED)
+    with connect() as db:
+        create_all(db)
+        ready = prepare(query, DECLARED, db=db)
     assert isinstance(ready.cut, ByKey) == (query in BY_KEY)
     rng = Random(f"{query} {seed}")
     fed = _generated(rng, {name for name, _, _ in ready.setting.inputs}, 260)
@@ -201,6 +210,8 @@ def test_the_answer_is_the_definition_s_however_batches_and_restarts_fall(
     history = History(
         {n.lower(): sorted(rows, key=lambda e: (e[0], value_order(e[1]))) for n, rows in fed.items()},
         {"r": [(RELATIONS_SINCE, 1, row) for row in LABELS]},
+        functions=USER_FUNCTIONS,
+        aggregates=USER_AGGREGATES,
     )
     assert Counter(run.answers) == Counter(answer(ready.query.node, history, until))
     held = sum(len(unpacked(payload)) for rows in run.store.lists.values() for _, payload in rows)
@@ -289,6 +300,23 @@ def test_a_stream_of_spark_is_answered_over_restarts_as_by_the_definition(
     )
     assert Counter(found) == Counter(answer(prepare(query, declared).query.node, history, until))
     assert len(found) == observed > 10
+
+
+@pytest.mark.long
+def test_spark_sends_functions_of_the_program_to_its_tasks(streaming: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "raw").mkdir()
+    _written(tmp_path / "raw", "0.json", [{"at": 1000 * i, "v": i} for i in range(1, 9)])
+    rows = streaming.readStream.schema("at long, v long").json(str(tmp_path / "raw"))
+    declared = "CREATE STREAM S (at INTEGER, v INTEGER) TIMESTAMP BY at"
+    most = 4
+    with connect() as db:
+        db.create_function("twice", lambda v: 2 * v, ["INTEGER"], "INTEGER")
+        db.create_function("is_small", lambda v: v < most, ["INTEGER"], "BOOLEAN")
+        changes = stream("ISTREAM (SELECT twice(v) FROM S [NOW] WHERE is_small(v))", {"S": rows}, declared, db=db)
+    writing = changes.writeStream.format("parquet").option("path", str(tmp_path / "out"))
+    writing.option("checkpointLocation", str(tmp_path / "state")).trigger(availableNow=True).start().awaitTermination()
+    found = streaming.read.parquet(str(tmp_path / "out")).collect()
+    assert sorted(row[2] for row in found) == [2, 4, 6]
 
 
 @pytest.mark.long
