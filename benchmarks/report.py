@@ -57,7 +57,7 @@ def plot_rates(results: Sequence[Result]) -> Path:
     axes.set_yscale("log")
     axes.set_ylabel("million elements per second")
     axes.set_xticks(range(len(shown)), [r.case.name for r in shown], rotation=30, ha="right")
-    axes.legend()
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=6, frameon=False)
     return _save(figure, "rates.png")
 
 
