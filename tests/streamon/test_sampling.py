@@ -14,7 +14,7 @@ def taken(
     """How many tuples of each chunk are profiled."""
     counts = []
     for tuples in chunks:
-        rows = schedule.due(tuples, lambda: affordable)
+        rows = schedule.due(tuples, lambda urgency: affordable)
         counts.append(0 if rows is None else len(rows))
         if rows is not None:
             assert (np.diff(rows) >= 0).all() and rows[0] >= 0 and rows[-1] < tuples
@@ -43,6 +43,17 @@ def test_small_chunks_are_not_emptied_by_the_first_window() -> None:
     assert sum(counts[:400]) <= 100 and sum(counts) >= 900
 
 
+@pytest.mark.parametrize("chunk", [1, 10, BULK - 1])
+def test_what_is_urgent_keeps_to_the_budget_in_chunks_that_cost_less_than_their_profile(chunk: int) -> None:
+    schedule = SamplingSchedule(0.01, False, 1000, seed=1)
+    assert sum(taken(schedule, [chunk] * 100, affordable=False)) == 0
+    asked: list[float] = []
+    rows = schedule.due(chunk, lambda urgency: bool(asked.append(urgency)) or True)
+    assert rows is not None and len(rows) == chunk, "what could not be afforded before is there to be taken"
+    assert asked == [1.0]
+    assert taken(SamplingSchedule(0.01, False, 1000, seed=1), [BULK], affordable=False) == [BULK // 4]
+
+
 def test_a_trickle_that_costs_too_much_stops_and_a_change_is_profiled_all_the_same() -> None:
     schedule = SamplingSchedule(0.01, False, 1000, seed=1)
     taken(schedule, [50_000] * 10)
@@ -66,7 +77,7 @@ def test_chunks_of_a_few_tuples_among_large_ones_are_left_alone() -> None:
 
 
 def test_the_same_seed_samples_the_same_tuples() -> None:
-    one, two = (SamplingSchedule(0.5, True, 1000, seed=7).due(1000, lambda: True) for _ in range(2))
+    one, two = (SamplingSchedule(0.5, True, 1000, seed=7).due(1000, lambda urgency: True) for _ in range(2))
     assert one is not None and two is not None and one.tolist() == two.tolist()
 
 

@@ -31,7 +31,7 @@ from minidsms.streamon.pipelined_filters.reoptimizer import OrderReoptimizer
 from minidsms.streamon.pipelined_filters.sampling import SamplingSchedule
 from minidsms.streamon.stream_monitor import StreaMon
 
-BUDGET = Budget(worth_ns=50_000_000)
+BUDGET = Budget(worth_ns=50_000_000, urgent=0.02)
 """Where filters are dear, few tuples are enough."""
 SAMPLED = 4096
 """Tuples that tell of classes."""

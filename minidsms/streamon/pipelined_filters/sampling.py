@@ -4,7 +4,8 @@ A profile costs per call as well as per tuple, so tuples are profiled in bulk: t
 credit, which is spent on one chunk when it suffices. At first a whole profile window is taken; then, while profiles
 leave the order as it is, the share is halved, down to a trickle. What execution counts anyway, the drop rate at each
 place, tells a change at once: then a whole window is taken from the next chunk, or less where older profile tuples are
-discarded.
+discarded. Where chunks are so small that the calls of a profile take longer than the chunk, a window is taken as fast
+as the loop's budget allows.
 Invariant: with a share that was given, it is kept to, whatever happens.
 Babu 2005, section 4.3.1 (drop-profiling probability) and 4.3.4 (run-time overhead).
 """
@@ -47,11 +48,11 @@ class SamplingSchedule:
         self._usual = 0.0
         self._allowed = 0.0
 
-    def due(self, tuples: int, is_affordable: Callable[[], bool]) -> Int64Array | None:
+    def due(self, tuples: int, is_affordable: Callable[[float], bool]) -> Int64Array | None:
         """Of the next `tuples` tuples, the positions to profile, ascending; None for none.
 
-        is_affordable: whether profiling has taken a small share of the time up to now; else only what is urgent is
-        profiled.
+        is_affordable: asked how urgent it is, from 0 to 1; whether profiling has taken a small share of the time up to
+        now. Else only a burst is profiled, and only from chunks that are worth a profile of their own.
         """
         self._deaf_for -= tuples
         self._credit += tuples * self.rate / self.slowdown
@@ -59,14 +60,13 @@ class SamplingSchedule:
         self._usual = max(tuples, FORGETTING * self._usual)
         if self._credit < max(1.0, min(BULK, self._usual)):
             return None
-        if not (self._is_given or self._is_burst or is_affordable()):
-            self._credit = min(self._credit, float(self._window))
-            return None
         count = min(int(self._credit), tuples)
         if not self._is_given:
             self._allowed = min(self._allowed, tuples) + tuples / BURST_SHARE
             count = min(count, int(self._allowed))
-            if not count:
+            is_bulk = self._is_burst and tuples >= BULK
+            if not count or not (is_bulk or is_affordable(float(self._is_burst))):
+                self._credit = min(self._credit, float(self._window))
                 return None
             self._allowed -= count
         # What a small chunk cannot give is taken from the next ones, but not hoarded.
