@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from minidsms.archive.connected import Archiving
+from minidsms.counted import counted
 from minidsms.cql.errors import Error, MemoryLimitError, one_line
 from minidsms.cql.parameters import Parameters, written
 from minidsms.elements import Type
@@ -483,7 +484,8 @@ class Connection(Archiving, ReadsSources):
         self.close()
 
     def __repr__(self) -> str:
-        state = "closed" if self._closed else f"{len(self._streams)} streams, {len(self.queries)} queries"
+        streams, queries = counted(len(self._streams), "stream"), counted(len(self.queries), "query", "queries")
+        state = "closed" if self._closed else f"{streams}, {queries}"
         return f"<minidsms connection, {state}>"
 
 

@@ -222,7 +222,7 @@ def test_nan_is_null_and_negative_zero_is_zero_in_every_container() -> None:
         ({"car": [1], "speed": [1.0]}, 'column "road" is missing'),
         ({"car": [1], "speeed": [1.0], "road": ["A"]}, 'did you mean "speed"'),
         ({"car": [1], "CAR": [1], "speed": [1.0], "road": ["A"]}, "given twice"),
-        ({"car": [1, 2], "speed": [1.0], "road": ["A"]}, 'column "speed" has 1 values'),
+        ({"car": [1, 2], "speed": [1.0], "road": ["A"]}, 'column "speed" has 1 value,'),
         ([(1, 2.0, "A"), {"car": 1}], "row 1 does not read like the others"),
         (5, "cannot read rows from 5"),
         ("abc", "cannot read rows"),

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import chain
 
+from minidsms.counted import counted
 from minidsms.cql import bound, syntax
 from minidsms.cql.aggregates import Groups, has_aggregates
 from minidsms.cql.defaults import event_windows
@@ -181,7 +182,7 @@ class BlockBinder:
         if isinstance(expr, syntax.Literal) and type(expr.value) is int:
             if not 1 <= expr.value <= len(select.items):
                 count = len(select.items)
-                reason = f"ORDER BY {expr.value}: the select list has {count} column{'s' if count > 1 else ''}"
+                reason = f"ORDER BY {expr.value}: the select list has {counted(count, 'column')}"
                 raise self.session.error(reason, expr.span)
             if any(isinstance(item.expr, syntax.Star) for item in select.items[: expr.value]):
                 raise self.session.error(f"ORDER BY {expr.value} counts past a *", expr.span, "", "name the column")
@@ -248,7 +249,7 @@ class BlockBinder:
     def _at_place(self, expr: syntax.Expr, place: int, select: syntax.Select) -> syntax.Expr:
         if not 1 <= place <= len(select.items):
             count = len(select.items)
-            columns = f"{count} column{'s' if count > 1 else ''}"
+            columns = counted(count, "column")
             raise self.session.error(f"GROUP BY {place}: the select list has {columns}", expr.span)
         chosen = select.items[place - 1].expr
         if any(isinstance(item.expr, syntax.Star) for item in select.items[:place]):

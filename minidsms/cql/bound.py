@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from minidsms.aggregates.aggregate import SortKey as SortKey
 from minidsms.aggregates.over import OverCall as OverCall
+from minidsms.counted import counted
 from minidsms.cql.functions import can_fail
 from minidsms.cql.keys import Key, declared, shown_by
 from minidsms.cql.node import AS_WRITTEN, Carried, Memory
@@ -149,7 +150,7 @@ class Constant(Node):
     is_fifo = is_append_only = is_netted = True
 
     def text(self) -> str:
-        return f"Constant {len(self.rows)} row{'' if len(self.rows) == 1 else 's'}"
+        return f"Constant {counted(len(self.rows), 'row')}"
 
     def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
         return [set() for _ in self.sources]

@@ -12,6 +12,7 @@ from typing import assert_never
 
 from minidsms.aggregates import AGGREGATES, OF_DIFFERENT
 from minidsms.aggregates import SYNONYMS as AGGREGATE_SYNONYMS
+from minidsms.counted import counted
 from minidsms.cql import bound, syntax
 from minidsms.cql.aggregate_calls import AggregateCallBinder
 from minidsms.cql.aggregates import Groups, is_aggregate
@@ -878,7 +879,7 @@ class ExpressionBinder:
         node = self._subquery(expr.query).node
         if len(values) != len(node.schema):
             raise self.session.error(
-                f"IN compares {len(values)} value{'s' if len(values) != 1 else ''} with {len(node.schema)} columns",
+                f"IN compares {counted(len(values), 'value')} with {counted(len(node.schema), 'column')}",
                 expr.query.span,
                 f"the subquery gives: {listing(node.schema.names)}",
             )

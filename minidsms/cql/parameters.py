@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from minidsms.counted import counted
 from minidsms.cql.errors import CqlError, Error
 from minidsms.cql.printer import print_text
 
@@ -53,7 +54,8 @@ def written(text: str, values: Parameters | None) -> str:
         raise CqlError("a parameter with a name needs a dict of values", text, named.span(), hint=hint)
     if len(found) != len(values):
         place = found[len(values)].span() if len(found) > len(values) else None
-        raise CqlError(f"the text has {len(found)} ?, and {len(values)} values are given", text, place)
+        given = f"{counted(len(values), 'value')} {'is' if len(values) == 1 else 'are'} given"
+        raise CqlError(f"the text has {len(found)} ?, and {given}", text, place)
     return _filled(text, between, found, list(values))
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Set
 from dataclasses import dataclass, replace
 from typing import assert_never
 
+from minidsms.counted import counted
 from minidsms.cql import bound, syntax
 from minidsms.cql.bound import JoinKind, StreamKind
 from minidsms.cql.coercion import agree
@@ -382,7 +383,7 @@ def named_columns(session: Session, node: bound.Node, columns: tuple[str, ...], 
         return node
     if len(columns) != len(node.schema):
         raise session.error(
-            f"{len(columns)} column names for {len(node.schema)} columns",
+            f"{counted(len(columns), 'column name')} for {counted(len(node.schema), 'column')}",
             span,
             "",
             f"the subquery gives: {listing(node.schema.names)}",

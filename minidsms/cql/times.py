@@ -9,6 +9,7 @@ import datetime
 import re
 from decimal import Decimal, InvalidOperation
 
+from minidsms.counted import counted
 from minidsms.cql.functions import INT64_MAX, INT64_MIN
 
 UNIT_NS = {
@@ -97,7 +98,7 @@ def tick_words(tick_ns: int) -> str:
     for name, ns in reversed(UNIT_NS.items()):
         if tick_ns % ns == 0:
             count = tick_ns // ns
-            return f"{count} {name}{'s' if count != 1 else ''}"
+            return counted(count, name)
     return f"{tick_ns} nanoseconds"
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from minidsms.counted import counted
 from minidsms.cql import bound, syntax
 from minidsms.cql.coercion import agree
 from minidsms.cql.errors import CqlError
@@ -37,7 +38,7 @@ def check_widths(widths: Sequence[int], text: str, written: syntax.Syntax) -> No
     """CqlError where rows differ in how many values they have."""
     other = next((width for width in widths if width != widths[0]), None)
     if other is not None:
-        raise CqlError(f"a row has {other} values, not {widths[0]}", text, written.span)
+        raise CqlError(f"a row has {counted(other, 'value')}, not {widths[0]}", text, written.span)
 
 
 def constant_binder(session: Session) -> Callable[[syntax.Expr], bound.Expr]:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import MutableMapping
 from dataclasses import dataclass, replace
 
+from minidsms.counted import counted
 from minidsms.cql import bound, syntax
 from minidsms.cql.catalog import Catalog, ViewDef
 from minidsms.cql.coercion import coerce_columns
@@ -95,10 +96,10 @@ def _bind_one_view(view: ViewDef, session: Session) -> Piece:
     piece = QueryBinder(own).bind(view.query, None, False)
     node = piece.node
     count = len(node.schema)
-    for given, what in ((len(view.columns), "names"), (len(view.types), "types")):
+    for given, what in ((len(view.columns), "column name"), (len(view.types), "column type")):
         if given and given != count:
             raise own.error(
-                f'the view "{view.name}" has {given} column {what} for {count} columns',
+                f'the view "{view.name}" has {counted(given, what)} for {counted(count, "column")}',
                 view.query.span,
                 f"the query gives: {listing(node.schema.names)}",
             )

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from minidsms.counted import counted
 from minidsms.cql import syntax
 from minidsms.cql.errors import Error
 from minidsms.cql.parser import parse
@@ -393,8 +394,8 @@ class _Shortened:
     def _ends(self) -> Iterator[Entry]:
         """What the connection has come to: counts of its inputs, and the answers that wait."""
         for left, table in self._moment.left:
-            wait = f"{left:,} answers wait of queries whose rows of {table} are gone"
-            raise Error(f"no checkpoint was made: {wait}\nhelp: fetch them")
+            wait = f"{counted(left, 'answer')} of queries whose rows of {table} are gone"
+            raise Error(f"no checkpoint was made: {wait} {'waits' if left == 1 else 'wait'}\nhelp: fetch them")
         if self._moment.script:
             yield {"kind": "script", "steps": list(self._moment.script.items())}, ()
         for each in self._moment.inputs.values():

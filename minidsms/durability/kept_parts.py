@@ -15,6 +15,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from minidsms.answers.results import ResultCodec
+from minidsms.counted import counted
 from minidsms.durability.kept_file import AddedFile, ArrowMessages, KeptFile, KeptMessages, Mark, hidden
 from minidsms.elements import Batch, Schema
 from minidsms.sinks.append_output import AppendOutput
@@ -168,7 +169,7 @@ class KeptParts:
             return
         part.sink.close()
         if self._rolling is not None:
-            self.notes.append(f"{part.sink.rows:,} rows written to {part.sink.path}")
+            self.notes.append(f"{counted(part.sink.rows, 'row')} written to {part.sink.path}")
 
     def close(self) -> None:
         """Let what there is appear; a part without rows leaves no file."""

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 import pyarrow as pa
 
+from minidsms.counted import counted
 from minidsms.cql.errors import DataError, Error, quoted
 from minidsms.elements import Column, Int64Array, Schema, Type
 from minidsms.inputs.arrays import ColumnReader
@@ -90,7 +91,7 @@ class Converter:
                 self._refuse(refused, field.name)
             if len(converted[-1]) != len(converted[0]):
                 raise self.error(
-                    f'column "{field.name}" has {len(converted[-1])} values, '
+                    f'column "{field.name}" has {counted(len(converted[-1]), "value")}, '
                     f'column "{self.schema[0].name}" has {len(converted[0])}'
                 )
         return (len(converted[0]) if converted else 0), converted
@@ -207,7 +208,10 @@ class Converter:
         except Exception as error:
             raise self.raised(error) from error
         if len(column) != n:
-            raise self.error(f"{len(column)} timestamps for {n} rows", "give ts one int for all rows, or one per row")
+            raise self.error(
+                f"{counted(len(column), 'timestamp')} for {counted(n, 'row')}",
+                "give ts one int for all rows, or one per row",
+            )
         return self.checked_instants(column)
 
     def checked_instants(self, column: Column) -> Int64Array:
@@ -242,7 +246,7 @@ class Converter:
 
     def _refuse_width(self, width: int, row: int | None) -> NoReturn:
         where = "the row" if row is None else f"row {row}"
-        raise self.error(f"{where} has {width} value{'s' * (width != 1)}, not {len(self.schema)}", self._has())
+        raise self.error(f"{where} has {counted(width, 'value')}, not {len(self.schema)}", self._has())
 
     def _has(self) -> str:
         shown = ", ".join(itertools.islice(self.schema.names, 30))

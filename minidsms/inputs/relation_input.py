@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from minidsms.counted import counted
 from minidsms.cql.catalog import RelationDef
 from minidsms.cql.errors import DataError, Error, LateElementError, one_line
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Column, Int8Array, Int64Array, Type
@@ -223,7 +224,8 @@ class RelationInput:
         signs = self._sign_column(sign)
         if len(signs) != n:
             raise self.converter.error(
-                f"{len(signs)} signs for {n} rows", "give sign one value for all rows, or one per row"
+                f"{counted(len(signs), 'sign')} for {counted(n, 'row')}",
+                "give sign one value for all rows, or one per row",
             )
         return None if (signs == 1).all() else signs
 

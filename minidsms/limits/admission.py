@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from minidsms.counted import counted
 from minidsms.cql.errors import MemoryLimitError, QueueFullError, one_line
 from minidsms.elements import BoolArray
 from minidsms.inputs.stream_input import StreamInput
@@ -75,7 +76,7 @@ class Admission:
         if not account.fits(stream.store, n):
             name = one_line(stream.definition.name)
             raise MemoryLimitError(
-                f"{account.nbytes:,} bytes are held and {n:,} more elements of {name} would pass the "
+                f"{account.nbytes:,} bytes are held and {counted(n, 'more element')} of {name} would pass the "
                 f"memory_limit of {self._db.settings['memory_limit']:,}; push less at once, fetch answers, advance the "
                 "streams that hold time back, close queries that have failed, or SET memory_limit or load_shedding"
             )

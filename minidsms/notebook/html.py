@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from minidsms.counted import counted
 from minidsms.shell.showing import cell
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def _instant(ts: int) -> str:
 
 
 def _rest(n: int) -> str:
-    return f"<p {_NOTE}>and {n:,} more rows</p>" if n > 0 else ""
+    return f"<p {_NOTE}>and {counted(n, 'more row')}</p>" if n > 0 else ""
 
 
 def _cell(value: Any) -> str:

@@ -17,6 +17,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from minidsms.counted import counted
 from minidsms.elements import Batch, Column, Schema
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
@@ -151,7 +152,7 @@ class Constants(Operator):
 
     def describe(self) -> Description:
         names = ", ".join(self.schema[c].name for c in sorted(self._boxes.columns))
-        detail = f"of {self._readers.total():,} queries" + (f", by {names}" if names else "")
+        detail = f"of {counted(self._readers.total(), 'query', 'queries')}" + (f", by {names}" if names else "")
         return Description(self.name, detail, {"bytes": self._boxes.nbytes})
 
 
@@ -212,7 +213,7 @@ class Openings(Operator):
         return (Batch(np.array([ts for ts, _ in first], np.int64), None, columns),)
 
     def describe(self) -> Description:
-        return Description(self.name, f"of {self._readers.total():,} queries")
+        return Description(self.name, f"of {counted(self._readers.total(), 'query', 'queries')}")
 
 
 def _first_from(batch: Batch, after: int) -> int:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from minidsms.counted import counted
 from minidsms.elements import AnyArray, Batch, Column, Int64Array, Schema
 from minidsms.operators.operator import Description
 from minidsms.operators.resuming import Resuming
@@ -74,7 +75,7 @@ class FirstArrival(Resuming):
         return Batch(np.zeros(n, np.int64), None, [column.slice(0, n) for column in self._columns])
 
     def describe(self) -> Description:
-        rows = f"{self._n} row{'' if self._n == 1 else 's'}, " if len(self.schema) else ""
+        rows = f"{counted(self._n, 'row')}, " if len(self.schema) else ""
         return Description(self.name, f"{rows}of {len(self.inputs)} inputs", {"at": self._started.ts})
 
     def synopses(self) -> tuple[Started, ...]:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from minidsms.counted import counted
 from minidsms.elements import Batch, Int32Array, Int64Array
 from minidsms.kernels.screening import by_member
 from minidsms.operators.operator import Description, Operator
@@ -279,7 +280,7 @@ class Screen(Operator):
         return (self.answers,)
 
     def describe(self) -> Description:
-        detail = f"{self.filters:,} filters over {len(self._boxes.columns)} columns"
+        detail = f"{counted(self.filters, 'filter')} over {counted(len(self._boxes.columns), 'column')}"
         if self.levels:
             first = self.levels[0]
             detail += f", {first.plan.kind} {first.plan_text(self.schema.names)}"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from minidsms.counted import counted
 from minidsms.cql.bound import Node
 from minidsms.cql.errors import Error
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT
@@ -47,7 +48,7 @@ class Plan:
         (elements by stream): of a running one.
         """
         if format == "text":
-            lost = [f"  Shed: {n:,} elements of {stream}" for stream, n in (shed or {}).items() if analyze]
+            lost = [f"  Shed: {counted(n, 'element')} of {stream}" for stream, n in (shed or {}).items() if analyze]
             return "\n".join([self.text(analyze, rules, readers), *lost])
         if format not in FORMATS or self.network is None:
             raise Error(f'no plan format "{format}"; there are: {", ".join(FORMATS)}')

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from minidsms.counted import counted
 from minidsms.elements import MIN_INSTANT
 from minidsms.engine.engine import Network
 from minidsms.inputs.stream_input import StreamInput
@@ -30,9 +31,10 @@ class HeldBack:
 
     def __str__(self) -> str:
         shown = f"is at {self.progress}" if self.progress > MIN_INSTANT else "has shown nothing yet"
+        waiting = f"{counted(self.waiting, 'element')} of other inputs {'waits' if self.waiting == 1 else 'wait'}"
         return (
-            f"time is held back by stream {self.stream}, which {shown}: {self.waiting:,} elements of other inputs "
-            f"wait, up to instant {self.until}; push into {self.stream}, or advance it"
+            f"time is held back by stream {self.stream}, which {shown}: {waiting}, up to instant {self.until}; "
+            f"push into {self.stream}, or advance it"
         )
 
 

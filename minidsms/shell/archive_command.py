@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from minidsms.counted import counted
 from minidsms.shell.progress import progress_bar
 from minidsms.shell.showing import cell, harmless, print_table, show_instant
 
@@ -89,7 +90,7 @@ def _compact(options: argparse.Namespace, archives: list[Archive]) -> int:
     for each in archives:
         with progress_bar(what="compacting") as tell:
             done = compact(each, progress=tell)
-        print(harmless(f"{each.metadata.name}: {done.before:,} files before, {done.after:,} after"))
+        print(harmless(f"{each.metadata.name}: {counted(done.before, 'file')} before, {done.after:,} after"))
     return 0
 
 
@@ -102,7 +103,7 @@ def _verify(options: argparse.Namespace, archives: list[Archive]) -> int:
             problems = list(verify(each, tell))
         for problem in problems:
             print(harmless(f"error: {each.metadata.name}: {problem}"), file=sys.stderr)
-        print(harmless(f"{each.metadata.name}: {'sound' if not problems else f'{len(problems):,} problems'}"))
+        print(harmless(f"{each.metadata.name}: {'sound' if not problems else counted(len(problems), 'problem')}"))
         code = code or int(bool(problems))
     return code
 
@@ -116,7 +117,7 @@ def _expire(options: argparse.Namespace, archives: list[Archive]) -> int:
     for each in archives:
         with Writer(each) as writer:
             gone = 0 if kept is None else expire(writer, interval_ticks(kept, each.metadata.tick_ns))
-        print(harmless(f"{each.metadata.name}: {gone:,} files removed"))
+        print(harmless(f"{each.metadata.name}: {counted(gone, 'file')} removed"))
     return 0
 
 

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from minidsms.counted import counted
 from minidsms.cql.errors import Error
 from minidsms.shell.configuration import Configuration
 from minidsms.shell.feed import Feed
@@ -48,8 +49,7 @@ def run_batch(inputs: Sequence[tuple[str, str]], configuration: Configuration, s
         code = 1 if any(query.failure is not None for query in session.db.queries.values()) else 0
         session.close()
         for name, sink in session.written():
-            rows = "1 row" if sink.rows == 1 else f"{sink.rows:,} rows"
-            print(harmless(f"{name}: {rows} written to {sink.path}"), file=sys.stderr)
+            print(harmless(f"{name}: {counted(sink.rows, 'row')} written to {sink.path}"), file=sys.stderr)
         screen.flush()
     except BaseException as error:
         session.abandon()

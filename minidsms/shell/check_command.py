@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from minidsms.counted import counted
 from minidsms.shell.showing import print_table
 
 
@@ -15,7 +16,8 @@ def check(options: argparse.Namespace) -> int:
     found = check(options.folder)
     rows = [[kind, f"{n:,}"] for kind, n in sorted(found.kinds.items())]
     print_table("", [("entries", False), ("", True)], rows, sys.stdout)
-    print(f"{found.log}: {found.segments:,} segments, {found.blocks:,} blocks, {found.nbytes:,} bytes, sound")
+    of = f"{counted(found.segments, 'segment')}, {counted(found.blocks, 'block')}"
+    print(f"{found.log}: {of}, {found.nbytes:,} bytes, sound")
     if found.cut_off:
         print(f"{found.cut_off:,} bytes at the end are no whole entries (not synced, or damaged): opening removes them")
     return 0

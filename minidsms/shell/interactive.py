@@ -24,6 +24,7 @@ from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.styles import Style
 
 from minidsms import __version__
+from minidsms.counted import counted
 from minidsms.cql.errors import Error
 from minidsms.cql.masking import masked
 from minidsms.shell.configuration import Configuration
@@ -287,7 +288,7 @@ class InteractiveShell:
         if self.session is not None:
             self.session.close()
             for name, sink in self.session.written():
-                self._screen.note(harmless(f"{name}: {sink.rows:,} rows written to {sink.path}"))
+                self._screen.note(harmless(f"{name}: {counted(sink.rows, 'row')} written to {sink.path}"))
         self._screen.flush()
 
 

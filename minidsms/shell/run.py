@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from minidsms.counted import counted
 from minidsms.cql.errors import Error
 from minidsms.shell.progress import progress_bar
 from minidsms.shell.reading import read_instant, read_text
@@ -251,8 +252,7 @@ def _report(job: Job, options: argparse.Namespace, took_s: float) -> int:
     code = 0
     for query, sink in job.sinks:
         if sink.path != "-" and not options.quiet:
-            rows = "1 row" if sink.rows == 1 else f"{sink.rows:,} rows"
-            print(harmless(f"{query.name}: {rows} written to {sink.path}"), file=sys.stderr)
+            print(harmless(f"{query.name}: {counted(sink.rows, 'row')} written to {sink.path}"), file=sys.stderr)
     for name in _inputs(job.db):
         _report_losses(job.db, name)
     if options.stats:
@@ -276,16 +276,16 @@ def _report_losses(db: Connection, name: str) -> None:
     if lost:
         first = next(iter(taken.rejected), None)
         example = "" if first is None else f", for example: {first[1]}"
-        _tell([f"{name}: {lost:,} row{'s' if lost > 1 else ''} left out, unreadable or refused{example}"])
+        _tell([f"{name}: {counted(lost, 'row')} left out, unreadable or refused{example}"])
     late = taken.counters.late_dropped
     if late:
-        _tell([f"{name}: {late:,} late row{'s' if late > 1 else ''} left out by LATE DROP; SLACK waits for such rows"])
+        _tell([f"{name}: {counted(late, 'late row')} left out by LATE DROP; SLACK waits for such rows"])
 
 
 def _show_stats(job: Job, took_s: float) -> None:
     elements = sum(job.db.stream_input(name).counters.accepted for name in _inputs(job.db))
     rate = elements / took_s if took_s > 0 else 0.0
-    print(f"{elements:,} elements read in {took_s:.3f} s ({rate:,.0f}/s)", file=sys.stderr)
+    print(f"{counted(elements, 'element')} read in {took_s:.3f} s ({rate:,.0f}/s)", file=sys.stderr)
     columns = [("operator", False), ("in", True), ("out", True), ("ms", True)]
     for query, sink in job.sinks:
         rows = []

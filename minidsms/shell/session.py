@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from minidsms.counted import counted
 from minidsms.cql.errors import Error
 from minidsms.shell.harmless import harmless
 from minidsms.shell.instants import Instants, duration, number
@@ -311,7 +312,7 @@ class Session:
             if lost:
                 first = next(iter(self.db.stream_input(name).rejected), None)
                 example = "" if first is None else f", for example: {first[1]}"
-                self.screen.warn(harmless(f"{name}: {lost:,} row{'s' if lost > 1 else ''} left out{example}"))
+                self.screen.warn(harmless(f"{name}: {counted(lost, 'row')} left out{example}"))
 
     def _tell_open_windows(self, feed: Feed) -> None:
         """Say until when time has to go on for the last windows to be shown, where the streams stay open."""
@@ -343,8 +344,7 @@ class Session:
 def said_of(feed: Feed) -> str:
     """What a feed has done, in words."""
     rate = feed.rows / feed.took_s if feed.took_s > 0 else 0.0
-    rows = "1 row" if feed.rows == 1 else f"{feed.rows:,} rows"
-    return f"fed {rows} into {', '.join(feed.names)} in {duration(feed.took_s)} ({number(rate)}/s)"
+    return f"fed {counted(feed.rows, 'row')} into {', '.join(feed.names)} in {duration(feed.took_s)} ({number(rate)}/s)"
 
 
 def _with_error(text: str) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
 from minidsms.answers.results import ResultCodec
+from minidsms.counted import counted
 from minidsms.elements import Batch, Schema, Type
 from minidsms.shell.harmless import harmless
 
@@ -128,8 +129,7 @@ class TableSink:
             texts.append([instant, *(["+" if sign > 0 else "-"] if signed else []), *map(cell, row)])
         if left_out:
             texts.insert(len(self._first), [f".. {left_out:,} more"])
-        counted = "1 row" if self.rows == 1 else f"{self.rows:,} rows"
-        print_table(f"{self._title}  ({counted})", columns, texts, self._file or sys.stdout)
+        print_table(f"{self._title}  ({counted(self.rows, 'row')})", columns, texts, self._file or sys.stdout)
 
     def discard(self) -> None:
         """Print nothing."""

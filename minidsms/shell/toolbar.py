@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from minidsms.counted import counted
 from minidsms.shell.harmless import harmless
 from minidsms.shell.instants import number
 
@@ -22,7 +23,7 @@ def toolbar_parts(session: Session, activity: Activity, rates: Rates) -> list[tu
     if not streams and not queries:
         return [("hint", ".help start: the first five minutes    .demo: something to see    .quit: leave")]
     failed = [q.name for q in queries if q.state == "failed"]
-    parts = [("counts", f"{_counted(streams, 'input')}  {_states(queries)}")]
+    parts = [("counts", f"{counted(streams, 'input')}  {_states(queries)}")]
     coming, going = sum(rates.inputs.values()), sum(rates.queries.values())
     parts.append(("figures", f"in {number(coming)}/s  out {number(going)}/s"))
     if queries:
@@ -62,11 +63,7 @@ def _states(queries: list[QueryActivity]) -> str:
     """How many queries there are, and how many of them do not run."""
     resting = [(state, sum(q.state == state for q in queries)) for state in ("paused", "ended", "failed")]
     told = ", ".join(f"{count} {state}" for state, count in resting if count)
-    return _counted(len(queries), "query", "queries") + (f" ({told})" if told else "")
-
-
-def _counted(count: int, one: str, more: str = "") -> str:
-    return f"{count} {one if count == 1 else more or one + 's'}"
+    return counted(len(queries), "query", "queries") + (f" ({told})" if told else "")
 
 
 def _size(nbytes: int) -> str:

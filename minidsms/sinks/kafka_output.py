@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from minidsms.counted import counted
 from minidsms.cql.errors import Error
 from minidsms.sources.kafka_client import KafkaAddress, asking, configuration, kafka, partitions, reason
 
@@ -102,7 +103,9 @@ class KafkaWriter:
                 left = self.producer.flush(self._timeout_s)
             self._check()
             if left:
-                raise Error(f"{left} messages could not be delivered to topic {self._address.topic!r} in time")
+                raise Error(
+                    f"{counted(left, 'message')} could not be delivered to topic {self._address.topic!r} in time"
+                )
         finally:
             self.discard()
 

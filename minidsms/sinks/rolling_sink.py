@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable
 
 from minidsms.answers.results import ResultCodec
+from minidsms.counted import counted
 from minidsms.cql.errors import Error
 from minidsms.elements import Batch, Schema
 from minidsms.sinks.sink import Asked, Sink
@@ -92,7 +93,7 @@ class RollingSink:
             return
         part.close()
         self.bytes += getattr(part, "bytes", 0)
-        self.notes.append(f"{part.rows:,} rows written to {part.path}")
+        self.notes.append(f"{counted(part.rows, 'row')} written to {part.path}")
 
     def close(self) -> None:
         """Close the last part."""

@@ -39,6 +39,7 @@ from minidsms.archive.log import Origin
 from minidsms.archive.progress import Progress, read_progress, write_progress
 from minidsms.archive.storage import is_address, storage_of
 from minidsms.archive.writer import Writer
+from minidsms.counted import counted
 from minidsms.cql import syntax
 from minidsms.cql.catalog import Catalog, StreamDef
 from minidsms.cql.declarations import stream_def
@@ -92,13 +93,13 @@ class Ingested:
     origins: tuple[Origin, ...] = ()
 
     def __str__(self) -> str:
-        parts = [f"{self.rows:,} rows"]
+        parts = [counted(self.rows, "row")]
         if self.rejected:
             parts.append(f"{self.rejected:,} rejected (in {self.rejects})")
         if self.duplicates:
-            parts.append(f"{self.duplicates:,} duplicates left out")
+            parts.append(f"{counted(self.duplicates, 'duplicate')} left out")
         if self.seen:
-            parts.append(f"{self.seen:,} files read before")
+            parts.append(f"{counted(self.seen, 'file')} read before")
         return f"{self.archive.metadata.name}: {', '.join(parts)}"
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from minidsms.archive.format import Archive
 from minidsms.archive.rates import Rates
+from minidsms.counted import counted
 from minidsms.cql.binder import Bound
 from minidsms.cql.catalog import Catalog
 from minidsms.cql.errors import Error
@@ -120,7 +121,9 @@ def choose(
     found = {way: _estimate(way, able[way].cut, extent, tasks, known) for way in able}
     told = [str(found[way]) if way in found else f"{way:7}  {_in_a_line(refused[way])}" for way in WAYS]
     way = by or least_regret(found)
-    return replace(able[way], shape=shape, ways=(f"{extent.rows:,} rows, {tasks} tasks at a time", *told))
+    return replace(
+        able[way], shape=shape, ways=(f"{counted(extent.rows, 'row')}, {counted(tasks, 'task')} at a time", *told)
+    )
 
 
 def _in_a_line(reason: str) -> str:

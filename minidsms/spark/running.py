@@ -11,6 +11,7 @@ from minidsms.archive.conditions import needed_by
 from minidsms.archive.format import Archive, AsOf, archives_in
 from minidsms.archive.rates import keep_rate, read_rates
 from minidsms.archive.storage import storage_of
+from minidsms.counted import counted
 from minidsms.cql import syntax
 from minidsms.cql.binder import Bound, bind, view_def
 from minidsms.cql.catalog import Catalog
@@ -79,7 +80,9 @@ class Offloaded:
         for archive in self.archives:
             files, read = archive.files(), needed_by(archive, self.choice.root)
             nbytes = sum(storage_of(archive.folder).sizes([file.path for file in read]))
-            lines.append(f"{archive.metadata.name}: {len(read):,} of {len(files):,} files, {nbytes / 1e6:,.1f} MB")
+            lines.append(
+                f"{archive.metadata.name}: {len(read):,} of {counted(len(files), 'file')}, {nbytes / 1e6:,.1f} MB"
+            )
         return "\n".join(lines)
 
     def measure(self) -> None:

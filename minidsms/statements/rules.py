@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from minidsms.counted import counted
 from minidsms.cql.errors import Error, one_line
 from minidsms.cql.parameters import cut, literal
 from minidsms.elements import Batch, Column, Int8Array, Int64Array, Type
@@ -219,7 +220,7 @@ class QueryEach:
         self._drop_all()
 
     def __repr__(self) -> str:
-        return f"<{len(self._queries):,} queries, one per row of {self.name}>"
+        return f"<{counted(len(self._queries), 'query', 'queries')}, one per row of {self.name}>"
 
 
 def _parts(template: str, columns: Sequence[str]) -> list[str | int]:

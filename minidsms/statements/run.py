@@ -14,6 +14,7 @@ import pyarrow as pa
 from minidsms.aggregates import AGGREGATES
 from minidsms.answers.frames import AsFrames, table_of_values
 from minidsms.archive.connected import is_archived_in
+from minidsms.counted import counted
 from minidsms.cql import syntax
 from minidsms.cql.binder import Bound, bind, bind_view, relation_def, stream_def, view_def
 from minidsms.cql.catalog import Catalog
@@ -335,7 +336,7 @@ def replace_query(db: Connection, statement: syntax.CreateQuery, text: str) -> Q
         db.system_streams.held = ()
         for store, claim in zip(stores, claims):
             store.release(claim)
-    gone = f"; {waiting:,} answers that waited are gone" if waiting else ""
+    gone = f"; {counted(waiting, 'waiting answer')} {'is' if waiting == 1 else 'are'} gone" if waiting else ""
     begins = "what the windows before it held" if statement.with_history else "what comes from now on"
     begins = begins if statement.backfill is None else "the past that the archives hold, and what comes from now on"
     db.warnings.append(f"query {made.name} is another one: it sees {begins}{gone}")

@@ -69,7 +69,7 @@ def test_the_same_text_inside_and_outside_is_not_the_same_table() -> None:
     ("text", "reason"),
     [
         ("WITH x AS (SELECT a FROM y), y AS (SELECT a FROM S) SELECT a FROM x", "unknown stream, relation or view"),
-        ("WITH x (p, q) AS (SELECT a FROM S) SELECT p FROM x", "2 column names for 1 columns"),
+        ("WITH x (p, q) AS (SELECT a FROM S) SELECT p FROM x", "2 column names for 1 column"),
         ("SELECT a FROM S WHERE a IN (WITH x AS (SELECT b FROM S1 WHERE b = S.a) SELECT b FROM x)", "S"),
     ],
 )

@@ -55,7 +55,7 @@ def test_times_decimals_and_numbers_of_numpy() -> None:
     ("text", "values", "reason"),
     [
         ("SELECT k FROM S WHERE k = ?", [], r"1 \?, and 0 values"),
-        ("SELECT k FROM S WHERE k = '?'", [1], r"0 \?, and 1 values"),
+        ("SELECT k FROM S WHERE k = '?'", [1], r"0 \?, and 1 value is given"),
         ("SELECT k FROM S WHERE k = $a", {}, "no value for \\$a"),
         ("SELECT k FROM S WHERE k = $a", {"a": 1, "b": 2}, "no parameter \\$b"),
         ("SELECT k FROM S WHERE k = $a", [1], "needs a dict"),

@@ -71,7 +71,7 @@ def test_answers_of_a_row_that_is_gone_wait_in_the_log(tmp_path: Path) -> None:
         db.push("Limits", ("ann", 1), ts=0)
         db.push("S", (1, 2), ts=1)
         db.push("Limits", ("ann", 1), ts=2, sign=-1)
-        with pytest.raises(minidsms.Error, match="1 answers wait of queries whose rows of Limits are gone"):
+        with pytest.raises(minidsms.Error, match="1 answer of queries whose rows of Limits are gone waits"):
             db.checkpoint()
     with minidsms.connect(tmp_path / "db") as db:
         (rules,) = db.rules  # type: ignore[attr-defined]

@@ -89,7 +89,7 @@ def test_an_insert_of_the_file_is_carried_out_once(capsys: pytest.CaptureFixture
     assert rows == {(str(at), "bc"[at % 3]) for at in range(100) if at % 3 < 2}
     text = Path("job.cql").read_text()
     Path("job.cql").write_text(text + "INSERT INTO S VALUES (1)")
-    assert run() == 1 and "a row has 1 values, not 2" in capsys.readouterr().err
+    assert run() == 1 and "a row has 1 value, not 2" in capsys.readouterr().err
 
 
 def test_only_a_stream_without_an_element_is_said_to_stay_empty(capsys: pytest.CaptureFixture[str]) -> None:

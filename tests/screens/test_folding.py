@@ -126,7 +126,7 @@ def test_explain_shows_the_operators_that_the_screen_stands_for(db: minidsms.Con
     queries = rules(db, 9)
     db.push("S", [(1, 2, "a", 0.5)], ts=1)
     shown = queries[2].explain()
-    assert "Select v = 2" in shown and "Screen 9 filters over 1 columns, order v" in shown
+    assert "Select v = 2" in shown and "Screen 9 filters over 1 column, order v" in shown
     analyzed = queries[2].explain(analyze=True)
     assert "screened by v" in analyzed and "out 1;" in analyzed
     drawn = json.loads(queries[2].explain(analyze=True, format="json"))

@@ -293,7 +293,7 @@ def test_tables_and_frames_are_taken_as_a_whole_and_the_log_says_what_came_from_
     (tmp_path / "stream.cql").write_text(declaration)
     arguments = ["ingest", str(tmp_path / "*.csv"), place, "--stream", str(tmp_path / "stream.cql"), "--quiet"]
     assert main(arguments) == 0
-    assert "S: 1 rows, 1 rejected (in " in capsys.readouterr().out
+    assert "S: 1 row, 1 rejected (in " in capsys.readouterr().out
     assert main([*arguments, "--format", "nothing"]) == 1
     assert "cannot read the raw data" in capsys.readouterr().err
     assert _values(tmp_path / "data", "S") == [(1, 2**53 + 1), (2, None), (3, 1)]

@@ -6,6 +6,7 @@ import re
 import textwrap
 from typing import Any
 
+from minidsms.counted import counted
 from minidsms.plan.plan_graph import PlanEdge, PlanNode
 
 WIDTH = 36
@@ -35,7 +36,7 @@ def figure_lines(node: PlanNode) -> list[str]:
     if not f:
         return []
     if node.kind == "store":
-        return [f"{f['elements']:,} elements, {size(f['nbytes'])}"]
+        return [f"{counted(f['elements'], 'element')}, {size(f['nbytes'])}"]
     first = f"{f['elements_in']:,} in, {f['elements_out']:,} out"
     second = f"{f['time_ms']:,.1f} ms ({100 * f['time_share']:.0f} %)"
     if f["state_bytes"]:

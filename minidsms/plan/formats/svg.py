@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from html import escape
 
+from minidsms.counted import counted
 from minidsms.plan.formats.labels import detail_lines, edge_text, figure_lines, plain, sharing_line
 from minidsms.plan.formats.placing import CHARACTER, LINE, MARGIN, PAD, Placing, placed
 from minidsms.plan.plan_graph import PlanEdge, PlanGraph, PlanNode
@@ -39,7 +40,7 @@ def _title(graph: PlanGraph) -> str:
     if not graph.query:
         return ""
     closed = "" if graph.closed_until is None else f", closed until {graph.closed_until}"
-    shed = "".join(f", {n:,} elements of {stream} shed" for stream, n in graph.shed.items())
+    shed = "".join(f", {counted(n, 'element')} of {stream} shed" for stream, n in graph.shed.items())
     return f"{graph.query}{closed}{shed}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from minidsms.counted import counted
 from minidsms.cql.errors import Error
 from minidsms.shell.commands.command import Arguments, Command
 from minidsms.shell.session import Session
@@ -40,7 +41,7 @@ def _save(session: Session, arguments: Arguments) -> None:
         destination.discard()
         raise
     count = len(session.log.entries)
-    session.screen.note(harmless(f"{count} statement{'' if count == 1 else 's'} written to {path}"))
+    session.screen.note(harmless(f"{counted(count, 'statement')} written to {path}"))
 
 
 def _open(session: Session, arguments: Arguments) -> None:

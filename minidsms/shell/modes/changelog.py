@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
+from minidsms.counted import counted
 from minidsms.shell.modes.mode import Look
 from minidsms.shell.modes.rows import Element, cells_of, elements_of, is_number
 from minidsms.shell.showing import cell
@@ -76,7 +77,7 @@ class Changelog:
         lines += map(self._line, self._first)
         between = self._count - len(self._first) - len(self._last)
         if between:
-            lines.append(styles("dim", f"{self._name}  .. {between:,} more changes"))
+            lines.append(styles("dim", f"{self._name}  .. {counted(between, 'more change')}"))
         lines += map(self._line, self._last)
         self._first.clear()
         self._last.clear()

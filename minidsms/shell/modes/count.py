@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from minidsms.counted import counted
 from minidsms.shell.modes.mode import Look
 from minidsms.shell.modes.rows import Element
 
@@ -50,8 +51,8 @@ class CountMode:
 
     def _line(self, query: Query) -> str:
         if query.kind == "relation":
-            counted = f"{self._entered:,} rows entered, {self._left:,} left"
+            told = f"{counted(self._entered, 'row')} entered, {self._left:,} left"
         else:
-            counted = f"{self._entered:,} elements"
+            told = counted(self._entered, "element")
         when = "" if self._last_ts is None else f", the last at {self._look.instants.show(self._last_ts)}"
-        return f"{query.name}: {counted}{when}"
+        return f"{query.name}: {told}{when}"

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from minidsms.answers.rows import Row
+from minidsms.counted import counted
 from minidsms.elements import Schema, Type
 from minidsms.shell.showing import cell, layout
 
@@ -43,7 +44,7 @@ def table_lines(
     columns = [(f.name, is_number(f.type)) for f in schema]
     text = layout(title, columns, [cells_of(row, schema, instants) for row in rows])
     lines = text.rstrip("\n").split("\n")
-    return [*lines, f".. {left_out:,} more rows"] if left_out else lines
+    return [*lines, f".. {counted(left_out, 'more row')}"] if left_out else lines
 
 
 def sort_key(row: Sequence[Any]) -> list[tuple[bool, Any]]:

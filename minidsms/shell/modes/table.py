@@ -6,6 +6,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from minidsms.answers.rows import Row
+from minidsms.counted import counted
 from minidsms.elements import Field, Schema, Type
 from minidsms.shell.modes.mode import Look
 from minidsms.shell.modes.rows import Element, elements_of, sort_key, table_lines
@@ -64,8 +65,7 @@ class TableMode:
     def _relation(self, query: Query, most: int) -> list[str]:
         rows = sorted(query.snapshot(), key=sort_key)
         shown, left_out = cut(rows, most)
-        counted = "1 row" if len(rows) == 1 else f"{len(rows):,} rows"
-        title = f"{query.name} at {self._look.instants.show(query.closed_until)} ({counted})"
+        title = f"{query.name} at {self._look.instants.show(query.closed_until)} ({counted(len(rows), 'row')})"
         return table_lines(title, shown, query.schema, self._look.instants, left_out)
 
     def _stream(self, query: Query, most: int) -> list[str]:
@@ -73,8 +73,7 @@ class TableMode:
         rows = [(self._look.instants.show(ts), *row) for ts, _, row in shown]
         schema = Schema((Field("_ts", Type.TEXT), *query.schema.fields))
         kept = f", the last {len(rows):,}" if len(rows) < self._count else ""
-        counted = "1 element" if self._count == 1 else f"{self._count:,} elements"
-        return table_lines(f"{query.name} ({counted}{kept})", rows, schema, self._look.instants)
+        return table_lines(f"{query.name} ({counted(self._count, 'element')}{kept})", rows, schema, self._look.instants)
 
 
 def cut(rows: list[Row], most: int) -> tuple[list[Row], int]:

@@ -6,6 +6,7 @@ import difflib
 from typing import TYPE_CHECKING
 
 from minidsms.answers.rows import Row
+from minidsms.counted import counted
 from minidsms.cql.errors import Error
 from minidsms.shell.modes.mode import Look, ModeSpec
 from minidsms.shell.modes.rows import Element, sort_key, table_lines
@@ -71,10 +72,10 @@ class TopMode:
     def _draw(self, query: Query) -> list[str]:
         if self._is_relation:
             rows = query.snapshot()
-            best, of = self._choose(rows), f"{len(rows):,} rows"
+            best, of = self._choose(rows), counted(len(rows), "row")
             when = f" at {self._look.instants.show(query.closed_until)}"
         else:
-            best, of, when = self._best, f"{self._count:,} elements", ""
+            best, of, when = self._best, counted(self._count, "element"), ""
         title = f"{query.name}{when}: {self._spec} (of {of})"
         return table_lines(title, best, query.schema, self._look.instants)
 

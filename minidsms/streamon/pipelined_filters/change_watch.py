@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
+from minidsms.counted import counted
 from minidsms.expressions.routes import Order, Routes
 from minidsms.expressions.value import Frame
 from minidsms.machine_code.compile_time import thread_ns
@@ -179,9 +180,9 @@ def watched_by(detection: ChangeDetection, changes: int, last: int | None, reord
     """What EXPLAIN ANALYZE tells of the sense of change of one place. last: tuple at which the last was noticed."""
     if not detection.uses_counts:
         return ()
-    told = f"{changes} change{'' if changes == 1 else 's'}"
+    told = counted(changes, "change")
     where = f", last at {last:,}" if changes and last is not None else ""
-    return (f"watched by {detection.text}: {told}{where}; {reordered} re-order{'' if reordered == 1 else 's'}",)
+    return (f"watched by {detection.text}: {told}{where}; {counted(reordered, 're-order')}",)
 
 
 def _counted(place: int, order: Order, before: float, after: float, since: int, at: int) -> Change:

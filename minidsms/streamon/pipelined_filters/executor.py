@@ -15,6 +15,7 @@ from random import Random
 
 import numpy as np
 
+from minidsms.counted import counted
 from minidsms.elements import Int64Array
 from minidsms.expressions.attributes import Attributes
 from minidsms.expressions.filters import TupleFilter
@@ -108,7 +109,7 @@ class FilterExecutor:
         """F2, F1, F3: the filters by number, counted from 1 as in the query; or what routes go by."""
         if isinstance(plan, Routes):
             names = ", ".join(map(str, plan.classifiers))
-            return f"by {names}: {len(plan.orders)} order{'s' if len(plan.orders) > 1 else ''}"
+            return f"by {names}: {counted(len(plan.orders), 'order')}"
         return ", ".join(f"F{self.first + number + 1}" for number in plan)
 
     def spent(self) -> tuple[float, int]:
@@ -200,8 +201,8 @@ class FilterExecutor:
             return found
 
         found = side_by_side(narrow, ranges)
-        for counted in reached:
-            for place, count in enumerate(counted):
+        for counts in reached:
+            for place, count in enumerate(counts):
                 part.reached[place] += count
         if self._clock is not None:
             self._clock.ns += sum(spent_ns)

@@ -2,7 +2,7 @@
 
 import { barChart, keys, lineChart } from "./chart.js";
 import { button, html, menu, replace, write } from "./dom.js";
-import { short } from "./format.js";
+import { counted, short } from "./format.js";
 import { ask, askAlong, come, known, on } from "./live.js";
 import { mapChart } from "./map.js";
 import place, { keep } from "./place.js";
@@ -90,7 +90,7 @@ function choices(answer, draw) {
 
 function note({ kind, results, total, failure }) {
   if (failure) return `failed ${failure}`;
-  return kind === "relation" ? `${short(total)} rows now, ${short(results)} changes` : `${short(results)} elements`;
+  return kind === "relation" ? `${counted(total, "row")} now, ${counted(results, "change")}` : counted(results, "element");
 }
 
 /** The columns that are drawn: those chosen, where the query has them, else what fits. */

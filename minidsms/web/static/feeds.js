@@ -1,7 +1,7 @@
 // What is read into the streams: sources that were declared, and files; each can wait, go on, stop, and change its speed.
 
 import { button, html, menu, replace } from "./dom.js";
-import { percent, short } from "./format.js";
+import { counted, percent } from "./format.js";
 import { known, on, tell } from "./live.js";
 
 const SPEEDS = [["0", "as fast as it can"], ["1", "real time"], ["10", "10 ×"], ["60", "60 ×"], ["600", "600 ×"]];
@@ -47,7 +47,7 @@ function row({ number, names, rows, state, fraction, speed, error }, control) {
   const act = (action) => control({ action, number });
   return html("div", { class: "feed" },
     html("div", { class: "row" },
-      html("span", { class: "grow" }, `${names.join(", ")}: ${short(rows)} rows`, fraction === null ? "" : `, ${percent(fraction)}`),
+      html("span", { class: "grow" }, `${names.join(", ")}: ${counted(rows, "row")}`, fraction === null ? "" : `, ${percent(fraction)}`),
       html("span", { class: `tag ${state}` }, state)),
     html("div", { class: "row end" },
       state === "ended" ? null : menu(speeds(speed), String(speed ?? 0), (chosen) => control({ action: "speed", number, speed: Number(chosen) }), { "aria-label": "speed of this feed" }),

@@ -11,6 +11,11 @@ export function short(value) {
   return Number.isInteger(value) ? String(value) : digits(value);
 }
 
+/** "1 row", "1.23M rows". */
+export function counted(value, noun) {
+  return `${short(value)} ${noun}${value === 1 ? "" : "s"}`;
+}
+
 function digits(value) {
   const size = Math.abs(value);
   return size >= 100 ? value.toFixed(0) : size >= 10 ? value.toFixed(1) : size >= 1 || size === 0 ? value.toFixed(2) : value.toPrecision(2);

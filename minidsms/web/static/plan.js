@@ -1,7 +1,7 @@
 // The plan as a picture that can be moved and enlarged: boxes for operators and stores, ways between them.
 
 import { html, set, svg, write } from "./dom.js";
-import { bytes, percent, short } from "./format.js";
+import { bytes, counted, percent, short } from "./format.js";
 
 const LINE = 16;
 const PAD = 10;
@@ -53,7 +53,7 @@ export class PlanPicture {
       const now = operators[node.entity];
       if (node.kind === "store") {
         const store = state[node.id] ?? {};
-        write(figures[0], `${short(store.elements)} elements`);
+        write(figures[0], counted(store.elements, "element"));
         write(figures[1], bytes(store.nbytes));
         continue;
       }

@@ -1,7 +1,7 @@
 // The queries that run, and what may be done with each.
 
 import { button, html, replace, write } from "./dom.js";
-import { short } from "./format.js";
+import { counted, short } from "./format.js";
 import { known, named, on } from "./live.js";
 import place from "./place.js";
 
@@ -28,7 +28,7 @@ export function setUpQueries(area, choose, editor, pins, showSettings) {
     const told = known("now")?.told.query ?? {};
     for (const [name, element] of figures) {
       const now = told[name];
-      write(element, now ? `${short(now.results)} changes, ${short(now.rate)}/s` : "");
+      write(element, now ? `${counted(now.results, "change")}, ${short(now.rate)}/s` : "");
     }
   };
   on("catalog", draw);
