@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from minidsms.answers.rows import Row
+from minidsms.extras import check_installed, library
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,15 +26,14 @@ class AsFrames(abc.ABC):
         """As an Arrow table."""
 
     def df(self) -> pd.DataFrame:
-        """`arrow` as a pandas DataFrame."""
+        """`arrow` as a pandas DataFrame. Error where pandas is not installed."""
+        check_installed("pandas", "df()")
         return self.arrow().to_pandas()
 
     def pl(self) -> pl.DataFrame:
-        """`arrow` as a polars DataFrame."""
-        import polars
-
-        frame = polars.from_arrow(self.arrow())
-        assert isinstance(frame, polars.DataFrame)
+        """`arrow` as a polars DataFrame. Error where polars is not installed."""
+        polars = library("polars", "pl()")
+        frame: pl.DataFrame = polars.from_arrow(self.arrow())
         return frame
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:

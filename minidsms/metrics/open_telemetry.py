@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from minidsms.cql.errors import Error
+from minidsms.extras import library
 from minidsms.metrics.figures import Metric, figures, labels_of
 
 if TYPE_CHECKING:
@@ -18,10 +18,7 @@ _UNITS = {"seconds": "s", "bytes": "By", "": "1"}
 
 def observe(db: Connection, meter: Any = None) -> None:
     """Let a meter observe the connection. meter: None takes the one that the program's provider gives `minidsms`."""
-    try:
-        from opentelemetry import metrics
-    except ImportError:
-        raise Error("opentelemetry-api is not installed\nhelp: pip install opentelemetry-api") from None
+    metrics = library("opentelemetry.metrics", "observe()", "metrics")
     given = metrics.get_meter("minidsms") if meter is None else meter
 
     present = _Present(db)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from minidsms.cql.errors import Error
+from minidsms.extras import library
 from minidsms.metrics.figures import figures
 
 if TYPE_CHECKING:
@@ -15,12 +16,8 @@ PREFIX = "minidsms"
 
 
 def _client() -> Any:
-    try:
-        import prometheus_client
-        import prometheus_client.core
-    except ImportError:
-        raise Error("prometheus_client is not installed\nhelp: pip install 'minidsms[metrics]'") from None
-    return prometheus_client
+    library("prometheus_client.core", "/metrics", "metrics")
+    return library("prometheus_client", "/metrics", "metrics")
 
 
 class Collector:

@@ -17,9 +17,9 @@ import pyarrow as pa
 from minidsms.cql.errors import Error, shown
 from minidsms.cql.masking import masked
 from minidsms.elements import Schema, Type
+from minidsms.extras import library
 from minidsms.inputs.rejected import RejectedRows
 from minidsms.sources import postgres
-from minidsms.sources.extras import library
 from minidsms.sources.files import cannot_read, open_file
 from minidsms.sources.source import BATCH_ROWS, Pace, choose_columns
 from minidsms.sources.text_columns import arrow_type

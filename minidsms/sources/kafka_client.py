@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from minidsms.cql.errors import Error
+from minidsms.extras import library
 from minidsms.sources.addresses import check_loopback
-from minidsms.sources.extras import library
 
 _BROKER = r"(?:[^/,:\[\]]+|\[[0-9a-fA-F:]+\]):[0-9]{1,5}"
 _ADDRESS = re.compile(rf"kafka://({_BROKER}(?:,{_BROKER})*)/([\w.-]{{1,249}})", re.IGNORECASE)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, MutableSequence
 from typing import Any
 
 from minidsms.cql.errors import Error, quoted, shown
-from minidsms.sources.extras import library
+from minidsms.extras import library
 from minidsms.sources.files import cannot_read, open_file
 from minidsms.sources.options import OptionError, Options
 

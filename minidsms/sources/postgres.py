@@ -12,8 +12,8 @@ from typing import Any
 
 from minidsms.cql.errors import Error, quoted
 from minidsms.cql.masking import masked
+from minidsms.extras import library
 from minidsms.sources.addresses import check_loopback, no_address
-from minidsms.sources.extras import library
 
 SCHEMES = ("postgresql", "postgres")
 _ENCRYPTED = ("require", "verify-ca", "verify-full")

@@ -19,8 +19,8 @@ from typing import Any
 from minidsms.cql.errors import Error, quoted
 from minidsms.cql.masking import masked
 from minidsms.elements import Schema, Type
+from minidsms.extras import library
 from minidsms.sources.blocks import Block
-from minidsms.sources.extras import library
 from minidsms.sources.line_rows import LineRows
 from minidsms.sources.live_lines import LiveLines
 from minidsms.sources.pgoutput import Decoder, Row, Transaction

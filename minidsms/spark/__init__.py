@@ -1,6 +1,7 @@
 """The same queries in batch: archives are read, and queries answered, by Apache Spark.
 
-Invariant: importing this package loads neither pyspark nor a Java machine; the first call that needs them does.
+Invariant: importing this package loads neither pyspark, which has to be installed, nor a Java machine; the first call
+that needs them does.
 docs/spark.md.
 """
 
@@ -9,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from minidsms.extras import check_installed
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
@@ -16,6 +19,8 @@ if TYPE_CHECKING:
     from minidsms.connection import Connection
 
 __all__ = ["explain", "explain_stream", "register", "run", "stream"]
+
+check_installed("pyspark", "Spark", "spark")
 
 
 def run(

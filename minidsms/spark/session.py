@@ -61,12 +61,10 @@ def session(
     master: where Spark runs; None is what `spark-submit` and the like say, else `SPARK_MASTER` of the environment, else
     all cores of this machine.  config: Spark settings over all others.  leaves_classes: Java may leave an archive of
     its classes when it ends; not if it loads few, for there is one archive for all. All count for the first call only.
-    Raises Error where pyspark or Java is missing.
+    Raises Error where Java is missing.
     """
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError:
-        raise Error("Spark is not installed; pip install 'minidsms[spark]' brings it") from None
+    from pyspark.sql import SparkSession
+
     with _lock:
         if "SPARK_REMOTE" in os.environ:
             remote: SparkSession = SparkSession.builder.getOrCreate()

@@ -12,12 +12,13 @@ import webbrowser
 from typing import TYPE_CHECKING
 
 from minidsms.cql.errors import Error
+from minidsms.extras import missing
 
 try:
     import uvicorn
     from starlette.applications import Starlette  # noqa: F401 looked for, so that the error says what is missing
-except ImportError as missing:
-    raise Error(f"the page needs {missing.name}, which is not installed\nhelp: pip install 'minidsms[web]'") from None
+except ImportError as absent:
+    raise missing(str(absent.name), "the page", "web") from None
 
 from minidsms.web.access import Guard
 from minidsms.web.answers import Answers
