@@ -410,7 +410,7 @@ class StreamInput:
 
     def _too_late(self, ts: int, progress: int, row: int | None) -> DataError:
         where = "" if row is None else f"row {row}: "
-        hint = "declare the stream with SLACK, so that it waits for late rows, or with LATE DROP"
+        hint = "sort rows by time, or declare the stream with SLACK, which waits for late ones, or LATE DROP"
         error = self.converter.error(f"{where}{self._late_reason(ts, progress)}", hint, LateElementError)
         error.row = row
         return error

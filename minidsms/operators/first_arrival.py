@@ -76,7 +76,7 @@ class FirstArrival(Resuming):
 
     def describe(self) -> Description:
         rows = f"{counted(self._n, 'row')}, " if len(self.schema) else ""
-        return Description(self.name, f"{rows}of {len(self.inputs)} inputs", {"at": self._started.ts})
+        return Description(self.name, f"{rows}of {counted(len(self.inputs), 'input')}", {"at": self._started.ts})
 
     def synopses(self) -> tuple[Started, ...]:
         return (self._started,)

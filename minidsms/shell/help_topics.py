@@ -55,14 +55,15 @@ A relation has no window. Around a query, or around what stands behind SELECT:
     "instants": (
         "when an answer is final, and why nothing comes",
         """\
-Every row has an instant: the column of TIMESTAMP BY. An instant is answered when it is closed: when every stream of
-the query has shown something later. So an answer may wait
+Every row has an instant: the column of TIMESTAMP BY. An instant is answered
+when it is closed: when every stream of the query has shown something later.
+So an answer may wait
 
   - for the next row: .advance +10s says that nothing earlier comes any more;
   - for another stream of the join that has not come as far: .queries shows the lag, .streams how far each is.
 
-Rows that come out of order are refused, unless the stream waits for them (CREATE STREAM .. SLACK 5 SECONDS) or leaves
-them out (LATE DROP).
+Rows that come out of order are refused, unless the stream waits for them
+(CREATE STREAM .. SLACK 5 SECONDS) or leaves them out (LATE DROP).
 """,
     ),
     "keys": (

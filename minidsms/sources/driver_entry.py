@@ -7,6 +7,7 @@ folder keeps what comes, the entry of the log that has the rows of a push says h
 from __future__ import annotations
 
 import contextlib
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -342,10 +343,11 @@ class Entry:
     def placed(self, error: DataError) -> DataError:
         """The error with the file, and the line: exact where no row before it in the block spans lines or was
         malformed."""
-        line = ""
+        line, told = "", str(error)
         if error.row is not None and self.first_line is not None:
             line = f", about line {self.first_line + error.row}"
-        placed = type(error)(f"{self.source.path}{line}: {error}")
+            told = re.sub(f": row {error.row}[:,] ", ": ", told, count=1)  # that of the block, which nobody sees
+        placed = type(error)(f"{self.source.path}{line}: {told}")
         placed.row = error.row
         return placed
 

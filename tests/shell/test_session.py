@@ -360,3 +360,29 @@ def test_plans_of_what_runs_are_drawn_with_their_figures() -> None:
     assert drawn[2].startswith("-") and drawn[3].startswith("Output") and "└─ Stream Pos" in drawn[-1]
     session.run_text(".stats q1")
     assert "Aggregate" in screen.take("result")
+
+
+@pytest.mark.parametrize("topic", ["start", "windows", "instants", "keys", "statements", "limit"])
+def test_help_is_broken_at_blanks_where_the_terminal_is_narrow(topic: str) -> None:
+    session, screen = session_of("")
+    session.run_text(f".help {topic}")
+    whole = screen.take("result")
+    screen.width = 60
+    session.run_text(f".help {topic}")
+    narrow = screen.take("result")
+    assert narrow.split() == whole.split() and max(map(len, narrow.splitlines())) <= 60
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (".demo now", '"now" is unexpected: the command takes no argument'),
+        (".timer on off", '"off" is unexpected: the command takes 1 argument'),
+        (".mode top 5", "a top mode names a column"),
+    ],
+)
+def test_a_command_says_what_it_takes(command: str, told: str) -> None:
+    session, _ = session_of("")
+    with pytest.raises(Error) as raised:
+        session.run_text(command)
+    assert told in str(raised.value)

@@ -94,7 +94,7 @@ def test_malformed_rows_and_rows_without_a_timestamp_are_on_the_inputs_account(t
 def test_a_late_row_stops_with_file_and_line_unless_late_rows_are_dropped(tmp_path: Path) -> None:
     driver = SourceDriver([(stream_file(tmp_path, "a", [5, 7, 6], 1000), stream())])
     for _ in range(2):
-        with pytest.raises(LateElementError, match="a, about line 4"):
+        with pytest.raises(LateElementError, match=r"a, about line 4: stream \w+: late by"):
             driver.run()
     target = stream(late_drop=True)
     SourceDriver([(stream_file(tmp_path, "a", [5, 7, 6], 1000), target)]).run()

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from minidsms.counted import counted
 from minidsms.cql.errors import Error
 from minidsms.shell.words import Word
 
@@ -32,7 +33,8 @@ class Arguments:
     def at_most(self, count: int) -> None:
         """Error where there are more words."""
         if len(self.words) > count:
-            raise self.wrong(f'"{self.words[count].text}" is too much')
+            what = "no argument" if count == 0 else counted(count, "argument")
+            raise self.wrong(f'"{self.words[count].text}" is unexpected: the command takes {what}')
 
     def one(self, what: str) -> Word:
         """The one word. Error where there is none, or more. what: what it would be, in words."""

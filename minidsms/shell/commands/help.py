@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import textwrap
 
 from minidsms.cql.errors import Error
@@ -22,11 +23,32 @@ def _help(session: Session, arguments: Arguments) -> None:
     if name in COMMANDS:
         session.results.write(_command_help(session, COMMANDS[name]))
     elif name in TOPICS:
-        session.results.write(TOPICS[name][1])
+        session.results.write(fitted_to(session.screen.width, TOPICS[name][1]))
     else:
         near = difflib.get_close_matches(name, [*COMMANDS, *TOPICS], 1)
         hint = f"did you mean .help {near[0]}?" if near else ".help lists what there is"
         raise Error(f'there is no help on "{name}"\nhelp: {hint}')
+
+
+def fitted_to(width: int | None, text: str) -> str:
+    """The text with its long lines broken at blanks; what follows stands below a list's words, or a table's second
+    column.
+
+    >>> print(fitted_to(24, "1. What is declared stays\\n  ROWS 5   the last five rows"))
+    1. What is declared
+       stays
+      ROWS 5   the last five
+               rows
+    """
+    lines = []
+    for line in text.split("\n"):
+        if width is None or len(line) <= width:
+            lines.append(line)
+            continue
+        begin = re.match(r"\s*\S+(?: \S+)*\s{3,}|\s*(?:\d\. |- )?", line)
+        indent = " " * (begin.end() if begin is not None else 0)
+        lines += textwrap.wrap(line, width, subsequent_indent=indent, drop_whitespace=True, break_on_hyphens=False)
+    return "\n".join(lines)
 
 
 def _overview(session: Session, commands: list[Command]) -> str:
@@ -41,7 +63,8 @@ def _overview(session: Session, commands: list[Command]) -> str:
 
 def _command_help(session: Session, command: Command) -> str:
     lines = [session.screen.styles("bold", command.usage), f"  {command.summary}"]
-    lines += textwrap.wrap(command.help, 100, initial_indent="  ", subsequent_indent="  ")
+    room = min(100, session.screen.width or 100)
+    lines += textwrap.wrap(command.help, room, initial_indent="  ", subsequent_indent="  ")
     if command.examples:
         lines.append("Examples:")
         lines += [f"  {example}" for example in command.examples]

@@ -101,5 +101,5 @@ def read_mode(words: list[Word]) -> ModeSpec:
         count = int(rest.pop(0).text)
     order = rest[2].text.upper() if len(rest) == 3 else "DESC"
     if len(rest) not in (2, 3) or not rest[0].says("BY") or order not in ("ASC", "DESC"):
-        raise Error("this is no top mode\nhelp: for example: .mode top 5 BY speed, or .mode top 5 BY speed ASC")
+        raise Error("a top mode names a column\nhelp: for example: .mode top 5 BY speed, or .mode top 5 BY speed ASC")
     return ModeSpec("top", count, rest[1].text, order == "ASC")
