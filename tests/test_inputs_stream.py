@@ -225,6 +225,9 @@ def test_nan_is_null_and_negative_zero_is_zero_in_every_container() -> None:
         ({"car": [1, 2], "speed": [1.0], "road": ["A"]}, 'column "speed" has 1 value,'),
         ([(1, 2.0, "A"), {"car": 1}], "row 1 does not read like the others"),
         (5, "cannot read rows from 5"),
+        (((1, 2.0, "A") for _ in range(2)), r"help: .*list\(rows\)"),
+        ({(1, 2.0, "A")}, r"help: .*list\(rows\)"),
+        (pl.LazyFrame({"car": [1], "speed": [1.0], "road": ["A"]}), r"help: .*frame\.collect\(\)"),
         ("abc", "cannot read rows"),
         (pa.array([1, 2]), "cannot be read as an Arrow table"),
         ({"car": np.zeros((2, 2)), "speed": [1.0], "road": ["A"]}, "2 dimensions"),
@@ -480,3 +483,11 @@ def test_after_a_heartbeat_has_freed_what_waited_a_stream_takes_rows_again_under
     db.push("B", (8,), ts=ts + 30)
     db.advance(ts + 30)
     assert sorted(c.row for c in q.fetch()) == [(7,), (8,)]
+
+
+def test_a_push_into_a_view_or_a_query_says_what_it_is() -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (v INTEGER); CREATE VIEW W AS SELECT v FROM S; CREATE QUERY q AS SELECT v FROM S")
+        for name, what in (("W", "view"), ("q", "query")):
+            with pytest.raises(minidsms.Error, match=f"{name} is a {what}, whose rows come"):
+                db.push(name, (1,), ts=1)

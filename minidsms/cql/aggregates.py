@@ -21,10 +21,11 @@ from minidsms.cql.session import Session, parts
 
 @dataclass
 class Groups:
-    """The keys of a grouped block, and the aggregates met so far."""
+    """The keys of a grouped block, and the aggregates met so far. has_any: it is written with some."""
 
     session: Session
     keys: tuple[bound.Expr, ...]
+    has_any: bool = True
     aggregates: list[bound.AggregateCall] = field(default_factory=list)
     _positions: dict[bound.Expr, int] = field(default_factory=dict)
     _slots: dict[bound.AggregateCall, int] = field(default_factory=dict)
@@ -57,12 +58,14 @@ class Groups:
         return rewrite(expr, moved)
 
     def _ungrouped(self, column: bound.ColumnRef) -> CqlError:
-        has = "the query has aggregates but no GROUP BY" if not self.keys else ""
+        has, else_ = "" if self.keys else "the query has aggregates but no GROUP BY", ""
+        if not self.keys and not self.has_any:
+            has, else_ = "HAVING without GROUP BY makes all rows one group", "; conditions on rows stand in WHERE"
         return self.session.error(
             f'column "{column.name}" has no single value in a group',
             column.span,
             has,
-            f"add it to GROUP BY, or aggregate it, as in MIN({column.name})",
+            f"add it to GROUP BY, or aggregate it, as in MIN({column.name}){else_}",
         )
 
 

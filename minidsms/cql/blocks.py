@@ -215,7 +215,8 @@ class BlockBinder:
                     "GROUP BY a constant makes no groups", expr.span, "", "name the column, or its place in the list"
                 )
             keys.setdefault(key)
-        return Groups(self.session, tuple(keys))
+        used = [*shown, *([] if select.having is None else [select.having])]
+        return Groups(self.session, tuple(keys), any(has_aggregates(expr, catalog) for expr in used))
 
     def _by_every_key(self, select: syntax.Select) -> syntax.Select:
         """GROUP BY ALL, with the keys that are meant."""

@@ -114,8 +114,13 @@ def _show_line(line: int, source: str, column: int, width: int, note: str) -> st
     width = max(1, width - column)
     shown = "".join(c if c.isprintable() else " " for c in masked(source))
     start = max(0, column - 70)
-    shown = shown[start : start + 140]
+    cut = shown[start : start + 140]
     column -= start
+    if start:
+        cut = f"..{cut[2:]}"
+    if start + 140 < len(shown) and column + width < 138:
+        cut = f"{cut[:-2]}.."
+    shown = cut
     width = max(1, min(width, len(shown) - column))
     number = str(line)
     marker = " " * column + "^" * width + (f" {_part(note)}" if note else "")

@@ -15,6 +15,7 @@ from lark import Lark, Token, UnexpectedToken
 
 from minidsms.cql import lexer, syntax, tables
 from minidsms.cql.errors import CqlError
+from minidsms.cql.lexer import STATEMENT_WORDS
 from minidsms.cql.syntax_errors import accepted, syntax_error
 from minidsms.cql.tree_builder import TreeBuilder, check_tree
 from minidsms.elements import Type
@@ -53,6 +54,7 @@ class _Grammar:
 
 
 _GRAMMAR = _Grammar()
+_STATEMENTS = "db.execute(cql) runs statements of all kinds"
 
 
 def following(tokens: list[Token]) -> frozenset[str]:
@@ -98,7 +100,12 @@ def parse_query(text: str) -> syntax.Query:
             "one query was expected, here a second statement begins",
             text,
             (int(first.start_pos or 0), first.end_pos or 0),
+            hint=_STATEMENTS,
         )
+    first = found[0].tokens[0]
+    if first.type in STATEMENT_WORDS - {"VALUES"}:
+        place = (int(first.start_pos or 0), first.end_pos or 0)
+        raise CqlError(f"a query was expected, not {first.upper()}", text, place, hint=_STATEMENTS)
     query: syntax.Query = _GRAMMAR.parse(found[0], text, "query")
     check_tree(query, text)
     return query

@@ -666,6 +666,7 @@ class Explain(Syntax):
     analyze: bool = False
     format: str = "text"
     rules: bool = False
+    name_span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True)

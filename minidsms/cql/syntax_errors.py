@@ -345,6 +345,9 @@ def _special(tokens: list[Token], at: int, expected: Collection[str]) -> str:
         and "LSQB" in expected
     ):
         return "a window stands in brackets: S [RANGE 10 SECONDS], S [ROWS 10]"
+    is_called = at > 3 and last_kind == "IDENT" and tokens[at - 2].type == "LPAR"
+    if is_called and last in ("RANGE", "ROWS", "TUMBLE", "HOP", "SESSION") and tokens[at - 4].type in _BEFORE_A_NAME:
+        return f"a window stands in brackets: {tokens[at - 3]} [RANGE 10 SECONDS], {tokens[at - 3]} [ROWS 10]"
     if kind == "DOT" and at >= 2 and tokens[at - 2].type in ("FROM", "JOIN"):
         return _INPUTS if at + 1 < len(tokens) and tokens[at + 1].upper() in _SUFFIXES else _ONE_CATALOG
     if last == "REPLACE" and declares:

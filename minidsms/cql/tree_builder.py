@@ -675,7 +675,7 @@ class TreeBuilder(ExpressionBuilder):
                 raise self.fail(f"{name.upper()} is given twice", place)
             given[name] = value
         if isinstance(target, Token):
-            target = str(target)
+            return syntax.Explain(str(target), span=span_of(parts), name_span=part_span(target), **given)
         return syntax.Explain(target, span=span_of(parts), **given)
 
     def explain_options(self, parts: list[Part]) -> list[tuple[str, bool | str, Token]]:

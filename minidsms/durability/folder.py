@@ -71,12 +71,10 @@ def no_folder(folder: str) -> Error:
     if not os.path.exists(folder):
         return Error(f"{folder!r}: there is no such folder")
     if not os.path.isdir(folder):
-        return Error(f"{folder!r} is a file, and no minidsms folder\nhelp: db.feed(.., {folder!r}) reads a file")
+        return Error(f"{folder!r} is a file, not a folder\nhelp: db.feed(.., {folder!r}) reads a file")
     if any(os.path.exists(os.path.join(folder, name, "_archive.json")) for name in (".", *os.listdir(folder))):
-        return Error(
-            f"{folder!r} holds archives, and is no minidsms folder\nhelp: db.replay({folder!r}) reads archives"
-        )
-    return Error(f"{folder!r} holds other files and is no minidsms folder\nhelp: name a new or empty folder")
+        return Error(f"{folder!r} holds archives, not a connection\nhelp: db.replay({folder!r}) reads archives")
+    return Error(f"{folder!r} holds other files, not a connection\nhelp: name a new or empty folder")
 
 
 def check_outside(place: str) -> None:

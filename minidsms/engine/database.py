@@ -551,6 +551,9 @@ class Database:
     def _unknown(self, name: str) -> Error:
         if name.lower() in self.system_streams.definitions():
             return Error(f"{name} is written by the engine; declare a stream of your own to push into")
+        for what, named in (("view", self.catalog.views), ("query", self.queries)):
+            if name.lower() in named:
+                return Error(f"{name} is a {what}, whose rows come from what it reads; push into a stream or relation")
         known = [one_line(i.definition.name) for i in self.inputs]
         more = ", .." if len(known) > MOST_NAMES else ""
         there = f"there are: {', '.join(known[:MOST_NAMES])}{more}" if known else "none has been created"

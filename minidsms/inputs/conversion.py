@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import itertools
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, NoReturn
 
 import numpy as np
@@ -108,10 +108,12 @@ class Converter:
             return self._of_table(data)
         if isinstance(data, np.ndarray) and data.dtype.names is not None and data.ndim == 1:
             return self._named(list(data.dtype.names), [data[name] for name in data.dtype.names])
-        raise self.error(
-            f"cannot read rows from {show(data)}",
-            "give a tuple, a list of tuples, a dict of columns, or an Arrow, polars or pandas table",
-        )
+        hint = "give a tuple, a list of tuples, a dict of columns, or an Arrow, polars or pandas table"
+        if isinstance(data, Iterator | Set):
+            hint = "give its rows as a list: push(name, list(rows))"
+        elif hasattr(data, "collect"):
+            hint = "give what it comes to: push(name, frame.collect())"
+        raise self.error(f"cannot read rows from {show(data)}", hint)
 
     def _of_table(self, data: Any) -> Sequence[Any]:
         try:

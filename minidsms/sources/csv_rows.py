@@ -135,8 +135,17 @@ class CsvRows:
             raise Error(f"{self.path}: the first line is empty\nhelp: a CSV file begins with the names of its columns")
         return names
 
+    def _way_out(self, names: Sequence[str]) -> str:
+        """The option that the first line asks for, where it holds no names."""
+        if len(names) == 1:
+            by = next((each for each in (";", "\t", "|", ",") if each in names[0]), "")
+            return f"; WITH (delimiter = '{'tab' if by.isspace() else by}') says what separates them" if by else ""
+        if any(re.fullmatch(r"[-+]?\d[\d.:\-T ]*", name) for name in names):
+            return "; WITH (header = false) reads a file without a line of names"
+        return ""
+
     def _take_names(self, names: Sequence[str], relation: bool) -> None:
-        columns = choose_columns(self.path, names, self.schema, relation)
+        columns = choose_columns(self.path, names, self.schema, relation, self._way_out(names))
         self._width = len(names)
         self._positions = [c.position for c in columns]
         self._names = [c.batch_name for c in columns]

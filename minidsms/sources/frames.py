@@ -25,6 +25,7 @@ from minidsms.sources.options import Options
 from minidsms.sources.source import BATCH_ROWS, LiveSource, Pace, Source, choose_columns
 
 _GENERATOR = "generator://"
+_ROWS = "a table as a dict is {column: [value, ..], ..}; single rows are pushed: db.push(name, rows)"
 
 
 class FrameSource:
@@ -57,7 +58,7 @@ class FrameSource:
         for frame in self._given():
             if not is_frame(frame):
                 kinds = "tables of pyarrow, polars or pandas, or dicts of columns"
-                raise Error(f"{self.path}: an iterable source gives {kinds}, not {type(frame).__name__}")
+                raise Error(f"{self.path}: an iterable source gives {kinds}, not {type(frame).__name__}\nhelp: {_ROWS}")
             reader = self._reader(frame)
             columns = choose_columns(self.path, reader.schema.names, self.schema, self._relation)
             for batch in guarded(self.path, reader):
@@ -86,7 +87,8 @@ class FrameSource:
                 frame = pa.Table.from_pandas(frame, preserve_index=False)
             return pa.RecordBatchReader.from_stream(frame)
         except Exception as error:
-            raise Error(f"{self.path} cannot be read as a table: {raised(error)}") from error
+            hint = f"\nhelp: {_ROWS}" if isinstance(frame, Mapping) else ""
+            raise Error(f"{self.path} cannot be read as a table: {raised(error)}{hint}") from error
 
 
 def is_generator(source: Any) -> bool:

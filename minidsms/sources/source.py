@@ -140,11 +140,13 @@ class FileColumn:
     batch_name: str
 
 
-def choose_columns(path: str, names: Sequence[str], schema: Schema, relation: bool) -> list[FileColumn]:
+def choose_columns(
+    path: str, names: Sequence[str], schema: Schema, relation: bool, otherwise: str = ""
+) -> list[FileColumn]:
     """Where the schema's columns stand in the file, by case-insensitive name; then the ts and sign of a relation.
 
     A relation's file may have `ts` or `_ts`, `sign` or `_sign` beside the schema's columns: both or neither. Other
-    columns are ignored. Error where a column is missing, or ambiguous.
+    columns are ignored. Error where a column is missing, or ambiguous.  otherwise: what may be behind a missing one.
     """
     positions: dict[str, int] = {}
     twice = set()
@@ -158,9 +160,9 @@ def choose_columns(path: str, names: Sequence[str], schema: Schema, relation: bo
         if key in twice:
             raise Error(f'{path}: two columns are named "{field.name}"')
         if key not in positions:
-            near = difflib.get_close_matches(key, positions, 1)
+            near = [] if otherwise else difflib.get_close_matches(key, positions, 1)
             has = ", ".join(names[:30]) + (", .." if len(names) > 30 else "")
-            hint = f'did you mean "{names[positions[near[0]]]}"?' if near else f"the file has: {has}"
+            hint = f'did you mean "{names[positions[near[0]]]}"?' if near else f"the file has: {has}{otherwise}"
             raise Error(f'{path}: no column "{field.name}"\nhelp: {hint}')
         chosen.append(FileColumn(positions[key], names[positions[key]], field.name))
     if relation:

@@ -230,7 +230,8 @@ def _drop(db: Connection, statement: syntax.Drop, text: str) -> None:
     if kind != statement.kind:
         note = "" if kind is None else f"{statement.name} is a {kind}"
         table = {"stream": db.catalog.streams, "relation": db.catalog.relations, "view": db.catalog.views}
-        names = [d.name for d in table[statement.kind].values()]  # type: ignore[attr-defined]
+        definitions = table[statement.kind].values()  # type: ignore[attr-defined]
+        names = [d.name for d in definitions if d.name.lower() not in db.system_streams.definitions()]
         raise _no_such(statement.name, statement.kind, names, text, statement.name_span, note)
     users = [v.name for k, v in db.catalog.views.items() if k != key and key in tables_named(v.query)]
     if users:
@@ -442,7 +443,7 @@ def context(db: Connection) -> Context:
 
 def _explain(db: Connection, statement: syntax.Explain, text: str) -> Table:
     if isinstance(statement.target, str):
-        query = _registered(db, statement.target, text, statement.span)
+        query = _registered(db, statement.target, text, statement.name_span)
         shown = query.explain(statement.analyze, statement.format, statement.rules)
     elif statement.analyze:
         hint = "CREATE QUERY q AS .., then EXPLAIN ANALYZE q"

@@ -149,7 +149,7 @@ MISTAKES = [
         "SELECT car FROM Pos [RANGE 5 SECONDS] HAVING speed > 3",
         8,
         'column "car" has no single value in a group',
-        "add it to GROUP BY, or aggregate it, as in MIN(car)",
+        "add it to GROUP BY, or aggregate it, as in MIN(car); conditions on rows stand in WHERE",
     ),
     ("SELECT SUM(AVG(speed)) FROM Pos [ROWS 3]", 12, "the aggregate AVG may not stand in the aggregate SUM", ""),
     ("SELECT SUM(road) FROM Pos [ROWS 3]", 12, "SUM does not take TEXT", "convert it: CAST(road AS FLOAT)"),
@@ -484,6 +484,14 @@ MISTAKES = [
         "a NATURAL JOIN of sides that have no column name in common",
         "name the columns with ON, or write CROSS JOIN",
     ),
+    ("DROP STREAM Nope", 13, 'no stream "Nope"', ""),
+    ("EXPLAIN ANALYZE nope", 17, 'no query "nope"', ""),
+    (
+        "SELECT k FROM (SELECT k AS a FROM T [ROWS 2]) AS s, S (ROWS 2)",
+        61,
+        'unexpected "2" behind "ROWS"',
+        "a window stands in brackets: S [RANGE 10 SECONDS], S [ROWS 10]",
+    ),
     (
         "SELECT k FROM S [ROWS 2] LEFT JOIN T [ROWS 2] ON S.k IN (SELECT car FROM Cars)",
         8,
@@ -617,3 +625,28 @@ def test_habits_of_other_systems_get_help(text: str, hint: str) -> None:
         with pytest.raises(CqlError) as caught:
             db.execute(text)
     assert hint in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "column"), [("CREATE STREAM Z (a INTEGER)", 1), ("SELECT k FROM S; SELECT k FROM S", 18)]
+)
+def test_query_takes_one_query_and_points_to_execute(text: str, column: int) -> None:
+    with connect() as db:
+        db.execute(DECLARATIONS)
+        with pytest.raises(CqlError) as caught:
+            db.query(text)
+    assert caught.value.position == (1, column) and "db.execute" in caught.value.hint
+
+
+def test_only_what_can_be_dropped_is_proposed() -> None:
+    with connect() as db, pytest.raises(CqlError) as caught:
+        db.execute("CREATE STREAM S (k INTEGER); DROP STREAM Nope")
+    assert caught.value.note == "there are: S"
+
+
+def test_a_long_line_is_cut_visibly_around_the_place() -> None:
+    with connect() as db, pytest.raises(CqlError) as caught:
+        db.execute(f"CREATE STREAM S (k INTEGER); SELECT {'k, ' * 60}nope, {'k, ' * 60}k FROM S")
+    line, marker = caught.value.caret.splitlines()
+    assert line.startswith("  1 | ..") and line.endswith("..") and len(line) < 150
+    assert line[marker.index("^") :].startswith("nope")

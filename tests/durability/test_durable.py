@@ -169,7 +169,7 @@ def test_another_process_is_told_who_has_the_folder(folder: str) -> None:
 def test_a_folder_of_something_else_is_left_alone(folder: str) -> None:
     os.mkdir(folder)
     Path(folder, "letters").write_text("dear")
-    with pytest.raises(Error, match="no minidsms folder"):
+    with pytest.raises(Error, match="not a connection"):
         minidsms.connect(folder)
     assert os.listdir(folder) == ["letters"]
     with pytest.raises(Error, match=r"is a file.*\nhelp: db.feed"):

@@ -141,3 +141,23 @@ def test_instants_that_may_be_meant_are_not_warned_of(tmp_path: Path, first: str
 def test_a_form_that_cannot_be_is_refused(tmp_path: Path, options: str, reason: str) -> None:
     with pytest.raises(minidsms.Error, match=reason):
         answer(tmp_path / "f.csv", "at,x,t\n", options)
+
+
+@pytest.mark.parametrize(
+    ("first", "option"),
+    [("at;x;t", "delimiter = ';'"), ("at\tx\tt", "delimiter = 'tab'"), ("1000,1.5,a", "header = false")],
+)
+def test_the_option_that_a_first_line_asks_for_is_named(tmp_path: Path, first: str, option: str) -> None:
+    (tmp_path / "a.csv").write_text(f"{first}\n")
+    with minidsms.connect() as db, pytest.raises(minidsms.Error) as caught:
+        db.execute(f"CREATE STREAM S (at TIMESTAMP, x FLOAT, t TEXT) TIMESTAMP BY at FROM '{tmp_path}/a.csv'")
+    assert f"WITH ({option})" in str(caught.value)
+
+
+@pytest.mark.parametrize("rows", [[(1000, 1.5, "a")], [{"at": 1000, "x": 1.5, "t": "a"}]])
+def test_rows_in_the_place_of_tables_get_a_way_out(rows: list[Any]) -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (at TIMESTAMP, x FLOAT, t TEXT) TIMESTAMP BY at")
+        db.feed("S", iter(rows))
+        with pytest.raises(minidsms.Error, match=r"help: .*db\.push\(name, rows\)"):
+            db.run()
