@@ -11,6 +11,7 @@ alarms says how many he has and is given the others. Requests and replies are li
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import random
 import socket
@@ -166,7 +167,8 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     if options.check is not None:
         return check(options.check)
-    with Service(options.port, options.folder) as service:
+    with Service(options.port, options.folder) as service, contextlib.suppress(KeyboardInterrupt):
+        print(f"requests at port {options.port}, everything kept in {options.folder}; Ctrl-C ends it", flush=True)
         service.serve_forever()
     return 0
 

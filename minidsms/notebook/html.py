@@ -34,7 +34,7 @@ def query_html(query: Query, rows: int = ROWS) -> str:
         if query.state == "closed":
             return f"<p><b>{_text(query.name)}</b> <span {_NOTE}>closed</span></p>"
         figures = query.figures()
-        notes = [f"{query.kind}, {query.state}", f"{figures['results']:,} changes"]
+        notes = [f"{query.kind}, {query.state}", counted(figures["results"], "change")]
         if figures["waiting"]:
             notes.append(f"{figures['waiting']:,} wait to be fetched")
         if figures["shed"]:

@@ -48,6 +48,9 @@ class LiveView:
         self._thread = threading.Thread(target=self._run, name=f"live view of {query.name}", daemon=True)
         self._thread.start()
 
+    def _ipython_display_(self) -> None:
+        """Nothing more at the end of a cell: it is shown already."""
+
     def look(self) -> bool:
         """Show the query if it has changed; False when it has been closed."""
         html = query_html(self._query, self._rows)

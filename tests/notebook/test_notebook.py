@@ -107,6 +107,14 @@ def test_a_live_view_ends_with_its_query(db: minidsms.Connection) -> None:
     assert not view._thread.is_alive()
 
 
+def test_a_live_view_at_the_end_of_a_cell_is_not_shown_a_second_time(db: minidsms.Connection) -> None:
+    shown: list[str] = []
+    view = db.query("SELECT v FROM S").live(show=shown.append)
+    view._ipython_display_()  # what IPython calls for an object that displays itself
+    assert len(shown) == 1
+    view.stop()
+
+
 def test_a_live_view_needs_a_notebook(db: minidsms.Connection) -> None:
     with pytest.raises(minidsms.Error, match="needs a notebook"):
         db.query("SELECT v FROM S").live()
