@@ -231,7 +231,7 @@ def test_nan_is_null_and_negative_zero_is_zero_in_every_container() -> None:
         ("abc", "cannot read rows"),
         (pa.array([1, 2]), "cannot be read as an Arrow table"),
         ({"car": np.zeros((2, 2)), "speed": [1.0], "road": ["A"]}, "2 dimensions"),
-        (pa.table({"car": [1.5], "speed": [1.0], "road": ["A"]}), "double is no INTEGER"),
+        (pa.table({"car": [1.5], "speed": [1.0], "road": ["A"]}), "double cannot be read as INTEGER"),
         ([(1, 2.0, "A"), (2**63, 1.0, "A")], 'row 1, column "car"'),
     ],
 )

@@ -80,7 +80,7 @@ def _read(session: Session, text: str, target: Type, span: tuple[int, int]) -> i
     except NotATime as problem:
         raise session.error(str(problem), span, "", "write it as '2024-05-01 12:30:00'") from None
     except ValueRefused as problem:
-        raise session.error(f"'{text}' is no {target}", span, "", problem.hint) from None
+        raise session.error(f"'{text}' cannot be read as {target}", span, "", problem.hint) from None
 
 
 def read_literals(session: Session, exprs: Sequence[bound.Expr]) -> list[bound.Expr]:

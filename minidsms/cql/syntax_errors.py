@@ -180,12 +180,12 @@ def syntax_error(lark: Lark, start: str, statement: Statement, text: str, error:
     if is_end:
         end = tokens[-1].end_pos or 0
         span = (end, end + 1)
-        reason = f"the statement ends too early, behind {_quoted(text, tokens[-1])}"
+        reason = f"the statement ends too early, after {_quoted(text, tokens[-1])}"
     else:
         span = (int(token.start_pos or 0), int(token.end_pos or 0))
         reason = f"unexpected {_quoted(text, token)}"
         if at > 0:
-            reason += f" behind {_quoted(text, tokens[at - 1])}"
+            reason += f" after {_quoted(text, tokens[at - 1])}"
     hint = _hint(lark, start, tokens, at, expected, text)
     words = describe(expected)
     return CqlError(reason, text, span, f"expected {words}" if words else "", hint)

@@ -242,7 +242,7 @@ class TreeBuilder(ExpressionBuilder):
     def grouping_sets(self, parts: list[Part]) -> syntax.GroupingSets:
         first, second = parts[0], parts[1]
         if (first.lower(), second.lower()) != ("grouping", "sets"):
-            raise self.fail(f'unexpected "{second}" behind "{first}"', second, hint="GROUPING SETS ((a, b), (a), ())")
+            raise self.fail(f'unexpected "{second}" after "{first}"', second, hint="GROUPING SETS ((a, b), (a), ())")
         return syntax.GroupingSets(tuple(parts[3::2]), span=span_of(parts))
 
     def grouping_set(self, parts: list[Part]) -> tuple[syntax.Expr, ...]:
@@ -425,7 +425,7 @@ class TreeBuilder(ExpressionBuilder):
             return None
         given = arguments or []
         if len(written.words) > 1:
-            raise self.fail(f'unexpected "{written.words[1]}" behind a type', written.words[1], 'expected "," or ")"')
+            raise self.fail(f'unexpected "{written.words[1]}" after a type', written.words[1], 'expected "," or ")"')
         if name in ("DECIMAL", "NUMERIC", "DEC"):
             return self._decimal(given, written)
         odd = next((g for g in given if not isinstance(g, _TypeWords)), None)
@@ -467,9 +467,9 @@ class TreeBuilder(ExpressionBuilder):
         size, scale = [*(arguments or []), None, None][:2]
         name = word.upper()
         if more:
-            raise self.fail(f'unexpected "{more[0]}" behind a type', more[0], 'expected "," or ")"')
+            raise self.fail(f'unexpected "{more[0]}" after a type', more[0], 'expected "," or ")"')
         if second is not None and (name, second.upper()) not in (("DOUBLE", "PRECISION"), ("CHARACTER", "VARYING")):
-            raise self.fail(f'unexpected "{second}" behind a type', second, 'expected "," or ")"')
+            raise self.fail(f'unexpected "{second}" after a type', second, 'expected "," or ")"')
         if name not in TYPES:
             known = (
                 "INTEGER, FLOAT, BOOLEAN, TEXT, CHAR(n), VARCHAR(n), TIMESTAMP, INTERVAL, DATE, TIME, DECIMAL(p, s), "

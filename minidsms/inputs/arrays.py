@@ -231,7 +231,7 @@ class ColumnReader:
         hint = ""
         if type_ is Type.INTEGER and types.is_floating(kind):
             hint = "cast it to int64 (pandas: astype('Int64'), which keeps missing values), or declare the column FLOAT"
-        raise ValueRefused(f"an Arrow column of {kind} is no {type_}", hint=hint)
+        raise ValueRefused(f"an Arrow column of {kind} cannot be read as {type_}", hint=hint)
 
     def _read_days(self, array: Any) -> Column | None:
         """None where one is no DATE."""
@@ -328,7 +328,7 @@ def _storage(array: Any, type_: Type) -> Any:
     if isinstance(array, pa.ExtensionArray):
         if array.type.extension_name.startswith("pandas."):
             # Periods and intervals of pandas: their storage counts in units of its own.
-            raise ValueRefused(f"an Arrow column of {array.type.extension_name} is no {type_}")
+            raise ValueRefused(f"an Arrow column of {array.type.extension_name} cannot be read as {type_}")
         array = array.storage
     if pa.types.is_run_end_encoded(array.type):
         import pyarrow.compute as pc

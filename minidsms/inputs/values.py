@@ -94,7 +94,7 @@ def integer_value(value: Any) -> int | None:
         return None
     if isinstance(value, bool | np.bool_):
         raise ValueRefused(
-            f"a BOOLEAN is no INTEGER: {show(value)}", hint="write int(value), or declare the column BOOLEAN"
+            f"{show(value)} cannot be read as INTEGER", hint="write int(value), or declare the column BOOLEAN"
         )
     if is_integer(value):
         return integer_value(int(value))
@@ -103,7 +103,7 @@ def integer_value(value: Any) -> int | None:
         hint = "write int(value), or declare the column FLOAT"
     elif isinstance(value, str):
         hint = "write int(value), or declare the column TEXT"
-    raise ValueRefused(f"{show(value)} is no INTEGER", hint=hint)
+    raise ValueRefused(f"{show(value)} cannot be read as INTEGER", hint=hint)
 
 
 def float_value(value: Any) -> float | None:
@@ -114,7 +114,7 @@ def float_value(value: Any) -> float | None:
         return None
     if isinstance(value, bool | np.bool_):
         raise ValueRefused(
-            f"a BOOLEAN is no FLOAT: {show(value)}", hint="write float(value), or declare the column BOOLEAN"
+            f"{show(value)} cannot be read as FLOAT", hint="write float(value), or declare the column BOOLEAN"
         )
     if is_integer(value) or isinstance(value, float | np.floating | Decimal):
         try:
@@ -122,7 +122,7 @@ def float_value(value: Any) -> float | None:
         except OverflowError:
             raise ValueRefused(f"{show(value)} is outside the range of FLOAT") from None
     hint = "write float(value), or declare the column TEXT" if isinstance(value, str) else ""
-    raise ValueRefused(f"{show(value)} is no FLOAT", hint=hint)
+    raise ValueRefused(f"{show(value)} cannot be read as FLOAT", hint=hint)
 
 
 def boolean_value(value: Any) -> bool | None:
@@ -134,7 +134,7 @@ def boolean_value(value: Any) -> bool | None:
     if isinstance(value, np.bool_):
         return bool(value)
     hint = "write bool(value), or declare the column INTEGER" if isinstance(value, int | np.integer) else ""
-    raise ValueRefused(f"{show(value)} is no BOOLEAN", hint=hint)
+    raise ValueRefused(f"{show(value)} cannot be read as BOOLEAN", hint=hint)
 
 
 def text_value(value: Any) -> str | None:
@@ -146,7 +146,7 @@ def text_value(value: Any) -> str | None:
     if isinstance(value, str):
         return str.__str__(value)
     hint = "decode it first: value.decode()" if isinstance(value, bytes | bytearray) else "write str(value)"
-    raise ValueRefused(f"{show(value)} is no TEXT", hint=hint)
+    raise ValueRefused(f"{show(value)} cannot be read as TEXT", hint=hint)
 
 
 def scaled(value: int, unit: tuple[int, int], tick_ns: int) -> int:
@@ -179,7 +179,7 @@ def timestamp_value(value: Any, tick_ns: int) -> int | None:
     elif isinstance(value, str):
         return _read_iso(value, tick_ns)
     hint = "give ticks as an int" if isinstance(value, float | np.floating) else ""
-    raise ValueRefused(f"{show(value)} is no TIMESTAMP", hint=hint)
+    raise ValueRefused(f"{show(value)} cannot be read as TIMESTAMP", hint=hint)
 
 
 def _nanoseconds(elapsed: datetime.timedelta) -> int:
@@ -197,7 +197,7 @@ def _read_iso(text: str, tick_ns: int) -> int:
             return iso_ticks(text, 1) // tick_ns
         except NotATime:
             hint = "write it like 2024-05-01T12:00:00Z"
-            raise ValueRefused(f"{show(text)} is no TIMESTAMP", hint=hint) from None
+            raise ValueRefused(f"{show(text)} cannot be read as TIMESTAMP", hint=hint) from None
 
 
 def interval_value(value: Any, tick_ns: int) -> int | None:
@@ -213,7 +213,7 @@ def interval_value(value: Any, tick_ns: int) -> int | None:
         if name in UNIT_NS:
             return scaled(int(value.astype(np.int64)) * step, UNIT_NS[name], tick_ns)
     hint = "give ticks as an int, or a datetime.timedelta" if isinstance(value, float | np.floating | str) else ""
-    raise ValueRefused(f"{show(value)} is no INTERVAL", hint=hint)
+    raise ValueRefused(f"{show(value)} cannot be read as INTERVAL", hint=hint)
 
 
 def date_value(value: Any) -> int | None:
@@ -228,11 +228,11 @@ def date_value(value: Any) -> int | None:
         try:
             return day_of(datetime.date.fromisoformat(value.strip()))
         except ValueError:
-            raise ValueRefused(f"{show(value)} is no DATE", hint="write it like 2024-05-01") from None
+            raise ValueRefused(f"{show(value)} cannot be read as DATE", hint="write it like 2024-05-01") from None
     if is_integer(value) and FIRST_DAY <= int(value) <= LAST_DAY:
         return int(value)
     hint = "write value.date(), or declare the column TIMESTAMP" if isinstance(value, datetime.datetime) else ""
-    raise ValueRefused(f"{show(value)} is no DATE", hint=hint)
+    raise ValueRefused(f"{show(value)} cannot be read as DATE", hint=hint)
 
 
 def time_value(value: Any) -> int | None:
@@ -243,12 +243,12 @@ def time_value(value: Any) -> int | None:
         try:
             value = datetime.time.fromisoformat(value.strip())
         except ValueError:
-            raise ValueRefused(f"{show(value)} is no TIME", hint="write it like 14:30:00") from None
+            raise ValueRefused(f"{show(value)} cannot be read as TIME", hint="write it like 14:30:00") from None
     if isinstance(value, datetime.time) and value.tzinfo is None:
         return microseconds_of(value)
     if is_integer(value) and 0 <= int(value) < DAY_US:
         return int(value)
-    raise ValueRefused(f"{show(value)} is no TIME")
+    raise ValueRefused(f"{show(value)} cannot be read as TIME")
 
 
 def decimal_value(value: Any, type_: Type) -> Decimal | None:
@@ -266,7 +266,7 @@ def decimal_value(value: Any, type_: Type) -> Decimal | None:
     elif isinstance(value, str) and _DECIMAL_TEXT.fullmatch(value):
         exact = Decimal(value.strip())
     if exact is None or not exact.is_finite():
-        raise ValueRefused(f"{show(value)} is no DECIMAL")
+        raise ValueRefused(f"{show(value)} cannot be read as DECIMAL")
     found = fitted(exact, type_)
     if found is None:
         raise ValueRefused(f"{show(value)} does not fit {type_}")
@@ -287,7 +287,7 @@ def nested_value(value: Any, type_: Type, tick_ns: int) -> Any:
         try:
             value = json.loads(value, parse_float=Decimal)
         except (ValueError, RecursionError):
-            raise ValueRefused(f"{show(value)} is no {type_.kind}", hint="a text is read as JSON") from None
+            raise ValueRefused(f"{show(value)} cannot be read as {type_.kind}", hint="a text is read as JSON") from None
         return nested_value(value, type_, tick_ns)
     readers = [inner_reader(t, tick_ns) for _, t in type_.fields]
     if type_.element is not None:
@@ -307,7 +307,7 @@ def nested_value(value: Any, type_: Type, tick_ns: int) -> Any:
             if len({k for k, _ in found} - {None}) == len(found):
                 return tuple(sorted(found, key=itemgetter(0)))
             raise ValueRefused(f"{show(value)}: the keys of a MAP are different, and none is NULL")
-    raise ValueRefused(f"{show(value)} is no {type_}")
+    raise ValueRefused(f"{show(value)} cannot be read as {type_}")
 
 
 def _key(key: Any, type_: Type) -> Any:

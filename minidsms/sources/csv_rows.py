@@ -228,7 +228,7 @@ class CsvRows:
             column, wrong = self._read(i, fields[i])
             for row in np.flatnonzero(wrong).tolist():
                 shown = fields[i][row].cast(pa.binary()).as_py()[:60].decode("utf-8", "replace")
-                reasons.setdefault(row, f'column "{self._names[i]}": {shown!r} is no {type_}')
+                reasons.setdefault(row, f'column "{self._names[i]}": {shown!r} cannot be read as {type_}')
             bad |= wrong
             columns.append(column)
         if reasons:

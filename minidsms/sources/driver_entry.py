@@ -218,7 +218,7 @@ class Entry:
         hint = "WITH (delimiter = ';', header = false, null = '-', decimal_comma = true) say how a CSV file is written"
         if text.lstrip()[:1] in ("{", "["):
             hint = 'each line is one JSON object, as {"k": "a", "v": 1}, with a value of its type for every column'
-        elif "is no TIMESTAMP" in reason:
+        elif "cannot be read as TIMESTAMP" in reason:
             hint = "times are ISO; write WITH (time_format = '%d.%m.%Y %H:%M'), or (epoch = 'seconds') for numbers"
         error = DataError(f"no row can be read, of {self._rejected}: {reason}\nhelp: {hint}")
         self._batches = _failing(error)

@@ -314,7 +314,7 @@ def _typed(raw: DataFrame, format: str, stream: StreamDef, tick_ns: int) -> Data
         values.append(value)
         text = source.cast("string")
         is_null = F.lower(F.trim(text)).isin(*empty.get(column.type, ("",)))
-        what = F.concat(F.lit(f"{column.name}: "), F.substring(text, 1, 80), F.lit(f" is no {column.type}"))
+        what = F.concat(F.lit(f"{column.name}: "), F.substring(text, 1, 80), F.lit(f" cannot be read as {column.type}"))
         reasons.append(F.when(source.isNotNull() & value.isNull() & ~is_null, what))
     assert stream.timestamp_by is not None
     ts = values[stream.timestamp_by]

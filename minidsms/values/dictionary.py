@@ -197,7 +197,7 @@ class TextDictionary:
                 or pa.types.is_large_string(array.type)
                 or pa.types.is_string_view(array.type)
             ):
-                raise DataError(f"an Arrow column of {array.type} is no TEXT")
+                raise DataError(f"an Arrow column of {array.type} cannot be read as TEXT")
             if pa.types.is_string_view(array.type):
                 array = array.cast(pa.large_string())
             array = array.dictionary_encode()

@@ -56,7 +56,7 @@ def test_the_defaults_show_a_query_for_each_set() -> None:
         ("SELECT GROUPING(v) FROM S GROUP BY ROLLUP (k)", "GROUPING tells of an expression of GROUP BY"),
         ("SELECT v FROM S GROUP BY ROLLUP (k)", 'column "v" has no single value in a group'),
         ("SELECT k FROM S GROUP BY ROLLUP (k) ORDER BY k LIMIT 1", "ORDER BY .. LIMIT is of one GROUP BY"),
-        ("SELECT k FROM S GROUP BY GROUPED SETS ((k))", 'unexpected "SETS" behind "GROUPED"'),
+        ("SELECT k FROM S GROUP BY GROUPED SETS ((k))", 'unexpected "SETS" after "GROUPED"'),
         ("SELECT ROLLUP(k) FROM S", "ROLLUP"),
     ],
 )

@@ -18,7 +18,7 @@ def test_an_error_shows_line_and_column_of_the_first_wrong_token() -> None:
     error = refused("SELECT a\nFROM S\nWHERE a > > 3")
     assert error.position == (3, 11)
     assert str(error).splitlines()[:3] == [
-        'error: unexpected ">" behind ">"',
+        'error: unexpected ">" after ">"',
         "  3 | WHERE a > > 3",
         "    |           ^ expected an expression, ALL or ANY",
     ]

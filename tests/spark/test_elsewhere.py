@@ -68,7 +68,7 @@ def test_ingests_into_an_object_store_are_those_into_a_folder(spark: SparkSessio
     assert list(verify(done.archive)) == []
     inside, system = storage_of(place).arrow(rejects_of(done.archive))
     rejects = dataset.dataset(inside, filesystem=system, partitioning="hive").to_table().to_pylist()
-    assert [r["_reason"] for r in rejects] == ["at: never is no TIMESTAMP"] * 2
+    assert [r["_reason"] for r in rejects] == ["at: never cannot be read as TIMESTAMP"] * 2
 
 
 @in_places("sftp")

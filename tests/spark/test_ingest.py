@@ -62,11 +62,11 @@ def test_dirty_files_out_of_order_become_elements_in_order(spark: SparkSession, 
     assert done.rejects is not None
     rejects = dataset.dataset(done.rejects, partitioning="hive").to_table().to_pylist()
     assert sorted(r["_reason"] for r in rejects) == [
-        "at: never is no TIMESTAMP",
-        "car: 9223372036854775808 is no INTEGER",
-        "car: five is no INTEGER",
-        "ok: perhaps is no BOOLEAN",
-        "speed: fast is no FLOAT",
+        "at: never cannot be read as TIMESTAMP",
+        "car: 9223372036854775808 cannot be read as INTEGER",
+        "car: five cannot be read as INTEGER",
+        "ok: perhaps cannot be read as BOOLEAN",
+        "speed: fast cannot be read as FLOAT",
         "the row is no csv of these columns",
         "the timestamp is NULL",
     ]

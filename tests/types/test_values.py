@@ -156,18 +156,18 @@ def test_a_folder_keeps_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("column", "value", "told"),
     [
-        ("TEXT[]", "a", "'a' (str) is no LIST"),
-        ("TEXT[]", [1], "1 (int) is no TEXT"),
-        ("INTEGER[]", {"a": 1}, "is no INTEGER[]"),
+        ("TEXT[]", "a", "'a' (str) cannot be read as LIST"),
+        ("TEXT[]", [1], "1 (int) cannot be read as TEXT"),
+        ("INTEGER[]", {"a": 1}, "cannot be read as INTEGER[]"),
         ("STRUCT(a INTEGER)", {"b": 1}, "'b' (str) is no field of STRUCT(a INTEGER)"),
-        ("STRUCT(a INTEGER)", (1, 2), "is no STRUCT(a INTEGER)"),
+        ("STRUCT(a INTEGER)", (1, 2), "cannot be read as STRUCT(a INTEGER)"),
         ("MAP(TEXT, INTEGER)", [("a", 1), ("a", 2)], "the keys of a MAP are different"),
         ("DECIMAL(4, 2)", Decimal("100"), "does not fit DECIMAL(4, 2)"),
         ("DECIMAL(4, 2)", "1.234", "has more than 2 digits behind the point"),
-        ("DECIMAL(4, 2)", True, "is no DECIMAL"),
+        ("DECIMAL(4, 2)", True, "cannot be read as DECIMAL"),
         ("DATE", datetime.datetime(2024, 5, 1), "write value.date()"),
         ("DATE", "2024-5-1", "write it like 2024-05-01"),
-        ("TIME", 86_400_000_000, "is no TIME"),
+        ("TIME", 86_400_000_000, "cannot be read as TIME"),
     ],
 )
 def test_what_does_not_fit_is_refused_with_a_reason(column: str, value: Any, told: str) -> None:
@@ -337,7 +337,7 @@ def test_the_first_row_is_blamed_for_what_does_not_fit_in_a_nested_column() -> N
     with minidsms.connect() as db:
         db.execute("CREATE STREAM S (l INTEGER[])")
         column = pa.array([[1.0], None, [1.0, 2.5], [1.0, 2.5], [1.5]])
-        with pytest.raises(minidsms.DataError, match=r'row 0, column "l": 1.0 \(float\) is no INTEGER'):
+        with pytest.raises(minidsms.DataError, match=r'row 0, column "l": 1.0 \(float\) cannot be read as INTEGER'):
             db.push("S", {"l": column}, ts=1)
-        with pytest.raises(minidsms.DataError, match=r'row 2, column "l": \'x\' \(str\) is no INTEGER'):
+        with pytest.raises(minidsms.DataError, match=r'row 2, column "l": \'x\' \(str\) cannot be read as INTEGER'):
             db.push("S", {"l": pa.array([[], None, ["x", "y"], ["x", "y"], ["z"]])}, ts=1)
