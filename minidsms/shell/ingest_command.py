@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 from functools import partial
 
 from minidsms.cql.errors import Error
 from minidsms.shell.harmless import harmless
 from minidsms.shell.progress import progress_bar
-from minidsms.shell.reading import read_text
+from minidsms.shell.reading import text_or_file
 
 
 def ingest(options: argparse.Namespace) -> int:
@@ -17,7 +16,7 @@ def ingest(options: argparse.Namespace) -> int:
     from minidsms.spark.ingest import FORMATS, ingest
     from minidsms.spark.session import session
 
-    stream = read_text(options.stream) if os.path.exists(options.stream) else options.stream
+    stream = text_or_file(options.stream)
     form = options.format or _told(options.sources[0])
     if form not in FORMATS and len(options.sources) > 1:
         raise Error(f"of {form} one source is taken at a time")

@@ -44,7 +44,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     try:
         parser = _parser()
-        options = parser.parse_args(arguments)
+        given = sys.argv[1:] if arguments is None else arguments
+        if given and os.path.isfile(given[0]):
+            parser.error(f"{given[0]} is a file, not a command: minidsms run {given[0]}")
+        options = parser.parse_args(given)
         if options.command is None:
             return _shell(options)
         for option, is_given in (("--safe", options.safe), ("--db FOLDER", options.db is not None)):

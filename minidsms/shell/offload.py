@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from minidsms.cql.errors import Error, QueryError
 from minidsms.shell.harmless import harmless
 from minidsms.shell.progress import progress_bar
-from minidsms.shell.reading import read_commit, read_instant, read_text
+from minidsms.shell.reading import read_commit, read_instant, text_or_file
 from minidsms.shell.showing import cell, print_table
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def offload(options: argparse.Namespace) -> int:
     from minidsms.spark.running import measured, prepare
     from minidsms.spark.session import session
 
-    text = read_text(options.query) if os.path.exists(options.query) else options.query
+    text = text_or_file(options.query)
     if options.output is not None and os.path.exists(options.output):
         raise Error(f"{options.output!r} exists already; name a new folder")
     spark = session(options.master, leaves_classes=options.analyze or not options.explain)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from minidsms.cql.errors import Error
@@ -30,6 +31,11 @@ def read_text(path: str) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise Error(f"{path!r} is no UTF-8 text: line {line} has the byte 0x{data[error.start]:02x}") from None
+
+
+def text_or_file(told: str) -> str:
+    """Statements, or the text of the file that is named: no statement is one word. Error where it cannot be read."""
+    return read_text(told) if os.path.exists(told) or len(told.split()) == 1 else told
 
 
 def read_instant(text: str, tick_ns: int, asked: str = "--until") -> int:

@@ -211,3 +211,17 @@ def test_a_standard_output_that_cannot_be_written_is_an_error_not_a_traceback(fo
         ["sh", "-c", 'exec "$@" >&-', "sh", *command], stderr=subprocess.PIPE, text=True, cwd=folder, timeout=240
     )
     assert closed.returncode == 0 and closed.stderr == ""
+
+
+def test_a_file_in_the_place_of_a_command_is_told_how_it_is_run(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["q.cql"])
+    assert ended.value.code == 2 and "minidsms run q.cql" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["offload", "no.cql", "data"], ["ingest", "a.csv", "data", "--stream", "no.cql"]])
+def test_a_file_of_statements_that_is_not_there_is_no_statement(
+    command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(command) == 1
+    assert "cannot read 'no.cql': No such file" in capsys.readouterr().err
