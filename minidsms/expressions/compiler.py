@@ -2,6 +2,7 @@
 
 A `bound.Expr` becomes a tree of closures over whole chunks (`value.Node`); no source is generated, nothing is looked up
 while rows flow. An `Evaluator` runs a tree in chunks small enough for the processor's cache and writes full columns.
+Every node that computes tries a program first (`programs`), so the largest expressions that can be programs are.
 
 Invariant: the result of a row depends on that row only, so chunks, batches and subsets of rows never change it.
 docs/design, decision 2; docs/semantics R4.
@@ -19,6 +20,7 @@ from minidsms.cql import bound
 from minidsms.cql.catalog import FunctionDef
 from minidsms.elements import Batch, BoolArray, Column, Int64Array, Type
 from minidsms.expressions import arithmetic, casts, decimals, lambdas, library, logic, text, timestamps, user
+from minidsms.expressions.programs import Programmed
 from minidsms.expressions.value import (
     Columns,
     Frame,
@@ -46,11 +48,14 @@ ORDERINGS = frozenset(("<", "<=", ">", ">="))
 
 @dataclass(frozen=True)
 class Context:
-    """What expressions need besides rows. functions: user functions by lower-case name."""
+    """What expressions need besides rows. functions: user functions by lower-case name.  programs: whether there may be
+    any.
+    """
 
     dictionary: TextDictionary
     tick_ns: int = 1_000_000
     functions: Mapping[str, FunctionDef] = field(default_factory=dict)
+    programs: bool = True
 
 
 class Evaluator:
@@ -62,13 +67,17 @@ class Evaluator:
     def __init__(self, expr: bound.Expr, context: Context) -> None:
         self.expr = expr
         self.type = expr.type
-        self.node = compile_node(expr, context)
+        self.node = _by_numpy(expr, context)
+        self._programmed = programmed((expr,), context)
         self._chunk = FLAT_CHUNK if _is_flat(expr) else CHUNK
 
     def __call__(self, columns: Columns, n: int) -> Value:
         """columns: gives column i of n rows."""
         with np.errstate(all="ignore"):
             frame = Frame(columns, n)
+            found = None if self._programmed is None else self._programmed.values(frame)[0]
+            if found is not None:
+                return found
             if n <= self._chunk or isinstance(self.expr, bound.ColumnRef | bound.Literal):
                 return _whole(self.node(frame), n, self.type)
             return self._chunked(frame)
@@ -129,27 +138,50 @@ def compile_expression(expr: bound.Expr, context: Context) -> Evaluator:
     return Evaluator(expr, context)
 
 
-def evaluate_columns(evaluators: Sequence[Evaluator], batch: Batch) -> tuple[list[Column], BoolArray | None]:
-    """The columns, and the rows in which one failed (None: no row did); a failed value is NULL in its column."""
-    columns = []
-    failed: BoolArray | None = None
-    n = len(batch)
-    for evaluator in evaluators:
-        if isinstance(evaluator.expr, bound.ColumnRef):
-            columns.append(batch.column(evaluator.expr.index))
-            continue
-        value = evaluator(batch.column, n)
-        columns.append(value.column())
-        if value.failed is not None:
-            failed = value.failed if failed is None else failed | value.failed
-    return columns, failed
+class Projection:
+    """Several expressions; one program computes those that can be."""
+
+    def __init__(self, exprs: Sequence[bound.Expr], context: Context) -> None:
+        self._columns = [expr.index if isinstance(expr, bound.ColumnRef) else None for expr in exprs]
+        self._computed = [Evaluator(expr, context) for expr in exprs if not isinstance(expr, bound.ColumnRef)]
+        self._programmed = programmed([each.expr for each in self._computed], context)
+
+    def __call__(self, batch: Batch) -> tuple[list[Column], BoolArray | None]:
+        """The columns, and the rows in which one failed (None: no row did); a failed value is NULL in its column."""
+        n = len(batch)
+        found: Sequence[Value | None] = (None,) * len(self._computed)
+        if self._programmed is not None:
+            found = self._programmed.values(Frame(batch.column, n))
+        values = [each(batch.column, n) if it is None else it for each, it in zip(self._computed, found)]
+        computed = iter(values)
+        columns = [next(computed).column() if index is None else batch.column(index) for index in self._columns]
+        return columns, any_failed(*values)
 
 
 # ------------------------------------------------------------------------------------------------------- the tree
 
 
 def compile_node(expr: bound.Expr, context: Context) -> Node:
-    """The closure that computes the expression on a frame."""
+    """The closure that computes the expression on a frame: by its program, else by numpy."""
+    node = _by_numpy(expr, context)
+    its = programmed((expr,), context)
+    if its is None:
+        return node
+
+    def apply(frame: Frame) -> Value:
+        (found,) = its.values(frame)
+        return node(frame) if found is None else found
+
+    return apply
+
+
+def programmed(exprs: Sequence[bound.Expr], context: Context, is_condition: bool = False) -> Programmed | None:
+    """The expressions to be tried as a program; None where nothing is computed."""
+    computes = any(isinstance(e, bound.Call | bound.Case | bound.Cast) for e in exprs)
+    return Programmed(exprs, context.dictionary, is_condition) if computes and context.programs else None
+
+
+def _by_numpy(expr: bound.Expr, context: Context) -> Node:
     match expr:
         case bound.ColumnRef(index=index):
             return lambda frame: frame.column(index)

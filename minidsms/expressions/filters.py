@@ -14,7 +14,7 @@ import numpy as np
 from minidsms.cql import bound
 from minidsms.cql.scalar_text import print_expression
 from minidsms.elements import BoolArray, Int64Array
-from minidsms.expressions.compiler import Context, compile_node, is_thread_safe
+from minidsms.expressions.compiler import Context, compile_node, is_thread_safe, programmed
 from minidsms.expressions.filter_tests import AT, DENSE, GATHERED, keep, split
 from minidsms.expressions.value import Frame, full
 
@@ -64,6 +64,7 @@ class Filter:
         self._column = operand.index if isinstance(operand, bound.ColumnRef) else None
         self.computes = self._column is None
         self._node = compile_node(operand, context)
+        self._programmed = programmed((expr,), context, is_condition=True) if self.computes else None
 
     def narrow(self, frame: Frame, rows: Int64Array | None, use_kernels: bool) -> tuple[Int64Array, Int64Array | None]:
         """(the rows on which the filter is TRUE or fails, those on which it fails or None), both ascending.
@@ -75,6 +76,10 @@ class Filter:
             if value.valid is not None:
                 rows = np.flatnonzero(value.valid) if rows is None else rows[value.valid[rows]]
             return keep(self._test, value.values, rows, DENSE if rows is None else AT, use_kernels), None
+        if use_kernels and self._programmed is not None:
+            found = self._programmed.keep(frame, rows)
+            if found is not None:
+                return found
         is_dense = rows is None or (not self._calls_user and len(rows) > _MOST * frame.n)
         part = frame if is_dense or rows is None else frame.subset(rows)
         value = self._node(part)

@@ -57,7 +57,7 @@ def _remainder(x: Any, divisor: Any, inverse: float) -> Any:
 
 
 @helper(inline=True)
-def _write(word: Any, rows: Int64s, layout: int, first: int, out: Int64s, k: int) -> Any:
+def write_rows(word: Any, rows: Int64s, layout: int, first: int, out: Int64s, k: int) -> Any:
     """Of a word of 64 rows from `first` on the positions whose bits are set, behind k others; how many there are."""
     if word == 0:
         return k
@@ -122,7 +122,7 @@ def _keep_by_words(values: Int64s, rows: Int64s, layout: int, divides: bool, wan
                 if divides:
                     x = _near_remainder(x, divisor, inverse)
                 word |= uint64(uint64(x) - base <= width) << uint64(j)
-            k = _write(word ^ turn, rows, layout, first, out, k)
+            k = write_rows(word ^ turn, rows, layout, first, out, k)
         else:
             k = _keep_one_by_one(values, rows, layout, wanted, first, first + _WORD, out, k)
         first += _WORD
@@ -156,7 +156,7 @@ def keep_floats(values: Float64s, rows: Int64s, layout: int, lo: float, hi: floa
         word = uint64(0)
         for j in range(_WORD):
             word |= uint64((values[first + j] >= lo) & (values[first + j] <= hi)) << uint64(j)
-        k = _write(word ^ turn, rows, layout, first, out, k)
+        k = write_rows(word ^ turn, rows, layout, first, out, k)
         first += _WORD
     for i in range(first, len(values)):
         out[k] = i if layout == DENSE else rows[i]

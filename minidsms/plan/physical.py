@@ -25,10 +25,9 @@ from minidsms.elements import Batch, Int64Array, Schema
 from minidsms.engine.engine import InputProgress, Network, RelationProgress, close_operator
 from minidsms.expressions import (
     Context,
-    compile_expression,
+    Projection,
     compile_predicate,
     constant_column,
-    evaluate_columns,
     explain_failure,
     print_expression,
 )
@@ -457,14 +456,13 @@ class PhysicalPlanner:
     def _project(self, node: bound.Project) -> Project:
         exprs = node.exprs
         chosen = [e.index for e in exprs if isinstance(e, bound.ColumnRef)]
-        evaluators = [compile_expression(e, self._context) for e in exprs]
 
         def explain(batch: Batch, row: int) -> str:
             return self._explain(exprs, batch, row)
 
         return Project(
             self._queue(node.input),
-            lambda batch: evaluate_columns(evaluators, batch),
+            Projection(exprs, self._context),
             explain,
             node.schema,
             ", ".join(print_expression(e) for e in exprs),
@@ -474,7 +472,7 @@ class PhysicalPlanner:
     def _explain(self, exprs: Sequence[Expr], batch: Batch, row: int) -> str:
         """The first of the expressions that failed in a row, in words."""
         for expr in exprs:
-            _, failed = evaluate_columns([compile_expression(expr, self._context)], batch.slice(row, row + 1))
+            _, failed = Projection((expr,), self._context)(batch.slice(row, row + 1))
             if failed is not None and failed.any():
                 culprit, reason = explain_failure(expr, self._context, batch.column, row)
                 return f"{culprit}: {reason}"

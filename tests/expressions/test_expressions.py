@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from minidsms.cql import bound
 from minidsms.cql.bound import Case, Cast, Expr, Literal
 from minidsms.elements import Batch, Column, Type
-from minidsms.expressions import Context, compile_expression, compile_predicate, compiler, evaluate_columns, value
+from minidsms.expressions import Context, Projection, compile_expression, compile_predicate, compiler, value
 from minidsms.testing.definition_expressions import Failed, Scope, judged
 from minidsms.values.dictionary import TextDictionary
 from tests.expressions.generating import (
@@ -45,10 +45,10 @@ def by_definition(expr: Expr, table: list[tuple[Any, ...]]) -> list[Any]:
     return [FAILURE if isinstance(r, Failed) else r for r in results]
 
 
-def vectorised(expr: Expr, table: list[tuple[Any, ...]]) -> list[Any]:
+def vectorised(expr: Expr, table: list[tuple[Any, ...]], programs: bool = False) -> list[Any]:
     dictionary = TextDictionary()
     batch = batch_of(table, dictionary)
-    evaluator = compile_expression(expr, Context(dictionary))
+    evaluator = compile_expression(expr, Context(dictionary, programs=programs))
     value = evaluator(batch.column, len(batch))
     obeys_the_invariants(value, expr.type, len(batch))
     items = dictionary.decode(value.column()) if expr.type is TEXT else value.values.tolist()
@@ -75,8 +75,10 @@ def alike(a: Any, b: Any) -> bool:
 
 
 def check(expr: Expr, table: list[tuple[Any, ...]]) -> None:
-    expected, found = by_definition(expr, table), vectorised(expr, table)
-    assert all(map(alike, expected, found)), (expected, found)
+    expected = by_definition(expr, table)
+    for programs in (False, True):
+        found = vectorised(expr, table, programs)
+        assert all(map(alike, expected, found)), (programs, expected, found)
 
 
 @pytest.mark.parametrize("type_", KINDS, ids=str)
@@ -185,21 +187,15 @@ def test_only_the_chosen_branch_of_a_case_can_fail() -> None:
 def test_a_column_is_passed_on_without_a_copy() -> None:
     dictionary = TextDictionary()
     batch = batch_of([(1, 2, None, None, None, None, None, None)], dictionary)
-    (same, total), failed = evaluate_columns(
-        [
-            compile_expression(e, Context(dictionary))
-            for e in (column("i"), call(INTEGER, "+", column("i"), column("j")))
-        ],
-        batch,
-    )
+    projection = Projection((column("i"), call(INTEGER, "+", column("i"), column("j"))), Context(dictionary))
+    (same, total), failed = projection(batch)
     assert same is batch.column(0) and total.values.tolist() == [3] and failed is None
 
 
 def test_evaluating_columns_tells_the_rows_that_failed() -> None:
     dictionary = TextDictionary()
     batch = Batch(np.zeros(2, np.int64), None, [Column(np.array([1, EDGE - 1]))])
-    evaluator = compile_expression(call(INTEGER, "+", column("i"), literal(1)), Context(dictionary))
-    (result,), failed = evaluate_columns([evaluator], batch)
+    (result,), failed = Projection((call(INTEGER, "+", column("i"), literal(1)),), Context(dictionary))(batch)
     assert failed is not None and failed.tolist() == [False, True]
     assert result.values.tolist() == [2, 0]
 

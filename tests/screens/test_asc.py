@@ -12,7 +12,7 @@ from minidsms.cql.binder import bind
 from minidsms.cql.bound import Expr, Filter
 from minidsms.cql.parser import parse_query
 from minidsms.elements import Batch, Column, Type
-from minidsms.expressions import compile_expression, evaluate_columns
+from minidsms.expressions import Projection
 from minidsms.kernels.screening import BLOCK, CHUNK, STEP
 from minidsms.plan.screening import box_of
 from minidsms.screens import homes, level
@@ -75,8 +75,7 @@ class Scene:
         return node.condition
 
     def true_rows(self, condition: Expr) -> list[int]:
-        evaluator = compile_expression(condition, context(self.db))
-        (column,), _ = evaluate_columns([evaluator], self.batch)
+        (column,), _ = Projection((condition,), context(self.db))(self.batch)
         passes = column.values if column.valid is None else column.values & column.valid
         return np.flatnonzero(passes).tolist()
 

@@ -1,0 +1,141 @@
+"""Expressions as programs: one call of a kernel computes them, block by block, in place of numpy's one for each.
+
+A program is written (`program_writer`) when enough rows have come to load the kernel. Whatever computes expressions
+tries the whole as one; what is more than a program can do is computed by numpy, and its parts are tried in turn.
+
+Invariant: a program gives what numpy's functions give, value, NULL or failure (docs/semantics R4); these serve until
+the kernel's code is there, which the second process compiles.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from minidsms.cql import bound
+from minidsms.elements import Int8Array, Int64Array, Type
+from minidsms.expressions.value import KERNELS_FROM, Frame, Value
+from minidsms.machine_code.compile_time import COMPILED
+from minidsms.values.dictionary import TextDictionary
+
+BLOCK = 512
+"""Rows computed at a time: 4 KB a register."""
+
+_NO_ROWS = np.zeros(0, np.int64)
+_NO_STATES = np.zeros((0, 0), np.int8)
+
+
+@dataclass(frozen=True)
+class Program:
+    """steps: as the kernel reads them.  once: how many at the beginning only the first block needs.  columns: that it
+    reads, by their numbers in it.  held: what keeps the codes of its texts from being given away.
+    """
+
+    steps: Int64Array
+    once: int
+    registers: int
+    columns: tuple[int, ...]
+    held: tuple[object, ...]
+
+
+class Programmed:
+    """Expressions with a program of those that can have one, once it is written.  is_condition: the only one is a
+    condition, and its rows are kept.
+    """
+
+    def __init__(self, exprs: Sequence[bound.Expr], dictionary: TextDictionary, is_condition: bool = False) -> None:
+        self._exprs = tuple(exprs)
+        self._dictionary = dictionary
+        self._is_condition = is_condition
+        self._rows = 0
+        self._is_impossible = False
+        self._program: Program | None = None
+        self._run: Callable[..., int] | None = None
+        self._places: tuple[int, ...] = ()
+        """Which expressions the program computes."""
+        self._none: tuple[None, ...] = (None,) * len(self._exprs)
+
+    def keep(self, frame: Frame, rows: Int64Array | None) -> tuple[Int64Array, Int64Array | None] | None:
+        """(the rows on which the condition is TRUE or fails, those on which it fails or None), both ascending; None
+        where numpy must say.  rows: those in question, None for all.
+        """
+        if not self._ready(KERNELS_FROM):
+            return None
+        out = np.empty((1, frame.n if rows is None else len(rows)), np.int64)
+        count = self._call(frame, rows, out, _NO_STATES)
+        if count is None:
+            return None
+        if count >= 0:
+            return out[0, :count], None
+        kept = out[0, : -1 - count]
+        has_failed = kept < 0
+        kept[has_failed] = ~kept[has_failed]
+        return kept, kept[has_failed]
+
+    def values(self, frame: Frame) -> Sequence[Value | None]:
+        """Of each expression, of n rows; None where numpy must say."""
+        self._rows += frame.n
+        if not self._ready(self._rows):
+            return self._none
+        shape = len(self._places), frame.n
+        out, states = np.empty(shape, np.int64), np.empty(shape, np.int8)
+        has_states = self._call(frame, None, out, states)
+        if has_states is None:
+            return self._none
+        found: list[Value | None] = [*self._none]
+        for i, place in enumerate(self._places):
+            words = _typed(out[i], self._exprs[place].type)
+            found[place] = _with_states(words, states[i]) if has_states else Value(words)
+        return found
+
+    def _call(self, frame: Frame, rows: Int64Array | None, out: Int64Array, states: Int8Array) -> int | None:
+        """What the kernel says; None where columns do not lie as it reads them, or no rows are in question."""
+        program, run, m = self._program, self._run, out.shape[1]
+        assert program is not None and run is not None
+        if not m:
+            return None
+        arrays: tuple[Any, ...] = ()
+        for index in program.columns:
+            value = frame.column(index)
+            arrays += (value.values, value.values if value.valid is None else value.valid)
+        words = np.empty((2 * program.registers, min(m, BLOCK)), np.int64)
+        floats = words.view(np.float64)
+        rows = _NO_ROWS if rows is None else rows
+        found = run(program.steps, program.once, id(arrays), frame.n, rows, words, floats, out, states)
+        return None if found < -1 - m else found
+
+    def _ready(self, rows: int) -> bool:
+        """Whether there is a program, and the kernel: where so many rows are worth loading it and its code is there."""
+        if self._run is not None:
+            return True
+        if self._is_impossible or (rows < KERNELS_FROM and "minidsms.kernels.expressions" not in sys.modules):
+            return False
+        with COMPILED.counted():
+            from minidsms.expressions.program_writer import written
+            from minidsms.kernels.expressions import run_program
+        if self._program is None:
+            self._program, self._places = written(self._exprs, self._is_condition, self._dictionary)
+            self._is_impossible = self._program is None
+        if self._program is not None:
+            form = run_program.form()
+            self._run = form.code()
+            if self._run is None:
+                form.compile_beside()
+        return self._run is not None
+
+
+def _typed(words: Int64Array, type_: Type) -> Any:
+    if type_ is Type.FLOAT:
+        return words.view(np.float64)
+    return words.astype(np.bool_) if type_ is Type.BOOLEAN else words
+
+
+def _with_states(values: Any, states: Int8Array) -> Value:
+    from minidsms.kernels.expressions import FAILED, FINE
+
+    valid, failed = states == FINE, states == FAILED
+    return Value(values, None if valid.all() else valid, failed if failed.any() else None)

@@ -1,0 +1,369 @@
+"""Expressions over columns as programs, run over blocks of rows: what `minidsms.expressions.programs` compiles.
+
+A program is a table of steps. A register is a row of `words`, as wide as a block: one value of each of its rows, an
+integer, a truth value (0 or 1) or the bits of a float. A step fills one register from others, in a loop that the
+compiler does with vectors; with some hundred rows the registers stay in the first-level cache.
+
+    steps      CONSTANT 0 <- 3    COLUMN 1 <- a    MULTIPLY 2 <- 1, 0    LESS 3 <- 0, 2    KEEP 3
+    words      register 0 .. 3, then in rows of their own the state of each: FINE, NULL or FAILED
+    out        KEEP: the rows whose truth is 1.  STORE: a row of words per result
+
+Most blocks have neither NULLs nor failures: there no states are written or read, until the first step that meets one
+(a value missing in a column, a result that does not fit) has written FINE for all registers before it.
+
+Invariant: a value that is not FINE has the word 0, and `to` is none of the registers that a step reads.
+docs/semantics R4.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minidsms.kernels.filtering import DENSE, GATHERED, write_rows
+from minidsms.machine_code import Float64Table, Int8Table, Int64s, Int64Table, byte_at, helper, int64, uint64, word_at
+from minidsms.machine_code.environment import DATA, DIMENSIONS, FLAGS, TUPLE_ITEMS
+from minidsms.machine_code.templates import template
+
+OPERATION, TO, LEFT, RIGHT, THIRD, STEP_WORDS = range(6)
+FINE, NULL, FAILED = range(3)
+(
+    CONSTANT, COLUMN, TRUTHS, NOTHING,
+    ADD, SUBTRACT, MULTIPLY, DIVIDE, REMAINDER, NEGATE, ABSOLUTE, EQUAL, LESS, LESS_EQUAL,
+    FLOAT_ADD, FLOAT_SUBTRACT, FLOAT_MULTIPLY, FLOAT_DIVIDE, FLOAT_NEGATE, FLOAT_ABSOLUTE, FLOAT_LESS,
+    FLOAT_LESS_EQUAL, TO_FLOAT, NOT,
+    AND, OR, IS_NULL, IS_DISTINCT, CHOOSE, FIRST_KNOWN, KEEP, STORE,
+) = range(32)  # fmt: skip
+"""Operations. LEFT of a CONSTANT is its word, of COLUMN (8 bytes a value) and TRUTHS (one) the number of the column; of
+NOTHING all are NULL. From ADD to NOT a result is NULL or failed where an operand is; from AND on each has rules of its
+own. CHOOSE takes RIGHT where LEFT is TRUE, else THIRD; FIRST_KNOWN RIGHT where LEFT is NULL.
+"""
+
+REFUSED = -(1 << 62)
+"""A column is not a contiguous array with a value for each row."""
+_ADDRESS, _LENGTHS, _LAID_OUT, _ITEMS = DATA >> 3, DIMENSIONS >> 3, FLAGS >> 3, TUPLE_ITEMS >> 3
+_CONTIGUOUS = 0x101
+_NEAR = 1 << 50
+"""Quotients of integers below this are exact in float64."""
+_WORD = 64
+
+
+@helper
+def _address(arrays: int, place: int, n: int) -> Any:
+    """Where the values of an array in a tuple stand, by the addresses of Python's objects; 0 where it is refused."""
+    array = word_at(arrays, _ITEMS + place)
+    is_whole = word_at(word_at(array, _LENGTHS), 0) == n and word_at(array, _LAID_OUT) & _CONTIGUOUS == _CONTIGUOUS
+    return word_at(array, _ADDRESS) if is_whole else 0
+
+
+@helper
+def _exact(operation: int, x: Any, y: Any) -> Any:
+    """(value, state) of any two integers that are FINE."""
+    value, is_bad = int64(0), False
+    if operation == ADD:
+        value = x + y
+        is_bad = ((x ^ value) & (y ^ value)) < 0
+    elif operation == SUBTRACT:
+        value = x - y
+        is_bad = ((x ^ y) & (x ^ value)) < 0
+    elif operation == MULTIPLY:
+        value = x * y
+        is_bad = _is_off(value, x, y)
+    elif operation in (NEGATE, ABSOLUTE):
+        value = -x if operation == NEGATE or x < 0 else x
+        is_bad = x == -x and x != 0
+    elif y == 0:
+        return int64(0), NULL
+    elif operation == DIVIDE:
+        value = -x if y == -1 else x // y
+        is_bad = y == -1 and x == -x and x != 0
+        if y != -1 and value < 0 and value * y != x:
+            value += 1
+    elif y != -1:
+        value = x % y
+        if value != 0 and (value ^ x) < 0:
+            value -= y
+    return (int64(0), FAILED) if is_bad else (value, FINE)
+
+
+@helper(inline=True)
+def _is_off(product: Any, x: Any, y: Any) -> Any:
+    """Whether the product of two integers wrapped: then it is off by 2**64 and more, and floats by far less."""
+    return abs(np.float64(product) - np.float64(x) * np.float64(y)) > 4e18
+
+
+@helper
+def _judge(
+    words: Int64Table, floats: Float64Table, operation: int, to: int, a: int, b: int, c: int, n: int, is_odd: bool
+) -> None:
+    """The states of a step's results, and 0 for those that are not FINE.  is_odd: `_compute` gave less than 0."""
+    states = len(words) >> 1
+    its, left, right, third = states + to, states + a, states + b, states + c
+    if operation < AND:
+        for i in range(n):
+            words[its, i] = max(words[left, i], words[right, i])
+        if is_odd and operation <= ABSOLUTE:
+            for i in range(n):
+                if words[its, i] == FINE:
+                    words[to, i], words[its, i] = _exact(operation, words[a, i], words[b, i])
+        elif is_odd:
+            for i in range(n):
+                if floats[to, i] != floats[to, i]:
+                    words[its, i] = max(words[its, i], NULL)
+    elif operation in (AND, OR):
+        for i in range(n):
+            x, y, of_x, of_y = words[a, i], words[b, i], words[left, i], words[right, i]
+            is_known = ((x & y) != 0) | (of_x + x == FINE) | (of_y + y == FINE) if operation == AND else (x | y) != 0
+            unknown = NULL if (of_x == NULL) | (of_y == NULL) else max(of_x, of_y)
+            words[its, i] = FINE if is_known else unknown
+    elif operation == IS_NULL:
+        for i in range(n):
+            words[to, i] = words[left, i] == NULL
+            words[its, i] = FAILED if words[left, i] == FAILED else FINE
+    elif operation == IS_DISTINCT:
+        for i in range(n):
+            words[to, i] |= words[left, i] != words[right, i]
+            words[its, i] = FAILED if max(words[left, i], words[right, i]) == FAILED else FINE
+    elif operation == CHOOSE:
+        for i in range(n):
+            chosen = words[right, i] if words[a, i] != 0 else words[third, i]
+            words[its, i] = FAILED if words[left, i] == FAILED else chosen
+    else:
+        for i in range(n):
+            if words[left, i] == NULL:
+                words[to, i] = words[b, i]
+            words[its, i] = words[right, i] if words[left, i] == NULL else words[left, i]
+    for i in range(n):
+        words[to, i] = words[to, i] if words[its, i] == FINE else 0
+
+
+@helper
+def _read(
+    words: Int64Table, operation: int, to: int, word: int, values: int, valid: int, rows: Int64s, first: int, n: int
+) -> Any:
+    """Values of a source; negative where some are NULL.  word: of a CONSTANT."""
+    is_dense = len(rows) == 0
+    if operation in (CONSTANT, NOTHING):
+        for i in range(n):
+            words[to, i] = word if operation == CONSTANT else 0
+        return int64(0) if operation == CONSTANT else int64(-1)
+    if operation == TRUTHS:
+        for i in range(n):
+            words[to, i] = byte_at(values, first + i if is_dense else rows[first + i])
+    elif is_dense:
+        for i in range(n):
+            words[to, i] = word_at(values, first + i)
+    else:
+        for i in range(n):
+            words[to, i] = word_at(values, rows[first + i])
+    odd = int64(0)
+    if valid != values:
+        for i in range(n):
+            odd |= int64(byte_at(valid, first + i if is_dense else rows[first + i])) - 1
+    return odd
+
+
+@helper
+def _read_states(
+    words: Int64Table, operation: int, to: int, valid: int, rows: Int64s, first: int, n: int, has_nulls: bool
+) -> None:
+    its = (len(words) >> 1) + to
+    is_dense = len(rows) == 0
+    for i in range(n):
+        words[its, i] = NULL if operation == NOTHING else FINE
+    if has_nulls and operation != NOTHING:
+        for i in range(n):
+            words[its, i] = int64(1) - byte_at(valid, first + i if is_dense else rows[first + i])
+
+
+@helper
+def _compute(words: Int64Table, floats: Float64Table, operation: int, to: int, a: int, b: int, c: int, n: int) -> Any:
+    """A step's results as if all operands were FINE; negative where one is not what it should be, or may not be."""
+    odd = int64(0)
+    if operation == ADD:
+        for i in range(n):
+            x, y = words[a, i], words[b, i]
+            words[to, i] = x + y
+            odd |= (x ^ (x + y)) & (y ^ (x + y))
+    elif operation == SUBTRACT:
+        for i in range(n):
+            x, y = words[a, i], words[b, i]
+            words[to, i] = x - y
+            odd |= (x ^ y) & (x ^ (x - y))
+    elif operation == MULTIPLY:
+        for i in range(n):
+            x, y = words[a, i], words[b, i]
+            words[to, i] = x * y
+            odd |= -int64(_is_off(x * y, x, y))
+    elif operation in (DIVIDE, REMAINDER):
+        for i in range(n):
+            x, y = words[a, i], words[b, i]
+            value = int64(np.divide(np.float64(x), np.float64(y)))
+            words[to, i] = value if operation == DIVIDE else x - value * y
+            odd |= -int64((uint64(x + _NEAR) >= uint64(2 * _NEAR)) | (y == 0))
+    elif operation == NEGATE:
+        for i in range(n):
+            words[to, i] = -words[a, i]
+            odd |= words[a, i] & -words[a, i]
+    elif operation == ABSOLUTE:
+        for i in range(n):
+            words[to, i] = abs(words[a, i])
+            odd |= abs(words[a, i])
+    elif operation == EQUAL:
+        for i in range(n):
+            words[to, i] = words[a, i] == words[b, i]
+    elif operation == LESS:
+        for i in range(n):
+            words[to, i] = words[a, i] < words[b, i]
+    elif operation == LESS_EQUAL:
+        for i in range(n):
+            words[to, i] = words[a, i] <= words[b, i]
+    elif operation == FLOAT_ADD:
+        for i in range(n):
+            x = floats[a, i] + floats[b, i] + 0.0
+            floats[to, i] = x
+            odd |= -int64(x != x)
+    elif operation == FLOAT_SUBTRACT:
+        for i in range(n):
+            x = floats[a, i] - floats[b, i] + 0.0
+            floats[to, i] = x
+            odd |= -int64(x != x)
+    elif operation == FLOAT_MULTIPLY:
+        for i in range(n):
+            x = floats[a, i] * floats[b, i] + 0.0
+            floats[to, i] = x
+            odd |= -int64(x != x)
+    elif operation == FLOAT_DIVIDE:
+        for i in range(n):
+            x = np.divide(floats[a, i], floats[b, i]) + 0.0
+            if floats[b, i] == 0.0:
+                x = np.nan
+            floats[to, i] = x
+            odd |= -int64(x != x)
+    elif operation == FLOAT_NEGATE:
+        for i in range(n):
+            floats[to, i] = 0.0 - floats[a, i]
+    elif operation == FLOAT_ABSOLUTE:
+        for i in range(n):
+            floats[to, i] = abs(floats[a, i])
+    elif operation == FLOAT_LESS:
+        for i in range(n):
+            words[to, i] = floats[a, i] < floats[b, i]
+    elif operation == FLOAT_LESS_EQUAL:
+        for i in range(n):
+            words[to, i] = floats[a, i] <= floats[b, i]
+    elif operation == TO_FLOAT:
+        for i in range(n):
+            floats[to, i] = words[a, i]
+    elif operation == NOT:
+        for i in range(n):
+            words[to, i] = words[a, i] ^ 1
+    elif operation == AND:
+        for i in range(n):
+            words[to, i] = words[a, i] & words[b, i]
+    elif operation == OR:
+        for i in range(n):
+            words[to, i] = words[a, i] | words[b, i]
+    elif operation == IS_DISTINCT:
+        for i in range(n):
+            words[to, i] = words[a, i] != words[b, i]
+    elif operation == IS_NULL:
+        for i in range(n):
+            words[to, i] = 0
+    elif operation == CHOOSE:
+        for i in range(n):
+            words[to, i] = words[b, i] if words[a, i] != 0 else words[c, i]
+    elif operation == FIRST_KNOWN:
+        for i in range(n):
+            words[to, i] = words[a, i]
+    return odd
+
+
+@helper
+def _keep(words: Int64Table, truths: int, n: int, is_plain: bool, rows: Int64s, first: int, out: Int64s, k: int) -> Any:
+    """(rows written with those of a block, whether some have failed)."""
+    is_dense = len(rows) == 0
+    states = (len(words) >> 1) + truths
+    worst = FINE
+    if not is_plain:
+        for i in range(n):
+            worst = max(worst, words[states, i])
+    done = 0
+    while worst != FAILED and done + _WORD <= n:
+        word = uint64(0)
+        for j in range(_WORD):
+            word |= uint64(words[truths, done + j]) << uint64(j)
+        k = write_rows(word, rows, DENSE if is_dense else GATHERED, first + done, out, k)
+        done += _WORD
+    for i in range(done, n):
+        row = first + i if is_dense else rows[first + i]
+        has_failed = not is_plain and words[states, i] == FAILED
+        out[k] = ~row if has_failed else row
+        k += has_failed or words[truths, i] != 0
+    return k, worst == FAILED
+
+
+@template(gain=0.2, compile_s=5.0)
+def run_program(
+    steps: Int64Table,
+    once: int,
+    arrays: int,
+    height: int,
+    rows: Int64s,
+    words: Int64Table,
+    floats: Float64Table,
+    out: Int64Table,
+    states: Int8Table,
+) -> int:
+    """Run the steps over all rows of the arrays, or some. Of KEEP how many rows were written to out[0]; -1 less that if
+    some have failed, which are written as their complements. Of STORE whether states were written.
+
+    once: steps at the beginning that only the first block needs.  arrays: the address of a tuple of arrays, of a
+    column its values, then its validity or the values again where no value is NULL.  height: of these arrays.
+    rows: (m,) those in question; empty for all.  words, floats: (2 * registers, size of a block), the same memory.
+    out, states: (results, m), with KEEP (1, m) and (0, 0).
+    """
+    registers = len(words) >> 1
+    total = out.shape[1]
+    k = first = 0
+    has_failed = has_states = False
+    while first < total:
+        n = min(words.shape[1], total - first)
+        is_plain = True
+        for s in range(0 if first == 0 else once, len(steps)):
+            operation, to, a, b, c = steps[s, OPERATION], steps[s, TO], steps[s, LEFT], steps[s, RIGHT], steps[s, THIRD]
+            if operation == KEEP:
+                k, failed = _keep(words, a, n, is_plain, rows, first, out[0], k)
+                has_failed |= failed
+                continue
+            if operation == STORE:
+                for i in range(n):
+                    out[to, first + i] = words[a, i]
+                if not is_plain and not has_states:
+                    has_states = True
+                    states[:, :first] = FINE
+                if has_states:
+                    for i in range(n):
+                        states[to, first + i] = FINE if is_plain else words[registers + a, i]
+                continue
+            values = valid = int64(0)
+            if operation in (COLUMN, TRUTHS):
+                values, valid = _address(arrays, 2 * a, height), _address(arrays, 2 * a + 1, height)
+                if values == 0 or valid == 0:
+                    return REFUSED
+            if operation <= NOTHING:
+                odd = _read(words, operation, to, a, values, valid, rows, first, n)
+            else:
+                odd = _compute(words, floats, operation, to, a, b, c, n)
+            if odd < 0 and is_plain:
+                is_plain = False
+                words[registers:] = FINE
+            if is_plain:
+                continue
+            if operation <= NOTHING:
+                _read_states(words, operation, to, valid, rows, first, n, odd < 0)
+            else:
+                _judge(words, floats, operation, to, a, b, c, n, odd < 0)
+        first += n
+    return -1 - k if has_failed else k + int64(has_states)

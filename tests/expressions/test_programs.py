@@ -1,0 +1,197 @@
+"""Programs give what the definition says, in blocks of any size, of all rows or some, one result or several."""
+
+from __future__ import annotations
+
+from functools import cache
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from minidsms.cql.bound import Call, Case, Cast, Expr, LiteralList
+from minidsms.elements import Batch, Column, Type
+from minidsms.expressions import Context, Projection, programs
+from minidsms.expressions.filters import Filter
+from minidsms.expressions.program_writer import MOST_LISTED, written
+from minidsms.expressions.programs import Programmed
+from minidsms.expressions.value import Frame, Value
+from minidsms.kernels import expressions as steps
+from minidsms.values.dictionary import TextDictionary
+from tests.expressions.generating import (
+    BOOLEAN,
+    EDGE,
+    FLOAT,
+    INTEGER,
+    SCHEMA,
+    TEXT,
+    batch_of,
+    call,
+    column,
+    expressions,
+    literal,
+    rows,
+)  # fmt: skip
+from tests.expressions.test_expressions import FAILURE, alike, by_definition, obeys_the_invariants
+
+SLOW = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@cache
+def programmable(type_: Type, depth: int) -> st.SearchStrategy[Expr]:
+    """Expressions that programs can compute."""
+    leaves = st.one_of(
+        st.sampled_from([column(f.name) for f in SCHEMA if f.type is type_]),
+        expressions(type_, 0),
+    )
+    if not depth:
+        return leaves
+    inner = {t: programmable(t, depth - 1) for t in (INTEGER, FLOAT, BOOLEAN, TEXT)}
+    own, truth = inner[type_], inner[BOOLEAN]
+    of_two = {INTEGER: "+-*/%", FLOAT: "+-*/"}
+    compared = st.sampled_from([INTEGER, FLOAT, BOOLEAN]).flatmap(
+        lambda t: st.tuples(st.sampled_from(["=", "<>", "<", "<=", ">", ">=", "is distinct from"]), inner[t], inner[t])
+    )
+    names = ["coalesce", "nullif"] if type_ is TEXT else ["coalesce", "nullif", "least", "greatest"]
+    choices = [
+        st.tuples(truth, own, own).map(lambda c: Case(type_, (c[:2],), c[2])),
+        st.tuples(st.sampled_from(names), own, own).map(lambda c: Call(type_, c[0], c[1:])),
+    ]
+    if type_ in of_two:
+        choices += [
+            st.tuples(st.sampled_from(of_two[type_]), own, own).map(lambda c: Call(type_, c[0], c[1:])),
+            st.tuples(st.sampled_from(["neg", "abs"]), own).map(lambda c: Call(type_, c[0], c[1:])),
+        ]
+    if type_ is FLOAT:
+        choices.append(st.one_of(inner[INTEGER], truth).map(lambda e: Cast(FLOAT, e)))
+    if type_ is BOOLEAN:
+        choices += [
+            compared.map(lambda c: Call(BOOLEAN, c[0], c[1:])),
+            st.tuples(st.sampled_from(["and", "or", "=", "<>"]), truth, truth).map(
+                lambda c: Call(BOOLEAN, c[0], c[1:])
+            ),
+            st.tuples(inner[TEXT], inner[TEXT]).map(lambda c: Call(BOOLEAN, "=", c)),
+            st.one_of(*inner.values()).map(lambda e: Call(BOOLEAN, "is null", (e,))),
+            st.one_of(inner[INTEGER], inner[FLOAT]).map(lambda e: Cast(BOOLEAN, e)),
+            truth.map(lambda e: Call(BOOLEAN, "not", (e,))),
+            st.lists(inner[INTEGER], min_size=2, max_size=5).map(lambda c: Call(BOOLEAN, "in", tuple(c))),
+        ]
+    return st.one_of(leaves, *choices, *choices)
+
+
+def told(value: Value | None, type_: Type, n: int, dictionary: TextDictionary) -> list[Any]:
+    assert value is not None, "numpy was asked"
+    obeys_the_invariants(value, type_, n)
+    items = dictionary.decode(value.column()) if type_ is TEXT else value.values.tolist()
+    valid = np.ones(n, bool) if value.valid is None else value.valid
+    failed = np.zeros(n, bool) if value.failed is None else value.failed
+    return [FAILURE if f else item if v else None for item, v, f in zip(items, valid, failed)]
+
+
+@pytest.mark.parametrize("block", [1, 5, 512])
+def test_a_program_computes_what_the_definition_says(monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+    monkeypatch.setattr(programs, "BLOCK", block)
+    some = [programmable(t, 2) for t in (INTEGER, FLOAT, BOOLEAN)]
+
+    @SLOW
+    @given(st.lists(st.one_of(some), min_size=1, max_size=3), rows(30).filter(len))
+    def law(exprs: list[Expr], table: list[tuple[Any, ...]]) -> None:
+        dictionary = TextDictionary()
+        batch = batch_of(table, dictionary)
+        n = len(batch)
+        values = Programmed(exprs, dictionary).values(Frame(batch.column, n))
+        for expr, value in zip(exprs, values):
+            expected, found = by_definition(expr, table), told(value, expr.type, n, dictionary)
+            assert all(map(alike, expected, found)), (expr, expected, found)
+
+    law()
+
+
+@pytest.mark.parametrize("block", [7, 100])
+def test_a_program_keeps_the_rows_of_a_condition(monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+    monkeypatch.setattr(programs, "BLOCK", block)
+
+    @SLOW
+    @given(programmable(BOOLEAN, 2), rows(30).filter(len), st.randoms(use_true_random=False))
+    def law(condition: Expr, table: list[tuple[Any, ...]], random: Random) -> None:
+        table = table * 6
+        dictionary = TextDictionary()
+        frame = Frame(batch_of(table, dictionary).column, len(table))
+        expected = by_definition(condition, table)
+        some = np.array(sorted(random.sample(range(len(table)), random.randint(1, len(table)))))
+        for among in (None, some):
+            found = Programmed((condition,), dictionary, is_condition=True).keep(frame, among)
+            assert found is not None
+            asked = range(len(table)) if among is None else among.tolist()
+            assert found[0].tolist() == [i for i in asked if expected[i] in (True, FAILURE)]
+            wrong = [i for i in asked if expected[i] == FAILURE]
+            assert (found[1] is None) == (not wrong) and (found[1] is None or found[1].tolist() == wrong)
+
+    law()
+
+
+@pytest.mark.parametrize("operator", list("+-*/%"))
+@pytest.mark.parametrize("is_in_small_blocks", [False, True])
+def test_integer_programs_are_exact_on_every_pair_of_edges(
+    monkeypatch: pytest.MonkeyPatch, operator: str, is_in_small_blocks: bool
+) -> None:
+    monkeypatch.setattr(programs, "BLOCK", 1 if is_in_small_blocks else 512)
+    near = [0, 1, 2, 3, 7, 2**31, 2**32 + 1, 3037000499, 3037000500, 2**50 - 1, 2**50, 2**50 + 1, 2**53 + 1, 2**62]
+    edges = [*near, *(-x for x in near), EDGE - 1, -EDGE, 1 - EDGE, 4611686018427387905, 9223372036854774784]
+    pairs = [(a, b) for a in edges for b in edges] + [(a * b + d, b) for a in near for b in near for d in (-1, 0, 1)]
+    table = [(a, b, *[None] * 6) for a, b in pairs if abs(a) < EDGE]
+    dictionary = TextDictionary()
+    expr = call(INTEGER, operator, column("i"), column("j"))
+    frame = Frame(batch_of(table, dictionary).column, len(table))
+    (value,) = Programmed((expr,), dictionary).values(frame)
+    assert told(value, INTEGER, len(table), dictionary) == by_definition(expr, table)
+
+
+def test_expressions_that_programs_cannot_compute_are_left_to_numpy() -> None:
+    power = call(FLOAT, "power", column("f"), literal(2.0))
+    total = call(INTEGER, "+", column("i"), column("j"))
+    many = Call(BOOLEAN, "in", (column("i"), LiteralList(INTEGER, tuple(range(MOST_LISTED + 1)))))
+    program, places = written(
+        (power, total, many, call(BOOLEAN, "<", column("t"), column("u"))), False, TextDictionary()
+    )
+    assert program is not None and places == (1,)
+    batch = batch_of([(1, 2, 3.0, None, None, None, None, None)], TextDictionary())
+    columns, failed = Projection((power, column("j"), total), Context(TextDictionary()))(batch)
+    assert [c.values.tolist() for c in columns] == [[9.0], [2], [3]] and failed is None
+
+
+def test_equal_parts_are_computed_once_and_registers_used_again() -> None:
+    product = call(INTEGER, "*", column("i"), literal(3))
+    total = call(INTEGER, "+", product, call(INTEGER, "-", product, column("j")))
+    program, _ = written((total, product), False, TextDictionary())
+    assert program is not None
+    operations = program.steps[:, steps.OPERATION].tolist()
+    assert operations.count(steps.MULTIPLY) == 1 and operations.count(steps.COLUMN) == 2
+    deep: Expr = column("i")
+    for _ in range(100):
+        deep = call(INTEGER, "+", deep, column("j"))
+    program, _ = written((deep,), False, TextDictionary())
+    assert program is not None and program.registers == 3
+
+
+def test_columns_that_do_not_lie_side_by_side_are_left_to_numpy() -> None:
+    values = np.arange(20)[::2]
+    over = call(BOOLEAN, ">", call(INTEGER, "+", column("i"), literal(1)), literal(10))
+    context = Context(TextDictionary())
+    for valid in (None, np.ones(20, np.bool_)[::2]):
+        batch = Batch(np.zeros(10, np.int64), None, [Column(values if valid is None else values.copy(), valid)])
+        frame = Frame(batch.column, 10)
+        assert Programmed((over,), context.dictionary, is_condition=True).keep(frame, None) is None
+        assert Filter(over, context).narrow(frame, None, True)[0].tolist() == [5, 6, 7, 8, 9]
+        assert Projection((over,), context)(batch)[0][0].values.tolist() == [False] * 5 + [True] * 5
+
+
+def test_a_text_in_a_program_keeps_its_code() -> None:
+    dictionary = TextDictionary()
+    condition = call(BOOLEAN, "or", call(BOOLEAN, "=", column("t"), literal("held")), column("b"))
+    program, _ = written((condition,), True, dictionary)
+    assert program is not None
+    dictionary.sweep([])
+    assert dictionary.code("held") in program.steps[: program.once, steps.LEFT]
