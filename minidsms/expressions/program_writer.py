@@ -20,7 +20,8 @@ from minidsms.expressions.value import constants
 from minidsms.kernels import expressions as steps
 from minidsms.values.dictionary import TextDictionary
 
-MOST_REGISTERS = 64
+MOST_REGISTERS = 60
+"""The kernel keeps a bit for each."""
 MOST_LISTED = 8
 """Constants of an IN that are compared one by one; more are found in a table."""
 

@@ -102,7 +102,7 @@ class Programmed:
         for index in program.columns:
             value = frame.column(index)
             arrays += (value.values, value.values if value.valid is None else value.valid)
-        words = np.empty((2 * program.registers, min(m, BLOCK)), np.int64)
+        words = np.empty((2 * program.registers + 1, min(m, BLOCK)), np.int64)
         floats = words.view(np.float64)
         rows = _NO_ROWS if rows is None else rows
         found = run(program.steps, program.once, id(arrays), frame.n, rows, words, floats, out, states)

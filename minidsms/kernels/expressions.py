@@ -5,11 +5,12 @@ integer, a truth value (0 or 1) or the bits of a float. A step fills one registe
 compiler does with vectors; with some hundred rows the registers stay in the first-level cache.
 
     steps      CONSTANT 0 <- 3    COLUMN 1 <- a    MULTIPLY 2 <- 1, 0    LESS 3 <- 0, 2    KEEP 3
-    words      register 0 .. 3, then in rows of their own the state of each: FINE, NULL or FAILED
+    words      register 0 .. 3, then a row with the states of each, FINE, NULL or FAILED; then one of FINE
     out        KEEP: the rows whose truth is 1.  STORE: a row of words per result
 
-Most blocks have neither NULLs nor failures: there no states are written or read, until the first step that meets one
-(a value missing in a column, a result that does not fit) has written FINE for all registers before it.
+Most registers have neither NULLs nor failures: of these no states are written, and the last row, of FINE, is read in
+their place. A value missing in a column, or a result that does not fit, gives a register states, and those computed
+from it.
 
 Invariant: a value that is not FINE has the word 0, and `to` is none of the registers that a step reads.
 docs/semantics R4.
@@ -17,12 +18,22 @@ docs/semantics R4.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from minidsms.kernels.filtering import DENSE, GATHERED, write_rows
-from minidsms.machine_code import Float64Table, Int8Table, Int64s, Int64Table, byte_at, helper, int64, uint64, word_at
+from minidsms.machine_code import (
+    Float64Table,
+    Int8Table,
+    Int64s,
+    Int64Table,
+    byte_at,
+    helper,
+    int64,
+    uint64,
+    word_at,
+)
 from minidsms.machine_code.environment import DATA, DIMENSIONS, FLAGS, TUPLE_ITEMS
 from minidsms.machine_code.templates import template
 
@@ -93,13 +104,22 @@ def _is_off(product: Any, x: Any, y: Any) -> Any:
     return abs(np.float64(product) - np.float64(x) * np.float64(y)) > 4e18
 
 
+class _Operands(NamedTuple):
+    """Registers that a step reads, and the rows with their states."""
+
+    a: int
+    b: int
+    c: int
+    of_a: int
+    of_b: int
+    of_c: int
+
+
 @helper
-def _judge(
-    words: Int64Table, floats: Float64Table, operation: int, to: int, a: int, b: int, c: int, n: int, is_odd: bool
-) -> None:
+def _judge(words: Int64Table, floats: Float64Table, operation: int, to: int, read: Any, n: int, is_odd: bool) -> None:
     """The states of a step's results, and 0 for those that are not FINE.  is_odd: `_compute` gave less than 0."""
-    states = len(words) >> 1
-    its, left, right, third = states + to, states + a, states + b, states + c
+    a, b, _, left, right, third = read
+    its = (len(words) >> 1) + to
     if operation < AND:
         for i in range(n):
             words[its, i] = max(words[left, i], words[right, i])
@@ -142,11 +162,13 @@ def _judge(
 def _read(
     words: Int64Table, operation: int, to: int, word: int, values: int, valid: int, rows: Int64s, first: int, n: int
 ) -> Any:
-    """Values of a source; negative where some are NULL.  word: of a CONSTANT."""
+    """Values and states of a source; negative where some are NULL.  word: of a CONSTANT."""
     is_dense = len(rows) == 0
+    states = (len(words) >> 1) + to
     if operation in (CONSTANT, NOTHING):
         for i in range(n):
             words[to, i] = word if operation == CONSTANT else 0
+            words[states, i] = NULL
         return int64(0) if operation == CONSTANT else int64(-1)
     if operation == TRUTHS:
         for i in range(n):
@@ -160,26 +182,16 @@ def _read(
     odd = int64(0)
     if valid != values:
         for i in range(n):
-            odd |= int64(byte_at(valid, first + i if is_dense else rows[first + i])) - 1
+            state = int64(1) - byte_at(valid, first + i if is_dense else rows[first + i])
+            words[states, i] = state
+            odd |= -state
     return odd
 
 
 @helper
-def _read_states(
-    words: Int64Table, operation: int, to: int, valid: int, rows: Int64s, first: int, n: int, has_nulls: bool
-) -> None:
-    its = (len(words) >> 1) + to
-    is_dense = len(rows) == 0
-    for i in range(n):
-        words[its, i] = NULL if operation == NOTHING else FINE
-    if has_nulls and operation != NOTHING:
-        for i in range(n):
-            words[its, i] = int64(1) - byte_at(valid, first + i if is_dense else rows[first + i])
-
-
-@helper
-def _compute(words: Int64Table, floats: Float64Table, operation: int, to: int, a: int, b: int, c: int, n: int) -> Any:
+def _compute(words: Int64Table, floats: Float64Table, operation: int, to: int, read: Any, n: int) -> Any:
     """A step's results as if all operands were FINE; negative where one is not what it should be, or may not be."""
+    a, b, c = read[:3]
     odd = int64(0)
     if operation == ADD:
         for i in range(n):
@@ -281,14 +293,12 @@ def _compute(words: Int64Table, floats: Float64Table, operation: int, to: int, a
 
 
 @helper
-def _keep(words: Int64Table, truths: int, n: int, is_plain: bool, rows: Int64s, first: int, out: Int64s, k: int) -> Any:
-    """(rows written with those of a block, whether some have failed)."""
+def _keep(words: Int64Table, truths: int, states: int, n: int, rows: Int64s, first: int, out: Int64s, k: int) -> Any:
+    """(rows written with those of a block, whether some have failed).  states: the row with those of the truths."""
     is_dense = len(rows) == 0
-    states = (len(words) >> 1) + truths
     worst = FINE
-    if not is_plain:
-        for i in range(n):
-            worst = max(worst, words[states, i])
+    for i in range(n):
+        worst = max(worst, words[states, i])
     done = 0
     while worst != FAILED and done + _WORD <= n:
         word = uint64(0)
@@ -298,7 +308,7 @@ def _keep(words: Int64Table, truths: int, n: int, is_plain: bool, rows: Int64s, 
         done += _WORD
     for i in range(done, n):
         row = first + i if is_dense else rows[first + i]
-        has_failed = not is_plain and words[states, i] == FAILED
+        has_failed = words[states, i] == FAILED
         out[k] = ~row if has_failed else row
         k += has_failed or words[truths, i] != 0
     return k, worst == FAILED
@@ -321,49 +331,48 @@ def run_program(
 
     once: steps at the beginning that only the first block needs.  arrays: the address of a tuple of arrays, of a
     column its values, then its validity or the values again where no value is NULL.  height: of these arrays.
-    rows: (m,) those in question; empty for all.  words, floats: (2 * registers, size of a block), the same memory.
+    rows: (m,) those in question; empty for all.  words, floats: (2 * registers + 1, size of a block), the same memory.
     out, states: (results, m), with KEEP (1, m) and (0, 0).
     """
-    registers = len(words) >> 1
-    total = out.shape[1]
+    registers, fine, total = len(words) >> 1, len(words) - 1, out.shape[1]
     k = first = 0
     has_failed = has_states = False
+    words[fine] = FINE
     while first < total:
         n = min(words.shape[1], total - first)
-        is_plain = True
+        stated = int64(0)
         for s in range(0 if first == 0 else once, len(steps)):
             operation, to, a, b, c = steps[s, OPERATION], steps[s, TO], steps[s, LEFT], steps[s, RIGHT], steps[s, THIRD]
-            if operation == KEEP:
-                k, failed = _keep(words, a, n, is_plain, rows, first, out[0], k)
-                has_failed |= failed
-                continue
-            if operation == STORE:
-                for i in range(n):
-                    out[to, first + i] = words[a, i]
-                if not is_plain and not has_states:
-                    has_states = True
-                    states[:, :first] = FINE
-                if has_states:
+            if operation <= NOTHING:
+                values = valid = int64(0)
+                if operation in (COLUMN, TRUTHS):
+                    values, valid = _address(arrays, 2 * a, height), _address(arrays, 2 * a + 1, height)
+                    if values == 0 or valid == 0:
+                        return REFUSED
+                is_stated = _read(words, operation, to, a, values, valid, rows, first, n) < 0
+            else:
+                of_a = registers + a if stated >> a & 1 else fine
+                of_b = registers + b if stated >> b & 1 else fine
+                of_c = registers + c if stated >> c & 1 else fine
+                if operation == KEEP:
+                    k, failed = _keep(words, a, of_a, n, rows, first, out[0], k)
+                    has_failed |= failed
+                    continue
+                if operation == STORE:
                     for i in range(n):
-                        states[to, first + i] = FINE if is_plain else words[registers + a, i]
-                continue
-            values = valid = int64(0)
-            if operation in (COLUMN, TRUTHS):
-                values, valid = _address(arrays, 2 * a, height), _address(arrays, 2 * a + 1, height)
-                if values == 0 or valid == 0:
-                    return REFUSED
-            if operation <= NOTHING:
-                odd = _read(words, operation, to, a, values, valid, rows, first, n)
-            else:
-                odd = _compute(words, floats, operation, to, a, b, c, n)
-            if odd < 0 and is_plain:
-                is_plain = False
-                words[registers:] = FINE
-            if is_plain:
-                continue
-            if operation <= NOTHING:
-                _read_states(words, operation, to, valid, rows, first, n, odd < 0)
-            else:
-                _judge(words, floats, operation, to, a, b, c, n, odd < 0)
+                        out[to, first + i] = words[a, i]
+                    if of_a != fine and not has_states:
+                        has_states = True
+                        states[:, : first + n] = FINE
+                    if has_states:
+                        for i in range(n):
+                            states[to, first + i] = words[of_a, i]
+                    continue
+                read = _Operands(a, b, c, of_a, of_b, of_c)
+                odd = _compute(words, floats, operation, to, read, n)
+                is_stated = odd < 0 or min(of_a, of_b, of_c) < fine
+                if is_stated:
+                    _judge(words, floats, operation, to, read, n, odd < 0)
+            stated = stated & ~(1 << to) | int64(is_stated) << to
         first += n
     return -1 - k if has_failed else k + int64(has_states)
