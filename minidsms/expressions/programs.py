@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from minidsms.elements import Int8Array, Int64Array, Type
 from minidsms.expressions.value import KERNELS_FROM, Frame, Value
 from minidsms.machine_code.compile_time import COMPILED
 from minidsms.values.dictionary import TextDictionary
+
+if TYPE_CHECKING:
+    from minidsms.machine_code.templates import Form
 
 BLOCK = 512
 """Rows computed at a time: 4 KB a register."""
@@ -54,6 +57,7 @@ class Programmed:
         self._rows = 0
         self._is_impossible = False
         self._program: Program | None = None
+        self._form: Form | None = None
         self._run: Callable[..., int] | None = None
         self._places: tuple[int, ...] = ()
         """Which expressions the program computes."""
@@ -112,19 +116,20 @@ class Programmed:
         """Whether there is a program, and the kernel: where so many rows are worth loading it and its code is there."""
         if self._run is not None:
             return True
-        if self._is_impossible or (rows < KERNELS_FROM and "minidsms.kernels.expressions" not in sys.modules):
+        if self._is_impossible:
             return False
-        with COMPILED.counted():
-            from minidsms.expressions.program_writer import written
-            from minidsms.kernels.expressions import run_program
-        if self._program is None:
+        if self._form is None:
+            if rows < KERNELS_FROM and "minidsms.kernels.expressions" not in sys.modules:
+                return False
+            with COMPILED.counted():
+                from minidsms.expressions.program_writer import written
+                from minidsms.kernels.expressions import run_program
             self._program, self._places = written(self._exprs, self._is_condition, self._dictionary)
-            self._is_impossible = self._program is None
-        if self._program is not None:
-            form = run_program.form()
-            self._run = form.code()
-            if self._run is None:
-                form.compile_beside()
+            self._form = run_program.form()
+        self._run = None if self._program is None else self._form.code()
+        if self._run is None and self._program is not None:
+            self._form.compile_beside()
+        self._is_impossible = self._program is None or self._form.has_failed
         return self._run is not None
 
 

@@ -2,7 +2,8 @@
 
 A program is a table of steps. A register is a row of `words`, as wide as a block: one value of each of its rows, an
 integer, a truth value (0 or 1) or the bits of a float. A step fills one register from others, in a loop that the
-compiler does with vectors; with some hundred rows the registers stay in the first-level cache.
+compiler does with vectors; with some hundred rows the registers stay in the first-level cache. Loops read all that they
+may need before they choose, without which there are no vectors.
 
     steps      CONSTANT 0 <- 3    COLUMN 1 <- a    MULTIPLY 2 <- 1, 0    LESS 3 <- 0, 2    KEEP 3
     words      register 0 .. 3, then a row with the states of each, FINE, NULL or FAILED; then one of FINE
@@ -147,23 +148,33 @@ def _judge(words: Int64Table, floats: Float64Table, operation: int, to: int, rea
             words[its, i] = FAILED if max(words[left, i], words[right, i]) == FAILED else FINE
     elif operation == CHOOSE:
         for i in range(n):
-            chosen = words[right, i] if words[a, i] != 0 else words[third, i]
+            x, y = words[right, i], words[third, i]
+            chosen = x if words[a, i] != 0 else y
             words[its, i] = FAILED if words[left, i] == FAILED else chosen
     else:
         for i in range(n):
-            if words[left, i] == NULL:
-                words[to, i] = words[b, i]
-            words[its, i] = words[right, i] if words[left, i] == NULL else words[left, i]
+            x, y, of_x, of_y = words[a, i], words[b, i], words[left, i], words[right, i]
+            words[to, i] = y if of_x == NULL else x
+            words[its, i] = of_y if of_x == NULL else of_x
     for i in range(n):
-        words[to, i] = words[to, i] if words[its, i] == FINE else 0
+        x = words[to, i]
+        words[to, i] = x if words[its, i] == FINE else 0
 
 
 @helper
 def _read(
-    words: Int64Table, operation: int, to: int, word: int, values: int, valid: int, rows: Int64s, first: int, n: int
+    words: Int64Table,
+    operation: int,
+    to: int,
+    word: int,
+    values: int,
+    valid: int,
+    rows: Int64s,
+    first: int,
+    base: int,
+    n: int,
 ) -> Any:
-    """Values and states of a source; negative where some are NULL.  word: of a CONSTANT."""
-    is_dense = len(rows) == 0
+    """Values and states of a source; negative where some are NULL.  word: of a CONSTANT.  base: see `_keep`."""
     states = (len(words) >> 1) + to
     if operation in (CONSTANT, NOTHING):
         for i in range(n):
@@ -172,17 +183,17 @@ def _read(
         return int64(0) if operation == CONSTANT else int64(-1)
     if operation == TRUTHS:
         for i in range(n):
-            words[to, i] = byte_at(values, first + i if is_dense else rows[first + i])
-    elif is_dense:
+            words[to, i] = byte_at(values, base + i if base >= 0 else rows[first + i])
+    elif base >= 0:
         for i in range(n):
-            words[to, i] = word_at(values, first + i)
+            words[to, i] = word_at(values, base + i)
     else:
         for i in range(n):
             words[to, i] = word_at(values, rows[first + i])
     odd = int64(0)
     if valid != values:
         for i in range(n):
-            state = int64(1) - byte_at(valid, first + i if is_dense else rows[first + i])
+            state = int64(1) - byte_at(valid, base + i if base >= 0 else rows[first + i])
             words[states, i] = state
             odd |= -state
     return odd
@@ -213,7 +224,7 @@ def _compute(words: Int64Table, floats: Float64Table, operation: int, to: int, r
             x, y = words[a, i], words[b, i]
             value = int64(np.divide(np.float64(x), np.float64(y)))
             words[to, i] = value if operation == DIVIDE else x - value * y
-            odd |= -int64((uint64(x + _NEAR) >= uint64(2 * _NEAR)) | (y == 0))
+            odd |= (x + _NEAR) | (_NEAR - 1 - x) | ((y - 1) & ~y)
     elif operation == NEGATE:
         for i in range(n):
             words[to, i] = -words[a, i]
@@ -285,7 +296,8 @@ def _compute(words: Int64Table, floats: Float64Table, operation: int, to: int, r
             words[to, i] = 0
     elif operation == CHOOSE:
         for i in range(n):
-            words[to, i] = words[b, i] if words[a, i] != 0 else words[c, i]
+            x, y = words[b, i], words[c, i]
+            words[to, i] = x if words[a, i] != 0 else y
     elif operation == FIRST_KNOWN:
         for i in range(n):
             words[to, i] = words[a, i]
@@ -293,25 +305,67 @@ def _compute(words: Int64Table, floats: Float64Table, operation: int, to: int, r
 
 
 @helper
-def _keep(words: Int64Table, truths: int, states: int, n: int, rows: Int64s, first: int, out: Int64s, k: int) -> Any:
-    """(rows written with those of a block, whether some have failed).  states: the row with those of the truths."""
-    is_dense = len(rows) == 0
+def _keep(
+    words: Int64Table,
+    truths: int,
+    states: int,
+    n: int,
+    rows: Int64s,
+    first: int,
+    count: int,
+    base: int,
+    out: Int64s,
+    k: int,
+) -> Any:
+    """(rows written with those of a block, whether some have failed).  states: the row with those of the truths.  base:
+    the first row of a block of consecutive ones, -1 where it has those in question only, `count` from `first` on.
+    """
     worst = FINE
     for i in range(n):
         worst = max(worst, words[states, i])
+    if worst == FAILED:
+        for i in range(count):
+            row = first + i if len(rows) == 0 else rows[first + i]
+            at = i if base < 0 else row - base
+            out[k] = ~row if words[states, at] == FAILED else row
+            k += words[states, at] == FAILED or words[truths, at] != 0
+        return k, True
+    if base >= 0 and len(rows) != 0:
+        for i in range(count):
+            out[k] = rows[first + i]
+            k += words[truths, uint64(rows[first + i] - base)]
+        return k, False
     done = 0
-    while worst != FAILED and done + _WORD <= n:
+    while done + _WORD <= n:
         word = uint64(0)
         for j in range(_WORD):
             word |= uint64(words[truths, done + j]) << uint64(j)
-        k = write_rows(word, rows, DENSE if is_dense else GATHERED, first + done, out, k)
+        k = write_rows(word, rows, DENSE if base >= 0 else GATHERED, first + done, out, k)
         done += _WORD
     for i in range(done, n):
-        row = first + i if is_dense else rows[first + i]
-        has_failed = words[states, i] == FAILED
-        out[k] = ~row if has_failed else row
-        k += has_failed or words[truths, i] != 0
-    return k, worst == FAILED
+        out[k] = first + i if base >= 0 else rows[first + i]
+        k += words[truths, i]
+    return k, False
+
+
+@helper
+def _block(rows: Int64s, first: int, size: int, height: int) -> Any:
+    """(base, n, count) of the next block: n consecutive rows from `base` on, `count` of which are in question, where
+    these are about half of them or more: reading all in order costs less than reading some; else -1 and as many of
+    those in question.
+    """
+    if len(rows) == 0:
+        n = min(size, height - first)
+        return first, n, n
+    n = min(size, len(rows) - first)
+    base = rows[first]
+    if rows[first + (n >> 1)] - base >= n:
+        return int64(-1), n, n
+    count = n >> 1
+    n = min(size, height - base)
+    while first + count < len(rows) and rows[first + count] < base + n:
+        count += 1
+    return base, n, count
 
 
 @template(gain=0.2, compile_s=5.0)
@@ -339,7 +393,7 @@ def run_program(
     has_failed = has_states = False
     words[fine] = FINE
     while first < total:
-        n = min(words.shape[1], total - first)
+        base, n, count = _block(rows, first, words.shape[1], height)
         stated = int64(0)
         for s in range(0 if first == 0 else once, len(steps)):
             operation, to, a, b, c = steps[s, OPERATION], steps[s, TO], steps[s, LEFT], steps[s, RIGHT], steps[s, THIRD]
@@ -349,13 +403,13 @@ def run_program(
                     values, valid = _address(arrays, 2 * a, height), _address(arrays, 2 * a + 1, height)
                     if values == 0 or valid == 0:
                         return REFUSED
-                is_stated = _read(words, operation, to, a, values, valid, rows, first, n) < 0
+                is_stated = _read(words, operation, to, a, values, valid, rows, first, base, n) < 0
             else:
                 of_a = registers + a if stated >> a & 1 else fine
                 of_b = registers + b if stated >> b & 1 else fine
                 of_c = registers + c if stated >> c & 1 else fine
                 if operation == KEEP:
-                    k, failed = _keep(words, a, of_a, n, rows, first, out[0], k)
+                    k, failed = _keep(words, a, of_a, n, rows, first, count, base, out[0], k)
                     has_failed |= failed
                     continue
                 if operation == STORE:
@@ -374,5 +428,5 @@ def run_program(
                 if is_stated:
                     _judge(words, floats, operation, to, read, n, odd < 0)
             stated = stated & ~(1 << to) | int64(is_stated) << to
-        first += n
+        first += count
     return -1 - k if has_failed else k + int64(has_states)
