@@ -511,9 +511,12 @@ def _coalesce(nodes: Sequence[Node], type_: Type, is_flat: bool) -> Node:
 
 
 _OF_NUMBERS = frozenset(
-    ("+", "-", "*", "/", "%", "mod", "abs", "and", "or", "not", "in", "is null", "is distinct from", *logic.COMPARE)
-)
-"""Functions of columns that read and write nothing else."""
+    ("+", "-", "*", "/", "%", "mod", "neg", "abs", "and", "or", "not", "in", "is null", "is distinct from", "coalesce",
+     "nullif", "least", "greatest", *logic.COMPARE)
+)  # fmt: skip
+"""Functions of columns that read and write nothing else; ..."""
+_OF_CODES = frozenset(("=", "<>", "in", "is null", "is distinct from", "coalesce", "nullif"))
+"""... of texts and DECIMALs, too."""
 
 
 def is_thread_safe(expr: bound.Expr, context: Context) -> bool:
@@ -525,7 +528,12 @@ def is_thread_safe(expr: bound.Expr, context: Context) -> bool:
             case bound.ColumnRef() | bound.Literal() | bound.LiteralList():
                 pass
             case bound.Call(function=name, args=args) if name in _OF_NUMBERS:
-                if name in ORDERINGS and Type.TEXT in (args[0].type, args[1].type):
+                if name not in _OF_CODES and any(a.type.is_coded for a in args):
+                    return False
+            case bound.Case():
+                pass
+            case bound.Cast(type=type_, arg=arg):
+                if not (type_.is_basic and arg.type.is_basic) or Type.TEXT in (type_, arg.type):
                     return False
             case bound.UserCall(function=name, args=args):
                 definition = context.functions[name.lower()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from contextlib import nullcontext
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ CONDITIONS = (
     "GREATEST_DIVISOR(a, b) = 1 AND v < 0.9 AND t IN ('x', 'y') AND b IS NOT NULL",
     "100000 / a > 3 AND (b = 5 OR NOT v > 0.5)",
     "a * 6190182574399849 > 0 AND b > 100",
+    "CASE WHEN a > 700 THEN COALESCE(b, a) * 1.5 ELSE -a * v END > 100 AND GREATEST(a, b) < 1400",
     "a < 0",
 )
 
@@ -78,7 +80,9 @@ def test_orders_change_between_divided_chunks(divided: list[int]) -> None:
     assert 3 in divided
 
 
-@pytest.mark.parametrize("condition", ["t < 'y' AND a > 3", "PLAIN(a) > 3", "STARTS_WITH(t, 'x')"])
+@pytest.mark.parametrize(
+    "condition", ["t < 'y' AND a > 3", "PLAIN(a) > 3", "STARTS_WITH(t, 'x')", "d + 1 > 3 AND d < 9999"]
+)
 def test_texts_and_functions_of_the_application_are_asked_by_one_thread(condition: str, divided: list[int]) -> None:
     asking = set()
 
@@ -87,10 +91,11 @@ def test_texts_and_functions_of_the_application_are_asked_by_one_thread(conditio
         return a
 
     with minidsms.connect(threads=3, cost_model="fixed") as db:
-        db.execute("CREATE STREAM S (a INTEGER, t TEXT)")
+        db.execute("CREATE STREAM S (a INTEGER, t TEXT, d DECIMAL)")
         db.create_function("PLAIN", plain, ["INTEGER"], "INTEGER", vectorized=True)
         q = db.query(f"SELECT a FROM S WHERE {condition}")
-        db.push("S", {"a": np.arange(1000), "t": ["x"] * 1000}, ts=np.arange(1000))
+        decimals = [Decimal(i) for i in range(1000)]
+        db.push("S", {"a": np.arange(1000), "t": ["x"] * 1000, "d": decimals}, ts=np.arange(1000))
         db.advance(1000)
         assert q.fetch() and not divided and asking <= {threading.get_ident()}
 
