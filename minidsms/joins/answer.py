@@ -22,6 +22,7 @@ from minidsms.kernels.join_layout import (
     DONE,
     FILLED,
     FIRST,
+    IS_OUTER,
     MIDDLE,
     MISSING,
     MOST,
@@ -33,6 +34,7 @@ from minidsms.kernels.join_layout import (
     JoinRun,
     Output,
 )
+from minidsms.synopses.bag_windows import BagWindow
 from minidsms.synopses.indexed_windows import Asked, IndexedWindow, WindowIndex
 
 _TUPLES = 1 << 14
@@ -60,6 +62,7 @@ class Answer:
         self.state = np.zeros(STATE_WORDS, np.int64)
         self.state[[DEPTH, FILLED]] = -1
         self.state[MOST] = MOST_INSPECTED
+        self.state[IS_OUTER] = spec.outer
         self.run = JoinRun(
             self.state,
             stamps=np.zeros((n if self.netted else 0, STAMPS), np.int64),
@@ -148,10 +151,14 @@ class Answer:
             has_deletions = bool((sign[:found] < 0).any())
         self.state[DELETED] = 0
         signs = sign[:found].copy() if has_deletions else None
-        if not self._is_of_rings:
+        is_met = slots[1, :found] >= 0 if self._spec.outer else None
+        if not self._is_of_rings or (is_met is not None and not is_met.all()):
             columns: list[Column | None] = [None] * len(self._spec.columns)
-            for window, (places, gives), of_input in zip(self._index.windows, self._gives, slots):
-                for j, column in zip(places, window.gather(gives, of_input[:found])):
+            for i, (window, (places, gives)) in enumerate(zip(self._index.windows, self._gives)):
+                of_input = slots[i, :found]
+                is_padded = i == 1 and is_met is not None
+                gathered = _padded(window, gives, of_input) if is_padded else window.gather(gives, of_input)
+                for j, column in zip(places, gathered):
                     columns[j] = column
             return Batch(ts[:found].copy(), signs, columns, is_own=True)  # type: ignore[arg-type]
         asked = [window.asked(gives) for _, window, _, gives in self._giving]
@@ -210,6 +217,19 @@ class _Tuples:
         i, c = self.places[column]
         slots = self._slots[i]
         return self._index.windows[i].gather([c], slots if len(seq) == len(slots) else slots[seq])[0]
+
+
+def _padded(window: IndexedWindow | BagWindow, columns: Sequence[int], slots: Int64Array) -> list[Column]:
+    """The columns of the rows in these slots, NULL where a slot is -1."""
+    is_there = slots >= 0
+    if not is_there.any():
+        return [Column.nulls(len(slots), window.schema[c].type) for c in columns]
+    padded = []
+    for column in window.gather(columns, np.maximum(slots, 0)):
+        values = column.values.copy()
+        values[~is_there] = 0
+        padded.append(Column(values, is_there if column.valid is None else column.valid & is_there))
+    return padded
 
 
 def _room(n: int, capacity: int) -> Output:

@@ -109,6 +109,7 @@ class Join(Operator):
     ) -> None:
         super().__init__(inputs, spec.schema)
         self.spec = spec
+        self.name = "LeftJoin" if spec.outer else self.name
         self.names = names
         self.graph = JoinGraph(len(inputs), spec.equalities, spec.bands)
         self.index: WindowIndex = spec.windows([q.schema for q in inputs], self.graph)

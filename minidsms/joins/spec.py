@@ -41,6 +41,7 @@ class JoinSpec:
     fifo: of each input, whether its deletions come in the order of its insertions (default: of all).
     bands: what the condition, or one that is applied to the rows put out, asks of columns of two inputs: pairs outside
     of a band need not be found.
+    outer: of two inputs, whether rows of the first that no row of the second meets are there, too, with NULLs.
     """
 
     equalities: Sequence[Equality]
@@ -51,10 +52,13 @@ class JoinSpec:
     fifo: Sequence[bool] | None = None
     condition: Condition | None = None
     bands: Sequence[Band] = ()
+    outer: bool = False
 
     def __post_init__(self) -> None:
         assert self.ranges is None or (self.shown is not None and not self.bags)
         assert self.condition is None or self.shown is None
+        is_bare = self.shown is None and self.condition is None and not self.bands
+        assert not self.outer or (is_bare and self.equalities), "an outer join asks for equalities and nothing else"
 
     @property
     def bags(self) -> frozenset[int]:

@@ -128,10 +128,10 @@ deletion; LEAVING: slots that leave at the instant; SERIAL: of the instant's sta
 SIZE, NEEDED, PASSED = range(12, 15)
 """Of a join of streams with ranges: elements of an input in a block, room that an instant needs, and rows that probes
 of the block passed over because they come later."""
-FILLED, BORN, MOST, UNTIL, IS_CHOSEN, STATE_WORDS = range(15, 21)
+FILLED, BORN, MOST, UNTIL, IS_CHOSEN, IS_OUTER, STATE_WORDS = range(15, 22)
 """Of a join with subresults: the one that is filled from the windows, or -1, and how many rows of bags have come. MOST:
 slots that a call inspects before it returns, whatever it has found; UNTIL: INSPECTED, when this one has; IS_CHOSEN: it
-has just chosen a slot."""
+has just chosen a slot; IS_OUTER: rows of the first of two inputs without a match are put out, too, with slot -1."""
 
 RUN_TS, RUN_DELETIONS, RUN_INSERTIONS, RUN_WORDS = range(4)
 """Of a run: an instant at which an input changes, and how many slots leave and enter."""
@@ -140,9 +140,10 @@ DONE, FULL, MISSING, CROWDED, PAUSED = range(5)
 """What waits is joined; `out` is full: call again; more slots leave than are held; scratch arrays have no room: call
 again with more; a call has taken long enough: call again with what has been found."""
 
-START, DELETE, INSERT, CANCEL, FILL = range(5)
+START, DELETE, INSERT, CANCEL, FILL, LOSE, GAIN = range(7)
 """Phases of an instant: its runs are taken; then deletions and insertions, or where netted insertions and those
-deletions that may cancel one. FILL: a subresult is filled from the rows of state[INPUT]."""
+deletions that may cancel one. FILL: a subresult is filled from the rows of state[INPUT]. LOSE,
+GAIN: of an outer join (`pair_join`)."""
 
 STAMPS = 1024
 """Places for marks, per input; a power of two."""

@@ -31,7 +31,7 @@ def keep_active_partitions(root: Node) -> tuple[Node, list[str]]:
         new = node.over([done[id(child)] for child in node.inputs])
         if isinstance(new, bound.Join) and new.join is JoinKind.INNER:
             new = _binary(new, notes)
-        elif isinstance(new, MultiJoin) and new.specs is None:
+        elif isinstance(new, MultiJoin) and new.specs is None and not new.outer:
             new = _n_way(new, notes)
         elif isinstance(new, bound.Project) and new.input is not node.inputs[0]:
             new = projected(new.input, new.exprs, new.schema.names)

@@ -191,7 +191,7 @@ class MultiJoin(Node):
     the ISTREAM above, where nothing else reads them; else None.  specs: where given, `windows` are the streams, and
     the join itself lets their rows go as these windows do; None for a relation, whose changes it follows.  names: what
     FROM calls each window, or "".  bands: what the filter above asks for; pairs outside may be left out. Beside an
-    equality they may be a part of what windows are indexed by.
+    equality they may be a part of what windows are indexed by.  outer: a left outer join of two relations.
     """
 
     windows: tuple[Node, ...]
@@ -201,6 +201,7 @@ class MultiJoin(Node):
     specs: tuple[WindowSpec | None, ...] | None = None
     names: tuple[str, ...] = field(compare=False, default=())
     bands: tuple[Band, ...] = field(default=(), kw_only=True)
+    outer: bool = field(default=False, kw_only=True)
     memory = Memory.ROWS
 
     def text(self) -> str:
@@ -211,7 +212,8 @@ class MultiJoin(Node):
         equal = equalities_text(self.equalities, names, told)
         bands = self.bands if len(self.windows) > 2 or not equal else ()
         on = " AND ".join([*([equal] if equal else []), *(band.text(names, told) for band in bands)])
-        kind = f"{len(names)}-way " + (f"Join{self._how()} on {on}" if on else "Product")
+        kind = "Left " if self.outer else f"{len(names)}-way "
+        kind += f"Join{self._how()} on {on}" if on else "Product"
         return kind + (f" of {of}" if of else "")
 
     def _how(self) -> str:
@@ -226,6 +228,8 @@ class MultiJoin(Node):
         if len(own) != 1 or any(old != new for each in inputs for old, new in each.place.items()):
             return None
         which = own[0]
+        if self.outer and which == 1:
+            return None
         width, more = len(self.schema), inputs[which].carried
         node = dataclasses.replace(
             self,

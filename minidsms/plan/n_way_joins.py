@@ -74,13 +74,13 @@ def n_way_join(
     ranges = None if node.specs is None else [spec.range_ for spec in node.specs if spec is not None]
     asked = join_plan_of(node, settings)
     bands = () if settings["join_index"] == "hash" else node.bands
-    spec = JoinSpec(node.equalities, node.columns, node.schema, node.shown, ranges, fifo, bands=bands)
+    spec = JoinSpec(node.equalities, node.columns, node.schema, node.shown, ranges, fifo, bands=bands, outer=node.outer)
     join = Join(queues, spec, input_names(node.names))
     if isinstance(asked, tuple):
         join.take_tree(_checked(asked, join))
     elif asked == "xjoin":
         join.take_tree(_first_tree(join))
-    if len(queues) > 2 or join.graph.has_patterns:
+    if len(queues) > 2 or (join.graph.has_patterns and not node.outer):
         adaptivity.adapt_join(join, asked, attributes)
     if ranges is not None:
         adaptivity.spare_state(join, reducing)

@@ -16,7 +16,7 @@ import numpy as np
 
 from minidsms.aggregates import AGGREGATES
 from minidsms.cql import bound
-from minidsms.cql.bound import Expr, Node, SetKind, StreamKind
+from minidsms.cql.bound import Expr, JoinKind, Node, SetKind, StreamKind
 from minidsms.cql.catalog import Catalog
 from minidsms.cql.origins import equal_pair
 from minidsms.cql.scalar_text import print_aggregate
@@ -550,6 +550,7 @@ class PhysicalPlanner:
             node.schema,
             fifo=[left.is_fifo, right.is_fifo],
             condition=None if predicate is None else Condition(predicate, reason),
+            outer=node.join is JoinKind.LEFT,
         )
         return Join([self._queue(left), self._queue(right)], spec)
 

@@ -61,7 +61,7 @@ def reduce_state(plan: LogicalPlan, catalog: Catalog, settings: Settings, memory
     done: dict[int, Node] = {}
     for node in nodes(start):
         new = node.over([done[id(child)] for child in node.inputs])
-        if isinstance(new, MultiJoin):
+        if isinstance(new, MultiJoin) and not new.outer:
             reduced = _reduced(new, catalog, mode, trust)
             if isinstance(reduced, str):
                 notes.append(_not_reduced(new, reduced))

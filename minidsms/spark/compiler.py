@@ -31,6 +31,7 @@ from minidsms.plan.logical import (
     nodes,
 )
 from minidsms.plan.rules import RULES
+from minidsms.plan.rules.expand_outer_joins import expand_outer_joins
 from minidsms.plan.rules.merge_joins import merge_joins
 from minidsms.plan.rules.pipeline_semi_joins import pipeline_semi_joins
 from minidsms.plan.unnesting import build
@@ -65,7 +66,7 @@ def logical_plan(node: Node, text: str) -> Stop:
     root: Node = Stop(node.schema, build(node, text), is_relation=node.kind == "relation")
     for rule in RULES:
         if rule not in (merge_joins, pipeline_semi_joins):
-            root = rule(root)
+            root = expand_outer_joins(root, every=True) if rule is expand_outer_joins else rule(root)
     assert isinstance(root, Stop)
     return root
 

@@ -1,8 +1,11 @@
-"""Outer joins as inner joins plus the unmatched rows padded with NULL.
+"""Outer joins that join by equalities alone become left ones, which an operator runs; others inner joins plus the
+unmatched rows padded with NULL.
 
 L LEFT JOIN R ON c = (L JOIN R ON c) UNION ALL pad(L without a match). Where c is equalities only the unmatched rows
 are an antijoin on the keys; otherwise they are the rows of L that are not among the distinct left halves of the
-joined rows.
+joined rows. R RIGHT JOIN L is L LEFT JOIN R with the columns in their order, and a FULL join adds to a left one the
+unmatched rows of the right side. A left join below a filter that asks for padded columns is parted all the same: most
+such filters let no padded row pass.
 """
 
 from __future__ import annotations
@@ -20,21 +23,36 @@ from minidsms.plan.logical import (
     conjunction,
     conjuncts,
     filtered,
+    nodes,
     projected,
+    renumbered,
     shift,
-    transform,
+    unfiltered,
 )
 from minidsms.plan.matching import ONE, matched_rows
 
 
-def expand_outer_joins(root: Node) -> Node:
-    """Expand every LEFT, RIGHT and FULL join of the plan."""
-    return transform(root, _expand)
+def expand_outer_joins(root: Node, every: bool = False) -> Node:
+    """Expand every LEFT, RIGHT and FULL join of the plan that no operator runs. every: and those that one does."""
+    parted = {id(node.input) for node in nodes(root) if isinstance(node, bound.Filter) and _asks_for_padded(node)}
+    done: dict[int, Node] = {}
+    for node in nodes(root):
+        new = node.over([done[id(child)] for child in node.inputs])
+        if isinstance(new, bound.Join) and new.join is not JoinKind.INNER:
+            new = _expand(new, every or id(node) in parted)
+        done[id(node)] = new
+    return done[id(root)]
 
 
-def _expand(node: Node) -> Node:
-    if not isinstance(node, bound.Join) or node.join is JoinKind.INNER:
-        return node
+def _asks_for_padded(node: bound.Filter) -> bool:
+    below, parts = unfiltered(node)
+    if not isinstance(below, bound.Join) or below.join not in (JoinKind.LEFT, JoinKind.RIGHT):
+        return False
+    width = len(below.left.schema)
+    return any((i >= width) is (below.join is JoinKind.LEFT) for part in parts for i in columns_used(part))
+
+
+def _expand(node: bound.Join, is_parted: bool) -> Node:
     width = len(node.left.schema)
     left, right = node.left, node.right
     parts = conjuncts(node.condition)
@@ -47,11 +65,16 @@ def _expand(node: Node) -> Node:
         below = [p for p in parts if columns_used(p) and max(columns_used(p)) < width and not can_fail(p)]
         left = filtered(left, below)
         parts = [p for p in parts if p not in below]
-    inner = dataclasses.replace(node, join=JoinKind.INNER, left=left, right=right, condition=conjunction(parts))
-    result: Node = inner
     pairs = [pair for pair in (equal_pair(p, width) for p in parts) if pair is not None]
     equalities_only = len(pairs) == len(parts)
-    if node.join in (JoinKind.LEFT, JoinKind.FULL):
+    reads_both = bool(pairs) and all(columns_used(a) and columns_used(b) for a, b in pairs)
+    is_one = equalities_only and reads_both and not is_parted
+    kind = JoinKind.LEFT if is_one and node.join is not JoinKind.RIGHT else JoinKind.INNER
+    inner = dataclasses.replace(node, join=kind, left=left, right=right, condition=conjunction(parts))
+    if is_one and node.join is JoinKind.RIGHT:
+        return _turned(inner)
+    result: Node = inner
+    if node.join in (JoinKind.LEFT, JoinKind.FULL) and not is_one:
         unmatched = _unmatched(left, right, pairs if equalities_only else None, inner, 0)
         exprs = [*column_refs(left.schema), *_nulls(right)]
         result = _union(result, projected(unmatched, exprs, node.schema.names))
@@ -61,6 +84,17 @@ def _expand(node: Node) -> Node:
         exprs = [*_nulls(left), *column_refs(right.schema)]
         result = _union(result, projected(unmatched, exprs, node.schema.names))
     return result
+
+
+def _turned(join: bound.Join) -> Node:
+    """A right join as a left one of its sides in the other order."""
+    left, right = join.left, join.right
+    width, moved = len(left.schema), len(right.schema)
+    condition = [renumbered(p, lambda i: i + moved if i < width else i - width) for p in conjuncts(join.condition)]
+    schema = right.schema + left.schema
+    turned = bound.Join(schema, JoinKind.LEFT, right, left, conjunction(condition))
+    refs = column_refs(schema)
+    return projected(turned, [*refs[moved:], *refs[:moved]], join.schema.names)
 
 
 def _unmatched(side: Node, other: Node, pairs: list[tuple[Expr, Expr]] | None, inner: bound.Join, offset: int) -> Node:

@@ -50,7 +50,7 @@ def _banded(node: Node, conditions: Sequence[Expr]) -> Node | None:
         sides = node.left, node.right
         columns = tuple((i, c) for i, side in enumerate(sides) for c in range(len(side.schema)))
         node = MultiJoin(node.schema, sides, (), columns)
-    if type(node) is not MultiJoin or node.bands:
+    if type(node) is not MultiJoin or node.bands or node.outer:
         return None
     bands = tuple(_bands(conditions, node))
     return filtered(dataclasses.replace(node, bands=bands), conditions) if bands else None

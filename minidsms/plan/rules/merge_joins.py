@@ -79,6 +79,8 @@ def merged(node: Node, is_alone: Sequence[bool]) -> Node:
 
     is_alone: of each input, whether nothing else reads it.
     """
+    if isinstance(node, bound.Join) and node.join is JoinKind.LEFT:
+        return _joined(node, *(_Part([child], [], _columns(child), []) for child in node.inputs))
     if isinstance(node, bound.Join) and node.join is JoinKind.INNER:
         left, right = (_part(child, alone) for child, alone in zip(node.inputs, is_alone))
         return _joined(node, left, right)
@@ -90,9 +92,13 @@ def merged(node: Node, is_alone: Sequence[bool]) -> Node:
 def _part(node: Node, is_alone: bool) -> _Part:
     """The node as a side of an n-way join."""
     below, rest = unfiltered(node)
-    if isinstance(below, MultiJoin) and is_alone and not any(map(can_fail, rest)):
+    if isinstance(below, MultiJoin) and is_alone and not below.outer and not any(map(can_fail, rest)):
         return _Part(list(below.windows), list(below.equalities), list(below.columns), rest)
-    return _Part([node], [], [(0, c) for c in range(len(node.schema))], [])
+    return _Part([node], [], _columns(node), [])
+
+
+def _columns(node: Node) -> list[tuple[int, int]]:
+    return [(0, c) for c in range(len(node.schema))]
 
 
 def _is_fifo(node: Node) -> bool:
@@ -123,7 +129,10 @@ def _joined(join: bound.Join, left: _Part, right: _Part) -> Node:
         linked = True
     if not linked or len(windows) > _MOST_INPUTS:
         return join
-    return filtered(MultiJoin(join.schema, tuple(windows), tuple(equalities), tuple(columns)), rest)
+    is_outer = join.join is JoinKind.LEFT
+    joined = MultiJoin(join.schema, tuple(windows), tuple(equalities), tuple(columns), outer=is_outer)
+    assert not (is_outer and rest), "an outer join that is no union joins by equalities alone"
+    return filtered(joined, rest)
 
 
 def _end(expr: Expr, columns: Sequence[tuple[int, int]]) -> tuple[int, Expr] | None:
@@ -185,7 +194,8 @@ def _binary(join: MultiJoin) -> Node:
         return bound.ColumnRef(schema[at].type, at, schema[at].name)
 
     equal = [bound.Call(bound.Type.BOOLEAN, "=", (column(a), column(b))) for a, b in join.equalities]
-    joined = bound.Join(schema, JoinKind.INNER, left, right, conjunction(equal))
+    kind = JoinKind.LEFT if join.outer else JoinKind.INNER
+    joined = bound.Join(schema, kind, left, right, conjunction(equal))
     return projected(joined, [column(place) for place in join.columns], join.schema.names)
 
 
@@ -208,7 +218,7 @@ def shown_by_istream(root: Node) -> dict[int, tuple[int, ...]]:
             if isinstance(node, bound.Project):
                 shown = {e.index for i in shown if isinstance(e := node.exprs[i], bound.ColumnRef)}
             node = node.input
-        if isinstance(node, MultiJoin) and readers[id(node)] == 1:
+        if isinstance(node, MultiJoin) and not node.outer and readers[id(node)] == 1:
             result[id(node)] = tuple(sorted(shown))
     return result
 
