@@ -104,7 +104,7 @@ class ByPipelines:
     def run(self) -> Iterator[int]:
         """Join what waits in the index; see `Answer.fill`."""
         self.rows.look()
-        by_instants = self._answer.of_streams and not self._has_bits
+        by_instants = self._answer.of_streams and self._answer.netted and not self._has_bits
         return self._arrivals() if by_instants else self._answer.fill(self._changes)
 
     def _changes(self, found: int) -> int:

@@ -35,7 +35,7 @@ from minidsms.joins.row_routes import MOST_PIPELINES
 from minidsms.joins.spec import JoinSpec
 from minidsms.joins.tree import flat, is_legal, tree_text
 from minidsms.kernels.access_methods.bit_addresses import Bits
-from minidsms.kernels.join_layout import INSPECTED, LEAVES
+from minidsms.kernels.join_layout import CLOSED, INSPECTED, LEAVES
 from minidsms.limits.allowance import Allowance
 from minidsms.machine_code.templates import Form
 from minidsms.operators.operator import Description, Failure, Operator
@@ -339,6 +339,7 @@ class Join(Operator):
         for part in (batches,) if few and watch is None else _parts(batches, limit):
             take(part)
             waits = 0 if part is batches else waits - _elements(part)
+            self.answer.state[CLOSED] = until if waits == 0 else max(int(b.ts[-1]) for b in part if b is not None)
             if self._by_form is not None:
                 code = None if self.form is None or self.form is not self._by_form.fitting() else self.form.code()
                 if code is not None:

@@ -15,6 +15,7 @@ from minidsms.elements import MAX_INSTANT
 from minidsms.kernels.chains import leave, link_slot, lowest_slot, slot_of
 from minidsms.kernels.join_layout import (
     CANCEL,
+    CLOSED,
     DELETE,
     DELETED,
     FIRST,
@@ -30,6 +31,7 @@ from minidsms.kernels.join_layout import (
     MIDDLE,
     MISSING,
     NO_LIMIT,
+    NO_RANGE,
     OLD_HI,
     OLD_LO,
     PHASE,
@@ -125,6 +127,40 @@ def next_arrivals(windows: Windows, stops: Int64s, state: Int64s) -> Any:
     state[INSTANT] = instant
     state[LEAVING] = leaving
     return int64(INSERT if instant < MAX_INSTANT else START)
+
+
+@helper(inline=True)
+def next_changes(windows: Windows, run: JoinRun) -> Any:
+    """As `next_runs`, of streams with ranges: rows leave up to the instant state[CLOSED], whether others come or not."""
+    inputs, nodes = windows.inputs, windows.nodes
+    stops, state = run.stops, run.state
+    n = len(inputs)
+    instant = int64(MAX_INSTANT)
+    for j in range(n):
+        lo, hi, length = inputs[j, LO], inputs[j, HI], inputs[j, LENGTH]
+        if hi < inputs[j, STOP]:
+            instant = min(instant, came_at(nodes, arrivals_of(windows, j), hi))
+        if lo < hi and length != NO_RANGE:
+            leaves = came_at(nodes, arrivals_of(windows, j), lo) + length
+            if leaves <= state[CLOSED]:
+                instant = min(instant, leaves)
+    leaving = int64(0)
+    for j in range(n if instant < MAX_INSTANT else 0):
+        lo, hi, arrivals, length = inputs[j, LO], inputs[j, HI], arrivals_of(windows, j), inputs[j, LENGTH]
+        inputs[j, OLD_LO], inputs[j, OLD_HI], inputs[j, PROBE_LO], inputs[j, PROBE_HI] = lo, hi, lo, NO_LIMIT
+        while length != NO_RANGE and lo < hi and came_at(nodes, arrivals, lo) + length <= instant:
+            lo += 1
+        leaving += lo - inputs[j, OLD_LO]
+        stop = hi
+        while stop < inputs[j, STOP] and came_at(nodes, arrivals, stop) == instant:
+            stop += 1
+        inputs[j, LO], inputs[j, LINKED], stops[j] = lo, stop, stop
+    state[INSTANT] = instant
+    state[LEAVING] = leaving
+    phase = int64(START)
+    if instant < MAX_INSTANT:
+        phase = int64(DELETE if leaving > 0 else INSERT)
+    return phase
 
 
 @helper(inline=True)

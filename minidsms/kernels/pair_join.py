@@ -34,7 +34,7 @@ from minidsms.kernels.chains import (
     step_tag,
     unlink_slot,
 )
-from minidsms.kernels.join_instants import next_runs
+from minidsms.kernels.join_instants import next_changes, next_runs
 from minidsms.kernels.join_layout import (
     CHECK,
     CHECKS_END,
@@ -246,7 +246,8 @@ def pair_join(windows: Windows, pipelines: Pipelines, run: JoinRun, output: Outp
         if phase != START:
             phase, i = _next_phase(phase, i, outer)
         if phase == START:
-            phase, i = _first_phase(next_runs(windows, run), outer)
+            phase = next_changes(windows, run) if run.of_streams != 0 else next_runs(windows, run)
+            phase, i = _first_phase(phase, outer)
             if phase == START or state[STATUS] == MISSING:
                 break
         at = inputs[i, OLD_LO] if phase in (DELETE, GAIN) else inputs[i, HI]

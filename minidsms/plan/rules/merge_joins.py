@@ -57,6 +57,8 @@ def merge_joins(root: Node) -> Node:
             new = dataclasses.replace(new, names=tuple(map(name_of, new.windows)))
             if id(node) in shown:
                 new = _over_streams(dataclasses.replace(new, shown=shown[id(node)]))
+            elif new.outer:
+                new = _over_streams(new)
         done[id(node)] = new
     return done[id(root)]
 
@@ -227,10 +229,10 @@ def shown_by_istream(root: Node) -> dict[int, tuple[int, ...]]:
 
 
 def _over_streams(join: MultiJoin) -> MultiJoin:
-    """A join that ISTREAM reads over the streams themselves, where all its windows are ranges without SLIDE.
+    """A join that ISTREAM reads, or an outer one, over the streams themselves, where all its windows are ranges without
+    SLIDE.
 
-    Only what enters is put out then, so that no window need put out what leaves: the join sees it by the instants of
-    the rows it holds. Filters and projections commute with range windows (docs/semantics W8).
+    No window need put out what leaves: the join sees it by the instants of the rows it holds. Filters and projections commute with range windows (docs/semantics W8).
     """
     taken = [stream_below(window) for window in join.windows]
     parts = [part for part in taken if part is not None]
