@@ -164,9 +164,10 @@ class Batch:
     is_run: the elements of the source as they stand there: they follow one another without a gap, under its instants.
     is_own: said by whoever makes it: its arrays are views of nothing that is written again, nor of much more than they
         hold, so that they may be kept as they are. Not passed on to what is made of it.
+    is_netted: said by whoever makes it: no row is both deleted and inserted at an instant. Nor passed on.
     """
 
-    __slots__ = ("_columns", "_source", "_source_columns", "is_own", "is_run", "seq", "sign", "ts")
+    __slots__ = ("_columns", "_source", "_source_columns", "is_netted", "is_own", "is_run", "seq", "sign", "ts")
 
     def __init__(
         self,
@@ -180,6 +181,7 @@ class Batch:
         self.sign = sign
         self.seq = seq
         self.is_own = is_own
+        self.is_netted = False
         self._columns: list[Column | None] = list(columns)
         self._source: ColumnSource | None = None
         self._source_columns: Sequence[int] = ()
@@ -200,7 +202,7 @@ class Batch:
         The source keeps these elements as long as the engine is not at rest (ARCHITECTURE.md, "References").
         """
         batch = cls.__new__(cls)
-        batch.ts, batch.sign, batch.seq, batch.is_own = ts, sign, seq, False
+        batch.ts, batch.sign, batch.seq, batch.is_own, batch.is_netted = ts, sign, seq, False, False
         batch._columns = [None] * len(source_columns)
         batch._source, batch._source_columns, batch.is_run = source, source_columns, is_run
         return batch

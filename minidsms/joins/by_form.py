@@ -1,9 +1,9 @@
 """Joining two streams with ranges by a compiled form (`kernels.two_streams_join`): the program that makes rows.
 
 It runs over the same windows as the others, and leaves them as they do, so that it may begin and end between any two
-parts. It fits joins by one pair of columns, one of which the answer shows.
+parts. It fits joins by one pair of columns, one of which the answer shows where it is for an ISTREAM.
 
-Invariant: below an ISTREAM its answer is that of `joins.by_pipelines`, in the same order.
+Invariant: below an ISTREAM its answer is that of `joins.by_pipelines`, in the same order; of an outer join, netted.
 """
 
 from __future__ import annotations
@@ -43,8 +43,10 @@ class ByForm:
         self._state = state
         self._claim = claim
         self._nets = set(spec.shown or ()) == set(range(len(spec.columns)))
+        if spec.outer:
+            self._nets = (0, index.windows[0].keys[0][0]) in spec.columns
         self._marked = np.zeros(_MARKS, np.int64)
-        self._serial = np.zeros(2, np.int64)
+        self._serial = np.zeros(3, np.int64)
         self._types = spec.schema.types
         self._ratio = 1.0
         self._tables: tuple[Int64Array, Int64Array] = (self._marked, self._marked)
@@ -69,7 +71,8 @@ class ByForm:
         keys = [window.keys for window in index.windows]
         has_one_key = len(keys) == 2 and all(len(each) == 1 and len(each[0]) == 1 and each[0][0] >= 0 for each in keys)
         is_shown = has_one_key and bool(index.keys[index.inputs[:, KEY], IS_SHOWN].all())
-        return is_shown and spec.ranges is not None and spec.leaves_out and bool(spec.columns)
+        tells_apart = has_one_key if spec.outer else is_shown and spec.leaves_out
+        return tells_apart and spec.ranges is not None and bool(spec.columns)
 
     def fitting(self) -> Form | None:
         """The form for what the windows hold; None where they have held no rows of both streams yet, or are indexed by
@@ -83,12 +86,13 @@ class ByForm:
         if table0 is not self._tables[0] or table1 is not self._tables[1] or nulls != self._nulls:
             self._tables, self._nulls, self._source = (table0, table1), nulls, None
             places = [self._place(i, c) for i, c in self._spec.columns]
-            columns = tuple((i, width, valid != 0) for (i, _), (_, valid, _, width) in zip(self._spec.columns, places))
+            outer = self._spec.outer
+            masked = [valid != 0 or (outer and i == 1) for (i, _), (_, valid, _, _) in zip(self._spec.columns, places)]
+            columns = tuple((i, place[3], m) for (i, _), place, m in zip(self._spec.columns, places, masked))
             self._columns = np.array([place[:SOURCE_WORDS] for place in places], np.int64)
-            masked = [valid != 0 for _, valid, _, _ in places]
             if masked != self._masked:
                 self._masked, self._small = masked, None
-            self._form = join_two_streams.form(HAS_NULLS=nulls, COLUMNS=columns, NETS=self._nets)
+            self._form = join_two_streams.form(HAS_NULLS=nulls, COLUMNS=columns, NETS=self._nets, OUTER=outer)
         return self._form
 
     def _place(self, i: int, c: int) -> tuple[int, int, int, int]:
@@ -123,8 +127,9 @@ class ByForm:
             before = self._found
             self._found = code(index.bundle, source, room, before, state)
             status = state.item(STATUS)
-            if self._found > before:
-                self._ratio = (self._found - before) / (waiting - self._waiting())
+            joined = waiting - self._waiting()
+            if self._found > before and joined:
+                self._ratio = (self._found - before) / joined
             if status != DONE:
                 doubled = 1 if self._found else 2 * doubled
                 self._is_block = False  # it is full
@@ -172,11 +177,17 @@ class ByForm:
     def _batch(self, room: Room, first: int, end: int) -> Batch:
         """The rows [first, end); a copy where there is much more room that nobody uses, or others are to come there."""
         words, valid, sign = room.words[:, first:end], None, None
-        if room is self._small or (not self._is_block and (end - first) * 2 < room.words.shape[1]):
+        is_copied = room is self._small or (not self._is_block and (end - first) * 2 < room.words.shape[1])
+        if is_copied:
             words = words.copy()
         if len(room.valid):
             valid = room.valid.reshape(len(self._room_masked), -1)
-        if self._serial.item(1):
+        outer = self._spec.outer
+        is_netted = outer and self._nets and not self._serial.item(1)
+        if outer:
+            sign = room.sign[first:end].copy() if is_copied else room.sign[first:end]
+            self._serial[1] = 0
+        elif self._serial.item(1):
             sign = room.sign[first:end].copy()
             room.sign[first:end] = 1
             self._serial[1] = 0
@@ -186,4 +197,6 @@ class ByForm:
             )
             for c, (is_masked, type_) in enumerate(zip(self._room_masked, self._types))
         ]
-        return Batch(words[0], sign, columns, is_own=True)
+        batch = Batch(words[0], sign, columns, is_own=True)
+        batch.is_netted = is_netted
+        return batch

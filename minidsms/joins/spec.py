@@ -36,8 +36,8 @@ class JoinSpec:
     columns: the (input, column) of each output column; schema: theirs.
     shown: where the consumer is ISTREAM, the output columns that stand unchanged in its rows; then deletions that
     cancel no insertion of their instant may be left out. None: all deletions are put out.
-    ranges: where given (and `shown` or `outer` is), the inputs are streams, and each row stays so many ticks, as in a RangeWindow;
-    None: for ever. Then no deletion is ever an element, which halves the work.
+    ranges: where given (and `shown` or `outer` is), the inputs are streams, and each row stays so many ticks, as in a
+    RangeWindow; None: for ever. Then no deletion is ever an element, which halves the work.
     fifo: of each input, whether its deletions come in the order of its insertions (default: of all).
     bands: what the condition, or one that is applied to the rows put out, asks of columns of two inputs: pairs outside
     of a band need not be found.

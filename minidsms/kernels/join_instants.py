@@ -131,7 +131,7 @@ def next_arrivals(windows: Windows, stops: Int64s, state: Int64s) -> Any:
 
 @helper(inline=True)
 def next_changes(windows: Windows, run: JoinRun) -> Any:
-    """As `next_runs`, of streams with ranges: rows leave up to the instant state[CLOSED], whether others come or not."""
+    """As `next_runs`, of streams with ranges: rows leave up to the instant state[CLOSED], also while no other comes."""
     inputs, nodes = windows.inputs, windows.nodes
     stops, state = run.stops, run.state
     n = len(inputs)

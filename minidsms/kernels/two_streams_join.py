@@ -1,4 +1,4 @@
-"""Joining two streams with ranges where the consumer is ISTREAM, in one pass that ends in rows: a template.
+"""Joining two streams with ranges, below an ISTREAM or by a left outer join, in one pass that ends in rows: a template.
 
 As `kernels.entering_join`, of one pipeline each, but everything that holds in a plan is a constant, and nothing is
 written that somebody else reads again: an element is linked as it is taken, meets the rows of the other stream in
@@ -6,7 +6,11 @@ their chain, where all that stands has come before it, and the columns of what i
 stores at once. Rows leave by a pointer. What leaves at an instant with insertions and may cancel one is told by the
 key, which the answer shows: the rows are compared, and both are left out; so most answers have no deletions at all.
 
-Invariant: the answer below an ISTREAM is that of `entering_join`, in the same order.  docs/semantics S1.
+Of an outer join every deletion is put out, at its own instant, and an instant goes as in `kernels.pair_join`. What may
+cancel is told by the left row's key, where the answer shows it: then both are left out, mostly.
+
+Invariant: the answer below an ISTREAM is that of `entering_join`, in the same order; that of an outer join, netted, is
+that of `pair_join`.  docs/semantics S1.
 """
 
 from __future__ import annotations
@@ -18,7 +22,8 @@ from typing import Any, NamedTuple
 # fmt: off
 from minidsms.elements import MAX_INSTANT
 from minidsms.kernels.join_layout import (
-    DONE, FULL, HEADS, HI, INSPECTED, KEY, LENGTH, LINKED, LO, MASK, NODES, SHIFT, STATUS, STOP, Windows,
+    CLOSED, DONE, FULL, HEADS, HI, INSPECTED, KEY, LENGTH, LINKED, LO, MASK, NO_RANGE, NODES, SHIFT, STATUS, STOP,
+    Windows,
 )
 from minidsms.kernels.links import Arrivals, arrivals_of, came_at, has_link, head_slot, older_slot, set_link, upper_half
 from minidsms.kernels.mixing import bucket
@@ -32,7 +37,10 @@ HAS_NULLS: tuple[bool, ...] = (True, True)
 COLUMNS: tuple[tuple[int, int, bool], ...] = ((0, 8, True), (1, 1, True))
 """Of each column of the answer, its input, the bytes of a value in the store, and whether there may be NULLs."""
 NETS: bool = True
-"""The answer is netted by all these columns, so that rows of the join that are equal cancel."""
+"""The answer is netted by all these columns, so that rows of the join that are equal cancel; of an outer join: it shows
+the left key, so that such rows have the same."""
+OUTER: bool = False
+"""Rows of input 0 without a match are put out, too, with NULLs for the columns of input 1, and so are all deletions."""
 
 ADDRESS, VALID, STORE_MASK, SOURCE_WORDS = range(4)
 """Of a column of the answer: where its values and their bytes of validity stand, and the mask of the store's ring."""
@@ -46,7 +54,7 @@ _FEW = 64
 
 class Room(NamedTuple):
     """What is put out. words: (1 + c, m) instants and columns.  valid: (c m,), of the columns that may have NULLs,
-    column by column.  sign: (m,), all 1.
+    column by column.  sign: (m,), all 1; of an outer join anything.
     """
 
     words: Int64Table
@@ -57,8 +65,9 @@ class Room(NamedTuple):
 class Source(NamedTuple):
     """Of what it is made. columns: (c, SOURCE_WORDS).
 
-    marked: (1024,) the serial of the last instant that put out a row of such a key; serial: (2,), the last serial, and
-    how many deletions stand in the room.
+    marked: (1024,) the serial of the last instant that put out a row of such a key (OUTER: a deletion).  serial: (3,),
+    the last serial, how many deletions stand in the room (OUTER: instants that are not netted), and (OUTER) that of the
+    last instant with rows that may cancel.
     """
 
     columns: Int64Table
@@ -150,13 +159,17 @@ def _head(side: Side, tag: int) -> Any:
 
 
 @helper(inline=True)
-def _put(room: Room, source: Source, at: int, instant: int, sign: int, row0: int, row1: int) -> Any:
-    """Write one row, made of rows of these numbers."""
+def _put(room: Room, source: Source, at: int, instant: int, sign: int, row0: int, row1: int, pads: bool) -> Any:
+    """Write one row, made of rows of these numbers. pads: there is none of input 1."""
     words, columns = room.words, source.columns
     words[0, uint64(at)] = instant
-    if sign < 0:
+    if OUTER or sign < 0:
         room.sign[uint64(at)] = sign
     for c in range(len(COLUMNS)):
+        if pads and COLUMNS[c][0] == 1:
+            words[1 + c, uint64(at)] = 0
+            room.valid[uint64(c * words.shape[1] + at)] = False
+            continue
         number = (row0 if COLUMNS[c][0] == 0 else row1) & columns[c, STORE_MASK]
         if COLUMNS[c][1] == 8:
             words[1 + c, uint64(at)] = word_at(columns[c, ADDRESS], number)
@@ -169,9 +182,12 @@ def _put(room: Room, source: Source, at: int, instant: int, sign: int, row0: int
 
 @helper(inline=True)
 def _meet(
-    given: Given, own: Side, other: Side, slot: int, among: tuple[int, int], now: Now, sign: int, tally: Tally
-) -> Any:
-    """A row of the slot and each of the other input with its key in [low, end), as long as there is room."""
+    given: Given, own: Side, other: Side, slot: int, among: tuple[int, int], now: Now, sign: int, tally: Tally,
+    pads: bool = False,
+) -> Any:  # fmt: skip
+    """A row of the slot and each of the other input with its key in [low, end), as long as there is room. pads: the
+    other one alone.
+    """
     windows, source, room = given
     nodes = windows.nodes
     low, end = among
@@ -186,7 +202,7 @@ def _meet(
             fits = found < len(room.sign)
             if fits:
                 first, second = (at, node) if own.number == 0 else (node, at)
-                _put(room, source, found, now.instant, sign, upper_half(nodes, first), upper_half(nodes, second))
+                _put(room, source, found, now.instant, sign, upper_half(nodes, first), upper_half(nodes, second), pads)
                 found += 1
         s = older_slot(nodes, node, s)
     return Tally(found, inspected, fits)
@@ -203,9 +219,7 @@ def _enter(given: Given, own: Side, other: Side, slot: int, low: int, now: Now, 
             tag = windows.nodes[_node(own, slot)]
             if tally.found > before:
                 given.source.marked[uint64(bucket(tag, _MARKS_SHIFT))] = now.serial
-            head = _head(own, tag)
-            set_link(windows.nodes, _node(own, slot), slot - int64(windows.heads[head]))
-            windows.heads[head] = int32(slot)
+            _link(windows, own, slot)
     return tally
 
 
@@ -221,11 +235,121 @@ def _leave(
 
 
 @helper(inline=True)
+def _link(windows: Windows, side: Side, slot: int) -> Any:
+    """Put a slot at the head of its bucket."""
+    head = _head(side, windows.nodes[_node(side, slot)])
+    set_link(windows.nodes, _node(side, slot), slot - int64(windows.heads[head]))
+    windows.heads[head] = int32(slot)
+
+
+@helper(inline=True)
 def _unlink(windows: Windows, side: Side, slot: int) -> Any:
     """Take back what was linked last: it is first in its bucket."""
     node = _node(side, slot)
     if _is_linked(windows, side, slot):
         windows.heads[_head(side, windows.nodes[node])] = int32(older_slot(windows.nodes, node, slot))
+
+
+# --------------------------------------------------------------------------------------------------------- outer joins
+
+
+@helper(inline=True)
+def _leaves(windows: Windows, side: Side, slot: int, end: int, closed: int) -> Any:
+    """When the row of the slot leaves, if that is up to an instant; MAX_INSTANT else."""
+    leaves = int64(MAX_INSTANT)
+    if slot < end and int64(side.length) != NO_RANGE:
+        at = _came(windows, side, slot) + int64(side.length)
+        if at <= closed:
+            leaves = at
+    return leaves
+
+
+@helper(inline=True)
+def _noted(given: Given, own: Side, slot: int, now: Now, sign: int) -> Any:
+    """A row of this slot's key has been put out: of a deletion its key is marked, an insertion may cancel one."""
+    if NETS:
+        source = given.source
+        place = uint64(bucket(given.windows.nodes[_node(own, slot)], _MARKS_SHIFT))
+        if sign < 0:
+            source.marked[place] = now.serial
+        elif source.marked[place] == now.serial:
+            source.serial[2] = now.serial
+
+
+@helper(inline=True)
+def _change(
+    given: Given, own: Side, other: Side, slot: int, low: int, now: Now, sign: int, tally: Tally, pads: bool
+) -> Any:
+    """As `_meet`, of all from `low` on; what is put out is noted."""
+    if _is_linked(given.windows, own, slot):
+        before = tally.found
+        tally = _meet(given, own, other, slot, (low, MAX_INSTANT), now, sign, tally, pads)
+        if tally.found > before:
+            _noted(given, own, slot, now, sign)
+    return tally
+
+
+@helper(inline=True)
+def _keep_or_pad(given: Given, left: Side, right: Side, slot: int, low: int, now: Now, sign: int, tally: Tally) -> Any:
+    """A left row comes or leaves, with each of its matches or with none."""
+    before = tally.found
+    tally = _change(given, left, right, slot, low, now, sign, tally, False)
+    found, inspected, fits = tally
+    if fits and found == before:
+        fits = found < len(given.room.sign)
+        if fits:
+            row = upper_half(given.windows.nodes, _node(left, slot))
+            _put(given.room, given.source, found, now.instant, sign, row, 0, True)
+            found += 1
+            _noted(given, left, slot, now, sign)
+    return Tally(found, inspected, fits)
+
+
+@helper(inline=True)
+def _toggle(
+    given: Given, left: Side, right: Side, slot: int, among: tuple[int, int], low: int, now: Now, sign: int,
+    tally: Tally,
+) -> Any:  # fmt: skip
+    """Take from left rows, from `low` on, the NULLs that they had for want of this right row's key, or give them, where
+    no other row in among[0] >= .. >= among[1] has it.
+    """
+    nodes = given.windows.nodes
+    s, lowest = among
+    tag = nodes[_node(right, slot)]
+    inspected = int64(0)
+    while s >= lowest:
+        node = _node(right, s)
+        inspected += 1
+        if nodes[node] == tag:
+            break
+        s = older_slot(nodes, node, s)
+    tally = Tally(tally.found, tally.inspected + inspected, tally.fits)
+    if s < lowest:
+        tally = _change(given, right, left, slot, low, now, sign, tally, True)
+    return tally
+
+
+@helper
+def _cancel(room: Room, first: int, middle: int, end: int) -> Any:
+    """Leave out equal ones of an instant's deletions [first, middle) and insertions behind them; its end."""
+    d = first
+    while d < middle:
+        p = middle
+        while p < end and not _equal(room, d, p):
+            p += 1
+        if p < end:
+            _move(room, p + 1, p, end - p - 1)
+            _move(room, d + 1, d, end - d - 2)
+            end -= 2
+            middle -= 1
+        else:
+            d += 1
+    room.sign[first:middle] = -1
+    room.sign[middle:end] = 1
+    return int64(end)
+
+
+# -------------------------------------------------------------------------------------------------------------- netting
 
 
 @helper
@@ -294,7 +418,7 @@ def _settle(room: Room, serial: Int64s, first: int, middle: int, end: int) -> An
     return int64(end)
 
 
-@template("HAS_NULLS", "COLUMNS", "NETS", gain=0.4, compile_s=4.0)
+@template("HAS_NULLS", "COLUMNS", "NETS", "OUTER", gain=0.4, compile_s=4.0)
 def join_two_streams(windows: Windows, source: Source, room: Room, found: int, state: Int64s) -> int:
     """Join the elements that wait, behind so many rows found; returns how many stand in the room.
 
@@ -306,7 +430,7 @@ def join_two_streams(windows: Windows, source: Source, room: Room, found: int, s
     a, b, stop_a, stop_b = inputs[0, HI], inputs[1, HI], inputs[0, STOP], inputs[1, STOP]
     lo0, lo1 = inputs[0, LO], inputs[1, LO]
     was0, was1 = lo0, lo1
-    serial = source.serial[0]
+    serial, closed = source.serial[0], state[CLOSED]
     tally = Tally(int64(found), int64(0), True)
     while True:
         instant = int64(MAX_INSTANT)
@@ -314,6 +438,8 @@ def join_two_streams(windows: Windows, source: Source, room: Room, found: int, s
             instant = _came(windows, left, a)
         if b < stop_b:
             instant = min(instant, _came(windows, right, b))
+        if OUTER:
+            instant = min(instant, _leaves(windows, left, lo0, a, closed), _leaves(windows, right, lo1, b, closed))
         if instant == MAX_INSTANT:
             break
         # [was, lo) leaves at the instant itself.
@@ -324,21 +450,52 @@ def join_two_streams(windows: Windows, source: Source, room: Room, found: int, s
         first, first_a, first_b = tally.found, a, b
         serial += 1
         now = Now(instant, serial)
-        while tally.fits and a < stop_a and _came(windows, left, a) == instant:
-            tally = _enter(given, left, right, a, lo1, now, tally)
-            a += tally.fits
-        while tally.fits and b < stop_b and _came(windows, right, b) == instant:
-            tally = _enter(given, right, left, b, lo0, now, tally)
-            b += tally.fits
-        if tally.fits and tally.found > first and (was0 < lo0 or was1 < lo1):
-            middle = tally.found
+        if OUTER:
             for x in range(was0, lo0):
-                tally = _leave(given, left, right, x, (was1, first_b), now, tally)
+                tally = _keep_or_pad(given, left, right, x, was1, now, -1, tally)
+            while tally.fits and b < stop_b and _came(windows, right, b) == instant:
+                if _is_linked(windows, right, b):
+                    _link(windows, right, b)
+                    others = older_slot(windows.nodes, _node(right, b), b), was1
+                    tally = _toggle(given, left, right, b, others, lo0, now, -1, tally)
+                b += 1
             for y in range(was1, lo1):
-                tally = _leave(given, right, left, y, (lo0, first_a), now, tally)
-            if tally.fits and tally.found > middle:
-                settled = _settle(room, source.serial, first, middle, tally.found)
-                tally = Tally(settled, tally.inspected, True)
+                tally = _change(given, right, left, y, lo0, now, -1, tally, False)
+            middle = tally.found
+            for y in range(first_b, b):
+                tally = _change(given, right, left, y, lo0, now, 1, tally, False)
+            for y in range(was1, lo1):
+                if _is_linked(windows, right, y):
+                    head = _head(right, windows.nodes[_node(right, y)])
+                    others = head_slot(windows.heads, head, lo1), int64(y + 1)
+                    tally = _toggle(given, left, right, y, others, lo0, now, 1, tally)
+            while tally.fits and a < stop_a and _came(windows, left, a) == instant:
+                tally = _keep_or_pad(given, left, right, a, lo1, now, 1, tally)
+                if tally.fits:
+                    if _is_linked(windows, left, a):
+                        _link(windows, left, a)
+                    a += 1
+            if NETS and tally.fits and source.serial[2] == serial:
+                if (middle - first) * (tally.found - middle) <= _FEW * _FEW:
+                    tally = Tally(_cancel(room, first, middle, tally.found), tally.inspected, True)
+                else:
+                    source.serial[1] += 1
+        else:
+            while tally.fits and a < stop_a and _came(windows, left, a) == instant:
+                tally = _enter(given, left, right, a, lo1, now, tally)
+                a += tally.fits
+            while tally.fits and b < stop_b and _came(windows, right, b) == instant:
+                tally = _enter(given, right, left, b, lo0, now, tally)
+                b += tally.fits
+            if tally.fits and tally.found > first and (was0 < lo0 or was1 < lo1):
+                middle = tally.found
+                for x in range(was0, lo0):
+                    tally = _leave(given, left, right, x, (was1, first_b), now, tally)
+                for y in range(was1, lo1):
+                    tally = _leave(given, right, left, y, (lo0, first_a), now, tally)
+                if tally.fits and tally.found > middle:
+                    settled = _settle(room, source.serial, first, middle, tally.found)
+                    tally = Tally(settled, tally.inspected, True)
         if not tally.fits:
             # Of the instant that does not fit nothing stands.
             while a > first_a:
@@ -350,6 +507,8 @@ def join_two_streams(windows: Windows, source: Source, room: Room, found: int, s
             tally = Tally(first, tally.inspected, False)
             lo0, lo1 = was0, was1
             break
+    if OUTER:
+        was0, was1 = lo0, lo1
     inputs[0, HI], inputs[0, LINKED], inputs[0, LO] = a, a, was0
     inputs[1, HI], inputs[1, LINKED], inputs[1, LO] = b, b, was1
     source.serial[0] = serial

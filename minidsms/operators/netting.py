@@ -33,7 +33,7 @@ def surviving(batch: Batch, wanted: int = 0) -> Int64Array | None:
     if sign is None:
         return None
     # Deletions come first, so an instant has both signs where an insertion follows a deletion.
-    if not ((sign[1:] > sign[:-1]) & (batch.ts[1:] == batch.ts[:-1])).any():
+    if batch.is_netted or not ((sign[1:] > sign[:-1]) & (batch.ts[1:] == batch.ts[:-1])).any():
         rows = np.flatnonzero(sign == wanted) if wanted else None
         return None if rows is None or len(rows) == len(sign) else rows
     from minidsms.kernels import netting as kernels

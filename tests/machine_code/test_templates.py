@@ -90,7 +90,7 @@ def test_the_second_process_compiles_what_it_is_asked_for(tmp_path: Path) -> Non
 def test_a_form_is_found_again_by_its_place() -> None:
     from minidsms.kernels.two_streams_join import join_two_streams
 
-    form = join_two_streams.form(HAS_NULLS=(True, False), COLUMNS=((1, 8, False),), NETS=False)
+    form = join_two_streams.form(HAS_NULLS=(True, False), COLUMNS=((1, 8, False),), NETS=False, OUTER=False)
     assert form_at(form.place) is form
 
 

@@ -232,7 +232,8 @@ def _over_streams(join: MultiJoin) -> MultiJoin:
     """A join that ISTREAM reads, or an outer one, over the streams themselves, where all its windows are ranges without
     SLIDE.
 
-    No window need put out what leaves: the join sees it by the instants of the rows it holds. Filters and projections commute with range windows (docs/semantics W8).
+    No window need put out what leaves: the join sees it by the instants of the rows it holds. Filters and projections
+    commute with range windows (docs/semantics W8).
     """
     taken = [stream_below(window) for window in join.windows]
     parts = [part for part in taken if part is not None]
