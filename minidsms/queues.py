@@ -7,6 +7,7 @@ later. Babu 2005, section 2.2.2; docs/design, "Queue".
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -144,6 +145,13 @@ class Queue:
             passed += len(batch)
         return until
 
+    @staticmethod
+    def _joined(batches: Sequence[Batch]) -> Batch:
+        """Batches of one producer, one after the other: no two of them have a part in one instant each."""
+        result = Batch.concat(batches)
+        result.is_netted = all(batch.is_netted for batch in batches)
+        return result
+
     def take(self, until: int) -> Batch | None:
         """Remove and return all elements with ts <= until, or None when there are none."""
         batches = self._batches
@@ -168,8 +176,8 @@ class Queue:
         if not self._batches:
             self.size = 0
             self.is_full = False
-            return Batch.concat(taken)
-        result = Batch.concat(taken)
+            return self._joined(taken)
+        result = self._joined(taken)
         self.size -= len(result)
         self._look()
         return result

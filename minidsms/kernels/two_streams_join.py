@@ -49,7 +49,7 @@ _MARKS = 1024
 _MARKS_SHIFT = 54
 """Keys are marked in so many places: what shifts a hash to one of them."""
 _FEW = 64
-"""Rows of an instant that are compared with its deletions one by one."""
+"""Rows of an instant that are compared with its deletions one by one; of an outer join, of either kind."""
 
 
 class Room(NamedTuple):
@@ -476,7 +476,7 @@ def join_two_streams(windows: Windows, source: Source, room: Room, found: int, s
                         _link(windows, left, a)
                     a += 1
             if NETS and tally.fits and source.serial[2] == serial:
-                if (middle - first) * (tally.found - middle) <= _FEW * _FEW:
+                if min(middle - first, tally.found - middle) <= _FEW:
                     tally = Tally(_cancel(room, first, middle, tally.found), tally.inspected, True)
                 else:
                     source.serial[1] += 1

@@ -68,7 +68,7 @@ class Net(Operator):
         if self._present is not None:
             self._present.take(batch)
         kept = surviving(batch)
-        batch = Batch(batch.ts, batch.sign, batch.columns)
+        batch = Batch(batch.ts, batch.sign, batch.columns, is_own=batch.is_own)
         yield batch if kept is None else batch.take(kept)
 
     def contents(self) -> Batch:
