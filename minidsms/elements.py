@@ -164,7 +164,7 @@ class Batch:
     is_run: the elements of the source as they stand there: they follow one another without a gap, under its instants.
     is_own: said by whoever makes it: its arrays are views of nothing that is written again, nor of much more than they
         hold, so that they may be kept as they are. Not passed on to what is made of it.
-    is_netted: said by whoever makes it: no row is both deleted and inserted at an instant. Passed on to its parts alone.
+    is_netted: said by whoever makes it: no row is both deleted and inserted at an instant. Passed on to parts alone.
     """
 
     __slots__ = ("_columns", "_source", "_source_columns", "is_netted", "is_own", "is_run", "seq", "sign", "ts")
