@@ -14,6 +14,9 @@ names have these values, and so have the helpers of the module. The compiler fol
     form.compile_beside()               # in the second process (`ahead`), which keeps it
     form.compiled()                     # here and now
 
+A helper that is to do the same for each item of a tuple, with the item's values as constants, is a `series`: a loop
+that is unrolled before anything is compiled, whose items need not be alike.
+
 Invariant: a form is kept as kernels are, under its template's name, its constants and the digest of all that its code
 depends on; a form that cannot be compiled is never asked for again. docs/design, point 9.
 """
@@ -24,6 +27,8 @@ import hashlib
 import importlib
 from ast import literal_eval
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
 from types import FunctionType
 from typing import Any, TypeAlias, cast
 
@@ -34,6 +39,8 @@ from minidsms.machine_code.records import signature_of
 
 MOST_KNOWN = 1_000
 """Forms of a template that a process remembers without having their code."""
+_LONG = 80
+"""Constants that take more characters are left out where a form is named."""
 
 Constant: TypeAlias = "bool | int | str | tuple[Constant, ...]"
 """What a template's names may stand for; what `repr` says of one, `literal_eval` reads."""
@@ -86,7 +93,8 @@ class Form:
         self._has_failed = False
 
     def __str__(self) -> str:
-        known = ", ".join(f"{name.lower()} {value}" for name, value in self.constants.items())
+        told = {name: str(value) for name, value in self.constants.items()}
+        known = ", ".join(f"{name.lower()} {text}" for name, text in told.items() if len(text) <= _LONG)
         return f"{self.template.function.__name__} ({known})"
 
     @property
@@ -162,34 +170,93 @@ def form_at(place: str) -> Form:
     return found.form(**literal_eval(constants))
 
 
+@dataclass(frozen=True)
+class _Series:
+    function: FunctionType
+    items: str
+    names: tuple[str, ...]
+    end: FunctionType
+
+
+_series: dict[FunctionType, _Series] = {}
+"""By what stands for it in its module."""
+
+
+def series(function: Callable[..., Any], items: str, names: tuple[str, ...], end: Callable[..., Any]) -> Any:
+    """What the helpers of a template call to do something for each item of the constant `items`, one after the other.
+
+    function: a helper in whose module `names` stand for the values of an item; it calls the series again for the items
+    behind its own.  end: a helper with the same parameters, which is called behind the last.
+    """
+    last = cast(FunctionType, end)
+    stands_for = FunctionType(last.__code__, last.__globals__, last.__name__, last.__defaults__)
+    stands_for.__module__ = last.__module__
+    _series[stands_for] = _Series(cast(FunctionType, function), items, names, last)
+    return as_helper(stands_for, (), inline=True)
+
+
 def _defined(function: FunctionType, constants: Mapping[str, Constant]) -> Definition:
     name = hashlib.blake2b(repr(sorted(constants.items())).encode(), digest_size=6).hexdigest()
     filled = _filled(function, constants, {})
     return defined(filled, (signature_of(filled),), inline=False, form=f".{name}")
 
 
-def _filled(
-    function: FunctionType, constants: Mapping[str, Constant], helpers: dict[FunctionType, FunctionType]
-) -> FunctionType:
-    """The function over a namespace with these constants.  helpers: of its module, by what they are filled from."""
+_Filled: TypeAlias = "dict[tuple[FunctionType, tuple[tuple[str, Constant], ...]], FunctionType]"
+"""Helpers with values for the constants that they ask for."""
+
+
+def _filled(function: FunctionType, constants: Mapping[str, Constant], helpers: _Filled) -> FunctionType:
+    """The function over a namespace with these constants."""
     namespace = {**function.__globals__, **constants}
     for name in function.__code__.co_names:
-        callee = definition_of(function.__globals__.get(name))
-        if callee is not None and callee.function.__module__ == function.__module__ and _asks(callee, constants):
-            if callee.function not in helpers:
-                helpers[callee.function] = _filled(callee.function, constants, helpers)
-                as_helper(helpers[callee.function], callee.signatures, callee.inline)
-            namespace[name] = helpers[callee.function]
+        definition, its = definition_of(function.__globals__.get(name)), constants
+        if definition is None:
+            continue
+        callee = definition.function
+        if callee in _series:
+            callee, its = _next(_series[callee], constants)
+        asked = its.keys() & _names(callee)
+        if callee.__module__ == function.__module__ and (asked or its is not constants):
+            namespace[name] = _helper(callee, {name: its[name] for name in sorted(asked)}, helpers)
     filled = FunctionType(function.__code__, namespace, function.__name__, function.__defaults__)
     filled.__module__, filled.__qualname__ = function.__module__, function.__qualname__
     filled.__annotations__, filled.__doc__ = function.__annotations__, function.__doc__
     return filled
 
 
-def _asks(definition: Definition, constants: Mapping[str, Constant]) -> bool:
-    """Whether a helper, or one that it calls, has one of these names."""
-    function = definition.function
-    if not constants.keys().isdisjoint(function.__code__.co_names):
-        return True
-    callees = (definition_of(function.__globals__.get(name)) for name in function.__code__.co_names)
-    return any(_asks(callee, constants) for callee in callees if callee is not None)
+def _next(one: _Series, constants: Mapping[str, Constant]) -> tuple[FunctionType, Mapping[str, Constant]]:
+    """What is called for the first item of a series, and the constants there."""
+    items = cast("tuple[tuple[Constant, ...], ...]", constants[one.items])
+    if not items:
+        return one.end, {**constants}
+    return one.function, {**constants, **dict(zip(one.names, items[0], strict=True)), one.items: items[1:]}
+
+
+def _helper(function: FunctionType, constants: Mapping[str, Constant], helpers: _Filled) -> FunctionType:
+    key = function, tuple(constants.items())
+    if key not in helpers:
+        definition = cast(Definition, definition_of(function))
+        helpers[key] = _filled(function, constants, helpers)
+        as_helper(helpers[key], definition.signatures, definition.inline)
+    return helpers[key]
+
+
+@cache
+def _names(function: FunctionType) -> frozenset[str]:
+    """All that a helper, or one that it calls, finds in its module."""
+    found: set[str] = set()
+    known, fresh = {function}, [function]
+    while fresh:
+        caller = fresh.pop()
+        found.update(caller.__code__.co_names)
+        for definition in map(definition_of, map(caller.__globals__.get, caller.__code__.co_names)):
+            if definition is None:
+                continue
+            one = _series.get(definition.function)
+            if one is not None:
+                found.add(one.items)
+            for callee in (definition.function,) if one is None else (one.function, one.end):
+                if callee not in known:
+                    known.add(callee)
+                    fresh.append(callee)
+    return frozenset(found)

@@ -31,6 +31,37 @@ def walk(x: int) -> int:
         y = y * 10 + n
     return y
 """
+SERIES = """
+from __future__ import annotations
+from minidsms.machine_code import helper, int64
+from minidsms.machine_code.templates import series, template
+
+PAIRS, DIGITS, FACTOR, DIGIT = (), (), 1, 0
+
+@helper
+def ended(y):
+    return y
+
+@helper
+def digit(y):
+    return digits(y * 10 + FACTOR * DIGIT)
+
+digits = series(digit, "DIGITS", ("DIGIT",), ended)
+
+@helper
+def pair(y):
+    return pairs(digits(y))
+
+pairs = series(pair, "PAIRS", ("FACTOR", "DIGITS"), ended)
+
+@template("PAIRS", gain=0.5)
+def walk(y: int) -> int:
+    return pairs(int64(y))
+"""
+UNROLLED = """
+from templates_of_test import walk
+print([walk.form(PAIRS=pairs).compiled()(7) for pairs in ((), ((2, ((1,), (3,))), (1, ((9,),)), (3, ())))])
+"""
 COMPILED = """
 import sys
 from templates_of_test import walk
@@ -58,8 +89,8 @@ print(form.code(), form.has_failed)
 """
 
 
-def run(folder: Path, program: str, **environment: str) -> str:
-    (folder / "templates_of_test.py").write_text(KERNELS)
+def run(folder: Path, program: str, kernels: str = KERNELS, **environment: str) -> str:
+    (folder / "templates_of_test.py").write_text(kernels)
     done = subprocess.run(
         [sys.executable, "-c", program],
         env={
@@ -79,6 +110,10 @@ def run(folder: Path, program: str, **environment: str) -> str:
 def test_each_form_is_kept_with_the_constants_of_its_helpers_too(tmp_path: Path) -> None:
     assert run(tmp_path, COMPILED) == "[True, True] [23, 634] True"
     assert run(tmp_path, COMPILED) == "[False, False] [23, 634] False"
+
+
+def test_a_series_does_the_same_for_each_item_with_its_values_as_constants(tmp_path: Path) -> None:
+    assert run(tmp_path, UNROLLED, SERIES) == "[7, 7269]"
 
 
 def test_the_second_process_compiles_what_it_is_asked_for(tmp_path: Path) -> None:
