@@ -1,26 +1,48 @@
-"""Joining two streams with ranges by a compiled form (`kernels.two_streams_join`): the program that makes rows.
+"""Joining streams with ranges by a compiled form (`kernels.streams_join`): the program that makes rows.
 
 It runs over the same windows as the others, and leaves them as they do, so that it may begin and end between any two
-parts. It fits joins by one pair of columns, one of which the answer shows where it is for an ISTREAM.
+parts. It fits plans of pipelines alone, whose steps probe keys, of joins whose answer shows a key of each input.
 
-Invariant: below an ISTREAM its answer is that of `joins.by_pipelines`, in the same order; of an outer join, netted.
+Invariant: below an ISTREAM its answer is that of `joins.by_pipelines`, in the same order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, cast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from minidsms.elements import Batch, Column, Int64Array
+from minidsms.joins.graph import JoinGraph
+from minidsms.joins.plan import JoinPlan, Orders
 from minidsms.joins.spec import JoinSpec
-from minidsms.kernels.join_layout import DONE, HAS_NULLS, HI, IS_SHOWN, KEY, STATUS, STOP
-from minidsms.kernels.two_streams_join import SOURCE_WORDS, Room, Source, join_two_streams
-from minidsms.machine_code.templates import Form
+from minidsms.kernels.join_layout import (
+    ASKED,
+    CHECK,
+    CHECKS_END,
+    DONE,
+    FROM,
+    FROM_KEY,
+    FULL,
+    HAS_NULLS,
+    HI,
+    IS_SHOWN,
+    KEY,
+    KEYS_END,
+    PAUSED,
+    PROBED,
+    STATUS,
+    STOP,
+    TARGET,
+)
+from minidsms.kernels.streams_join import SOURCE_WORDS, Room, Source, join_streams
+from minidsms.machine_code.templates import Constant, Form
 from minidsms.process.large_pages import BLOCK_WORDS, words_on_large_pages
 from minidsms.synopses.indexed_windows import IndexedWindow, WindowIndex
 
+_MOST_INPUTS = 4
+"""The compiler takes a second for each step of each pipeline."""
 _LEAST_ROWS = 64
 _FEW_ROWS = 512
 """Rows that are copied rather than given room of their own."""
@@ -34,23 +56,47 @@ _MARKS = 1024
 _NO_VALID = np.zeros(0, np.bool_)
 
 
+class _Step(NamedTuple):
+    """A step in the words of `kernels.streams_join`."""
+
+    target: int
+    probed: int
+    source: int
+    source_input: int
+    source_key: int
+    checks: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def of(cls, words: Sequence[int], checks: Int64Array, visited: Sequence[int], numbers: Mapping[int, int]) -> _Step:
+        """words, checks: as of `Pipelines`.  visited: the inputs in their order.  numbers: of the keys."""
+        compared = tuple(
+            (visited.index(a), a, numbers[key], numbers[other])
+            for a, key, _, other in checks[words[CHECK] : words[CHECKS_END]].tolist()
+        )
+        probed, source_key = numbers[words[PROBED]], numbers[words[FROM_KEY]]
+        return cls(words[TARGET], probed, words[ASKED], words[FROM], source_key, compared)
+
+
 class ByForm:
     """index: the windows.  state: of the join's run.  claim: as of `Answer`.  room: of rows found, if there is any."""
 
-    def __init__(self, spec: JoinSpec, index: WindowIndex, state: Int64Array, claim: Callable[[int], None]) -> None:
+    def __init__(
+        self, spec: JoinSpec, graph: JoinGraph, index: WindowIndex, state: Int64Array, claim: Callable[[int], None]
+    ) -> None:
         self._spec = spec
+        self._graph = graph
         self._index = index
         self._state = state
         self._claim = claim
         self._nets = set(spec.shown or ()) == set(range(len(spec.columns)))
-        if spec.outer:
-            self._nets = (0, index.windows[0].keys[0][0]) in spec.columns
-        self._marked = np.zeros(_MARKS, np.int64)
-        self._serial = np.zeros(3, np.int64)
+        self._marked = np.zeros((len(graph.classes), _MARKS), np.int64)
+        self._firsts = np.zeros(graph.n, np.int64)
+        self._serial = np.zeros(2, np.int64)
         self._types = spec.schema.types
         self._ratio = 1.0
-        self._tables: tuple[Int64Array, Int64Array] = (self._marked, self._marked)
-        self._nulls = (False, False)
+        self._tables: list[Int64Array] = []
+        self._nulls: list[bool] = []
+        self._orders: Orders = ()
         self._form: Form | None = None
         self._columns = np.zeros((0, SOURCE_WORDS), np.int64)
         self._source: Source | None = None
@@ -66,34 +112,71 @@ class ByForm:
         return cast("list[IndexedWindow]", self._index.windows)
 
     @staticmethod
-    def suits(spec: JoinSpec, index: WindowIndex) -> bool:
+    def suits(spec: JoinSpec, graph: JoinGraph, index: WindowIndex) -> bool:
         """There is a form for such a join."""
-        keys = [window.keys for window in index.windows]
-        has_one_key = len(keys) == 2 and all(len(each) == 1 and len(each[0]) == 1 and each[0][0] >= 0 for each in keys)
-        is_shown = has_one_key and bool(index.keys[index.inputs[:, KEY], IS_SHOWN].all())
-        tells_apart = has_one_key if spec.outer else is_shown and spec.leaves_out
-        return tells_apart and spec.ranges is not None and bool(spec.columns)
+        shown = index.keys[:, IS_SHOWN]
+        are_shown = all(shown[first:end].any() for first, end in index.inputs[:, [KEY, KEYS_END]].tolist())
+        is_linked = 2 <= graph.n <= _MOST_INPUTS and graph.is_connected and not graph.bands
+        return is_linked and are_shown and spec.ranges is not None and spec.leaves_out and bool(spec.columns)
 
-    def fitting(self) -> Form | None:
-        """The form for what the windows hold; None where they have held no rows of both streams yet, or are indexed by
-        patterns.
+    def fitting(self, plan: JoinPlan) -> Form | None:
+        """The form for this plan, and what the windows hold; None where they have held no rows of all streams yet, or
+        the plan has more than pipelines that probe keys.
         """
-        (window0, window1), inputs = self._windows, self._index.inputs
-        if window0.store is None or window1.store is None or len(window0.keys) > 1:
+        if plan.tree is not None or plan.caches or plan.index or plan.routes or plan.is_reduced:
             return None
-        table0, table1 = window0.store.places()[0], window1.store.places()[0]
-        nulls = inputs.item(0, HAS_NULLS) != 0, inputs.item(1, HAS_NULLS) != 0
-        if table0 is not self._tables[0] or table1 is not self._tables[1] or nulls != self._nulls:
-            self._tables, self._nulls, self._source = (table0, table1), nulls, None
+        stores = [window.store for window in self._windows]
+        if None in stores:
+            return None
+        tables = [store.places()[0] for store in stores if store is not None]
+        nulls = (self._index.inputs[:, HAS_NULLS] != 0).tolist()
+        is_laid = len(tables) == len(self._tables) and all(map(_is, tables, self._tables)) and nulls == self._nulls
+        if not is_laid:
+            self._tables, self._nulls, self._source = tables, nulls, None
             places = [self._place(i, c) for i, c in self._spec.columns]
-            outer = self._spec.outer
-            masked = [valid != 0 or (outer and i == 1) for (i, _), (_, valid, _, _) in zip(self._spec.columns, places)]
-            columns = tuple((i, place[3], m) for (i, _), place, m in zip(self._spec.columns, places, masked))
             self._columns = np.array([place[:SOURCE_WORDS] for place in places], np.int64)
+            masked = [valid != 0 for _, valid, _, _ in places]
             if masked != self._masked:
                 self._masked, self._small = masked, None
-            self._form = join_two_streams.form(HAS_NULLS=nulls, COLUMNS=columns, NETS=self._nets, OUTER=outer)
+            self._widths = [width for _, _, _, width in places]
+        if not is_laid or plan.orders is not self._orders:
+            self._orders = plan.orders
+            self._form = join_streams.form(
+                COLUMNS=tuple(zip(self._widths, self._masked)), NETS=self._nets, **self._constants(plan.orders)
+            )
         return self._form
+
+    def _constants(self, orders: Orders) -> dict[str, Constant]:
+        """The pipelines as `kernels.streams_join` has them, and the keys that they probe."""
+        graph = self._graph
+        steps, checks = graph.pipelines(orders)
+        rows = [row for (_, _), row in sorted(graph.places().items(), key=lambda place: place[1])]
+        numbers = {row: number for number, row in enumerate(rows)}
+        shown = [any(k == i for k, _ in self._spec.columns) for i in range(graph.n)]
+        pipelines: list[Constant] = []
+        for i, order in enumerate(orders):
+            visited, seen = (i, *order), set[int]()
+            marks = [self._marks(j, seen, numbers) for j in visited]
+            path = [_Step.of(words, checks, visited, numbers) for words in steps[i].tolist()]
+            ahead = [_ahead(path, position) for position in range(graph.n)]
+            constants = tuple(
+                (*step[:5], bool(ahead[step.source]), d, step.checks, shown[step.target], marks[d + 1], ahead[d + 1])
+                for d, step in enumerate(path)
+            )
+            keys = tuple((numbers[graph.places()[i, key]],) for key in graph.keys[i])
+            positions = tuple(visited.index(k) for k, _ in self._spec.columns)
+            pipelines.append((i, self._nulls[i], shown[i], marks[0], ahead[0], constants, keys, positions))
+        return {"KEYS": tuple((row,) for row in rows), "PIPELINES": tuple(pipelines)}
+
+    def _marks(self, i: int, seen: set[int], numbers: Mapping[int, int]) -> tuple[tuple[int, ...], ...]:
+        """The shown keys of input i, with their classes, of which none has been seen; they have been then."""
+        found = []
+        for k, columns in enumerate(self._graph.classes):
+            for x, key in enumerate(self._graph.keys[i], self._index.inputs.item(i, KEY)):
+                if k not in seen and len(key) == 1 and (i, key[0]) in columns and self._index.keys[x, IS_SHOWN]:
+                    seen.add(k)
+                    found.append((i, numbers[x], k))
+        return tuple(found)
 
     def _place(self, i: int, c: int) -> tuple[int, int, int, int]:
         """Of a column: as `Source.columns` has it, and the bytes of a value."""
@@ -112,7 +195,7 @@ class ByForm:
         index, state = self._index, self._state
         source = self._source
         if source is None:
-            source = self._source = Source(self._columns, self._marked, self._serial)
+            source = self._source = Source(self._columns, self._marked, self._firsts, self._serial)
         if self.room is not None and self._room_masked is not self._masked:
             # Other columns may be NULL now than those that the room knows.
             self._is_block = False
@@ -127,17 +210,18 @@ class ByForm:
             before = self._found
             self._found = code(index.bundle, source, room, before, state)
             status = state.item(STATUS)
-            joined = waiting - self._waiting()
-            if self._found > before and joined:
-                self._ratio = (self._found - before) / joined
-            if status != DONE:
+            if self._found > before:
+                self._ratio = (self._found - before) / (waiting - self._waiting())
+            if status == PAUSED:
+                self._claim(0)  # the call may have taken too long
+            if status == FULL:
                 doubled = 1 if self._found else 2 * doubled
                 self._is_block = False  # it is full
                 yield from self.flush()
 
     def _waiting(self) -> int:
         item = self._index.inputs.item
-        return int(item(0, STOP) - item(0, HI) + item(1, STOP) - item(1, HI))
+        return int(sum(item(i, STOP) - item(i, HI) for i in range(self._graph.n)))
 
     def flush(self) -> Iterator[Batch]:
         """The rows found that have not been given."""
@@ -177,17 +261,11 @@ class ByForm:
     def _batch(self, room: Room, first: int, end: int) -> Batch:
         """The rows [first, end); a copy where there is much more room that nobody uses, or others are to come there."""
         words, valid, sign = room.words[:, first:end], None, None
-        is_copied = room is self._small or (not self._is_block and (end - first) * 2 < room.words.shape[1])
-        if is_copied:
+        if room is self._small or (not self._is_block and (end - first) * 2 < room.words.shape[1]):
             words = words.copy()
         if len(room.valid):
             valid = room.valid.reshape(len(self._room_masked), -1)
-        outer = self._spec.outer
-        is_netted = outer and self._nets and not self._serial.item(1)
-        if outer:
-            sign = room.sign[first:end].copy() if is_copied else room.sign[first:end]
-            self._serial[1] = 0
-        elif self._serial.item(1):
+        if self._serial.item(1):
             sign = room.sign[first:end].copy()
             room.sign[first:end] = 1
             self._serial[1] = 0
@@ -197,6 +275,16 @@ class ByForm:
             )
             for c, (is_masked, type_) in enumerate(zip(self._room_masked, self._types))
         ]
-        batch = Batch(words[0], sign, columns, is_own=True)
-        batch.is_netted = is_netted
-        return batch
+        return Batch(words[0], sign, columns, is_own=True)
+
+
+def _is(one: object, other: object) -> bool:
+    return one is other
+
+
+def _ahead(steps: Sequence[_Step], position: int) -> tuple[tuple[int, ...], ...]:
+    """The steps that ask for the keys of the row at a position, where one of them is not the next."""
+    asking = [(d, step) for d, step in enumerate(steps) if step.source == position]
+    if all(d == position for d, _ in asking):
+        return ()
+    return tuple((step.target, step.probed, step.source_input, step.source_key, d) for d, step in asking)

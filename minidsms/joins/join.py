@@ -119,7 +119,9 @@ class Join(Operator):
         self.kept: ByTree | None = None
         self.form: Form | None = None
         self._by_form = (
-            ByForm(spec, self.index, self.answer.state, self.claim) if ByForm.suits(spec, self.index) else None
+            ByForm(spec, self.graph, self.index, self.answer.state, self.claim)
+            if ByForm.suits(spec, self.graph, self.index)
+            else None
         )
         self._plan = JoinPlan(self._pipelines.orders)
         self._watch: Watch | None = None
@@ -318,7 +320,7 @@ class Join(Operator):
 
     def fitting(self) -> Form | None:
         """As `operators.forms.TwoForms` says."""
-        return None if self._by_form is None else self._by_form.fitting()
+        return None if self._by_form is None else self._by_form.fitting(self._plan)
 
     def take_form(self, form: Form | None) -> None:
         """As `operators.forms.TwoForms` says."""
@@ -341,7 +343,11 @@ class Join(Operator):
             waits = 0 if part is batches else waits - _elements(part)
             self.answer.state[CLOSED] = until if waits == 0 else max(int(b.ts[-1]) for b in part if b is not None)
             if self._by_form is not None:
-                code = None if self.form is None or self.form is not self._by_form.fitting() else self.form.code()
+                code = (
+                    None
+                    if self.form is None or self.form is not self._by_form.fitting(self._plan)
+                    else self.form.code()
+                )
                 if code is not None:
                     yield from self._by_form.run(code, waits)
                 else:

@@ -124,7 +124,6 @@ def plans_of(case: Case) -> set[str]:
 
 @pytest.mark.parametrize("batch_size", [1, 2, 7, 65_536])
 def test_a_form_answers_as_defined(batch_size: int) -> None:
-    assert plans_of(case_of_streams(1)) == {"join_two_streams"}
     for seed in range(24):
         case = case_of_streams(seed)
         expected = run_definition(case)

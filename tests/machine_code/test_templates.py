@@ -123,9 +123,9 @@ def test_the_second_process_compiles_what_it_is_asked_for(tmp_path: Path) -> Non
 
 
 def test_a_form_is_found_again_by_its_place() -> None:
-    from minidsms.kernels.two_streams_join import join_two_streams
+    from minidsms.kernels.streams_join import join_streams
 
-    form = join_two_streams.form(HAS_NULLS=(True, False), COLUMNS=((1, 8, False),), NETS=False, OUTER=False)
+    form = join_streams.form(KEYS=((0,), (1,)), COLUMNS=((8, False),), NETS=False, PIPELINES=((0, (1, "x")),))
     assert form_at(form.place) is form
 
 
