@@ -656,6 +656,7 @@ def join_streams(windows: Windows, source: Source, room: Room, found: int, state
                 tally = Tally(settled, tally.inspected, True)
         if not tally.fits:
             # Of the instant that does not fit nothing stands.
+            room.sign[first:] = 1
             tally = Tally(first, tally.inspected, False)
         instant = following
     _end(windows, given, turns, tally.fits)

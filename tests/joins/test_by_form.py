@@ -151,6 +151,28 @@ def test_instants_that_do_not_fit_are_taken_whole_with_more_room(monkeypatch: py
     assert forms == expected
 
 
+def test_what_did_not_fit_leaves_no_signs_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    def answer(compilation: str, seed: int) -> list[Change]:
+        rng = Random(seed)
+        with minidsms.connect(compilation=compilation) as db:
+            for declaration in STREAMS[:2]:
+                db.execute(declaration)
+            query = db.query("SELECT ISTREAM(R.k, R.b, S.k + 1 AS l) FROM R [RANGE 2], S [RANGE 3] WHERE R.k = S.k")
+            for instants in (range(1), range(2, 40)):
+                for name in "RS":
+                    ts = [instant for instant in instants for _ in range(rng.randrange(1, 4) - (instant > 0))]
+                    db.push(name, [(1 + rng.randrange(2), True, "x", 0.5) for _ in ts], ts=ts)
+                db.advance(instants[-1])
+            return query.fetch()
+
+    expected = [answer("off", seed) for seed in range(12)]
+    monkeypatch.setattr(by_form, "_LEAST_ROWS", 1)
+    monkeypatch.setattr(by_form, "_ROOM", 0.01)
+    for few in (4, 12, 30):
+        monkeypatch.setattr(by_form, "_FEW_ROWS", few)
+        assert [answer("at once", seed) for seed in range(12)] == expected
+
+
 def test_a_form_that_inspects_much_gives_way_between_instants(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = [answers(seed, where=CHAIN, compilation="off")[0] for seed in range(8)]
     monkeypatch.setattr(answer, "MOST_INSPECTED", 3)
