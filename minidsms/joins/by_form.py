@@ -1,9 +1,10 @@
 """Joining streams with ranges by a compiled form (`kernels.streams_join`): the program that makes rows.
 
 It runs over the same windows as the others, and leaves them as they do, so that it may begin and end between any two
-parts. It fits plans of pipelines alone, whose steps probe keys, of joins whose answer shows a key of each input.
+parts. It fits plans of pipelines alone, whose steps probe keys, of joins whose answer shows a key of each input, and of
+outer joins by one pair of columns.
 
-Invariant: below an ISTREAM its answer is that of `joins.by_pipelines`, in the same order.
+Invariant: below an ISTREAM its answer is that of `joins.by_pipelines`, in the same order; of an outer join, netted.
 """
 
 from __future__ import annotations
@@ -89,9 +90,11 @@ class ByForm:
         self._state = state
         self._claim = claim
         self._nets = set(spec.shown or ()) == set(range(len(spec.columns)))
+        if spec.outer:
+            self._nets = (0, graph.keys[0][0][0]) in spec.columns
         self._marked = np.zeros((len(graph.classes), _MARKS), np.int64)
         self._firsts = np.zeros(graph.n, np.int64)
-        self._serial = np.zeros(2, np.int64)
+        self._serial = np.zeros(4, np.int64)
         self._types = spec.schema.types
         self._ratio = 1.0
         self._tables: list[Int64Array] = []
@@ -116,8 +119,10 @@ class ByForm:
         """There is a form for such a join."""
         shown = index.keys[:, IS_SHOWN]
         are_shown = all(shown[first:end].any() for first, end in index.inputs[:, [KEY, KEYS_END]].tolist())
+        has_one_key = all(len(keys) == 1 and len(keys[0]) == 1 for keys in graph.keys)
+        tells_apart = has_one_key if spec.outer else are_shown and spec.leaves_out
         is_linked = 2 <= graph.n <= _MOST_INPUTS and graph.is_connected and not graph.bands
-        return is_linked and are_shown and spec.ranges is not None and spec.leaves_out and bool(spec.columns)
+        return is_linked and tells_apart and spec.ranges is not None and bool(spec.columns)
 
     def fitting(self, plan: JoinPlan) -> Form | None:
         """The form for this plan, and what the windows hold; None where they have held no rows of all streams yet, or
@@ -135,14 +140,18 @@ class ByForm:
             self._tables, self._nulls, self._source = tables, nulls, None
             places = [self._place(i, c) for i, c in self._spec.columns]
             self._columns = np.array([place[:SOURCE_WORDS] for place in places], np.int64)
-            masked = [valid != 0 for _, valid, _, _ in places]
+            outer = self._spec.outer
+            masked = [valid != 0 or (outer and i == 1) for (i, _), (_, valid, _, _) in zip(self._spec.columns, places)]
             if masked != self._masked:
                 self._masked, self._small = masked, None
             self._widths = [width for _, _, _, width in places]
         if not is_laid or plan.orders is not self._orders:
             self._orders = plan.orders
             self._form = join_streams.form(
-                COLUMNS=tuple(zip(self._widths, self._masked)), NETS=self._nets, **self._constants(plan.orders)
+                COLUMNS=tuple(zip(self._widths, self._masked)),
+                NETS=self._nets,
+                OUTER=self._spec.outer,
+                **self._constants(plan.orders),
             )
         return self._form
 
@@ -210,8 +219,9 @@ class ByForm:
             before = self._found
             self._found = code(index.bundle, source, room, before, state)
             status = state.item(STATUS)
-            if self._found > before:
-                self._ratio = (self._found - before) / (waiting - self._waiting())
+            joined = waiting - self._waiting()
+            if self._found > before and joined:
+                self._ratio = (self._found - before) / joined
             if status == PAUSED:
                 self._claim(0)  # the call may have taken too long
             if status == FULL:
@@ -268,14 +278,17 @@ class ByForm:
         if self._serial.item(1):
             sign = room.sign[first:end].copy()
             room.sign[first:end] = 1
-            self._serial[1] = 0
+        is_netted = self._spec.outer and self._nets and not self._serial.item(2)
+        self._serial[1:3] = 0
         columns = [
             Column.from_words(
                 words[1 + c], valid[c, first:end].copy() if valid is not None and is_masked else None, type_
             )
             for c, (is_masked, type_) in enumerate(zip(self._room_masked, self._types))
         ]
-        return Batch(words[0], sign, columns, is_own=True)
+        batch = Batch(words[0], sign, columns, is_own=True)
+        batch.is_netted = is_netted
+        return batch
 
 
 def _is(one: object, other: object) -> bool:

@@ -1,4 +1,4 @@
-"""Joining streams with ranges where the consumer is ISTREAM, in one pass that ends in rows: a template.
+"""Joining streams with ranges, below an ISTREAM or by a left outer join, in one pass that ends in rows: a template.
 
 As `kernels.entering_join`, but everything that holds in a plan is a constant, its pipelines among it: each is compiled
 to loops within each other. Nothing is written that somebody else reads again: an element is linked as it is taken,
@@ -7,7 +7,12 @@ it finds are copied out of the streams' stores at once. Rows leave by a pointer.
 insertions and may cancel one is told by the keys, which the answer shows: the rows are compared, and both are left out;
 so most answers have no deletions at all.
 
-Invariant: the answer below an ISTREAM is that of `entering_join`, in the same order.  docs/semantics S1.
+Of an outer join of two streams every deletion is put out, at its own instant, and an instant goes as in
+`kernels.pair_join`. What may cancel is told by the left row's key, where the answer shows it: then both are left out,
+mostly.
+
+Invariant: the answer below an ISTREAM is that of `entering_join`, in the same order; that of an outer join, netted, is
+that of `pair_join`.  docs/semantics S1.
 """
 
 from __future__ import annotations
@@ -20,8 +25,8 @@ from typing import Any, NamedTuple
 from minidsms.elements import MAX_INSTANT
 from minidsms.kernels.chains import Chain, next_slot
 from minidsms.kernels.join_layout import (
-    DONE, FULL, HEADS, HI, INSPECTED, LENGTH, LINKED, LO, MASK, MOST, NO_LIMIT, NODES, PAUSED, SHIFT, STATUS, STOP,
-    Windows,
+    CLOSED, DONE, FULL, HEADS, HI, INSPECTED, LENGTH, LINKED, LO, MASK, MOST, NO_LIMIT, NODES, PAUSED, SHIFT, STATUS,
+    STOP, Windows,
 )
 from minidsms.kernels.links import (
     UNLINKED, Arrivals, arrivals_of, came_at, has_link, head_slot, older_slot, set_link, upper_half,
@@ -40,7 +45,11 @@ KEY_ROW: int = 0
 COLUMNS: tuple[tuple[int, bool], ...] = ((8, True), (1, True))
 """Of each column of the answer, the bytes of a value in the store, and whether there may be NULLs."""
 NETS: bool = True
-"""The answer is netted by all these columns, so that rows of the join that are equal cancel."""
+"""The answer is netted by all these columns, so that rows of the join that are equal cancel; of an outer join: it shows
+the left key, so that such rows have the same."""
+OUTER: bool = False
+"""Of two inputs with a key each: rows of input 0 without a match are put out, too, with NULLs for the columns of input
+1, and so are all deletions."""
 PIPELINES: tuple[tuple[Constant, ...], ...] = ()
 """Of each input: INPUT, HAS_NULLS, SHOWS, MARKS, AHEAD, STEPS, LINKED_BY, POSITIONS."""
 
@@ -87,7 +96,7 @@ ADDRESS, VALID, STORE_MASK, SOURCE_WORDS = range(4)
 _MARKS_SHIFT = 54
 """Keys are marked in 1024 places: what shifts a hash to one of them."""
 _FEW = 64
-"""Rows of an instant that are compared with its deletions one by one."""
+"""Rows of an instant that are compared with its deletions one by one; of an outer join, of either kind."""
 
 
 class Room(NamedTuple):
@@ -103,9 +112,10 @@ class Room(NamedTuple):
 class Source(NamedTuple):
     """Of what it is made. columns: (c, SOURCE_WORDS).
 
-    marked: (k, 1024), of each class of equal columns the serial of the last instant that put out a row with such a key.
-    firsts: of each step the first row that it finds.  serial: (2,), the last serial, and how many deletions stand in
-    the room.
+    marked: (k, 1024), of each class of equal columns the serial of the last instant that put out a row with such a key
+    (OUTER: a deletion).  firsts: of each step the first row that it finds.  serial: (4,), the last serial, how many
+    deletions stand in the room, and (OUTER) how many instants that are not netted, and the serial of the last one with
+    rows that may cancel.
     """
 
     columns: Int64Table
@@ -155,16 +165,20 @@ class Given(NamedTuple):
     columns: Int64Table
     marked: Int64Table
     firsts: Int64s
+    serials: Int64s
     sides: Any
     keys: Any
 
 
 class Now(NamedTuple):
-    """An instant, its serial, and whether elements come, 1, or rows leave, -1."""
+    """An instant, its serial, whether rows are put out, 1, or deletions, -1, and whether with NULLs for the columns of
+    input 1.
+    """
 
     instant: int
     serial: int
     sign: int
+    pads: bool
 
 
 class Tally(NamedTuple):
@@ -207,6 +221,11 @@ def _put(given: Given, turns: Any, slots: Any, numbers: Any, now: Now, tally: Ta
         if now.sign < 0:
             room.sign[uint64(at)] = now.sign
         for c in range(len(COLUMNS)):
+            if OUTER and now.pads and POSITIONS[c] != INPUT:
+                # A column of input 1.
+                words[1 + c, uint64(at)] = 0
+                room.valid[uint64(c * words.shape[1] + at)] = False
+                continue
             number = numbers[POSITIONS[c]] & columns[c, STORE_MASK]
             if COLUMNS[c][0] == 8:
                 words[1 + c, uint64(at)] = word_at(columns[c, ADDRESS], number)
@@ -493,27 +512,69 @@ _pass = series(_one_passes, "PIPELINES", _OF_PIPELINE, _has_passed)
 
 
 @helper(inline=True)
+def _change(given: Given, turns: Any, slot: int, now: Now, tally: Tally) -> Any:
+    """A row comes or leaves, with each of its matches; where there is none, that of an outer join alone."""
+    found = tally.found
+    number = _number(given.nodes, given.sides[INPUT], slot) if SHOWS else int64(0)
+    if not HAS_NULLS or _has_links(given, slot):
+        tally = _go_on(given, turns, (slot,), (number,), slot, now, tally)
+    if OUTER:
+        if INPUT == 0 and tally.fits and tally.found == found:
+            pads = Now(now.instant, now.serial, now.sign, True)
+            tally = _put(given, turns, (slot, slot), (number, number), pads, tally)
+        if NETS and tally.found > found:
+            place = _place(given.nodes, _node(given.sides[INPUT], given.keys[INPUT], slot))
+            if now.sign < 0:
+                given.marked[0, place] = now.serial
+            elif given.marked[0, place] == now.serial:
+                given.serials[3] = now.serial
+    return tally
+
+
+@helper(inline=True)
+def _toggle(given: Given, turns: Any, slot: int, low: int, now: Now, tally: Tally) -> Any:
+    """Take from left rows the NULLs that they had for want of this right row's key, or give them, where no other right
+    row from `low` on has it.
+    """
+    nodes, side, key = given.nodes, given.sides[INPUT], given.keys[INPUT]
+    if not HAS_NULLS or _has_links(given, slot):
+        tag = nodes[_node(side, key, slot)]
+        chain = Chain(key.nodes, int64(2), side.mask, low, int64(NO_LIMIT))
+        other, looked = next_slot(nodes, chain, tag, _first(given.heads, key, low, tag))
+        tally = Tally(tally.found, tally.inspected + looked, tally.fits)
+        if other < low:
+            tally = _change(given, turns, slot, Now(now.instant, now.serial, now.sign, True), tally)
+    return tally
+
+
+@helper(inline=True)
+def _take(given: Given, turns: Any, now: Now, tally: Tally) -> Any:
+    """The elements of the instant come, one by one, and are linked. Gives the turn then, and the tally."""
+    nodes, side = given.nodes, given.sides[INPUT]
+    lo, hi, was, before, comes, due = turns[INPUT]
+    while tally.fits and comes == now.instant:
+        if OUTER and INPUT == 1:
+            tally = _toggle(given, turns, hi, was, now, tally)
+        else:
+            tally = _change(given, turns, hi, now, tally)
+        if tally.fits:
+            _link(given, hi, not HAS_NULLS or _has_links(given, hi))
+            hi += 1
+            comes = _comes(nodes, side, hi)
+    if lo == before:
+        due = _due(nodes, side, lo, hi)
+    return Turn(lo, hi, was, before, comes, due), tally
+
+
+@helper(inline=True)
 def _have_entered(given: Given, turns: Any, made: Any, now: Now, tally: Tally, following: int) -> Any:
     return made, tally, following
 
 
 @helper(inline=True)
 def _one_enters(given: Given, turns: Any, made: Any, now: Now, tally: Tally, following: int) -> Any:
-    nodes, side = given.nodes, given.sides[INPUT]
-    lo, hi, was, before, comes, due = turns[INPUT]
-    while tally.fits and comes == now.instant:
-        is_linked = not HAS_NULLS or _has_links(given, hi)
-        if is_linked:
-            number = _number(nodes, side, hi) if SHOWS else int64(0)
-            tally = _go_on(given, turns, (hi,), (number,), hi, now, tally)
-        if tally.fits:
-            _link(given, hi, is_linked)
-            hi += 1
-            comes = _comes(nodes, side, hi)
-    if lo == before:
-        due = _due(nodes, side, lo, hi)
-    turn = Turn(lo, hi, was, before, comes, due)
-    return _enter(given, turns, (*made, turn), now, tally, min(following, comes))
+    turn, tally = _take(given, turns, now, tally)
+    return _enter(given, turns, (*made, turn), now, tally, min(following, turn.comes))
 
 
 _enter = series(_one_enters, "PIPELINES", _OF_PIPELINE, _have_entered)
@@ -529,16 +590,49 @@ def _have_left(given: Given, turns: Any, now: Now, tally: Tally) -> Any:
 
 @helper(inline=True)
 def _one_leaves(given: Given, turns: Any, now: Now, tally: Tally) -> Any:
-    nodes, side = given.nodes, given.sides[INPUT]
     for slot in range(turns[INPUT].was, turns[INPUT].lo):
-        if not HAS_NULLS or _has_links(given, slot):
-            number = _number(nodes, side, slot) if SHOWS else int64(0)
-            tally = _go_on(given, turns, (slot,), (number,), slot, now, tally)
+        tally = _change(given, turns, slot, now, tally)
     return _leave(given, turns, now, tally)
 
 
 _leave = series(_one_leaves, "PIPELINES", _OF_PIPELINE, _have_left)
 """What leaves at the instant leaves the others, where the instant has put out rows of its keys."""
+
+
+@helper(inline=True)
+def _right_changes(given: Given, turns: Any, leave: Now, come: Now, tally: Tally) -> Any:
+    turn, tally = _take(given, turns, leave, tally)
+    for slot in range(turn.was, turn.lo):
+        tally = _change(given, turns, slot, leave, tally)
+    middle = tally.found
+    for slot in range(turn.before, turn.hi):
+        tally = _change(given, turns, slot, come, tally)
+    for slot in range(turn.was, turn.lo):
+        tally = _toggle(given, turns, slot, slot + 1, come, tally)
+    return (turns[0], turn), middle, tally
+
+
+@helper(inline=True)
+def _left_changes(given: Given, turns: Any, leave: Now, come: Now, tally: Tally) -> Any:
+    for slot in range(turns[INPUT].was, turns[INPUT].lo):
+        tally = _change(given, turns, slot, leave, tally)
+    turns, middle, tally = _change_right(given, turns, leave, come, tally)
+    turn, tally = _take(given, turns, come, tally)
+    return (turn, turns[1]), middle, tally
+
+
+_change_right = series(_right_changes, "PIPELINES", _OF_PIPELINE, _right_changes)
+_change_both = series(_left_changes, "PIPELINES", _OF_PIPELINE, _left_changes)
+"""An instant of an outer join, in the order of `kernels.pair_join`. Gives the turns then, how many rows stand in the
+room behind its deletions, and the tally.
+"""
+
+
+@helper(inline=True)
+def _next_change(turns: Any, closed: int) -> Any:
+    """When the next element comes or, up to an instant, the next row leaves."""
+    due = min(turns[0].due, turns[1].due)
+    return min(turns[0].comes, turns[1].comes, due if due <= closed else int64(MAX_INSTANT))
 
 
 @helper(inline=True)
@@ -553,7 +647,8 @@ def _one_ends(windows: Windows, given: Given, turns: Any, fits: bool) -> None:
     while hi > turn.before and not fits:
         hi -= 1
         _unlink(given, hi)
-    inputs[INPUT, LO], inputs[INPUT, HI], inputs[INPUT, LINKED] = turn.was, hi, hi
+    lo = turn.lo if OUTER and fits else turn.was
+    inputs[INPUT, LO], inputs[INPUT, HI], inputs[INPUT, LINKED] = lo, hi, hi
     _end(windows, given, turns, fits)
 
 
@@ -630,7 +725,26 @@ def _settle(room: Room, serial: Int64s, first: int, middle: int, end: int) -> An
     return int64(end)
 
 
-@template("KEYS", "COLUMNS", "NETS", "PIPELINES", gain=0.4, compile_s=6.0)
+@helper
+def _cancel(room: Room, first: int, middle: int, end: int) -> Any:
+    """Leave out equal ones of an instant's deletions [first, middle) and insertions behind them; its end."""
+    d = first
+    while d < middle:
+        p = middle
+        while p < end and not _equal(room, d, p):
+            p += 1
+        if p < end:
+            _move(room, p + 1, p, end - p - 1)
+            _move(room, d + 1, d, end - d - 2)
+            end -= 2
+            middle -= 1
+            room.sign[middle] = 1
+        else:
+            d += 1
+    return int64(end)
+
+
+@template("KEYS", "COLUMNS", "NETS", "OUTER", "PIPELINES", gain=0.4, compile_s=6.0)
 def join_streams(windows: Windows, source: Source, room: Room, found: int, state: Int64s) -> int:
     """Join the elements that wait, behind so many rows found; returns how many stand in the room.
 
@@ -640,20 +754,34 @@ def join_streams(windows: Windows, source: Source, room: Room, found: int, state
     """
     columns, marked, firsts, serials = source
     sides, turns, instant = _begin(windows, (), (), int64(MAX_INSTANT))
-    given = Given(windows.nodes, windows.heads, room, columns, marked, firsts, sides, _keys(windows, ()))
-    serial, most = serials[0], state[MOST]
+    given = Given(windows.nodes, windows.heads, room, columns, marked, firsts, serials, sides, _keys(windows, ()))
+    serial, most, closed = serials[0], state[MOST], state[CLOSED]
     tally = Tally(int64(found), int64(0), True)
+    if OUTER:
+        instant = _next_change(turns, closed)
     while instant < MAX_INSTANT and tally.fits and tally.inspected < most:
         turns, leaving = _pass(given, turns, (), instant, int64(0))
         first = tally.found
         serial += 1
-        turns, tally, following = _enter(given, turns, (), Now(instant, serial, 1), tally, int64(MAX_INSTANT))
-        if tally.fits and tally.found > first and leaving > 0:
-            middle = tally.found
-            tally = _leave(given, turns, Now(instant, serial, -1), tally)
-            if tally.fits and tally.found > middle:
-                settled = _settle(room, serials, first, middle, tally.found)
-                tally = Tally(settled, tally.inspected, True)
+        leave, come = Now(instant, serial, -1, False), Now(instant, serial, 1, False)
+        if OUTER:
+            turns, middle, tally = _change_both(given, turns, leave, come, tally)
+            following = _next_change(turns, closed)
+            if tally.fits:
+                serials[1] += middle - first
+                if NETS and serials[3] == serial:
+                    if min(middle - first, tally.found - middle) <= _FEW:
+                        tally = Tally(_cancel(room, first, middle, tally.found), tally.inspected, True)
+                    else:
+                        serials[2] += 1
+        else:
+            turns, tally, following = _enter(given, turns, (), come, tally, int64(MAX_INSTANT))
+            if tally.fits and tally.found > first and leaving > 0:
+                middle = tally.found
+                tally = _leave(given, turns, leave, tally)
+                if tally.fits and tally.found > middle:
+                    settled = _settle(room, serials, first, middle, tally.found)
+                    tally = Tally(settled, tally.inspected, True)
         if not tally.fits:
             # Of the instant that does not fit nothing stands.
             room.sign[first:] = 1

@@ -8,6 +8,7 @@ import pytest
 
 import minidsms
 from minidsms.joins import answer, by_form
+from minidsms.query import Change
 from minidsms.testing.compare import check, difference_of, run_definition, run_together
 from minidsms.testing.feeds import Advance, Push, Step, random_feed
 from minidsms.testing.generators import Case
@@ -110,20 +111,23 @@ def case_of_streams(seed: int, rows: int = 7) -> Case:
     return Case(inner.STREAMS, query, tuple(feed))
 
 
-def plans_of(case: Case) -> set[str]:
-    """The plans that ran, with forms at once."""
+def answers(case: Case) -> tuple[list[Change], set[str]]:
+    """All changes, and the plans that ran, with forms at once."""
     with minidsms.connect(compilation="at once") as db:
         for declaration in case.declarations:
             db.execute(declaration)
-        db.query(case.query)
+        query = db.query(case.query)
         for step in case.feed:
             if isinstance(step, Push):
                 db.push(step.name, [row for _, _, row in step.rows], ts=[ts for ts, _, _ in step.rows])
-        return {decision.new_plan.partition(" ")[0] for decision in db.streamon.plan_log}
+            elif isinstance(step, Advance):
+                db.advance(step.ts)
+        return query.fetch(), {decision.new_plan.partition(" ")[0] for decision in db.streamon.plan_log}
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 7, 65_536])
 def test_a_form_answers_as_defined(batch_size: int) -> None:
+    assert answers(case_of_streams(1))[1] == {"join_streams"}
     for seed in range(24):
         case = case_of_streams(seed)
         expected = run_definition(case)
@@ -135,17 +139,27 @@ def test_a_form_answers_as_defined(batch_size: int) -> None:
 
 def test_instants_that_do_not_fit_are_taken_whole_with_more_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(by_form, "_LEAST_ROWS", 1)
-    monkeypatch.setattr(by_form, "_FEW_ROWS", 0)
     monkeypatch.setattr(by_form, "_ROOM", 0.01)
+    monkeypatch.setattr(answer, "MOST_INSPECTED", 3)
     for seed in range(24):
         case = case_of_streams(seed)
-        assert check(case, None, run_definition(case), compilation="at once") == "agreed", case
+        for few in (0, 12):
+            monkeypatch.setattr(by_form, "_FEW_ROWS", few)
+            assert check(case, None, run_definition(case), compilation="at once") == "agreed", case
 
 
 def test_large_instants_are_netted_behind_the_form() -> None:
     for seed in range(1, 24, 2):
         case = case_of_streams(2 * seed, 120)
         assert check(case, None, run_definition(case), compilation="at once") == "agreed", case
+
+
+def test_no_row_is_both_deleted_and_inserted_at_an_instant() -> None:
+    for seed in range(24):
+        signs: dict[object, set[int]] = {}
+        for change in answers(case_of_streams(seed, 60))[0]:
+            signs.setdefault((change.ts, change.row), set()).add(change.sign)
+        assert all(len(each) == 1 for each in signs.values()), case_of_streams(seed, 60)
 
 
 def test_rows_leave_while_only_the_other_stream_goes_on() -> None:
