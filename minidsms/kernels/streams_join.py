@@ -601,6 +601,7 @@ _leave = series(_one_leaves, "PIPELINES", _OF_PIPELINE, _have_left)
 
 @helper(inline=True)
 def _right_changes(given: Given, turns: Any, leave: Now, come: Now, tally: Tally) -> Any:
+    """Of input 1, behind which there is none."""
     turn, tally = _take(given, turns, leave, tally)
     for slot in range(turn.was, turn.lo):
         tally = _change(given, turns, slot, leave, tally)
@@ -614,6 +615,7 @@ def _right_changes(given: Given, turns: Any, leave: Now, come: Now, tally: Tally
 
 @helper(inline=True)
 def _left_changes(given: Given, turns: Any, leave: Now, come: Now, tally: Tally) -> Any:
+    """Of input 0, whose rows leave first and come last."""
     for slot in range(turns[INPUT].was, turns[INPUT].lo):
         tally = _change(given, turns, slot, leave, tally)
     turns, middle, tally = _change_right(given, turns, leave, come, tally)
