@@ -14,7 +14,7 @@ import numpy as np
 from experiments.change_detection import detection, engine
 from experiments.change_detection.replays import Replay, contestants, replay
 from experiments.change_detection.streams import Changing, Packets, Stream
-from experiments.pages import Pages
+from experiments.pages import Pages, legend_below
 from minidsms.streamon.change_detection.detectors import NAMES, OF_SHARES
 
 PAGES = Pages("change_detection")
@@ -175,25 +175,26 @@ def _improvement(found: Replays) -> str:
 
 
 def _plot_replays(pictured: Mapping[str, Replays]) -> None:
-    figure, grid = plt.subplots(2, 5, figsize=(17, 7))
+    figure, grid = plt.subplots(4, 3, figsize=(12, 14), layout="constrained")
+    for axes in grid.flat[len(pictured) :]:
+        axes.set_visible(False)
     for axes, (title, found) in zip(grid.flat, pictured.items()):
         for name, runs in found.items():
             at = max(float(np.mean([run.reoptimized for run in runs])), 0.7), _total(runs)
             if name.startswith("window"):
                 axes.scatter(*at, marker="o", c="tab:grey", s=14)
-                axes.annotate(name.removeprefix("window "), at, fontsize=6, color="grey")
+                axes.annotate(name.removeprefix("window "), at, fontsize=7, color="grey")
             else:
                 axes.scatter(*at, marker="^", s=22, label=name)
         axes.set(xscale="log", title=title)
-        axes.title.set_fontsize(9)
+        axes.title.set_fontsize(10)
     for axes in grid[:, 0]:
         axes.set_ylabel("total cost / oracle's")
-    for axes in grid[-1]:
+    for axes in grid.flat:
         axes.set_xlabel("re-orders")
-    grid.flat[0].legend(fontsize=6)
+    legend_below(figure, [grid.flat[0]])
     figure.suptitle("Total cost over re-orders; grey: fixed windows, by their size")
-    figure.tight_layout()
-    figure.savefig(PAGES.picture("replays"), dpi=100)
+    figure.savefig(PAGES.picture("replays"), dpi=80)
     plt.close(figure)
 
 

@@ -10,6 +10,8 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
+from experiments.pages import legend_below
+
 STYLES = {
     "Content-Knows": ("black", "s"),
     "Content-Learns": ("tab:orange", "^"),
@@ -24,15 +26,14 @@ def curves(
     path: Path, panels: Sequence[tuple[str, Mapping[str, Sequence[tuple[float, float]]]]], x: str, y: str
 ) -> None:
     """A panel each of curves by name, (x, y) in order."""
-    figure, axes = plt.subplots(
-        1, len(panels), figsize=(4.2 * len(panels), 3.2), squeeze=False, constrained_layout=True
-    )
-    for place, (title, lines) in zip(axes[0], panels):
+    wide, high = min(2, len(panels)), -(-len(panels) // 2)
+    figure, axes = plt.subplots(high, wide, figsize=(4.2 * wide, 3.2 * high + 0.5), squeeze=False, layout="constrained")
+    for place, (title, lines) in zip(axes.flat, panels):
         for name, points in lines.items():
             colour, mark = STYLES.get(name, ("tab:purple", "P"))
             place.plot(*zip(*points), label=name, color=colour, marker=mark, markersize=4, linewidth=1)
         place.axhline(0, color="lightgrey", linewidth=0.8, zorder=0)
         place.set(title=title, xlabel=x, ylabel=y)
-        place.legend(fontsize=7, framealpha=0.6)
+    legend_below(figure, axes.flat)
     figure.savefig(path, dpi=120)
     plt.close(figure)

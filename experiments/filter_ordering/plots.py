@@ -14,6 +14,7 @@ import numpy as np
 
 from experiments.filter_ordering.adaptivity import BLOCK, CHANGE, Timeline
 from experiments.filter_ordering.measuring import Measured, Points, Samples
+from experiments.pages import legend_below
 
 STYLES = {
     "Optimal": ("black", "s"),
@@ -50,7 +51,6 @@ def curves(axes: Any, points: Points, figure: str, title: str, x_label: str, y_l
         axes.set_xscale("log")
         axes.set_xticks(list(points), [f"{x:,.0f}" for x in points], rotation=30)
         axes.minorticks_off()
-    axes.legend(fontsize=6, framealpha=0.6)
 
 
 def sample_of(measured: Measured, figure: str) -> Samples:
@@ -61,7 +61,8 @@ def sample_of(measured: Measured, figure: str) -> Samples:
 
 def grid(rows: Sequence[Sequence[tuple[Points, str, str, str, str, bool]]], path: Path) -> None:
     """Pictures of curves, row by row."""
-    figure, axes = plt.subplots(len(rows), len(rows[0]), figsize=(4.2 * len(rows[0]), 3.3 * len(rows)), squeeze=False)
+    size = (4.2 * len(rows[0]), 3.3 * len(rows) + 0.3)
+    figure, axes = plt.subplots(len(rows), len(rows[0]), figsize=size, squeeze=False, layout="constrained")
     for row, panels in zip(axes, rows):
         for panel, (points, result, title, x_label, y_label, log) in zip(row, panels):
             curves(panel, points, result, title, x_label, y_label, log)
@@ -70,13 +71,12 @@ def grid(rows: Sequence[Sequence[tuple[Points, str, str, str, str, bool]]], path
 
 def shares(panels: Sequence[tuple[str, str, Points]], path: Path) -> None:
     """Stacked bars: what a tuple costs in processing, profiling, re-optimizing. panels: title, x label, points."""
-    figure, axes = plt.subplots(1, len(panels), figsize=(6.5 * len(panels), 3.8), squeeze=False)
+    figure, axes = plt.subplots(1, len(panels), figsize=(6.5 * len(panels), 4), squeeze=False, layout="constrained")
     for panel, (title, x_label, points) in zip(axes[0], panels):
         for i, found in enumerate(points.values()):
             _bars(panel, i, found, with_legend=i == 0)
         panel.set(title=title, xlabel=x_label, ylabel="CPU ns per tuple")
         panel.set_xticks(range(len(points)), [f"{x:g}" for x in points])
-        panel.legend(fontsize=7)
     _save(figure, path)
 
 
@@ -103,7 +103,7 @@ def _bars(panel: Any, place: int, found: Mapping[str, Measured], with_legend: bo
 
 def timelines(found: Mapping[str, Timeline], path: Path) -> None:
     """A-Greedy beside each of the others, filters evaluated per 2000 tuples over the tuples."""
-    figure, axes = plt.subplots(3, 1, figsize=(9, 8), sharex=True, sharey=True)
+    figure, axes = plt.subplots(3, 1, figsize=(9, 8), sharex=True, sharey=True, layout="constrained")
     for number, panel, other in zip((19, 20, 21), axes, ("Sweep", "LocalSwaps", "Independent")):
         for name in (other, "A-Greedy", "Optimal"):
             evaluated = found[name].evaluated
@@ -111,13 +111,12 @@ def timelines(found: Mapping[str, Timeline], path: Path) -> None:
             panel.plot(x, evaluated, color=STYLES[name][0], linewidth=0.8, label=name)
         panel.axvline(CHANGE, color="grey", linestyle=":")
         panel.set(title=f"4.{number}: A-Greedy and {other}", ylabel="filters per 2000 tuples")
-        panel.legend(fontsize=7, loc="upper center")
     axes[-1].set(xlabel="tuples processed; the filters' tables change places at 600,000")
     axes[-1].ticklabel_format(style="plain", axis="x")
     _save(figure, path)
 
 
 def _save(figure: Any, path: Path) -> None:
-    figure.tight_layout()
+    legend_below(figure, figure.axes)
     figure.savefig(path, dpi=80)
     plt.close(figure)

@@ -65,19 +65,22 @@ def table(found: Mapping[str, Run], first: str) -> str:
 
 
 def draw(pages: Pages, name: str, found: Mapping[str, Mapping[str, Run]]) -> None:
-    """Two rows of bars for each group: what is inspected, and the time."""
+    """Bars for each group: what is inspected, and beside it the time."""
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(2, len(found), figsize=(4 * len(found), 6), squeeze=False)
+    heights = [0.6 + 0.25 * len(each) for each in found.values()]
+    figure, axes = pyplot.subplots(
+        len(found), 2, figsize=(10, sum(heights)), height_ratios=heights, sharey="row", layout="constrained"
+    )
     for at, (group, each) in enumerate(found.items()):
         for axis, what, values in (
-            (axes[0, at], "inspected, an element", [one.inspected for one in each.values()]),
-            (axes[1, at], "us, an element", [one.us for one in each.values()]),
+            (axes[at, 0], "inspected, an element", [one.inspected for one in each.values()]),
+            (axes[at, 1], "us, an element", [one.us for one in each.values()]),
         ):
-            axis.bar(range(len(values)), values)
-            axis.set_xticks(range(len(values)), list(each), rotation=25, ha="right", fontsize=7)
+            axis.barh(range(len(values)), values)
+            axis.set_yticks(range(len(values)), list(each), fontsize=8)
             axis.set_title(f"{group}: {what}", fontsize=9)
-    figure.tight_layout()
+        axes[at, 0].invert_yaxis()
     figure.savefig(pages.picture(name), dpi=90)
     pyplot.close(figure)
 
