@@ -19,6 +19,7 @@ from minidsms.elements import Batch
 from minidsms.engine.running_query import Change as Change
 from minidsms.engine.running_query import RunningQuery
 from minidsms.plan.plan_graph import readers_among
+from minidsms.process.interrupts import let_through
 from minidsms.screens.showing import standing_for
 from minidsms.streamon.loop import adaptations_of
 from minidsms.streamon.plan_log import Decision
@@ -42,6 +43,8 @@ PUBLIC = (
     "written"
 )
 """What `dir` shows of a query."""
+_AT_ONCE = 65_536
+"""Changes that `fetch` decodes between two looks for an interrupt."""
 
 
 class Query(RunningQuery, AsFrames):
@@ -120,8 +123,13 @@ class Query(RunningQuery, AsFrames):
         answer that waits, or stands within an instant.
         """
         with self._connection.lock:
-            batches = self._fetched_batches(ack)
-            return [change for batch in batches for change in self._changes(batch)]
+            changes: list[Change] = []
+            for batch in self._fetched_batches(ack):
+                for start in range(0, len(batch), _AT_ONCE):
+                    let_through()  # millions of rows take seconds; what has been taken is given back
+                    part = batch if len(batch) <= _AT_ONCE else batch.slice(start, start + _AT_ONCE)
+                    changes += self._changes(part)
+            return changes
 
     def fetch_arrow(self, ack: int | None = None) -> pa.Table:
         """The same as a table: _ts, _sign (int8), then the query's columns; TIMESTAMP and INTERVAL in the time unit."""

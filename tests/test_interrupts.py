@@ -21,6 +21,7 @@ import pytest
 
 import minidsms
 from minidsms import connection
+from minidsms.elements import Batch
 from minidsms.engine import engine, groups
 from minidsms.process.interrupts import EngineLock
 from tests.long.interrupted_calls import CASES, run_case
@@ -156,6 +157,28 @@ def test_what_was_interrupted_has_not_happened_when_the_folder_is_opened_again(
 def interrupts(n: int) -> None:
     for _ in range(n):
         signal.raise_signal(signal.SIGINT)
+
+
+def test_a_long_fetch_is_interrupted_between_its_parts_and_gives_everything_the_next_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    db = minidsms.connect()
+    db.execute("CREATE STREAM S (k INTEGER)")
+    query = db.query("SELECT k FROM S")
+    db.push("S", {"k": range(200_000)}, ts=1)
+    parts = []
+
+    def decoded(batch: Batch) -> list[Any]:
+        parts.append(len(batch))
+        interrupts(1)
+        return []
+
+    with monkeypatch.context() as patch:
+        patch.setattr(query, "_changes", decoded)
+        with pytest.raises(KeyboardInterrupt):
+            query.fetch()
+    assert len(parts) == 1 and parts[0] < 200_000
+    assert [change.row[0] for change in query.fetch()] == list(range(200_000))
 
 
 def test_an_interrupt_waits_for_the_end_of_a_push_and_the_queries_go_on() -> None:
