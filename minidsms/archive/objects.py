@@ -318,6 +318,8 @@ def told_as_os_error(path: str) -> Iterator[None]:
         text = masked(_TRACE.sub("", str(error)))
         if not isinstance(error, OSError):
             raise OSError(f"{path}: {type(error).__name__}: {text[:200]}") from error
+        if error.errno is None and text.startswith("[Errno None] "):  # paramiko's, which names no address
+            raise OSError(f"{path}: {text.removeprefix('[Errno None] ')}") from error
         if text != str(error):
             raise type(error)(f"{path}: {text}") from error
         if type(error).__module__ != "builtins" and error.errno is not None:

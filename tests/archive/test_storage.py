@@ -363,6 +363,7 @@ def test_names_that_smb_takes_for_others_are_refused() -> None:
             RuntimeError(r'RPCError("\x", "no room\n\tat org")'),
             r'^hdfs://h/a: RuntimeError: RPCError\("\\x", "no room$',
         ),
+        (OSError(None, "Unable to connect to port 1"), "^hdfs://h/a: Unable to connect to port 1$"),
     ],
 )
 def test_what_a_server_says_is_told_without_its_stack_trace(error: Exception, told: str) -> None:
