@@ -80,8 +80,9 @@ class SourceBinder:
             trees.append(right.tree)
         if self._defaulted and isinstance(whole.node, bound.Join):
             # A join must keep all rows of such a stream for ever; whoever forgot a window wants to know.
+            has = "has" if len(self._defaulted) == 1 else "have"
             self.session.warnings.append(
-                f"no window stands behind {listing(self._defaulted)}: the join keeps every row, as [RANGE UNBOUNDED]"
+                f"{listing(self._defaulted)} {has} no window: the join keeps every row, as with [RANGE UNBOUNDED]"
             )
         return whole, tuple(trees)
 
