@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import minidsms
 from minidsms.cql.bound import Call, Case, Cast, Expr, LiteralList
 from minidsms.elements import Batch, Column, Type
 from minidsms.expressions import Context, Projection, programs
@@ -195,3 +196,19 @@ def test_a_text_in_a_program_keeps_its_code() -> None:
     assert program is not None
     dictionary.sweep([])
     assert dictionary.code("held") in program.steps[: program.once, steps.LEFT]
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_a_failure_in_a_program_stops_the_query_where_every_other_filter_passes(at_once: bool) -> None:
+    rows = [(1, 20), (2**62, -4), (5, 5), (2**61 + 1, 5), (9, 9)]
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (a INTEGER, b INTEGER)")
+        q = db.query("SELECT a * 2 AS x, -a AS y FROM S WHERE a * b > 10 AND b > 0")
+        if at_once:
+            db.push("S", rows, ts=list(range(len(rows))))
+        else:
+            for ts, row in enumerate(rows):
+                db.push("S", row, ts=ts)
+        db.advance(10)
+        assert [change.row for change in q.fetch()] == [(2, -1), (10, -5)]
+        assert q.failure == (3, "a * b: INTEGER overflow for 2305843009213693953, 5")
