@@ -35,7 +35,7 @@ from minidsms.machine_code import (
     uint64,
     word_at,
 )
-from minidsms.machine_code.environment import DATA, DIMENSIONS, FLAGS, TUPLE_ITEMS
+from minidsms.machine_code.environment import DATA, DIMENSIONS, DTYPE, DTYPE_SIZE, FLAGS, TUPLE_ITEMS
 from minidsms.machine_code.templates import template
 
 OPERATION, TO, LEFT, RIGHT, THIRD, STEP_WORDS = range(6)
@@ -53,8 +53,9 @@ own. CHOOSE takes RIGHT where LEFT is TRUE, else THIRD; FIRST_KNOWN RIGHT where 
 """
 
 REFUSED = -(1 << 62)
-"""A column is not a contiguous array with a value for each row."""
+"""A column is not a contiguous array with a value for each row, as wide as those of its type."""
 _ADDRESS, _LENGTHS, _LAID_OUT, _ITEMS = DATA >> 3, DIMENSIONS >> 3, FLAGS >> 3, TUPLE_ITEMS >> 3
+_TYPE, _WIDTH = DTYPE >> 3, DTYPE_SIZE >> 3
 _CONTIGUOUS = 0x101
 _NEAR = 1 << 50
 """Quotients of integers below this are exact in float64."""
@@ -62,11 +63,10 @@ _WORD = 64
 
 
 @helper
-def _address(arrays: int, place: int, n: int) -> Any:
-    """Where the values of an array in a tuple stand, by the addresses of Python's objects; 0 where it is refused."""
-    array = word_at(arrays, _ITEMS + place)
+def _address(array: int, n: int, width: int) -> Any:
+    """Where the values of an array stand, by the addresses of Python's objects; 0 where it is refused."""
     is_whole = word_at(word_at(array, _LENGTHS), 0) == n and word_at(array, _LAID_OUT) & _CONTIGUOUS == _CONTIGUOUS
-    return word_at(array, _ADDRESS) if is_whole else 0
+    return word_at(array, _ADDRESS) if is_whole and word_at(word_at(array, _TYPE), _WIDTH) == width else 0
 
 
 @helper
@@ -400,7 +400,9 @@ def run_program(
             if operation <= NOTHING:
                 values = valid = int64(0)
                 if operation in (COLUMN, TRUTHS):
-                    values, valid = _address(arrays, 2 * a, height), _address(arrays, 2 * a + 1, height)
+                    its, known = word_at(arrays, _ITEMS + 2 * a), word_at(arrays, _ITEMS + 2 * a + 1)
+                    values = _address(its, height, 1 if operation == TRUTHS else 8)
+                    valid = values if known == its else _address(known, height, 1)
                     if values == 0 or valid == 0:
                         return REFUSED
                 is_stated = _read(words, operation, to, a, values, valid, rows, first, base, n) < 0

@@ -189,6 +189,13 @@ def test_columns_that_do_not_lie_side_by_side_are_left_to_numpy() -> None:
         assert Projection((over,), context)(batch)[0][0].values.tolist() == [False] * 5 + [True] * 5
 
 
+def test_columns_that_are_too_short_or_too_narrow_are_refused() -> None:
+    over = call(BOOLEAN, ">", call(INTEGER, "+", column("i"), literal(1)), literal(10))
+    for values in (np.arange(9), np.arange(10, dtype=np.int32)):
+        frame = Frame(lambda index, values=values: Column(values), 10)  # type: ignore[misc]
+        assert Programmed((over,), TextDictionary(), is_condition=True).keep(frame, None) is None
+
+
 def test_a_text_in_a_program_keeps_its_code() -> None:
     dictionary = TextDictionary()
     condition = call(BOOLEAN, "or", call(BOOLEAN, "=", column("t"), literal("held")), column("b"))
