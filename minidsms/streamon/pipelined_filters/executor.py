@@ -206,6 +206,16 @@ class FilterExecutor:
                 part.reached[place] += count
         if self._clock is not None:
             self._clock.ns += sum(spent_ns)
-        kept = [rows + ends[i] for i, (rows, _) in enumerate(found) if rows is not None]
-        failed = [wrong + ends[i] for i, (_, wrong) in enumerate(found) if wrong is not None]
-        return np.concatenate(kept), np.concatenate(failed) if failed else None
+        failed = [(wrong, ends[i]) for i, (_, wrong) in enumerate(found) if wrong is not None]
+        return _moved([(rows, ends[i]) for i, (rows, _) in enumerate(found)]), _moved(failed) if failed else None
+
+
+def _moved(parts: Sequence[tuple[Int64Array | None, int]]) -> Int64Array:
+    """Rows of ranges, one range after the other, as rows of the chunk in which each begins so far down."""
+    given = [(rows, start) for rows, start in parts if rows is not None]
+    moved = np.empty(sum(len(rows) for rows, _ in given), np.int64)
+    at = 0
+    for rows, start in given:
+        np.add(rows, start, out=moved[at : at + len(rows)])
+        at += len(rows)
+    return moved
