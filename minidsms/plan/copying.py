@@ -1,8 +1,9 @@
 """Copies of running operators, state and all: how queries that shared operators come to have their own.
 
 A copy puts out from now on what its original does. Arrays that are views of one array are views of one array in the
-copy. Functions, declarations and the dictionary are the same in both, stores of base relations too; so are stores of
-streams, unless the caller gives others in their place. Made while the engine rests: no queue holds anything.
+copy. Functions, programs, declarations, the dictionary and the texts held in it are the same in both, stores of base
+relations too; so are stores of streams, unless the caller gives others in their place. Made while the engine rests: no
+queue holds anything.
 
 Invariant: nothing that changes while a plan runs is reached from both the original and the copy, but what is named
 above.  docs/design, point 10.
@@ -28,6 +29,7 @@ from minidsms.cql.catalog import AggregateDef, FunctionDef
 from minidsms.cql.window_spec import WindowSpec
 from minidsms.elements import Schema, Type
 from minidsms.expressions import Context
+from minidsms.expressions.programs import Programmed
 from minidsms.machine_code.templates import Form
 from minidsms.operators.adaptivity import SharedByCopies
 from minidsms.operators.operator import Operator
@@ -38,7 +40,7 @@ from minidsms.screens.box import Box
 from minidsms.screens.screening import Screening
 from minidsms.synopses.relation_store import RelationStore
 from minidsms.synopses.stream_store import Reader, StreamStore
-from minidsms.values.dictionary import TextDictionary
+from minidsms.values.dictionary import HeldText, TextDictionary
 
 _OTHERS_OWN = {
     Operator: ("outputs", "failures", "allowance"),
@@ -51,7 +53,7 @@ _OTHERS_OWN = {
 _SAME = (
     int, float, complex, str, bytes, bool, Decimal, type(None), range, type, enum.Enum, Type, np.generic, np.dtype,
     FunctionType, BuiltinFunctionType, partial, ModuleType, Schema, Expr, Node, WindowSpec, AggregateDef, FunctionDef,
-    Context, TextDictionary, RelationStore, SharedByCopies, Box, Screening, Form,
+    Context, TextDictionary, HeldText, Programmed, RelationStore, SharedByCopies, Box, Screening, Form,
 )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -9,13 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from minidsms.cql.bound import Call, ColumnRef, Literal
 from minidsms.elements import Batch, Column, Schema, Type
+from minidsms.expressions import Context
+from minidsms.expressions.filters import Filter
+from minidsms.expressions.value import Frame
 from minidsms.operators.operator import Operator
 from minidsms.operators.stream_source import StreamSource
 from minidsms.plan.copying import CannotCopy, copied
 from minidsms.queues import Queue
 from minidsms.synopses.stream_store import StreamStore
 from minidsms.synopses.stub import NO_INSTANTS, Stub
+from minidsms.values.dictionary import TextDictionary
 
 SCHEMA = Schema.of(("v", Type.INTEGER))
 
@@ -130,3 +136,16 @@ def test_a_store_takes_elements_back_under_their_numbers(n: int, freed: int) -> 
     assert columns[0].values.tolist() == others[0].values[3:].tolist()
     assert columns[0].valid is not None and others[0].valid is not None
     assert columns[0].valid.tolist() == others[0].valid[3:].tolist()
+
+
+def test_a_copy_keeps_the_codes_of_the_texts_that_it_compares() -> None:
+    dictionary = TextDictionary()
+    is_held = Call(Type.BOOLEAN, "=", (ColumnRef(Type.TEXT, 0), Literal(Type.TEXT, "held")))
+    source, keeper = plan_with(store_of(1), compares=Filter(is_held, Context(dictionary)))
+    copy = copy_of(keeper, source)
+    del keeper, source
+    gc.collect()
+    dictionary.sweep([])
+    column = dictionary.encode(["other", "held"])
+    kept, _ = copy.compares.narrow(Frame(lambda index: column, 2), None, False)
+    assert kept.tolist() == [1]
