@@ -114,6 +114,16 @@ def _has_match(
 
 
 @helper(inline=True)
+def _has_like(windows: Windows, own: Chain, first: int, tag: int, other_than: int) -> Any:
+    """Whether a slot of a chain, other than one, has the tag; and how many were inspected."""
+    s, inspected = next_slot(windows.nodes, own, tag, first)
+    if s == other_than:
+        s, looked = next_slot(windows.nodes, own, tag, older(windows.nodes, own, s))
+        inspected += looked
+    return s >= own.low, inspected
+
+
+@helper(inline=True)
 def _first_phase(phase: int, outer: bool) -> Any:
     """The phase and the input with which an instant begins."""
     return (int64(LOSE), int64(1)) if outer and phase == INSERT else (int64(phase), int64(0))
@@ -162,6 +172,8 @@ def pair_join(windows: Windows, pipelines: Pipelines, run: JoinRun, output: Outp
             instant, sign = state[INSTANT], 1 if phase in (INSERT, GAIN) else -1
             own, tag = chosen[i], walks[TAG, 0]
             is_new = phase == LOSE or (phase == INSERT and not (outer and i == 1))
+            tells = check == checks_end and reach == 0 and steps[i, HASHED] == 0  # equal tags are equal keys
+            own_heads, own_shift = keys[source, HEADS], keys[source, SHIFT]
             pads, asks = phase in (LOSE, GAIN), outer and (i == 0 or (phase != INSERT and (is_bag or phase != DELETE)))
             while True:
                 while s >= low:
@@ -197,6 +209,15 @@ def pair_join(windows: Windows, pipelines: Pipelines, run: JoinRun, output: Outp
                     unlink_slot(windows, i, own)
                 s = int64(-1)
                 chosen[i] = own
+                has_others = False
+                if joins and asks and tells and i == 1 and not (is_bag and phase == GAIN):
+                    tag = nodes[uint64(own_base + 2 * (own & own_mask))]
+                    since = own + 1 if phase == GAIN else lowest_slot(windows, 1) if is_bag else inputs[1, PROBE_LO]
+                    first = head_slot(heads, own_heads + bucket(tag, own_shift), inputs[1, LO])
+                    likes = Chain(own_base, int64(2), own_mask, since, int64(NO_LIMIT))
+                    has_others, looked = _has_like(windows, likes, first, tag, own)
+                    inspected += looked
+                    joins = phase == DELETE or not has_others
                 if joins:
                     tag = nodes[uint64(own_base + 2 * (own & own_mask))]
                     if steps[i, HASHED] < 0:
@@ -223,6 +244,9 @@ def pair_join(windows: Windows, pipelines: Pipelines, run: JoinRun, output: Outp
                         found += 1
                     elif i == 1 and phase == GAIN and is_bag:
                         s = s if is_last else int64(-1)
+                    elif i == 1 and tells:
+                        if phase == DELETE and joins and not has_others:
+                            places[uint64(at - 1)] = ~own
                     elif i == 1 and s >= low:
                         since = own + 1 if phase == GAIN else lowest_slot(windows, 1) if is_bag else inputs[1, PROBE_LO]
                         has_others, looked = _has_match(windows, steps, checks, chosen, since, own)
