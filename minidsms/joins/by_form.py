@@ -44,6 +44,10 @@ from minidsms.synopses.indexed_windows import IndexedWindow, WindowIndex
 
 _MOST_INPUTS = 4
 """The compiler takes a second for each step of each pipeline."""
+_STRETCH = 1 << 13
+_LEAST_SHARE = 0.02
+"""Rows put out by an element from which on a form of more than two inputs pays, over so many elements: where fewer find
+something, `kernels.entering_join` drops them block by block, in less time."""
 _LEAST_ROWS = 64
 _FEW_ROWS = 512
 """Rows that are copied rather than given room of their own."""
@@ -101,6 +105,8 @@ class ByForm:
         self._nulls: list[bool] = []
         self._orders: Orders = ()
         self._form: Form | None = None
+        self._pays = True
+        self._seen = (0, 0)
         self._columns = np.zeros((0, SOURCE_WORDS), np.int64)
         self._source: Source | None = None
         self._masked: list[bool] = []
@@ -124,11 +130,18 @@ class ByForm:
         is_linked = 2 <= graph.n <= _MOST_INPUTS and graph.is_connected and not graph.bands
         return is_linked and tells_apart and spec.ranges is not None and bool(spec.columns)
 
+    def joined(self, taken: int, put_out: int) -> None:
+        """So many elements have been joined since the beginning, and have put out so many rows."""
+        if self._graph.n > 2 and taken - self._seen[0] >= _STRETCH:
+            share = (put_out - self._seen[1]) / (taken - self._seen[0])
+            self._pays = share >= (_LEAST_SHARE / 2 if self._pays else _LEAST_SHARE)
+            self._seen = taken, put_out
+
     def fitting(self, plan: JoinPlan) -> Form | None:
-        """The form for this plan, and what the windows hold; None where they have held no rows of all streams yet, or
-        the plan has more than pipelines that probe keys.
+        """The form for this plan, and what the windows hold; None where they have held no rows of all streams yet, the
+        plan has more than pipelines that probe keys, or hardly an element finds something.
         """
-        if plan.tree is not None or plan.caches or plan.index or plan.routes or plan.is_reduced:
+        if plan.tree is not None or plan.caches or plan.index or plan.routes or plan.is_reduced or not self._pays:
             return None
         stores = [window.store for window in self._windows]
         if None in stores:

@@ -343,11 +343,8 @@ class Join(Operator):
             waits = 0 if part is batches else waits - _elements(part)
             self.answer.state[CLOSED] = until if waits == 0 else max(int(b.ts[-1]) for b in part if b is not None)
             if self._by_form is not None:
-                code = (
-                    None
-                    if self.form is None or self.form is not self._by_form.fitting(self._plan)
-                    else self.form.code()
-                )
+                form = self.form
+                code = None if form is None or form is not self.fitting() else form.code()
                 if code is not None:
                     yield from self._by_form.run(code, waits)
                 else:
@@ -365,8 +362,10 @@ class Join(Operator):
                 compilation.between(self.counters.elements_in - waits, self.progress)
             if watch is not None:
                 watch.joined(part)
-        if self._by_form is not None and self._by_form.room is not None:
-            yield from self._by_form.flush()
+        if self._by_form is not None:
+            if self._by_form.room is not None:
+                yield from self._by_form.flush()
+            self._by_form.joined(self.counters.elements_in, self.counters.elements_out)
         if self.spec.ranges is not None:
             self.index.expire(until)
         for window in self.index.windows:

@@ -124,6 +124,25 @@ def test_forms_of_other_graphs_give_the_same_rows(where: str) -> None:
         assert plans <= {"join_streams"}
 
 
+def test_a_form_is_given_up_where_hardly_an_element_finds_something_and_taken_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(by_form, "_STRETCH", 8)
+    with minidsms.connect(compilation="at once", adaptive=False) as db:
+        for declaration in STREAMS[:3]:
+            db.execute(declaration)
+        query = db.query(f"SELECT ISTREAM(R.t, S.k, S.x) FROM R [RANGE 3], S [RANGE 3], T [RANGE 3] WHERE {CHAIN}")
+        join = next(op for op in query.network.operators if isinstance(op, Join))
+        ran = []
+        for ts in range(40):
+            for number, name in enumerate("RST"):
+                db.push(name, [(1 if ts // 10 % 2 == 0 else number, True, str(ts), 0.5)], ts=ts)
+            db.advance(ts)
+            ran.append(join.form is not None)
+        assert len(query.fetch()) > 0
+    assert ran[8] and not ran[18] and ran[28] and not ran[38]
+
+
 def test_a_plan_that_comes_back_finds_its_form_again() -> None:
     with minidsms.connect(compilation="at once", adaptive=False) as db:
         for declaration in STREAMS[:3]:
