@@ -101,9 +101,12 @@ class ByForm:
         self._serial = np.zeros(4, np.int64)
         self._types = spec.schema.types
         self._ratio = 1.0
-        self._tables: list[Int64Array] = []
-        self._nulls: list[bool] = []
+        self._tables: list[Int64Array | None] = [None] * graph.n
+        self._nulls = [False] * graph.n
+        self._widths: list[int] = []
         self._orders: Orders = ()
+        self._is_known = False
+        """Where columns stand, and what may be NULL, is as it was for the form."""
         self._form: Form | None = None
         self._pays = True
         self._seen = (0, 0)
@@ -143,14 +146,16 @@ class ByForm:
         """
         if plan.tree is not None or plan.caches or plan.index or plan.routes or plan.is_reduced or not self._pays:
             return None
-        stores = [window.store for window in self._windows]
-        if None in stores:
-            return None
-        tables = [store.places()[0] for store in stores if store is not None]
-        nulls = (self._index.inputs[:, HAS_NULLS] != 0).tolist()
-        is_laid = len(tables) == len(self._tables) and all(map(_is, tables, self._tables)) and nulls == self._nulls
-        if not is_laid:
-            self._tables, self._nulls, self._source = tables, nulls, None
+        item = self._index.inputs.item
+        for i, window in enumerate(self._windows):
+            store = window.store
+            if store is None:
+                return None
+            table = store.places()[0]
+            if table is not self._tables[i] or (item(i, HAS_NULLS) != 0) != self._nulls[i]:
+                self._tables[i], self._nulls[i], self._is_known = table, item(i, HAS_NULLS) != 0, False
+        if not self._is_known:
+            self._source, self._orders = None, ()
             places = [self._place(i, c) for i, c in self._spec.columns]
             self._columns = np.array([place[:SOURCE_WORDS] for place in places], np.int64)
             outer = self._spec.outer
@@ -158,8 +163,8 @@ class ByForm:
             if masked != self._masked:
                 self._masked, self._small = masked, None
             self._widths = [width for _, _, _, width in places]
-        if not is_laid or plan.orders is not self._orders:
-            self._orders = plan.orders
+        if plan.orders is not self._orders:
+            self._orders, self._is_known = plan.orders, True
             self._form = join_streams.form(
                 COLUMNS=tuple(zip(self._widths, self._masked)),
                 NETS=self._nets,
@@ -302,10 +307,6 @@ class ByForm:
         batch = Batch(words[0], sign, columns, is_own=True)
         batch.is_netted = is_netted
         return batch
-
-
-def _is(one: object, other: object) -> bool:
-    return one is other
 
 
 def _ahead(steps: Sequence[_Step], position: int) -> tuple[tuple[int, ...], ...]:
