@@ -49,10 +49,7 @@ def told(query: str, rows: int = 60, **options: Any) -> tuple[Any, ...]:
             if i % 2:
                 db.advance(i // 2)
         db.advance(rows)
-        operators = [
-            (o.name, o.counters.elements_in, o.counters.elements_out, o.progress, [p.progress for p in o.inputs])
-            for o in q.network.operators
-        ]
+        operators = [(o.name, o.counters.elements_in, o.counters.elements_out, o.progress) for o in q.network.operators]
         return [(c.ts, c.sign, c.row) for c in q.fetch()], q.failure, operators
 
 

@@ -4,8 +4,9 @@ A turn among a scheduler's looks at queues, room, and what has been begun, and p
 finds it; of a slice of few elements that would be half of the time. Here the operators' turns, in an order in which
 producers stand before consumers, are one sequence of calls, each of which gives what the next ones take.
 
-Invariant: afterwards operators, counters and queues are as after turns of all, but that queues have held nothing; what
-does not pass so stands in queues as if the operators before it had had their turns.
+Invariant: afterwards operators and counters are as after turns of all; queues have held nothing, and are told how far
+their producers are before anything passes through them again (`tell_queues`). What does not pass so stands in queues as
+if the operators before it had had their turns.
 """
 
 from __future__ import annotations
@@ -19,12 +20,24 @@ _Station = tuple[Callable[[Sequence[Batch | None], int], Batch | None], slice, S
 """How an operator takes what it is given; which of all that is handed on that is; and where what it gives stands."""
 
 
+def tell_queues(operators: Sequence[Operator]) -> None:
+    """Tell the queues behind these operators how far they are."""
+    for operator in operators:
+        progress = operator.progress
+        for queue in operator.outputs:
+            if progress > queue.progress:
+                queue.progress = progress
+
+
 class ByHand:
     """The operators of a group. most: elements that may pass so; -1 where time may not pass so either: where a reader
-    has little room, or does not stand behind the operator that it reads.
+    has little room, or does not stand behind the operator that it reads.  has_passed: a slice has, and queues have not
+    been told.
     """
 
     def __init__(self, operators: Sequence[Operator]) -> None:
+        self._operators = operators
+        self.has_passed = False
         self._queues = [queue for operator in operators for queue in operator.inputs]
         self._stations: list[_Station] = []
         places = {id(queue): at for at, queue in enumerate(self._queues)}
@@ -47,10 +60,17 @@ class ByHand:
         for take, given, readers in self._stations:
             batch = take(handed[given], until)
             if batch is QUEUED:
+                self.tell_queues()
                 for queue, waiting in zip(self._queues[given.stop :], handed[given.stop :]):
                     if waiting is not None:
                         queue.put(waiting)
                 return False
             for at in readers:
                 handed[at] = batch
+        self.has_passed = True
         return True
+
+    def tell_queues(self) -> None:
+        """What comes next passes through them."""
+        self.has_passed = False
+        tell_queues(self._operators)

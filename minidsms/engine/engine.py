@@ -20,7 +20,7 @@ from typing import Protocol, cast, runtime_checkable
 
 from minidsms.cql.node import Node
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Int64Array
-from minidsms.engine.by_hand import ByHand
+from minidsms.engine.by_hand import ByHand, tell_queues
 from minidsms.limits.allowance import NO_MEMORY, OPEN, Allowance
 from minidsms.operators.constants import ByQuery, Constant
 from minidsms.operators.contents import KnowsContents, PresentContents
@@ -297,7 +297,8 @@ class Group:
         self.running = RunningOperators(is_sharing)
         self._users: dict[int, int] = {}
         self._failed: list[Operator] = []
-        self._stubs: list[OwnsStore] = []
+        self.stubs: list[OwnsStore] = []
+        """Which may own stores (`rest`)."""
         self._until = MIN_INSTANT
         self._in_flight = False
         self._is_changed = False
@@ -454,7 +455,7 @@ class Group:
                 self.operators.append(operator)
                 self.running.add(operator)
                 self.sources += _entrances((operator,))
-                self._stubs += [cast(OwnsStore, s) for s in operator.synopses() if _owns_store(type(s))]
+                self.stubs += [cast(OwnsStore, s) for s in operator.synopses() if _owns_store(type(s))]
 
     def _leave(self, operators: Sequence[Operator]) -> None:
         gone: dict[int, Operator] = {}
@@ -480,7 +481,7 @@ class Group:
             self.running.remove(operator)
             close_operator(operator)
         stubs = {id(s) for operator in gone.values() for s in operator.synopses()}
-        self._stubs = [s for s in self._stubs if id(s) not in stubs]
+        self.stubs = [s for s in self.stubs if id(s) not in stubs]
 
     # --------------------------------------------------------------------------------------------------- progress
 
@@ -509,7 +510,7 @@ class Group:
         return self.frontier(heartbeat) if self.is_paused else self.progress
 
     def release(self, heartbeat: int, batch_size: int) -> bool:
-        """Let the sources hand on the next slice; False when there is nothing to do.
+        """Find the next slice that sources may hand on; False when there is nothing to do.
 
         Time in which nothing comes and nothing happens passes at once: no operator runs for it.
         """
@@ -549,6 +550,7 @@ class Group:
         if self._is_changed:
             self._is_changed = False
             self._arrange()
+            tell_queues(self.operators)
             self._by_hand = ByHand(() if any(self.screens) else self.operators)
             self._timed = [op for op in self.operators if op.acts_on_time and not _is_entrance(type(op))]  # type: ignore[arg-type]
         if not self.is_immediate and earliest > until and self._sleeps(until):
@@ -557,8 +559,6 @@ class Group:
             return self.is_cut and self.release(heartbeat, batch_size)
         self._until, self.released = until, released
         self._in_flight = True
-        for source in self.sources:
-            source.allow(until)
         return True
 
     def _before_endings(self, until: int) -> int:
@@ -609,9 +609,19 @@ class Group:
         """
         by_hand, released = self._by_hand, self.released
         if released <= by_hand.most and released < least and self.allowance.is_open and by_hand.pass_on(self._until):
-            self.finish()
+            self._in_flight = False
+            self.progress = self._until
+            if self._failed:
+                self.finish()
             return True
         return False
+
+    def let_go(self) -> None:
+        """The slice is to pass through queues: sources may hand it on."""
+        if self._by_hand.has_passed:
+            self._by_hand.tell_queues()
+        for source in self.sources:
+            source.allow(self._until)
 
     def _awake_in_turn(self) -> Iterator[Operator]:
         yield from self.screens.awake
@@ -674,7 +684,7 @@ class Group:
         """No reference is in flight: the stores that windows over derived streams own may free what they have
         passed.
         """
-        for stub in self._stubs:
+        for stub in self.stubs:
             store = stub.own_store
             if store is not None:
                 store.free()
@@ -743,6 +753,7 @@ class Engine:
                         if group.is_cut:
                             cut.append(group)
                         if not group.pass_by_hand(self.scheduler.least):
+                            group.let_go()
                             released.append(group)
                 except MemoryError:  # its queries end before the slice
                     group.stop(NO_MEMORY)

@@ -6,7 +6,7 @@ Widom 2006.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from minidsms.elements import Batch
 from minidsms.operators.changes_as_stream import ChangesAsStream
@@ -17,10 +17,7 @@ class IStream(ChangesAsStream):
 
     name = "IStream"
 
-    def process(self, batches: Sequence[Batch | None], until: int) -> Iterator[Batch]:
+    def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         batch = batches[0]
-        if batch is None:
-            return
-        stream = self.stream_of(batch, 1)
-        if stream is not None:
-            yield stream
+        stream = None if batch is None else self.stream_of(batch, 1)
+        return () if stream is None else (stream,)

@@ -7,7 +7,7 @@ its arrivals, known here before netting loses their order: a stub is all that is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -61,15 +61,15 @@ class Net(Operator):
         """Whether the rows present are known here."""
         return self._present is not None
 
-    def process(self, batches: Sequence[Batch | None], until: int) -> Iterator[Batch]:
+    def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         batch = batches[0]
         if batch is None:
-            return
+            return ()
         if self._present is not None:
             self._present.take(batch)
         kept = surviving(batch)
         batch = Batch(batch.ts, batch.sign, batch.columns, is_own=batch.is_own)
-        yield batch if kept is None else batch.take(kept)
+        return (batch if kept is None else batch.take(kept),)
 
     def contents(self) -> Batch:
         """The rows present, as insertions (ts of no meaning)."""

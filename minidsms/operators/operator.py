@@ -37,8 +37,9 @@ MOST_BY_HAND = 256
 """Elements of a slice, and of what an operator makes of it, that pass from hand to hand (`engine.by_hand`)."""
 QUEUED = Batch.empty(Schema(()))
 """In place of what is given by hand: it stands in the output queues, or what it is made of in the input queues."""
+_NO_MORE: Iterator[Batch] = iter(())
 _EVERY_TURN = "take_by_hand", "take_turn", "_run_slice", "_emit", "_complete"
-_TIMED_FIRST, _LEAST_UNTIMED, _UNTIMED_SPREAD = 4, 4, 7
+_TIMED_FIRST, _LEAST_UNTIMED, _UNTIMED_SPREAD = 4, 8, 15
 
 
 @dataclass(frozen=True)
@@ -122,8 +123,6 @@ class Operator:
     name = "Operator"
     acts_on_time = True
     """Time that passes without elements is told to `process`; an operator that does nothing then says so."""
-    times_every_run = False
-    """Its time decides about its plan: small runs are timed too."""
     quantum = MAX_INSTANT
     """Elements it takes in a turn, at most, whatever the scheduler grants."""
     is_stateless = False
@@ -303,7 +302,7 @@ class Operator:
     def take_by_hand(self, batches: Sequence[Batch | None], until: int) -> Batch | None:
         """A turn with what input queues, complete up to `until`, would hold: gives what it puts out, or QUEUED.
 
-        Nothing is begun, waits or is limited.
+        Nothing is begun, waits or is limited. What is given is complete up to `until`, which queues do not say.
         """
         if self.failure is not None or self._resumed is not None:
             for queue, batch in zip(self.inputs, batches):
@@ -316,32 +315,33 @@ class Operator:
                 consumed += len(batch.ts)
         if not consumed and not (self.acts_on_time and self.wakes_at() <= until):
             self.progress = until
-            for queue in self.outputs:
-                queue.progress = until
             return None
         untimed = counters.untimed
         start = 0 if untimed else perf_counter_ns() - COMPILED.wall_ns
         if self.progress == MIN_INSTANT:
             self._note_latest(batches)
-        given, n = None, 0
+        given, n, emission = None, 0, _NO_MORE
         try:
             if self.compilation is not None:
                 self.compilation.between(counters.elements_in, self.progress)
             counters.elements_in += consumed
-            emission = iter(self.process(batches, until))
-            for batch in emission:
-                if given is not None:
-                    n = MOST_BY_HAND + 1
-                    emission = chain((batch,), emission)
-                    break
-                given, n = batch, len(batch.ts)
+            produced = self.process(batches, until)
+            if type(produced) is tuple and len(produced) == 1:
+                given = produced[0]
+                n = len(given.ts)
+            elif produced:
+                emission = iter(produced)
+                for batch in emission:
+                    if given is not None:
+                        n = MOST_BY_HAND + 1
+                        emission = chain((batch,), emission)
+                        break
+                    given, n = batch, len(batch.ts)
             if n <= MOST_BY_HAND and self.failure is None and self.allowance.is_open:
                 if not n:
                     given = None
                 counters.elements_out += n
                 self.progress = until
-                for queue in self.outputs:
-                    queue.progress = until
             else:
                 self._until = until
                 self._emit(emission if given is None else chain((given,), emission))
@@ -433,7 +433,7 @@ class Operator:
         self._latest = min(firsts, default=MIN_INSTANT) if is_first else MIN_INSTANT
 
     def _stands_for_others(self, consumed: int) -> bool:
-        return not self.counters.untimed and consumed < SMALL and not self.times_every_run
+        return not self.counters.untimed and consumed < SMALL
 
     def _emit(self, emission: Iterator[Batch]) -> None:
         """Put out what `process` yields until a queue is full, then keeping the rest, or until the slice is done.

@@ -46,15 +46,14 @@ class Project(Operator):
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         (batch,) = batches
         if batch is None:
-            return
+            return ()
         if self._chosen is not None:
-            yield batch.select(self._chosen)
-            return
+            return (batch.select(self._chosen),)
         columns, failed = self._projection(batch)
         if failed is not None and failed.any():
             row = int(np.argmax(failed))
             self.fail(int(batch.ts[row]), self._explain(batch, row))
-        yield batch.with_columns(columns)
+        return (batch.with_columns(columns),)
 
     def describe(self) -> Description:
         return Description(self.name, self._detail)

@@ -145,20 +145,44 @@ class StreamSource(Operator):
             self.run(budget)
         return LEFT if self.has_work() else DONE
 
+    def take_by_hand(self, batches: Sequence[Batch | None], until: int) -> Batch | None:
+        counters = self.counters
+        if self.reader.lo == self.store.head:
+            self.progress = until
+            return None
+        if not counters.untimed or self.failure is not None:
+            return super().take_by_hand(batches, until)
+        # As of any operator, but that it has no inputs, and makes nothing that could be too much.
+        counters.untimed -= 1
+        batch = self._due(until)
+        if batch is not None:
+            counters.elements_out += len(batch.ts)
+        self.progress = until
+        return batch
+
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
-        store = self.store
-        lo, hi = self.reader.lo, store.head
-        if not self.is_immediate and until < MAX_INSTANT and hi > lo and store.ts_at(hi - 1) > until:
-            hi = lo + int(np.searchsorted(store.ts(lo, hi), until, side="right"))
+        batch = self._due(until)
+        return () if batch is None else (batch,)
+
+    def _due(self, until: int) -> Batch | None:
+        """What may go, if there is anything."""
+        store, reader = self.store, self.reader
+        lo, hi = reader.lo, store.head
         if hi == lo:
-            return ()
+            return None
+        if not self.is_immediate and until < MAX_INSTANT and store.ts_at(hi - 1) > until:
+            hi = lo + int(store.ts(lo, hi).searchsorted(until, side="right"))
+            if hi == lo:
+                return None
         self.counters.elements_in += hi - lo
-        self.reader.lo = hi
+        reader.lo = hi
         batch = store.batch(lo, hi)
         if self.own is not None:
             self.own.append(batch.ts, batch.columns)
             batch = self.own.batch(lo, hi)
-        return (batch if not len(self._earlier) else self._without_earlier(batch),)
+        if len(self._earlier):
+            batch = self._without_earlier(batch)
+        return batch if len(batch.ts) else None
 
     def shed(self, n: int) -> int:
         """Pass over the n elements that wait longest; how many of them were for this query. The engine is at rest."""

@@ -52,6 +52,7 @@ def queued(scheduler_name: str, seed: int, bursts: int) -> list[int]:
                 db.push("S", elements, instants, block=False)
                 for group in groups:
                     group.release(MIN_INSTANT, 1 << 20)
+                    group.let_go()
                 for source in operators:
                     if isinstance(source, StreamSource):
                         source.run(BLOCK)
