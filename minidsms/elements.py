@@ -237,8 +237,7 @@ class Batch:
         """One column, gathered on first use."""
         column = self._columns[index]
         if column is None:
-            assert self._source is not None and self.seq is not None
-            column = self._source.gather(self._source_columns[index], self.seq, self.is_run)
+            column = self._source.gather(self._source_columns[index], self.seq, self.is_run)  # type: ignore[union-attr,arg-type]
             self._columns[index] = column
         return column
 

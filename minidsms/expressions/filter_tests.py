@@ -49,8 +49,9 @@ class ValueTest(Protocol):
 
 def keep(test: ValueTest, values: AnyArray, rows: Int64Array | None, layout: int, use_kernels: bool) -> Int64Array:
     """The positions that pass, ascending. rows: those in question, None for all (then the layout is DENSE)."""
-    if len(values) == 1 and rows is None:
-        return _FIRST if test.passes(values.item()) else _NO_ROWS
+    if len(values) == 1:
+        rows = _FIRST if rows is None else rows
+        return rows if len(rows) and test.passes(values.item()) else _NO_ROWS
     if use_kernels:
         kept = test.compiled(values, _NO_ROWS if rows is None else rows, layout)
         if kept is not None:

@@ -48,14 +48,15 @@ def narrow_by(
     wrong: Int64Array | None = None
     if reached is not None:
         reached[0] += frame.n if rows is None else len(rows)
-    for place, number in enumerate(order):
+    for place, number in enumerate(order, 1):
         rows, failed = filters[number].narrow(frame, rows, use_kernels)
         if failed is not None:
             wrong = failed if wrong is None else np.union1d(wrong, failed)
-        if reached is not None:
-            reached[place + 1] += len(rows)
-        if not len(rows):
+        left = len(rows)
+        if not left:
             return rows, None
+        if reached is not None:
+            reached[place] += left
     return rows, wrong
 
 

@@ -96,14 +96,15 @@ class Frame:
         """A column's value; one object per frame, so that its bounds are measured once."""
         value = self._values.get(index)
         if value is None:
-            read = None if self._above is None else self._above._values.get(index)
+            above, rows = self._above, self._rows
+            read = None if above is None else above._values.get(index)
             if read is not None:
                 assert self._inside is not None
                 column = read.column().take(self._inside)
             else:
                 column = self._columns(index)
-                if self._rows is not None:
-                    column = column.take(self._rows)
+                if rows is not None:
+                    column = column.take(rows)
             value = Value(column.values, column.valid)
             self._values[index] = value
         return value

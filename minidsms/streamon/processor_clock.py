@@ -14,7 +14,7 @@ from minidsms.machine_code.compile_time import COMPILED
 
 SMALL = 256
 """Elements of a part that is timed always."""
-SAMPLED = 8
+SAMPLED = 32
 
 
 class ProcessorClock:
@@ -26,15 +26,18 @@ class ProcessorClock:
         self._begun = self._thread = 0
         self._parts = 0
 
-    def start(self, elements: int) -> None:
-        """The plan is going to run on so many elements, or some of them."""
+    def start(self, elements: int) -> bool:
+        """The plan is going to run on so many elements, or some of them; whether that is timed."""
         self._times = 1
         if elements < SMALL:
             self._parts += 1
-            self._times = 0 if self._parts % SAMPLED else SAMPLED
-        if self._times:
-            self._thread = threading.get_ident()
-            self._begun = time.thread_time_ns() - COMPILED.thread_ns
+            if self._parts % SAMPLED:
+                self._times = 0
+                return False
+            self._times = SAMPLED
+        self._thread = threading.get_ident()
+        self._begun = time.thread_time_ns() - COMPILED.thread_ns
+        return True
 
     def stop(self) -> None:
         """It has run; in parts of two threads, which happens where a reader had no room, it counts for nothing."""

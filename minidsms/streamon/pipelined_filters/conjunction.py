@@ -43,16 +43,19 @@ class Conjunction:
         """(the rows that pass, ascending, None for all; the first row that counts as failed or None).  Rows behind a
         failed one may be missing.
         """
-        n = len(batch.ts)
+        n, narrow = len(batch.ts), self._narrow_quietly if self._computes else self._narrow
         if n == 1 and not self._pipelines[0].looks_ahead(1):
-            return self._of_one(batch)
+            # Nothing cuts one tuple, and no kernel is faster.
+            rows, wrong = narrow(Frame(batch.column, 1), batch.ts.item(0), False)
+            return (None if rows is None or len(rows) else rows), (None if wrong is None else 0)
         kept: list[Int64Array] = []
         count = 0
         start = 0
         while start < n:
             stop = start + self._limit(min(CHUNK, n - start))
             stop = self._before_change(batch, start, stop)
-            rows, wrong = self._chunk(batch, start, stop)
+            use_kernels = self._use_kernels or self._has_kernels(stop - start)
+            rows, wrong = narrow(chunk_of(batch, start, stop), batch.ts.item(start), use_kernels)
             if stop - start == n:
                 return None if rows is None or len(rows) == n else rows, None if wrong is None else int(wrong[0])
             if rows is None or len(rows) == stop - start:
@@ -65,11 +68,6 @@ class Conjunction:
                 return _joined(kept), start + int(wrong[0])
             start = stop
         return (None if count == n else _joined(kept)), None
-
-    def _of_one(self, batch: Tuples) -> tuple[Int64Array | None, int | None]:
-        """`run` of one tuple, which nothing cuts."""
-        rows, wrong = self._chunk(batch, 0, 1)
-        return (None if rows is None or len(rows) else rows), (None if wrong is None else 0)
 
     def _limit(self, tuples: int) -> int:
         for pipeline in self._pipelines:
@@ -84,15 +82,14 @@ class Conjunction:
             frame = chunk_of(batch, start, stop)
             return start + self._pipelines[0].part_before_change(frame, self._has_kernels(stop - start))
 
-    def _chunk(self, batch: Tuples, start: int, stop: int) -> tuple[Int64Array | None, Int64Array | None]:
-        frame, instant = chunk_of(batch, start, stop), batch.ts.item(start)
-        use_kernels = self._use_kernels or self._has_kernels(stop - start)
-        if not self._computes:
-            return self._narrow(frame, instant, use_kernels)
+    def _narrow_quietly(
+        self, frame: Frame, instant: int, use_kernels: bool
+    ) -> tuple[Int64Array | None, Int64Array | None]:
         with np.errstate(all="ignore"):
             return self._narrow(frame, instant, use_kernels)
 
     def _narrow(self, frame: Frame, instant: int, use_kernels: bool) -> tuple[Int64Array | None, Int64Array | None]:
+        """(the rows of a chunk that pass, those that count as failed), None for all and for none."""
         rows: Int64Array | None = None
         wrong: Int64Array | None = None
         for pipeline in self._pipelines:
@@ -101,7 +98,7 @@ class Conjunction:
                 wrong = failed if wrong is None else np.union1d(wrong, failed)
             if rows is not None and not len(rows):
                 return rows, None
-        return settle(rows, wrong)
+        return (rows, None) if wrong is None else settle(rows, wrong)
 
     def _has_kernels(self, tuples: int) -> bool:
         """Compiled tests are used when they are there, and loaded when these and earlier tuples are enough."""

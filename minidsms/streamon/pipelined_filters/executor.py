@@ -71,6 +71,7 @@ class FilterExecutor:
         self._clock = ProcessorClock() if measures_time else None
         self._attributes = attributes
         self._plan: FilterPlan = tuple(range(len(self.filters)))
+        self._routes: Routes | None = None
         self.parts: tuple[Part, ...] = (Part.of(usual_order(self._plan)),)
 
     @property
@@ -83,6 +84,7 @@ class FilterExecutor:
         self.evaluations += self._evaluations_of_plan()
         self._plan = plan if isinstance(plan, Routes) else tuple(plan)
         self._dividing = Dividing()
+        self._routes = plan if isinstance(plan, Routes) else None
         routed = plan.orders if isinstance(plan, Routes) else ()
         self.parts = tuple(Part.of(order) for order in (*routed, usual_order(self._plan)))
 
@@ -129,12 +131,10 @@ class FilterExecutor:
         self, frame: Frame, rows: Int64Array | None, use_kernels: bool
     ) -> tuple[Int64Array | None, Int64Array | None]:
         """As `narrow_by`, by the present plan."""
-        in_question = frame.n if rows is None else len(rows)
-        if self._clock is not None:
-            self._clock.start(in_question)
-        plan = self._plan
-        if isinstance(plan, Routes) and in_question >= plan.least:
-            result = self._run_routed(plan, frame, rows, use_kernels)
+        in_question, clock, routes = frame.n if rows is None else len(rows), self._clock, self._routes
+        is_timed = clock is not None and clock.start(in_question)
+        if routes is not None and in_question >= routes.least:
+            result = self._run_routed(routes, frame, rows, use_kernels)
         else:
             part, ranges = self.parts[-1], 1
             if rows is None and in_question >= 2 * LEAST_ROWS:
@@ -143,8 +143,8 @@ class FilterExecutor:
                 result = self._run_large(part, frame, use_kernels, ranges)
             else:
                 result = narrow_by(self.filters, part.order, frame, rows, use_kernels, part.reached)
-        if self._clock is not None:
-            self._clock.stop()
+        if is_timed:
+            clock.stop()  # type: ignore[union-attr]
         self.tuples += in_question
         return result
 

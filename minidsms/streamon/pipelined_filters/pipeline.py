@@ -103,9 +103,9 @@ class FilterPipeline:
         self, frame: Frame, rows: Int64Array | None, instant: int, use_kernels: bool
     ) -> tuple[Int64Array | None, Int64Array | None]:
         """As `narrow_by`, in an order that fits these tuples, as far as those before and a sample of them tell."""
-        entering = frame.n if rows is None else len(rows)
         if not self._can_adapt:
             return self.executor.run(frame, rows, use_kernels)
+        entering = frame.n if rows is None else len(rows)
         schedule = self._adapting(entering)
         if schedule is not None and self._profiler is not None:
             if self._routing is not None:
