@@ -35,8 +35,10 @@ from minidsms.kernels.join_layout import (
     Output,
 )
 from minidsms.synopses.bag_windows import BagWindow
-from minidsms.synopses.indexed_windows import Asked, IndexedWindow, WindowIndex
+from minidsms.synopses.indexed_windows import NOTHING_ASKED, IndexedWindow, WindowIndex
 
+_INT64 = np.dtype(np.int64)
+_NO_MASKS = np.empty((0, 0), np.bool_)
 _TUPLES = 1 << 14
 """Tuples found before their rows are gathered: their slots stay in the cache until then."""
 
@@ -63,6 +65,7 @@ class Answer:
         self.state[[DEPTH, FILLED]] = -1
         self.state[MOST] = MOST_INSPECTED
         self.state[IS_OUTER] = spec.outer
+        self._figures = memoryview(self.state)  # type: ignore[arg-type]
         self.run = JoinRun(
             self.state,
             stamps=np.zeros((n if self.netted else 0, STAMPS), np.int64),
@@ -83,7 +86,7 @@ class Answer:
         self._is_of_rings = not any(window.is_bag for window in windows)
         # Where it is: the inputs that give something, what is asked of them, and where that stands.
         self._giving = [(i, cast(IndexedWindow, windows[i]), *self._gives[i]) for i in giving]
-        self._asked: list[Asked] = []
+        self._looked = [(window, NOTHING_ASKED) for _, window, _, _ in self._giving]
         self._sources: Int64Array = np.zeros((0, SOURCE_WORDS), np.int64)
         self._has_masks = self._are_words = False
 
@@ -144,12 +147,12 @@ class Answer:
         """The rows of the first tuples found."""
         slots, ts, sign = self.output
         if self.netted:
-            has_deletions = self.state.item(DELETED) > 0
+            has_deletions = self._figures[DELETED] > 0
         elif found <= _FIRST_TUPLES:
             has_deletions = -1 in sign[:found].tolist()
         else:
             has_deletions = bool((sign[:found] < 0).any())
-        self.state[DELETED] = 0
+        self._figures[DELETED] = 0
         signs = sign[:found].copy() if has_deletions else None
         is_met = slots[1, :found] >= 0 if self._spec.outer else None
         if not self._is_of_rings or (is_met is not None and not is_met.all()):
@@ -161,29 +164,30 @@ class Answer:
                 for j, column in zip(places, gathered):
                     columns[j] = column
             return Batch(ts[:found].copy(), signs, columns, is_own=True)  # type: ignore[arg-type]
-        asked = [window.asked(gives) for _, window, _, gives in self._giving]
-        if asked != self._asked:
-            self._look(asked)
+        for window, asked in self._looked:
+            if not window.still_has(asked):
+                self._look()
+                break
         k = len(self._sources)
-        words = np.empty((1 + k, found), np.int64)
-        present = np.empty((k, found) if self._has_masks else (0, 0), np.bool_)
+        words = np.empty((1 + k, found), _INT64)
+        present = np.empty((k, found), np.bool_) if self._has_masks else _NO_MASKS
         gather_tuples(self._sources, self._index.nodes, self._index.inputs, slots, ts, found, words, present)
-        instants, *rows = words
+        # By numbers: going through the rows of an array takes longer.
         if self._are_words:
-            return Batch(instants, signs, [Column(row) for row in rows], is_own=True)
+            return Batch(words[0], signs, [Column(words[1 + c]) for c in range(k)], is_own=True)
         masks = [present[c] if place else None for c, place in enumerate(self._sources[:, VALID].tolist())]
         types = self._spec.schema.types
-        return Batch(instants, signs, list(map(Column.from_words, rows, masks, types)), is_own=True)
+        return Batch(words[0], signs, list(map(Column.from_words, words[1:], masks, types)), is_own=True)
 
-    def _look(self, asked: list[Asked]) -> None:
+    def _look(self) -> None:
         """See where the columns that are shown stand now."""
-        sources = np.zeros((len(self._spec.columns), SOURCE_WORDS), np.int64)
-        for (i, _, places, _), each in zip(self._giving, asked):
-            sources[places, :PLACE_WORDS] = each.places[each.numbers]
-            sources[places, OF_INPUT], sources[places, OF_MASK] = i, each.mask
-        self._sources, self._asked = sources, asked
-        self._has_masks = any(True in each.has_mask for each in asked)
-        self._are_words = all(each.are_words for each in asked)
+        self._sources = sources = np.zeros((len(self._spec.columns), SOURCE_WORDS), np.int64)
+        self._looked = [(window, window.asked(gives)) for _, window, _, gives in self._giving]
+        for (i, _, places, _), (_, asked) in zip(self._giving, self._looked):
+            sources[places, :PLACE_WORDS] = asked.places[asked.numbers]
+            sources[places, OF_INPUT], sources[places, OF_MASK] = i, asked.mask
+        self._has_masks = any(True in asked.has_mask for _, asked in self._looked)
+        self._are_words = all(asked.are_words for _, asked in self._looked)
 
     def whole(self, found: int) -> Batch:
         """The first tuples found as rows of all columns of all inputs, gathered when somebody reads them."""

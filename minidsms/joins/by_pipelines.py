@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,6 @@ from minidsms.joins.answer import Answer
 from minidsms.joins.graph import JoinGraph
 from minidsms.joins.plan import Index, JoinRoutes, Orders
 from minidsms.joins.row_routes import RowRoutes
-from minidsms.kernels import entering_join
 from minidsms.kernels.entering_join import (
     AHEAD,
     AHEAD_ROWS,
@@ -124,7 +124,8 @@ class ByPipelines:
         scratch = self._scratch
         status = -1
         while status != DONE:
-            pipelines = entering_join.Pipelines(self._bundle.steps, self._placed, self.checks, self.rows.bundle)
+            # As `entering_join.Pipelines`, which takes longer to make.
+            pipelines: Any = self._bundle.steps, self._placed, self.checks, self.rows.bundle
             found = join_entering(index.bundle, scratch, pipelines, answer.run, answer.output)
             status = int(state[STATUS])
             if status == PAUSED:

@@ -102,7 +102,6 @@ class Join(Operator):
     """names: of the inputs, for plans in words.  caching: how caches are kept, where there come to be any."""
 
     name = "MJoin"
-    times_every_run = True
 
     def __init__(
         self, inputs: Sequence[Queue], spec: JoinSpec, names: Sequence[str] = (), caching: CacheOptions | None = None
@@ -338,7 +337,9 @@ class Join(Operator):
         take = self.index.admit if self.spec.ranges is None else self.index.arrive
         waits = _elements(batches)
         few, compilation = waits <= _PART, self.compilation
-        for part in (batches,) if few and watch is None else _parts(batches, limit):
+        has_joined = False
+        for part in (batches,) if few and watch is None else _parts(batches, waits, limit):
+            has_joined = True
             take(part)
             waits = 0 if part is batches else waits - _elements(part)
             self.answer.state[CLOSED] = until if waits == 0 else max(int(b.ts[-1]) for b in part if b is not None)
@@ -367,7 +368,7 @@ class Join(Operator):
                 yield from self._by_form.flush()
             self._by_form.joined(self.counters.elements_in, self.counters.elements_out)
         if self.spec.ranges is not None:
-            self.index.expire(until)
+            self.index.expire(until, has_joined)
         for window in self.index.windows:
             window.settle()
         if self.kept is not None:
@@ -482,18 +483,20 @@ def _elements(batches: Sequence[Batch | None]) -> int:
     return n
 
 
-def _parts(batches: Sequence[Batch | None], limit: Callable[[int], int]) -> Iterator[Sequence[Batch | None]]:
-    """The batches cut at instants into parts of about _PART elements of each input.
+def _parts(
+    batches: Sequence[Batch | None], waiting: int, limit: Callable[[int], int]
+) -> Iterator[Sequence[Batch | None]]:
+    """The batches cut at instants into parts of about _PART elements of each input. waiting: elements of all.
 
     limit: of so many elements that wait, how many a part may have; it has whole instants, and at least one.
     """
-    waiting = sum(len(b) for b in batches if b is not None)
-    starts = [0] * len(batches)
+    starts, is_first = [0] * len(batches), True
     while waiting:
         most = limit(waiting)
-        if most == waiting and not any(starts) and all(b is None or len(b) <= _PART for b in batches):
+        if is_first and most == waiting and (most <= _PART or all(b is None or len(b) <= _PART for b in batches)):
             yield batches
             return
+        is_first = False
         ends = [int(b.ts[at + _PART]) for b, at in zip(batches, starts) if b is not None and at + _PART < len(b)]
         if most < waiting:
             soon = [b.ts[at : at + most] for b, at in zip(batches, starts) if b is not None]

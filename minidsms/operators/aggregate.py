@@ -228,11 +228,12 @@ class GroupStates:
         for values in () if self.is_plain else self.accumulators:
             if values is not None:
                 values.settle(n)
-        if self.table is None:
+        table = self.table
+        if table is None:
             return
         if len(dead):
-            self.table.release(dead[self.records.rows[dead] == 0])
-        kept = self.table.compact()
+            table.release(dead[self.records.rows[dead] == 0])
+        kept = table.compact() if table.is_sparse else None
         if kept is not None:
             if self.arrivals is not None:
                 self.arrivals.renumber(kept)
@@ -312,9 +313,10 @@ class Aggregate(Resuming):
         self.groups = GroupStates(self._key_schema.types, calls, input_fifo, texts, begin, input_append_only)
         table, groups = self.groups.table, self.groups
         width = 0 if table is None else table.width
-        places = [*enumerate(self._key_types), *enumerate(results.types, width)]
+        places = [*enumerate(self._key_types, 1), *enumerate(results.types, 1 + width)]
         self._places = [(i, None if t.dtype == np.int64 else t) for i, t in places]
-        """Which row of the words has the values of an output column, and their type where they are not the words."""
+        """Which row of a slice's words has the values of an output column, and their type where they are not the words.
+        """
         # The aggregates whose states stand outside the records.
         self._outside = [
             j for j in range(len(calls)) if groups.objects[j] is not None or groups.accumulators[j] is not None
@@ -329,7 +331,9 @@ class Aggregate(Resuming):
     # -------------------------------------------------------------------------------------------------- the work
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
-        batch = self.uncounted(batches[0])
+        batch = batches[0]
+        if self.counted_until != MIN_INSTANT:
+            batch = self.uncounted(batch)
         opening = batches[1] if len(batches) > 1 else None
         if opening is not None and self.groups.start == MAX_INSTANT:
             self.groups.start = int(opening.ts[0])
@@ -359,8 +363,15 @@ class Aggregate(Resuming):
         result = None
         if m:
             self.claim(m * slices.row_nbytes)
-            ts, sign, words, status = slices.rows(m)
-            result = Batch(ts, sign, self._columns(words, status, slices.has_nulls), is_own=True)
+            words, sign, status = slices.rows(m)
+            if slices.has_nulls:
+                columns = self._columns(words[1:], status)
+            else:
+                columns = [
+                    Column(words[i]) if type_ is None else Column.from_words(words[i], None, type_)
+                    for i, type_ in self._places
+                ]
+            result = Batch(words[0], sign, columns, is_own=True)
         if self.failure is None:
             groups.settle(changes.dead, len(batch.ts))
         return result
@@ -420,16 +431,11 @@ class Aggregate(Resuming):
             groups.settle(changes.dead, len(run.ts))
         return result
 
-    def _columns(self, words: Int64Array, status: Int8Array, has_nulls: bool = True) -> list[Column]:
+    def _columns(self, words: Int64Array, status: Int8Array) -> list[Column]:
         """The output's columns: the rows of words, one per key word and one per result.
 
-        status: a row per result, 0 where it is NULL, maybe longer.  has_nulls: some value may be.
+        status: a row per result, 0 where it is NULL, maybe longer.
         """
-        if not has_nulls:
-            return [
-                Column(words[i]) if type_ is None else Column.from_words(words[i], None, type_)
-                for i, type_ in self._places
-            ]
         k, n = len(self._keys), words.shape[1]
         columns = []
         for i, type_ in enumerate(self._key_types):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from minidsms.cql.window_spec import WindowKind, WindowSpec
-from minidsms.elements import MAX_INSTANT, Batch, Int64Array
+from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Batch, Int64Array
 from minidsms.operators.operator import Description
 from minidsms.operators.resuming import Resuming
 from minidsms.queues import Queue
@@ -52,7 +52,9 @@ class RangeWindow(Resuming):
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         stub, slide = self.stub, self.slide
-        batch = self.uncounted(batches[0])
+        batch = batches[0]
+        if self.counted_until != MIN_INSTANT:
+            batch = self.uncounted(batch)
         if batch is not None:
             stub.receive(batch)
         if slide is None:

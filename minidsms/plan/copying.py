@@ -136,6 +136,8 @@ class _Memory:
                 return self._stores[id(value)]
             case np.ndarray():
                 return self._array(value)
+            case memoryview():
+                return self._note(value, memoryview(self.copy(value.obj)))
             case tuple():
                 items = [self.copy(v) for v in value]
                 return self._note(value, type(value)(*items) if hasattr(value, "_fields") else tuple(items))

@@ -117,9 +117,8 @@ class Asked:
         are_words = True not in has_mask and all(t.dtype == np.int64 for t in types)
         return cls(columns, columns_of, places, mask, numbers, types, has_mask, are_words)
 
-    def is_of(self, columns: Sequence[int], columns_of: Sequence[int]) -> bool:
-        """It is the same that is asked for."""
-        return self.columns is columns and self.columns_of is columns_of
+
+NOTHING_ASKED = Asked((), (), np.zeros((0, 0), np.int64), 0, _NO_TS, [], [], False)
 
 
 class IndexedWindow:
@@ -140,13 +139,15 @@ class IndexedWindow:
         self.marked = marked
         self.kept = sorted(index.columns_of(number, keys) | set(marked or ()) | set(needed))
         self.figures = index.inputs[number]
+        self._line = memoryview(self.figures)
+        """The same for Python, which takes a word of an array in half of the time so."""
         self._index = index
         self._number = number
         self._store: StreamStore | None = None
         self._columns: Sequence[int] = ()
         self._is_own = False
         self._reader: Reader | None = None
-        self._asked: Asked | None = None
+        self._asked = NOTHING_ASKED
         self._placed: Int64Array | None = None
         self._words: Int64Array | None = None
         """The keys that are words of a column, with the column's number in the store; None where that is not known."""
@@ -155,7 +156,7 @@ class IndexedWindow:
         self._settled = -1
 
     def __len__(self) -> int:
-        return int(self.figures.item(HI) - self.figures.item(LO))
+        return int(self._line[HI] - self._line[LO])
 
     @property
     def store(self) -> StreamStore | None:
@@ -201,10 +202,15 @@ class IndexedWindow:
     def asked(self, columns: Sequence[int]) -> Asked:
         """Where these columns of its rows stand; the same object as long as they do."""
         assert self._store is not None
-        asked, places = self._asked, self._store.table
-        if asked is None or asked.places is not places or not asked.is_of(columns, self._columns):
+        asked = self._asked
+        if asked.columns is not columns or not self.still_has(asked):
             asked = self._asked = Asked.of(columns, self._columns, *self._store.places(), self.schema)
         return asked
+
+    def still_has(self, asked: Asked) -> bool:
+        """What was asked for stands where it did."""
+        store = self._store
+        return store is not None and asked.places is store.table and asked.columns_of is self._columns
 
     @property
     def lowest(self) -> int:
@@ -263,7 +269,7 @@ class IndexedWindow:
         assert seq is not None and store is not None
         if store.table is None or store.table is not self._placed:
             self.place()
-        lo = self.figures.item(HI)
+        lo = self._line[HI]
         most = arrivals.take_arrivals(normal(seq), normal(batch.ts), self._index.nodes, self.figures)
         self._take(lo, lo + len(seq))
         return int(most)
@@ -319,7 +325,8 @@ class IndexedWindow:
     def _take_words(self, columns: Int64Array, lo: int, hi: int) -> None:
         assert self._store is not None
         index, figures = self._index, self.figures
-        if kernels.take_words(*self._store.places(), columns, index.nodes, figures, index.keys, lo, hi):
+        places, mask = self._store.places()
+        if kernels.take_words(places, mask, columns, index.nodes, figures, index.keys, lo, hi):
             figures[HAS_NULLS] = 1
 
     def write_words(self, x: int, column: int, slots: Slots) -> None:
@@ -375,12 +382,12 @@ class IndexedWindow:
         """Claim of the store what is held. An empty window claims nothing: what is still to come, others claim."""
         if self._reader is None or self._store is None:
             return
-        item = self.figures.item
-        lo = item(LO)
-        if lo == item(HI):
+        line = self._line
+        lo = line[LO]
+        if lo == line[HI]:
             self._reader.lo, self._settled = self._store.head, -1
         elif lo != self._settled:
-            head, at = self._store.head, item(ROWS) + 1 + 2 * (lo & item(MASK))
+            head, at = self._store.head, line[ROWS] + 1 + 2 * (lo & line[MASK])
             self._reader.lo, self._settled = head - ((head - (self._index.nodes.item(at) >> 32)) & _NUMBER_BITS), lo
         if self._is_own:
             self._store.free()
@@ -680,9 +687,10 @@ class WindowIndex:
             if (c,) in self.windows[i].keys:
                 self.keys[first + self.windows[i].keys.index((c,)), IS_SHOWN] = 1
 
-    def expire(self, until: int) -> None:
-        """Let go the rows whose range has passed at `until`."""
-        self._place_instants()
+    def expire(self, until: int, is_placed: bool = False) -> None:
+        """Let go the rows whose range has passed at `until`. is_placed: stores are as when the bundle was asked for."""
+        if not is_placed:
+            self._place_instants()
         arrivals.expire(self.nodes, self.inputs, until)
 
     def reserve(self, counts: Mapping[int, int]) -> None:

@@ -144,7 +144,7 @@ class KeyTable:
     @property
     def is_sparse(self) -> bool:
         """Most ids are free, and many."""
-        return _WORTH_SHRINKING < self.capacity >= len(self) * 8
+        return _WORTH_SHRINKING < len(self.keys) >= len(self) * 8
 
     def compact(self, remap: tuple[int, Int64Array] | None = None) -> Int64Array | None:
         """Give memory back if most ids are free: then the rows are numbered anew, and the result names, for each

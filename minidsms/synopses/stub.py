@@ -15,12 +15,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
+from numpy import empty
 
 from minidsms.elements import AnyArray, Batch, Column, Int64Array, Schema
 from minidsms.kernels.windows import merge_changes, slide_range
 from minidsms.synopses.stream_store import Reader, StreamStore
 
 _FIRST_CAPACITY = 64
+_INT64, _INT8 = np.dtype(np.int64), np.dtype(np.int8)
 _LARGEST_OUTPUT = 1 << 16
 """Elements in one batch put out; longer runs are put out in several, so that a full queue can stop them."""
 
@@ -63,18 +65,17 @@ class Stub:
         """Take in a stream's elements at the end; returns their (ts, seq)."""
         if self._appends is None:
             self._appends = not self._may_refer(batch)
-        ts, is_run = batch.ts, batch.is_run
+        ts, seq, is_run, reference = batch.ts, batch.seq, batch.is_run, batch.reference
         n = len(ts)
-        if is_run and not self._appends:
+        if is_run and seq is not None and reference is not None and not self._appends:
             # As below, of what goes on where the window stands: of a stream, nearly always so.
-            assert batch.seq is not None and batch.reference is not None
-            first = batch.seq.item(0)
-            if first == self.hi > self._last_seq and not self._is_listed:
-                _, self.source_columns = batch.reference
-                self._last_seq = first + n - 1
+            first, hi = seq.item(0), self.hi
+            if first == hi > self._last_seq and not self._is_listed:
+                self.source_columns = reference[1]
+                self.hi = hi = hi + n
+                self._last_seq = hi - 1
                 self.arrived += n
-                self.hi += n
-                return ts, batch.seq
+                return ts, seq
         if self._appends:
             if self.store is None:
                 self.store = StreamStore(self.schema)
@@ -84,11 +85,9 @@ class Stub:
             seq = np.arange(first, first + n, dtype=np.int64)
             has_gap = False
         else:
-            reference = batch.reference
-            assert reference is not None and batch.seq is not None
+            assert reference is not None and seq is not None
             store, self.source_columns = reference
             assert self.store is store
-            seq = batch.seq
             first = seq.item(0)
             if first <= self._last_seq or not (is_run or n == 1 or bool((seq[1:] > seq[:-1]).all())):
                 raise AssertionError("a window over references needs them in arrival order; give it copies=True")
@@ -189,9 +188,11 @@ class Stub:
         if self._is_listed:
             instants, origin, mask = self._ts, 0, len(self._ts) - 1
         else:
-            assert self.store is not None
-            instants, origin, mask = self.store.instants_held
+            instants, origin, mask = self.store.instants_held  # type: ignore[union-attr]
         at = instants.item
+        if at(low - origin & mask) > bound:
+            return low
+        start = low = low + 1
         while low < high and at(low - origin & mask) <= bound:
             start = low + 1
             low += step
@@ -226,16 +227,17 @@ class Stub:
         """`move` on to an instant, where every element enters as it comes and leaves `length` > 0 ticks later."""
         old, mid, hi, store = self.lo, self.mid, self.hi, self.store
         lo = self.search(until - length, old)
-        n, n_del = hi - mid + lo - old, lo - old
+        n = hi - mid + lo - old
         if self._is_listed or store is None or n > _LARGEST_OUTPUT:
             return self.move(lo, hi, self.ts(mid, hi), self.seq(mid, hi), self.ts(old, lo) + length, self.seq(old, lo))
         self.lo, self.mid = lo, hi
         self.settle()
-        if n == 0:
+        if not n:
             return ()
-        ts, sign, seq = np.empty(n, np.int64), np.empty(n, np.int8), np.empty(n, np.int64)
-        slide_range(*store.instants, old, lo, mid, hi, length, ts, sign, seq)
-        return (Batch.referring(ts, sign if n_del else None, seq, store, self.source_columns),)
+        ts, sign, seq = empty(n, _INT64), empty(n, _INT8), empty(n, _INT64)
+        ring, mask = store.instants
+        slide_range(ring, mask, old, lo, mid, hi, length, ts, sign, seq)
+        return (Batch.referring(ts, sign if lo > old else None, seq, store, self.source_columns),)
 
     def move(
         self, lo: int, mid: int, ins_at: Int64Array, ins_seq: Int64Array, del_at: Int64Array, del_seq: Int64Array
