@@ -20,6 +20,7 @@ from minidsms.cql.errors import Error, MemoryLimitError, one_line
 from minidsms.cql.parameters import Parameters, written
 from minidsms.elements import Type
 from minidsms.engine.reading import ReadsSources
+from minidsms.inputs.conversion import FIRST_INSTANT, LAST_INSTANT
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.process import forking
@@ -306,7 +307,7 @@ class Connection(Archiving, ReadsSources):
                     self._is_left = True
                     return stream.push(data, ts, refuse=lambda n: self.admission.refuse_full(stream, n))
                 if isinstance(data, tuple):
-                    taken = stream.push(data, ts)
+                    taken = stream.push_row(data, ts) if type(ts) is int else stream.push(data, ts)
                     told = self._step(key)
                 else:
                     taken, told = self._push_columns(key, stream, data, ts)
@@ -381,7 +382,8 @@ class Connection(Archiving, ReadsSources):
                 return
             if stream is None:
                 # Read once, before any input takes it: a call that raises changes nothing.
-                ts = self._instant("advance", ts)
+                if type(ts) is not int or not FIRST_INSTANT < ts < LAST_INSTANT:
+                    ts = self._instant("advance", ts)
                 self._advance_all(ts)
                 if ts > self._engine.heartbeat:
                     self._engine.heartbeat = ts

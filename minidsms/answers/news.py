@@ -31,9 +31,8 @@ class News:
         self.is_wanted = True
 
     def note(self, query: RunningQuery) -> None:
-        """A query has been given something."""
-        if self._callbacks:
-            self._noted[query.name] = query
+        """A query has been given something, and that is wanted."""
+        self._noted[query.name] = query
 
     def take(self) -> list[tuple[Told, list[tuple[RunningQuery, list[Change]]]]]:
         """(callback, what it is to be told), without those of whom nothing is new; the rows wait no more.

@@ -107,6 +107,7 @@ class Database:
         self.warnings: list[str] = []
         self._clock = clock or (lambda: time.time_ns() // self.tick_ns)
         self._streams: dict[str, StreamInput] = {}
+        self._with_slack: list[StreamInput] = []
         self._relations: dict[str, RelationInput] = {}
         self.streamon = StreaMon(self.settings)
         self.memory.spare = self._spare_memory
@@ -177,10 +178,18 @@ class Database:
 
     def _advance_all(self, ts: int) -> None:
         """Time has come for every stream, or, with a MemoryError, for none."""
+        if self._with_slack:
+            self._release_all(ts)
+        for each in self._streams.values():
+            if ts > each.progress and not (each.ended or each.is_system):
+                each.progress = ts
+
+    def _release_all(self, ts: int) -> None:
+        """What waits for slack in streams is stored, or, with a MemoryError, nothing of it."""
         begun: list[tuple[StreamInput, Released | None]] = []
         try:
-            for each in self._streams.values():
-                if each.has_slack and not (each.ended or each.is_system):
+            for each in self._with_slack:
+                if not (each.ended or each.is_system):
                     begun.append((each, each.begin(ts)))
         except MemoryError:
             for each, released in begun:
@@ -188,9 +197,6 @@ class Database:
             raise
         for each, released in begun:
             each.complete(ts, released)
-        for each in self._streams.values():
-            if ts > each.progress and not (each.ended or each.is_system):
-                each.progress = ts
 
     def _instant(self, call: str, ts: Any) -> int:
         """An instant as `push` would read it."""
@@ -207,9 +213,12 @@ class Database:
         key = definition.name.lower()
         self.catalog.streams[key] = definition
         self.templates.forget()
-        self._streams[key] = StreamInput(definition, self.dictionary, self.tick_ns, self._clock, self.admission)
+        stream = StreamInput(definition, self.dictionary, self.tick_ns, self._clock, self.admission)
+        self._streams[key] = stream
+        if stream.has_slack:
+            self._with_slack.append(stream)
         if source is not None:
-            self.reading.add(source, self._streams[key])
+            self.reading.add(source, stream)
 
     def widen_stream(self, definition: StreamDef) -> None:
         """A stream has more columns from now on, at its end (`StreamInput.widen`)."""
@@ -242,6 +251,7 @@ class Database:
         """Forget a stream or relation that no query reads."""
         key = name.lower()
         target = self._streams.pop(key, None) or self._relations.pop(key, None)
+        self._with_slack = [each for each in self._with_slack if each is not target]
         self.stop_archiving(target)
         self.catalog.streams.pop(key, None)
         self.catalog.relations.pop(key, None)
@@ -427,19 +437,25 @@ class Database:
 
     def _step(self, name: str | None) -> bool:
         """Process what is due after news of one input (None: of any); whether callbacks have something to be told."""
-        groups = self.groups.all if name is None else self.groups.reading(name)
         if name is None:
+            groups: Sequence[Group] = self.groups.all
             self._is_left = False
-        has_run = bool(groups) and self._process(groups)
-        # Where nothing ran, stores have nothing to give up, but what comes into one that nobody reads.
-        if has_run or name is None or not self.stream_input(name).store.is_read:
-            self._rest(name)
+            if groups:
+                self._process(groups)
+            self._rest()
+        else:
+            groups = self.groups.reading(name)
+            target = self._streams.get(name) or self._relations[name]
+            # Where nothing ran, stores have nothing to give up, but what comes into one that nobody reads.
+            if (groups and self._process(groups)) or not target.store.is_read:
+                self._rest_of(target, groups)
         if self.dictionary.nbytes:
             self.memory.sweep()
         if self.system_streams.is_read and self.may_publish:
             for key in self.system_streams.publish():
-                self._process(self.groups.reading(key))
-                self._rest(key)
+                groups = self.groups.reading(key)
+                self._process(groups)
+                self._rest_of(self._streams[key], groups)
         if self._each:
             self._follow()
         if not self.outward:
@@ -459,8 +475,13 @@ class Database:
         """
         if time.monotonic() >= self.past.due_s:
             self.past.look()
+        allowance = self.allowance
         self._is_stepping = True
-        self.allowance.begin()
+        if allowance.is_open:
+            allowance.is_at_work = True
+            allowance.calls += 1
+        else:
+            allowance.begin()
         try:
             has_run = self._engine.step(groups)
             if self.admission.is_shedding:
@@ -472,8 +493,9 @@ class Database:
                 group.interrupt(type(error).__name__)
             raise
         finally:
-            self._is_stepping = False
-            self.allowance.end()
+            self._is_stepping = allowance.is_at_work = False
+            if not allowance.is_open:
+                allowance.end()
 
     def _drain(self) -> None:
         """Answers go to their sinks, the engine being at rest. Every sink gets its own before an error is raised."""
@@ -505,24 +527,26 @@ class Database:
                 assert isinstance(source, StreamInput)
                 self.admission.fail_readers(source)
 
-    def _rest(self, name: str | None = None, group: Group | None = None) -> None:
-        """The engine is at rest: stores give up what nobody claims, those of an input's or a group's queries or all."""
-        groups: Sequence[Group]
-        if group is not None:
-            self._free(s for s in (*group.streams, *group.relations) if isinstance(s, StreamInput | RelationInput))
-            groups = (group,)
-        elif name is None:
-            self._free(self.inputs)
-            groups = self.groups.all
+    def _rest(self, group: Group | None = None) -> None:
+        """The engine is at rest: stores give up what nobody claims, those of a group's queries or all."""
+        if group is None:
+            self._free(self._streams.values())
+            self._free(self._relations.values())
         else:
-            self._free((self.stream_input(name),))
-            groups = self.groups.reading(name)
-            for group in groups:
-                # What one stream brings lets windows over the others go on, which may get nothing more themselves.
-                if len(group.streams) > 1:
-                    self._free(stream for stream in group.streams if isinstance(stream, StreamInput))
+            self._free(s for s in (*group.streams, *group.relations) if isinstance(s, StreamInput | RelationInput))
+        for each in self.groups.all if group is None else (group,):
+            if each.stubs:
+                each.rest()
+
+    def _rest_of(self, source: StreamInput | RelationInput, groups: Iterable[Group]) -> None:
+        """The same after news of one input. groups: that read it."""
+        self._free((source,))
         for group in groups:
-            group.rest()
+            # What one stream brings lets windows over the others go on, which may get nothing more themselves.
+            if len(group.streams) > 1:
+                self._free(stream for stream in group.streams if isinstance(stream, StreamInput))
+            if group.stubs:
+                group.rest()
 
     @property
     def nbytes(self) -> int:

@@ -61,6 +61,7 @@ class RunningQuery:
         self.schema = schema
         self._expanded = expanded
         self.codec = codec
+        self._row_nbytes = 8 + 8 * len(schema) + 1  # of an answer, at most (`Batch.row_nbytes`)
         self._pending: list[Batch] = []
         self._weighed = _NOTHING
         self._present = PresentRows(schema, connection.behind)
@@ -133,7 +134,7 @@ class RunningQuery:
                 return None  # it fails when all has come
             batch = batch.slice(0, n)
         connection = self._connection
-        limit = None if connection.is_replayed else connection.settings["answer_limit"]
+        limit = None if connection.is_replayed else connection.settings.values["answer_limit"]
         if limit is not None and self._sink is None and not self._callbacks:
             if not self._pending:
                 self._fetched = self._results
@@ -147,8 +148,9 @@ class RunningQuery:
         self._results += n
         for wake in self.wakers:
             wake()
-        connection.news.note(self)
-        connection.memory.grow(n * batch.row_nbytes)
+        if connection.news.is_wanted:
+            connection.news.note(self)
+        connection.memory.grow(n * self._row_nbytes)
         self._pending.append(batch)
         if self.recorder is not None:
             self.recorder.add_batch(batch)

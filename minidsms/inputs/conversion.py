@@ -53,11 +53,12 @@ class Converter:
 
     def row(self, values: tuple[Any, ...]) -> list[Any]:
         """One row as stored scalars (TEXT as codes), None for NULL: the short way for a push of one tuple."""
-        if len(values) != len(self._readers):
+        readers = self._readers
+        if len(values) != len(readers):
             self._refuse_width(len(values), None)
         stored: list[Any] = []
         try:
-            for reader, value in zip(self._readers, values):
+            for reader, value in zip(readers, values):
                 stored.append(reader(value))
         except ValueRefused as refused:
             refused.row = 0
@@ -222,7 +223,7 @@ class Converter:
             row = int(np.argmin(column.valid))
             raise self.error(f"row {row}: the timestamp is NULL", "every element needs an instant")
         ts: Int64Array = column.values  # type: ignore[assignment]
-        if len(ts) and not (int(ts.min()) > FIRST_INSTANT and int(ts.max()) < LAST_INSTANT):
+        if len(ts) and not (np.minimum.reduce(ts) > FIRST_INSTANT and np.maximum.reduce(ts) < LAST_INSTANT):
             row = int(np.argmax((ts <= FIRST_INSTANT) | (ts >= LAST_INSTANT)))
             raise self.error(
                 f"row {row}: the timestamp {int(ts[row])} is out of range",

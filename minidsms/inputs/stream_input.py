@@ -120,7 +120,7 @@ class StreamInput:
         schema; LateElementError for a row at or before the progress, unless the stream was declared LATE DROP.
         """
         if isinstance(data, tuple) and (ts is None or type(ts) is int):
-            return self._push_row(data, ts, refuse)
+            return self.push_row(data, ts, refuse)
         n, columns = self.converter.columns(data)
         if self.ended:
             raise self._ended()
@@ -179,7 +179,7 @@ class StreamInput:
             self._count_dropped(int(np.count_nonzero(late)), dropped)
         return taken
 
-    def _push_row(self, row: tuple[Any, ...], ts: int | None, refuse: Callable[[int], None] | None) -> int:
+    def push_row(self, row: tuple[Any, ...], ts: int | None, refuse: Callable[[int], None] | None = None) -> int:
         """`push` of one tuple, without arrays: no more than a few microseconds."""
         values = self.converter.row(row)
         if self.ended:
@@ -196,40 +196,41 @@ class StreamInput:
             ts = self.converter.instant(ts)
         if refuse is not None:
             refuse(1)
-        admission = self._admission
+        admission, journal = self._admission, self.journal
         if admission is not None and not admission.is_open:
             admission.admit(self, 1)
         if ts <= self.progress:
             if not self.definition.late_drop:
                 raise self._too_late(ts, self.progress, None)
-            if self.journal is not None:
-                self.journal.add_row(ts, values, refuse is not None)
+            if journal is not None:
+                journal.add_row(ts, values, refuse is not None)
             self.counters.late_dropped += 1
             self.reject(self._shown(values), self._late_reason(ts, self.progress))
             return 0
-        if self.journal is not None:
-            self.journal.add_row(ts, values, refuse is not None)
+        if journal is not None:
+            journal.add_row(ts, values, refuse is not None)
         try:
             return self._take_row(ts, values)
         except MemoryError:
-            if self.journal is not None:
-                self.journal.retract(1)
+            if journal is not None:
+                journal.retract(1)
             raise
 
     def _take_row(self, ts: int, values: Sequence[Any]) -> int:
         """Store an element that is not late, if it is not shed; how many. MemoryError, and nothing has changed."""
-        greatest, progress = self.greatest_ts, self.progress
+        greatest, progress, slack = self.greatest_ts, self.progress, self._slack
         if greatest is None or ts > greatest:
             greatest = ts
-            if ts - self._slack > progress:
-                progress = ts - self._slack - 1
+            if ts - slack > progress:
+                progress = ts - slack - 1
         admission, recorder = self._admission, self.recorder
-        taken = 1
         kept = None if admission is None or admission.is_open else admission.kept(self, 1)
         if kept is not None and not kept.all():
-            taken = 0
             self.complete(progress, self.begin(progress))
-        elif not self._slack:
+            self.greatest_ts = greatest
+            admission.count_shed(self, 1)  # type: ignore[union-attr]
+            return 0
+        if not slack:
             if recorder is not None:
                 self.store.prepare_row(values)
                 recorder.add_row(ts, values)
@@ -244,10 +245,8 @@ class StreamInput:
                 raise
             self.complete(progress, released)
         self.greatest_ts = greatest
-        self.counters.accepted += taken
-        if admission is not None and not taken:
-            admission.count_shed(self, 1)
-        return taken
+        self.counters.accepted += 1
+        return 1
 
     def advance(self, ts: Any) -> None:
         """A heartbeat: no later element has a timestamp <= ts. One below the progress says nothing new."""
@@ -370,7 +369,7 @@ class StreamInput:
 
     def _late(self, ts: Int64Array) -> BoolArray | None:
         """Which rows come at or before the progress their predecessors made; None where none does."""
-        if int(ts[0]) > self.progress and bool((ts[1:] >= ts[:-1]).all()):
+        if ts.item(0) > self.progress and _is_sorted(ts):
             return None
         late: BoolArray = ts <= self.progress
         late[1:] |= ts[1:] <= np.maximum.accumulate(ts)[:-1] - (self._slack + 1)
@@ -437,7 +436,7 @@ class StreamInput:
         """
         if not len(ts):
             return 0
-        newest, greatest, progress = int(ts.max()), self.greatest_ts, self.progress
+        newest, greatest, progress = int(np.maximum.reduce(ts)), self.greatest_ts, self.progress
         if greatest is None or newest > greatest:
             greatest, progress = newest, max(progress, newest - self._slack - 1)
         admission, came = self._admission, len(ts)
@@ -503,4 +502,4 @@ def _ends(ts: Int64Array, chunk: int) -> Iterator[int]:
 
 
 def _is_sorted(ts: Int64Array) -> bool:
-    return bool((ts[1:] >= ts[:-1]).all())
+    return bool(np.logical_and.reduce(ts[1:] >= ts[:-1]))

@@ -31,7 +31,7 @@ TOO_MANY_ANSWERS = "nobody has fetched its answers: more would wait than answer_
 class Allowance:
     """Of one connection. is_open: nothing is limited, and nobody need ask.
 
-    account: of all that is held, or None where nothing is limited.  calls: so many have begun.
+    account: of all that is held, or None where nothing is limited.  calls: so many have begun.  is_at_work: one is.
     """
 
     def __init__(self, account: MemoryAccount | None = None) -> None:
@@ -40,7 +40,7 @@ class Allowance:
         self._began = 0
         self._timeout_s: float | None = None
         self._deadline = _NEVER
-        self._is_at_work = False
+        self.is_at_work = False
         self._is_interrupted = False
         self.calls = 0
         self.is_open = True
@@ -54,12 +54,11 @@ class Allowance:
 
     def begin(self) -> None:
         """A call begins, or goes on after a query has failed for want of time: the others have theirs."""
-        if not self.is_open:
-            self.end()
         self.calls += 1
-        self._is_at_work = True
+        self.is_at_work = True
         if self.is_open:
             return
+        self._forget_call()
         if self._timeout_s is not None:
             self._deadline = monotonic() + self._timeout_s
         if self._most is not None and self._account is not None:
@@ -67,16 +66,18 @@ class Allowance:
 
     def end(self) -> None:
         """The call is done."""
-        self._is_at_work = False
-        if self.is_open:
-            return
+        self.is_at_work = False
+        if not self.is_open:
+            self._forget_call()
+
+    def _forget_call(self) -> None:
         self._is_interrupted = False
         self._deadline = _NEVER
         self.is_open = self._most is None and self._timeout_s is None
 
     def expire(self) -> None:
         """The user has interrupted the call twice: what is at work has no more time."""
-        if self._is_at_work:
+        if self.is_at_work:
             self._is_interrupted, self.is_open = True, False
 
     def check_time(self) -> None:

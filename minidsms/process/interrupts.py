@@ -68,17 +68,18 @@ class _Held:
 
     def enter(self, call: FrameType) -> None:
         """Keep interrupts off from now on, where Python handles them.  call: where the section stands."""
-        if self.depth and not self._is_under_way(call):
-            self._let_go()
-        if self.depth:
+        if self.depth and self._is_under_way(call):
             self.modes[self.depth], self.mode = self.mode, _HOLDING
-        else:
-            before = _handler(_INTERRUPT)
-            if callable(before) and before is not self.note:
-                self.count, self.before = 0, before
-                _handle(_INTERRUPT, self.note)
-            self.call = call
-        self.depth += 1
+            self.depth += 1
+            return
+        if self.depth:
+            self._let_go()
+        before = _handler(_INTERRUPT)
+        if callable(before) and before is not self.note:
+            self.count, self.before = 0, before
+            _handle(_INTERRUPT, self.note)
+        self.call = call
+        self.depth = 1
 
     def leave(self) -> None:
         """Let them come as before, and at the end those that have waited."""
@@ -89,8 +90,9 @@ class _Held:
                 self.let_through()
             return
         self.call = self.working = None
-        if callable(self.before):
-            now = _handle(_INTERRUPT, self.before)
+        before = self.before
+        if before is not None:
+            now = _handle(_INTERRUPT, before)
             if now is not self.note:  # the program has taken another one meanwhile
                 _handle(_INTERRUPT, now)
         if self.count:

@@ -124,9 +124,11 @@ class StreamStore:
 
     def append_row(self, ts: int, values: Sequence[Any]) -> None:
         """Append one element of stored scalars, None for NULL: `append` without its arrays, for single pushes."""
-        if self._passing is not None or self.head - self.tail > self._mask or None in values or self.mirrors:
+        head, mask, mirrors = self.head, self._mask, self.mirrors
+        if self._passing is not None or head - self.tail > mask or None in values or mirrors:
             self.prepare_row(values)
-        at = self.head & self._mask
+            mask = self._mask
+        at = head & mask
         self._ts[at] = ts
         words = values
         if self._has_masks:
@@ -136,8 +138,8 @@ class StreamStore:
             words = [0 if value is None else value for value in values]
         for array, word in zip(self._values, words):
             array[at] = word
-        self.head += 1
-        for mirror in self.mirrors:
+        self.head = head + 1
+        for mirror in mirrors:
             mirror.append_row(ts, values[: len(mirror.schema)])
 
     def _may_pass(self, ts: Int64Array, columns: Sequence[Column]) -> bool:
@@ -210,7 +212,7 @@ class StreamStore:
         n = len(seq)
         if n:
             start = seq.item(0)
-            if is_run or (seq.item(-1) - start == n - 1 and (n < 3 or bool((np.diff(seq) == 1).all()))):
+            if is_run or n == 1 or (seq.item(-1) - start == n - 1 and (n == 2 or bool((np.diff(seq) == 1).all()))):
                 return self._view(column, start, start + n)
         if self._passing is not None:
             return self._passing[1][column].take(seq - self.tail)
@@ -309,13 +311,17 @@ class StreamStore:
             self.mirrors = [mirror for mirror in self.mirrors if mirror.is_read]
             for mirror in self.mirrors:
                 mirror.free()
-        head, tail = self.head, self.tail
-        if head == tail and self._mask < _LARGE:
+        head, tail, is_small = self.head, self.tail, self._mask < _LARGE
+        if head == tail and is_small:
             return
-        claimed = self.first_claimed()
+        claimed = self.first_claimed() if head > tail else head
         if self._passing is None:
-            if head - tail > self._peak:
-                self._peak = head - tail
+            if is_small:
+                # It keeps its size, whatever it has held.
+                if claimed > tail:
+                    self.tail = claimed
+                return
+            self._peak = max(self._peak, head - tail)
         else:
             if claimed < head:
                 passed, (ts, columns) = max(claimed - tail, 0), self._passing

@@ -22,6 +22,10 @@ class SystemInput(StreamInput):
         """Refused: Error."""
         raise Error(f"{self.definition.name} is written by the engine; declare a stream of your own to push into")
 
+    def push_row(self, row: tuple[Any, ...], *how: Any, **options: Any) -> int:
+        """Refused: Error."""
+        return self.push(row)
+
     def advance(self, ts: Any) -> None:
         """Refused: Error."""
         raise Error(f"the time of {self.definition.name} is the connection's clock; it takes no heartbeats")
