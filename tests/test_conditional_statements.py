@@ -118,4 +118,4 @@ def test_a_query_that_replaces_another_begins_with_what_its_windows_held(db: min
     db.advance(12)
     q = db.execute("CREATE OR REPLACE QUERY q AS SELECT SUM(v) FROM S [RANGE 5] WITH HISTORY")
     assert q.snapshot() == [(5,)]
-    assert "what the windows before it held; 4 answers that waited are gone" in db.warnings[-1]
+    assert "what the windows before it held; 4 waiting answers are gone" in db.warnings[-1]

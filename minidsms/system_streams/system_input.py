@@ -48,7 +48,10 @@ class SystemInput(StreamInput):
 
     def publish_again(self, columns: Any, now: int) -> None:
         """Write what was published up to an instant, as a folder keeps it."""
-        super().push(columns)
+        if isinstance(columns, tuple):
+            super().push_row(columns, None)
+        else:
+            super().push(columns)
         self.complete(now, self.begin(now))
 
     def pass_over(self, ts: int) -> None:

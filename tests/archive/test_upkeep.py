@@ -185,7 +185,7 @@ def test_the_command_line_names_what_is_wrong(
     Path(archive.files()[0].path).write_bytes(b"PAR1")
     assert main(["archive", "verify", archive.folder]) == 1
     out, err = capsys.readouterr()
-    assert out == "S: 1 problems\n"
+    assert out == "S: 1 problem\n"
     assert "it cannot be read" in err
     (tmp_path / "empty").mkdir()
     for action in ("inspect", "verify", "compact"):

@@ -90,7 +90,7 @@ def test_a_query_that_was_run_by_every_way_is_estimated_by_what_that_took(spark:
     files.write(archive, pa.table(columns, schema=archive.metadata.arrow_schema))
     query = "SELECT k FROM S [RANGE 10] WHERE k < {}"
     told = explain(query.format(3), str(tmp_path), spark=spark, analyze=True)
-    assert told.count("(1 such run)") == 3 and "20,000 rows, 1 tasks at a time" in told
+    assert told.count("(1 such run)") == 3 and "20,000 rows, 1 task at a time" in told
     assert explain(query.format(5), str(tmp_path), spark=spark).count("(1 such run)") == 3
     assert "none such" in explain("SELECT COUNT(*) FROM S [RANGE 10]", str(tmp_path), spark=spark)
     assert [f.statistics.rows for f in find(str(tmp_path), "S").files() if f.statistics] == [n]
