@@ -141,14 +141,16 @@ def next_changes(windows: Windows, run: JoinRun) -> Any:
         if hi < inputs[j, STOP]:
             instant = min(instant, came_at(nodes, arrivals_of(windows, j), hi))
         if lo < hi and length != NO_RANGE:
-            leaves = came_at(nodes, arrivals_of(windows, j), lo) + length
-            if leaves <= state[CLOSED]:
-                instant = min(instant, leaves)
+            came = came_at(nodes, arrivals_of(windows, j), lo)
+            # As in `next_arrivals`: the sum may wrap.
+            if uint64(state[CLOSED]) - uint64(came) >= uint64(length):
+                instant = min(instant, came + length)
     leaving = int64(0)
     for j in range(n if instant < MAX_INSTANT else 0):
-        lo, hi, arrivals, length = inputs[j, LO], inputs[j, HI], arrivals_of(windows, j), inputs[j, LENGTH]
+        lo, hi, arrivals = inputs[j, LO], inputs[j, HI], arrivals_of(windows, j)
+        leave, length = inputs[j, LENGTH] != NO_RANGE, uint64(inputs[j, LENGTH])
         inputs[j, OLD_LO], inputs[j, OLD_HI], inputs[j, PROBE_LO], inputs[j, PROBE_HI] = lo, hi, lo, NO_LIMIT
-        while length != NO_RANGE and lo < hi and came_at(nodes, arrivals, lo) + length <= instant:
+        while leave and lo < hi and uint64(instant) - uint64(came_at(nodes, arrivals, lo)) >= length:
             lo += 1
         leaving += lo - inputs[j, OLD_LO]
         stop = hi

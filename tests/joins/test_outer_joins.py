@@ -175,3 +175,18 @@ def test_rows_leave_while_only_the_other_stream_goes_on() -> None:
             changes = [(c.ts, c.sign, c.row) for c in query.fetch()]
         pad, five = (1, None), (1, 5)
         assert changes == [(1, 1, pad), (2, -1, pad), (2, 1, five), (4, -1, five)]
+
+
+@pytest.mark.parametrize("compilation", ["off", "at once"])
+def test_a_range_that_no_instant_ends_lets_no_row_leave(compilation: str) -> None:
+    def answer(window: str) -> list[Change]:
+        with minidsms.connect(compilation=compilation) as db:
+            db.execute("CREATE STREAM R (k INTEGER, a INTEGER); CREATE STREAM S (k INTEGER, b INTEGER)")
+            query = db.query(f"SELECT R.k, a, b FROM R {window} LEFT JOIN S {window} ON R.k = S.k")
+            for t in range(1000, 1010):
+                db.push("R", (t % 3, t), ts=t)
+                db.push("S", (t % 4, t), ts=t)
+            db.advance(2000)
+            return sorted(query.fetch(), key=repr)
+
+    assert answer(f"[RANGE {2**63 - 1}]") == answer(f"[RANGE {2**62}]") == answer("[RANGE 5000]")
