@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from minidsms.limits.admission import Admission
 
 _NO_INSTANTS: Int64Array = np.zeros(0, np.int64)
+_WORTH_A_STEP = 1 << 19
+"""Bytes that take longer to copy than a slice of a few elements takes to pass."""
+_ROWS_OF_A_STEP = 16
+"""As many elements that need not be copied are worth an element in a slice of its own."""
 
 
 class StreamInput:
@@ -162,22 +166,39 @@ class StreamInput:
             if self.journal is not None:
                 self.journal.accepted = np.flatnonzero(kept)
         n = len(instants)
-        if step is None or n <= chunk or self._slack:
+        waits = step is not None and self._waits_alone(instants, columns)
+        if step is None or self._slack or (n <= chunk and not waits):
             taken = self._take(instants, columns, step is not None)
         else:
             taken = start = 0
             ends = list(_ends(instants, chunk))  # before anything is taken: memory may be short
             for stop in ends:
-                if start:
+                if start or waits:
+                    # All of the instants before the part is here: what follows stands in this very push.
+                    self.progress = max(self.progress, instants.item(start) - 1)
                     step()
-                taken += self._take_on(instants[start:stop], [c.slice(start, stop) for c in columns], start > 0)
-                if stop < n:
-                    # All of the instants so far is here: what follows stands in this very push.
-                    self.progress = max(self.progress, instants.item(stop) - 1)
+                part = [column.slice(start, stop) for column in columns]
+                taken += self._take_on(instants[start:stop], part, start > 0 or waits)
                 start = stop
         if dropped is not None and late is not None:
             self._count_dropped(int(np.count_nonzero(late)), dropped)
         return taken
+
+    def _waits_alone(self, instants: Int64Array, columns: Sequence[Column]) -> bool:
+        """The store holds only a few elements of an instant that this push closes, and could take all of it as it
+        stands if they were processed first.
+        """
+        store = self.store
+        waiting = len(store)
+        return (
+            waiting > 0
+            and (len(instants) - _ROWS_OF_A_STEP * waiting) * store.row_nbytes >= _WORTH_A_STEP
+            and not self._slack
+            and (self._admission is None or self._admission.is_open)
+            and store.ts_at(store.tail) > self.progress
+            and store.ts_at(store.head - 1) < instants.item(0)
+            and store.may_pass(instants, columns)
+        )
 
     def push_row(self, row: tuple[Any, ...], ts: int | None, refuse: Callable[[int], None] | None = None) -> int:
         """`push` of one tuple, without arrays: no more than a few microseconds."""

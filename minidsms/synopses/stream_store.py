@@ -111,7 +111,7 @@ class StreamStore:
         """
         n = len(ts)
         first = self.head
-        if passes and self._may_pass(ts, columns):
+        if passes and self.tail == self.head and self.may_pass(ts, columns):
             self._passing, self.table = (ts, columns), None
             self.head += n
             return first
@@ -142,15 +142,15 @@ class StreamStore:
         for mirror in mirrors:
             mirror.append_row(ts, values[: len(mirror.schema)])
 
-    def _may_pass(self, ts: Int64Array, columns: Sequence[Column]) -> bool:
-        is_large = len(ts) >= _WORTH_PASSING
-        return is_large and self.tail == self.head and not self.mirrors and _are_plain(ts, columns)
+    def may_pass(self, ts: Int64Array, columns: Sequence[Column]) -> bool:
+        """Whether a push need not be copied into the ring if that is empty."""
+        return len(ts) >= _WORTH_PASSING and not self.mirrors and _are_plain(ts, columns)
 
     def prepare(self, ts: Int64Array, columns: Sequence[Column], passes: bool = False) -> None:
         """Make all the room that `append` needs for these elements: it will not fail. MemoryError, and nothing has
         changed.
         """
-        if passes and self._may_pass(ts, columns):
+        if passes and self.tail == self.head and self.may_pass(ts, columns):
             return
         self._make_room(len(ts), [column.valid is not None for column in columns])
         for mirror in self.mirrors:

@@ -10,6 +10,7 @@ import pytest
 
 import minidsms
 from minidsms.elements import Column, Schema, Type
+from minidsms.inputs import stream_input
 from minidsms.synopses import stream_store
 from minidsms.synopses.stream_store import StreamStore
 
@@ -28,6 +29,7 @@ QUERIES = (
 @pytest.fixture(autouse=True)
 def every_push_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream_store, "_WORTH_PASSING", 1)
+    monkeypatch.setattr(stream_input, "_WORTH_A_STEP", 1)
 
 
 def pushes(seed: int) -> list[tuple[str, list[int], list[float], list[int]]]:
@@ -102,8 +104,14 @@ def test_of_a_push_in_parts_only_the_last_instant_is_copied(monkeypatch: pytest.
         given = np.arange(5000)
         db.push("A", {"k": given, "v": given * 1.0}, ts=given // 10)
         assert copied == [10] and len(q.fetch()) == 4990 - 2
-        db.push("A", (7, 7.0), ts=499)
-        db.advance(499)
+        # What waits is closed by the next push, and processed before it is stored.
+        db.push("A", {"k": given + 2, "v": given * 1.0}, ts=given // 10 + 500)
+        assert copied == [10, 10] and len(q.fetch()) == 5000
+        # Here it goes on.
+        db.push("A", {"k": given + 2, "v": given * 1.0}, ts=given // 10 + 999)
+        assert sum(copied[2:]) > 10 and len(q.fetch()) == 5000
+        db.push("A", (7, 7.0), ts=1498)
+        db.advance(1498)
         assert len(q.fetch()) == 11
 
 
