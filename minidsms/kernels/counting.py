@@ -2,16 +2,16 @@
 
 For every distinct row (by id) `counts` (cap, 3) int64 keeps: how often it stands on the left, on the right, and in
 the output as last put out. The rule says how often it should be there; at the end of an instant each row the
-instant named is compared and the difference put out, deletions first. Every rule changes its answer by at most one
+instant X changes its answer by at most one
 per element, so n elements give at most n output rows. Naming a row twice does no harm: the second time nothing
 differs. What an instant leaves nowhere at all is named too, so that its id can be given back.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from minidsms.machine_code import Int8s, Int64s, Int64Table, helper, kernel
+from minidsms.machine_code import Int8s, Int64s, Int64Table, helper, int64, kernel
 
 DISTINCT, UNION, EXCEPT, EXCEPT_ALL, INTERSECT, INTERSECT_ALL = range(6)
 
@@ -28,6 +28,14 @@ def _multiplicity(rule: int, left: int, right: int) -> int:
     if rule == INTERSECT:
         return 1 if left > 0 and right > 0 else 0
     return max(min(left, right), 0)
+
+
+@helper(inline=True)
+def _take(counts: Int64Table, row: int, side: int, sign: int) -> Any:
+    """Take an element in; whether its row was not there before, or is not now."""
+    before = counts[row, side]
+    counts[row, side] = before + sign
+    return before == 0 or before + sign == 0
 
 
 class Side(NamedTuple):
@@ -56,23 +64,27 @@ def count_rows(
     right = 0
     out = 0
     n_gone = 0
+    counts_all = rule in (EXCEPT_ALL, INTERSECT_ALL)
     while left < n_left or right < n_right:
         if right == n_right or (left < n_left and left_ts[left] <= right_ts[right]):
             now = left_ts[left]
         else:
             now = right_ts[right]
-        first_left = left
-        first_right = right
+        # The rows named wait behind those that are gone.
+        named = n_gone
         while left < n_left and left_ts[left] == now:
-            counts[left_ids[left], 0] += left_sign[left]
+            gone[named] = left_ids[left]
+            named += int64(_take(counts, left_ids[left], 0, left_sign[left]) or counts_all)
             left += 1
         while right < n_right and right_ts[right] == now:
-            counts[right_ids[right], 1] += right_sign[right]
+            gone[named] = right_ids[right]
+            named += int64(_take(counts, right_ids[right], 1, right_sign[right]) or counts_all)
             right += 1
         # A deletion of an output row stands before its instant's insertions, so rows are looked at once per sign.
+        first_named = n_gone
         for sign in (-1, 1):
-            for i in range(first_left + first_right, left + right):
-                row = left_ids[i - first_right] if i - first_right < left else right_ids[i - left]
+            for i in range(first_named, named):
+                row = gone[i]
                 change = sign * (_multiplicity(rule, counts[row, 0], counts[row, 1]) - counts[row, 2])
                 if change > 0:
                     counts[row, 2] += sign * change
