@@ -15,11 +15,13 @@ import numpy as np
 from minidsms.elements import AnyArray, Batch, Column, Int8Array, Int64Array, Schema
 from minidsms.kernels import counting as kernels
 from minidsms.kernels.arrays import normal
+from minidsms.kernels.grouped_slice import Elements, Groups
 from minidsms.operators.operator import Description
 from minidsms.operators.resuming import Resuming
 from minidsms.operators.union_all import typed
 from minidsms.queues import Queue
 from minidsms.synopses.key_table import ArrivalRing, KeyTable
+from minidsms.synopses.stream_store import StreamStore
 from minidsms.synopses.stub import NO_INSTANTS
 
 _NO_SIGNS: Int8Array = np.zeros(0, np.int8)
@@ -51,6 +53,8 @@ class CountedRows:
         ring = self.arrivals[side]
         if ring is None:
             ids = self._ids(batch.columns)
+        elif (place := self._place(batch)) is not None:
+            ids = self._ids_in_store(batch, *place, ring)
         elif batch.sign is None:
             ids = ring.recall(np.ones(len(batch), np.int8), self._ids(batch.columns))
         else:
@@ -61,6 +65,29 @@ class CountedRows:
         if missing > 0:
             self.counts = np.concatenate([self.counts, np.zeros((missing, 3), np.int64)])
         return ids
+
+    def _place(self, batch: Batch) -> tuple[StreamStore, int] | None:
+        """Where the elements' only column stands, and its number there, if it need not be converted."""
+        if batch.reference is None or batch.width != 1:
+            return None
+        store, (number,) = batch.reference
+        if isinstance(store, StreamStore) and store.schema[number].type is self.schema[0].type:
+            return store, number
+        return None
+
+    def _ids_in_store(self, batch: Batch, store: StreamStore, number: int, ring: ArrivalRing) -> Int64Array:
+        n = len(batch)
+        ids = np.empty(n, np.int64)
+        sign = np.ones(n, np.int8) if batch.sign is None else normal(batch.sign)
+        assert batch.seq is not None
+        elements = Elements(normal(batch.ts), sign, normal(batch.seq), *store.places(), np.array((number,)))
+        present = ring.parts(n)
+        done = 0
+        while True:
+            done = kernels.find_rows(elements, Groups(*self.table.parts, *present), ids, done)
+            if done == n:
+                return ids
+            self.table.grow()
 
     def _ids(self, columns: list[Column]) -> Int64Array:
         return self.table.acquire_columns(typed(columns, self.schema))

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
+import minidsms
 from minidsms.elements import Schema, Type
 from minidsms.operators.distinct import DuplicateEliminate
 from minidsms.operators.operator import Operator
@@ -159,3 +160,40 @@ def test_rows_that_left_are_forgotten() -> None:
     restored.rows.restore(operator.rows.arrays())
     assert feed(restored, [[(30_000, -1, (19_950,)), (30_000, 1, (19_998,))]]) == {30_000: Counter({(19_950,): -1})}
     assert operator.describe().figures["rows"] == 50
+
+
+@pytest.mark.parametrize("type_", ["INTEGER", "FLOAT", "BOOLEAN", "TEXT"])
+@pytest.mark.parametrize("joined", ["EXCEPT", "EXCEPT ALL", "INTERSECT", "INTERSECT ALL", "UNION", ""])
+@pytest.mark.parametrize("batch_size", [1, 2, 7, 65_536])
+def test_a_single_column_is_read_where_it_stands_in_the_store(type_: str, joined: str, batch_size: int) -> None:
+    """Rows of two columns are not: they take the words that are gathered."""
+    rng = random.Random(f"{type_} {joined}")
+    values: list[object] = [None, *(rng.sample(range(900), 200))]
+    if type_ == "FLOAT":
+        values = [None, *(v / 4 for v in values if isinstance(v, int)), 0.0, float("inf")]
+    elif type_ == "BOOLEAN":
+        values = [None, True, False]
+    elif type_ == "TEXT":
+        values = [None if v is None else f"v{v}" for v in values]
+
+    def text(columns: str) -> str:
+        second = f" {joined} SELECT {columns} FROM B [RANGE 60]" if joined else ""
+        return f"SELECT {'' if joined else 'DISTINCT '}{columns} FROM A [RANGE 90]{second}"
+
+    with minidsms.connect(batch_size=batch_size) as db:
+        db.execute(f"CREATE STREAM A (v {type_}); CREATE STREAM B (v {type_})")
+        one, two = db.query(text("v")), db.query(text("v, v AS w"))
+        ts = 0
+        for _ in range(6):
+            rows = [rng.choice(values) for _ in range(100)]
+            instants = [ts := ts + rng.choice((0, 0, 1)) for _ in rows]
+            if batch_size > 2:
+                db.push(rng.choice("AB"), {"v": rows}, ts=instants)
+            else:
+                for row, at in zip(rows, instants):
+                    db.push(rng.choice("AB"), (row,), ts=at)
+            ts += 1
+        db.advance(ts + 100)
+        changes = one.fetch()
+        assert changes or type_ == "BOOLEAN"
+        assert [(c.ts, c.sign, c.row[0]) for c in changes] == [(c.ts, c.sign, c.row[0]) for c in two.fetch()]
