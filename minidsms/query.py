@@ -19,6 +19,7 @@ from minidsms.elements import Batch
 from minidsms.engine.running_query import Change as Change
 from minidsms.engine.running_query import RunningQuery
 from minidsms.plan.plan_graph import readers_among
+from minidsms.process.collecting import Uncollected
 from minidsms.process.interrupts import let_through
 from minidsms.screens.showing import standing_for
 from minidsms.streamon.loop import adaptations_of
@@ -122,7 +123,7 @@ class Query(RunningQuery, AsFrames):
         Raises QueryError once a failed query's last answers have been fetched, Error where ack is no position of an
         answer that waits, or stands within an instant.
         """
-        with self._connection.lock:
+        with self._connection.lock, Uncollected():
             changes: list[Change] = []
             for batch in self._fetched_batches(ack):
                 for start in range(0, len(batch), _AT_ONCE):
@@ -168,7 +169,7 @@ class Query(RunningQuery, AsFrames):
 
         Raises QueryError when the query has failed.
         """
-        with self._connection.lock:
+        with self._connection.lock, Uncollected():
             return Snapshot(self.codec.rows(self._present_rows()), self.codec.table_of_rows)
 
     def _present_rows(self) -> Batch:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from minidsms.answers.runs import Runs
 from minidsms.elements import Batch, Int64Array, Schema
 from minidsms.process.behind import Behind
 
@@ -29,13 +30,14 @@ class PresentRows:
         self._schema = schema
         self._behind = behind
         self._waiting: list[Batch] = []
+        self._runs = Runs()
         self._n_waiting = 0
         self._table: KeyTable | None = None
         self._counts: Int64Array = np.zeros(0, np.int64)
 
     def add(self, batch: Batch) -> None:
         """Take changes, netted per instant."""
-        self._waiting.append(batch)
+        self._runs.append(self._waiting, batch)
         self._n_waiting += len(batch)
         if self._n_waiting > _MOST_WAITING:
             many, n = self._waiting, self._n_waiting

@@ -17,8 +17,10 @@ from minidsms.answers.newest import Newest
 from minidsms.answers.present_rows import PresentRows
 from minidsms.answers.results import ResultCodec
 from minidsms.answers.rows import Change as Change
+from minidsms.answers.runs import Runs
 from minidsms.elements import MIN_INSTANT, Batch, Schema
 from minidsms.limits.allowance import OwnAllowance
+from minidsms.process.collecting import Uncollected
 from minidsms.process.interrupts import breakable
 from minidsms.statements.query_settings import QuerySettings
 from minidsms.synopses.stream_store import StreamStore
@@ -63,6 +65,7 @@ class RunningQuery:
         self.codec = codec
         self._row_nbytes = 8 + 8 * len(schema) + 1  # of an answer, at most (`Batch.row_nbytes`)
         self._pending: list[Batch] = []
+        self._runs = Runs()
         self._weighed = _NOTHING
         self._present = PresentRows(schema, connection.behind)
         self._callbacks: list[Callable[[Change], Any]] = []
@@ -151,7 +154,8 @@ class RunningQuery:
         if connection.news.is_wanted:
             connection.news.note(self)
         connection.memory.grow(n * self._row_nbytes)
-        self._pending.append(batch)
+        if self._runs.append(self._pending, batch):
+            self._weighed = _NOTHING
         if self.recorder is not None:
             self.recorder.add_batch(batch)
         if self._newest is not None:
@@ -324,8 +328,9 @@ class RunningQuery:
         """What waits; it waits no more. The caller holds the lock."""
         pending = self._taken()
         changes: list[Change] = []
-        for batch in pending:
-            changes.extend(self._changes(batch))
+        with Uncollected():
+            for batch in pending:
+                changes.extend(self._changes(batch))
         return changes
 
     def giving_back(self, unnote: Callable[[], None] = lambda: None) -> Callable[[], None]:
