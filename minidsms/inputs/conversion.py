@@ -147,6 +147,10 @@ class Converter:
         raise self.error(f"row {at} does not read like the others: {show(row)}", hint)
 
     def _transpose_named(self, rows: list[Mapping[Any, Any]]) -> Sequence[Any]:
+        alike = set(map(tuple, rows))
+        if len(alike) == 1:
+            given = list(alike.pop())
+            return [list(map(operator.itemgetter(key), rows)) for key in self._named(given, given, 0)]
         parts: list[list[Any]] = [[] for _ in self.schema]
         order: dict[tuple[Any, ...], list[Any]] = {}
         for at, row in enumerate(rows):

@@ -182,10 +182,12 @@ class TextDictionary:
             codes = np.fromiter(map(self._codes.get, items, repeat(_UNSEEN)), np.int64, len(items))
         except TypeError as error:
             raise DataError("a TEXT value must be a str or None") from error
-        for row in np.flatnonzero(codes == _UNSEEN).tolist():
-            text = items[row]
-            code = self._codes.get(text)
-            codes[row] = self._add(text) if code is None else code
+        unseen = np.flatnonzero(codes == _UNSEEN)
+        if len(unseen):
+            texts = [items[row] for row in unseen.tolist()]
+            for text in dict.fromkeys(texts):
+                self._add(text)
+            codes[unseen] = np.fromiter(map(self._codes.__getitem__, texts), np.int64, len(texts))
         return codes
 
     def _encode_arrow(self, array: Any) -> Int64Array:
