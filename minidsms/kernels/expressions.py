@@ -200,9 +200,8 @@ def _read(
 
 
 @helper
-def _compute(words: Int64Table, floats: Float64Table, operation: int, to: int, read: Any, n: int) -> Any:
-    """A step's results as if all operands were FINE; negative where one is not what it should be, or may not be."""
-    a, b, c = read[:3]
+def _of_integers(words: Int64Table, operation: int, to: int, a: int, b: int, n: int) -> Any:
+    """See `_compute`."""
     odd = int64(0)
     if operation == ADD:
         for i in range(n):
@@ -242,7 +241,14 @@ def _compute(words: Int64Table, floats: Float64Table, operation: int, to: int, r
     elif operation == LESS_EQUAL:
         for i in range(n):
             words[to, i] = words[a, i] <= words[b, i]
-    elif operation == FLOAT_ADD:
+    return odd
+
+
+@helper
+def _of_floats(words: Int64Table, floats: Float64Table, operation: int, to: int, a: int, b: int, n: int) -> Any:
+    """See `_compute`."""
+    odd = int64(0)
+    if operation == FLOAT_ADD:
         for i in range(n):
             x = floats[a, i] + floats[b, i] + 0.0
             floats[to, i] = x
@@ -279,7 +285,13 @@ def _compute(words: Int64Table, floats: Float64Table, operation: int, to: int, r
     elif operation == TO_FLOAT:
         for i in range(n):
             floats[to, i] = words[a, i]
-    elif operation == NOT:
+    return odd
+
+
+@helper
+def _of_any(words: Int64Table, operation: int, to: int, a: int, b: int, c: int, n: int) -> None:
+    """See `_compute`."""
+    if operation == NOT:
         for i in range(n):
             words[to, i] = words[a, i] ^ 1
     elif operation == AND:
@@ -301,6 +313,19 @@ def _compute(words: Int64Table, floats: Float64Table, operation: int, to: int, r
     elif operation == FIRST_KNOWN:
         for i in range(n):
             words[to, i] = words[a, i]
+
+
+@helper
+def _compute(words: Int64Table, floats: Float64Table, operation: int, to: int, read: Any, n: int) -> Any:
+    """A step's results as if all operands were FINE; negative where one is not what it should be, or may not be."""
+    a, b, c = read[:3]
+    odd = int64(0)
+    if operation < FLOAT_ADD:
+        odd = _of_integers(words, operation, to, a, b, n)
+    elif operation < NOT:
+        odd = _of_floats(words, floats, operation, to, a, b, n)
+    else:
+        _of_any(words, operation, to, a, b, c, n)
     return odd
 
 
