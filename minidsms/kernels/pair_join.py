@@ -124,6 +124,27 @@ def _has_like(windows: Windows, own: Chain, first: int, tag: int, other_than: in
 
 
 @helper(inline=True)
+def _next_like(
+    windows: Windows, steps: Int64Table, i: int, checks: Int64Table, chosen: Int64s, chain: Chain, reach: int,
+    tag: int, slot: int,
+) -> Any:  # fmt: skip
+    """From a slot on the first that has the tag, or a further one that the step asks for, with that tag, below
+    chain.low where there is none; and how many were inspected.
+    """
+    s, inspected = next_slot(windows.nodes, chain, tag, slot)
+    if s < chain.low and reach != 0:
+        tag, s, looked = further(windows, steps, i, checks, chosen, chain, tag)
+        inspected += looked
+    return tag, s, inspected
+
+
+@helper(inline=True)
+def _oldest_other(windows: Windows, own: int, phase: int, is_bag: bool) -> Any:
+    """From which slot of input 1 on another row may have the key of a row that comes or leaves."""
+    return own + 1 if phase == GAIN else lowest_slot(windows, 1) if is_bag else windows.inputs[1, PROBE_LO]
+
+
+@helper(inline=True)
 def _first_phase(phase: int, outer: bool) -> Any:
     """The phase and the input with which an instant begins."""
     return (int64(LOSE), int64(1)) if outer and phase == INSERT else (int64(phase), int64(0))
@@ -185,11 +206,9 @@ def pair_join(windows: Windows, pipelines: Pipelines, run: JoinRun, output: Outp
                         out[i, uint64(found)], out[j, uint64(found)] = -1 if pads else own, s
                         out_ts[uint64(found)], out_sign[uint64(found)] = instant, sign
                         found += 1
-                    s, looked = next_slot(nodes, chain, tag, older(nodes, chain, s))
+                    at_next = older(nodes, chain, s)
+                    tag, s, looked = _next_like(windows, steps, i, checks, chosen, chain, reach, tag, at_next)
                     inspected += looked
-                    if s < low and reach != 0:
-                        tag, s, looked = further(windows, steps, i, checks, chosen, chain, tag)
-                        inspected += looked
                 if asks and found == limit:
                     state[STATUS] = FULL
                 if state[STATUS] == FULL or at == end or inspected >= most:
@@ -212,7 +231,7 @@ def pair_join(windows: Windows, pipelines: Pipelines, run: JoinRun, output: Outp
                 has_others = False
                 if joins and asks and tells and i == 1 and not (is_bag and phase == GAIN):
                     tag = nodes[uint64(own_base + 2 * (own & own_mask))]
-                    since = own + 1 if phase == GAIN else lowest_slot(windows, 1) if is_bag else inputs[1, PROBE_LO]
+                    since = _oldest_other(windows, own, phase, is_bag)
                     first = head_slot(heads, own_heads + bucket(tag, own_shift), inputs[1, LO])
                     likes = Chain(own_base, int64(2), own_mask, since, int64(NO_LIMIT))
                     has_others, looked = _has_like(windows, likes, first, tag, own)
@@ -223,20 +242,15 @@ def pair_join(windows: Windows, pipelines: Pipelines, run: JoinRun, output: Outp
                     if steps[i, HASHED] < 0:
                         tag = first_tag(windows, steps[i], checks, chosen, tag)
                     first = head_slot(heads, buckets + bucket(tag, shift), near)
-                    s, looked = next_slot(nodes, chain, tag, first)
+                    tag, s, looked = _next_like(windows, steps, i, checks, chosen, chain, reach, tag, first)
                     inspected += looked
-                    if s < low and reach != 0:
-                        tag, s, looked = further(windows, steps, i, checks, chosen, chain, tag)
-                        inspected += looked
                 if asks:
                     # The first match, if there is one.
                     chosen[j] = s
                     while s >= low and not checks_hold(windows, checks, chosen, check, checks_end):
-                        s, looked = next_slot(nodes, chain, tag, older(nodes, chain, s))
+                        at_next = older(nodes, chain, s)
+                        tag, s, looked = _next_like(windows, steps, i, checks, chosen, chain, reach, tag, at_next)
                         inspected += looked
-                        if s < low and reach != 0:
-                            tag, s, looked = further(windows, steps, i, checks, chosen, chain, tag)
-                            inspected += looked
                         chosen[j] = s
                     if i == 0 and s < low:
                         out[0, uint64(found)], out[1, uint64(found)] = own, -1
@@ -248,7 +262,7 @@ def pair_join(windows: Windows, pipelines: Pipelines, run: JoinRun, output: Outp
                         if phase == DELETE and joins and not has_others:
                             places[uint64(at - 1)] = ~own
                     elif i == 1 and s >= low:
-                        since = own + 1 if phase == GAIN else lowest_slot(windows, 1) if is_bag else inputs[1, PROBE_LO]
+                        since = _oldest_other(windows, own, phase, is_bag)
                         has_others, looked = _has_match(windows, steps, checks, chosen, since, own)
                         inspected += looked
                         if phase != DELETE:
