@@ -202,10 +202,15 @@ class JoinGraph:
         compared = self._compared(visited, j)
         return sum(1 << k for k, c in enumerate(self.columns(j)) if c in compared)
 
+    @property
+    def has_addresses(self) -> bool:
+        """Rows may be found by bit addresses: equalities link three inputs and more, and no step goes by a band."""
+        return self.n > 2 and self.is_connected and not self.bands
+
     def is_address(self, j: int, bits: Bits) -> bool:
         """Input j can have these bits: it is one of three and more, and no step visits it but by columns."""
         fits = len(bits.of) == len(self.columns(j)) and min(bits.of) >= 0 and bits.total <= MOST_BITS
-        return fits and self.n > 2 and self.is_connected and not self.bands
+        return fits and self.has_addresses
 
     def index_under(self, orders: Orders, before: Orders, index: Index) -> Index:
         """The patterns to go on with under other orders than before: the same, and all that pipelines with other orders

@@ -78,6 +78,5 @@ def _told_apart(window: IndexedWindow | BagWindow) -> Sequence[int]:
 
 
 def _has_bits(join: Join, streamon: StreaMon) -> bool:
-    """Bits were asked for, and the join can have them: equalities link all inputs, and it keeps no results."""
-    graph = join.graph
-    return streamon.settings["join_index"] == "bit_address" and graph.is_connected and join.uses_orders
+    """Bits were asked for, and the join, which keeps no results, can have them."""
+    return streamon.settings["join_index"] == "bit_address" and join.graph.has_addresses and join.uses_orders

@@ -85,8 +85,7 @@ class IndexExecutor:
     @property
     def can_have_bits(self) -> bool:
         """Rows may be found by bit addresses: there are no caches, which look them up by keys, and nothing is kept."""
-        graph, plan = self.join.graph, self.join.plan
-        return self.join.uses_orders and not plan.caches and graph.is_connected and graph.n > 2 and not graph.bands
+        return self.join.uses_orders and not self.join.plan.caches and self.join.graph.has_addresses
 
     def random_plan(self, rng: Random) -> Index:
         """Any of them."""

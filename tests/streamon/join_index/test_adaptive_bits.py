@@ -83,3 +83,23 @@ def test_joins_that_cannot_have_bits_go_by_keys() -> None:
         db.execute("SET join_plan = 'xjoin'")
         kept = db.query("SELECT A.x FROM A [RANGE 5], B [RANGE 5], C [RANGE 5] WHERE A.x = B.x AND B.x = C.x")
         assert "XJoin" in kept.explain(analyze=True) and "index of" not in kept.explain(analyze=True)
+
+
+def test_joins_by_bands_do_not_have_bits() -> None:
+    """A join of two such streams raised an AssertionError as it was made."""
+    answers = []
+    for index in ("bit_address", "hash"):
+        with minidsms.connect(**{**BITS, "join_index": index}) as db:
+            db.execute("CREATE STREAM A (k INTEGER, x INTEGER); CREATE STREAM B (k INTEGER, y INTEGER)")
+            db.execute("CREATE STREAM C (k INTEGER)")
+            near = "A.k = B.k AND A.x >= B.y AND A.x <= B.y + 2"
+            queries = [
+                db.query(f"SELECT A.x, B.y FROM A [RANGE 9], B [RANGE 9] WHERE {near}"),
+                db.query(f"SELECT A.x, B.y FROM A [RANGE 9], B [RANGE 9], C [RANGE 9] WHERE {near} AND C.k = A.k"),
+            ]
+            assert not any("bits of" in query.explain(analyze=True) for query in queries)
+            for ts in range(60):
+                db.push("ABC"[ts % 3], (ts % 2, ts % 5)[: 1 if ts % 3 == 2 else 2], ts=ts)
+            db.advance(99)
+            answers.append([sorted(query.fetch()) for query in queries])
+    assert answers[0] == answers[1] and all(answers[0])
