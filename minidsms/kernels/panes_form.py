@@ -10,11 +10,11 @@ from __future__ import annotations
 from minidsms.kernels.addresses import VALUES
 from minidsms.kernels.panes import (
     AT,
+    BASE,
     END,
     GREATEST,
     LEAST,
     NO_EXTREME,
-    SEED,
     SUM,
     USED,
     Asked,
@@ -23,8 +23,10 @@ from minidsms.kernels.panes import (
     end_of_pane,
     end_pane,
     mixed,
+    slot_of,
+    stop_of_pane,
 )
-from minidsms.machine_code import Int64s, Int64Table, byte_at, helper, int64, word_at
+from minidsms.machine_code import Int64s, Int64Table, byte_at, helper, int64, uint64, word_at
 from minidsms.machine_code.templates import template
 
 KEYS: tuple[int, ...] = (8,)
@@ -42,24 +44,12 @@ def _value_at(address: int, at: int, width: int) -> int:
 
 
 @helper(typed=True)
-def _find(places: Int64Table, pane: Pane, i: int) -> int:
-    """The row of an element's group; the complement of the slot where it would stand if there is none."""
-    slots, rows = pane.slots, pane.rows
-    mask = len(slots) - 1
-    h = int64(SEED)
+def _is_of(places: Int64Table, pane: Pane, i: int, r: int) -> bool:
+    """An element is of the group of a row."""
+    equal = True
     for c in range(len(KEYS)):
-        h = mixed(h, _value_at(places[c, VALUES], i, KEYS[c]))
-    at = (mixed(h, 0) >> 1) & mask
-    r = int64(slots[at])
-    while r >= 0:
-        equal = rows[r, len(KEYS)] == 0
-        for c in range(len(KEYS)):
-            equal = equal and rows[r, c] == _value_at(places[c, VALUES], i, KEYS[c])
-        if equal:
-            return r
-        at = (at + 1) & mask
-        r = int64(slots[at])
-    return ~at
+        equal = equal and pane.rows[uint64(r), c] == _value_at(places[c, VALUES], i, KEYS[c])
+    return equal
 
 
 @helper(typed=True)
@@ -76,57 +66,57 @@ def _sums_fit(places: Int64Table, pane: Pane, i: int, r: int) -> bool:
 
 @template("KEYS", "MEASURES", gain=0.5, compile_s=2.0)
 def take_plain_elements(
-    ts: Int64s, places: Int64Table, asked: Asked, pane: Pane, until: int, state: Int64s, finished: Finished
-) -> bool:
-    """As `panes.take_elements`."""
+    ts: Int64s, places: Int64Table, asked: Asked, pane: Pane, until: int, keys: Int64Table, state: Int64s,
+    finished: Finished,
+) -> bool:  # fmt: skip
+    """As `panes.take_elements`; `keys` are not written. In the rows of the pane, if there are any, nothing is NULL."""
     slots, rows = pane.slots, pane.rows
-    first = len(KEYS) + 1
-    slot_at = first + len(MEASURES) + 1
-    present = 0
+    k, mask, shift = len(KEYS), len(slots) - 1, pane.shift
+    bits = 0
     for j in range(len(MEASURES)):
         if MEASURES[j][_KIND] == SUM or MEASURES[j][_KIND] >= LEAST:
-            present |= int64(1) << j
+            bits |= int64(1) << (k + j)
     i = state[AT]
     while i < len(ts):
         if ts[i] > state[END]:
             end_pane(asked, pane, state, finished)
             state[END] = end_of_pane(asked, ts[i])
-        end, used = state[END], state[USED]
-        while i < len(ts) and ts[i] <= end:
-            r = _find(places, pane, i)
-            at = ~r
-            if r >= 0 and not _sums_fit(places, pane, i, r):
-                at = rows[r, slot_at]
-                r = -1
-            if r < 0:
+        stop, base, used = stop_of_pane(ts, i, len(ts), state[END]), state[BASE], state[USED]
+        while i < stop:
+            h = int64(0)
+            for c in range(k):
+                h = mixed(h, _value_at(places[c, VALUES], i, KEYS[c]))
+            at = slot_of(h, shift)
+            r = slots[uint64(at)] - base
+            while r >= 0 and not _is_of(places, pane, i, r):
+                at = (at + 1) & mask
+                r = slots[uint64(at)] - base
+            if r < 0 or not _sums_fit(places, pane, i, r):
                 if used == rows.shape[0]:
                     state[AT], state[USED] = i, used
                     return False
                 r = used
                 used += 1
-                for c in range(len(KEYS)):
-                    rows[r, c] = _value_at(places[c, VALUES], i, KEYS[c])
-                for j in range(len(KEYS), slot_at):
-                    rows[r, j] = 0
+                for c in range(k):
+                    rows[uint64(r), c] = _value_at(places[c, VALUES], i, KEYS[c])
+                rows[uint64(r), k] = bits
                 for j in range(len(MEASURES)):
-                    if MEASURES[j][_KIND] >= LEAST:
-                        rows[r, first + j] = NO_EXTREME
-                rows[r, slot_at] = at
-                slots[at] = r
-            rows[r, slot_at - 1] |= present
+                    rows[uint64(r), k + 1 + j] = NO_EXTREME if MEASURES[j][_KIND] >= LEAST else 0
+                slots[uint64(at)] = base + r
+            row = rows[uint64(r)]
             for j in range(len(MEASURES)):
                 kind = MEASURES[j][_KIND]
                 if kind == SUM:
-                    rows[r, first + j] += word_at(places[MEASURES[j][_COLUMN], VALUES], i)
+                    row[k + 1 + j] += word_at(places[MEASURES[j][_COLUMN], VALUES], i)
                 elif kind < LEAST:
-                    rows[r, first + j] += 1
+                    row[k + 1 + j] += 1
                 else:
                     key = _value_at(places[MEASURES[j][_COLUMN], VALUES], i, MEASURES[j][_WIDTH])
                     if MEASURES[j][_FLOAT]:
                         key ^= (key >> 63) & _LARGEST
                     if kind == GREATEST:
                         key = ~key
-                    rows[r, first + j] = min(rows[r, first + j], key)
+                    row[k + 1 + j] = min(row[k + 1 + j], key)
             i += 1
         state[USED] = used
     if state[END] <= until:

@@ -60,7 +60,7 @@ def by_panes(node: Node, exprs: Sequence[Expr], keys: int, calls: Sequence[Aggre
     if read is None or not all(wanted) or not _is_of_panes(read.window.spec):
         return None
     asked = {each for kinds in wanted for each in kinds}
-    if any(arg in read.bounds for _, arg in asked) or max(keys, len(asked)) > MOST_COLUMNS:
+    if any(arg in read.bounds for _, arg in asked) or keys + len(asked) > MOST_COLUMNS:
         return None
     source, placed = _source(read)
     own = [i for i in range(keys) if i not in read.bounds]

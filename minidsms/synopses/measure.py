@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from minidsms.elements import Schema, Type
 
 MOST_COLUMNS = 60
-"""Keys, or measures: the bits of a word say which are NULL."""
+"""Keys and measures: the bits of a word say which are NULL."""
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from minidsms.kernels.addresses import VALID
 from minidsms.kernels.arrays import normal
 from minidsms.machine_code.templates import Form
 from minidsms.synopses.measure import Measure
+from minidsms.synopses.stream_store import StreamStore
 
 _FIRST_ROWS = 64
 _WORTH_SHRINKING = 4096
@@ -24,7 +25,7 @@ _BLOCK = 256
 _MOST_IN_A_FORM = 8
 """Keys and measures."""
 _FEW = 512
-"""Rows for which there is always room."""
+"""Rows for which there is always room, and elements that are copied where they stand in two pieces."""
 _NO_INSTANTS: Int64Array = np.zeros(0, np.int64)
 _NO_PLACES: Int64Array = np.zeros((1, 3), np.int64)
 _KINDS = {
@@ -66,13 +67,17 @@ class PaneGroups:
             ),
         )
         self._has_nulls = False
+        self._whole = sum(1 << k + j for j, is_count in enumerate(self._counts) if not is_count)
+        """The bits of a row without NULLs."""
+        self._is_whole = True
+        """All rows of the pane are known to be such."""
         sums = sum(measure.kind == "sum" for measure in measures)
         self._asked = kernels.Asked(k, table, sums, slide, lag)
         self._state: Int64Array = np.zeros(kernels.STATE_SIZE, np.int64)
         self._state[kernels.END] = MIN_INSTANT
         self._keys: Int64Array = np.zeros((kernels.WORDS + k, _BLOCK), np.int64)
-        self._few = kernels.Finished(np.empty(_FEW, np.int64), np.empty((k + m + 2, _FEW), np.int64))
-        self._make(np.zeros((_FIRST_ROWS, k + m + 3), np.int64))
+        self._few = kernels.Finished(np.empty(_FEW, np.int64), np.empty((k + m + 1, _FEW), np.int64))
+        self._make(np.zeros((_FIRST_ROWS, k + m + 1), np.int64))
 
     def __len__(self) -> int:
         return self._state.item(kernels.USED)
@@ -103,34 +108,47 @@ class PaneGroups:
         elements without NULLs.
         """
         state = self._state
-        n = 0 if batch is None else len(batch.ts)
-        # What the places lead to is held until the kernel has read it.
-        ts, places, held = (_NO_INSTANTS, _NO_PLACES, ()) if batch is None else self._places(batch)
-        room, width = n + len(self), self._rows.shape[1] - 1
+        room, width = (0 if batch is None else len(batch.ts)) + len(self), self._rows.shape[1]
         finished = self._few
         if room > _FEW:
             self._claim(8 * room * (width + 1))
             finished = kernels.Finished(np.empty(room, np.int64), np.empty((width, room), np.int64))
-        state[kernels.AT] = state[kernels.OUT] = 0
-        self._has_nulls = bool(places[:, VALID].any())
-        plain = None if self._has_nulls else form
-        while True:
-            if plain is not None:
-                is_done = plain(ts, places, self._asked, self._pane, until, state, finished)
-            else:
-                is_done = kernels.take_elements(ts, places, self._asked, self._pane, until, self._keys, state, finished)
-            if is_done:
-                break
-            self._claim(self.nbytes)
-            self._make(np.concatenate([self._rows, np.zeros_like(self._rows)]))
-        del held
+        state[kernels.OUT] = 0
+        first, *others = (None,) if batch is None else _pieces(batch)
+        is_whole = self._take_piece(first, MIN_INSTANT if others else until, form, finished)
+        for i, piece in enumerate(others, 1):
+            is_whole &= self._take_piece(piece, until if i == len(others) else MIN_INSTANT, form, finished)
         m = state.item(kernels.OUT)
         if len(self._rows) > _WORTH_SHRINKING and not len(self) and m * 8 < len(self._rows):
             self._make(self._rows[: len(self._rows) // 4].copy())
         if not m:
             return None
         ts, words = finished.ts[:m], finished.words[:, :m]
-        return self._batch(ts.copy(), words.copy()) if finished is self._few else self._batch(ts, words)
+        if finished is self._few:
+            ts, words = ts.copy(), words.copy()
+        return Batch(ts, None, self._columns(words, is_whole))
+
+    def _take_piece(
+        self, piece: Batch | None, until: int, form: Callable[..., Any] | None, finished: kernels.Finished
+    ) -> bool:
+        """Take elements in; whether the rows put out are known to be without NULLs."""
+        # What the places lead to is held until the kernel has read it.
+        ts, places, held = (_NO_INSTANTS, _NO_PLACES, ()) if piece is None else self._places(piece)
+        self._has_nulls = bool(places[:, VALID].any())
+        self._is_whole = not self._has_nulls and self._can_be_plain(form)
+        kernel = form if self._is_whole and form is not None else kernels.take_elements
+        self._state[kernels.AT] = 0
+        while not kernel(ts, places, self._asked, self._pane, until, self._keys, self._state, finished):
+            self._claim(self.nbytes)
+            self._make(np.concatenate([self._rows, np.zeros_like(self._rows)]))
+        del held
+        return self._is_whole
+
+    def _can_be_plain(self, form: Callable[..., Any] | None) -> bool:
+        """There is a form, and the pane has no row with a NULL."""
+        if form is None or self._is_whole or not len(self):
+            return form is not None
+        return bool((self._rows[: len(self), self._asked.k] == self._whole).all())
 
     def _places(self, batch: Batch) -> tuple[Int64Array, Int64Array, Sequence[AnyArray]]:
         """(instants, places of the columns read, the arrays that stand there)."""
@@ -148,45 +166,50 @@ class PaneGroups:
             rows.append((_address(values), present, values.itemsize))
         return normal(batch.ts), np.array(rows, np.int64) if rows else _NO_PLACES, held
 
-    def _batch(self, ts: Int64Array, words: Int64Array) -> Batch:
+    def _columns(self, words: Int64Array, is_whole: bool) -> list[Column]:
         k = self._asked.k
+        bits = words[k]
+        is_whole = is_whole or bool((bits == self._whole).all())
         columns = []
-        some_null = bool(words[k].any())
         for i, type_ in enumerate(self._types):
-            at = i if i < k else i + 1
             valid = None
-            if i < k and some_null:
-                valid = words[k] >> i & 1 == 0
-            elif i >= k and not self._counts[i - k]:
-                valid = words[-1] >> (i - k) & 1 == 1
+            if not is_whole and i < k:
+                valid = bits >> i & 1 == 0
+            elif not is_whole and not self._counts[i - k]:
+                valid = bits >> i & 1 == 1
             if valid is not None and valid.all():
                 valid = None
-            columns.append(Column.from_words(words[at], valid, type_))
-        return Batch(ts, None, columns)
+            columns.append(Column.from_words(words[i if i < k else i + 1], valid, type_))
+        return columns
 
     def _make(self, rows: Int64Array) -> None:
         self._rows = rows
         self._slots = np.full(4 * len(rows), -1, np.int32)
-        self._pane = kernels.Pane(self._slots, self._rows)
+        self._pane = kernels.Pane(self._slots, self._rows, 65 - len(self._slots).bit_length())
+        self._state[kernels.BASE] = 0
         kernels.enter_rows(self._asked.k, self._pane, len(self))
 
     def arrays(self) -> dict[str, AnyArray]:
-        """The pane's rows, and its end."""
-        slot = self._rows.shape[1] - 1
-        return {"rows": self._rows[: len(self), :slot].copy(), "end": self._state[[kernels.END]]}
+        """The pane's rows, the bits of their keys and of their measures apart, and its end."""
+        k, rows = self._asked.k, self._rows[: len(self)]
+        bits = rows[:, k]
+        rows = np.column_stack([rows[:, :k], bits & (1 << k) - 1, rows[:, k + 1 :], bits >> k])
+        return {"rows": rows, "end": self._state[[kernels.END]]}
 
     def restore(self, arrays: Mapping[str, AnyArray]) -> None:
         """Take a state back."""
         held: Int64Array = arrays["rows"].astype(np.int64)
         n = len(held)
         rows = np.zeros((max(_FIRST_ROWS, 1 << n.bit_length()), self._rows.shape[1]), np.int64)
-        rows[:n, :-1] = held
+        rows[:n] = held[:, :-1]
         k, measures, *_ = self._asked
+        rows[:n, k] |= held[:, -1] << k
         for j in np.flatnonzero(measures[:, kernels.KIND] >= kernels.LEAST):
             is_absent = held[:, -1] >> j & 1 == 0  # earlier versions left 0 there
             rows[:n, k + 1 + j][is_absent] = kernels.NO_EXTREME
         self._state[kernels.END] = arrays["end"][0]
         self._state[kernels.USED] = n
+        self._is_whole = False
         self._make(rows)
 
     def live_codes(self) -> Iterator[Int64Array]:
@@ -194,6 +217,16 @@ class PaneGroups:
         for i, type_ in enumerate(self._types[: self._asked.k]):
             if type_.is_coded:
                 yield self._rows[: len(self), i].copy()
+
+
+def _pieces(batch: Batch) -> Sequence[Batch]:
+    """The batch, in two where its elements are taken from the end of a ring and from its beginning: as views."""
+    reference, n = batch.reference, len(batch.ts)
+    if n < _FEW or not batch.is_run or batch.seq is None or reference is None:
+        return (batch,)
+    first, store = batch.seq.item(0), reference[0]
+    cut = store.stop_of_piece(first, first + n) - first if isinstance(store, StreamStore) else n
+    return (batch,) if cut == n else (batch.slice(0, cut), batch.slice(cut, n))
 
 
 def _address(array: AnyArray) -> int:

@@ -232,6 +232,10 @@ class StreamStore:
         mask = None if valid is None else self._read(valid, start, stop)
         return Column(self._read(self._values[column], start, stop), mask)
 
+    def stop_of_piece(self, start: int, stop: int) -> int:
+        """The elements from `start` up to here, at most `stop`, lie in one piece."""
+        return stop if self._passing is not None else min(stop, (start | self._mask) + 1)
+
     def raw(self, column: int) -> tuple[AnyArray, BoolArray | None, int]:
         """(values, valid, mask) of a column as it stands in the ring: an element's value is at seq & mask."""
         self.keep()

@@ -10,6 +10,7 @@ import pytest
 
 import minidsms
 from minidsms.elements import Batch, Column, Schema, Type
+from minidsms.kernels import panes as kernels
 from minidsms.synopses.measure import Measure
 from minidsms.synopses.pane_groups import PaneGroups
 from minidsms.testing.compare import check, check_together, difference_of, run_definition, run_together
@@ -105,6 +106,42 @@ def test_compiled_panes_put_out_the_rows_of_the_generic_kernel_in_their_order() 
             assert ("compiled: take_plain_elements" in query.explain(analyze=True)) == (compilation == "at once")
             answers.append(query.fetch_arrow())
     assert answers[0].equals(answers[1])
+
+
+@pytest.mark.parametrize("compilation", ["off", "at once"])
+def test_elements_that_stand_at_the_end_of_a_ring_and_at_its_beginning_come_in_their_order(compilation: str) -> None:
+    n = 9_000
+    rng = np.random.default_rng(2)
+    columns = {"k": rng.integers(0, 50, n), "v": rng.integers(-9, 9, n), "x": rng.random(n) - 0.5}
+    nulls = [None if i % 7 == 0 else "a" for i in range(n)]
+    for query in BY_PANES["one key"], BY_PANES["keys of several types"]:
+        answers = []
+        for size in (1, 700, 1500) if query is BY_PANES["one key"] else (100, 1500):
+            with minidsms.connect(compilation=compilation) as db:
+                db.execute(DECLARED)
+                answer = db.query(query)
+                for at in range(0, n if size > 1 else 900, size):
+                    part = {name: values[at : at + size] for name, values in columns.items()}
+                    m = len(part["k"])
+                    db.push("S", {**part, "t": nulls[at : at + m], "b": [True] * m}, ts=np.arange(at, at + m) // 90)
+                answers.append(answer.fetch())
+        last = min(each[-1].ts for each in answers)
+        short = [[change for change in each if change.ts <= last] for each in answers]
+        assert all(each == short[0] for each in short)
+
+
+def test_the_numbers_of_rows_in_slots_begin_anew() -> None:
+    groups = PaneGroups(Schema.of(("k", Type.INTEGER)), [0], [Measure("rows", -1)], 10, 0, lambda _: None)
+
+    def counts(keys: list[int], ts: int) -> list[list[int]]:
+        taken = groups.take(Batch(np.full(len(keys), ts), None, [Column(np.array(keys))]), ts + 9)
+        assert taken is not None
+        return [column.values.tolist() for column in taken.columns]
+
+    groups._state[kernels.BASE] = kernels.MOST_BASE - 2
+    for ts in (1, 11, 21, 31):
+        assert counts([5, 6, 5], ts) == [[5, 6], [2, 1]]
+    assert groups._state[kernels.BASE] < kernels.MOST_BASE - 2
 
 
 @pytest.mark.parametrize("name", BY_ELEMENTS)
