@@ -10,10 +10,10 @@ nobody waits for a thread that waits. docs/processes.
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from typing import TypeVar
+from queue import SimpleQueue
+from threading import Lock, Thread, local
+from typing import Any, Generic, TypeVar
 
 from minidsms.process.forking import register
 
@@ -60,57 +60,102 @@ class Dividing:
         self._ns[is_divided] = known + NEWEST * (ns - known)
 
 
+class _Part(Generic[T]):
+    """A part that a thread has been given, unless the caller takes it back before."""
+
+    result: T
+
+    def __init__(self, work: Callable[[int], T], number: int) -> None:
+        self._work, self._number = work, number
+        self._begun, self._done = Lock(), Lock()
+        self._done.acquire()
+        self.error: BaseException | None = None
+
+    def begin(self) -> bool:
+        """Whether nobody has begun it before."""
+        return self._begun.acquire(blocking=False)
+
+    def run(self) -> None:
+        """Do it, unless somebody has begun."""
+        if self.begin():
+            try:
+                self.result = self._work(self._number)
+            except BaseException as error:
+                self.error = error
+            finally:
+                self._done.release()
+
+    def wait(self) -> None:
+        """Until it is done; called once."""
+        self._done.acquire()
+
+
 class _Pool:
-    """Threads of the process, made when they are first wanted."""
+    """Threads of the process, made when they are first wanted. (Those of `concurrent.futures` take three times as long
+    to be given something and to be waited for.)
+    """
 
     def __init__(self) -> None:
-        self._threads: ThreadPoolExecutor | None = None
+        self._given: SimpleQueue[_Part[Any]] = SimpleQueue()
         self._size = 0
 
-    def submit(self, work: Callable[[int], T], part: int, size: int) -> Future[T]:
+    def give(self, work: Callable[[int], T], number: int, size: int) -> _Part[T]:
         """Let one of at least `size` threads do a part. RuntimeError where no thread can be had."""
-        if self._threads is None or self._size < size:
-            if self._threads is not None:
-                self._threads.shutdown(wait=False)  # what it has been given it finishes
-            self._threads, self._size = ThreadPoolExecutor(size, "minidsms-part"), size
-            register(self)
-        return self._threads.submit(work, part)
+        while self._size < size:
+            if not self._size:
+                register(self)
+            Thread(target=_serve, args=(self._given,), name="minidsms-part", daemon=True).start()
+            self._size += 1
+        part = _Part(work, number)
+        self._given.put(part)
+        return part
 
     def abandon(self) -> None:
         """In a child of fork(): the threads have not come along."""
-        self._threads, self._size = None, 0
+        self._given, self._size = SimpleQueue(), 0
+
+
+def _serve(given: SimpleQueue[_Part[Any]]) -> None:
+    _THREAD.is_dividing = True
+    while True:
+        given.get().run()
 
 
 _POOL = _Pool()
-_THREAD = threading.local()
+_THREAD = local()
 """is_dividing: at work on a part."""
+
+
+def is_dividing() -> bool:
+    """This thread is at work on a part."""
+    return getattr(_THREAD, "is_dividing", False)
 
 
 def side_by_side(work: Callable[[int], T], parts: int) -> list[T]:
     """What `work` gives of the parts 0, 1, .., the first of which the caller does. Raises what the first one has that
     raises.
     """
-    if getattr(_THREAD, "is_dividing", False):
+    if is_dividing():
         return [work(part) for part in range(parts)]
 
-    def alone(part: int) -> T:
-        _THREAD.is_dividing = True
-        try:
-            return work(part)
-        finally:
-            _THREAD.is_dividing = False
-
-    given: list[Future[T]] = []
+    given: list[_Part[T]] = []
+    _THREAD.is_dividing = True
     try:
         try:
             for part in range(1, parts):
-                given.append(_POOL.submit(alone, part, parts - 1))
+                given.append(_POOL.give(work, part, parts - 1))
         except RuntimeError:  # the interpreter ends, or the system has no more threads
             pass
-        done = [alone(0)]
+        try:
+            done = [work(0)]
+        finally:
+            under_way = [each for each in given if not each.begin()]
+            for each in under_way:
+                each.wait()
+        for part, each in enumerate(given, 1):
+            if each.error is not None:
+                raise each.error
+            done.append(each.result if each in under_way else work(part))
+        return done + [work(part) for part in range(len(done), parts)]
     finally:
-        begun = [future for future in given if not future.cancel()]
-        wait(begun)
-    for part, future in enumerate(given, 1):
-        done.append(alone(part) if future.cancelled() else future.result())
-    return done + [alone(part) for part in range(len(done), parts)]
+        _THREAD.is_dividing = False

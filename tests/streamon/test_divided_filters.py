@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from contextlib import nullcontext
 from decimal import Decimal
 from typing import Any
@@ -113,6 +114,23 @@ def test_an_error_in_a_part_comes_out_when_nothing_is_under_way() -> None:
         side_by_side(work, 4)
     assert {0, 1} <= set(ended) <= {0, 1, 3}  # what nobody has begun by then is not begun
     assert side_by_side(lambda part: part * part, 5) == [0, 1, 4, 9, 16]
+
+
+def test_an_error_of_the_caller_comes_out_when_the_part_of_another_thread_has_ended() -> None:
+    begun, ended = threading.Event(), []
+
+    def work(part: int) -> None:
+        if part:
+            begun.set()
+            time.sleep(0.05)
+            ended.append(part)
+        else:
+            begun.wait()
+            raise ValueError("part 0")
+
+    with pytest.raises(ValueError, match="part 0"):
+        side_by_side(work, 2)
+    assert ended == [1]
 
 
 def test_a_child_of_fork_divides_by_threads_of_its_own() -> None:
