@@ -2,7 +2,7 @@
 
 A pane's rows stand in `rows` (cap, w) int64, and are found by their keys:
   [words of the keys (k), bits: which keys are NULL, and from bit k on which measures are not, measures (m)]
-  slots   (2^x,) int32   open addressing with linear probing: `base` + a row; less than that is nobody
+  slots   (2^x,) int32   open addressing with double hashing: `base` + a row; less than that is nobody
 The extremes are kept as keys of which the least is the extreme, as in `kernels.grouping`, NO_EXTREME at first. When an
 element comes that is past the pane's end its rows are written out, as columns, and the next pane begins with an empty
 table: with a base that no slot has reached.
@@ -64,14 +64,22 @@ class Finished(NamedTuple):
 @helper("int64(int64, int64)")
 def mixed(h: int, word: int) -> int:
     """A word of a key mixed into what its NULLs, and the words before, gave."""
-    x = (uint64(h) ^ uint64(word)) * uint64(0xD6E8FEB86659FD93)
-    return int64(x ^ (x >> uint64(32)))
+    x = uint64(h)
+    return int64((x ^ (x >> uint64(32)) ^ uint64(word)) * uint64(0xD6E8FEB86659FD93))
 
 
 @helper("int64(int64, int64)")
 def slot_of(h: int, shift: int) -> int:
-    """Where to look first for keys that gave h."""
-    return int64(uint64(h) * uint64(0x9E3779B97F4A7C15) >> uint64(shift))
+    """Where to look first for keys that gave h: a multiplication has put those that follow one another far apart."""
+    return int64(uint64(h) >> uint64(shift))
+
+
+@helper("int64(int64, int64)")
+def step_of(h: int, shift: int) -> int:
+    """From slot to slot where others stand: odd, and not the same for all keys of one slot, as multiples of some number
+    may be.
+    """
+    return int64((uint64(h) >> uint64(shift - 16)) | uint64(1))
 
 
 @helper("boolean(int64[:,::1], int64, int64)")
@@ -174,7 +182,7 @@ def _find_rows(
                 equal = equal and rows[uint64(r), c] == words[c, e]
             if equal:
                 break
-            at = (at + 1) & mask
+            at = (at + step_of(hashes[e], pane.shift)) & mask
             r = slots[uint64(at)] - base
         fits = r >= 0
         if fits and sums > 0:
@@ -281,5 +289,5 @@ def enter_rows(k: int, pane: Pane, used: int) -> None:
             h = mixed(h, rows[r, c])
         at = slot_of(h, pane.shift)
         while slots[at] >= 0:
-            at = (at + 1) & mask
+            at = (at + step_of(h, pane.shift)) & mask
         slots[at] = r

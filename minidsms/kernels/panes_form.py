@@ -24,6 +24,7 @@ from minidsms.kernels.panes import (
     end_pane,
     mixed,
     slot_of,
+    step_of,
     stop_of_pane,
 )
 from minidsms.machine_code import Int64s, Int64Table, byte_at, helper, int64, uint64, word_at
@@ -89,7 +90,7 @@ def take_plain_elements(
             at = slot_of(h, shift)
             r = slots[uint64(at)] - base
             while r >= 0 and not _is_of(places, pane, i, r):
-                at = (at + 1) & mask
+                at = (at + step_of(h, shift)) & mask
                 r = slots[uint64(at)] - base
             if r < 0 or not _sums_fit(places, pane, i, r):
                 if used == rows.shape[0]:
