@@ -72,11 +72,16 @@ CONSTANT = [
     "SELECT k, COUNT(*) FROM (SELECT k FROM S UNION ALL SELECT k FROM T [RANGE 4]) GROUP BY k",
     "SELECT k FROM S INTERSECT SELECT k FROM T [RANGE 4]",
 ]
+PANES = [
+    "SELECT name, COUNT(*), COUNT(v), MIN(v), MAX(v), SUM(k) FROM S [RANGE 12 SLIDE 4] GROUP BY name",
+    "SELECT k, name, window_start, AVG(k), MAX(v) FROM S [TUMBLE 7] GROUP BY k, name, window_start",
+    "SELECT MIN(v), SUM(k) FROM S [HOP 10 EVERY 5]",
+]
 FAILED = [
     "SELECT SUM(k) FROM S [RANGE 50] HAVING CAST('x' AS INTEGER) > COUNT(*) OR COUNT(*) < 20",
     "ISTREAM (SELECT k, CAST(name AS INTEGER) FROM S [NOW])",
 ]
-ALL = [*BY_KEY, *SESSIONS, *OVER, *DERIVED, *ROWS, *RSTREAMS, *CONSTANT, *FAILED]
+ALL = [*BY_KEY, *SESSIONS, *OVER, *DERIVED, *PANES, *ROWS, *RSTREAMS, *CONSTANT, *FAILED]
 
 
 def elements(db: DurableConnection, name: str) -> int:
