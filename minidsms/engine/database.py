@@ -119,7 +119,7 @@ class Database:
         self.streamon.queries_of = lambda operator: [
             query.name for query in self.queries.values() if any(each is operator for each in query.network.operators)
         ]
-        self._engine = Engine(self._scheduler(), self.settings["batch_size"], self._threads)
+        self._engine = Engine(self._scheduler(), self.settings["batch_size"], self.streamon.threads)
         self.reading = SourceList(self.tick_ns, self.warnings.append)
         self.news = News(lambda: self.groups.all)
         self._callbacks = Callbacks(self.lock, lambda: list(self.outward.values()), self.news)
@@ -423,11 +423,6 @@ class Database:
             query.apply_settings()
         self.admission.look()
         self.groups.switch(self.settings["sharing"] == "on")
-
-    def _threads(self) -> int | str:
-        """That operators may run in: one where the same tuples are to give the same decisions in the same order."""
-        is_timed = self.streamon.forcing is None and self.settings["cost_model"] == "measured"
-        return self.settings["threads"] if is_timed else 1
 
     def _scheduler(self) -> Scheduler:
         """The scheduler that the settings name."""

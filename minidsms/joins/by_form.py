@@ -9,37 +9,34 @@ Invariant: below an ISTREAM its answer is that of `joins.by_pipelines`, in the s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from minidsms.elements import Batch, Column, Int64Array
+from minidsms.elements import Batch, Int64Array
+from minidsms.joins.form_rows import FormRows, Shown
 from minidsms.joins.graph import JoinGraph
 from minidsms.joins.plan import JoinPlan, Orders
 from minidsms.joins.spec import JoinSpec
+from minidsms.joins.stretches import Stretches
 from minidsms.kernels.join_layout import (
     ASKED,
     CHECK,
     CHECKS_END,
-    DONE,
     FROM,
     FROM_KEY,
-    FULL,
     HAS_NULLS,
-    HI,
     IS_SHOWN,
     KEY,
     KEYS_END,
-    PAUSED,
     PROBED,
-    STATUS,
-    STOP,
     TARGET,
+    Windows,
 )
-from minidsms.kernels.streams_join import SOURCE_WORDS, Room, Source, join_streams
+from minidsms.kernels.streams_join import SOURCE_WORDS, join_streams
 from minidsms.machine_code.templates import Constant, Form
-from minidsms.process.large_pages import BLOCK_WORDS, words_on_large_pages
 from minidsms.synopses.indexed_windows import IndexedWindow, WindowIndex
 
 _MOST_INPUTS = 4
@@ -48,17 +45,6 @@ _STRETCH = 1 << 13
 _LEAST_SHARE = 0.02
 """Rows put out by an element from which on a form of more than two inputs pays, over so many elements: where fewer find
 something, `kernels.entering_join` drops them block by block, in less time."""
-_LEAST_ROWS = 64
-_FEW_ROWS = 512
-"""Rows that are copied rather than given room of their own."""
-_ROOM = 1.125
-"""Times the rows that are expected."""
-_LARGE = 1 << 14
-"""Rows for which room is taken without asking."""
-_WORTH_A_BLOCK = BLOCK_WORDS // 4
-"""Words of rows from which on slices fill a block, one after the other: whoever keeps the rows of one keeps it all."""
-_MARKS = 1024
-_NO_VALID = np.zeros(0, np.bool_)
 
 
 class _Step(NamedTuple):
@@ -83,7 +69,7 @@ class _Step(NamedTuple):
 
 
 class ByForm:
-    """index: the windows.  state: of the join's run.  claim: as of `Answer`.  room: of rows found, if there is any."""
+    """index: the windows.  state: of the join's run.  claim: as of `Answer`."""
 
     def __init__(
         self, spec: JoinSpec, graph: JoinGraph, index: WindowIndex, state: Int64Array, claim: Callable[[int], None]
@@ -92,15 +78,12 @@ class ByForm:
         self._graph = graph
         self._index = index
         self._state = state
-        self._claim = claim
         self._nets = set(spec.shown or ()) == set(range(len(spec.columns)))
         if spec.outer:
             self._nets = (0, graph.keys[0][0][0]) in spec.columns
-        self._marked = np.zeros((len(graph.classes), _MARKS), np.int64)
-        self._firsts = np.zeros(graph.n, np.int64)
-        self._serial = np.zeros(4, np.int64)
-        self._types = spec.schema.types
-        self._ratio = 1.0
+        self._claim = claim
+        self._rows = [FormRows(spec, graph, self._nets, claim)]
+        self._stretches = Stretches(index, state)
         self._tables: list[Int64Array | None] = [None] * graph.n
         self._nulls = [False] * graph.n
         self._widths: list[int] = []
@@ -110,14 +93,7 @@ class ByForm:
         self._form: Form | None = None
         self._pays = True
         self._seen = (0, 0)
-        self._columns = np.zeros((0, SOURCE_WORDS), np.int64)
-        self._source: Source | None = None
-        self._masked: list[bool] = []
-        self._small: Room | None = None
-        self.room: Room | None = None
-        self._is_block = False
-        self._room_masked = self._masked
-        self._given = self._found = 0
+        self._shown = Shown(np.zeros((0, SOURCE_WORDS), np.int64), ())
 
     @property
     def _windows(self) -> list[IndexedWindow]:
@@ -155,18 +131,16 @@ class ByForm:
             if table is not self._tables[i] or (item(i, HAS_NULLS) != 0) != self._nulls[i]:
                 self._tables[i], self._nulls[i], self._is_known = table, item(i, HAS_NULLS) != 0, False
         if not self._is_known:
-            self._source, self._orders = None, ()
+            self._orders = ()
             places = [self._place(i, c) for i, c in self._spec.columns]
-            self._columns = np.array([place[:SOURCE_WORDS] for place in places], np.int64)
             outer = self._spec.outer
             masked = [valid != 0 or (outer and i == 1) for (i, _), (_, valid, _, _) in zip(self._spec.columns, places)]
-            if masked != self._masked:
-                self._masked, self._small = masked, None
+            self._shown = Shown(np.array([place[:SOURCE_WORDS] for place in places], np.int64), masked)
             self._widths = [width for _, _, _, width in places]
         if plan.orders is not self._orders:
             self._orders, self._is_known = plan.orders, True
             self._form = join_streams.form(
-                COLUMNS=tuple(zip(self._widths, self._masked)),
+                COLUMNS=tuple(zip(self._widths, self._shown.masked)),
                 NETS=self._nets,
                 OUTER=self._spec.outer,
                 **self._constants(plan.orders),
@@ -213,100 +187,35 @@ class ByForm:
         address, valid, width = places[window.column_in_store(c)].tolist()
         return address, valid, mask, width
 
-    def run(self, code: Callable[..., Any], waits: int) -> Iterator[Batch]:
-        """Join what waits in the windows, as which `fitting` has just looked at; gives the rows that there is no room
-        for beside those to come.
+    @property
+    def has_room(self) -> bool:
+        """`flush` must be called: there may be rows that have not been given."""
+        return self._rows[0].room is not None
+
+    def run(self, code: Callable[..., Any], part: Sequence[Batch | None], waits: int, ways: int) -> Iterable[Batch]:
+        """Join the part that has come into the windows, at which `fitting` has just looked, in so many threads at most;
+        gives the rows that there is no room for beside those to come.
 
         waits: elements of the slice that are still to come into the windows.
         """
-        index, state = self._index, self._state
-        source = self._source
-        if source is None:
-            source = self._source = Source(self._columns, self._marked, self._firsts, self._serial)
-        if self.room is not None and self._room_masked is not self._masked:
-            # Other columns may be NULL now than those that the room knows.
-            self._is_block = False
-            yield from self.flush()
-        status, doubled = -1, 1
-        while status != DONE:
-            waiting = self._waiting()
-            rows = int((waiting + waits) * self._ratio * _ROOM) * doubled
-            room = self.room
-            if room is None or (self._is_block and self._given == self._found and not self._is_worth_a_block(rows)):
-                room = self.room = self._made(rows, doubled)
-            before = self._found
-            self._found = code(index.bundle, source, room, before, state)
-            status = state.item(STATUS)
-            joined = waiting - self._waiting()
-            if self._found > before and joined:
-                self._ratio = (self._found - before) / joined
-            if status == PAUSED:
-                self._claim(0)  # the call may have taken too long
-            if status == FULL:
-                doubled = 1 if self._found else 2 * doubled
-                self._is_block = False  # it is full
-                yield from self.flush()
+        if ways == 1:
+            return self._rows[0].run(code, self._index.bundle, self._state, self._shown, waits)
+        while len(self._rows) < ways:
+            self._rows.append(FormRows(self._spec, self._graph, self._nets, self._claim))
 
-    def _waiting(self) -> int:
-        item = self._index.inputs.item
-        return int(sum(item(i, STOP) - item(i, HI) for i in range(self._graph.n)))
+        def found(k: int, windows: Windows, state: Int64Array) -> list[Batch]:
+            return [*self._rows[k].run(code, windows, state, self._shown, 0), *self._rows[k].flush()]
+
+        return chain.from_iterable(self._stretches.join(part, ways, found))
+
+    @property
+    def beside_ns(self) -> int:
+        """What other threads took for the last part that was divided."""
+        return self._stretches.beside_ns
 
     def flush(self) -> Iterator[Batch]:
         """The rows found that have not been given."""
-        room, given, found = self.room, self._given, self._found
-        if self._is_block:
-            self._given = found
-        else:
-            self.room, self._given, self._found = None, 0, 0
-        if room is not None and given < found:
-            yield self._batch(room, given, found)
-
-    def _is_worth_a_block(self, rows: int) -> bool:
-        return rows * (1 + len(self._masked)) >= _WORTH_A_BLOCK
-
-    def _made(self, rows: int, doubled: int) -> Room:
-        """Room for so many, with none in it. Where they are few it is that of before: what stands in it is copied."""
-        self._given = self._found = 0
-        self._room_masked, self._is_block = self._masked, False
-        if rows <= _FEW_ROWS and doubled == 1:
-            self._small = self._small or self._room_for(max(_LEAST_ROWS, 2 * _FEW_ROWS))
-            return self._small
-        if rows > _LARGE:
-            self._claim(rows * 8 * (1 + len(self._masked)))
-        self._is_block = self._is_worth_a_block(rows)
-        return self._room_for(max(rows, _LEAST_ROWS * doubled))
-
-    def _room_for(self, rows: int) -> Room:
-        width = len(self._masked)
-        if self._is_block:
-            rows = max(rows, BLOCK_WORDS // (1 + width))
-            words = words_on_large_pages((1 + width) * rows).reshape(1 + width, rows)
-        else:
-            words = np.empty((1 + width, rows), np.int64)
-        valid = np.empty(width * rows, np.bool_) if True in self._masked else _NO_VALID
-        return Room(words, valid, np.ones(rows, np.int8))
-
-    def _batch(self, room: Room, first: int, end: int) -> Batch:
-        """The rows [first, end); a copy where there is much more room that nobody uses, or others are to come there."""
-        words, valid, sign = room.words[:, first:end], None, None
-        if room is self._small or (not self._is_block and (end - first) * 2 < room.words.shape[1]):
-            words = words.copy()
-        if len(room.valid):
-            valid = room.valid.reshape(len(self._room_masked), -1)
-        if self._serial.item(1):
-            sign = room.sign[first:end].copy()
-            room.sign[first:end] = 1
-        is_netted = self._spec.outer and self._nets and not self._serial.item(2)
-        self._serial[1:3] = 0
-        columns = [
-            Column.from_words(
-                words[1 + c], valid[c, first:end].copy() if valid is not None and is_masked else None, type_
-            )
-            for c, (is_masked, type_) in enumerate(zip(self._room_masked, self._types))
-        ]
-        batch = Batch(words[0], sign, columns, is_own=True)
-        batch.is_netted = is_netted
-        return batch
+        return self._rows[0].flush()
 
 
 def _ahead(steps: Sequence[_Step], position: int) -> tuple[tuple[int, ...], ...]:

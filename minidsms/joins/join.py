@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from random import Random
+from time import perf_counter_ns
 from typing import Any, Protocol
 
 import numpy as np
@@ -39,12 +40,15 @@ from minidsms.kernels.join_layout import CLOSED, INSPECTED, LEAVES
 from minidsms.limits.allowance import Allowance
 from minidsms.machine_code.templates import Form
 from minidsms.operators.operator import Description, Failure, Operator
+from minidsms.process.side_by_side import Dividing, is_dividing, usable_threads
 from minidsms.queues import Queue
 from minidsms.synopses.indexed_windows import IndexedWindow, WindowIndex
 from minidsms.synopses.synopsis import Synopsis
 
 _PART = 1 << 14
 """Elements of one input indexed at a time: slots that are filled, linked and left while they stand in the cache."""
+LEAST_ELEMENTS = 4_096
+"""That a thread is given: handing them over takes some 30 us."""
 
 
 class Watch(Protocol):
@@ -57,8 +61,8 @@ class Watch(Protocol):
     def limit(self, elements: int) -> int:
         """How many of the elements that wait may be joined before the plan must be looked at."""
 
-    def joined(self, part: Sequence[Batch | None]) -> None:
-        """A part was joined under the plan."""
+    def joined(self, part: Sequence[Batch | None], beside_ns: int) -> None:
+        """A part was joined under the plan. beside_ns: what other threads took for it."""
 
 
 class Reduced(Protocol):
@@ -123,6 +127,9 @@ class Join(Operator):
             else None
         )
         self._plan = JoinPlan(self._pipelines.orders)
+        self.threads: Callable[[], int | str] = lambda: 1
+        """How many may work at once, or 'auto'."""
+        self._dividing = Dividing()
         self._watch: Watch | None = None
         self._reduced: Reduced | None = None
         self.sparing: Sparing | None = None
@@ -338,8 +345,13 @@ class Join(Operator):
         waits = _elements(batches)
         few, compilation = waits <= _PART, self.compilation
         has_joined = False
-        for part in (batches,) if few and watch is None else _parts(batches, waits, limit):
+        ways, is_tried = 1, False
+        if waits >= 2 * LEAST_ELEMENTS and self.form is not None:
+            ways, is_tried = self._ways(waits)
+        for part in (batches,) if few and watch is None else _parts(batches, waits, limit, ways * _PART):
             has_joined = True
+            at_once = 1 if ways == 1 else max(1, min(ways, _elements(part) // LEAST_ELEMENTS))
+            began = perf_counter_ns() if is_tried else 0
             take(part)
             waits = 0 if part is batches else waits - _elements(part)
             self.answer.state[CLOSED] = until if waits == 0 else max(int(b.ts[-1]) for b in part if b is not None)
@@ -347,24 +359,28 @@ class Join(Operator):
                 form = self.form
                 code = None if form is None or form is not self.fitting() else form.code()
                 if code is not None:
-                    yield from self._by_form.run(code, waits)
+                    rows = self._by_form.run(code, part, waits, at_once)
+                    if is_tried:
+                        rows = list(rows)
+                        self._dividing.took(ways > 1, (perf_counter_ns() - began) / _elements(part))
+                    yield from rows
                 else:
                     self.form = None
-                    if self._by_form.room is not None:
+                    if self._by_form.has_room:
                         yield from self._by_form.flush()
             if self.form is None:
                 for found in self._program.run():
-                    rows = self._rows(found)
-                    if rows is not None:
-                        yield rows
+                    accepted = self._rows(found)
+                    if accepted is not None:
+                        yield accepted
                     if self.failure is not None:
                         return
             if waits and self.form is None and compilation is not None:
                 compilation.between(self.counters.elements_in - waits, self.progress)
             if watch is not None:
-                watch.joined(part)
+                watch.joined(part, 0 if at_once == 1 or self._by_form is None else self._by_form.beside_ns)
         if self._by_form is not None:
-            if self._by_form.room is not None:
+            if self._by_form.has_room:
                 yield from self._by_form.flush()
             self._by_form.joined(self.counters.elements_in, self.counters.elements_out)
         if self.spec.ranges is not None:
@@ -373,6 +389,17 @@ class Join(Operator):
             window.settle()
         if self.kept is not None:
             self.kept.settle(_elements(batches))
+
+    def _ways(self, elements: int) -> tuple[int, bool]:
+        """Among how many threads the parts of so many elements are divided, and whether it is to be seen what that
+        takes. Where memory or time is limited, which query fails depends on the order: then one joins all.
+        """
+        asked = self.threads()
+        ways = min(usable_threads(asked), elements // LEAST_ELEMENTS)
+        if ways < 2 or not self.allowance.is_open or is_dividing():
+            return 1, False
+        is_tried = asked == "auto"
+        return ways if not is_tried or self._dividing.pays() else 1, is_tried
 
     def _by_reduced(self, reduced: Reduced, batches: Sequence[Batch | None], until: int) -> Iterator[Batch]:
         reduced.allowance = self.allowance
@@ -484,20 +511,20 @@ def _elements(batches: Sequence[Batch | None]) -> int:
 
 
 def _parts(
-    batches: Sequence[Batch | None], waiting: int, limit: Callable[[int], int]
+    batches: Sequence[Batch | None], waiting: int, limit: Callable[[int], int], each: int = _PART
 ) -> Iterator[Sequence[Batch | None]]:
-    """The batches cut at instants into parts of about _PART elements of each input. waiting: elements of all.
+    """The batches cut at instants into parts of about `each` elements of each input. waiting: elements of all.
 
     limit: of so many elements that wait, how many a part may have; it has whole instants, and at least one.
     """
     starts, is_first = [0] * len(batches), True
     while waiting:
         most = limit(waiting)
-        if is_first and most == waiting and (most <= _PART or all(b is None or len(b) <= _PART for b in batches)):
+        if is_first and most == waiting and (most <= each or all(b is None or len(b) <= each for b in batches)):
             yield batches
             return
         is_first = False
-        ends = [int(b.ts[at + _PART]) for b, at in zip(batches, starts) if b is not None and at + _PART < len(b)]
+        ends = [int(b.ts[at + each]) for b, at in zip(batches, starts) if b is not None and at + each < len(b)]
         if most < waiting:
             soon = [b.ts[at : at + most] for b, at in zip(batches, starts) if b is not None]
             ends.append(int(np.sort(np.concatenate(soon), kind="stable")[most - 1]))

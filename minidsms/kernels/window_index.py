@@ -92,10 +92,9 @@ def take_marks(values, store_mask, nodes, rows, mask, lo, hi, marks, base, is_fi
 
 
 @kernel
-def relink(windows: Windows, i: int) -> None:
-    """Fill empty buckets of input i with its slots."""
-    inputs = windows.inputs
-    link_slots(windows, i, inputs[i, LO], inputs[i, HI])
+def link(windows: Windows, i: int, first: int) -> None:
+    """Put the slots of input i from one on into its buckets."""
+    link_slots(windows, i, first, windows.inputs[i, HI])
 
 
 @kernel

@@ -31,6 +31,10 @@ class Adaptivity(OrdersLookUps, Protocol):
     def settings(self) -> SettingValues:
         """Of the connection."""
 
+    @property
+    def threads(self) -> Callable[[], int | str]:
+        """Tells how many threads an operator may work in now, or 'auto'."""
+
     def condition(self, filters: Sequence[TupleFilter], operator: str, attributes: Attributes) -> Condition:
         """The filters of a Select.  operator: how the plan log names it.  attributes: of the tuples."""
 

@@ -76,6 +76,7 @@ def n_way_join(
     bands = () if settings["join_index"] == "hash" else node.bands
     spec = JoinSpec(node.equalities, node.columns, node.schema, node.shown, ranges, fifo, bands=bands, outer=node.outer)
     join = Join(queues, spec, input_names(node.names))
+    join.threads = adaptivity.threads
     if isinstance(asked, tuple):
         join.take_tree(_checked(asked, join))
     elif asked == "xjoin":

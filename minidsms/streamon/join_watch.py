@@ -131,10 +131,11 @@ class JoinWatch:
             return FEW
         return int(min(BUSY, max(FEW, LONG_NS * self.elements // self._clock.ns)))
 
-    def joined(self, part: Sequence[Batch | None]) -> None:
-        """A part was joined under the plan."""
+    def joined(self, part: Sequence[Batch | None], beside_ns: int = 0) -> None:
+        """A part was joined under the plan. beside_ns: what other threads took for it."""
         if self._clock is not None:
             self._clock.stop()
+            self._clock.ns += beside_ns
         arrived = self.arrived
         for i, batch in enumerate(part):
             if batch is not None:

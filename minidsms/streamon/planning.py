@@ -42,6 +42,11 @@ class AdaptivePlans:
         """Of the connection."""
         return self._streamon.settings
 
+    @property
+    def threads(self) -> Callable[[], int | str]:
+        """See `Adaptivity.threads`."""
+        return self._streamon.threads
+
     def condition(self, filters: Sequence[TupleFilter], operator: str, attributes: Attributes) -> Condition:
         """See `Adaptivity.condition`."""
         return Conjunction(filters, operator, self._streamon, attributes)

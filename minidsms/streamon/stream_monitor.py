@@ -52,6 +52,12 @@ class StreaMon(SharedByCopies):
         where = queries[0] if queries else "", name, "k-Mon"
         self.plan_log.add(instant, where, text, ("the key is relied on", "the key is watched"))
 
+    def threads(self) -> int | str:
+        """That operators may run in: one where the same tuples are to give the same decisions in the same order."""
+        is_timed = self.forcing is None and self.settings["cost_model"] == "measured"
+        threads: int | str = self.settings["threads"]
+        return threads if is_timed else 1
+
     @property
     def is_adaptive(self) -> bool:
         """Plans may change while they run."""

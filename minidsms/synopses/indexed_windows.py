@@ -851,7 +851,7 @@ class WindowIndex:
         if self.windows[i].is_bag:
             self.link_bag(i, self.windows[i].present())
         else:
-            kernels.relink(self.bundle, i)
+            kernels.link(self.bundle, i, int(self.inputs[i, LO]))
 
     def _place(self, keeps_rows: bool = False) -> None:
         """Lay out empty arrays for the capacities and the buckets. keeps_rows: marks stay."""
@@ -884,6 +884,12 @@ class WindowIndex:
         """Some arrays are others."""
         chains = self.inputs, self.keys, self.nodes, self.heads
         self._bundled = Windows(*chains, self.places, self.marks, self.runs)
+
+    def go_on(self, inputs: Int64Array, heads: Int32Array) -> None:
+        """Be where somebody has come with inputs and heads of his own, and keep these heads."""
+        self.inputs[:] = inputs
+        self.heads = heads
+        self._bundle()
 
     def _resize(self, capacities: Mapping[int, int]) -> None:
         """Give these inputs' slots other capacities; each keeps its number."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import minidsms
-from minidsms.joins import answer, by_form
+from minidsms.joins import answer, by_form, form_rows
 from minidsms.joins.join import Join
 from minidsms.process import large_pages
 from minidsms.query import Change
@@ -163,9 +163,9 @@ def test_a_plan_that_comes_back_finds_its_form_again() -> None:
 
 def test_instants_that_do_not_fit_are_taken_whole_with_more_room(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = [answers(seed, where=where, compilation="off")[0] for where in (TWO, CHAIN) for seed in range(12)]
-    monkeypatch.setattr(by_form, "_LEAST_ROWS", 1)
-    monkeypatch.setattr(by_form, "_FEW_ROWS", 0)
-    monkeypatch.setattr(by_form, "_ROOM", 0.01)
+    monkeypatch.setattr(form_rows, "_LEAST_ROWS", 1)
+    monkeypatch.setattr(form_rows, "_FEW_ROWS", 0)
+    monkeypatch.setattr(form_rows, "_ROOM", 0.01)
     forms = [answers(seed, where=where, compilation="at once")[0] for where in (TWO, CHAIN) for seed in range(12)]
     assert forms == expected
 
@@ -185,10 +185,10 @@ def test_what_did_not_fit_leaves_no_signs_behind(monkeypatch: pytest.MonkeyPatch
             return query.fetch()
 
     expected = [answer("off", seed) for seed in range(12)]
-    monkeypatch.setattr(by_form, "_LEAST_ROWS", 1)
-    monkeypatch.setattr(by_form, "_ROOM", 0.01)
+    monkeypatch.setattr(form_rows, "_LEAST_ROWS", 1)
+    monkeypatch.setattr(form_rows, "_ROOM", 0.01)
     for few in (4, 12, 30):
-        monkeypatch.setattr(by_form, "_FEW_ROWS", few)
+        monkeypatch.setattr(form_rows, "_FEW_ROWS", few)
         assert [answer("at once", seed) for seed in range(12)] == expected
 
 
@@ -200,10 +200,10 @@ def test_a_form_that_inspects_much_gives_way_between_instants(monkeypatch: pytes
 
 def test_rows_of_several_slices_fill_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = [answers(seed, compilation="off")[0] for seed in range(12)]
-    monkeypatch.setattr(by_form, "_FEW_ROWS", 0)
-    monkeypatch.setattr(by_form, "_WORTH_A_BLOCK", 1)
+    monkeypatch.setattr(form_rows, "_FEW_ROWS", 0)
+    monkeypatch.setattr(form_rows, "_WORTH_A_BLOCK", 1)
     for words in (16, 64, 1024):
-        monkeypatch.setattr(by_form, "BLOCK_WORDS", words)
+        monkeypatch.setattr(form_rows, "BLOCK_WORDS", words)
         assert [answers(seed, compilation="at once")[0] for seed in range(12)] == expected
 
 

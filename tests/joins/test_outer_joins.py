@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 import minidsms
-from minidsms.joins import answer, by_form
+from minidsms.joins import answer, form_rows
 from minidsms.query import Change
 from minidsms.testing.compare import check, difference_of, run_definition, run_together
 from minidsms.testing.feeds import Advance, Push, Step, random_feed
@@ -111,9 +111,9 @@ def case_of_streams(seed: int, rows: int = 7) -> Case:
     return Case(inner.STREAMS, query, tuple(feed))
 
 
-def answers(case: Case) -> tuple[list[Change], set[str]]:
+def answers(case: Case, **options: object) -> tuple[list[Change], set[str]]:
     """All changes, and the plans that ran, with forms at once."""
-    with minidsms.connect(compilation="at once") as db:
+    with minidsms.connect(compilation="at once", **options) as db:
         for declaration in case.declarations:
             db.execute(declaration)
         query = db.query(case.query)
@@ -138,13 +138,13 @@ def test_a_form_answers_as_defined(batch_size: int) -> None:
 
 
 def test_instants_that_do_not_fit_are_taken_whole_with_more_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(by_form, "_LEAST_ROWS", 1)
-    monkeypatch.setattr(by_form, "_ROOM", 0.01)
+    monkeypatch.setattr(form_rows, "_LEAST_ROWS", 1)
+    monkeypatch.setattr(form_rows, "_ROOM", 0.01)
     monkeypatch.setattr(answer, "MOST_INSPECTED", 3)
     for seed in range(24):
         case = case_of_streams(seed)
         for few in (0, 12):
-            monkeypatch.setattr(by_form, "_FEW_ROWS", few)
+            monkeypatch.setattr(form_rows, "_FEW_ROWS", few)
             assert check(case, None, run_definition(case), compilation="at once") == "agreed", case
 
 
