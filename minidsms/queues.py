@@ -145,6 +145,14 @@ class Queue:
             passed += len(batch)
         return until
 
+    def end_of_first(self, until: int) -> int:
+        """The last instant of the first batch, where others wait behind it; else `until`."""
+        if len(self._batches) > 1:
+            last: int = self._batches[0].ts.item(-1)
+            if last < min(until, self._batches[1].ts.item(0)):
+                return last
+        return until
+
     @staticmethod
     def _joined(batches: Sequence[Batch]) -> Batch:
         """Batches of one producer, one after the other: no two of them have a part in one instant each."""

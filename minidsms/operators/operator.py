@@ -33,6 +33,8 @@ from minidsms.synopses.synopsis import Synopsis
 
 SMALL = 2048
 """Elements of a run that is timed always."""
+LARGE = 8_192
+"""Elements of batches that are taken one at a time: to join them is to copy them."""
 MOST_BY_HAND = 256
 """Elements of a slice, and of what an operator makes of it, that pass from hand to hand (`engine.by_hand`)."""
 QUEUED = Batch.empty(Schema(()))
@@ -389,6 +391,8 @@ class Operator:
         for queue in inputs:
             if queue.size > budget:
                 until = queue.cut(until, budget)
+            elif queue.size > LARGE and len(inputs) == 1:
+                until = queue.end_of_first(until)
         self._until = until
         latest = MAX_INSTANT if self.is_immediate else until
         batches: list[Batch | None] = []
