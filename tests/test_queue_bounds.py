@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import minidsms
+from minidsms.elements import Batch, Column, Field, Schema, Type
+from minidsms.operators import operator
 from minidsms.queues import Queue
 from minidsms.scheduler import SCHEDULERS
 from minidsms.testing.compare import check
@@ -78,3 +81,16 @@ def test_nothing_is_left_in_a_queue_and_its_bytes_come_back() -> None:
         queues = [queue for op in q.network.operators for queue in op.inputs]
         assert all(queue.size == 0 and queue.nbytes == 0 and not queue.is_full for queue in queues)
         assert all(0 < queue.peak <= 4 for queue in queues)
+
+
+def test_large_batches_that_wait_are_taken_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    queue = Queue(Schema((Field("v", Type.INTEGER),)), 100)
+    for ts in ([1, 2, 3], [4, 4, 6]):
+        queue.put(Batch(np.array(ts, np.int64), None, [Column(np.array(ts, np.int64))]))
+    assert [queue.end_of_first(until) for until in (2, 3, 9)] == [2, 3, 3]
+    first = queue.take(3)
+    assert first is not None and first.ts.tolist() == [1, 2, 3] and queue.end_of_first(9) == 9
+
+    expected = [run(scheduler=scheduler) for scheduler in SCHEDULERS]
+    monkeypatch.setattr(operator, "LARGE", 0)
+    assert [run(scheduler=scheduler, queue_size=7) for scheduler in SCHEDULERS] == expected

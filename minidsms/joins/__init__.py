@@ -5,6 +5,8 @@
     answer.py          the tuples found, until they are rows
     by_pipelines.py, by_caches.py, by_tree.py
                        the programs: how what waits in the windows is joined
+    by_form.py         the same by a form that is compiled for the plan; form_rows.py has the rows that it finds
+    stretches.py       what waits, cut at instants for several threads
     equal_columns.py   which columns are equal in all results
     graph.py           which inputs equalities link, by which keys, and which orders are legal
     plan.py            the orders of the pipelines, the caches in them, their routes, and the patterns they probe

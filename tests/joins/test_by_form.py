@@ -69,11 +69,11 @@ def random_case(seed: int, where: str = TWO) -> Case:
 
 @pytest.mark.parametrize("batch_size", [1, 2, 7, 65_536])
 @pytest.mark.parametrize("where", [TWO, CHAIN])
-def test_the_answer_is_that_of_the_definition(batch_size: int, where: str) -> None:
+def test_the_answer_is_that_of_the_definition(batch_size: int, where: str, divided: list[int]) -> None:
     for seed in range(0, 16, 4):
         case = random_case(seed, where)
         expected = run_definition(case)
-        options = {"batch_size": batch_size, "compilation": "at once"}
+        options = {"batch_size": batch_size, "compilation": "at once", "threads": 1 + seed % 3}
         assert check(case, None, expected, **options) == "agreed"
         (forced,) = run_together([case], {}, forced_every=3, **options)
         assert not difference_of(expected, forced), case
@@ -101,27 +101,28 @@ def answers(
 
 
 @pytest.mark.parametrize("where", [TWO, CHAIN])
-def test_rows_come_in_the_same_order_whatever_form_runs(where: str) -> None:
+def test_rows_come_in_the_same_order_whatever_form_runs(where: str, divided: list[int]) -> None:
     seen: set[str] = set()
     for seed in range(12):
         expected, none = answers(seed, where=where, compilation="off")
         assert not none
-        for every in (None, 2, 5):
-            changes, plans = answers(seed, every, where, compilation="at once")
+        for every, threads in ((None, 1), (None, 2), (None, 3), (None, 16), (2, 1 + seed % 3), (5, 1 + seed % 3)):
+            changes, plans = answers(seed, every, where, compilation="at once", threads=threads)
             # Where orders change, too, rows of an instant may come in another order.
             same = changes == expected if every is None or where == TWO else Counter(changes) == Counter(expected)
             assert same, random_case(seed, where)
             seen |= plans
-    assert seen == {"join_streams", "generic"}
+    assert seen == {"join_streams", "generic"} and {1, 2, 3, 4} == set(divided)
 
 
 @pytest.mark.parametrize("where", [TRIANGLE, FOUR])
-def test_forms_of_other_graphs_give_the_same_rows(where: str) -> None:
+def test_forms_of_other_graphs_give_the_same_rows(where: str, divided: list[int]) -> None:
     for seed in range(1, 24, 2):
         expected, _ = answers(seed, where=where, compilation="off")
-        changes, plans = answers(seed, where=where, compilation="at once", adaptive=False)
-        assert changes == expected, random_case(seed, where)
-        assert plans <= {"join_streams"}
+        for threads in (1, 2, 3):
+            changes, plans = answers(seed, where=where, compilation="at once", adaptive=False, threads=threads)
+            assert changes == expected, random_case(seed, where)
+            assert plans <= {"join_streams"}
 
 
 def test_a_form_is_given_up_where_hardly_an_element_finds_something_and_taken_again(
@@ -161,19 +162,23 @@ def test_a_plan_that_comes_back_finds_its_form_again() -> None:
         assert None not in forms and forms[:2] == forms[2:] and forms[0] is not forms[1]
 
 
-def test_instants_that_do_not_fit_are_taken_whole_with_more_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = [answers(seed, where=where, compilation="off")[0] for where in (TWO, CHAIN) for seed in range(12)]
+def test_instants_that_do_not_fit_are_taken_whole_with_more_room(
+    monkeypatch: pytest.MonkeyPatch, divided: list[int]
+) -> None:
+    wheres = [(where, seed) for where in (TWO, CHAIN) for seed in range(12)]
+    expected = [answers(seed, where=where, compilation="off")[0] for where, seed in wheres]
     monkeypatch.setattr(form_rows, "_LEAST_ROWS", 1)
     monkeypatch.setattr(form_rows, "_FEW_ROWS", 0)
     monkeypatch.setattr(form_rows, "_ROOM", 0.01)
-    forms = [answers(seed, where=where, compilation="at once")[0] for where in (TWO, CHAIN) for seed in range(12)]
-    assert forms == expected
+    for threads in (1, 3):
+        options = {"compilation": "at once", "threads": threads}
+        assert [answers(seed, where=where, **options)[0] for where, seed in wheres] == expected
 
 
-def test_what_did_not_fit_leaves_no_signs_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    def answer(compilation: str, seed: int) -> list[Change]:
+def test_what_did_not_fit_leaves_no_signs_behind(monkeypatch: pytest.MonkeyPatch, divided: list[int]) -> None:
+    def answer(compilation: str, seed: int, threads: int = 1) -> list[Change]:
         rng = Random(seed)
-        with minidsms.connect(compilation=compilation) as db:
+        with minidsms.connect(compilation=compilation, threads=threads) as db:
             for declaration in STREAMS[:2]:
                 db.execute(declaration)
             query = db.query("SELECT ISTREAM(R.k, R.b, S.k + 1 AS l) FROM R [RANGE 2], S [RANGE 3] WHERE R.k = S.k")
@@ -189,22 +194,28 @@ def test_what_did_not_fit_leaves_no_signs_behind(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(form_rows, "_ROOM", 0.01)
     for few in (4, 12, 30):
         monkeypatch.setattr(form_rows, "_FEW_ROWS", few)
-        assert [answer("at once", seed) for seed in range(12)] == expected
+        for threads in (1, 3):
+            assert [answer("at once", seed, threads) for seed in range(12)] == expected
 
 
-def test_a_form_that_inspects_much_gives_way_between_instants(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_form_that_inspects_much_gives_way_between_instants(
+    monkeypatch: pytest.MonkeyPatch, divided: list[int]
+) -> None:
     expected = [answers(seed, where=CHAIN, compilation="off")[0] for seed in range(8)]
     monkeypatch.setattr(answer, "MOST_INSPECTED", 3)
-    assert [answers(seed, where=CHAIN, compilation="at once")[0] for seed in range(8)] == expected
+    for threads in (1, 3):
+        options = {"compilation": "at once", "threads": threads}
+        assert [answers(seed, where=CHAIN, **options)[0] for seed in range(8)] == expected
 
 
-def test_rows_of_several_slices_fill_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_of_several_slices_fill_a_block(monkeypatch: pytest.MonkeyPatch, divided: list[int]) -> None:
     expected = [answers(seed, compilation="off")[0] for seed in range(12)]
     monkeypatch.setattr(form_rows, "_FEW_ROWS", 0)
     monkeypatch.setattr(form_rows, "_WORTH_A_BLOCK", 1)
     for words in (16, 64, 1024):
         monkeypatch.setattr(form_rows, "BLOCK_WORDS", words)
-        assert [answers(seed, compilation="at once")[0] for seed in range(12)] == expected
+        for threads in (1, 3):
+            assert [answers(seed, compilation="at once", threads=threads)[0] for seed in range(12)] == expected
 
 
 def test_a_block_is_used_again_once_nobody_holds_what_stands_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,9 +229,9 @@ def test_a_block_is_used_again_once_nobody_holds_what_stands_in_it(monkeypatch: 
     assert large_pages.words_on_large_pages(64).ctypes.data == address
 
 
-def test_many_deletions_of_an_instant_are_left_to_the_istream() -> None:
-    def answer(compilation: str) -> list[Change]:
-        with minidsms.connect(compilation=compilation) as db:
+def test_many_deletions_of_an_instant_are_left_to_the_istream(divided: list[int]) -> None:
+    def answer(compilation: str, threads: int = 1) -> list[Change]:
+        with minidsms.connect(compilation=compilation, threads=threads) as db:
             for declaration in STREAMS:
                 db.execute(declaration)
             query = db.query("SELECT ISTREAM(R.k, R.b, S.t) FROM R [RANGE 1], S [RANGE 3] WHERE R.k = S.k")
@@ -230,7 +241,7 @@ def test_many_deletions_of_an_instant_are_left_to_the_istream() -> None:
             db.advance(9)
             return query.fetch()
 
-    assert answer("at once") == answer("off") and len(answer("off")) == 120
+    assert answer("at once") == answer("at once", 3) == answer("off") and len(answer("off")) == 120
 
 
 def test_a_join_whose_answer_does_not_tell_keys_has_no_form() -> None:
@@ -244,10 +255,10 @@ def test_a_join_whose_answer_does_not_tell_keys_has_no_form() -> None:
         assert len(query.fetch()) == 1 and "compiled" not in query.explain(analyze=True)
 
 
-def test_a_shared_join_that_is_divided_while_a_form_runs_goes_on_in_both() -> None:
-    def answered(compilation: str) -> list[list[Change]]:
+def test_a_shared_join_that_is_divided_while_a_form_runs_goes_on_in_both(divided: list[int]) -> None:
+    def answered(compilation: str, threads: int = 1) -> list[list[Change]]:
         rng = Random(3)
-        with minidsms.connect(compilation=compilation) as db:
+        with minidsms.connect(compilation=compilation, threads=threads) as db:
             for declaration in STREAMS:
                 db.execute(declaration)
             text = "SELECT ISTREAM(R.k, R.b, S.t) FROM R [RANGE 5], S [RANGE 7] WHERE R.k = S.k"
@@ -261,4 +272,4 @@ def test_a_shared_join_that_is_divided_while_a_form_runs_goes_on_in_both() -> No
                 db.advance(ts)
             return [query.fetch() for query in queries]
 
-    assert answered("at once") == answered("off")
+    assert answered("at once") == answered("at once", 2) == answered("off") and divided

@@ -17,6 +17,7 @@ from unittest import mock
 
 from minidsms.cql.errors import CqlError, Error
 from minidsms.engine import engine
+from minidsms.joins import join
 from minidsms.streamon.pipelined_filters import executor
 from minidsms.testing.compare import check, check_together, run_definition
 from minidsms.testing.generators import Case, random_case, random_company
@@ -70,6 +71,7 @@ def random_settings(seed: int) -> dict[str, Any]:
 
 @mock.patch.multiple(engine, WORTH_THREADS=1)
 @mock.patch.multiple(executor, LEAST_ROWS=1)
+@mock.patch.multiple(join, LEAST_ELEMENTS=1)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the soak, in which threads divide slices of any size; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.long.soak", description=__doc__)
