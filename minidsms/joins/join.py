@@ -48,7 +48,9 @@ from minidsms.synopses.synopsis import Synopsis
 _PART = 1 << 14
 """Elements of one input indexed at a time: slots that are filled, linked and left while they stand in the cache."""
 LEAST_ELEMENTS = 4_096
-"""That a thread is given: handing them over takes some 30 us."""
+"""That a thread is given to join: handing them over takes some 30 us."""
+LEAST_ENTERING = 16_384
+"""That it is given to put into windows."""
 
 
 class Watch(Protocol):
@@ -352,7 +354,10 @@ class Join(Operator):
             has_joined = True
             at_once = 1 if ways == 1 else max(1, min(ways, _elements(part) // LEAST_ELEMENTS))
             began = perf_counter_ns() if is_tried else 0
-            take(part)
+            if at_once > 1:
+                self.index.arrive(part, max(1, min(at_once, _elements(part) // LEAST_ENTERING)))
+            else:
+                take(part)
             waits = 0 if part is batches else waits - _elements(part)
             self.answer.state[CLOSED] = until if waits == 0 else max(int(b.ts[-1]) for b in part if b is not None)
             if self._by_form is not None:

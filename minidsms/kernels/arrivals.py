@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from minidsms.elements import MAX_INSTANT
 from minidsms.kernels.join_layout import (
+    HAS_NULLS,
     HI,
     INSTANTS,
     LEAVES,
@@ -20,30 +21,59 @@ from minidsms.kernels.join_layout import (
     STORE_MASK,
 )
 from minidsms.kernels.links import Arrivals, came_at, set_upper_half
-from minidsms.machine_code import int64, kernel, uint64
+from minidsms.kernels.window_index import words_taken
+from minidsms.machine_code import helper, int64, kernel, uint64
+
+_BLOCK = 256
+"""Elements whose slots stay in the cache until their words have been taken."""
 
 
-@kernel("int64(int64[::1], int64[::1], int64[::1], int64[::1])")
-def take_arrivals(seq, ts, nodes, figures):  # type: ignore[no-untyped-def]
-    """Write the numbers of a stream's elements into the slots from HI on; STOP is set.
+@helper(inline=True)
+def _came(ts, nodes, arrivals, hi, slot):  # type: ignore[no-untyped-def]
+    """When the row of a slot came, those from hi on at `ts`."""
+    return ts[uint64(slot - hi)] if slot >= hi else came_at(nodes, arrivals, slot)
 
-    Returns the most rows held at once, and at least one.
+
+@kernel(
+    "int64(int64[::1], int64[::1], int64, int64, int64[:, ::1], int64, int64[:, ::1], int64[::1], int64[::1],"
+    " int64[:, ::1])"
+)
+def take_arrivals(  # type: ignore[no-untyped-def]
+    seq, ts, first, stop, places, store_mask, columns, nodes, figures, keys
+):
+    """Write the elements [first, stop) of a stream's into the slots from HI + first on: numbers, and words of keys.
+
+    places, columns, keys: as of `take_words`.  STOP is set behind all elements, HAS_NULLS where a key is NULL.
+    Returns the most rows held at once meanwhile, and at least one.
     """
-    figures[LINKED] = figures[HI]
-    rows, mask, length = figures[ROWS], figures[MASK], figures[LENGTH]
+    rows, mask, length, hi = figures[ROWS], figures[MASK], figures[LENGTH], figures[HI]
     arrivals = Arrivals(rows, mask, figures[INSTANTS], figures[STORE_MASK])
-    hi = figures[HI]
     lo = figures[LO]
+    if first > 0:
+        end = hi + first
+        while lo < end:
+            middle = (lo + end) >> 1
+            if uint64(ts[first]) - uint64(_came(ts, nodes, arrivals, hi, middle)) >= uint64(length):
+                lo = middle + 1
+            else:
+                end = middle
     most = int64(1)
-    for i in range(len(seq)):
-        t = ts[i]
-        set_upper_half(nodes, rows + 2 * (hi & mask), seq[i])
-        hi += 1
+    at = first
+    while at < stop:
+        end = min(at + _BLOCK, stop)
+        for i in range(at, end):
+            set_upper_half(nodes, rows + 2 * ((hi + i) & mask), seq[uint64(i)])
+        if words_taken(places, store_mask, columns, nodes, figures, keys, hi + at, hi + end):
+            figures[HAS_NULLS] = 1
+        at = end
+    came = _came(ts, nodes, arrivals, hi, lo) if first < stop else int64(0)
+    for i in range(first, stop):
         # ts[lo] <= t, so that the difference is seen right even where it wraps; NO_RANGE is the greatest.
-        while uint64(t) - uint64(came_at(nodes, arrivals, lo)) >= uint64(length):
+        while uint64(ts[uint64(i)]) - uint64(came) >= uint64(length):
             lo += 1
-        most = max(most, hi - lo)
-    figures[STOP] = hi
+            came = _came(ts, nodes, arrivals, hi, lo)
+        most = max(most, hi + i + 1 - lo)
+    figures[LINKED], figures[STOP] = hi, hi + len(seq)
     return int64(most)
 
 

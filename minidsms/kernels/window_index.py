@@ -13,7 +13,7 @@ from minidsms.kernels.chains import link_slot, link_slots
 from minidsms.kernels.join_layout import HI, LO, MASK, NODES, ROWS, RUN, RUNS_END, Windows
 from minidsms.kernels.links import UNLINKED, WAITING, set_link, set_upper_half, upper_half
 from minidsms.kernels.mixing import mixed
-from minidsms.machine_code import Int64s, byte_at, int16, int64, kernel, word_at
+from minidsms.machine_code import Int64s, byte_at, helper, int16, int64, kernel, word_at
 
 
 @kernel("int64(int64[::1], int8[::1], boolean, int64[:, ::1], int64[::1])")
@@ -56,14 +56,11 @@ def take_numbers(
     return int64(hi)
 
 
-@kernel("boolean(int64[:,::1], int64, int64[:,::1], int64[::1], int64[::1], int64[:,::1], int64, int64)")
-def take_words(  # type: ignore[no-untyped-def]
+@helper
+def words_taken(  # type: ignore[no-untyped-def]
     places, store_mask, columns, nodes, figures, keys, lo, hi
 ):
-    """Copy the words of the slots [lo, hi) into the nodes of keys; returns whether one is NULL.
-
-    columns: (p, 2) keys, and the columns of the store that they are.  places: see `kernels.addresses`.
-    """
+    """See `take_words`."""
     rows, mask = figures[ROWS], figures[MASK]
     some_null = False
     for p in range(len(columns)):
@@ -77,6 +74,17 @@ def take_words(  # type: ignore[no-untyped-def]
             set_link(nodes, base + k, UNLINKED if is_null else WAITING)
             some_null |= is_null
     return some_null
+
+
+@kernel("boolean(int64[:,::1], int64, int64[:,::1], int64[::1], int64[::1], int64[:,::1], int64, int64)")
+def take_words(  # type: ignore[no-untyped-def]
+    places, store_mask, columns, nodes, figures, keys, lo, hi
+):
+    """Copy the words of the slots [lo, hi) into the nodes of keys; returns whether one is NULL.
+
+    columns: (p, 2) keys, and the columns of the store that they are.  places: see `kernels.addresses`.
+    """
+    return words_taken(places, store_mask, columns, nodes, figures, keys, lo, hi)
 
 
 @kernel(

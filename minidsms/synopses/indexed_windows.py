@@ -73,6 +73,7 @@ from minidsms.kernels.join_layout import (
     Windows,
 )
 from minidsms.kernels.links import LOWER, UNLINKED
+from minidsms.process.side_by_side import side_by_side
 from minidsms.synopses.bag_windows import BagWindow
 from minidsms.synopses.stream_store import Reader, StreamStore
 
@@ -261,18 +262,34 @@ class IndexedWindow:
 
     # -------------------------------------------------------------------------------------------------- arrivals
 
-    def arrive(self, batch: Batch) -> int:
-        """Write a stream's elements into the slots from hi on, for which there is room; returns the most rows that the
-        range holds at once.
-        """
+    def arriving(self, batch: Batch) -> tuple[Int64Array, Int64Array]:
+        """The numbers and the instants of a stream's elements, which may `enter` then."""
         seq, store = batch.seq if self._may_refer(batch) else self._copied(batch), self._store
         assert seq is not None and store is not None
         if store.table is None or store.table is not self._placed:
             self.place()
-        lo = self._line[HI]
-        most = arrivals.take_arrivals(normal(seq), normal(batch.ts), self._index.nodes, self.figures)
-        self._take(lo, lo + len(seq))
-        return int(most)
+        if self._words is None:
+            self._words = self._tell_words_apart()
+        return normal(seq), normal(batch.ts)
+
+    @property
+    def enters_in_ranges(self) -> bool:
+        """Several threads may let ranges of elements `enter`, for all that is taken of rows are words of keys."""
+        return not self._others and self.marked is None
+
+    def enter(self, seq: Int64Array, ts: Int64Array, first: int, stop: int) -> int:
+        """Write the elements [first, stop) of those arriving into the slots from hi on, for which there is room; gives
+        the most rows that the range holds at once.
+        """
+        index, figures = self._index, self.figures
+        assert self._store is not None
+        places, mask = self._store.places()
+        chains = self._words, index.nodes, figures, index.keys
+        most: int = arrivals.take_arrivals(seq, ts, first, stop, places, mask, *chains)
+        if self._others or self.marked is not None:
+            at = self._line[HI]
+            self._take_others(at + first, at + stop)
+        return most
 
     def admit(self, batch: Batch) -> None:
         """Write the batch's insertions into the slots from hi on, for which there is room: their numbers, their keys,
@@ -296,12 +313,16 @@ class IndexedWindow:
 
     def _take(self, lo: int, hi: int) -> None:
         """Copy the words of the slots [lo, hi) into the index."""
-        store, index, figures = self._store, self._index, self.figures
-        assert store is not None
         words = self._words
         if words is None:
             words = self._words = self._tell_words_apart()
         self._take_words(words, lo, hi)
+        self._take_others(lo, hi)
+
+    def _take_others(self, lo: int, hi: int) -> None:
+        """Write what is made of the rows of the slots [lo, hi): keys that are no words, marks."""
+        store, index, figures = self._store, self._index, self.figures
+        assert store is not None
         if self._others:
             index.take_keys(self._number, range(lo, hi), self._others)
         if self.marked is not None:
@@ -571,8 +592,8 @@ class WindowIndex:
             self.places = np.concatenate([_NO_TS, *places])
             self._bundle()
 
-    def arrive(self, batches: Sequence[Batch | None]) -> None:
-        """Take in the elements of streams with ranges."""
+    def arrive(self, batches: Sequence[Batch | None], ways: int = 1) -> None:
+        """Take in the elements of streams with ranges, in so many threads where nothing but words is taken of them."""
         if self._in_order:
             self._fit_cells(batches)
         rows: dict[int, int] = {}
@@ -583,17 +604,35 @@ class WindowIndex:
                     rows[i] = len(batch.ts)
         if rows:
             self.reserve(rows)
-        for i, batch in enumerate(batches):
-            if batch is not None:
-                most = self.windows[i].arrive(batch)  # type: ignore[union-attr]  # none is a bag
-                if rows and i in rows:
-                    rows[i] = most
+        if ways > 1:
+            self._enter_in_ranges(batches, ways, rows)
+        else:
+            for i, batch in enumerate(batches):
+                if batch is not None:
+                    window = self._rings[i]
+                    most = window.enter(*window.arriving(batch), 0, len(batch.ts))
+                    if rows and i in rows:
+                        rows[i] = most
         if rows:
             self.fit(rows)
             for i in rows:
                 self._spare[i] = self._unchecked(i)
         if self._has_wild:
             self.give_up_cells()
+
+    def _enter_in_ranges(self, batches: Sequence[Batch | None], ways: int, rows: dict[int, int]) -> None:
+        """Let them come, and note the most rows that each of the inputs in `rows` holds at once."""
+        coming = [(i, self._rings[i], *self._rings[i].arriving(b)) for i, b in enumerate(batches) if b is not None]
+        if not all(window.enters_in_ranges for _, window, _, _ in coming):
+            ways = 1
+
+        def enter(k: int) -> list[int]:
+            return [
+                window.enter(seq, ts, len(ts) * k // ways, len(ts) * (k + 1) // ways) for _, window, seq, ts in coming
+            ]
+
+        most = [max(each) for each in zip(*side_by_side(enter, ways))]
+        rows.update((i, count) for (i, *_), count in zip(coming, most) if i in rows)
 
     # ------------------------------------------------------------------------------------------------------ keys
 

@@ -21,6 +21,7 @@ def divided(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         return side_by_side(work, count)
 
     monkeypatch.setattr(join, "LEAST_ELEMENTS", 1)
+    monkeypatch.setattr(join, "LEAST_ENTERING", 1)
     monkeypatch.setattr(stretches, "side_by_side", noting)
     monkeypatch.setattr(StreaMon, "threads", lambda streamon: streamon.settings["threads"])
     return counts

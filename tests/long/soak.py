@@ -71,7 +71,7 @@ def random_settings(seed: int) -> dict[str, Any]:
 
 @mock.patch.multiple(engine, WORTH_THREADS=1)
 @mock.patch.multiple(executor, LEAST_ROWS=1)
-@mock.patch.multiple(join, LEAST_ELEMENTS=1)
+@mock.patch.multiple(join, LEAST_ELEMENTS=1, LEAST_ENTERING=1)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the soak, in which threads divide slices of any size; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.long.soak", description=__doc__)
