@@ -9,7 +9,7 @@ Invariant: below an ISTREAM its answer is that of `joins.by_pipelines`, in the s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple, cast
 
@@ -192,19 +192,22 @@ class ByForm:
         """`flush` must be called: there may be rows that have not been given."""
         return self._rows[0].room is not None
 
-    def run(self, code: Callable[..., Any], part: Sequence[Batch | None], waits: int, ways: int) -> Iterable[Batch]:
-        """Join the part that has come into the windows, at which `fitting` has just looked, in so many threads at most;
-        gives the rows that there is no room for beside those to come.
+    def run(self, code: Callable[..., Any], waits: int) -> Iterator[Batch]:
+        """Join what waits in the windows, at which `fitting` has just looked; gives the rows that there is no room for
+        beside those to come.
 
         waits: elements of the slice that are still to come into the windows.
         """
-        if ways == 1:
-            return self._rows[0].run(code, self._index.bundle, self._state, self._shown, waits)
+        return self._rows[0].run(code, self._index.bundle, self._state, self._shown, waits)
+
+    def run_side_by_side(self, code: Callable[..., Any], part: Sequence[Batch | None], ways: int) -> Iterator[Batch]:
+        """The same for the part that has come last, in so many threads at most; gives all rows, once all is joined."""
         while len(self._rows) < ways:
             self._rows.append(FormRows(self._spec, self._graph, self._nets, self._claim))
 
         def found(k: int, windows: Windows, state: Int64Array) -> list[Batch]:
-            return [*self._rows[k].run(code, windows, state, self._shown, 0), *self._rows[k].flush()]
+            rows = self._rows[k]
+            return [*rows.run(code, windows, state, self._shown, 0), *rows.flush()]
 
         return chain.from_iterable(self._stretches.join(part, ways, found))
 

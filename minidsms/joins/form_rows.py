@@ -74,17 +74,17 @@ class FormRows:
             source = self._source = Source(shown.columns, self._marked, self._firsts, self._serial)
         status, doubled = -1, 1
         while status != DONE:
-            waiting = _waiting(windows)
-            rows = int((waiting + waits) * self._ratio * _ROOM) * doubled
+            before = _waiting(windows)
+            rows = int((before + waits) * self._ratio * _ROOM) * doubled
             room = self.room
             if room is None or (self._is_block and self._given == self._found and not self._is_worth_a_block(rows)):
                 room = self.room = self._made(rows, doubled)
-            before = self._found
-            self._found = code(windows, source, room, before, state)
+            found = self._found
+            self._found = code(windows, source, room, found, state)
             status = state.item(STATUS)
-            joined = waiting - _waiting(windows)
-            if self._found > before and joined:
-                self._ratio = (self._found - before) / joined
+            joined = before - _waiting(windows)
+            if self._found > found and joined:
+                self._ratio = (self._found - found) / joined
             if status == PAUSED:
                 self._claim(0)  # the call may have taken too long
             if status == FULL:

@@ -364,7 +364,11 @@ class Join(Operator):
                 form = self.form
                 code = None if form is None or form is not self.fitting() else form.code()
                 if code is not None:
-                    rows = self._by_form.run(code, part, waits, at_once)
+                    rows: Iterable[Batch]
+                    if at_once > 1:
+                        rows = self._by_form.run_side_by_side(code, part, at_once)
+                    else:
+                        rows = self._by_form.run(code, waits)
                     if is_tried:
                         rows = list(rows)
                         self._dividing.took(ways > 1, (perf_counter_ns() - began) / _elements(part))

@@ -2,8 +2,9 @@
 
 Elements of streams with ranges are linked in their order and stay linked; rows leave by a pointer. So whoever links
 what comes before a stretch, and lets go what has left by then, stands where the stretch before it is going to end, and
-waits for nobody. Bucket heads and positions are each one's own. Links are written by all into the same nodes: two
-threads that link a slot write the same word, and nobody follows a link that he has not written himself.
+waits for nobody. Bucket heads and positions are each one's own. Links are written by all into the same nodes, as far
+as rows are still there: two threads that link a slot write the same word, and nobody follows a link that he has not
+written himself.
 
 Invariant: what is found stretch after stretch is what one thread finds, and the windows are then as the last one left
 them.
@@ -65,11 +66,11 @@ class Stretch:
         self.heads[:] = whole.heads
         windows = whole._replace(inputs=self.inputs, heads=self.heads)
         if self.linked:
-            for i, first in enumerate(self._firsts):
-                at = self.inputs.item(i, HI)
-                self.inputs[i, HI] = first
-                link(windows, i, at)
+            before = self.inputs[:, HI].tolist()
+            self.inputs[:, HI] = self._firsts
             expire(windows.nodes, self.inputs, self._begins - 1)
+            for i, at in enumerate(before):
+                link(windows, i, at)
         linked = thread_time_ns()
         found = work(windows, self.state)
         self.linking_ns, self.joining_ns = linked - began, thread_time_ns() - linked

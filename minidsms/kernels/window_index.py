@@ -10,10 +10,25 @@ from typing import Any
 from minidsms.elements import Int8Array, Int64Array
 from minidsms.kernels.addresses import VALID, VALUES, WIDTH
 from minidsms.kernels.chains import link_slot, link_slots
-from minidsms.kernels.join_layout import HI, LO, MASK, NODES, ROWS, RUN, RUNS_END, Windows
-from minidsms.kernels.links import UNLINKED, WAITING, set_link, set_upper_half, upper_half
-from minidsms.kernels.mixing import mixed
-from minidsms.machine_code import Int64s, byte_at, helper, int16, int64, kernel, word_at
+from minidsms.kernels.join_layout import (
+    HAS_NULLS,
+    HEADS,
+    HI,
+    IS_LINKED,
+    KEY,
+    KEYS_END,
+    LO,
+    MASK,
+    NODES,
+    ROWS,
+    RUN,
+    RUNS_END,
+    SHIFT,
+    Windows,
+)
+from minidsms.kernels.links import UNLINKED, WAITING, has_link, set_link, set_upper_half, upper_half
+from minidsms.kernels.mixing import bucket, mixed
+from minidsms.machine_code import Int64s, byte_at, helper, int16, int32, int64, kernel, uint64, word_at
 
 
 @kernel("int64(int64[::1], int8[::1], boolean, int64[:, ::1], int64[::1])")
@@ -101,8 +116,20 @@ def take_marks(values, store_mask, nodes, rows, mask, lo, hi, marks, base, is_fi
 
 @kernel
 def link(windows: Windows, i: int, first: int) -> None:
-    """Put the slots of input i from one on into its buckets."""
-    link_slots(windows, i, first, windows.inputs[i, HI])
+    """Put the slots of input i from one on into its buckets. Those below LO have left: they are not written to."""
+    inputs, keys, nodes, heads = windows.inputs, windows.keys, windows.nodes, windows.heads
+    low, mask, has_nulls = max(first, inputs[i, LO]), inputs[i, MASK], inputs[i, HAS_NULLS] != 0
+    for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
+        base, buckets, shift = keys[x, NODES], keys[x, HEADS], keys[x, SHIFT]
+        for slot in range(first, low if keys[x, IS_LINKED] != 0 else first):
+            at = 2 * (slot & mask)
+            linked = True
+            if has_nulls:
+                for y in range(inputs[i, KEY], inputs[i, KEYS_END]):
+                    linked &= has_link(nodes, keys[y, NODES] + at)
+            if linked:
+                heads[uint64(buckets + bucket(nodes[uint64(base + at)], shift))] = int32(slot)
+    link_slots(windows, i, low, inputs[i, HI])
 
 
 @kernel
