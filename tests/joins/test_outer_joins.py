@@ -111,9 +111,9 @@ def case_of_streams(seed: int, rows: int = 7) -> Case:
     return Case(inner.STREAMS, query, tuple(feed))
 
 
-def answers(case: Case, **options: object) -> tuple[list[Change], set[str]]:
+def answers(case: Case) -> tuple[list[Change], set[str]]:
     """All changes, and the plans that ran, with forms at once."""
-    with minidsms.connect(compilation="at once", **options) as db:
+    with minidsms.connect(compilation="at once") as db:
         for declaration in case.declarations:
             db.execute(declaration)
         query = db.query(case.query)
@@ -126,28 +126,18 @@ def answers(case: Case, **options: object) -> tuple[list[Change], set[str]]:
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 7, 65_536])
-def test_a_form_answers_as_defined(batch_size: int, divided: list[int]) -> None:
+def test_a_form_answers_as_defined(batch_size: int) -> None:
     assert answers(case_of_streams(1))[1] == {"join_streams"}
     for seed in range(24):
         case = case_of_streams(seed)
         expected = run_definition(case)
-        options = {"batch_size": batch_size, "compilation": "at once", "threads": 1 + seed % 3}
+        options = {"batch_size": batch_size, "compilation": "at once"}
         assert check(case, (None, 1)[seed % 2], expected, **options) == "agreed", case
         (forced,) = run_together([case], {}, forced_every=3, **options)
         assert not difference_of(expected, forced), case
 
 
-def test_rows_come_in_the_same_order_in_any_number_of_threads(divided: list[int]) -> None:
-    for seed in range(24):
-        case = case_of_streams(seed, 30)
-        expected, _ = answers(case)
-        assert all(answers(case, threads=threads)[0] == expected for threads in (2, 3, 16)), case
-    assert {1, 2, 3, 4} == set(divided)
-
-
-def test_instants_that_do_not_fit_are_taken_whole_with_more_room(
-    monkeypatch: pytest.MonkeyPatch, divided: list[int]
-) -> None:
+def test_instants_that_do_not_fit_are_taken_whole_with_more_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(form_rows, "_LEAST_ROWS", 1)
     monkeypatch.setattr(form_rows, "_ROOM", 0.01)
     monkeypatch.setattr(answer, "MOST_INSPECTED", 3)
@@ -155,17 +145,13 @@ def test_instants_that_do_not_fit_are_taken_whole_with_more_room(
         case = case_of_streams(seed)
         for few in (0, 12):
             monkeypatch.setattr(form_rows, "_FEW_ROWS", few)
-            for threads in (1, 3):
-                options = {"compilation": "at once", "threads": threads}
-                assert check(case, None, run_definition(case), **options) == "agreed", case
+            assert check(case, None, run_definition(case), compilation="at once") == "agreed", case
 
 
-def test_large_instants_are_netted_behind_the_form(divided: list[int]) -> None:
+def test_large_instants_are_netted_behind_the_form() -> None:
     for seed in range(1, 24, 2):
         case = case_of_streams(2 * seed, 120)
-        expected = run_definition(case)
-        for threads in (1, 2):
-            assert check(case, None, expected, compilation="at once", threads=threads) == "agreed", case
+        assert check(case, None, run_definition(case), compilation="at once") == "agreed", case
 
 
 def test_no_row_is_both_deleted_and_inserted_at_an_instant() -> None:
@@ -191,10 +177,10 @@ def test_rows_leave_while_only_the_other_stream_goes_on() -> None:
         assert changes == [(1, 1, pad), (2, -1, pad), (2, 1, five), (4, -1, five)]
 
 
-@pytest.mark.parametrize("compilation, threads", [("off", 1), ("at once", 1), ("at once", 3)])
-def test_a_range_that_no_instant_ends_lets_no_row_leave(compilation: str, threads: int, divided: list[int]) -> None:
+@pytest.mark.parametrize("compilation", ["off", "at once"])
+def test_a_range_that_no_instant_ends_lets_no_row_leave(compilation: str) -> None:
     def answer(window: str) -> list[Change]:
-        with minidsms.connect(compilation=compilation, threads=threads) as db:
+        with minidsms.connect(compilation=compilation) as db:
             db.execute("CREATE STREAM R (k INTEGER, a INTEGER); CREATE STREAM S (k INTEGER, b INTEGER)")
             query = db.query(f"SELECT R.k, a, b FROM R {window} LEFT JOIN S {window} ON R.k = S.k")
             for t in range(1000, 1010):

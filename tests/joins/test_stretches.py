@@ -52,7 +52,7 @@ def run(query: str, n: int, **options: Any) -> tuple[list[Change], list[tuple[in
         return running.fetch(), counted, at_work.describe().figures["inspected"], held
 
 
-@pytest.mark.parametrize("query", [INNER, OUTER, THREE])
+@pytest.mark.parametrize("query", [INNER, THREE])
 def test_any_number_of_threads_finds_counts_and_leaves_the_same(query: str, divided: list[int]) -> None:
     expected = run(query, 300, adaptive=False)
     assert not divided and expected[0]
@@ -64,17 +64,19 @@ def test_any_number_of_threads_finds_counts_and_leaves_the_same(query: str, divi
         assert max(divided) > threads // 2
 
 
-@pytest.mark.parametrize("query", [INNER, OUTER])
-def test_large_slices_are_divided_and_small_ones_are_not(
-    query: str, divided: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_slices_are_divided_and_small_ones_are_not(divided: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(join, "LEAST_ELEMENTS", 1000)
-    expected = run(query, 1900)
-    assert run(query, 1900, threads=3)[:3] == expected[:3] and set(divided) == {3}
+    expected = run(INNER, 1900)
+    assert run(INNER, 1900, threads=3)[:3] == expected[:3] and set(divided) == {3}
     divided.clear()
-    run(query, 900, threads=3)
+    run(INNER, 900, threads=3)
     assert not divided
-    assert run(query, 1900, threads="auto")[:3] == expected[:3]
+    assert run(INNER, 1900, threads="auto")[:3] == expected[:3]
+
+
+def test_outer_joins_are_not_divided(divided: list[int]) -> None:
+    """Where NULLs end their form, the order of an instant's rows depends on where the slice was cut."""
+    assert run(OUTER, 300, threads=3)[:3] == run(OUTER, 300)[:3] and not divided
 
 
 @pytest.mark.parametrize("options", [{"memory_limit": "1 GB"}, {"statement_timeout": "1 hour"}, {}])
@@ -86,14 +88,13 @@ def test_where_the_order_decides_one_thread_joins_all(options: dict[str, Any], m
     assert not told
 
 
-@pytest.mark.parametrize("query", [INNER, OUTER])
 @pytest.mark.parametrize("first", [1 - 2**62, 2**62 - 39])
-def test_stretches_begin_anywhere_in_time(query: str, first: int, divided: list[int]) -> None:
+def test_stretches_begin_anywhere_in_time(first: int, divided: list[int]) -> None:
     def answer(threads: int, compilation: str) -> list[Change]:
         with minidsms.connect(compilation=compilation, threads=threads) as db:
             for name in "RS":
                 db.execute(f"CREATE STREAM {name} (k INTEGER, a INTEGER, b INTEGER)")
-            running = db.query(query)
+            running = db.query(INNER)
             for turn in (first, first + 12):
                 for name in "RS":
                     at = turn + np.arange(24) // 2
