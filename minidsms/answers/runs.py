@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from minidsms.elements import Batch
 
-_RUN = 64
-"""So many small ones become one."""
+_RUN = 16
+"""So many small ones become one: with more of them at a time one push in a hundred would wait for it visibly."""
 _LARGE = 1 << 12
 """Elements of a batch that stays as it is."""
 
@@ -25,7 +25,7 @@ class Runs:
 
         >>> import numpy as np
         >>> runs, batches = Runs(), []
-        >>> for ts in range(64 * 64 + 3):
+        >>> for ts in range(16 * 256 + 3):
         ...     _ = runs.append(batches, Batch(np.array([ts]), None, []))
         >>> [len(batch) for batch in batches]
         [4096, 1, 1, 1]

@@ -28,7 +28,7 @@ def joined(query: str, rows: dict[str, list[tuple[int, ...]]]) -> tuple[Any, lis
     q = db.query(query)
     join: Any = next(op for op in q.network.operators if op.name == "MJoin")
     parts: list[list[Batch | None]] = []
-    join.watch.joined = lambda part: parts.append(list(part))
+    join.watch.joined = lambda part, beside_ns: parts.append(list(part))
     for stream, each in rows.items():
         db.push(stream, each, ts=1)
     db.advance(1)
@@ -79,7 +79,7 @@ def test_rows_that_came_later_or_have_left_are_not_met() -> None:
     q = db.query("SELECT ISTREAM(R.a) FROM R [RANGE 5], S [RANGE 5], T [RANGE 5] WHERE R.a = S.a AND S.b = T.b")
     join: Any = next(op for op in q.network.operators if op.name == "MJoin")
     sampler = PipelineSampler(join, join.watch, measures_time=False)
-    join.watch.joined = sampler.joined
+    join.watch.joined = lambda part, beside_ns: sampler.joined(part)
     db.push("S", [(1, 1)] * 3, ts=[1, 8, 20])
     db.push("T", [(1,), (1,)], ts=[3, 10])
     db.advance(20)
