@@ -19,6 +19,7 @@ import minidsms
 from benchmarks.cases import Case
 from benchmarks.counting import Counting, Sums
 from benchmarks.feeds import Feeds, last_instant, parts, push_all
+from minidsms.process.side_by_side import usable_threads
 
 T = TypeVar("T")
 
@@ -27,6 +28,11 @@ CHUNK = 65_536
 
 THREADS = 2
 """Of DuckDB."""
+
+
+def engine_threads() -> int | str:
+    """What the engine is told where others have THREADS: 'auto', if that is as many here, else the number."""
+    return "auto" if usable_threads("auto") == THREADS else THREADS
 
 
 @dataclass(frozen=True)

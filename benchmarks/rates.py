@@ -81,7 +81,7 @@ def measure(case: Case, events: int, rounds: int) -> Result:
     counting = COUNTED.get(case.name)
     who: dict[str, Callable[[], Run]] = {
         "minidsms": partial(contestants.engine, case, feeds),
-        TWO_THREADS: partial(contestants.engine, case, feeds, threads=contestants.THREADS),
+        TWO_THREADS: partial(contestants.engine, case, feeds, threads=contestants.engine_threads()),
         "duckdb": partial(contestants.duckdb_batch, case, feeds),
     }
     if case.kernel is not None:
