@@ -443,7 +443,7 @@ class Query(RunningQuery, AsFrames):
                 self._connection.forget(self)
                 self._closed = True
                 _life.debug("query %s: closed", self.name)
-            self._pending = []
+            self._pending.take()
             self.untold.clear()
             self._present.clear()
 

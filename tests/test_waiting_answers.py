@@ -1,15 +1,16 @@
-"""Answers that wait to be fetched: small batches become one, and nobody can tell."""
+"""Answers that wait to be fetched: the rows of small batches share rooms, and nobody can tell."""
 
 from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
 import minidsms
-from minidsms.answers import runs
-from minidsms.elements import Batch
+from minidsms.answers import waiting
+from minidsms.elements import Batch, Column
 from minidsms.query import Query
 
 DECLARED = "CREATE STREAM S (k INTEGER, t TEXT)"
@@ -44,14 +45,15 @@ def test_who_pushes_row_by_row_and_never_fetches_does_not_gather_objects(db: min
     assert [len(q.fetch()) > 1000 for q in queries] == [True, True]
 
 
-@pytest.mark.parametrize(("run", "large"), [(2, 4096), (3, 8), (64, 4096)])
+@pytest.mark.parametrize(("small", "least", "most"), [(2, 1, 1), (3, 2, 8), (8, 3, 3), (512, 32, 4096)])
 def test_changes_positions_and_rows_are_those_of_batches_that_stay_apart(
-    monkeypatch: pytest.MonkeyPatch, run: int, large: int
+    monkeypatch: pytest.MonkeyPatch, small: int, least: int, most: int
 ) -> None:
-    monkeypatch.setattr(runs, "_LARGE", large)
+    monkeypatch.setattr(waiting, "_LEAST_ROOM", least)
+    monkeypatch.setattr(waiting, "_MOST_ROOM", most)
 
     def answer(of: int) -> list[object]:
-        monkeypatch.setattr(runs, "_RUN", of)
+        monkeypatch.setattr(waiting, "_SMALL", of)
         found: list[object] = []
         first = 0
         with minidsms.connect() as db:
@@ -69,7 +71,7 @@ def test_changes_positions_and_rows_are_those_of_batches_that_stay_apart(
                 found += [q.fetch(), sorted(map(repr, q.snapshot()))]
         return found
 
-    assert answer(run) == answer(1 << 20)
+    assert answer(small) == answer(0)
 
 
 def test_the_collector_is_on_again_after_a_fetch(db: minidsms.Connection) -> None:
@@ -86,3 +88,60 @@ def test_the_collector_is_on_again_after_a_fetch(db: minidsms.Connection) -> Non
         assert q.fetch() and not gc.isenabled()
     finally:
         gc.enable()
+
+
+def test_rows_that_were_taken_stay_as_they_are_when_others_wait_in_the_same_room(db: minidsms.Connection) -> None:
+    q, kept = db.query(COUNTS), db.query(COUNTS)
+    tables = []
+    for first in range(0, 60, 3):
+        pushed(db, first, 3)
+        tables.append(q.fetch_arrow())
+    assert [row for table in tables for row in table.to_pylist()] == kept.fetch_arrow().to_pylist()
+
+
+def test_answers_wait_apart_where_memory_lacks_for_a_room(
+    db: minidsms.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lacks(*_: object) -> None:
+        raise MemoryError
+
+    q, kept = db.query(COUNTS), db.query(COUNTS)
+    pushed(db, 0, 20)
+    before = q.fetch()
+    monkeypatch.setattr(waiting, "_Room", lacks)
+    pushed(db, 20, 20)
+    monkeypatch.undo()
+    pushed(db, 40, 20)
+    assert before + q.fetch() == kept.fetch()
+
+
+@pytest.mark.parametrize("there_is", [0, 1])
+def test_a_room_without_memory_for_signs_or_nulls_takes_none_of_the_rows(
+    monkeypatch: pytest.MonkeyPatch, there_is: int
+) -> None:
+    def batch(ts: int, is_null: bool) -> Batch:
+        column = Column(np.array([ts]), np.array([False]) if is_null else None)
+        return Batch(np.array([ts]), np.array([-1], np.int8) if is_null else None, [column])
+
+    left, ones = [there_is], np.ones
+
+    def lacks(n: int, dtype: type) -> object:
+        left[0] -= 1
+        if left[0] < 0:
+            raise MemoryError
+        return ones(n, dtype)
+
+    waits = waiting.WaitingBatches()
+    for ts in range(5):
+        waits.append(batch(ts, False))
+    monkeypatch.setattr(waiting.np, "ones", lacks)
+    waits.append(batch(5, True))
+    monkeypatch.undo()
+    waits.append(batch(6, False))
+    waits.append(batch(7, True))
+    whole = Batch.concat(waits.take())
+    assert whole.ts.tolist() == whole.column(0).values.tolist() == list(range(8))
+    assert whole.signs.tolist() == [1, 1, 1, 1, 1, -1, 1, -1]
+    valid = whole.column(0).valid
+    assert valid is not None and valid.tolist() == [True, True, True, True, True, False, True, False]
+    assert waits.changes == waits.nbytes == 0

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from minidsms.answers.runs import Runs
+from minidsms.answers.waiting import WaitingBatches
 from minidsms.elements import Batch, Int64Array, Schema
 from minidsms.process.behind import Behind
 
@@ -29,26 +29,21 @@ class PresentRows:
     def __init__(self, schema: Schema, behind: Behind) -> None:
         self._schema = schema
         self._behind = behind
-        self._waiting: list[Batch] = []
-        self._runs = Runs()
-        self._n_waiting = 0
+        self._waiting = WaitingBatches()
         self._table: KeyTable | None = None
         self._counts: Int64Array = np.zeros(0, np.int64)
 
     def add(self, batch: Batch) -> None:
         """Take changes, netted per instant."""
-        self._runs.append(self._waiting, batch)
-        self._n_waiting += len(batch)
-        if self._n_waiting > _MOST_WAITING:
-            many, n = self._waiting, self._n_waiting
-            self._waiting, self._n_waiting = [], 0
-            self._behind.do(partial(self._count, many), n)
+        self._waiting.append(batch)
+        n = self._waiting.changes
+        if n > _MOST_WAITING:
+            self._behind.do(partial(self._count, self._waiting.take()), n)
 
     def rows(self) -> Batch:
         """The rows present as insertions, equal ones repeated (ts of no meaning)."""
         self._behind.settle()
-        waiting, self._waiting, self._n_waiting = self._waiting, [], 0
-        self._count(waiting)
+        self._count(self._waiting.take())
         if not len(self._schema):
             return Batch(np.zeros(int(self._counts.sum()), np.int64), None, [])
         if self._table is None:
@@ -60,13 +55,12 @@ class PresentRows:
     def nbytes(self) -> int:
         """Bytes held."""
         self._behind.settle()
-        waiting = sum(len(b) * b.row_nbytes for b in self._waiting)
-        return waiting + self._counts.nbytes + (0 if self._table is None else self._table.nbytes)
+        return self._waiting.nbytes + self._counts.nbytes + (0 if self._table is None else self._table.nbytes)
 
     def clear(self) -> None:
         """Forget everything."""
         self._behind.settle()
-        self._waiting, self._n_waiting = [], 0
+        self._waiting.take()
         self._table, self._counts = None, np.zeros(0, np.int64)
 
     def _count(self, changes: Sequence[Batch]) -> None:

@@ -17,7 +17,7 @@ from minidsms.answers.newest import Newest
 from minidsms.answers.present_rows import PresentRows
 from minidsms.answers.results import ResultCodec
 from minidsms.answers.rows import Change as Change
-from minidsms.answers.runs import Runs
+from minidsms.answers.waiting import WaitingBatches
 from minidsms.elements import MIN_INSTANT, Batch, Schema
 from minidsms.limits.allowance import OwnAllowance
 from minidsms.process.collecting import Uncollected
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("minidsms.sinks")
 _life = logging.getLogger("minidsms.queries")
-_NOTHING: tuple[list[Batch], int, int, int] = [], 0, 0, 0
 
 
 class RunningQuery:
@@ -64,9 +63,7 @@ class RunningQuery:
         self._expanded = expanded
         self.codec = codec
         self._row_nbytes = 8 + 8 * len(schema) + 1  # of an answer, at most (`Batch.row_nbytes`)
-        self._pending: list[Batch] = []
-        self._runs = Runs()
-        self._weighed = _NOTHING
+        self._pending = WaitingBatches()
         self._present = PresentRows(schema, connection.behind)
         self._callbacks: list[Callable[[Change], Any]] = []
         self.untold: deque[Change] = deque()
@@ -139,7 +136,7 @@ class RunningQuery:
         connection = self._connection
         limit = None if connection.is_replayed else connection.settings.values["answer_limit"]
         if limit is not None and self._sink is None and not self._callbacks:
-            if not self._pending:
+            if not self._pending.changes:
                 self._fetched = self._results
             room = limit - (self._results - self._fetched)
             if n > room:
@@ -154,8 +151,7 @@ class RunningQuery:
         if connection.news.is_wanted:
             connection.news.note(self)
         connection.memory.grow(n * self._row_nbytes)
-        if self._runs.append(self._pending, batch):
-            self._weighed = _NOTHING
+        self._pending.append(batch)
         if self.recorder is not None:
             self.recorder.add_batch(batch)
         if self._newest is not None:
@@ -167,39 +163,23 @@ class RunningQuery:
     def _collect(self) -> list[Batch]:
         """What waits, with what a screen holds of it."""
         if self._folding is not None and self._folding.is_waiting:
-            taken = self._folding.take()
-            self._pending += taken
-            for batch in taken:
+            for batch in self._folding.take():
+                self._pending.append(batch)
                 if self._newest is not None:
                     self._newest.add(batch)
                 if self.kind == "relation":
                     self._present.add(batch)
-        return self._pending
+        return self._pending.batches()
 
     @property
     def is_waiting(self) -> bool:
         """There are answers that have not been fetched."""
-        return bool(self._pending) or (self._folding is not None and self._folding.is_waiting)
+        return self._pending.changes > 0 or (self._folding is not None and self._folding.is_waiting)
 
     def _waiting(self) -> tuple[int, int]:
         """(changes, bytes) that wait."""
         more, nbytes = (0, 0) if self._folding is None else self._folding.waiting()
-        pending, pending_nbytes = self._weigh()
-        return pending + more, pending_nbytes + nbytes
-
-    def _weigh(self) -> tuple[int, int]:
-        """(changes, bytes) that are pending. Who pushes row by row and never fetches is asked often: what has been
-        looked at is not looked at again.
-        """
-        pending = self._pending
-        of, known, changes, nbytes = self._weighed
-        if of is not pending:
-            known = changes = nbytes = 0
-        for batch in pending[known:]:
-            changes += len(batch.ts)
-            nbytes += len(batch.ts) * batch.row_nbytes
-        self._weighed = pending, len(pending), changes, nbytes
-        return changes, nbytes
+        return self._pending.changes + more, self._pending.nbytes + nbytes
 
     def stand_alone(self) -> None:
         """Be told of every batch as it comes: no screen runs the query any more."""
@@ -229,10 +209,10 @@ class RunningQuery:
         """Hand what waits to the sink. Raises Error where it cannot be written; then the sink is given up."""
         if self._sink is None or not self._collect():
             return
-        pending = self._pending
+        pending = self._collect()
         # A sink takes what would wait to be fetched; callbacks are told all the same.
         self.take_for_callbacks()
-        self._pending, self._weighed = [], _NOTHING
+        self._pending.take()
         try:
             with breakable:
                 for batch in pending:
@@ -310,19 +290,19 @@ class RunningQuery:
     def restore(self, results: int, waiting: Batch) -> None:
         """Have given so many answers, of which these wait."""
         self._collect()
-        self._pending = [waiting] if len(waiting) else []
+        self._pending.replace([waiting] if len(waiting) else [])
         self._results = results - (0 if self._folding is None else self._folding.results)
 
     def live_batches(self) -> list[Batch]:
         """Results whose TEXT codes are still needed."""
         left = [] if self._folding is None else self._folding.left
         kept = [] if self._newest is None else self._newest.batches()
-        return [*self._pending, *left, *kept, self._present.rows()]
+        return [*self._pending.batches(), *left, *kept, self._present.rows()]
 
     def _taken(self) -> list[Batch]:
         """The answers that wait; they wait no more."""
-        pending, self._pending, self._weighed = self._collect(), [], _NOTHING
-        return pending
+        self._collect()
+        return self._pending.take()
 
     def take(self) -> list[Change]:
         """What waits; it waits no more. The caller holds the lock."""
@@ -338,7 +318,7 @@ class RunningQuery:
         waiting = [*self._collect()]
 
         def give_back() -> None:
-            self._pending = [*waiting, *self._pending]
+            self._pending.replace([*waiting, *self._pending.batches()])
             unnote()
 
         return give_back
@@ -379,7 +359,7 @@ class RunningQuery:
             dropped -= n
             if n < len(batch):
                 kept.append(batch.slice(n, len(batch)) if n else batch)
-        self._pending, self._weighed = kept, _NOTHING
+        self._pending.replace(kept)
         self._fetched = self._results - sum(map(len, kept))
 
     def apply_settings(self) -> None:
@@ -407,7 +387,7 @@ class RunningQuery:
     def answer_nbytes(self) -> int:
         """Bytes of the answers that wait to be fetched, and of the rows kept for `snapshot`."""
         left = [] if self._folding is None else self._folding.left
-        return self._weigh()[1] + sum(len(b) * b.row_nbytes for b in left) + self._present.nbytes
+        return self._pending.nbytes + sum(len(b) * b.row_nbytes for b in left) + self._present.nbytes
 
     @property
     def nbytes(self) -> int:
