@@ -326,13 +326,17 @@ def row_words(columns: Sequence[Column]) -> Int64Array:
     """
     k = len(columns)
     n = len(columns[0]) if columns else 0
-    masks = k // 62 + 1
-    words = np.zeros((n, k + masks), np.int64)
+    words = np.zeros((n, words_width(k)), np.int64)
     for i, column in enumerate(columns):
         words[:, i] = column.words()
         if column.valid is not None:
             words[:, k + i // 62] |= (~column.valid).astype(np.int64) << (i % 62)
     return words
+
+
+def words_width(columns: int) -> int:
+    """How many words `row_words` makes of a row of so many columns."""
+    return columns + columns // 62 + 1
 
 
 def columns_of_words(words: Int64Array, schema: Schema) -> list[Column]:

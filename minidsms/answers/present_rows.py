@@ -9,18 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from minidsms.answers.waiting import WaitingBatches
-from minidsms.elements import Batch, Int64Array, Schema
+from minidsms.elements import Batch, Int64Array, Schema, columns_of_words, words_width
 from minidsms.process.behind import Behind
 
-if TYPE_CHECKING:
-    from minidsms.synopses.key_table import KeyTable
-
 _MOST_WAITING = 1 << 16
+_FIRST_CAPACITY = 64
+_WORTH_SHRINKING = 4096
 
 
 class PresentRows:
@@ -30,8 +28,7 @@ class PresentRows:
         self._schema = schema
         self._behind = behind
         self._waiting = WaitingBatches()
-        self._table: KeyTable | None = None
-        self._counts: Int64Array = np.zeros(0, np.int64)
+        self._hold(np.zeros((0, 1 + words_width(len(schema))), np.int64))
 
     def add(self, batch: Batch) -> None:
         """Take changes, netted per instant."""
@@ -44,45 +41,58 @@ class PresentRows:
         """The rows present as insertions, equal ones repeated (ts of no meaning)."""
         self._behind.settle()
         self._count(self._waiting.take())
-        if not len(self._schema):
-            return Batch(np.zeros(int(self._counts.sum()), np.int64), None, [])
-        if self._table is None:
-            return Batch.empty(self._schema)
-        ids = np.repeat(np.arange(len(self._counts)), self._counts)
-        return Batch(np.zeros(len(ids), np.int64), None, self._table.columns(ids, self._schema))
+        rows = self._present()
+        rows = np.repeat(rows, rows[:, 0], axis=0)
+        return Batch(np.zeros(len(rows), np.int64), None, columns_of_words(rows[:, 1:], self._schema))
 
     @property
     def nbytes(self) -> int:
         """Bytes held."""
         self._behind.settle()
-        return self._waiting.nbytes + self._counts.nbytes + (0 if self._table is None else self._table.nbytes)
+        return self._waiting.nbytes + self._rows.nbytes + self._slots.nbytes
 
     def clear(self) -> None:
         """Forget everything."""
         self._behind.settle()
         self._waiting.take()
-        self._table, self._counts = None, np.zeros(0, np.int64)
+        self._hold(self._rows[:0])
+
+    def _present(self) -> Int64Array:
+        """Each row that is there, behind how often it is: (n, 1 + words)."""
+        used = self._rows[: self._meta.item(2)]
+        return used[used[:, 0] > 0]
+
+    def _hold(self, rows: Int64Array) -> None:
+        """Hold these, as `_present` gives them, with room for as many more."""
+        n = len(rows)
+        capacity = max(_FIRST_CAPACITY, 1 << (2 * n - 1).bit_length() if n else 0)
+        room, slots = np.empty((capacity, rows.shape[1]), np.int64), np.zeros(2 * capacity, np.int64)
+        room[:n] = rows
+        if n:
+            from minidsms.kernels.present_rows import enter_rows
+
+            enter_rows(slots, room[:n])
+        # Only when there is room for all of it does anything change.
+        self._rows: Int64Array = room
+        self._slots: Int64Array = slots
+        self._meta: Int64Array = np.array([n, -1, n], np.int64)
 
     def _count(self, changes: Sequence[Batch]) -> None:
         """Count changes in. One thread at a time."""
         if not changes:
             return
-        batch = Batch.concat(changes)
-        if not len(self._schema):
-            self._counts = np.array([self._counts.sum() + batch.signs.sum(dtype=np.int64)], np.int64)
-            return
-        if self._table is None:
-            # numba is loaded with the first query that needs it, not with the package.
-            from minidsms.synopses.key_table import KeyTable
+        # numba is loaded with the first query that needs it, not with the package.
+        from minidsms.kernels.arrays import normal, places
+        from minidsms.kernels.present_rows import BLOCK, count_changes
 
-            self._table = KeyTable.of_schema(self._schema)
-        table = self._table
-        ids = table.acquire_columns(batch.columns)
-        counts = np.bincount(ids, batch.sign, minlength=table.capacity).astype(np.int64)
-        counts[: len(self._counts)] += self._counts
-        self._counts = counts
-        table.release(ids[counts[ids] <= 0])
-        kept = table.compact()
-        if kept is not None:
-            self._counts = np.zeros(table.capacity, np.int64)
-            self._counts[: len(kept)] = counts[kept]
+        words: Int64Array = np.empty((BLOCK, self._rows.shape[1] + 1), np.int64)
+        for batch in changes:
+            columns, sign, done = batch.columns, normal(batch.signs), 0
+            table, kept = places(columns)
+            while done < len(sign):
+                done = count_changes(table, sign, self._slots, self._rows, self._meta, words, done)
+                if done < len(sign):
+                    self._hold(self._present())
+            del kept
+        if _WORTH_SHRINKING < len(self._rows) >= 8 * self._meta.item(0):
+            self._hold(self._present())

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+from minidsms.elements import AnyArray, Column, Int64Array
+from minidsms.kernels.addresses import PLACE_WORDS
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
@@ -13,3 +17,16 @@ _Scalar = TypeVar("_Scalar", bound=np.generic)
 def normal(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
     """The array itself if a kernel can take it, else a copy."""
     return array if array.flags.carray else array.copy(order="C")
+
+
+def places(columns: Sequence[Column]) -> tuple[Int64Array, list[AnyArray]]:
+    """A table of where columns stand (`kernels.addresses`), and the arrays that must live as long as it is used."""
+    values = [np.ascontiguousarray(column.values) for column in columns]
+    valid = [None if column.valid is None else np.ascontiguousarray(column.valid) for column in columns]
+    table = [(_address(v), 0 if m is None else _address(m), v.itemsize) for v, m in zip(values, valid)]
+    kept: list[AnyArray] = [*values, *(each for each in valid if each is not None)]
+    return np.array(table, np.int64).reshape(len(table), PLACE_WORDS), kept
+
+
+def _address(array: AnyArray) -> int:
+    return array.__array_interface__["data"][0]

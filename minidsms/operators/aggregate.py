@@ -25,6 +25,7 @@ from minidsms.elements import (
     Int64Array,
     Schema,
     Type,
+    words_width,
 )
 from minidsms.kernels import grouping
 from minidsms.kernels.arrays import normal
@@ -34,7 +35,7 @@ from minidsms.operators.resuming import Resuming
 from minidsms.queues import Queue
 from minidsms.synopses.group_records import Call, GroupRecords
 from minidsms.synopses.group_state import DistinctValues, Run, Workspace, contiguous_words
-from minidsms.synopses.key_table import ArrivalRing, KeyTable, words_width
+from minidsms.synopses.key_table import ArrivalRing, KeyTable
 from minidsms.synopses.object_states import ObjectAggregate, ObjectStates, Texts
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from minidsms.elements import AnyArray, Batch, Int64Array, Schema
-from minidsms.kernels.addresses import PLACE_WORDS
-from minidsms.kernels.arrays import normal
+from minidsms.kernels.arrays import normal, places
 
 Ranks = Callable[[Int64Array], Int64Array]
 """Ranks of TEXT codes, in the order of their texts."""
@@ -38,19 +37,11 @@ def surviving(batch: Batch, wanted: int = 0) -> Int64Array | None:
         return None if rows is None or len(rows) == len(sign) else rows
     from minidsms.kernels import netting as kernels
 
-    columns = batch.columns
-    values = [np.ascontiguousarray(column.values) for column in columns]
-    valid = [None if column.valid is None else np.ascontiguousarray(column.valid) for column in columns]
-    places = [(_address(v), 0 if m is None else _address(m), v.itemsize) for v, m in zip(values, valid)]
-    table = np.array(places, np.int64).reshape(len(places), PLACE_WORDS)
+    table, _kept = places(batch.columns)
     n = len(sign)
     heads, chain, rows = np.empty(max(8, 2 * n), np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
     m = kernels.net_instants(normal(batch.ts), normal(sign), table, wanted, heads, chain, rows)
     return None if m == n else rows[:m]
-
-
-def _address(array: AnyArray) -> int:
-    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
 
 
 def ordered_by_value(batch: Batch, schema: Schema, ranks: Ranks | None) -> Batch:

@@ -12,18 +12,13 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from minidsms.elements import AnyArray, Column, Int8Array, Int64Array, Schema, columns_of_words, row_words
+from minidsms.elements import AnyArray, Column, Int8Array, Int64Array, Schema, columns_of_words, row_words, words_width
 from minidsms.kernels import key_table as kernels
 from minidsms.kernels.arrays import normal
 
 _FIRST_CAPACITY = 64
 _WORTH_SHRINKING = 4096
 _NO_WORDS: Int64Array = np.zeros(0, np.int64)
-
-
-def words_width(columns: int) -> int:
-    """How many words `elements.row_words` makes of a row of so many columns."""
-    return columns + columns // 62 + 1
 
 
 class KeyTable:
