@@ -1,10 +1,11 @@
 """Joining streams with ranges by a compiled form (`kernels.streams_join`): the program that makes rows.
 
 It runs over the same windows as the others, and leaves them as they do, so that it may begin and end between any two
-parts. It fits plans of pipelines alone, whose steps probe keys, of joins whose answer shows a key of each input, and of
-outer joins by one pair of columns.
+parts. It fits plans of pipelines alone, whose steps probe keys, of joins below an ISTREAM whose answer shows a key of
+each input, of two streams as a relation, and of outer joins by one pair of columns.
 
-Invariant: below an ISTREAM its answer is that of `joins.by_pipelines`, in the same order; of an outer join, netted.
+Invariant: below an ISTREAM its answer is that of `joins.by_pipelines`, in the same order; a relation, netted, is the
+same.
 """
 
 from __future__ import annotations
@@ -78,9 +79,10 @@ class ByForm:
         self._graph = graph
         self._index = index
         self._state = state
+        self._deletes = spec.shown is None
         self._nets = set(spec.shown or ()) == set(range(len(spec.columns)))
-        if spec.outer:
-            self._nets = (0, graph.keys[0][0][0]) in spec.columns
+        if self._deletes:
+            self._nets = _has_one_key(graph) and (0, graph.keys[0][0][0]) in spec.columns
         self._claim = claim
         self._rows = [FormRows(spec, graph, self._nets, claim)]
         self._stretches = Stretches(index, state)
@@ -104,8 +106,10 @@ class ByForm:
         """There is a form for such a join."""
         shown = index.keys[:, IS_SHOWN]
         are_shown = all(shown[first:end].any() for first, end in index.inputs[:, [KEY, KEYS_END]].tolist())
-        has_one_key = all(len(keys) == 1 and len(keys[0]) == 1 for keys in graph.keys)
-        tells_apart = has_one_key if spec.outer else are_shown and spec.leaves_out
+        if spec.outer:
+            tells_apart = _has_one_key(graph)
+        else:
+            tells_apart = spec.shown is None or (are_shown and spec.leaves_out)
         is_linked = 2 <= graph.n <= _MOST_INPUTS and graph.is_connected and not graph.bands
         return is_linked and tells_apart and spec.ranges is not None and bool(spec.columns)
 
@@ -142,6 +146,7 @@ class ByForm:
             self._form = join_streams.form(
                 COLUMNS=tuple(zip(self._widths, self._shown.masked)),
                 NETS=self._nets,
+                DELETES=self._deletes,
                 OUTER=self._spec.outer,
                 **self._constants(plan.orders),
             )
@@ -219,6 +224,11 @@ class ByForm:
     def flush(self) -> Iterator[Batch]:
         """The rows found that have not been given."""
         return self._rows[0].flush()
+
+
+def _has_one_key(graph: JoinGraph) -> bool:
+    """Each input does, of one column."""
+    return all(len(keys) == 1 and len(keys[0]) == 1 for keys in graph.keys)
 
 
 def _ahead(steps: Sequence[_Step], position: int) -> tuple[tuple[int, ...], ...]:

@@ -46,7 +46,7 @@ class FormRows:
         self._firsts = np.zeros(graph.n, np.int64)
         self._serial = np.zeros(4, np.int64)
         self._types = spec.schema.types
-        self._is_netted = spec.outer and nets
+        self._is_netted = spec.shown is None and nets
         self._ratio = 1.0
         self._shown: Shown | None = None
         self._source: Source | None = None

@@ -401,10 +401,10 @@ class Join(Operator):
 
     def _ways(self, elements: int) -> tuple[int, bool]:
         """Among how many threads the parts of so many elements are divided, and whether it is to be seen what that
-        takes. Where memory or time is limited, which query fails depends on the order: then one joins all; and of an
-        outer join on where a slice is cut depends in which order rows of an instant come.
+        takes. Where memory or time is limited, which query fails depends on the order: then one joins all; and of a
+        relation on where a slice is cut depends in which order rows of an instant come.
         """
-        if self.spec.outer:
+        if self.spec.shown is None:
             return 1, False
         asked = self.threads()
         ways = min(usable_threads(asked), elements // LEAST_ELEMENTS)

@@ -36,8 +36,8 @@ class JoinSpec:
     columns: the (input, column) of each output column; schema: theirs.
     shown: where the consumer is ISTREAM, the output columns that stand unchanged in its rows; then deletions that
     cancel no insertion of their instant may be left out. None: all deletions are put out.
-    ranges: where given (and `shown` or `outer` is), the inputs are streams, and each row stays so many ticks, as in a
-    RangeWindow; None: for ever. Then no deletion is ever an element, which halves the work.
+    ranges: where given (there are two inputs, or `shown` is), the inputs are streams, and each row stays so many ticks,
+    as in a RangeWindow; None: for ever. Then no deletion is ever an element, which halves the work.
     fifo: of each input, whether its deletions come in the order of its insertions (default: of all).
     bands: what the condition, or one that is applied to the rows put out, asks of columns of two inputs: pairs outside
     of a band need not be found.
@@ -55,7 +55,7 @@ class JoinSpec:
     outer: bool = False
 
     def __post_init__(self) -> None:
-        assert self.ranges is None or ((self.shown is not None or self.outer) and not self.bags)
+        assert self.ranges is None or ((self.shown is not None or len(self.ranges) == 2) and not self.bags)
         assert self.condition is None or self.shown is None
         is_bare = self.shown is None and self.condition is None and not self.bands
         assert not self.outer or (is_bare and self.equalities), "an outer join asks for equalities and nothing else"

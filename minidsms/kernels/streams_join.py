@@ -1,4 +1,5 @@
-"""Joining streams with ranges, below an ISTREAM or by a left outer join, in one pass that ends in rows: a template.
+"""Joining streams with ranges in one pass that ends in rows: a template, for what an ISTREAM reads and, of two streams,
+for a relation.
 
 As `kernels.entering_join`, but everything that holds in a plan is a constant, its pipelines among it: each is compiled
 to loops within each other. Nothing is written that somebody else reads again: an element is linked as it is taken,
@@ -7,12 +8,12 @@ it finds are copied out of the streams' stores at once. Rows leave by a pointer.
 insertions and may cancel one is told by the keys, which the answer shows: the rows are compared, and both are left out;
 so most answers have no deletions at all.
 
-Of an outer join of two streams every deletion is put out, at its own instant, and an instant goes as in
-`kernels.pair_join`. What may cancel is told by the left row's key, where the answer shows it: then both are left out,
-mostly.
+Of a relation of two streams, which may be an outer join, every deletion is put out, at its own instant, and an instant
+goes as in `kernels.pair_join`. What may cancel is told by the row's key, where the answer shows it: then both are left
+out, mostly.
 
-Invariant: the answer below an ISTREAM is that of `entering_join`, in the same order; that of an outer join, netted, is
-that of `pair_join`.  docs/semantics S1.
+Invariant: the answer below an ISTREAM is that of `entering_join`, in the same order; a relation, netted, is that of
+`pair_join`.  docs/semantics S1.
 """
 
 from __future__ import annotations
@@ -45,11 +46,13 @@ KEY_ROW: int = 0
 COLUMNS: tuple[tuple[int, bool], ...] = ((8, True), (1, True))
 """Of each column of the answer, the bytes of a value in the store, and whether there may be NULLs."""
 NETS: bool = True
-"""The answer is netted by all these columns, so that rows of the join that are equal cancel; of an outer join: it shows
-the left key, so that such rows have the same."""
+"""The answer is netted by all these columns, so that rows of the join that are equal cancel; of a relation: each input
+has one key, and the answer shows that of input 0, so that such rows have the same."""
+DELETES: bool = False
+"""Of two inputs: all deletions are put out."""
 OUTER: bool = False
-"""Of two inputs with a key each: rows of input 0 without a match are put out, too, with NULLs for the columns of input
-1, and so are all deletions."""
+"""Of two inputs with a key each, where DELETES holds: rows of input 0 without a match are put out, too, with NULLs for
+the columns of input 1."""
 PIPELINES: tuple[tuple[Constant, ...], ...] = ()
 """Of each input: INPUT, HAS_NULLS, SHOWS, MARKS, AHEAD, STEPS, LINKED_BY, POSITIONS."""
 
@@ -96,7 +99,7 @@ ADDRESS, VALID, STORE_MASK, SOURCE_WORDS = range(4)
 _MARKS_SHIFT = 54
 """Keys are marked in 1024 places: what shifts a hash to one of them."""
 _FEW = 64
-"""Rows of an instant that are compared with its deletions one by one; of an outer join, of either kind."""
+"""Rows of an instant that are compared with its deletions one by one; of a relation, of either kind."""
 
 
 class Room(NamedTuple):
@@ -113,9 +116,9 @@ class Source(NamedTuple):
     """Of what it is made. columns: (c, SOURCE_WORDS).
 
     marked: (k, 1024), of each class of equal columns the serial of the last instant that put out a row with such a key
-    (OUTER: a deletion).  firsts: of each step the first row that it finds.  serial: (4,), the last serial, how many
-    deletions stand in the room, and (OUTER) how many instants that are not netted, and the serial of the last one with
-    rows that may cancel.
+    (DELETES: a deletion).  firsts: of each step the first row that it finds.  serial: (4,), the last serial, how many
+    deletions stand in the room, and (DELETES) how many instants that are not netted, and the serial of the last one
+    with rows that may cancel.
     """
 
     columns: Int64Table
@@ -518,16 +521,15 @@ def _change(given: Given, turns: Any, slot: int, now: Now, tally: Tally) -> Any:
     number = _number(given.nodes, given.sides[INPUT], slot) if SHOWS else int64(0)
     if not HAS_NULLS or _has_links(given, slot):
         tally = _go_on(given, turns, (slot,), (number,), slot, now, tally)
-    if OUTER:
-        if INPUT == 0 and tally.fits and tally.found == found:
-            pads = Now(now.instant, now.serial, now.sign, True)
-            tally = _put(given, turns, (slot, slot), (number, number), pads, tally)
-        if NETS and tally.found > found:
-            place = _place(given.nodes, _node(given.sides[INPUT], given.keys[INPUT], slot))
-            if now.sign < 0:
-                given.marked[0, place] = now.serial
-            elif given.marked[0, place] == now.serial:
-                given.serials[3] = now.serial
+    if OUTER and INPUT == 0 and tally.fits and tally.found == found:
+        pads = Now(now.instant, now.serial, now.sign, True)
+        tally = _put(given, turns, (slot, slot), (number, number), pads, tally)
+    if DELETES and NETS and tally.found > found:
+        place = _place(given.nodes, _node(given.sides[INPUT], given.keys[INPUT], slot))
+        if now.sign < 0:
+            given.marked[0, place] = now.serial
+        elif given.marked[0, place] == now.serial:
+            given.serials[3] = now.serial
     return tally
 
 
@@ -602,14 +604,19 @@ _leave = series(_one_leaves, "PIPELINES", _OF_PIPELINE, _have_left)
 @helper(inline=True)
 def _right_changes(given: Given, turns: Any, leave: Now, come: Now, tally: Tally) -> Any:
     """Of input 1, behind which there is none."""
-    turn, tally = _take(given, turns, leave, tally)
+    turn = turns[INPUT]
+    if OUTER:
+        turn, tally = _take(given, turns, leave, tally)
     for slot in range(turn.was, turn.lo):
         tally = _change(given, turns, slot, leave, tally)
     middle = tally.found
-    for slot in range(turn.before, turn.hi):
-        tally = _change(given, turns, slot, come, tally)
-    for slot in range(turn.was, turn.lo):
-        tally = _toggle(given, turns, slot, slot + 1, come, tally)
+    if OUTER:
+        for slot in range(turn.before, turn.hi):
+            tally = _change(given, turns, slot, come, tally)
+        for slot in range(turn.was, turn.lo):
+            tally = _toggle(given, turns, slot, slot + 1, come, tally)
+    else:
+        turn, tally = _take(given, turns, come, tally)
     return (turns[0], turn), middle, tally
 
 
@@ -625,7 +632,7 @@ def _left_changes(given: Given, turns: Any, leave: Now, come: Now, tally: Tally)
 
 _change_right = series(_right_changes, "PIPELINES", _OF_PIPELINE, _right_changes)
 _change_both = series(_left_changes, "PIPELINES", _OF_PIPELINE, _left_changes)
-"""An instant of an outer join, in the order of `kernels.pair_join`. Gives the turns then, how many rows stand in the
+"""An instant of a relation, in the order of `kernels.pair_join`. Gives the turns then, how many rows stand in the
 room behind its deletions, and the tally.
 """
 
@@ -649,7 +656,7 @@ def _one_ends(windows: Windows, given: Given, turns: Any, fits: bool) -> None:
     while hi > turn.before and not fits:
         hi -= 1
         _unlink(given, hi)
-    lo = turn.lo if OUTER and fits else turn.was
+    lo = turn.lo if DELETES and fits else turn.was
     inputs[INPUT, LO], inputs[INPUT, HI], inputs[INPUT, LINKED] = lo, hi, hi
     _end(windows, given, turns, fits)
 
@@ -746,7 +753,7 @@ def _cancel(room: Room, first: int, middle: int, end: int) -> Any:
     return int64(end)
 
 
-@template("KEYS", "COLUMNS", "NETS", "OUTER", "PIPELINES", gain=0.4, compile_s=6.0)
+@template("KEYS", "COLUMNS", "NETS", "DELETES", "OUTER", "PIPELINES", gain=0.4, compile_s=6.0)
 def join_streams(windows: Windows, source: Source, room: Room, found: int, state: Int64s) -> int:
     """Join the elements that wait, behind so many rows found; returns how many stand in the room.
 
@@ -759,14 +766,14 @@ def join_streams(windows: Windows, source: Source, room: Room, found: int, state
     given = Given(windows.nodes, windows.heads, room, columns, marked, firsts, serials, sides, _keys(windows, ()))
     serial, most, closed = serials[0], state[MOST], state[CLOSED]
     tally = Tally(int64(found), int64(0), True)
-    if OUTER:
+    if DELETES:
         instant = _next_change(turns, closed)
     while instant < MAX_INSTANT and tally.fits and tally.inspected < most:
         turns, leaving = _pass(given, turns, (), instant, int64(0))
         first = tally.found
         serial += 1
         leave, come = Now(instant, serial, -1, False), Now(instant, serial, 1, False)
-        if OUTER:
+        if DELETES:
             turns, middle, tally = _change_both(given, turns, leave, come, tally)
             following = _next_change(turns, closed)
             if tally.fits:

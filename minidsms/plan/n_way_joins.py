@@ -83,7 +83,7 @@ def n_way_join(
         join.take_tree(_first_tree(join))
     if len(queues) > 2 or (join.graph.has_patterns and not node.outer):
         adaptivity.adapt_join(join, asked, attributes)
-    if ranges is not None and not node.outer:
+    if ranges is not None and node.shown is not None:
         adaptivity.spare_state(join, reducing)
     return join
 

@@ -66,13 +66,16 @@ def test_istream_over_a_merged_join_is_the_difference_of_its_relations(cql: str,
         ("R [ROWS 4], S [RANGE 3]", False),
     ],
 )
-def test_istream_joins_the_streams_themselves_where_all_windows_are_ranges(windows: str, is_over_streams: bool) -> None:
+def test_two_streams_are_joined_themselves_where_all_windows_are_ranges(windows: str, is_over_streams: bool) -> None:
     db = minidsms.connect()
     db.execute(DECLARED)
-    plan = db.query(f"SELECT ISTREAM(R.a, b) FROM {windows} WHERE R.a = S.a").explain()
-    assert ("Window [" not in plan) == is_over_streams
-    relation = db.query(f"SELECT R.a, b FROM {windows} WHERE R.a = S.a").explain()
-    assert relation.count("Window [") == 2
+    for select in ("ISTREAM(R.a, b)", "R.a, b", "R.a, COUNT(*)"):
+        of_groups = " GROUP BY R.a" if "COUNT" in select else ""
+        plan = db.query(f"SELECT {select} FROM {windows} WHERE R.a = S.a{of_groups}").explain()
+        assert ("Window [" not in plan) == is_over_streams
+    if is_over_streams:
+        third = db.query(f"SELECT R.a, S.b FROM {windows}, T [RANGE 5] WHERE R.a = S.a AND T.b = S.b").explain()
+        assert third.count("Window [") == 3
 
 
 @pytest.mark.parametrize("n", [12, 13, 14])

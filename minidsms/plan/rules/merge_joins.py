@@ -57,7 +57,7 @@ def merge_joins(root: Node) -> Node:
             new = dataclasses.replace(new, names=tuple(map(name_of, new.windows)))
             if id(node) in shown:
                 new = _over_streams(dataclasses.replace(new, shown=shown[id(node)]))
-            elif new.outer:
+            elif new.outer or (len(new.windows) == 2 and not new.bands):
                 new = _over_streams(new)
         done[id(node)] = new
     return done[id(root)]
@@ -229,7 +229,7 @@ def shown_by_istream(root: Node) -> dict[int, tuple[int, ...]]:
 
 
 def _over_streams(join: MultiJoin) -> MultiJoin:
-    """A join that ISTREAM reads, or an outer one, over the streams themselves, where all its windows are ranges without
+    """A join that ISTREAM reads, or of two, over the streams themselves, where all its windows are ranges without
     SLIDE.
 
     No window need put out what leaves: the join sees it by the instants of the rows it holds. Filters and projections
