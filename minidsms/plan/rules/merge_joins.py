@@ -10,7 +10,7 @@ it reads the columns of its inputs by number.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from minidsms.cql import bound
@@ -49,15 +49,15 @@ def merge_joins(root: Node) -> Node:
         new = node.over([done[id(child)] for child in node.inputs])
         done[id(node)] = merged(new, [readers[id(child)] == 1 for child in node.inputs])
     root = find_bands(_parted(done[id(root)]))
-    shown = shown_by_istream(root)
+    shown, readers = shown_by_istream(root), reader_counts(root)
     done = {}
     for node in nodes(root):
         new = node.over([done[id(child)] for child in node.inputs])
-        if isinstance(new, MultiJoin):
+        if isinstance(node, MultiJoin) and isinstance(new, MultiJoin):
             new = dataclasses.replace(new, names=tuple(map(name_of, new.windows)))
             if id(node) in shown:
                 new = _over_streams(dataclasses.replace(new, shown=shown[id(node)]))
-            elif new.outer or (len(new.windows) == 2 and not new.bands):
+            elif new.outer or (len(new.windows) == 2 and not new.bands and _are_its_own(node.windows, readers)):
                 new = _over_streams(new)
         done[id(node)] = new
     return done[id(root)]
@@ -240,6 +240,18 @@ def _over_streams(join: MultiJoin) -> MultiJoin:
     if len(parts) < len(taken):
         return join
     return dataclasses.replace(join, windows=tuple(s for s, _ in parts), specs=tuple(spec for _, spec in parts))
+
+
+def _are_its_own(windows: Sequence[Node], readers: Mapping[int, int]) -> bool:
+    """Nobody else reads what is in them, which would then be held twice."""
+    return all(readers[id(node)] == 1 for window in windows for node in _down_to_window(window))
+
+
+def _down_to_window(node: Node) -> Iterator[Node]:
+    yield node
+    while isinstance(node, bound.ByRow):
+        node = node.input
+        yield node
 
 
 def stream_below(node: Node) -> tuple[Node, WindowSpec] | None:
