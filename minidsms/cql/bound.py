@@ -176,6 +176,10 @@ class Window(Node):
         return not self.spec.is_by_key
 
     @property
+    def fifo_by(self) -> frozenset[int] | None:
+        return frozenset(self.spec.keys) if self.spec.is_by_key else frozenset()
+
+    @property
     def is_append_only(self) -> bool:
         return self.spec.kind is WindowKind.UNBOUNDED
 
@@ -373,6 +377,10 @@ class Filter(ByRow):
 
     condition: Expr
 
+    @property
+    def fifo_by(self) -> frozenset[int] | None:
+        return self.input.fifo_by
+
     def text(self) -> str:
         return f"Filter {print_expression(self.condition)}"
 
@@ -403,6 +411,17 @@ class Project(ByRow):
     """One row of expressions per row of input."""
 
     exprs: tuple[Expr, ...]
+
+    @property
+    def fifo_by(self) -> frozenset[int] | None:
+        below = self.input.fifo_by
+        if below is None:
+            return None
+        shown: dict[int, int] = {}
+        for i, e in enumerate(self.exprs):
+            if isinstance(e, ColumnRef):
+                shown.setdefault(e.index, i)  # the first: keys of groups come first
+        return frozenset(shown[c] for c in below) if below <= shown.keys() else None
 
     @property
     def only_chooses(self) -> bool:

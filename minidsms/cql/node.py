@@ -192,6 +192,13 @@ class Node(abc.ABC):
         return False
 
     @property
+    def fifo_by(self) -> frozenset[int] | None:
+        """Columns such that rows with the same values in all of them leave in the order in which they came; None where
+        there are none.
+        """
+        return frozenset() if self.is_fifo else None
+
+    @property
     def is_append_only(self) -> bool:
         """There are no deletions."""
         return False

@@ -122,8 +122,9 @@ def accumulator(spec: AggregateSpec, is_fifo: bool, is_append_only: bool, texts:
 class GroupStates:
     """The synopsis of an aggregation: the groups' keys, their records, and the states that stand outside them.
 
-    key_types: empty for the one group of a query without GROUP BY.  start: the instant from which that group exists,
-    MAX_INSTANT as long as it is not known.
+    key_types: empty for the one group of a query without GROUP BY.  is_fifo: deletions come in the order of insertions;
+    are_fifo: in each group they do.  start: the instant from which that group exists, MAX_INSTANT as long as it is not
+    known.
     """
 
     def __init__(
@@ -134,16 +135,17 @@ class GroupStates:
         texts: Texts | None,
         start: int = MIN_INSTANT,
         is_append_only: bool = False,
+        are_fifo: bool = False,
     ) -> None:
         text = [i for i, t in enumerate(key_types) if t.is_coded]
         self.table = KeyTable(words_width(len(key_types)), text) if key_types else None
         # Where nothing is deleted nothing is taken back.
         self.arrivals = ArrivalRing() if key_types and is_fifo and not is_append_only else None
-        kinds = [kind_of(c, is_fifo, is_append_only) for c in calls]
+        kinds = [kind_of(c, are_fifo, is_append_only) for c in calls]
         self.is_plain = grouping.EXTERNAL not in kinds and not any(is_distinct(c) for c in calls)
         """All states stand in the records."""
         self.accumulators: list[Accumulator | None] = [
-            accumulator(c, is_fifo, is_append_only, texts) if kind == grouping.EXTERNAL and c.objects is None else None
+            accumulator(c, are_fifo, is_append_only, texts) if kind == grouping.EXTERNAL and c.objects is None else None
             for c, kind in zip(calls, kinds)
         ]
         self.objects = [None if c.objects is None else ObjectStates(c.objects, texts, is_fifo) for c in calls]
@@ -282,9 +284,9 @@ class Aggregate(Resuming):
     """Groups by the input columns `keys` and computes `calls`; output: the keys, then the results.
 
     is_global: no GROUP BY; one row from the instant of `start`'s single element on (R3), rows or no rows, and none
-    before; without a start queue, from the first element on.  input_fifo: deletions come in the order of
-    insertions.  input_append_only: there are none.  texts: the dictionary, for MIN and MAX of TEXT and for user
-    aggregates over TEXT.
+    before; without a start queue, from the first element on.  input_fifo: deletions come in the order of insertions;
+    groups_fifo: within each group they do.  input_append_only: there are none.  texts: the dictionary, for MIN and MAX
+    of TEXT and for user aggregates over TEXT.
     """
 
     name = "Aggregate"
@@ -301,6 +303,7 @@ class Aggregate(Resuming):
         texts: Texts | None = None,
         schema: Schema | None = None,
         input_append_only: bool = False,
+        groups_fifo: bool = False,
     ) -> None:
         assert not (is_global and keys), "the one group has no keys"
         self._key_schema = Schema(tuple(input.schema[i] for i in keys))
@@ -311,7 +314,10 @@ class Aggregate(Resuming):
         self._calls = tuple(calls)
         self._is_global = is_global
         begin = MAX_INSTANT if start is not None and is_global else MIN_INSTANT
-        self.groups = GroupStates(self._key_schema.types, calls, input_fifo, texts, begin, input_append_only)
+        of_groups = input_fifo or groups_fifo
+        self.groups = GroupStates(
+            self._key_schema.types, calls, input_fifo, texts, begin, input_append_only, are_fifo=of_groups
+        )
         table, groups = self.groups.table, self.groups
         width = 0 if table is None else table.width
         places = [*enumerate(self._key_types, 1), *enumerate(results.types, 1 + width)]

@@ -670,6 +670,7 @@ class PhysicalPlanner:
             calls=specs,
             is_global=node.start is not None,
             input_fifo=source.is_fifo,
+            groups_fifo=source.fifo_by is not None and source.fifo_by <= set(keys),
             input_append_only=source.is_append_only,
             start=None if node.start is None else self._queue(node.start),
             texts=self._context.dictionary,
