@@ -11,6 +11,7 @@ from minidsms.answers import present_rows
 from minidsms.answers.present_rows import PresentRows
 from minidsms.elements import Batch, Column, Schema, Type
 from minidsms.process.behind import Behind
+from minidsms.synopses import row_counts
 
 SCHEMAS = {
     "none": [],
@@ -47,7 +48,7 @@ def counted(rows: Batch) -> Counter[tuple[object, ...]]:
 def test_rows_are_there_as_often_as_they_came_and_did_not_leave(
     monkeypatch: pytest.MonkeyPatch, types: list[Type], has_nulls: bool, size: int
 ) -> None:
-    monkeypatch.setattr(present_rows, "_WORTH_SHRINKING", 64)
+    monkeypatch.setattr(row_counts, "_WORTH_SHRINKING", 64)
     monkeypatch.setattr(present_rows, "_MOST_WAITING", 500)
     rng = np.random.default_rng(size)
     schema = schema_of(types)

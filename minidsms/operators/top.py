@@ -1,7 +1,8 @@
 """Top: the first rows of a relation, ORDER BY .. LIMIT.
 
-All rows are kept in order, for a row may become one of the first when others leave; where none ever does, the first
-alone. A change moves the rows behind it by one place, so at most one row enters what is shown and one leaves it.
+All rows are kept, for a row may become one of the first when others leave, but only those near the first in order;
+where none ever leaves, the first alone. A change moves the rows behind it by one place, so at most one row enters what
+is shown and one leaves it.
 
 Invariant: after an instant the rows put out are those at places [offset, offset + limit) of the input in its order.
 docs/semantics R6.
@@ -20,14 +21,17 @@ from minidsms.elements import Batch
 from minidsms.operators.operator import Description
 from minidsms.operators.resuming import Resuming
 from minidsms.queues import Queue
+from minidsms.synopses.first_rows import FirstRows
 from minidsms.synopses.object_states import Texts
-from minidsms.synopses.sorted_rows import Entry, SortedRows
+from minidsms.synopses.sorted_rows import Entry
 
 _LARGEST_OUTPUT = 1 << 14
+_AT_ONCE = 1 << 10
+"""Changes after which rows may come to be far."""
 
 
 class Top(Resuming):
-    """order: by which columns, and how.  input_append_only: no row leaves. O(log n) a change, n the rows kept."""
+    """order: by which columns, and how.  input_append_only: no row leaves. O(log n) a change, n the rows in order."""
 
     name = "Top"
     acts_on_time = False
@@ -42,24 +46,46 @@ class Top(Resuming):
         input_append_only: bool = False,
     ) -> None:
         super().__init__([input_], input_.schema)
-        self._sorted = SortedRows(input_.schema, order, texts)
         self._start, self._stop = offset, offset + limit
         self._keeps_all = not input_append_only
+        self._sorted = FirstRows(input_.schema, order, texts, self._stop, self._keeps_all)
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         batch = self.uncounted(batches[0])
         if batch is None:
             return
-        self.claim(len(batch) * (self._sorted.nbytes // max(len(self._sorted.rows), 1)))
-        changes = zip(batch.ts.tolist(), batch.signs.tolist(), self._sorted.entries(batch))
+        self.claim(len(batch) * (self._sorted.nbytes // max(len(self._sorted), 1)))
         out: list[tuple[int, int, Entry]] = []
-        for ts, of_instant in groupby(changes, key=lambda change: change[0]):
-            out += self._instant(ts, [(sign, entry) for _, sign, entry in of_instant])
+        for ts, changes in self._of_near_rows(batch):
+            out += self._instant(ts, changes)
             if len(out) >= _LARGEST_OUTPUT:
                 yield self._batch(out)
                 out = []
         if out:
             yield self._batch(out)
+
+    def _of_near_rows(self, batch: Batch) -> Iterator[tuple[int, list[tuple[int, Entry]]]]:
+        """The changes of rows near the first, instant by instant. Others are counted, and fetched before few are."""
+        first, all_ts, start = self._sorted, batch.ts, 0
+        while start < len(batch):
+            end = int(np.searchsorted(all_ts, all_ts[min(start + _AT_ONCE, len(batch)) - 1], "right"))
+            near, far = first.parted(batch.slice(start, end))
+            changes = zip(near.ts.tolist(), near.signs.tolist(), first.entries(near))
+            start, too_many = end, -1
+            for ts, of_instant in groupby(changes, key=lambda change: change[0]):
+                instant = [(sign, entry) for _, sign, entry in of_instant]
+                leaving = sum(sign < 0 for sign, _ in instant)
+                if far is not None and len(first.rows) - leaving < self._stop:
+                    far, start = far.slice(0, int(np.searchsorted(far.ts, ts))), int(np.searchsorted(all_ts, ts))
+                    too_many = leaving
+                    break
+                yield ts, instant
+            if far is not None:
+                first.count(far)
+            if too_many >= 0:
+                first.fetch(too_many)
+            else:
+                first.settle()
 
     def _instant(self, ts: int, changes: list[tuple[int, Entry]]) -> Iterator[tuple[int, int, Entry]]:
         """What the changes of an instant come to, deletions first."""
@@ -106,7 +132,7 @@ class Top(Resuming):
 
     def describe(self) -> Description:
         detail = f"{self._stop - self._start}" + (f" behind {self._start}" if self._start else "")
-        return Description(self.name, detail, {"rows": len(self._sorted.rows), "bytes": self._sorted.nbytes})
+        return Description(self.name, detail, {"rows": len(self._sorted), "bytes": self._sorted.nbytes})
 
-    def synopses(self) -> tuple[SortedRows, ...]:
+    def synopses(self) -> tuple[FirstRows, ...]:
         return (self._sorted,)

@@ -1,4 +1,4 @@
-"""How often each row of a relation is there: the loop of `answers.present_rows`.
+"""How often each row of a relation is there: the loop of `synopses.row_counts`.
 
 The structure walked:
   slots   (2^m,) int64   open addressing with linear probing: 0, or an id + 1 below 31 bits of its row's hash
