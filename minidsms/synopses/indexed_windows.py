@@ -702,20 +702,34 @@ class WindowIndex:
         if self._came < self._fits_at or not self.has_cells:
             return
         values: dict[int, list[AnyArray]] = {}
+        rows: dict[int, int] = {}
         for (i, _), cells in self._in_order.items():
             slots, batch, of = self.windows[i].sample(SAMPLED), batches[i], values.setdefault(id(cells.order), [])
+            rows[id(cells.order)] = rows.get(id(cells.order), 0) + self._held_with(i, batch)
             if len(slots):
                 of.append(cells.values(self.windows[i].gather([cells.column], slots)[0]))
             if batch is not None:
                 of.append(cells.values(batch.column(cells.column)))
         for (i, c), cells in self._in_order.items():
             if id(cells.order) in values:
-                cells.order.fit(values.pop(id(cells.order)))
+                cells.order.fit(values.pop(id(cells.order)), rows[id(cells.order)])
             k = self.windows[i].keys.index((c,))
             self.keys[int(self.inputs[i, KEY]) + k, LAST_CELL] = cells.order.last
             self.take_keys(i, self.windows[i].present(), range(k, k + 1))
         self._fits_at = self._came + elements_until_fit(sum(map(len, self.windows)))
         self._relink_all()
+
+    def _held_with(self, i: int, batch: Batch | None) -> int:
+        """About how many rows an input holds at a time while a batch comes into it."""
+        held = len(self.windows[i])
+        if batch is None:
+            return held
+        came, length = len(batch), self.inputs.item(i, LENGTH)
+        if batch.sign is not None:
+            came = int(batch.sign.sum(dtype=np.int64))
+        elif self.has_ranges and length != NO_RANGE:
+            came -= int(batch.ts.searchsorted(batch.ts[-1] - min(length, int(batch.ts[-1] - batch.ts[0]) + 1), "right"))
+        return max(held, held + came)
 
     # -------------------------------------------------------------------------------------------------- arrivals
 

@@ -12,7 +12,9 @@ import pytest
 
 import minidsms
 from minidsms.joins.bands import LARGEST, band_of
+from minidsms.joins.join import Join
 from minidsms.kernels.access_methods import cells
+from minidsms.kernels.join_layout import LAST_CELL
 from minidsms.testing.compare import check, run_definition
 from minidsms.testing.feeds import Advance, Push, Step
 from minidsms.testing.generators import Case
@@ -284,3 +286,25 @@ def test_rows_that_have_left_within_a_block_lead_no_band_to_cells_that_nobody_as
     got = sorted(zip(*(answer[name].to_pylist() for name in "abc")))
     assert got == [tuple(found) for found in expected.tolist()]
     assert len(got) > 50
+
+
+@pytest.mark.parametrize(
+    ("select", "window", "last"),
+    [
+        ("a.k, b.v", "[NOW]", 0),
+        ("ISTREAM(a.k, b.v)", "[NOW]", 0),
+        ("a.k, b.v", "[RANGE 100]", 25),
+        ("ISTREAM(a.k, b.v)", "[RANGE 100]", 25),
+        ("a.k, b.v", "[RANGE UNBOUNDED]", 128),
+    ],
+)
+def test_cells_in_order_are_as_many_as_the_rows_at_a_time_ask_for(select: str, window: str, last: int) -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM A (k INTEGER, v INTEGER); CREATE STREAM B (k INTEGER, v INTEGER)")
+        query = db.query(f"SELECT {select} FROM A {window} AS a, B {window} AS b WHERE a.v < b.v - 3000")
+        ts = np.repeat(np.arange(1500), 2)
+        for name in "AB":
+            db.push(name, {"k": ts, "v": (ts * 7919) % 3001}, ts=ts)
+        db.advance(1500)
+        (join,) = (op for op in query.network.operators if isinstance(op, Join))
+        assert join.index.keys[:, LAST_CELL].max() == pytest.approx(last, abs=2)

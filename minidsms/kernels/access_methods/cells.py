@@ -98,10 +98,10 @@ class Order:
         """The number of the last cell."""
         return len(self.least)
 
-    def fit(self, values: Iterable[AnyArray]) -> None:
-        """Cells for rows of these values."""
+    def fit(self, values: Iterable[AnyArray], rows: int) -> None:
+        """Cells for so many rows at a time, of values like these."""
         known = np.sort(np.concatenate([np.zeros(0, self.least.dtype), *values]))
-        cells = min(MOST_CELLS, len(known) // ROWS_OF_A_CELL)
+        cells = min(MOST_CELLS, min(len(known), rows) // ROWS_OF_A_CELL)
         self.least = np.unique(known[np.arange(1, cells) * len(known) // max(cells, 1)])
 
 
