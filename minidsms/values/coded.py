@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime
 import json
 from decimal import MAX_PREC, ROUND_HALF_UP, Context, Decimal
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from minidsms.values.types import MOST_DIGITS, Type
@@ -41,7 +41,7 @@ def text_of(value: Any, type_: Type) -> str:
     if type_ is Type.TEXT:
         return value  # type: ignore[no-any-return]
     if type_.kind == "DECIMAL":
-        return text_of_digits(unscaled(value))
+        return text_of_digits(unscaled(value, type_.scale))
     return _written(_in_json(value, type_))
 
 
@@ -65,9 +65,9 @@ def digits_of(text: str) -> int:
     return int(text) - _LEAST
 
 
-def unscaled(value: Decimal) -> int:
+def unscaled(value: Decimal, scale: int) -> int:
     """The digits of a DECIMAL without the point."""
-    return int(value.scaleb(-int(value.as_tuple().exponent), EXACT))
+    return int(value.scaleb(scale, EXACT))
 
 
 def scaled(digits: int, scale: int) -> Decimal:
@@ -83,8 +83,13 @@ def fitted(value: Decimal, type_: Type) -> Decimal | None:
     """A finite number as a DECIMAL, rounded half away from zero; None where it has too many digits."""
     if value.adjusted() >= type_.digits:
         return None
-    digits = value.quantize(Decimal(1).scaleb(-type_.scale), ROUND_HALF_UP, EXACT)
-    return EXACT.plus(digits) if abs(unscaled(digits)) < 10**type_.digits else None
+    rounded = value.quantize(_unit(type_.scale), ROUND_HALF_UP, EXACT)
+    return EXACT.plus(rounded) if rounded.adjusted() < type_.digits - type_.scale else None
+
+
+@cache
+def _unit(scale: int) -> Decimal:
+    return Decimal(1).scaleb(-scale)
 
 
 def day_of(date: datetime.date) -> int:
