@@ -3,17 +3,35 @@
 Rows are compared where their columns stand (`kernels.addresses`). The instant's deletions are entered in a chained hash
 table by row: `heads` (2^m,) int64 holds the position of a chain's first deletion or -1, `chain` (n,) int64 the next
 one. An insertion looks for an equal deletion; if there is one, both are struck out and the deletion leaves its chain. A
-few deletions are compared one by one instead. An instant uses as many heads as it has deletions, so the table costs
-what the instant costs.
+few deletions are compared one by one instead, where a bit of a word says that one may be equal. An instant uses as many
+heads as it has deletions, so the table costs what the instant costs.
 """
 
 from __future__ import annotations
 
-from minidsms.kernels.addresses import VALID, VALUES, WIDTH
-from minidsms.machine_code import Int8s, Int64s, Int64Table, byte_at, helper, kernel, uint64, word_at
+from typing import Any
 
-_FEW = 4
+from minidsms.kernels.addresses import VALID, VALUES, WIDTH
+from minidsms.machine_code import Int8s, Int64s, Int64Table, byte_at, helper, int64, kernel, uint64, word_at
+
+_FEW = 16
 _STRUCK = -2
+
+
+@helper(inline=True)
+def _word(places: Int64Table, c: int, row: int) -> Any:
+    at = places[c, VALUES]
+    return uint64(word_at(at, row) if places[c, WIDTH] == 8 else int64(byte_at(at, row)))
+
+
+@helper(inline=True)
+def _bit(places: Int64Table, row: int) -> Any:
+    """One of 64 bits, the same for rows that are equal: of the first column and the last."""
+    h = uint64(0)
+    if len(places) > 0:
+        h = _word(places, 0, row) * uint64(0xD6E8FEB86659FD93)
+        h ^= _word(places, len(places) - 1, row) * uint64(0x9E3779B97F4A7C15)
+    return uint64(1) << (h >> uint64(58))
 
 
 @helper(typed=True)
@@ -21,9 +39,7 @@ def _hash(places: Int64Table, row: int) -> int:
     """A non-negative hash of one row."""
     h = uint64(0x9E3779B97F4A7C15)
     for c in range(len(places)):
-        at = places[c, VALUES]
-        word = word_at(at, row) if places[c, WIDTH] == 8 else byte_at(at, row)
-        h = (h ^ uint64(word)) * uint64(0xD6E8FEB86659FD93)
+        h = (h ^ _word(places, c, row)) * uint64(0xD6E8FEB86659FD93)
         h ^= h >> uint64(32)
     return int(h >> uint64(1))
 
@@ -62,11 +78,15 @@ def net_instants(
             chain[last] = -1
             last += 1
         if middle - first <= _FEW:
+            seen = uint64(0)
+            for d in range(first, middle if last > middle else first):
+                seen |= _bit(places, d)
             for i in range(middle, last):
-                for d in range(first, middle):
-                    if chain[d] != _STRUCK and _equal(places, d, i):
-                        chain[d] = chain[i] = _STRUCK
-                        break
+                d = middle if seen & _bit(places, i) == 0 else first
+                while d < middle and (chain[d] == _STRUCK or not _equal(places, d, i)):
+                    d += 1
+                if d < middle:
+                    chain[d] = chain[i] = _STRUCK
         elif last > middle:
             buckets = 8
             while buckets < middle - first:
