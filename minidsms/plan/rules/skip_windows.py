@@ -1,7 +1,8 @@
 """Streams that need no window: RSTREAM over NOW and ISTREAM over UNBOUNDED of one filtered, projected stream.
 
 Both give exactly the stream's elements that pass, at their own instants and in their order (docs/semantics T3, S1,
-S2; the law `ISTREAM .. [RANGE UNBOUNDED] = RSTREAM .. [NOW]`), so the relation in between is never made.
+S2; the law `ISTREAM .. [RANGE UNBOUNDED] = RSTREAM .. [NOW]`), so the relation in between is never made. So do those of
+their lists (UNNEST) where no window reads the stream, to which their order within an instant would matter.
 """
 
 from __future__ import annotations
@@ -20,14 +21,15 @@ def skip_windows(root: Node) -> Node:
 
 
 def _skip(node: Node) -> Node:
-    if not (isinstance(node, bound.RelationToStream) and node.keeps_order):
+    if not isinstance(node, bound.RelationToStream):
         return node
+    passed = (bound.ByRow,) if node.ordered or node.keeps_order else (bound.ByRow, bound.Unnest)
     chain: list[Node] = []
     below = node.input
-    while isinstance(below, bound.ByRow):
+    while isinstance(below, passed):
         chain.append(below)
-        below = below.input
-    if not isinstance(below, bound.Window):
+        (below,) = below.inputs
+    if not isinstance(below, bound.Window) or not (node.keeps_order or any(isinstance(n, bound.Unnest) for n in chain)):
         return node
     unbounded = below.spec.kind is WindowKind.UNBOUNDED and node.op is StreamKind.ISTREAM
     now = below.spec.is_now and node.op is StreamKind.RSTREAM
