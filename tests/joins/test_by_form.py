@@ -22,6 +22,8 @@ STREAMS = tuple(f"CREATE STREAM {name} (k INTEGER, b BOOLEAN, t TEXT, x FLOAT)" 
 RANGES = ("[RANGE 3]", "[NOW]", "[RANGE 2]", "[RANGE UNBOUNDED]")
 SHOWN = ("R.t, S.x, S.k", "R.k, R.b, S.k + 1 AS l")
 """The columns of the first are those of the join, so that it nets them itself."""
+OF_CHAIN = "R.b, S.k, S.x, S.t"
+"""Each form takes seconds to be compiled: joins of the same streams show the same columns."""
 TWO, CHAIN = "R.k = S.k", "R.k = S.k AND S.x = T.x"
 TRIANGLE = "R.k = S.k AND R.t = S.t AND S.x = T.x AND T.k = R.k"
 """By several columns, and a step that checks one."""
@@ -51,7 +53,7 @@ def random_rows(rng: Random, ts: int, count: int, nulls: float) -> tuple[tuple[i
 def random_case(seed: int, where: str = TWO) -> Case:
     """Streams with many equal rows, that enter as equal ones leave; NULLs come in the middle of some."""
     rng = Random(seed)
-    shown = SHOWN[seed % len(SHOWN)] if where == TWO else "R.b, S.k, S.x, S.t"
+    shown = SHOWN[seed % len(SHOWN)] if where == TWO else OF_CHAIN
     names = [name for name in "RSTU" if f"{name}." in where]
     ranges = [f"R {rng.choice(RANGES)}", *(f"{name} {rng.choice(RANGES[:3])}" for name in names[1:])]
     query = f"SELECT ISTREAM({shown}) FROM {', '.join(ranges)} WHERE {where}"
@@ -106,7 +108,9 @@ def test_rows_come_in_the_same_order_whatever_form_runs(where: str, divided: lis
     for seed in range(12):
         expected, none = answers(seed, where=where, compilation="off")
         assert not none
-        for every, threads in ((None, 1), (None, 2), (None, 3), (None, 16), (2, 1 + seed % 3), (5, 1 + seed % 3)):
+        # Other orders with NULLs have forms of their own, which `test_the_answer_is_that_of_the_definition` forces.
+        forced = [(every, 1 + seed % 3) for every in (1, 2, 5) if where == TWO or seed % 4]
+        for every, threads in ((None, 1), (None, 2), (None, 3), (None, 16), *forced):
             changes, plans = answers(seed, every, where, compilation="at once", threads=threads)
             # Where orders change, too, rows of an instant may come in another order.
             same = changes == expected if every is None or where == TWO else Counter(changes) == Counter(expected)
@@ -132,7 +136,7 @@ def test_a_form_is_given_up_where_hardly_an_element_finds_something_and_taken_ag
     with minidsms.connect(compilation="at once", adaptive=False) as db:
         for declaration in STREAMS[:3]:
             db.execute(declaration)
-        query = db.query(f"SELECT ISTREAM(R.t, S.k, S.x) FROM R [RANGE 3], S [RANGE 3], T [RANGE 3] WHERE {CHAIN}")
+        query = db.query(f"SELECT ISTREAM({OF_CHAIN}) FROM R [RANGE 3], S [RANGE 3], T [RANGE 3] WHERE {CHAIN}")
         join = next(op for op in query.network.operators if isinstance(op, Join))
         ran = []
         for ts in range(40):
@@ -148,7 +152,7 @@ def test_a_plan_that_comes_back_finds_its_form_again() -> None:
     with minidsms.connect(compilation="at once", adaptive=False) as db:
         for declaration in STREAMS[:3]:
             db.execute(declaration)
-        query = db.query(f"SELECT ISTREAM(R.b, S.k, S.x) FROM R [RANGE 3], S [RANGE 3], T [RANGE 3] WHERE {CHAIN}")
+        query = db.query(f"SELECT ISTREAM({OF_CHAIN}) FROM R [RANGE 3], S [RANGE 3], T [RANGE 3] WHERE {CHAIN}")
         join = next(op for op in query.network.operators if isinstance(op, Join))
         forms = []
         for ts, orders in enumerate((((1, 2), (0, 2), (1, 0)), ((1, 2), (2, 0), (1, 0))) * 2):
@@ -234,10 +238,15 @@ def test_many_deletions_of_an_instant_are_left_to_the_istream(divided: list[int]
         with minidsms.connect(compilation=compilation, threads=threads) as db:
             for declaration in STREAMS:
                 db.execute(declaration)
-            query = db.query("SELECT ISTREAM(R.k, R.b, S.t) FROM R [RANGE 1], S [RANGE 3] WHERE R.k = S.k")
+            query = db.query(f"SELECT ISTREAM({SHOWN[0]}) FROM R [RANGE 1], S [RANGE 3] WHERE R.k = S.k")
+            db.push("R", (2, True, "x", 0.5), ts=1)
             db.push("S", [(1, True, "x", 0.5)] * 3, ts=1)
+            db.advance(1)
             for ts in (2, 3):
-                db.push("R", [(1, i % 3 > 0, "x", 0.5) for i in range(40)], ts=ts)
+                db.push("R", [(1, True, "xyy"[i % 3], 0.5) for i in range(40)], ts=ts)
+                db.advance(ts)
+            join = next(op for op in query.network.operators if isinstance(op, Join))
+            assert (join.form is not None) == (compilation == "at once")
             db.advance(9)
             return query.fetch()
 
@@ -261,7 +270,7 @@ def test_a_shared_join_that_is_divided_while_a_form_runs_goes_on_in_both(divided
         with minidsms.connect(compilation=compilation, threads=threads) as db:
             for declaration in STREAMS:
                 db.execute(declaration)
-            text = "SELECT ISTREAM(R.k, R.b, S.t) FROM R [RANGE 5], S [RANGE 7] WHERE R.k = S.k"
+            text = f"SELECT ISTREAM({SHOWN[0]}) FROM R [RANGE 5], S [RANGE 7] WHERE R.k = S.k"
             queries = [db.query(text), db.query(text)]
             for ts in range(60):
                 if ts == 30:

@@ -19,7 +19,7 @@ from minidsms.testing.generators import Case
 
 STREAMS = tuple(f"CREATE STREAM {name} (a INTEGER, b INTEGER)" for name in "RST")
 QUERIES = (
-    "SELECT ISTREAM(R.a, S.b) FROM R [RANGE 6], S [RANGE 4] WHERE R.a = S.a",
+    "SELECT ISTREAM(R.b, S.b, S.a) FROM R [RANGE 6], S [RANGE 4] WHERE R.a = S.a",
     "SELECT R.b, S.b AS c FROM R [RANGE 6], S [RANGE 4] WHERE R.a = S.a",
     "SELECT ISTREAM(R.a, T.b) FROM R [RANGE 6], S [RANGE 4], T [RANGE 5] WHERE R.a = S.a AND S.b = T.b",
     "SELECT R.b, T.a FROM R [RANGE 6], S [PARTITION BY a ROWS 2], T [RANGE 5] WHERE R.a = S.a AND S.b = T.b",
@@ -28,13 +28,15 @@ QUERIES = (
 
 
 def case_of(query: str, seed: int) -> Case:
+    """Streams that have NULLs from the first row on: of all that may be NULL there is but one form."""
     rng = Random(seed)
     feed: list[Step] = []
     for ts in range(0, 40, 4):
         for name in "RST":
             instants = sorted(ts + rng.randrange(4) for _ in range(rng.randrange(8)))
             rows = [tuple(None if rng.random() < 0.1 else rng.randrange(4) for _ in "ab") for _ in instants]
-            feed.append(Push(name, tuple((at, 1, row) for at, row in zip(instants, rows))))
+            first = ((ts, 1, (None, None)),) if ts == 0 else ()
+            feed.append(Push(name, (*first, *((at, 1, row) for at, row in zip(instants, rows)))))
         feed.append(Advance(ts + 3))
     feed.append(Advance(60))
     return Case(STREAMS, query, tuple(feed))

@@ -14,20 +14,24 @@ from minidsms.joins.join import Join
 from minidsms.query import Change
 
 INNER = "SELECT ISTREAM(R.a, S.b, S.k) FROM R [RANGE 5], S [RANGE 9] WHERE R.k = S.k"
-OUTER = "SELECT R.k, R.a, S.b FROM R [RANGE 5] LEFT JOIN S [RANGE 9] ON R.k = S.k"
-THREE = "SELECT ISTREAM(R.k, S.a, T.a) FROM R [RANGE 5], S [RANGE 9], T [RANGE 7] WHERE R.k = S.k AND S.a = T.a"
+OUTER = "SELECT R.a, S.b, R.k FROM R [RANGE 5] LEFT JOIN S [RANGE 9] ON R.k = S.k"
+THREE = "SELECT ISTREAM(R.c, S.k, S.a, S.b) FROM R [RANGE 5], S [RANGE 9], T [RANGE 7] WHERE R.k = S.k AND S.a = T.a"
+"""Their forms are those of `test_by_form` and `test_outer_joins`: each takes seconds to be compiled."""
 
 
 def pushes(n: int) -> Iterator[tuple[str, dict[str, Any], Any]]:
-    """Three slices of each stream, the last of which has NULLs among its keys."""
+    """Three slices of each stream, the last of which has NULLs in all columns."""
     rng = np.random.default_rng(7)
     for turn in range(3):
         ts = n // 2 * turn + np.sort(rng.integers(0, n // 2, n))
         for name in "RST":
-            k: list[int | None] = rng.integers(0, 20, n).tolist()
-            if turn == 2:
-                k[::7] = [None] * len(k[::7])
-            yield name, {"k": k, "a": rng.integers(0, 9, n), "b": rng.integers(0, 99, n)}, ts
+            columns: dict[str, list[Any]] = {
+                column: rng.integers(0, n_values, n).tolist() for column, n_values in (("k", 20), ("a", 9), ("b", 99))
+            }
+            columns["c"] = [b > 50 for b in columns["b"]]
+            for first, values in enumerate(columns.values() if turn == 2 else ()):
+                values[first::7] = [None] * len(values[first::7])
+            yield name, columns, ts
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +44,7 @@ def run(query: str, n: int, **options: Any) -> tuple[list[Change], list[tuple[in
     """The changes, what EXPLAIN ANALYZE counts, slots inspected, and the windows at the end."""
     with minidsms.connect(compilation="at once", **options) as db:
         for name in "RST":
-            db.execute(f"CREATE STREAM {name} (k INTEGER, a INTEGER, b INTEGER)")
+            db.execute(f"CREATE STREAM {name} (k INTEGER, a INTEGER, b INTEGER, c BOOLEAN)")
         running = db.query(query)
         for name, columns, ts in pushes(n):
             db.push(name, columns, ts=ts)
