@@ -49,13 +49,22 @@ class Scope:
     tick_ns: int = 1_000_000
     parameters: tuple[Value, ...] = ()
 
+    def within(self, row: Row) -> tuple[Row, ...]:
+        """The rows around a subquery in an expression over the row."""
+        return (row, *self.outer)
+
+
+_BY_CASE = {"list_transform", "list_filter", "list_reduce", "struct", "and", "or", "in", "coalesce"}
+"""Calls that are more than a function of the values of their arguments."""
+
 
 def evaluate(expr: bound.Expr, row: Row, scope: Scope) -> Value:
     """The value of the expression on the row. Raises Failed where it has none."""
-    inside = (row, *scope.outer)
     match expr:
         case bound.ColumnRef(index=index):
             return row[index]
+        case bound.Call(function=function, args=args) if function not in _BY_CASE:
+            return normal(call(function, [evaluate(a, row, scope) for a in args], scope.tick_ns, expr.type))
         case bound.Literal(value=value):
             return literal(value, expr.type)  # type: ignore[no-any-return]
         case bound.Parameter(slot=slot):
@@ -80,8 +89,6 @@ def evaluate(expr: bound.Expr, row: Row, scope: Scope) -> Value:
         case bound.Call(function="coalesce", args=args):
             values = (evaluate(a, row, scope) for a in args)
             return next((value for value in values if value is not None), None)
-        case bound.Call(function=function, args=args):
-            return normal(call(function, [evaluate(a, row, scope) for a in args], scope.tick_ns, expr.type))
         case bound.Case(whens=whens, otherwise=otherwise):
             chosen = (then for condition, then in whens if evaluate(condition, row, scope) is True)
             return evaluate(next(chosen, otherwise), row, scope)
@@ -96,20 +103,20 @@ def evaluate(expr: bound.Expr, row: Row, scope: Scope) -> Value:
         case bound.UserCall(function=function, args=args):
             return normal(user_call(scope.functions[function.lower()], [evaluate(a, row, scope) for a in args]))
         case bound.Exists(query=query):
-            return len(scope.answer(query, inside)) > 0
+            return len(scope.answer(query, scope.within(row))) > 0
         case bound.ScalarQuery(query=query):
-            rows = scope.answer(query, inside)
+            rows = scope.answer(query, scope.within(row))
             if len(rows) > 1:
                 raise Failed("a scalar subquery has more than one row")
             return rows[0][0] if rows else None
         case bound.InQuery(args=args, query=query):
             sought = [evaluate(a, row, scope) for a in args]
-            rows = scope.answer(query, inside)
+            rows = scope.answer(query, scope.within(row))
             return known(disjunction(conjunction(map(compare, "=" * len(sought), sought, r)) for r in rows))
         case bound.Quantified(op=op, quantifier=quantifier, arg=arg, query=query):
             found = evaluate(arg, row, scope)
             combine = conjunction if quantifier == "all" else disjunction
-            return known(combine(compare(op, found, other[0]) for other in scope.answer(query, inside)))
+            return known(combine(compare(op, found, other[0]) for other in scope.answer(query, scope.within(row))))
     raise TypeError(f"no expression: {expr!r}")
 
 
