@@ -28,6 +28,8 @@ settings.load_profile("minidsms")
 
 # Tests have all processors busy already; what one worker compiles the others find.
 os.environ.setdefault("MINIDSMS_COMPILE_AHEAD", "0")
+# The compiler makes hundreds of thousands of objects for a kernel, hardly any of which is garbage before it is done.
+gc.set_threshold(700, 10, 100)
 # Hundreds of processes read the bytecode that is kept here, whether or not they keep any themselves.
 sys.dont_write_bytecode = False
 
@@ -72,17 +74,52 @@ def pytest_collection(session: pytest.Session) -> None:
             importlib.import_module(".".join(path.relative_to(here).with_suffix("").parts))
 
 
-_SPARK = "tests/spark/"
+_TOGETHER = "tests/spark/", "tests/joins/"
+"""Folders whose tests share what takes long to be made: a session, compiled forms for which others would wait."""
+_SECONDS = {
+    "tests/spark/": 400,
+    "tests/joins/": 250,
+    "tests/test_allocation_faults.py": 60,
+    "tests/streamon/caching/test_answers_caches.py": 30,
+    "tests/streamon/caching/test_adaptive_caches.py": 30,
+    "tests/test_interrupts.py": 23,
+    "tests/test_published_queries.py": 15,
+    "tests/test_answers.py": 14,
+    "tests/streamon/join_trees/test_answers_trees.py": 12,
+    "tests/streamon/test_starts.py": 11,
+    "tests/testing/test_matrix.py": 11,
+    "tests/test_faults.py": 11,
+    "tests/test_examples.py": 10,
+    "tests/streamon/screening/test_adaptive_sequence.py": 10,
+    "tests/test_linear_road.py": 9,
+    "tests/streamon/k_mon/test_reduced_joins.py": 8,
+    "tests/test_forking.py": 8,
+    "tests/test_laws.py": 8,
+    "tests/streamon/test_answers_adaptive.py": 7,
+    "tests/streamon/test_switched_joins.py": 7,
+    "tests/streamon/join_trees/test_answers_auto.py": 7,
+    "tests/test_coming_and_going.py": 6,
+    "tests/test_nexmark.py": 6,
+    "tests/testing/test_generators.py": 6,
+}
+"""Of the processor, where the number of tests does not tell that they are so many; kernels that come first included."""
 
 
 class _ByFile(LoadScopeScheduling):  # type: ignore[misc]
-    """A file goes to the worker that is free, those with most tests first, and all that need Spark to one.
+    """A file goes to the worker that is free, those that take longest first, and some folders to one.
 
-    So what a file starts, loads or makes for its tests, as a server or a library, one worker starts.
+    So what a file starts, loads or makes for its tests, as a server or a library, one worker starts, and none waits at
+    the end while another has begun what takes long.
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        return _SPARK if nodeid.startswith(_SPARK) else nodeid.partition("::")[0]
+        file = nodeid.partition("::")[0]
+        return next((folder for folder in _TOGETHER if file.startswith(folder)), file)
+
+    def _assign_work_unit(self, node: Any) -> None:
+        longest = max(self.workqueue, key=lambda scope: _SECONDS.get(scope, 0.05 * len(self.workqueue[scope])))
+        self.workqueue.move_to_end(longest, last=False)
+        super()._assign_work_unit(node)
 
     def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
         """Forget a file that is done: at every report all that a worker still has is counted."""
