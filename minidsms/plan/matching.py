@@ -7,6 +7,7 @@ have a partner. Rows that agree in these values have the same partners, so a sem
 from __future__ import annotations
 
 from collections.abc import Iterable
+from decimal import Decimal
 
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, Node
@@ -43,5 +44,8 @@ def never_null(key: Expr) -> tuple[Expr, ...]:
     is_null = bound.Call(Type.BOOLEAN, "is null", (key,))
     if key.type is Type.NULL:
         return (is_null,)
-    some_value = bound.Literal(key.type, _SOME_VALUE.get(key.type, 0))
+    if key.type.is_nested:  # no literal is nested; equal values have equal texts
+        key = bound.Cast(Type.TEXT, key)
+    zero = Decimal(0).scaleb(-key.type.scale) if key.type.kind == "DECIMAL" else 0
+    some_value = bound.Literal(key.type, _SOME_VALUE.get(key.type, zero))
     return bound.Call(key.type, "coalesce", (key, some_value)), is_null

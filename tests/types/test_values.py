@@ -273,6 +273,12 @@ QUERIES = (
     "SELECT DISTINCT DATE '2024-01-01' + k AS c0, MAP('v' := v) AS c1 FROM Sb [RANGE 3 SLIDE 2]",
     "SELECT u AS c0 FROM Sb [RANGE 2] AS a, UNNEST([STRUCT(k := a.k), STRUCT(k := a.v)]) AS u",
     "SELECT TRANSFORM(ARRAY_AGG(v), x -> x * 2) AS c0, k AS c1 FROM Sb [ROWS 4] GROUP BY k",
+    "SELECT x.d AS c0, y.d AS c1 FROM (SELECT CAST(v AS DECIMAL(9, 2)) AS d FROM Sb [RANGE 3]) AS x"
+    " FULL JOIN (SELECT CAST(a AS DECIMAL(9, 2)) AS d FROM Rel) AS y ON x.d <> y.d",
+    "SELECT x.s AS c0, y.l AS c1 FROM (SELECT STRUCT(a := k, b := t) AS s, [k, v] AS l FROM Sb [RANGE 3]) AS x"
+    " LEFT JOIN (SELECT STRUCT(a := k, b := 'a') AS s, [a, k] AS l FROM Rel) AS y ON x.s <> y.s OR x.l = y.l",
+    "SELECT x.m AS c0, (SELECT COUNT(*) FROM Rel WHERE Rel.k < x.d AND MAP('v' := Rel.a) <> x.m) AS c1"
+    " FROM (SELECT MAP('v' := v) AS m, CAST(k AS DECIMAL(9, 1)) AS d FROM Sb [RANGE 3]) AS x",
     "SELECT x.l AS c0 FROM (SELECT [STRUCT(v := v)] AS l, k FROM Sb [RANGE 3]) AS x"
     " WHERE FILTER(x.l, e -> e.v > x.k)[1] IS NOT NULL",
 )
