@@ -12,6 +12,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 from minidsms.archive.connected import Archiving
@@ -416,7 +417,9 @@ class Connection(Archiving, ReadsSources):
         Error where the calendar does not reach.
         """
         try:
-            return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=ticks * self.tick_ns // 1000)
+            return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=index(ticks) * self.tick_ns // 1000)
+        except TypeError:
+            raise Error(f"ticks are a whole number, not {type(ticks).__name__}") from None
         except OverflowError:
             raise Error(f"{ticks} is no time: the calendar goes from the year 1 to 9999") from None
 

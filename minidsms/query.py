@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from minidsms.plan.plan_graph import readers_among
 from minidsms.process.collecting import Uncollected
 from minidsms.process.interrupts import let_through
 from minidsms.screens.showing import standing_for
+from minidsms.statements.arguments import path_of
 from minidsms.streamon.loop import adaptations_of
 from minidsms.streamon.plan_log import Decision
 
@@ -72,7 +72,7 @@ class Query(RunningQuery, AsFrames):
 
         self._check()
         if not callable(target):
-            self._connection.safety.check_place(os.fspath(target))
+            self._connection.safety.check_place(path_of(target))
         sink = function_sink(target, options) if callable(target) else open_sink(target, format, options)
         connection = self._connection
         with connection.lock:

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from minidsms.cql.errors import CqlError, Error, quoted
 from minidsms.cql.times import duration_ticks
 from minidsms.process.safety import STANDARD
+from minidsms.statements.arguments import name_of
 
 UNIT_NS = {
     "ns": 1,
@@ -394,8 +395,8 @@ class Settings:
 
     def set(self, name: str, value: Any, starting: bool = False) -> None:
         """Change one; Error with the choices where the name or the value is wrong."""
-        key = name.lower()
         value = checked(name, value)
+        key = name.lower()
         if not starting and self.values["safe"] == "on":
             if key == "safe" and value == "off":
                 raise Error("safe mode cannot be switched off")
@@ -416,7 +417,7 @@ def checked(name: str, value: Any, called: str | None = None) -> Any:
 
     called: what the user named it, where that is not the setting.
     """
-    key = name.lower()
+    key = name_of(name).lower()
     setting = SETTINGS.get(key)
     if setting is None:
         near = difflib.get_close_matches(key, SETTINGS, 1)

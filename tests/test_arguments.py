@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,17 +25,44 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "a Python type": lambda db: db.create_function("f", len, [str], int),
     "no type": lambda db: db.create_function("f", len, ["TEXT"], None),
     "one type in place of a list": lambda db: db.create_function("f", len, "TEXT", "INTEGER"),
+    "an input that is a number": lambda db: db.stream_input(5),
+    "a source of a number": lambda db: db.feed(5, "x.csv"),
+    "an archive of a number": lambda db: db.archive(5, "data"),
+    "an archive in a number": lambda db: db.archive("S", 5),
+    "partitions of a text": lambda db: db.archive("S", "data", partition="a"),
+    "a replay of a number": lambda db: db.replay(5),
+    "a replay at a text's speed": lambda db: db.replay("data", speed="fast"),
+    "a backup into a number": lambda db: db.backup(5),
+    "an answer into a number": lambda db: db.query("SELECT v FROM S").into(5),
+    "a setting that is a number": lambda db: db.set(5, 1),
+    "a query's setting that is a number": lambda db: db.query("SELECT v FROM S").set(5, 1),
+    "a time that is a text": lambda db: db.time("5"),
     "no argument types": lambda db: db.create_function("f", len, None, "INTEGER"),
 }
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_a_call_with_a_senseless_argument_is_refused(call: Callable[[Any], object]) -> None:
-    db = minidsms.connect()
-    db.execute("CREATE STREAM S (v INTEGER)")
-    with pytest.raises(Error):
-        call(db)
-    assert db.push("S", (1,), ts=1) == 1
+@pytest.mark.parametrize("keeps", [False, True])
+def test_a_call_with_a_senseless_argument_is_refused(
+    call: Callable[[Any], object], keeps: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with minidsms.connect(tmp_path / "kept") if keeps else minidsms.connect() as db:
+        db.execute("CREATE STREAM S (v INTEGER)")
+        with pytest.raises(Error):
+            call(db)
+        assert db.push("S", (1,), ts=1) == 1
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_an_archive_is_named_by_a_path_object_too(keeps: bool, tmp_path: Path) -> None:
+    with minidsms.connect(tmp_path / "kept") if keeps else minidsms.connect() as db:
+        db.execute("CREATE STREAM S (v INTEGER)")
+        db.archive("S", tmp_path / "data")
+        db.push("S", [(1,), (2,)], ts=[1, 2])
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (v INTEGER)")
+        assert db.replay(tmp_path / "data") == 2
 
 
 @pytest.mark.parametrize("values", [[1], (1,), {"v": 1}])

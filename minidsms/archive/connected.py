@@ -15,6 +15,7 @@ from minidsms.cql.errors import Error, one_line
 from minidsms.engine.database import Database
 from minidsms.process.interrupts import held, let_through
 from minidsms.settings import interval_ticks
+from minidsms.statements.arguments import name_of, path_of
 
 if TYPE_CHECKING:
     from minidsms.archive.backfill import Past
@@ -45,7 +46,9 @@ class Archiving(Database):
         super().__init__(clock, **options)
         self._replay_ended = threading.Condition(self.lock.inner)
 
-    def archive(self, name: str, folder: str | None, partition: int | None = None, is_new: bool = False) -> None:
+    def archive(
+        self, name: str, folder: str | os.PathLike[str] | None, partition: int | None = None, is_new: bool = False
+    ) -> None:
         """Write what a stream, relation or query brings from now on into a folder of archives; None: no longer.
 
         The archive is the folder's subfolder named like the stream; one that is there is continued where it has the
@@ -58,7 +61,8 @@ class Archiving(Database):
         db = cast("Connection", self)
         with db.lock:
             db._check()
-            target = target_of(db, name)
+            target = target_of(db, name_of(name))
+            folder = None if folder is None else path_of(folder)
             if folder is None:
                 self.stop_archiving(target)
             elif not folder.strip():
@@ -115,7 +119,7 @@ class Archiving(Database):
 
     def replay(
         self,
-        folder: str,
+        folder: str | os.PathLike[str],
         names: Sequence[str] | None = None,
         *,
         from_: int | str | None = None,
@@ -143,18 +147,19 @@ class Archiving(Database):
         from minidsms.archive.replay import Options, Replay
 
         db = cast("Connection", self)
+        folder = path_of(folder)
         with db.lock:
             db._check()
-            db.safety.check_place(os.fspath(folder))
+            db.safety.check_place(folder)
             if engine != "local":
                 db.safety.check_program("Spark")
             ends = [None if ts is None else db._instant("replay", ts) for ts in (from_, to)]
-        if speed is not None and not speed > 0:
+        if speed is not None and not (isinstance(speed, int | float) and speed > 0):
             raise Error("speed is a number above 0: how many times faster than real time")
         if follow and as_of is not None:
             raise Error("a replay as_of an earlier commit has an end; leave out follow")
         options = Options(ends[0], ends[1], speed, engine, push_down, follow, as_of)
-        return Replay(db, os.fspath(folder), names, options, progress, stop).run()
+        return Replay(db, folder, names, options, progress, stop).run()
 
     def replay_span(
         self, target: StreamInput | RelationInput, archive: Archive, told: Mapping[str, Any], end: int
@@ -251,7 +256,7 @@ def _attach(
     from minidsms.inputs.relation_input import RelationInput
     from minidsms.inputs.stream_input import StreamInput
 
-    if partition is not None and partition < 1:
+    if partition is not None and not (isinstance(partition, int) and partition >= 1):
         raise Error("partition is a number of ticks, at least 1")
     ticks = partition or default_partition_ticks(db.tick_ns)
     unit = db.settings["time_unit"]

@@ -56,7 +56,7 @@ from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.settings import SETTINGS, checked
 from minidsms.sinks.destination import cannot_write
-from minidsms.statements.arguments import name_of, query_name_of, text_of
+from minidsms.statements.arguments import name_of, path_of, query_name_of, text_of, types_of
 from minidsms.statements.connectors import open_into
 from minidsms.statements.constant_rows import is_constant
 from minidsms.statements.rules import QueryEach
@@ -346,7 +346,7 @@ class DurableConnection(Connection):
                 assert self.log is not None
                 self.log.sync()
                 files, metadata = sizes_of(self.log.folder), self.metadata
-            copy(files, metadata, os.fspath(folder))
+            copy(files, metadata, path_of(folder))
 
     # ------------------------------------------------------------------------------------------------- statements
 
@@ -513,18 +513,20 @@ class DurableConnection(Connection):
         fixed: bool = False,
     ) -> None:
         place = place_of(fn, f"function {name}")
-        given: dict[str, Any] = {"arg_types": _type_names(arg_types), "type": str(type)}
+        types = types_of(arg_types)
+        given: dict[str, Any] = {"arg_types": list(map(str, types)), "type": str(type)}
         given |= {"vectorized": vectorized, "fixed": fixed}
         with self.lock, self.logged("function", name=name, place=place, **given):
-            super().create_function(name, fn, arg_types, type, vectorized, fixed)
+            super().create_function(name, fn, types, type, vectorized, fixed)
 
     def create_aggregate(
         self, name: str, cls: Callable[[], Any], arg_types: Sequence[str | Type], type: str | Type
     ) -> None:
         place = place_of(cls, f"aggregate {name}")
-        given: dict[str, Any] = {"arg_types": _type_names(arg_types), "type": str(type)}
+        types = types_of(arg_types)
+        given: dict[str, Any] = {"arg_types": list(map(str, types)), "type": str(type)}
         with self.lock, self.logged("aggregate", name=name, place=place, **given):
-            super().create_aggregate(name, cls, arg_types, type)
+            super().create_aggregate(name, cls, types, type)
 
     def set(self, name: str, value: Any) -> None:
         check_setting(name, checked(name, value))
@@ -783,7 +785,7 @@ class DurableConnection(Connection):
             self.log.commit()
         self._append(kind="left taken", name=rules)
 
-    def replay(self, folder: str, names: Sequence[str] | None = None, **options: Any) -> int:
+    def replay(self, folder: str | os.PathLike[str], names: Sequence[str] | None = None, **options: Any) -> int:
         """As in a connection without a folder; called again with the same after a crash, it goes on where it was.
 
         All rows and columns are pushed, whatever `push_down` says: queries to come may read them in the log.
@@ -849,13 +851,16 @@ class DurableConnection(Connection):
 
     # ---------------------------------------------------------------------------------------------------- archives
 
-    def archive(self, name: str, folder: str | None, partition: int | None = None, is_new: bool = False) -> None:
+    def archive(
+        self, name: str, folder: str | os.PathLike[str] | None, partition: int | None = None, is_new: bool = False
+    ) -> None:
+        folder = None if folder is None else path_of(folder)
         with self.lock:
             self._check()
             if self.log is None or self._depth:
                 self._archive(name, folder, partition, is_new)
                 return
-            what = "query" if name.lower() in self.queries else "to"
+            what = "query" if name_of(name).lower() in self.queries else "to"
             told: dict[str, Any] = {what: name, "folder": folder and os.path.abspath(local(folder, _ARCHIVES))}
             self.archives.id = secrets.token_hex(8)
             told |= {"partition": partition, "archive": self.archives.id}
@@ -965,10 +970,6 @@ class DurableConnection(Connection):
                 self.log.close()
         finally:
             self._lock.release()
-
-
-def _type_names(types: Sequence[str | Type]) -> list[str]:
-    return [str(t) for t in types]
 
 
 def _held(target: StreamInput | RelationInput) -> list[Any]:

@@ -43,6 +43,7 @@ from minidsms.screens.screening import Screening
 from minidsms.settings import UNIT_NS, Settings
 from minidsms.sinks.positioned_sink import PositionedSink
 from minidsms.sources.source_list import SourceList
+from minidsms.statements.arguments import name_of
 from minidsms.streamon.join_index.adaptive_index import spare_index
 from minidsms.streamon.k_mon.adaptive_reduction import reduce_state
 from minidsms.streamon.planning import AdaptivePlans
@@ -339,7 +340,7 @@ class Database:
 
     def stream_input(self, name: str) -> StreamInput | RelationInput:
         """The input of a stream or relation: counters, rejected rows, progress."""
-        key = name.lower()
+        key = name_of(name).lower()
         if key in self._streams:
             return self._streams[key]
         if key in self._relations:

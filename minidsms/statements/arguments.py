@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -28,6 +29,14 @@ def text_of(cql: Any) -> str:
     if not isinstance(cql, str):
         raise Error(f"CQL is a text, not {type(cql).__name__}")
     return cql
+
+
+def path_of(path: Any) -> str:
+    """The path of a file or folder, or an address: a text or a `pathlib.Path`."""
+    path = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(path, str):
+        raise Error(f"a path or address is a text or a pathlib.Path, not {type(path).__name__}")
+    return path
 
 
 def types_of(arg_types: Any) -> tuple[Type, ...]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from minidsms.cql.errors import Error
 from minidsms.elements import MAX_INSTANT
 from minidsms.settings import SETTINGS, Settings, checked
+from minidsms.statements.arguments import name_of
 
 if TYPE_CHECKING:
     from minidsms.engine.engine import Network
@@ -33,7 +34,7 @@ class QuerySettings:
 
     def set(self, name: str, value: Any) -> None:
         """Change one; 'default' gives it up. Error with the choices where the name or the value is wrong."""
-        key = name.lower()
+        key = name_of(name).lower()
         if key not in ALTERABLE:
             near = difflib.get_close_matches(key, ALTERABLE, 1)
             there = f'; did you mean "{near[0]}"?' if near else f"; a query has: {', '.join(ALTERABLE)}"
