@@ -279,6 +279,10 @@ QUERIES = (
     " LEFT JOIN (SELECT STRUCT(a := k, b := 'a') AS s, [a, k] AS l FROM Rel) AS y ON x.s <> y.s OR x.l = y.l",
     "SELECT x.m AS c0, (SELECT COUNT(*) FROM Rel WHERE Rel.k < x.d AND MAP('v' := Rel.a) <> x.m) AS c1"
     " FROM (SELECT MAP('v' := v) AS m, CAST(k AS DECIMAL(9, 1)) AS d FROM Sb [RANGE 3]) AS x",
+    "SELECT x.v AS c0, ROW_NUMBER() OVER (PARTITION BY x.s ORDER BY x.v DESC) AS c1, COUNT(*) OVER (PARTITION BY x.l)"
+    " AS c2, x.l AS c3 FROM (SELECT STRUCT(a := k) AS s, [t] AS l, v FROM Sb [RANGE 4]) AS x",
+    "SELECT x.m AS c0, x.v AS c1 FROM (SELECT MAP('k' := k) AS m, v FROM Sb [RANGE 4]) AS x"
+    " QUALIFY RANK() OVER (PARTITION BY x.m ORDER BY x.v) = 1",
     "SELECT x.l AS c0 FROM (SELECT [STRUCT(v := v)] AS l, k FROM Sb [RANGE 3]) AS x"
     " WHERE FILTER(x.l, e -> e.v > x.k)[1] IS NOT NULL",
 )
