@@ -11,13 +11,22 @@ with time. Nothing raises: `acquire` returns how far it came, and is called agai
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from minidsms.machine_code import helper, kernel
+from minidsms.machine_code import Int32s, Int64s, Int64Table, helper, kernel
 
 _IN_USE = -1
+
+
+class Table(NamedTuple):
+    """The structure walked."""
+
+    slots: Int32s
+    keys: Int64Table
+    links: Int64s
+    meta: Int64s
 
 
 @helper("int64(int64[:,::1], int64)")
@@ -45,6 +54,26 @@ def _enter(slots: np.ndarray, at: int, keys: np.ndarray, links: np.ndarray, meta
     return entered
 
 
+@helper(inline=True)
+def find(words: np.ndarray, row: int, slots: np.ndarray, keys: np.ndarray) -> Any:
+    """The id of a row, -1 where it has none; and the slot in which it stands, or would."""
+    mask = slots.shape[0] - 1
+    at = _hash(words, row) & mask
+    found = np.int64(-1)
+    while found < 0 and slots[at] >= 0:
+        candidate = np.int64(slots[at])
+        equal = True
+        for j in range(keys.shape[1]):
+            if keys[candidate, j] != words[row, j]:
+                equal = False
+                break
+        if equal:
+            found = candidate
+        else:
+            at = (at + 1) & mask
+    return found, at
+
+
 @kernel("int64(int64[:,::1], int32[::1], int64[:,::1], int64[::1], int64[::1], int64[::1], int64, boolean)")
 def acquire(
     words: np.ndarray,
@@ -60,27 +89,13 @@ def acquire(
 
     Returns the first row not done: len(words), or a row for which the arrays are too small.
     """
-    mask = slots.shape[0] - 1
-    width = keys.shape[1]
     for i in range(start, words.shape[0]):
-        at = _hash(words, i) & mask
-        found = np.int64(-1)
-        while slots[at] >= 0:
-            candidate = np.int64(slots[at])
-            equal = True
-            for j in range(width):
-                if keys[candidate, j] != words[i, j]:
-                    equal = False
-                    break
-            if equal:
-                found = candidate
-                break
-            at = (at + 1) & mask
+        found, at = find(words, i, slots, keys)
         if found < 0 and insert:
             if meta[0] == keys.shape[0]:
                 return i
             found = _enter(slots, at, keys, links, meta)
-            for j in range(width):
+            for j in range(keys.shape[1]):
                 keys[found, j] = words[i, j]
         ids[i] = found
     return len(words)

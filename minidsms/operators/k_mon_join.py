@@ -30,7 +30,7 @@ from minidsms.joins import answer
 from minidsms.joins.directed_graph import Edge, orientation, pipelines
 from minidsms.kernels import k_mon_join as kernels
 from minidsms.kernels import k_mon_reduction as reduction
-from minidsms.kernels.hashing import normal
+from minidsms.kernels.arrays import normal
 from minidsms.kernels.join_layout import Output
 from minidsms.kernels.k_mon_join import (
     CHANGES,

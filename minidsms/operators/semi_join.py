@@ -23,9 +23,9 @@ from minidsms.kernels.semi_join import (
     MISSING,
     NEXT,
     PHASE,
+    POSITION,
     STATE_WORDS,
     STATUS,
-    Counted,
     Found,
     semi_join,
 )
@@ -61,38 +61,36 @@ class SemiJoin(Operator):
         self.left_keys, self.right_keys = tuple(left_keys), tuple(right_keys)
         self.anti = anti
         self.name = "AntiJoin" if anti else "SemiJoin"
-        self._state = np.zeros((2, STATE_WORDS), np.int64)
-        self._state[1, [PHASE, NEXT]] = BEGINS, -1
+        self._state = np.zeros(STATE_WORDS, np.int64)
+        self._state[[PHASE, NEXT]] = BEGINS, -1
         columns = [(c,) for c in self.left_keys]
         keys = columns if len(columns) == 1 else [*columns, self.left_keys]
         self._index = WindowIndex([left.schema], [keys], None, [range(len(left.schema))], bags=[not left_fifo])
         self._index.keys[:-1, IS_LINKED] = 0
         self._left = self._index.windows[0]
         self._buffers: Found | None = None
-        self._right = KeyCounts(right.schema, self.right_keys, self._state[0])
+        self._right = KeyCounts(right.schema, self.right_keys)
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         """Count right, toggle keys, pass left; one batch of output per full buffer of rows."""
         if batches[0] is not None or batches[1] is not None:
             self._index.admit(batches[:1])
             right = self._right.begin(batches[1])
+            self._state[POSITION] = 0
             if self._buffers is None:
                 room = np.empty(_ROWS, np.int64), np.empty(_ROWS, np.int64), np.empty(_ROWS, np.int8)
                 self._buffers = Found(*room)
             output = self._buffers
-            keys = self._right
             status = -1
             while status != DONE:
-                counted = Counted(*right, keys.heads, keys.nodes, keys.words, keys.touched)
-                found = semi_join(self._index.bundle, counted, self._state, self.anti, output)
-                status = int(self._state[1, STATUS])
+                found = semi_join(self._index.bundle, right, self._state, self.anti, output)
+                status = int(self._state[STATUS])
                 if found:
                     columns = self._left.gather(range(len(self.schema)), output.slots[:found])
                     yield Batch(output.ts[:found].copy(), output.sign[:found].copy(), columns)
                 assert status != MISSING, "every deletion cancels an earlier insertion (docs/semantics T2)"
                 if status == GROW:
-                    keys.grow()
-            self._right.finish()
+                    right = self._right.grow(right)
         self._left.settle()
 
     def wakes_at(self) -> int:
@@ -111,7 +109,7 @@ class SemiJoin(Operator):
                 "right_keys": len(self._right),
                 "left_fifo": not self._left.is_bag,
                 "bytes": self._left.nbytes + self._right.nbytes,
-                "inspected": int(self._state[1, INSPECTED]),
+                "inspected": int(self._state[INSPECTED]),
             },
         )
 

@@ -15,7 +15,8 @@ import numpy as np
 
 from minidsms.elements import Batch, Column, Int64Array, Schema
 from minidsms.kernels.access_methods.contract import Key, Slots, array_of
-from minidsms.kernels.hashing import hash_rows, normal_signs
+from minidsms.kernels.arrays import normal
+from minidsms.kernels.hashing import hash_rows
 from minidsms.kernels.join_layout import HAS_NULLS, HI, NODES, ROWS
 from minidsms.synopses.row_layout import RowLayout
 
@@ -94,7 +95,7 @@ class BagWindow:
     def admit(self, batch: Batch) -> Int64Array:
         """Write the batch's insertions into free slots; gives the slot of every element."""
         n = len(batch)
-        signs = normal_signs(batch.sign, n)
+        signs = normal(batch.signs)
         arrived = n if batch.sign is None else int(np.count_nonzero(signs > 0))
         self._reserve(arrived)
         places, freed = self._take(self.layout.words(batch.column, n), signs, n - arrived)
@@ -196,7 +197,7 @@ class BagWindow:
         self._index.clear(self._number)
         self._index.set_capacity(self._number, capacity)
         self.layout.note_nulls(words)
-        places, _ = self._take(words, normal_signs(None, n), 0)
+        places, _ = self._take(words, np.ones(n, np.int8), 0)
         self._index.take_keys(self._number, places, range(len(self.keys)))
         self._index.link_bag(self._number, places)
         self._index.give_up_cells()

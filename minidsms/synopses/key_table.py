@@ -58,9 +58,9 @@ class KeyTable:
         return self.keys.nbytes + self._links.nbytes + self._slots.nbytes
 
     @property
-    def parts(self) -> tuple[npt.NDArray[np.int32], Int64Array, Int64Array, Int64Array]:
-        """(slots, keys, links, meta), as the kernels take them."""
-        return self._slots, self.keys, self._links, self._meta
+    def parts(self) -> kernels.Table:
+        """As the kernels take them."""
+        return kernels.Table(self._slots, self.keys, self._links, self._meta)
 
     # -------------------------------------------------------------------------------------------- rows and ids
 
