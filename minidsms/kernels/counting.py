@@ -11,10 +11,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from minidsms.kernels.addresses import VALID, VALUES, WIDTH
-from minidsms.kernels.grouped_slice import Elements, Groups
-from minidsms.kernels.key_table import acquire_pair
-from minidsms.machine_code import Int8s, Int64s, Int64Table, byte_at, helper, int64, kernel, word_at
+from minidsms.kernels.grouped_slice import Elements, Groups, find_by_one_key
+from minidsms.machine_code import Int8s, Int64s, Int64Table, helper, int64, kernel
 
 DISTINCT, UNION, EXCEPT, EXCEPT_ALL, INTERSECT, INTERSECT_ALL = range(6)
 
@@ -43,33 +41,8 @@ def _take(counts: Int64Table, row: int, side: int, sign: int) -> Any:
 
 @kernel
 def find_rows(elements: Elements, groups: Groups, ids: Int64s, start: int) -> int:
-    """The ids of elements of one column, which stands in a store, from element `start` on: those that come are looked
-    up, those that leave recalled. Returns how many are done: all, or those before one for which the table is full.
-    """
-    sign, seq, mask = elements.sign, elements.seq, elements.mask
-    place = elements.places[elements.numbers[0]]
-    values, valid, is_word = place[VALUES], place[VALID], place[WIDTH] == 8
-    slots, keys, links, meta, ring, ends = groups
-    of_ring = len(ring) - 1
-    oldest, following = ends[0], ends[1]
-    i = start
-    while i < len(sign):
-        if sign[i] > 0:
-            at = seq[i] & mask
-            word = word_at(values, at) if is_word else int64(byte_at(values, at))
-            is_null = int64(valid != 0 and byte_at(valid, at) == 0)
-            found = acquire_pair(word, is_null, slots, keys, links, meta)
-            if found < 0:
-                break
-            ring[following & of_ring] = found
-            following += 1
-        else:
-            found = int64(ring[oldest & of_ring])
-            oldest += 1
-        ids[i] = found
-        i += 1
-    ends[0], ends[1] = oldest, following
-    return i
+    """The ids of elements of one column, which stands in a store, from element `start` on: see `find_by_one_key`."""
+    return find_by_one_key(elements, groups, None, ids, start)
 
 
 class Side(NamedTuple):

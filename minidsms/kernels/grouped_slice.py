@@ -13,11 +13,12 @@ Where a table or the pool is full the call returns, and goes on where it was whe
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from minidsms.elements import MAX_INSTANT
+from minidsms.kernels.addresses import VALID, VALUES, WIDTH
 from minidsms.kernels.gathering import gather
 from minidsms.kernels.grouping import (
     CULPRIT,
@@ -32,7 +33,7 @@ from minidsms.kernels.grouping import (
     move_sums,
 )
 from minidsms.kernels.key_table import acquire, acquire_pair, recall, release
-from minidsms.machine_code import Int8s, Int8Table, Int32s, Int64s, Int64Table, helper, int64, kernel
+from minidsms.machine_code import Int8s, Int8Table, Int32s, Int64s, Int64Table, byte_at, helper, int64, kernel, word_at
 
 STEP, AT, NULLS, CLOSED, RESUMES, STATE_SIZE = range(CURSOR_SIZE, CURSOR_SIZE + 6)
 """Words of `state` behind those of a cursor of `grouping.put_out`: the step to go on with, the element; whether a NULL
@@ -105,13 +106,25 @@ class Work(NamedTuple):
     status: Int8Table
 
 
-@helper(typed=True)
-def _find_by_one_key(elements: Elements, groups: Groups, work: Work, start: int) -> int:
-    """The groups of the elements from `start` on into scratch[IDS]; returns how many are done: all, or those before one
-    for which the table is full.
+class Words(NamedTuple):
+    """A column that has been read."""
+
+    words: Int64s
+    valid: Int8s
+
+
+@helper(inline=True)
+def find_by_one_key(elements: Elements, groups: Groups, column: Words | None, ids: Int64s, start: int) -> Any:
+    """The ids of the elements from `start` on by a column, which is read in the store where it is not given: those that
+    come are looked up, those that leave recalled. Returns how many are done: all, or those before one for which the
+    table is full.
     """
-    sign, words, valid, ids = elements.sign, work.words[0], work.valid[0], work.scratch[IDS]
+    sign, seq, mask = elements.sign, elements.seq, elements.mask
     slots, keys, links, meta, ring, ends = groups
+    values = present = is_word = int64(0)
+    if column is None:
+        place = elements.places[elements.numbers[0]]
+        values, present, is_word = place[VALUES], place[VALID], int64(place[WIDTH] == 8)
     has_ring = len(ring) > 0
     of_ring = len(ring) - 1
     oldest = following = 0
@@ -123,7 +136,13 @@ def _find_by_one_key(elements: Elements, groups: Groups, work: Work, start: int)
             ids[i] = ring[oldest & of_ring]
             oldest += 1
         else:
-            found = acquire_pair(words[i], 1 - int64(valid[i]), slots, keys, links, meta)
+            if column is None:
+                at = seq[i] & mask
+                word = word_at(values, at) if is_word != 0 else int64(byte_at(values, at))
+                is_null = int64(present != 0 and byte_at(present, at) == 0)
+            else:
+                word, is_null = column.words[i], 1 - int64(column.valid[i])
+            found = acquire_pair(word, is_null, slots, keys, links, meta)
             if found < 0:
                 break
             ids[i] = found
@@ -182,7 +201,7 @@ def find_groups(elements: Elements, groups: Groups, k: int, work: Work, state: I
             for i in range(n):
                 ids[i] = 0
         elif k == 1:
-            done = _find_by_one_key(elements, groups, work, state[AT])
+            done = find_by_one_key(elements, groups, Words(words[0], valid[0]), ids, state[AT])
         else:
             done = _find_by_keys(elements, groups, k, work, state[AT])
         if done < n:
