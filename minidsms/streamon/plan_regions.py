@@ -75,15 +75,6 @@ class PlanRegions(Generic[P]):
         self._build_again({r.plan for r in self._holding(entry.statistics, 0.0) if r.plan != plan})
         self._include(entry)
 
-    def plan_for(self, statistics: Mapping[str, float]) -> P | None:
-        """The plan of the region that these statistics fall into, or lie within half a tolerance of.
-
-        None in a place not seen before, or where the regions of two plans meet.
-        """
-        point = self._point(statistics)
-        plans = {r.plan for r in self._holding(point, self._tolerances / 2)}
-        return plans.pop() if len(plans) == 1 else None
-
     def plans_near(self, statistics: Mapping[str, float]) -> tuple[P, ...]:
         """The plans of all regions that these statistics fall into or lie within a tolerance of."""
         point = self._point(statistics)

@@ -33,9 +33,8 @@ def test_statistics_seen_before_give_the_plan_that_was_picked_then() -> None:
     regions.record(1, {"d1": 0.2, "d2": 0.6}, (1, 0))
     regions.record(2, {"d1": 0.28, "d2": 0.6}, (1, 0))
     regions.record(3, {"d1": 0.7, "d2": 0.6}, (0, 1))
-    assert regions.plan_for({"d1": 0.24, "d2": 0.6}) == (1, 0)
-    assert regions.plan_for({"d1": 0.69, "d2": 0.62}) == (0, 1)
-    assert regions.plan_for({"d1": 0.5, "d2": 0.6}) is None
+    assert regions.plans_near({"d1": 0.24, "d2": 0.6}) == ((1, 0),)
+    assert regions.plans_near({"d1": 0.69, "d2": 0.62}) == ((0, 1),)
     assert regions.plans_near({"d1": 0.37, "d2": 0.6}) == ((1, 0),)
     assert regions.plans_near({"d1": 0.5, "d2": 0.6}) == ()
 
@@ -54,9 +53,10 @@ def test_regions_of_a_long_walk_answer_most_questions_and_are_right_but_near_bor
     rng = np.random.default_rng(1)
     drops, costs, noise = rng.uniform(0.2, 0.8, 300), rng.uniform(0.9, 1.1, 300), rng.random(300)
     told = [
-        (regions.plan_for({"drop": d, "cost": c, "noise": n}), best_plan(d, c)) for d, c, n in zip(drops, costs, noise)
+        (regions.plans_near({"drop": d, "cost": c, "noise": n}), best_plan(d, c))
+        for d, c, n in zip(drops, costs, noise)
     ]
-    known = [(found, best) for found, best in told if found is not None]
+    known = [(found[0], best) for found, best in told if len(found) == 1]
     assert len(known) > 100
     assert sum(found == best for found, best in known) > 0.9 * len(known)
 
@@ -72,15 +72,15 @@ def test_an_entry_inside_the_region_of_another_plan_cuts_that_region() -> None:
         ("a", 0.8, 1.6),
         ("b", 0.4, 0.4),
     ]
-    assert regions.plan_for({"d": 0.4}) is None
-    assert regions.plan_for({"d": 1.2}) == "a"
+    assert set(regions.plans_near({"d": 0.4})) == {"a", "b"}
+    assert regions.plans_near({"d": 1.5}) == ("a",)
 
 
-def test_the_same_statistics_with_two_plans_answer_nothing() -> None:
+def test_the_same_statistics_with_two_plans_answer_both() -> None:
     regions: PlanRegions[str] = PlanRegions({"d": 1.0})
     regions.record(0, {"d": 3.0}, "a")
     regions.record(1, {"d": 3.0}, "b")
-    assert regions.plan_for({"d": 3.0}) is None
+    assert regions.plans_near({"d": 3.0}) == ("a", "b")
 
 
 def test_old_entries_are_forgotten_with_their_regions() -> None:
@@ -88,8 +88,8 @@ def test_old_entries_are_forgotten_with_their_regions() -> None:
     for t in range(40):
         regions.record(t, {"d": float(t)}, t)
     assert len(regions.entries) <= 10
-    assert regions.plan_for({"d": 0.0}) is None
-    assert regions.plan_for({"d": 39.0}) == 39
+    assert regions.plans_near({"d": 0.0}) == ()
+    assert regions.plans_near({"d": 39.0}) == (39,)
     assert {region.plan for region in regions.regions} == {entry.plan for entry in regions.entries}
 
 
@@ -98,4 +98,4 @@ def test_regions_want_tolerances_above_zero_and_finite_statistics() -> None:
         with pytest.raises(ValueError, match="at least one dimension"):
             PlanRegions(tolerances)
     with pytest.raises(ValueError, match="finite"):
-        PlanRegions({"d": 1.0}).plan_for({"d": float("nan")})
+        PlanRegions({"d": 1.0}).plans_near({"d": float("nan")})

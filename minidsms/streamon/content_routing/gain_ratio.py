@@ -5,8 +5,9 @@ an information gain: 2 |R| ln 2 InfoGain is distributed as chi-square with a deg
 buckets (the G-test), so that an attribute counts as a classifier if it tells more than chance does nearly ever. (Of 150
 tuples in 24 buckets chance gives a gain of 0.11 bits.)
 
->>> table = gain_table(np.array([[32, 100], [31, 100], [27, 100]]))
->>> round(table.ratio, 4), table.is_telling(None)
+>>> drops, cells = np.arange(300) % 100 >= np.repeat([32, 31, 27], 100), np.repeat(np.arange(3), 100)
+>>> (told,) = telling(drops[:, None], cells, 3)
+>>> round(told.ratio, 4), told.is_telling(None)
 (0.001, False)
 """
 
@@ -52,16 +53,11 @@ class Telling:
         return self.sure_gain > 0 if gamma is None else self.ratio > gamma
 
 
-def gain_table(counts: Any) -> Telling:
-    """counts: (d, 2), of each bucket the tuples that the filter passes (Out) and that it got (In)."""
-    out, into = np.asarray(counts, np.float64).T
-    (told,) = _tellings(out[:, None], into)
-    return told
-
-
 def telling(drops: UInt8Array, cells: UInt8Array, buckets: int) -> list[Telling]:
     """Of each filter. drops: (m, n).  cells: (m,), the tuples' buckets."""
-    return _tellings(*_counts(drops.astype(np.float32), cells, buckets))
+    out, into = _counts(drops.astype(np.float32), cells, buckets)
+    (gains,), (split,), (filled,) = _gains(out[None], into[None])
+    return [Telling(float(g), float(split), int(filled), len(cells)) for g in gains]
 
 
 def sure_gains(drops: UInt8Array, cells: Sequence[UInt8Array], buckets: int) -> Float64Array:
@@ -84,12 +80,6 @@ def _counts(drops: Any, cells: UInt8Array, buckets: int) -> tuple[Float64Array, 
     is_in = np.equal.outer(np.arange(buckets, dtype=np.uint8), cells).astype(np.float32)
     into = is_in.sum(axis=1).astype(np.float64)
     return into[:, None] - is_in @ drops, into
-
-
-def _tellings(out: Any, into: Float64Array) -> list[Telling]:
-    """out: (d, n).  into: (d,)."""
-    (gains,), (split,), (filled,) = _gains(out[None], into[None])
-    return [Telling(float(g), float(split), int(filled), int(into.sum())) for g in gains]
 
 
 def _gains(out: Any, into: Float64Array) -> tuple[Float64Array, Float64Array, Int64Array]:
