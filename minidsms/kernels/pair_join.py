@@ -2,7 +2,7 @@
 
 The elements of a run are taken in one loop whose figures stay in registers, which the loop over pipelines of any length
 cannot do: rows that last an instant, joined with a relation, take 8 ns an element so, and 30 in `mjoin`; windows of
-which an element comes at an instant 0.8 of the time where rows meet, and the same where few do.
+which an element comes at an instant 0.8 to 1.0 of the time.
 
 Of a left outer join, rows of input 0 without a match are put out, too, with slot -1 of input 1. No count of matches is
 kept: rows of input 1 that one row of input 0 meets have the same key, so that the first such row says whether there are
@@ -17,131 +17,166 @@ Invariant: as of `kernels.mjoin`; the two leave the same windows and put out the
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
+from minidsms.kernels.join_layout import JoinRun, Output, Pipelines, Windows
+from minidsms.machine_code import Int64s, Int64Table
+
+# A name to a line would be a fifth of the file.
+# isort: off
+# fmt: off
+from minidsms.machine_code import helper, int64, kernel, uint64
 from minidsms.kernels.access_methods.methods import first_tag
 from minidsms.kernels.chains import (
-    Chain,
-    chain_of,
-    checks_hold,
-    first_slot,
-    further,
-    link_slot,
-    link_slots,
-    lowest_slot,
-    next_slot,
-    older,
-    step_tag,
-    unlink_slot,
+    Chain, chain_of, checks_hold, first_of_key, further, is_linked, link_slot, link_slots, lowest_slot, next_slot,
+    older, tag_at, unlink_slot,
 )
 from minidsms.kernels.join_instants import next_changes, next_runs
 from minidsms.kernels.join_layout import (
-    CHECK,
-    CHECKS_END,
-    DELETE,
-    DEPTH,
-    DONE,
-    FOLLOWING,
-    FROM_KEY,
-    FULL,
-    GAIN,
-    HAS_NULLS,
-    HASHED,
-    HEADS,
-    HI,
-    INPUT,
-    INSERT,
-    INSPECTED,
-    INSTANT,
-    IS_BAG,
-    IS_OUTER,
-    LO,
-    LOSE,
-    MASK,
-    MISSING,
-    MOST,
-    NO_LIMIT,
-    NODES,
-    OLD_LO,
-    PAUSED,
-    PHASE,
-    PROBE_LO,
-    PROBED,
-    REACH,
-    ROWS,
-    SHIFT,
-    SLOT,
-    START,
-    STATUS,
-    TAG,
-    JoinRun,
-    Output,
-    Pipelines,
-    Windows,
+    CHECK, CHECKS_END, DELETE, DEPTH, DONE, FOLLOWING, FROM_KEY, FULL, GAIN, HAS_NULLS, HASHED, HEADS, HI, INPUT,
+    INSERT, INSPECTED, INSTANT, IS_BAG, IS_OUTER, LO, LOSE, MASK, MISSING, MOST, NO_LIMIT, NODES, OLD_LO, PAUSED, PHASE,
+    PROBE_LO, PROBED, REACH, SHIFT, SLOT, START, STATUS, TAG,
 )
-from minidsms.kernels.links import has_link, head_slot
+from minidsms.kernels.links import head_slot
 from minidsms.kernels.mixing import bucket
-from minidsms.machine_code import Int64s, Int64Table, helper, int64, kernel, uint64
+# fmt: on
+# isort: on
 
 
-@helper
-def _has_match(
-    windows: Windows, steps: Int64Table, checks: Int64Table, chosen: Int64s, low: int, other_than: int
-) -> Any:
-    """Whether the row chosen of input 0 has a match in a slot of input 1 from `low` on, other than one; and how many
-    were inspected.
+class Step(NamedTuple):
+    """By which rows of input i are joined, kept in registers.
+
+    source, source_mask: where their tags stand.  buckets, shift, near: of what the step probes, see `chains`.  chain:
+    where it walks.  check, checks_end: what it compares.  hashed, reach: as of a step.
     """
-    base, width, mask, _, _ = chain_of(windows, steps, 0)
-    chain = Chain(base, width, mask, low, int64(NO_LIMIT))
-    kept, begin, end = chosen[1], steps[0, CHECK], steps[0, CHECKS_END]
-    tag = step_tag(windows, steps, 0, checks, chosen)
-    s = first_slot(windows, steps, 0, tag)
-    is_found, goes_on = False, True
-    inspected = int64(0)
-    while goes_on:
-        s, looked = next_slot(windows.nodes, chain, tag, s)
-        inspected += looked
-        if s < low and steps[0, REACH] != 0:
-            tag, s, looked = further(windows, steps, 0, checks, chosen, chain, tag)
-            inspected += looked
-        chosen[1] = s
-        is_found = s >= low and s != other_than and checks_hold(windows, checks, chosen, begin, end)
-        goes_on = s >= low and not is_found
-        if goes_on:
-            s = older(windows.nodes, chain, s)
-    chosen[1] = kept
-    return is_found, inspected
+
+    i: int
+    source: int
+    source_mask: int
+    buckets: int
+    shift: int
+    near: int
+    chain: Chain
+    check: int
+    checks_end: int
+    hashed: int
+    reach: int
+
+
+class Turn(NamedTuple):
+    """What rows of input i do in a phase of an instant.
+
+    is_new: they come, and are linked.  asks: of an outer join, they ask whether they have a match, or whether another
+    row has their key.  tells: equal tags are equal keys.
+    """
+
+    i: int
+    phase: int
+    is_bag: bool
+    has_nulls: bool
+    is_new: bool
+    asks: bool
+    tells: bool
 
 
 @helper(inline=True)
-def _has_like(windows: Windows, own: Chain, first: int, tag: int, other_than: int) -> Any:
-    """Whether a slot of a chain, other than one, has the tag; and how many were inspected."""
-    s, inspected = next_slot(windows.nodes, own, tag, first)
-    if s == other_than:
-        s, looked = next_slot(windows.nodes, own, tag, older(windows.nodes, own, s))
-        inspected += looked
-    return s >= own.low, inspected
+def _step_of(windows: Windows, steps: Int64Table, i: int, chain: Chain) -> Any:
+    """The step of input i."""
+    keys, inputs, x, source = windows.keys, windows.inputs, steps[i, PROBED], steps[i, FROM_KEY]
+    return Step(
+        i, keys[source, NODES], inputs[i, MASK], keys[x, HEADS], keys[x, SHIFT], inputs[1 - i, LO], chain,
+        steps[i, CHECK], steps[i, CHECKS_END], steps[i, HASHED], steps[i, REACH],
+    )  # fmt: skip
 
 
 @helper(inline=True)
-def _next_like(
-    windows: Windows, steps: Int64Table, i: int, checks: Int64Table, chosen: Int64s, chain: Chain, reach: int,
-    tag: int, slot: int,
-) -> Any:  # fmt: skip
+def _turn_of(windows: Windows, step: Step, phase: int, outer: bool) -> Any:
+    """What rows do by this step."""
+    i = step.i
+    is_bag, has_nulls = windows.inputs[i, IS_BAG] != 0, windows.inputs[i, HAS_NULLS] != 0
+    is_new = phase == LOSE or (phase == INSERT and not (outer and i == 1))
+    asks = outer and (i == 0 or (phase != INSERT and (is_bag or phase != DELETE)))
+    tells = step.check == step.checks_end and step.reach == 0 and step.hashed == 0
+    return Turn(i, phase, is_bag, has_nulls, is_new, asks, tells)
+
+
+@helper(inline=True)
+def _next_like(windows: Windows, pipelines: Pipelines, chosen: Int64s, step: Step, tag: int, slot: int) -> Any:
     """From a slot on the first that has the tag, or a further one that the step asks for, with that tag, below
     chain.low where there is none; and how many were inspected.
     """
-    s, inspected = next_slot(windows.nodes, chain, tag, slot)
-    if s < chain.low and reach != 0:
-        tag, s, looked = further(windows, steps, i, checks, chosen, chain, tag)
+    s, inspected = next_slot(windows.nodes, step.chain, tag, slot)
+    if s < step.chain.low and step.reach != 0:
+        tag, s, looked = further(windows, pipelines.steps, step.i, pipelines.checks, chosen, step.chain, tag)
         inspected += looked
     return tag, s, inspected
 
 
 @helper(inline=True)
-def _oldest_other(windows: Windows, own: int, phase: int, is_bag: bool) -> Any:
-    """From which slot of input 1 on another row may have the key of a row that comes or leaves."""
-    return own + 1 if phase == GAIN else lowest_slot(windows, 1) if is_bag else windows.inputs[1, PROBE_LO]
+def _next_match(windows: Windows, pipelines: Pipelines, chosen: Int64s, step: Step, tag: int, slot: int) -> Any:
+    """The same of those that also have the further keys, chosen."""
+    tag, s, inspected = _next_like(windows, pipelines, chosen, step, tag, slot)
+    chosen[1 - step.i] = s
+    if step.check != step.checks_end:
+        while s >= step.chain.low and not checks_hold(windows, pipelines.checks, chosen, step.check, step.checks_end):
+            at_next = older(windows.nodes, step.chain, s)
+            tag, s, looked = _next_like(windows, pipelines, chosen, step, tag, at_next)
+            chosen[1 - step.i] = s
+            inspected += looked
+    return tag, s, inspected
+
+
+@helper(inline=True)
+def _first_match(windows: Windows, pipelines: Pipelines, chosen: Int64s, step: Step) -> Any:
+    """The first match of the row chosen of the step's input."""
+    tag = windows.nodes[uint64(step.source + 2 * (chosen[step.i] & step.source_mask))]
+    if step.hashed < 0:
+        tag = first_tag(windows, pipelines.steps[step.i], pipelines.checks, chosen, tag)
+    first = head_slot(windows.heads, step.buckets + bucket(tag, step.shift), step.near)
+    return _next_match(windows, pipelines, chosen, step, tag, first)
+
+
+# ------------------------------------------------------------------------------------------ of an outer join, input 1
+
+
+@helper(inline=True)
+def _oldest_other(windows: Windows, turn: Turn, own: int) -> Any:
+    """From which slot of input 1 on another row may have the key of one that comes or leaves."""
+    left = lowest_slot(windows, 1) if turn.is_bag else windows.inputs[1, PROBE_LO]
+    return own + 1 if turn.phase == GAIN else left
+
+
+@helper
+def _has_match(windows: Windows, pipelines: Pipelines, chosen: Int64s, low: int) -> Any:
+    """Whether the row chosen of input 0 has a match in a slot of input 1 from `low` on, other than the one chosen; and
+    how many were inspected.
+    """
+    base, width, mask, _, _ = chain_of(windows, pipelines.steps, 0)
+    step = _step_of(windows, pipelines.steps, int64(0), Chain(base, width, mask, low, int64(NO_LIMIT)))
+    own = chosen[1]
+    tag, s, inspected = _first_match(windows, pipelines, chosen, step)
+    if s == own:
+        at_next = older(windows.nodes, step.chain, s)
+        tag, s, looked = _next_match(windows, pipelines, chosen, step, tag, at_next)
+        inspected += looked
+    chosen[1] = own
+    return s >= low, inspected
+
+
+@helper(inline=True)
+def _has_like(windows: Windows, steps: Int64Table, own: int, low: int) -> Any:
+    """Whether another slot of input 1 from `low` on has the tag of this one; and how many were inspected."""
+    nodes, x = windows.nodes, steps[1, FROM_KEY]
+    chain = Chain(windows.keys[x, NODES], int64(2), windows.inputs[1, MASK], low, int64(NO_LIMIT))
+    tag = tag_at(nodes, chain, own)
+    s, inspected = next_slot(nodes, chain, tag, first_of_key(windows, 1, x, tag))
+    if s == own:
+        s, looked = next_slot(nodes, chain, tag, older(nodes, chain, s))
+        inspected += looked
+    return s >= low, inspected
+
+
+# --------------------------------------------------------------------------------------------------------- instants
 
 
 @helper(inline=True)
@@ -166,109 +201,111 @@ def _next_phase(phase: int, i: int, outer: bool) -> Any:
     return following
 
 
+@helper(inline=True)
+def _next_turn(windows: Windows, run: JoinRun, phase: int, i: int, outer: bool) -> Any:
+    """What comes after a phase that is done: the phase, START where nothing waits; the input; its first element."""
+    inputs, stops, state = windows.inputs, run.stops, run.state
+    if phase == DELETE:
+        inputs[i, PROBE_LO] = lowest_slot(windows, i)
+    elif phase == INSERT:
+        inputs[i, HI] = stops[i]
+    if phase != START:
+        phase, i = _next_phase(phase, i, outer)
+    at = int64(0)
+    waits = True
+    if phase == START:
+        phase = next_changes(windows, run) if run.of_streams != 0 else next_runs(windows, run)
+        phase, i = _first_phase(phase, outer)
+        waits = phase != START and state[STATUS] != MISSING
+    if waits:
+        at = inputs[i, OLD_LO] if phase in (DELETE, GAIN) else inputs[i, HI]
+        if phase == INSERT and inputs[i, IS_BAG] == 0 and not (outer and i == 1):
+            link_slots(windows, i, at, stops[i])
+    return phase, i, at, waits
+
+
+@helper(inline=True)
+def _take(windows: Windows, turn: Turn, at: int) -> Any:
+    """The slot of the element at a position, whether it is the last of its key to leave, and whether it can join."""
+    places, i = windows.places, turn.i
+    own = places[uint64(at)] if turn.is_bag else at
+    is_last = own < 0
+    if is_last:
+        own = ~own
+        places[uint64(at)] = own
+    joins = True
+    if turn.is_new and (turn.is_bag or turn.phase == LOSE):
+        joins = link_slot(windows, i, own)
+    elif turn.has_nulls:
+        joins = is_linked(windows, i, own)
+    if turn.is_bag and turn.phase == DELETE and joins:
+        unlink_slot(windows, i, own)
+    return own, is_last, joins
+
+
+@helper(inline=True)
+def _put(output: Output, found: int, left: int, right: int, instant: int, sign: int) -> None:
+    """Put the pair out."""
+    at = uint64(found)
+    output.out[0, at], output.out[1, at] = left, right
+    output.out_ts[at], output.out_sign[at] = instant, sign
+
+
 @kernel
 def pair_join(windows: Windows, pipelines: Pipelines, run: JoinRun, output: Output, found: int) -> int:
     """As `kernels.mjoin.mjoin` of two inputs, not netted; with state[IS_OUTER] a left outer join.
 
     O(elements + pairs + slots inspected).
     """
-    inputs, keys, nodes, heads, places = windows.inputs, windows.keys, windows.nodes, windows.heads, windows.places
-    steps, checks = pipelines.steps, pipelines.checks
-    walks, chosen, state, stops = run.walks, run.chosen, run.state, run.stops
-    out, out_ts, out_sign = output.out, output.out_ts, output.out_sign
-    limit, most, outer = len(out_ts), state[MOST], state[IS_OUTER] != 0
+    inputs, nodes, steps = windows.inputs, windows.nodes, pipelines.steps
+    walks, chosen, state = run.walks, run.chosen, run.state
+    limit, most, outer = len(output.out_ts), state[MOST], state[IS_OUTER] != 0
     phase, i, at = state[PHASE], state[INPUT], state[SLOT]
     s = walks[FOLLOWING, 0] if state[DEPTH] >= 0 else int64(-1)
-    inspected = 0
+    inspected, waits = 0, True
     state[STATUS], state[DEPTH] = DONE, -1
-    while True:
-        end = inputs[i, LO] if phase in (DELETE, GAIN) else stops[i]
+    while waits:
+        end = inputs[i, LO] if phase in (DELETE, GAIN) else run.stops[i]
         if phase != START and (at < end or s >= 0):
-            j, x, source, reach = 1 - i, steps[i, PROBED], steps[i, FROM_KEY], steps[i, REACH]
-            check, checks_end = steps[i, CHECK], steps[i, CHECKS_END]
-            chain, buckets, shift = chain_of(windows, steps, i), keys[x, HEADS], keys[x, SHIFT]
-            low, near = chain.low, inputs[j, LO]
-            own_base, own_mask, first_key = keys[source, NODES], inputs[i, MASK], inputs[i, ROWS]
-            is_bag, has_nulls = inputs[i, IS_BAG] != 0, inputs[i, HAS_NULLS] != 0
-            instant, sign = state[INSTANT], 1 if phase in (INSERT, GAIN) else -1
-            own, tag = chosen[i], walks[TAG, 0]
-            is_new = phase == LOSE or (phase == INSERT and not (outer and i == 1))
-            tells = check == checks_end and reach == 0 and steps[i, HASHED] == 0  # equal tags are equal keys
-            own_heads, own_shift = keys[source, HEADS], keys[source, SHIFT]
-            pads, asks = phase in (LOSE, GAIN), outer and (i == 0 or (phase != INSERT and (is_bag or phase != DELETE)))
+            step = _step_of(windows, steps, i, chain_of(windows, steps, i))
+            turn = _turn_of(windows, step, phase, outer)
+            instant, sign, pads = state[INSTANT], 1 if phase in (INSERT, GAIN) else -1, phase in (LOSE, GAIN)
+            low, own, tag = step.chain.low, chosen[i], walks[TAG, 0]
             while True:
-                while s >= low:
-                    chosen[j] = s
-                    if check == checks_end or checks_hold(windows, checks, chosen, check, checks_end):
-                        if found == limit:
-                            state[STATUS] = FULL
-                            break
-                        out[i, uint64(found)], out[j, uint64(found)] = -1 if pads else own, s
-                        out_ts[uint64(found)], out_sign[uint64(found)] = instant, sign
-                        found += 1
-                    at_next = older(nodes, chain, s)
-                    tag, s, looked = _next_like(windows, steps, i, checks, chosen, chain, reach, tag, at_next)
+                while s >= low and found < limit:
+                    left, right = (own, s) if i == 0 else (s, int64(-1) if pads else own)
+                    _put(output, found, left, right, instant, sign)
+                    found += 1
+                    at_next = older(nodes, step.chain, s)
+                    tag, s, looked = _next_match(windows, pipelines, chosen, step, tag, at_next)
                     inspected += looked
-                if asks and found == limit:
+                if found == limit and (s >= low or turn.asks):
                     state[STATUS] = FULL
                 if state[STATUS] == FULL or at == end or inspected >= most:
                     break
-                own = places[uint64(at)] if is_bag else at
-                is_last = own < 0
-                if is_last:
-                    own = ~own
-                    places[uint64(at)] = own
+                own, is_last, joins = _take(windows, turn, at)
                 at += 1
-                joins = True
-                if is_new and (is_bag or phase == LOSE):
-                    joins = link_slot(windows, i, own)
-                elif has_nulls:
-                    joins = has_link(nodes, first_key + 2 * (own & own_mask))
-                if is_bag and phase == DELETE and joins:
-                    unlink_slot(windows, i, own)
-                s = int64(-1)
-                chosen[i] = own
-                has_others = False
-                if joins and asks and tells and i == 1 and not (is_bag and phase == GAIN):
-                    tag = nodes[uint64(own_base + 2 * (own & own_mask))]
-                    since = _oldest_other(windows, own, phase, is_bag)
-                    first = head_slot(heads, own_heads + bucket(tag, own_shift), inputs[1, LO])
-                    likes = Chain(own_base, int64(2), own_mask, since, int64(NO_LIMIT))
-                    has_others, looked = _has_like(windows, likes, first, tag, own)
+                s, chosen[i], has_others = int64(-1), own, False
+                asks_others = turn.asks and i == 1 and not (turn.is_bag and phase == GAIN)
+                if joins and asks_others and turn.tells:
+                    has_others, looked = _has_like(windows, steps, own, _oldest_other(windows, turn, own))
                     inspected += looked
-                    joins = phase == DELETE or not has_others
-                if joins:
-                    tag = nodes[uint64(own_base + 2 * (own & own_mask))]
-                    if steps[i, HASHED] < 0:
-                        tag = first_tag(windows, steps[i], checks, chosen, tag)
-                    first = head_slot(heads, buckets + bucket(tag, shift), near)
-                    tag, s, looked = _next_like(windows, steps, i, checks, chosen, chain, reach, tag, first)
+                if joins and (phase == DELETE or not has_others):
+                    tag, s, looked = _first_match(windows, pipelines, chosen, step)
                     inspected += looked
-                if asks:
-                    # The first match, if there is one.
-                    chosen[j] = s
-                    while s >= low and not checks_hold(windows, checks, chosen, check, checks_end):
-                        at_next = older(nodes, chain, s)
-                        tag, s, looked = _next_like(windows, steps, i, checks, chosen, chain, reach, tag, at_next)
+                if asks_others:
+                    if s >= low and not turn.tells:
+                        has_others, looked = _has_match(windows, pipelines, chosen, _oldest_other(windows, turn, own))
                         inspected += looked
-                        chosen[j] = s
-                    if i == 0 and s < low:
-                        out[0, uint64(found)], out[1, uint64(found)] = own, -1
-                        out_ts[uint64(found)], out_sign[uint64(found)] = instant, sign
-                        found += 1
-                    elif i == 1 and phase == GAIN and is_bag:
-                        s = s if is_last else int64(-1)
-                    elif i == 1 and tells:
-                        if phase == DELETE and joins and not has_others:
-                            places[uint64(at - 1)] = ~own
-                    elif i == 1 and s >= low:
-                        since = _oldest_other(windows, own, phase, is_bag)
-                        has_others, looked = _has_match(windows, steps, checks, chosen, since, own)
-                        inspected += looked
-                        if phase != DELETE:
-                            s = int64(-1) if has_others else s
-                        elif not has_others:
-                            places[uint64(at - 1)] = ~own
+                    if phase != DELETE:
+                        s = int64(-1) if has_others else s
+                    elif joins and not has_others:
+                        windows.places[uint64(at - 1)] = ~own  # the last of its key, as GAIN will see
+                elif turn.asks and i == 1:
+                    s = s if is_last else int64(-1)
+                elif turn.asks and s < low:
+                    _put(output, found, own, int64(-1), instant, sign)
+                    found += 1
             walks[TAG, 0] = tag
             if state[STATUS] == FULL:
                 walks[FOLLOWING, 0], state[DEPTH] = s, 0
@@ -277,20 +314,7 @@ def pair_join(windows: Windows, pipelines: Pipelines, run: JoinRun, output: Outp
                 state[STATUS] = PAUSED
                 break
         s = int64(-1)
-        if phase == DELETE:
-            inputs[i, PROBE_LO] = lowest_slot(windows, i)
-        elif phase == INSERT:
-            inputs[i, HI] = stops[i]
-        if phase != START:
-            phase, i = _next_phase(phase, i, outer)
-        if phase == START:
-            phase = next_changes(windows, run) if run.of_streams != 0 else next_runs(windows, run)
-            phase, i = _first_phase(phase, outer)
-            if phase == START or state[STATUS] == MISSING:
-                break
-        at = inputs[i, OLD_LO] if phase in (DELETE, GAIN) else inputs[i, HI]
-        if phase == INSERT and inputs[i, IS_BAG] == 0 and not (outer and i == 1):
-            link_slots(windows, i, at, stops[i])
+        phase, i, at, waits = _next_turn(windows, run, phase, i, outer)
     state[PHASE], state[INPUT], state[SLOT] = phase, i, at
     state[INSPECTED] += inspected
     return found
