@@ -290,6 +290,66 @@ def keep_row(record: Int64s, exists: bool, answer: Int64s, status: Int8s, k: int
         record[FLAGS + (j >> 5)] |= int64(status[j] if exists else 0) << (j & 31)
 
 
+@helper(inline=True)
+def _take_instant(answered: Answered, records: Int64Table, i: int, stamp: int, touched: Int64s) -> Any:
+    """Note the last element of each group of the instant that begins with element i; the element behind it, and how
+    many groups there are.
+    """
+    ts, sign, ids = answered.ts, answered.sign, answered.ids
+    now, groups = ts[i], 0
+    while i < ts.shape[0] and ts[i] == now:
+        group = ids[i]
+        records[group, ROWS] += sign[i]
+        records[group, LAST] = i
+        if records[group, STAMP] != stamp:
+            records[group, STAMP] = stamp
+            touched[groups] = group
+            groups += 1
+        i += 1
+    return i, groups
+
+
+@helper(inline=True)
+def _has_failed(answered: Answered, records: Int64Table, touched: Int64s, groups: int, cursor: Int64s) -> Any:
+    """Whether an aggregate of a group fails; the cursor says which."""
+    failed = False
+    for s in range(answered.sums.shape[0]):
+        for t in range(groups):
+            at = records[touched[t], LAST]
+            if not failed and answered.status[at, answered.sums[s]] == FAILED:
+                cursor[CULPRIT] = answered.sums[s] + 1
+                cursor[CULPRIT_AT] = at
+                failed = True
+    return failed
+
+
+@helper(inline=True)
+def _is_shown(answered: Answered, at: int, records: Int64Table, group: int) -> Any:
+    """The row of the group that is shown has the results of element `at`."""
+    results, status = answered.results, answered.status
+    k = status.shape[1]
+    words, same = FLAGS + 1 + (k >> 5), True
+    for j in range(k):
+        same = same and results[at, j] == records[group, words + j]
+        same = same and status[at, j] == records[group, FLAGS + (j >> 5)] >> (j & 31) & 1
+    return same
+
+
+@helper(inline=True)
+def _put_row(records: Int64Table, keys: Int64Table, group: int, now: int, sign: int, changes: Changed, out: int) -> Any:
+    """Put out the row of the group; how many there are then."""
+    out_ts, out_sign, out_words, out_status = changes
+    width, k = keys.shape[1], out_status.shape[0]
+    words = FLAGS + 1 + (k >> 5)
+    out_ts[out], out_sign[out] = now, sign
+    for c in range(width):
+        out_words[c, out] = keys[group, c]
+    for j in range(k):
+        out_words[width + j, out] = records[group, words + j]
+        out_status[j, out] = records[group, FLAGS + (j >> 5)] >> (j & 31) & 1
+    return out + 1
+
+
 @helper
 def close_instants(
     answered: Answered, keys: Int64Table, records: Int64Table, is_global: bool, start: int, until: int, cursor: Int64s,
@@ -301,77 +361,38 @@ def close_instants(
     on, rows or no rows; else a group exists while it has rows.  touched, dead: room for n. An instant that fails puts
     out nothing.
     """
-    ts, sign, ids, results, status, stars, sums = answered
-    out_ts, out_sign, out_words, out_status = changes
-    width = keys.shape[1]
+    ts, _, _, results, status, stars, _ = answered
     k = status.shape[1]
-    words = FLAGS + 1 + (k >> 5)
-    i = 0
-    out = cursor[OUT]
+    i, out = 0, cursor[OUT]
     while i < ts.shape[0] and ts[i] < until:
         now = ts[i]
         cursor[INSTANT] += 1
-        groups = 0
-        while i < ts.shape[0] and ts[i] == now:
-            group = ids[i]
-            records[group, ROWS] += sign[i]
-            records[group, LAST] = i
-            if records[group, STAMP] != cursor[INSTANT]:
-                records[group, STAMP] = cursor[INSTANT]
-                touched[groups] = group
-                groups += 1
-            i += 1
-        for s in range(sums.shape[0]):
-            for t in range(groups):
-                at = records[touched[t], LAST]
-                if status[at, sums[s]] == FAILED and (now >= start or not is_global):
-                    cursor[CULPRIT] = sums[s] + 1
-                    cursor[CULPRIT_AT] = at
-                    return
+        i, groups = _take_instant(answered, records, i, cursor[INSTANT], touched)
+        if (now >= start or not is_global) and _has_failed(answered, records, touched, groups, cursor):
+            return
         changed = 0
         for t in range(groups):
             group = touched[t]
-            at = records[group, LAST]
-            rows = records[group, ROWS]
+            at, rows = records[group, LAST], records[group, ROWS]
             exists = now >= start if is_global else rows > 0
             was_shown = records[group, FLAGS] >> SHOWN & 1 == 1
             if rows == 0:
                 dead[cursor[DEAD]] = group
                 cursor[DEAD] += 1
-            same = exists == was_shown
-            if exists:
-                for s in range(stars.shape[0]):
-                    results[at, stars[s]] = rows
-                    status[at, stars[s]] = VALUE
-                for j in range(k):
-                    same = same and results[at, j] == records[group, words + j]
-                    same = same and status[at, j] == records[group, FLAGS + (j >> 5)] >> (j & 31) & 1
-            if same:
+            for s in range(stars.shape[0] if exists else 0):
+                results[at, stars[s]] = rows
+                status[at, stars[s]] = VALUE
+            if exists == was_shown and (not exists or _is_shown(answered, at, records, group)):
                 continue
             touched[changed] = group
             changed += 1
             if was_shown:
-                out_ts[out] = now
-                out_sign[out] = -1
-                for c in range(width):
-                    out_words[c, out] = keys[group, c]
-                for j in range(k):
-                    out_words[width + j, out] = records[group, words + j]
-                    out_status[j, out] = records[group, FLAGS + (j >> 5)] >> (j & 31) & 1
-                out += 1
+                out = _put_row(records, keys, group, now, -1, changes, out)
             keep_row(records[group], exists, results[at], status[at], k)
         for t in range(changed):
             group = touched[t]
             if records[group, FLAGS] >> SHOWN & 1:
-                at = records[group, LAST]
-                out_ts[out] = now
-                out_sign[out] = 1
-                for c in range(width):
-                    out_words[c, out] = keys[group, c]
-                for j in range(k):
-                    out_words[width + j, out] = results[at, j]
-                    out_status[j, out] = status[at, j]
-                out += 1
+                out = _put_row(records, keys, group, now, 1, changes, out)
         cursor[OUT] = out
 
 
