@@ -8,11 +8,11 @@ Invariant: low bounds never fall from a turn of insertions or deletions to the n
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from minidsms.kernels.join_layout import JoinRun, Windows
 from minidsms.kernels.join_program import Block
-from minidsms.machine_code import Int64Table
+from minidsms.machine_code import Int64s, Int64Table
 
 # A name to a line would be a fifth of the file.
 # isort: off
@@ -62,11 +62,79 @@ def _next_instant(windows: Windows, run: JoinRun, bounds: Int64Table) -> Any:
     return phase
 
 
+class Span(NamedTuple):
+    """Elements of an input in a phase: the kind of their turn, their slots as far as the block has room, and up to
+    where they go; the rest comes in the next block.
+    """
+
+    kind: int
+    begin: int
+    end: int
+    whole: int
+
+
+@helper(inline=True)
+def _span(inputs: Int64Table, stops: Int64s, phase: int, i: int, done: int, room: int) -> Any:
+    """What input i does in a phase. done: up to where its deletions are turns already."""
+    kind, begin, whole = int64(SETTLES), int64(0), int64(1)
+    if phase == INSERT:
+        kind, begin, whole = int64(1), inputs[i, HI], stops[i]
+    elif phase == DELETE:
+        kind, begin, whole = int64(-1), max(inputs[i, OLD_LO], done), inputs[i, LO]
+    elif i < 0:
+        kind = int64(STAMPS_ALL)
+    elif i < len(inputs):
+        kind, begin, whole = int64(CANCELS), inputs[i, OLD_LO], inputs[i, LO]
+    end = whole
+    if phase in (INSERT, DELETE):
+        end = min(whole, begin + room)
+    return Span(kind, begin, end, whole)
+
+
+@helper(inline=True)
+def _write_turn(turns: Int64s, t: int, i: int, span: Span, instant: int, bounds: Int64Table) -> None:
+    """Write the span's elements of input i as the turn that begins at t."""
+    at = uint64(t)
+    turns[at + uint64(T_INPUT)], turns[at + uint64(T_KIND)] = i, span.kind
+    turns[at + uint64(T_BEGIN)], turns[at + uint64(T_END)] = span.begin, span.end
+    turns[at + uint64(T_TS)] = instant
+    at += uint64(T_BOUNDS)
+    for j in range(bounds.shape[1]):
+        turns[at], turns[at + uint64(1)] = bounds[LOWS, j], bounds[HIGHS, j]
+        at += uint64(2)
+
+
+@helper(inline=True)
+def _next_input(inputs: Int64Table, bounds: Int64Table, phase: int, i: int, cancels: bool) -> Any:
+    """The phase and the input behind those whose elements are all turns, and what they meet. Insertions are stamped,
+    what may cancel them of each input is joined, and deletions are put in front.
+    """
+    n = len(inputs)
+    if phase == INSERT:
+        bounds[HIGHS, i] = inputs[i, HI]
+    elif 0 <= i < n:
+        bounds[LOWS, i] = inputs[i, LO]
+    i += 1
+    if phase == DELETE and i == n:
+        phase, i = int64(INSERT), int64(0)
+    elif phase == INSERT and i == n and cancels:
+        phase, i = int64(CANCEL), int64(-1)
+        for j in range(n):
+            bounds[LOWS, j], bounds[HIGHS, j] = inputs[j, OLD_LO], inputs[j, OLD_HI]
+    elif phase == INSERT and i == n:
+        phase = int64(START)
+    elif i > n:
+        phase = int64(START)
+        for j in range(n):
+            bounds[HIGHS, j] = inputs[j, HI]
+    return phase, i
+
+
 @helper
 def _take_turns(windows: Windows, run: JoinRun, blocks: Block) -> Any:
     """Cut the elements that come next, at most work[ROOM], into turns; returns how many turns there are."""
     inputs = windows.inputs
-    stops, state, netted = run.stops, run.state, run.netted
+    stops, state = run.stops, run.state
     work, turns, bounds = blocks.work, blocks.turns, blocks.bounds
     n = len(inputs)
     words = T_BOUNDS + 2 * n
@@ -84,52 +152,18 @@ def _take_turns(windows: Windows, run: JoinRun, blocks: Block) -> Any:
         if t == 0:
             for j in range(n):
                 bounds[FIRST_MET, j] = inputs[j, OLD_LO]
-        # What input i does in this phase; where the block has no room for all of it, the rest comes in the next.
-        kind, begin, end, whole = int64(SETTLES), int64(0), int64(1), int64(1)
+        span = _span(inputs, stops, phase, i, done, room)
         if phase == INSERT:
-            kind, begin, whole = int64(1), inputs[i, HI], stops[i]
-            end = min(whole, begin + room)
-            inputs[i, HI] = end
-            room -= end - begin
-        elif phase == DELETE:
-            kind, begin, whole = int64(-1), max(inputs[i, OLD_LO], done), inputs[i, LO]
-            end = done = min(whole, begin + room)
-            room -= end - begin
-        else:
-            # Insertions are stamped, what may cancel them of each input is joined, and deletions are put in front.
-            if i < 0:
-                kind = int64(STAMPS_ALL)
-            elif i < n:
-                kind, begin, end = int64(CANCELS), inputs[i, OLD_LO], inputs[i, LO]
-                whole = end
-        if begin < end:
-            at = uint64(t)
-            turns[at + uint64(T_INPUT)], turns[at + uint64(T_KIND)] = max(i, 0) % n, kind
-            turns[at + uint64(T_BEGIN)], turns[at + uint64(T_END)] = begin, end
-            turns[at + uint64(T_TS)] = state[INSTANT]
-            at += uint64(T_BOUNDS)
-            for j in range(n):
-                turns[at], turns[at + uint64(1)] = bounds[LOWS, j], bounds[HIGHS, j]
-                at += uint64(2)
+            inputs[i, HI] = span.end
+        if phase in (INSERT, DELETE):
+            room -= span.end - span.begin
+            done = span.end
+        if span.begin < span.end:
+            _write_turn(turns, t, max(i, 0) % n, span, state[INSTANT], bounds)
             t += words
-        if end == whole:
-            if phase == INSERT:
-                bounds[HIGHS, i] = end
-            elif 0 <= i < n:
-                bounds[LOWS, i] = inputs[i, LO]
-            i, done = i + 1, int64(-1)
-            if phase == DELETE and i == n:
-                phase, i = int64(INSERT), int64(0)
-            elif phase == INSERT and i == n and netted != 0 and state[LEAVING] > 0:
-                phase, i = int64(CANCEL), int64(-1)
-                for j in range(n):
-                    bounds[LOWS, j], bounds[HIGHS, j] = inputs[j, OLD_LO], inputs[j, OLD_HI]
-            elif phase == INSERT and i == n:
-                phase = int64(START)
-            elif i > n:
-                phase = int64(START)
-                for j in range(n):
-                    bounds[HIGHS, j] = inputs[j, HI]
+        if span.end == span.whole:
+            phase, i = _next_input(inputs, bounds, phase, i, run.netted != 0 and state[LEAVING] > 0)
+            done = int64(-1)
     state[PHASE], state[INPUT], state[SLOT] = phase, i, done
     return t // words
 
