@@ -10,10 +10,12 @@ So a key that is in none costs a cache line for each generation, and one in fort
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from minidsms.kernels.k_mon_bloom import may_have, set_bits, spread
 from minidsms.kernels.k_mon_keys import key_of
 from minidsms.kernels.k_mon_reduction import MATCH, NEW, STANDS
-from minidsms.machine_code import helper, int64, kernel, uint64
+from minidsms.machine_code import Int64s, Int64Table, Uint8s, Uint64s, helper, int64, kernel, uint64
 
 GENERATION, AT, ENTRIES, BUCKETS, RUN_WORDS = range(5)
 """Of a run: whose it is, where it begins in the file (in words), its entries and buckets."""
@@ -22,6 +24,26 @@ MET = 32
 """In the mask of a row that has gone: bit n of the n-th way that was closed, bit MET + n where a row stood there."""
 
 _INT = "int64[:, ::1]"
+
+
+class Entries(NamedTuple):
+    """Of rows that went: filters and where each begins, runs, the file's words, and young entries."""
+
+    bits: Uint64s
+    bounds: Int64s
+    runs: Int64Table
+    words: Int64s
+    young: Int64Table
+
+
+class Held(NamedTuple):
+    """Rows of a stream, in these slots. messages: what they have by sides."""
+
+    cells: Int64s
+    base: int
+    stride: int
+    slots: Int64s
+    messages: Uint8s
 
 
 @helper(inline=True)
@@ -56,13 +78,14 @@ def make_table(entries, buckets, run):  # type: ignore[no-untyped-def]
         run[keys + m + run[b]] = entries[1, x]
 
 
-@kernel(f"int64(uint64[::1], int64[::1], {_INT}, int64[::1], {_INT}, int64, int64[::1], int64, int64[::1])")
-def find_rows(bits, bounds, runs, words, young, held, keys, first, found):  # type: ignore[no-untyped-def]
+@kernel
+def find_rows(entries: Entries, held: int, keys: Int64s, first: int, found: Int64s) -> int:
     """Write the numbers, from `first` on, of the rows that have one of these keys into `found`; returns how many there
     are, which may be more than fit.
 
-    words: the file.  held: entries in `young`.  O(keys times generations).
+    held: entries in `young`.  O(keys times generations).
     """
+    bits, bounds, runs, words, young = entries
     count = int64(0)
     last = len(bounds) - 2
     for i in range(len(keys)):
@@ -89,16 +112,14 @@ def find_rows(bits, bounds, runs, words, young, held, keys, first, found):  # ty
     return count
 
 
-@kernel(
-    "void(int64[::1], int64, int64, int64[::1], uint8[::1], int64[::1], int64[::1], int64[::1], uint64[::1],"
-    f" int64[::1], {_INT}, {_INT})"
-)
-def gather_going(  # type: ignore[no-untyped-def]
-    cells, base, stride, slots, messages, first, places, bounds, staying, staying_bounds, rows, keys
-):
+@kernel
+def gather_going(
+    going: Held, first: Int64s, places: Int64s, bounds: Int64s, staying: Uint64s, staying_bounds: Int64s,
+    rows: Int64Table, keys: Int64Table,
+) -> None:  # fmt: skip
     """Write rows of a stream that go, each after its mask, into `rows`, and their keys by each way into `keys`.
 
-    slots: of the rows, (m,).  messages: what the row in a slot has by its n-th side stands at first[n] + slot.
+    first: what the row in a slot has by its n-th side stands at first[n] + slot.
     places[bounds[n]:bounds[n + 1]]: the columns of the n-th way; there may be one more of them than sides, by which
     every row is found.  staying: filters of the keys that rows which stayed have by the n-th side.
 
@@ -106,6 +127,7 @@ def gather_going(  # type: ignore[no-untyped-def]
     it. But if there is one where nothing stands that joins it, that one is enough: until a row comes there it is part
     of no result, and then it asks for the others by all its sides.
     """
+    cells, base, stride, slots, messages = going
     sides, ways = len(first), len(bounds) - 1
     for x in range(len(slots)):
         at = base + slots[x] * stride
@@ -137,13 +159,14 @@ def gather_going(  # type: ignore[no-untyped-def]
         rows[x, 0] = mask
 
 
-@kernel("int64(int64[::1], int64, int64, int64[::1], uint8[::1], int64, boolean, int64[::1], uint64[::1], int64[::1])")
-def gather_closed(cells, base, stride, slots, messages, first, every, places, before, keys):  # type: ignore[no-untyped-def]
+@kernel
+def gather_closed(held: Held, first: int, every: bool, places: Int64s, before: Uint64s, keys: Int64s) -> int:
     """Write the keys, by the columns at `places`, of the rows in these slots that were closed by a side into `keys`, or
     of every one; returns how many there are.
 
     messages[first + slot]: what the row has by the side.  before: the filter of those that were closed earlier.
     """
+    cells, base, stride, slots, messages = held
     count = 0
     for x in range(len(slots)):
         key = key_of(cells, base + slots[x] * stride, places, 0, len(places))

@@ -32,6 +32,7 @@ Int8Table: TypeAlias = npt.NDArray[np.int8]
 Int8s: TypeAlias = npt.NDArray[np.int8]
 Uint8s: TypeAlias = npt.NDArray[np.uint8]
 Uint8Table: TypeAlias = npt.NDArray[np.uint8]
+Uint64s: TypeAlias = npt.NDArray[np.uint64]
 Float64s: TypeAlias = npt.NDArray[np.float64]
 Float64Table: TypeAlias = npt.NDArray[np.float64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
@@ -51,6 +52,7 @@ _WORDS = {
     "Int8Table": "int8[:, ::1]",
     "Uint8s": "uint8[::1]",
     "Uint8Table": "uint8[:, ::1]",
+    "Uint64s": "uint64[::1]",
     "Float64s": "float64[::1]",
     "Float64Table": "float64[:, ::1]",
     "Bools": "boolean[::1]",

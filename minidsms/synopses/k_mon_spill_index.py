@@ -21,7 +21,7 @@ import numpy as np
 from minidsms.elements import Int64Array
 from minidsms.kernels.arrays import normal
 from minidsms.kernels.k_mon_bloom import BLOCK_WORDS
-from minidsms.kernels.k_mon_spill import RUN_WORDS, add_entries, find_rows, make_table
+from minidsms.kernels.k_mon_spill import RUN_WORDS, Entries, add_entries, find_rows, make_table
 from minidsms.synopses.k_mon_spill_files import SpillFile
 
 _YOUNG = 2048
@@ -95,12 +95,12 @@ class SpillIndex:
         """The numbers of the rows that have one of these keys, ascending; none below `first`."""
         if not self._generations or not len(keys):
             return _NONE
-        keys, words = normal(keys), self._file.words
-        into: Int64Array = np.empty(64, np.int64)
-        count = find_rows(self._bits, self._bounds, self._runs, words, self._young, self._held, keys, first, into)
+        keys, into = normal(keys), np.empty(64, np.int64)
+        entries = Entries(self._bits, self._bounds, self._runs, self._file.words, self._young)
+        count = find_rows(entries, self._held, keys, first, into)
         if count > len(into):
             into = np.empty(count, np.int64)
-            find_rows(self._bits, self._bounds, self._runs, words, self._young, self._held, keys, first, into)
+            find_rows(entries, self._held, keys, first, into)
         return np.unique(into[:count]) if count else _NONE
 
     def entries(self, first: int) -> Int64Array:

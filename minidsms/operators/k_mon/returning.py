@@ -34,7 +34,7 @@ from minidsms.kernels.k_mon_join import (
     find_held,
 )
 from minidsms.kernels.k_mon_keys import keys_of_rows
-from minidsms.kernels.k_mon_spill import MET, gather_closed, gather_going
+from minidsms.kernels.k_mon_spill import MET, Held, gather_closed, gather_going
 from minidsms.operators.k_mon.contracts import Kind
 from minidsms.synopses.k_mon_rows import KMonRows, key_hash
 from minidsms.synopses.k_mon_spill import Spill, stacked
@@ -105,12 +105,11 @@ class Returning:
         places, bounds = self._ways[i]
         own = self._sides[i]
         filters = [self.staying[i].filter_of(n) for n in range(len(own))]
-        figures = self.rows.figures[i]
-        stride = int(figures[STRIDE])
-        gone: Int64Array = np.empty((len(at), 1 + stride), np.int64)
+        going = self._rows_at(i, at, messages)
+        gone: Int64Array = np.empty((len(at), 1 + going.stride), np.int64)
         keys: Int64Array = np.empty((len(bounds) - 1, len(at)), np.int64)
         gather_going(
-            self.rows.cells, figures[BASE], stride, at, messages, first[own], places, bounds, np.concatenate(filters),
+            going, first[own], places, bounds, np.concatenate(filters),
             np.cumsum([0, *map(len, filters)], dtype=np.int64), gone, keys,
         )  # fmt: skip
         self.spill.put(i, gone, keys, gone[:, 0])
@@ -120,14 +119,18 @@ class Returning:
         own, is_unique = self._sides[i], i in self._unique and self._within[i] is None
         if len(own) < 2 and not is_unique:
             return  # nothing stands beyond them
-        figures = self.rows.figures[i]
+        held = self._rows_at(i, at, messages)
         keys: Int64Array = np.empty(len(at), np.int64)
         for n in range(len(own) + is_unique):
             count = gather_closed(
-                self.rows.cells, figures[BASE], figures[STRIDE], at, messages, first[own[n]] if n < len(own) else 0,
-                n == len(own), self.places_of(i, n), self.staying[i].filter_of(n), keys,
+                held, first[own[n]] if n < len(own) else 0, n == len(own), self.places_of(i, n),
+                self.staying[i].filter_of(n), keys,
             )  # fmt: skip
             self.staying[i].renew(n, keys[:count])
+
+    def _rows_at(self, i: int, at: Int64Array, messages: Verdicts) -> Held:
+        figures = self.rows.figures[i]
+        return Held(self.rows.cells, int(figures[BASE]), int(figures[STRIDE]), at, messages)
 
     def places_of(self, i: int, way: int) -> Int64Array:
         """The words of a stream's rows by which a way finds them."""
