@@ -22,7 +22,7 @@ class Descending:
         return isinstance(other, Descending) and bool(self.value == other.value)
 
     def __lt__(self, other: Descending) -> bool:
-        return bool(other.value < self.value)
+        return bool(other.value < self.value) if isinstance(other, Descending) else NotImplemented
 
     def __hash__(self) -> int:
         return hash(self.value)

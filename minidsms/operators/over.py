@@ -1,8 +1,8 @@
 """Over: each row with its rank, a neighbour's value or a running aggregate, in the order of its partition.
 
-All rows stand in one sorted list, partition by partition. A change concerns the rows behind it that see it: as many as
-the function looks back, or all. They are taken back and put out again, and what is equal cancels. Where rows come in
-the order asked for and none leaves, only as many are kept as the function looks back.
+Each partition stands in order. A change concerns the rows behind it that see it: as many as the function looks back, or
+all. They are taken back and put out again, and what is equal cancels. Where rows come in the order asked for and none
+leaves, only as many are kept as the function looks back.
 
 Invariant: after an instant the rows put out are those of the input with their results; of those whose result is above
 `at_most`, none need be.  docs/semantics R7.
@@ -10,15 +10,12 @@ Invariant: after an instant the rows put out are those of the input with their r
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby, pairwise
 from typing import Any
 
 import numpy as np
-from sortedcontainers import SortedList
 
-from minidsms.aggregates.aggregate import SortKey
 from minidsms.aggregates.over import (
     NEIGHBOURS,
     RANKS,
@@ -29,28 +26,28 @@ from minidsms.aggregates.over import (
     slid,
     tile,
 )
-from minidsms.aggregates.sorting import sort_key
 from minidsms.elements import Batch, Column, Schema
 from minidsms.operators.operator import Description
 from minidsms.operators.resuming import Resuming
 from minidsms.queues import Queue
 from minidsms.synopses.object_states import Texts
+from minidsms.synopses.partition_rows import Beside, Entry, Few, Keys, Partition, PartitionRows, Rows, behind, with_room
 from minidsms.synopses.passed_rows import Passed, PassedRows
-from minidsms.synopses.sorted_rows import Entry, SortedRows
-from minidsms.values.coded import digits_of, text_of_digits
+from minidsms.values.coded import text_of_digits
 from minidsms.values.types import MOST_DIGITS
 
 _LARGEST_OUTPUT = 1 << 14
-_BEHIND_ALL = ((3,),)
-"""Greater than the sort key of any value."""
 
-Keys = tuple[Any, ...]
-Shown = tuple[tuple[int, ...], Any]
+Shown = tuple[bytes, Any]
 """A row, as words, and its result."""
+Change = tuple[Entry, int]
+"""A row, and how many times more it is there."""
+Placed = tuple[Entry, int, int, int]
+"""A change, and the places of the rows equal to its row: from, and before."""
 
 
 class Over(Resuming):
-    """Appends what the call gives. O(log n) a change beside the rows that it concerns, n the rows kept.
+    """Appends what the call gives. O(log n) a change beside the rows that it concerns, n the rows kept of a partition.
 
     at_most: rows with a greater rank are of no interest.  input_append_only: no row leaves.  in_order: and all rows
     of an instant stand behind those of earlier ones.
@@ -70,337 +67,384 @@ class Over(Resuming):
         in_order: bool = False,
     ) -> None:
         super().__init__([input_], schema)
-        by = [(column, SortKey()) for column in call.partition]
-        self._sorted = SortedRows(input_.schema, [*by, *call.order], texts)
+        is_sum = call.function == "sum"
+        self._rows = PartitionRows(input_.schema, call.partition, call.order, call.arg, is_sum, texts)
         self._passed = PassedRows()
-        self._different: SortedList[Keys] = SortedList()
-        self._call, self._texts, self._width = call, texts, len(by)
-        self._sums_decimals = call.function == "sum" and call.type.kind == "DECIMAL"
+        self._different: dict[Partition, Rows] = {}
+        self._call, self._texts, self._width = call, texts, len(call.order)
+        self._sums_decimals = is_sum and call.type.kind == "DECIMAL"
         self._at_most = at_most
         self._append_only = input_append_only
-        self._descends = bool(call.order) and call.order[0][1].descending
         sees_all = call.function in SHARES or (call.is_framed and call.frame.end is None)
         self._in_order = in_order and input_append_only and not sees_all
         self._is_final = self._in_order and not call.looks_ahead  # what has been told stays
         self._kept = (call.frame.reach if call.is_framed else call.distance) or 0
         self.knows_rows = not self._in_order  # else they have been forgotten
         self._carries = call.function in RANKS or (call.is_framed and call.frame.start is None)
+        self._back, self._on = _reach(call)
+        self._by_value = call.is_framed and call.frame.by_value
+        self._is_dense = call.function == "dense_rank"
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         batch = self.uncounted(batches[0])
         if batch is None:
             return
-        self.claim(len(batch) * (self._sorted.nbytes // max(len(self._sorted.rows), 1)))
-        changes = zip(batch.ts.tolist(), batch.signs.tolist(), self._sorted.entries(batch))
-        out: list[tuple[int, int, Shown]] = []
-        for ts, of_instant in groupby(changes, key=lambda change: change[0]):
+        self.claim(len(batch) * self._rows.row_nbytes)
+        partitions, entries = self._rows.entries(batch)
+        changes = list(zip(entries, batch.signs.tolist()))
+        starts = np.flatnonzero(batch.ts[1:] != batch.ts[:-1]) + 1
+        shown: list[Shown] = []
+        counts: list[tuple[int, int, int]] = []
+        for start, end in pairwise([0, *starts.tolist(), len(batch)]):
+            ts = int(batch.ts[start])
+            changed: dict[Partition, list[Change]] = {}
+            for partition, change in zip(partitions[start:end], changes[start:end]):
+                changed.setdefault(partition, []).append(change)
+            gone: list[Shown] = []
+            come: list[Shown] = []
             try:
-                out += self._instant(ts, [(sign, entry) for _, sign, entry in of_instant])
+                for partition, of_partition in changed.items():
+                    self._change(partition, of_partition, gone, come)
             except OverflowError:
                 self.fail(ts, f"{self._call.label} overflows {self._call.type}")
                 break
-            if len(out) >= _LARGEST_OUTPUT:
-                yield self._batch(out)
-                out = []
-        if out:
-            yield self._batch(out)
+            counts.append((ts, len(gone), len(come)))
+            shown += gone
+            shown += come
+            if len(shown) >= _LARGEST_OUTPUT:
+                yield self._batch(counts, shown)
+                shown, counts = [], []
+        if shown:
+            yield self._batch(counts, shown)
 
-    def _instant(self, ts: int, changes: list[tuple[int, Entry]]) -> Iterator[tuple[int, int, Shown]]:
-        """What the changes of an instant come to, deletions first."""
-        changed: dict[Keys, list[Entry]] = {}
-        counts: Counter[Entry] = Counter()
-        for sign, entry in changes:
-            counts[entry] += sign
-        for entry in counts:
-            changed.setdefault(entry.keys[: self._width], []).append(entry)
-        net: Counter[Shown] = Counter()
-        for partition, entries in changed.items():
-            turning = self._turning(entries, counts)
-            if not self._is_final:
-                self._tell(net, -1, partition, entries, turning)
-            self._move(entries, counts)
-            self._tell(net, 1, partition, entries, turning)
-            self._forget(partition)
-        for wanted in (-1, 1):
-            for shown, n in net.items():
-                for _ in range(n * wanted):
-                    yield ts, wanted, shown
+    def _change(self, partition: Partition, changes: list[Change], gone: list[Shown], come: list[Shown]) -> None:
+        """Carry out the changes of an instant to a partition, and note what is taken back and put out."""
+        rows = self._rows.of(partition)
+        passed = self._passed.partitions.get(partition)
+        placed = _placed(rows, changes if len(changes) == 1 else _netted(changes))
+        turning = self._turning(rows, placed) if self._is_dense else set()
+        before = [] if self._is_final else self._told(partition, rows, placed, turning, passed)
+        rows = self._move(partition, rows, placed)
+        after = self._told(partition, rows, _placed_now(placed), turning, passed)
+        if not before:
+            come += after
+        elif not after:
+            gone += before
+        else:
+            _difference(before, after, gone, come)
+        self._forget(partition, rows)
 
     # ------------------------------------------------------------------------------------------------ where rows stand
 
-    def _first(self, keys: Keys) -> int:
-        """The place of the first row whose keys begin with these."""
-        return int(self._sorted.rows.bisect_left((keys,)))
-
-    def _behind(self, keys: Keys) -> int:
-        """The place behind the last row whose keys begin with these."""
-        return int(self._sorted.rows.bisect_left((keys + _BEHIND_ALL,)))
-
-    def _shown_up_to(self, start: int, end: int) -> int:
+    def _shown_up_to(self, partition: Partition, rows: Rows) -> int:
         """The place behind the rows of a partition that are of interest."""
-        most = self._at_most
-        if most is None:
+        end = len(rows)
+        if self._at_most is None or not end:
             return end
-        rows, function = self._sorted.rows, self._call.function
-        if function == "dense_rank":
-            if start == end or most < 1:
-                return start
-            place = self._different.bisect_left(rows[start].keys) + most - 1
-            last = self._different.bisect_left(rows[end - 1].keys)
-            return end if place >= last else self._behind(self._different[place])
-        shown = start + max(0, most)
+        shown = max(0, self._at_most)
+        if self._is_dense:
+            different = self._different[partition]
+            return end if len(different) <= shown else int(rows.bisect_left(different[shown]))
         if shown >= end:
             return end
-        return self._behind(rows[shown - 1].keys) if function == "rank" and shown > start else shown
+        is_rank = self._call.function == "rank" and shown
+        return behind(rows, rows[shown - 1][: self._width]) if is_rank else shown
 
-    def _concerned(self, partition: Keys, entries: list[Entry], turning: set[Keys]) -> Iterator[tuple[int, int]]:
+    def _concerned(self, rows: Rows, placed: list[Placed], turning: set[Keys], most: int) -> list[tuple[int, int]]:
         """The places, from and to, of rows whose results may differ before and after; disjoint, ascending."""
-        start, end = self._first(partition), self._behind(partition)
-        most = self._shown_up_to(start, end)
-        at = start
-        for low, high in sorted(self._of_change(entry, start, end, turning) for entry in entries):
+        found: list[tuple[int, int]] = []
+        at = 0
+        for entry, _, low, high in placed:
+            if self._by_value:
+                low, high = self._seen_by_value(rows, entry, low, high)
+            elif not self._is_dense or entry[: self._width] in turning:
+                low = 0 if self._back is None else low - self._back
+                high = most if self._on is None else high + self._on
             low, high = max(at, low), min(high, most)
             if low < high:
-                yield low, high
+                found.append((low, high))
                 at = high
+        return found
 
-    def _of_change(self, entry: Entry, start: int, end: int, turning: set[Keys]) -> tuple[int, int]:
-        """The places of the rows that see a row come or leave."""
-        rows, call, frame = self._sorted.rows, self._call, self._call.frame
-        low, high = rows.bisect_left(entry), rows.bisect_right(entry)
-        match call.function:
-            case "dense_rank" if entry.keys not in turning:
-                return low, high
-            case "lag" | "lead":
-                back, on = (0, call.distance or 0) if call.function == "lag" else (call.distance or 0, 0)
-                return low - back, high + on
-            case function if function in SHARES:
-                return start, end
-            case function if function in RANKS:
-                return low, end
-        if frame.by_value:
-            first = start if frame.end is None else min(low, self._place(entry, -frame.end))
-            return first, end if frame.start is None else max(high, self._place(entry, -frame.start, True))
-        first = start if frame.end is None else low - max(0, frame.end)
-        return first, end if frame.start is None else high + max(0, -frame.start)
+    def _seen_by_value(self, rows: Rows, entry: Entry, low: int, high: int) -> tuple[int, int]:
+        """The places of the rows in whose frames a row is, if it comes or leaves at these places."""
+        frame = self._call.frame
+        first = 0 if frame.end is None else min(low, self._place(rows, entry, -frame.end))
+        return first, len(rows) if frame.start is None else max(high, self._place(rows, entry, -frame.start, True))
 
-    def _place(self, entry: Entry, distance: int, is_behind: bool = False) -> int:
+    def _place(self, rows: Rows, entry: Entry, distance: int, is_behind: bool = False) -> int:
         """The place of the first row whose key is not before that of the row and so much; or behind the last such."""
-        keys = entry.keys
-        if distance:
-            column, key = self._call.order[0]
-            is_there, value = entry.values[column]
-            if is_there:
-                moved = value - distance if self._descends else value + distance
-                keys = (*keys[: self._width], *sort_key([moved], [key]))
-        return self._behind(keys) if is_behind else self._first(keys)
+        keys = entry[: self._width]
+        if distance and not isinstance(keys[0], Beside):
+            keys = (keys[0] + distance,)
+        return behind(rows, keys) if is_behind else int(rows.bisect_left(keys))
 
     # ---------------------------------------------------------------------------------------------------------- results
 
-    def _tell(self, net: Counter[Shown], sign: int, partition: Keys, entries: list[Entry], turning: set[Keys]) -> None:
-        """Count the rows concerned, with their results now."""
-        for low, high in self._concerned(partition, entries, turning):
-            shown = self._sorted.rows.islice(low, high)
-            for entry, result in zip(shown, self._results(partition, low, high)):
-                net[entry.words, result] += sign
+    def _told(
+        self, partition: Partition, rows: Rows, placed: list[Placed], turning: set[Keys], passed: Passed | None
+    ) -> list[Shown]:
+        """The rows concerned, with their results now."""
+        told: list[Shown] = []
+        most = len(rows) if self._at_most is None else self._shown_up_to(partition, rows)
+        for low, high in self._concerned(rows, placed, turning, most):
+            told += self._with_results(partition, rows, low, high, passed)
+        return told
 
-    def _results(self, partition: Keys, low: int, high: int) -> Sequence[Any]:
-        """The results of the rows at these places of a partition."""
+    def _with_results(
+        self, partition: Partition, rows: Rows, low: int, high: int, passed: Passed | None
+    ) -> Iterable[Shown]:
+        """The rows at these places of a partition, at least one, with their results."""
+        return zip([entry[-2] for entry in rows[low:high]], self._results(partition, rows, low, high, passed))
+
+    def _results(self, partition: Partition, rows: Rows, low: int, high: int, passed: Passed | None) -> Sequence[Any]:
         call = self._call
-        start, end = self._first(partition), self._behind(partition)
-        passed = self._passed.partitions.get(partition)
         if call.function in RANKS:
-            return self._ranks(start, low, high, passed)
+            return self._ranks(partition, rows, low, high, passed)
         if call.function in SHARES:
-            return self._shares(start, end, low, high)
+            return self._shares(partition, rows, low, high)
         if call.function in NEIGHBOURS:
             assert call.distance is not None
-            first, last = max(start, low - call.distance), min(end, high + call.distance)
+            first, last = max(0, low - call.distance), high + call.distance
             by = -call.distance if call.function == "lag" else call.distance
-            return neighbours(self._arguments(first, last), low - first, high - first, by)
-        return self._in_range(self._framed(start, end, low, high, passed))
+            return neighbours(_arguments(rows, first, last), low - first, high - first, by)
+        frames = self._frames(rows, low, high)
+        first, last = frames[0][0], max(frames[-1][1], frames[0][0])
+        found = accumulator(call) if passed is None else passed.further()
+        return self._in_range(slid(found, _arguments(rows, first, last), frames, first))
 
-    def _ranks(self, start: int, low: int, high: int, passed: Passed | None) -> Sequence[int]:
+    def _ranks(self, partition: Partition, rows: Rows, low: int, high: int, passed: Passed | None) -> Sequence[int]:
         before, keys_before = (0, 0) if passed is None else (passed.rows, passed.keys)
         if self._call.function == "row_number":
-            return range(low - start + before + 1, high - start + before + 1)
-        rows = list(self._sorted.rows.islice(low, high))
-        if self._call.function == "dense_rank":
-            first = self._different.bisect_left(self._sorted.rows[start].keys)
-            rank = self._different.bisect_left(rows[0].keys) - first + keys_before + 1
+            return range(low + before + 1, high + before + 1)
+        keys = [entry[: self._width] for entry in rows[low:high]]
+        if self._is_dense:
+            rank = int(self._different[partition].bisect_left(keys[0])) + keys_before + 1
             ranks = [rank]
-            for one, other in pairwise(rows):
-                rank += one.keys != other.keys
+            for one, other in pairwise(keys):
+                rank += one != other
                 ranks.append(rank)
             return ranks
-        place = self._first(rows[0].keys)
-        ranks = [place - start + before + 1]
-        for i in range(1, len(rows)):
-            if rows[i].keys != rows[i - 1].keys:
-                place = low + i
-            ranks.append(place - start + before + 1)
+        rank = int(rows.bisect_left(keys[0])) + before + 1
+        ranks = [rank]
+        for place, (one, other) in enumerate(pairwise(keys), low + before + 2):
+            if one != other:
+                rank = place
+            ranks.append(rank)
         return ranks
 
-    def _shares(self, start: int, end: int, low: int, high: int) -> list[float]:
+    def _shares(self, partition: Partition, rows: Rows, low: int, high: int) -> list[float]:
         """The places of these rows among all of the partition."""
-        call, n = self._call, end - start
+        call, n = self._call, len(rows)
         if call.function == "ntile":
             assert call.distance is not None
-            return [tile(place - start, n, call.distance) for place in range(low, high)]
+            return [tile(place, n, call.distance) for place in range(low, high)]
         if call.function == "percent_rank":
-            return [(rank - 1) / (n - 1) if n > 1 else 0.0 for rank in self._ranks(start, low, high, None)]
-        return [(self._behind(entry.keys) - start) / n for entry in self._sorted.rows.islice(low, high)]
+            return [(rank - 1) / (n - 1) if n > 1 else 0.0 for rank in self._ranks(partition, rows, low, high, None)]
+        return [behind(rows, entry[: self._width]) / n for entry in rows[low:high]]
 
-    def _framed(self, start: int, end: int, low: int, high: int, passed: Passed | None) -> list[Any]:
-        """What the call gives of the frames of the rows at these places of a partition."""
-        frames = self._frames(start, end, low, high)
-        first, last = frames[0][0], max(frames[-1][1], frames[0][0])
-        found = accumulator(self._call) if passed is None else passed.further()
-        return slid(found, self._arguments(first, last), frames, first)
-
-    def _frames(self, start: int, end: int, low: int, high: int) -> list[tuple[int, int]]:
+    def _frames(self, rows: Rows, low: int, high: int) -> list[tuple[int, int]]:
         """From which place to before which the frame of each row reaches."""
-        frame = self._call.frame
+        frame, end = self._call.frame, len(rows)
         if not frame.by_value:
             return [
                 (
-                    start if frame.start is None else min(end, max(start, place + frame.start)),
-                    end if frame.end is None else max(start, min(end, place + frame.end + 1)),
+                    0 if frame.start is None else min(end, max(0, place + frame.start)),
+                    end if frame.end is None else max(0, min(end, place + frame.end + 1)),
                 )
                 for place in range(low, high)
             ]
         frames: list[tuple[int, int]] = []
         before: Keys | None = None
-        for entry in self._sorted.rows.islice(low, high):
-            if entry.keys == before:
+        for entry in rows[low:high]:
+            keys = entry[: self._width]
+            if keys == before:
                 frames.append(frames[-1])
                 continue
-            before = entry.keys
-            first = start if frame.start is None else max(start, self._place(entry, frame.start))
-            frames.append((first, end if frame.end is None else min(end, self._place(entry, frame.end, True))))
+            before = keys
+            first = 0 if frame.start is None else self._place(rows, entry, frame.start)
+            frames.append((first, end if frame.end is None else self._place(rows, entry, frame.end, True)))
         return frames
-
-    def _arguments(self, first: int, last: int) -> list[Any]:
-        """The argument of the rows at these places; 1 for COUNT(*)."""
-        arg = self._call.arg
-        entries = self._sorted.rows.islice(first, last)
-        if arg is None:
-            return [1 for _ in entries]
-        values = [entry.values[arg][1] for entry in entries]
-        return [v if v is None else digits_of(v) for v in values] if self._sums_decimals else values
 
     def _in_range(self, results: list[Any]) -> list[Any]:
         if not self._call.can_fail:
             return results
-        least, behind = (1 - 10**MOST_DIGITS, 10**MOST_DIGITS) if self._sums_decimals else (-(2**63), 2**63)
-        if any(r is not None and not least <= r < behind for r in results):
+        least, behind_all = (1 - 10**MOST_DIGITS, 10**MOST_DIGITS) if self._sums_decimals else (-(2**63), 2**63)
+        if any(r is not None and not least <= r < behind_all for r in results):
             raise OverflowError
         return [r if r is None else text_of_digits(r) for r in results] if self._sums_decimals else results
 
     # ------------------------------------------------------------------------------------------------------------ state
 
-    def _turning(self, entries: list[Entry], counts: Counter[Entry]) -> set[Keys]:
+    def _turning(self, rows: Rows, placed: list[Placed]) -> set[Keys]:
         """The sort keys that appear or disappear by these changes."""
-        if self._call.function != "dense_rank":
-            return set()
-        come: Counter[Keys] = Counter()
-        for entry in entries:
-            come[entry.keys] += counts[entry]
-        before = {keys: self._behind(keys) - self._first(keys) for keys in come}
+        come: dict[Keys, int] = {}
+        for entry, n, _, _ in placed:
+            keys = entry[: self._width]
+            come[keys] = come.get(keys, 0) + n
+        before = {keys: behind(rows, keys) - int(rows.bisect_left(keys)) for keys in come}
         return {keys for keys, n in before.items() if (n == 0) != (n + come[keys] == 0)}
 
-    def _move(self, entries: list[Entry], counts: Counter[Entry]) -> None:
-        rows = self._sorted.rows
-        for entry in entries:
-            for _ in range(counts[entry]):
-                rows.add(entry)
-            for _ in range(-counts[entry]):
-                rows.remove(entry)
-            if self._call.function == "dense_rank":
-                self._note_keys(entry.keys)
+    def _move(self, partition: Partition, rows: Rows, placed: list[Placed]) -> Rows:
+        """Carry changes out, the last first, so that places stay; returns where the rows are now."""
+        for entry, n, low, _ in reversed(placed):
+            if n > 0:
+                rows = self._rows.add(partition, rows, entry, n)
+            else:
+                self._rows.drop(partition, rows, low, low - n)
+        if self._is_dense:
+            for entry, _, _, _ in placed:
+                self._note_keys(partition, rows, entry[: self._width])
+        return rows
 
-    def _note_keys(self, keys: Keys) -> None:
+    def _note_keys(self, partition: Partition, rows: Rows, keys: Keys) -> None:
         """Different sort keys are those of the rows that are there."""
-        is_there = self._first(keys) < self._behind(keys)
-        is_noted = keys in self._different
+        different = self._different.setdefault(partition, Few())
+        place, first = int(different.bisect_left(keys)), int(rows.bisect_left(keys))
+        is_there = first < len(rows) and rows[first][: self._width] == keys
+        is_noted = place < len(different) and different[place] == keys
         if is_there and not is_noted:
-            self._different.add(keys)
+            different.add(keys)
+            self._different[partition] = with_room(different)
         elif is_noted and not is_there:
-            self._different.remove(keys)
+            del different[place]
+            if not different:
+                del self._different[partition]
 
-    def _forget(self, partition: Keys) -> None:
+    def _forget(self, partition: Partition, rows: Rows) -> None:
         """Let go of rows that no later one can change, and of those that will never be of interest."""
-        rows, start, end = self._sorted.rows, self._first(partition), self._behind(partition)
         if self._in_order:
-            self._pass(partition, start, self._passing(start, end))
+            self._pass(partition, rows, self._passing(rows))
         elif self._append_only and self._at_most is not None:
-            gone = {entry.keys for entry in rows.islice(self._shown_up_to(start, end), end)}
-            del rows[self._shown_up_to(start, end) : end]
-            if self._call.function == "dense_rank":
-                for keys in gone:
-                    self._note_keys(keys)
+            self._drop(partition, rows, self._shown_up_to(partition, rows), len(rows))
 
-    def _passing(self, start: int, end: int) -> int:
-        """The place of the first row that one which comes may still change, or see."""
-        if self._call.is_framed and self._call.frame.by_value and start < end:
-            last = self._sorted.rows[end - 1]
-            return max(start, self._place(last, -self._kept)) if self._kept else end
-        return end - self._kept
-
-    def _pass(self, partition: Keys, start: int, end: int) -> None:
-        call, rows = self._call, self._sorted.rows
+    def _drop(self, partition: Partition, rows: Rows, start: int, end: int) -> set[Keys]:
+        """Let go of the rows at these places; returns their keys, where they are counted."""
         if start >= end:
+            return set()
+        gone = {entry[: self._width] for entry in rows[start:end]} if self._is_dense else set()
+        self._rows.drop(partition, rows, start, end)
+        for keys in gone:
+            self._note_keys(partition, rows, keys)
+        return gone
+
+    def _passing(self, rows: Rows) -> int:
+        """The place of the first row that one which comes may still change, or see."""
+        if self._by_value and rows:
+            return self._place(rows, rows[-1], -self._kept) if self._kept else len(rows)
+        return len(rows) - self._kept
+
+    def _pass(self, partition: Partition, rows: Rows, end: int) -> None:
+        if end <= 0:
             return
-        if self._carries:
-            made = Passed(accumulator(call) if call.is_framed else None)
-            passed = self._passed.partitions.setdefault(partition, made)
-            passed.rows += end - start
-            if call.function == "dense_rank":
-                different = {entry.keys for entry in rows.islice(start, end)}
-                passed.keys += len(different)
-                for keys in different:
-                    self._different.remove(keys)
-            if passed.aggregate is not None:
-                for value in self._arguments(start, end):
-                    passed.aggregate.add(value)
-        del rows[start:end]
+        arguments = _arguments(rows, 0, end)
+        gone = self._drop(partition, rows, 0, end)
+        if not self._carries:
+            return
+        passed = self._passed.partitions.get(partition)
+        if passed is None:
+            made = Passed(accumulator(self._call) if self._call.is_framed else None)
+            passed = self._passed.partitions[partition] = made
+        passed.rows += end
+        passed.keys += len(gone)
+        if passed.aggregate is not None:
+            for value in arguments:
+                passed.aggregate.add(value)
 
     # --------------------------------------------------------------------------------------------------------- outwards
 
-    def _batch(self, changes: Sequence[tuple[int, int, Shown]]) -> Batch:
-        ts = np.array([ts for ts, _, _ in changes], np.int64)
-        sign = np.array([sign for _, sign, _ in changes], np.int8)
-        columns = self._sorted.columns_of([words for _, _, (words, _) in changes])
-        return Batch(ts, sign, [*columns, self._column([result for _, _, (_, result) in changes])])
+    def _batch(self, counts: Sequence[tuple[int, int, int]], shown: Sequence[Shown]) -> Batch:
+        """counts: each instant, and how many rows are taken back then and put out."""
+        instants = np.array(counts, np.int64).reshape(-1, 3)
+        ts = np.repeat(instants[:, 0], instants[:, 1] + instants[:, 2])
+        sign = np.repeat(np.tile(np.array([-1, 1], np.int8), len(instants)), instants[:, 1:].ravel())
+        columns = self._rows.columns_of([words for words, _ in shown])
+        return Batch(ts, sign, [*columns, self._column([result for _, result in shown])])
 
     def _column(self, results: list[Any]) -> Column:
         type_ = self._call.type
         if type_.is_coded:
             return self._texts.encode(results)
-        valid = None if None not in results else np.array([r is not None for r in results])
+        if None not in results:
+            return Column(np.array(results, type_.dtype))
+        valid = np.array([r is not None for r in results])
         return Column(np.array([0 if r is None else r for r in results], type_.dtype), valid)
 
     def present(self) -> Batch:
-        rows, shown = self._sorted.rows, list[tuple[int, int, Shown]]()
-        start = 0
-        while start < len(rows):
-            partition = rows[start].keys[: self._width]
-            end = self._behind(partition)
-            low, high = start, self._shown_up_to(start, end)
-            if low < high:
-                results = self._results(partition, low, high)
-                shown += [(0, 1, (entry.words, result)) for entry, result in zip(rows.islice(low, high), results)]
-            start = end
-        return self._batch(shown)
+        shown: list[Shown] = []
+        for partition, rows in self._rows.partitions.items():
+            most = self._shown_up_to(partition, rows)
+            if most:
+                shown += self._with_results(partition, rows, 0, most, self._passed.partitions.get(partition))
+        return self._batch([(0, 0, len(shown))], shown)
 
     def restore(self, arrays: dict[str, Any]) -> None:
         super().restore(arrays)
-        if self._call.function == "dense_rank":
-            self._different = SortedList({entry.keys for entry in self._sorted.rows})
+        if self._is_dense:
+            self._different = {
+                partition: with_room(Few(keys for keys, _ in groupby(entry[: self._width] for entry in rows)))
+                for partition, rows in self._rows.partitions.items()
+            }
 
     def describe(self) -> Description:
-        nbytes = self._sorted.nbytes + self._passed.nbytes
-        return Description(self.name, self._call.label, {"rows": len(self._sorted.rows), "bytes": nbytes})
+        nbytes = self._rows.nbytes + self._passed.nbytes
+        return Description(self.name, self._call.label, {"rows": self._rows.n, "bytes": nbytes})
 
-    def synopses(self) -> tuple[SortedRows | PassedRows, ...]:
-        return self._sorted, self._passed
+    def synopses(self) -> tuple[PartitionRows | PassedRows, ...]:
+        return self._rows, self._passed
+
+
+def _reach(call: OverCall) -> tuple[int | None, int | None]:
+    """How many rows before and behind one that comes or leaves may have another result; None for all."""
+    distance, frame = call.distance or 0, call.frame
+    if call.function in NEIGHBOURS:
+        return (0, distance) if call.function == "lag" else (distance, 0)
+    if call.function in SHARES:
+        return None, None
+    if call.function in RANKS:
+        return 0, None
+    return None if frame.end is None else max(0, frame.end), None if frame.start is None else max(0, -frame.start)
+
+
+def _netted(changes: Iterable[Change]) -> list[Change]:
+    """What changes of a partition come to, in the order of the rows."""
+    counts: dict[Entry, int] = {}
+    for entry, n in changes:
+        counts[entry] = counts.get(entry, 0) + n
+    return sorted((change for change in counts.items() if change[1]), key=lambda change: change[0])
+
+
+def _placed(rows: Rows, changes: Iterable[Change]) -> list[Placed]:
+    placed = []
+    for entry, n in changes:
+        low = high = int(rows.bisect_left(entry))
+        if low < len(rows) and rows[low] == entry:
+            high = int(rows.bisect_right(entry))
+        placed.append((entry, n, low, high))
+    return placed
+
+
+def _placed_now(placed: Iterable[Placed]) -> list[Placed]:
+    """Where the rows are once the changes are carried out."""
+    by, now = 0, []
+    for entry, n, low, high in placed:
+        now.append((entry, n, low + by, high + by + n))
+        by += n
+    return now
+
+
+def _difference(before: Iterable[Shown], after: Iterable[Shown], gone: list[Shown], come: list[Shown]) -> None:
+    """Note what is taken back and put out if the one is to become the other."""
+    net: dict[Shown, int] = {}
+    for shown in before:
+        net[shown] = net.get(shown, 0) - 1
+    for shown in after:
+        net[shown] = net.get(shown, 0) + 1
+    for shown, n in net.items():
+        if n:
+            (come if n > 0 else gone).extend([shown] * abs(n))
+
+
+def _arguments(rows: Rows, first: int, last: int) -> list[Any]:
+    """The argument of the rows at these places; 1 for COUNT(*)."""
+    return [entry[-1] for entry in rows[first:last]]

@@ -29,11 +29,16 @@ class Passed:
 
     def further(self) -> Any:
         """The aggregate, to be carried on beside this one."""
-        return copy.deepcopy(self.aggregate)
+        if self.aggregate is None:
+            return None
+        further = copy.copy(self.aggregate)
+        held = vars(further)
+        held.update({name: list(values) for name, values in held.items() if isinstance(values, list)})
+        return further
 
 
 class PassedRows:
-    """The partitions of which rows have passed, by the keys of the partition."""
+    """The partitions of which rows have passed, by their values of PARTITION BY."""
 
     def __init__(self) -> None:
         self.partitions: dict[tuple[Any, ...], Passed] = {}
@@ -46,7 +51,12 @@ class PassedRows:
     def arrays(self) -> dict[str, AnyArray]:
         """The state as JSON: of each partition its keys, its counts, and what its aggregate holds."""
         states = [
-            (keys, passed.rows, passed.keys, None if kept is None else (type(kept).__name__, vars(kept)))
+            (
+                [(2,) if value is None else (1, value) for value in keys],
+                passed.rows,
+                passed.keys,
+                None if kept is None else (type(kept).__name__, vars(kept)),
+            )
             for keys, passed in self.partitions.items()
             for kept in [passed.aggregate]
         ]
@@ -58,7 +68,7 @@ class PassedRows:
         for keys, rows, different, kept in json.loads(state["partitions"].tobytes()):
             passed = Passed(None if kept is None else _aggregate(*kept))
             passed.rows, passed.keys = rows, different
-            self.partitions[_tuples(keys)] = passed
+            self.partitions[tuple(value[0] if value else None for _, *value in keys)] = passed
 
     def live_codes(self) -> Iterable[Int64Array]:
         """None: texts stand here as texts."""
@@ -70,8 +80,3 @@ def _aggregate(kind: str, held: Mapping[str, Any]) -> Accumulator:
     made = next(each for each in new if type(each).__name__ == kind)
     vars(made).update(held)
     return made
-
-
-def _tuples(value: Any) -> Any:
-    """Lists, which JSON makes of tuples, as these."""
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value

@@ -12,13 +12,13 @@ from minidsms.synopses.passed_rows import Passed, PassedRows
 @pytest.mark.parametrize("function", ["count", "sum", "avg", "min", "max", "first_value", "last_value", "nth_value"])
 def test_partitions_come_back_as_they_were(function: str) -> None:
     kept = PassedRows()
-    for key, value in ((((1, "a"), (2,)), 2**70), (((1, 3), (1, 0.5)), 0.1), (((1, True), (0,)), float("-inf"))):
+    for key, value in ((("a", None), 2**70), ((3, 0.5), 0.1), ((True, ""), float("-inf"))):
         call = OverCall(function, Type.FLOAT, (), (), function, 0, PEERS, 2)
         passed = kept.partitions[key] = Passed(accumulator(call))
         passed.rows, passed.keys = 3, 2
         assert passed.aggregate is not None
         passed.aggregate.add(value)
-    kept.partitions[((1, "none"),)] = Passed(None)
+    kept.partitions[("none",)] = Passed(None)
     other = PassedRows()
     other.restore(kept.arrays())
     assert list(other.partitions) == list(kept.partitions)

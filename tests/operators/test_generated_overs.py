@@ -1,0 +1,79 @@
+"""OVER with random functions, frames, orders and sources against its definition (docs/semantics R7)."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from minidsms.synopses import partition_rows
+from minidsms.testing.compare import check, run_definition
+from minidsms.testing.feeds import random_feed
+from minidsms.testing.generators import Case, declaration
+
+SOURCES = {
+    "Sa": ("Sa", "Sa [NOW]", "Sa [ROWS 9]", "Sa [RANGE 5]", "Sa [RANGE 6 SLIDE 2]", "Sa [PARTITION BY t ROWS 3]"),
+    "Rel": ("Rel", "Rel", "(SELECT k, t, MAX(a) AS a, COUNT(*) AS n FROM Rel GROUP BY k, t)"),
+}
+"""What is read, by the name of the stream or relation. In the last, each change is an update of a row."""
+COLUMNS = {"Sa": ("k", "v", "x", "t"), "Rel": ("k", "a", "t")}
+NUMBERS = {"Sa": ("k", "v", "x"), "Rel": ("k", "a")}
+FRAMES = (
+    "",
+    "ROWS 2 PRECEDING",
+    "ROWS UNBOUNDED PRECEDING",
+    "ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING",
+    "ROWS BETWEEN 1 FOLLOWING AND 2 FOLLOWING",
+    "ROWS BETWEEN 1 PRECEDING AND UNBOUNDED FOLLOWING",
+    "RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING",
+    "RANGE BETWEEN CURRENT ROW AND CURRENT ROW",
+    "RANGE 1 PRECEDING",
+    "RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING",
+    "RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING",
+)
+OF_DISTANCE = FRAMES[-3:]
+
+
+def random_case(seed: int) -> Case:
+    """A call over few or many partitions, with and without a bound of the ranks."""
+    rng = Random(seed)
+    name = rng.choice(("Sa", "Rel"))
+    columns = COLUMNS[name]
+    source = rng.choice(SOURCES[name])
+    by = rng.sample(columns, rng.choice((0, 1, 1, 2, 2)))
+    keys = [
+        column + rng.choice(("", "", " DESC", " NULLS FIRST", " DESC NULLS FIRST"))
+        for column in rng.sample(columns, rng.choice((1, 1, 2)))
+    ]
+    may_be_in_order = source.startswith("Sa") and rng.random() < 0.3
+    keys = ["ts", *keys[1:]] if may_be_in_order else keys
+    frame = rng.choice(FRAMES)
+    if frame in OF_DISTANCE:
+        keys = ["ts" if may_be_in_order else rng.choice(("k", "k DESC NULLS FIRST"))]
+    over = f"({'PARTITION BY ' * bool(by)}{', '.join(by)} ORDER BY {', '.join(keys)}"
+    rank = rng.choice(("ROW_NUMBER()", "RANK()", "DENSE_RANK()"))
+    number, any_ = rng.choice(NUMBERS[name]), rng.choice(columns)
+    call = rng.choice(
+        (
+            f"{rank} OVER {over})",
+            f"{rng.choice(('PERCENT_RANK()', 'CUME_DIST()', 'NTILE(3)'))} OVER {over})",
+            f"{rng.choice(('LAG', 'LEAD'))}({any_}, {rng.randint(1, 3)}) OVER {over})",
+            f"{rng.choice(('SUM', 'AVG'))}({number}) OVER {over} {frame})",
+            f"{rng.choice(('MIN', 'MAX', 'FIRST_VALUE', 'LAST_VALUE', 'COUNT'))}({any_}) OVER {over} {frame})",
+            f"{rng.choice((f'NTH_VALUE({any_}, 2)', 'COUNT(*)'))} OVER {over} {frame})",
+        )
+    )
+    shown = ", ".join(rng.sample(columns, rng.randint(1, len(columns))))
+    qualify = f" QUALIFY {rank} OVER {over}) <= {rng.randint(0, 3)}" if rng.random() < 0.3 else ""
+    select = f"SELECT {shown}, {call} AS r FROM {source}{qualify}"
+    return Case((declaration(name),), select, random_feed(rng, [name], 40, may_be_extreme=False))
+
+
+@pytest.mark.parametrize("first", range(0, 200, 50))
+def test_the_answer_is_that_of_the_definition(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for seed in range(first, first + 50):
+        case = random_case(seed)
+        expected = run_definition(case)
+        monkeypatch.setattr(partition_rows, "_FEW", (2, 4096)[seed % 2])
+        for batch_size in (1, 7, 65_536):
+            assert check(case, None, expected, batch_size=batch_size) == "agreed", case
