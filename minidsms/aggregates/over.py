@@ -93,7 +93,7 @@ class OverCall:
 class Accumulator(Protocol):
     """What a function gives of the rows of a frame, which come behind one another and leave in the same order."""
 
-    def add(self, value: Any) -> None: ...
+    def extend(self, values: Sequence[Any]) -> None: ...
 
     def remove(self, value: Any) -> None: ...
 
@@ -106,8 +106,8 @@ class Count:
     def __init__(self) -> None:
         self.n = 0
 
-    def add(self, value: Any) -> None:
-        self.n += value is not None
+    def extend(self, values: Sequence[Any]) -> None:
+        self.n += len(values) - values.count(None)
 
     def remove(self, value: Any) -> None:
         self.n -= value is not None
@@ -122,7 +122,7 @@ class Extreme:
     is_growing: none leaves, so that one is enough.
 
     >>> least = Extreme(True, False)
-    >>> for value in (1, 3, 2): least.add(value)
+    >>> least.extend((1, 3, 2))
     >>> least.remove(1); least.result()
     2
     """
@@ -132,14 +132,15 @@ class Extreme:
         self._is_growing = is_growing
         self._values: list[Any] = []
 
-    def add(self, value: Any) -> None:
-        if value is None:
-            return
+    def extend(self, values: Sequence[Any]) -> None:
         kept = self._values
-        while kept and (value < kept[-1] if self._is_least else value > kept[-1]):
-            kept.pop()
-        if not (kept and self._is_growing):
-            kept.append(value)
+        for value in values:
+            if value is None:
+                continue
+            while kept and (value < kept[-1] if self._is_least else value > kept[-1]):
+                kept.pop()
+            if not (kept and self._is_growing):
+                kept.append(value)
 
     def remove(self, value: Any) -> None:
         if self._values and value == self._values[0]:
@@ -157,11 +158,13 @@ class Place:
         self._is_growing = is_growing
         self._values: list[Any] = []
 
-    def add(self, value: Any) -> None:
-        if self._n is None and self._is_growing:
-            self._values = [value]
-        elif not self._is_growing or len(self._values) < (self._n or 0):
-            self._values.append(value)
+    def extend(self, values: Sequence[Any]) -> None:
+        if not self._is_growing:
+            self._values += values
+        elif self._n is None:
+            self._values = [*self._values, *values][-1:]
+        else:
+            self._values += values[: self._n - len(self._values)]
 
     def remove(self, value: Any) -> None:
         del self._values[0]
@@ -175,7 +178,7 @@ class Total:
     """The exact sum of integers, or of floats in units of 2 ** -places, rounded once when asked; or their mean.
 
     >>> total = Total(False)
-    >>> for value in (1e100, 1.0, -1e100): total.add(value)
+    >>> total.extend((1e100, 1.0, -1e100))
     >>> total.result()
     1.0
     """
@@ -187,8 +190,14 @@ class Total:
         self._infinite = [0, 0]
         self._n = 0
 
-    def add(self, value: float | None) -> None:
-        self._count(value, 1)
+    def extend(self, values: Sequence[float | None]) -> None:
+        there: list[Any] = [value for value in values if value is not None]
+        if there and isinstance(there[0], int):
+            self._n += len(there)
+            self._sum += sum(there)
+        else:
+            for value in there:
+                self._count(value, 1)
 
     def remove(self, value: float | None) -> None:
         self._count(value, -1)
@@ -255,9 +264,9 @@ def slid(found: Accumulator, values: Sequence[Any], frames: Sequence[tuple[int, 
     results = []
     low = high = first
     for start, end in frames:
-        while high < end:
-            found.add(values[high - first])
-            high += 1
+        if high < end:
+            found.extend(values[high - first : end - first])
+            high = end
         while low < min(start, high):
             found.remove(values[low - first])
             low += 1

@@ -37,6 +37,7 @@ from minidsms.values.coded import text_of_digits
 from minidsms.values.types import MOST_DIGITS
 
 _LARGEST_OUTPUT = 1 << 14
+_GREATEST = 10**MOST_DIGITS - 1
 
 Shown = tuple[bytes, Any]
 """A row, as words, and its result."""
@@ -121,11 +122,21 @@ class Over(Resuming):
         """Carry out the changes of an instant to a partition, and note what is taken back and put out."""
         rows = self._rows.of(partition)
         passed = self._passed.partitions.get(partition)
-        placed = _placed(rows, changes if len(changes) == 1 else _netted(changes))
+        net = changes if len(changes) == 1 else _netted(changes)
+        if self._is_final:
+            first = len(rows)
+            for entry, n in net:
+                rows = self._rows.add(partition, rows, entry, n)
+                if self._is_dense:
+                    self._note_keys(partition, rows, entry[: self._width])
+            come += self._shown(partition, rows, first, self._shown_up_to(partition, rows), passed)
+            self._forget(partition, rows)
+            return
+        placed = _placed(rows, net)
         turning = self._turning(rows, placed) if self._is_dense else set()
-        before = [] if self._is_final else self._told(partition, rows, placed, turning, passed)
+        before = self._told(partition, rows, placed, 0, turning, passed) if rows else []
         rows = self._move(partition, rows, placed)
-        after = self._told(partition, rows, _placed_now(placed), turning, passed)
+        after = self._told(partition, rows, placed, 1, turning, passed) if rows else []
         if not before:
             come += after
         elif not after:
@@ -150,22 +161,6 @@ class Over(Resuming):
         is_rank = self._call.function == "rank" and shown
         return behind(rows, rows[shown - 1][: self._width]) if is_rank else shown
 
-    def _concerned(self, rows: Rows, placed: list[Placed], turning: set[Keys], most: int) -> list[tuple[int, int]]:
-        """The places, from and to, of rows whose results may differ before and after; disjoint, ascending."""
-        found: list[tuple[int, int]] = []
-        at = 0
-        for entry, _, low, high in placed:
-            if self._by_value:
-                low, high = self._seen_by_value(rows, entry, low, high)
-            elif not self._is_dense or entry[: self._width] in turning:
-                low = 0 if self._back is None else low - self._back
-                high = most if self._on is None else high + self._on
-            low, high = max(at, low), min(high, most)
-            if low < high:
-                found.append((low, high))
-                at = high
-        return found
-
     def _seen_by_value(self, rows: Rows, entry: Entry, low: int, high: int) -> tuple[int, int]:
         """The places of the rows in whose frames a row is, if it comes or leaves at these places."""
         frame = self._call.frame
@@ -182,36 +177,54 @@ class Over(Resuming):
     # ---------------------------------------------------------------------------------------------------------- results
 
     def _told(
-        self, partition: Partition, rows: Rows, placed: list[Placed], turning: set[Keys], passed: Passed | None
+        self,
+        partition: Partition,
+        rows: Rows,
+        placed: list[Placed],
+        moved: int,
+        turning: set[Keys],
+        passed: Passed | None,
     ) -> list[Shown]:
-        """The rows concerned, with their results now."""
+        """The rows whose results may differ before and after, with their results now. moved: 1 after the changes, else
+        0.
+        """
         told: list[Shown] = []
         most = len(rows) if self._at_most is None else self._shown_up_to(partition, rows)
-        for low, high in self._concerned(rows, placed, turning, most):
-            told += self._with_results(partition, rows, low, high, passed)
+        at = by = 0
+        for entry, n, low, high in placed:
+            low += by
+            by += n * moved
+            high += by
+            if self._by_value:
+                low, high = self._seen_by_value(rows, entry, low, high)
+            elif not self._is_dense or entry[: self._width] in turning:
+                low = 0 if self._back is None else low - self._back
+                high = most if self._on is None else high + self._on
+            low, high = max(at, low), min(high, most)
+            if low < high:
+                told += self._shown(partition, rows, low, high, passed)
+                at = high
         return told
 
-    def _with_results(
-        self, partition: Partition, rows: Rows, low: int, high: int, passed: Passed | None
-    ) -> Iterable[Shown]:
-        """The rows at these places of a partition, at least one, with their results."""
-        return zip([entry[-2] for entry in rows[low:high]], self._results(partition, rows, low, high, passed))
-
-    def _results(self, partition: Partition, rows: Rows, low: int, high: int, passed: Passed | None) -> Sequence[Any]:
+    def _shown(self, partition: Partition, rows: Rows, low: int, high: int, passed: Passed | None) -> Iterable[Shown]:
+        """The rows at these places of a partition with their results."""
+        if low >= high:
+            return ()
+        words = [entry[-2] for entry in rows[low:high]]
         call = self._call
         if call.function in RANKS:
-            return self._ranks(partition, rows, low, high, passed)
-        if call.function in SHARES:
-            return self._shares(partition, rows, low, high)
+            return zip(words, self._ranks(partition, rows, low, high, passed))
         if call.function in NEIGHBOURS:
             assert call.distance is not None
             first, last = max(0, low - call.distance), high + call.distance
             by = -call.distance if call.function == "lag" else call.distance
-            return neighbours(_arguments(rows, first, last), low - first, high - first, by)
+            return zip(words, neighbours(_arguments(rows, first, last), low - first, high - first, by))
+        if call.function in SHARES:
+            return zip(words, self._shares(partition, rows, low, high))
         frames = self._frames(rows, low, high)
         first, last = frames[0][0], max(frames[-1][1], frames[0][0])
         found = accumulator(call) if passed is None else passed.further()
-        return self._in_range(slid(found, _arguments(rows, first, last), frames, first))
+        return zip(words, self._in_range(slid(found, _arguments(rows, first, last), frames, first)))
 
     def _ranks(self, partition: Partition, rows: Rows, low: int, high: int, passed: Passed | None) -> Sequence[int]:
         before, keys_before = (0, 0) if passed is None else (passed.rows, passed.keys)
@@ -269,9 +282,10 @@ class Over(Resuming):
     def _in_range(self, results: list[Any]) -> list[Any]:
         if not self._call.can_fail:
             return results
-        least, behind_all = (1 - 10**MOST_DIGITS, 10**MOST_DIGITS) if self._sums_decimals else (-(2**63), 2**63)
-        if any(r is not None and not least <= r < behind_all for r in results):
-            raise OverflowError
+        least, greatest = (-_GREATEST, _GREATEST) if self._sums_decimals else (-(2**63), 2**63 - 1)
+        for result in results:
+            if result is not None and not least <= result <= greatest:
+                raise OverflowError
         return [r if r is None else text_of_digits(r) for r in results] if self._sums_decimals else results
 
     # ------------------------------------------------------------------------------------------------------------ state
@@ -337,7 +351,7 @@ class Over(Resuming):
     def _pass(self, partition: Partition, rows: Rows, end: int) -> None:
         if end <= 0:
             return
-        arguments = _arguments(rows, 0, end)
+        arguments = _arguments(rows, 0, end) if self._carries and self._call.is_framed else []
         gone = self._drop(partition, rows, 0, end)
         if not self._carries:
             return
@@ -348,8 +362,7 @@ class Over(Resuming):
         passed.rows += end
         passed.keys += len(gone)
         if passed.aggregate is not None:
-            for value in arguments:
-                passed.aggregate.add(value)
+            passed.aggregate.extend(arguments)
 
     # --------------------------------------------------------------------------------------------------------- outwards
 
@@ -374,8 +387,7 @@ class Over(Resuming):
         shown: list[Shown] = []
         for partition, rows in self._rows.partitions.items():
             most = self._shown_up_to(partition, rows)
-            if most:
-                shown += self._with_results(partition, rows, 0, most, self._passed.partitions.get(partition))
+            shown += self._shown(partition, rows, 0, most, self._passed.partitions.get(partition))
         return self._batch([(0, 0, len(shown))], shown)
 
     def restore(self, arrays: dict[str, Any]) -> None:
@@ -422,15 +434,6 @@ def _placed(rows: Rows, changes: Iterable[Change]) -> list[Placed]:
             high = int(rows.bisect_right(entry))
         placed.append((entry, n, low, high))
     return placed
-
-
-def _placed_now(placed: Iterable[Placed]) -> list[Placed]:
-    """Where the rows are once the changes are carried out."""
-    by, now = 0, []
-    for entry, n, low, high in placed:
-        now.append((entry, n, low + by, high + by + n))
-        by += n
-    return now
 
 
 def _difference(before: Iterable[Shown], after: Iterable[Shown], gone: list[Shown], come: list[Shown]) -> None:

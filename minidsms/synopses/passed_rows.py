@@ -5,7 +5,6 @@ Invariant: rows are taken in order, and those equal in the sort keys together.
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -31,9 +30,9 @@ class Passed:
         """The aggregate, to be carried on beside this one."""
         if self.aggregate is None:
             return None
-        further = copy.copy(self.aggregate)
-        held = vars(further)
-        held.update({name: list(values) for name, values in held.items() if isinstance(values, list)})
+        held = vars(self.aggregate)
+        further = object.__new__(type(self.aggregate))
+        vars(further).update({name: held[name][:] if isinstance(held[name], list) else held[name] for name in held})
         return further
 
 

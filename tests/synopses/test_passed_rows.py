@@ -17,7 +17,7 @@ def test_partitions_come_back_as_they_were(function: str) -> None:
         passed = kept.partitions[key] = Passed(accumulator(call))
         passed.rows, passed.keys = 3, 2
         assert passed.aggregate is not None
-        passed.aggregate.add(value)
+        passed.aggregate.extend([value])
     kept.partitions[("none",)] = Passed(None)
     other = PassedRows()
     other.restore(kept.arrays())
@@ -29,6 +29,6 @@ def test_partitions_come_back_as_they_were(function: str) -> None:
             assert mine.aggregate is passed.aggregate
             continue
         for aggregate in (passed.aggregate, mine.aggregate):
-            aggregate.add(0.25)
+            aggregate.extend([0.25])
         assert type(mine.aggregate) is type(passed.aggregate)
         assert mine.aggregate.result() == passed.aggregate.result()
