@@ -75,7 +75,6 @@ class Over(Resuming):
         self._call, self._texts, self._width = call, texts, len(call.order)
         self._sums_decimals = is_sum and call.type.kind == "DECIMAL"
         self._at_most = at_most
-        self._append_only = input_append_only
         sees_all = call.function in SHARES or (call.is_framed and call.frame.end is None)
         self._in_order = in_order and input_append_only and not sees_all
         self._is_final = self._in_order and not call.looks_ahead  # what has been told stays
@@ -85,6 +84,7 @@ class Over(Resuming):
         self._back, self._on = _reach(call)
         self._by_value = call.is_framed and call.frame.by_value
         self._is_dense = call.function == "dense_rank"
+        self._forgets = self._in_order or (input_append_only and at_most is not None)
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         batch = self.uncounted(batches[0])
@@ -143,7 +143,8 @@ class Over(Resuming):
             gone += before
         else:
             _difference(before, after, gone, come)
-        self._forget(partition, rows)
+        if self._forgets:
+            self._forget(partition, rows)
 
     # ------------------------------------------------------------------------------------------------ where rows stand
 
@@ -329,7 +330,7 @@ class Over(Resuming):
         """Let go of rows that no later one can change, and of those that will never be of interest."""
         if self._in_order:
             self._pass(partition, rows, self._passing(rows))
-        elif self._append_only and self._at_most is not None:
+        else:
             self._drop(partition, rows, self._shown_up_to(partition, rows), len(rows))
 
     def _drop(self, partition: Partition, rows: Rows, start: int, end: int) -> set[Keys]:

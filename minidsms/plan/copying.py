@@ -38,6 +38,7 @@ from minidsms.operators.stream_source import StreamSource
 from minidsms.queues import Queue
 from minidsms.screens.box import Box
 from minidsms.screens.screening import Screening
+from minidsms.synopses.partition_rows import Few
 from minidsms.synopses.relation_store import RelationStore
 from minidsms.synopses.stream_store import Reader, StreamStore
 from minidsms.values.dictionary import HeldText, TextDictionary
@@ -143,6 +144,8 @@ class _Memory:
                 return self._note(value, type(value)(*items) if hasattr(value, "_fields") else tuple(items))
             case frozenset():
                 return self._note(value, frozenset(map(self.copy, value)))
+            case SortedList() | Few():
+                return self._note(value, type(value)(value))  # of tuples of values, which nobody changes
             case list() | set() | deque() | dict():
                 return self._container(value)
             case MethodType():
@@ -156,8 +159,6 @@ class _Memory:
                 return queue
             case Reader():
                 return self._reader(value, self.copy(value.store))
-            case SortedList():
-                return self._note(value, SortedList(value))  # of tuples of values, which nobody changes
             case Random() | np.random.Generator():
                 return self._note(value, copy.deepcopy(value))
         if not type(value).__module__.startswith("minidsms."):

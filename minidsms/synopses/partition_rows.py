@@ -14,7 +14,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
 from operator import neg
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from sortedcontainers import SortedList
@@ -32,8 +32,10 @@ from minidsms.elements import (
     row_words,
     words_width,
 )
-from minidsms.synopses.object_states import Texts
 from minidsms.values.coded import digits_of
+
+if TYPE_CHECKING:
+    from minidsms.synopses.object_states import Texts  # loads kernels
 
 _FEW = 4096
 """So many rows stand in a list: to make room in it takes less than to find a place in a SortedList."""
@@ -83,6 +85,8 @@ Rows: TypeAlias = "Few | SortedList[Entry]"
 
 def behind(rows: Rows, keys: Keys) -> int:
     """The place behind the last row whose keys begin with these."""
+    if rows and rows[-1][: len(keys)] == keys:
+        return len(rows)
     return int(rows.bisect_left((*keys, BEHIND)))
 
 

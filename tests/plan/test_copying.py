@@ -19,6 +19,7 @@ from minidsms.operators.operator import Operator
 from minidsms.operators.stream_source import StreamSource
 from minidsms.plan.copying import CannotCopy, copied
 from minidsms.queues import Queue
+from minidsms.synopses.partition_rows import NULL_LAST, Few
 from minidsms.synopses.stream_store import StreamStore
 from minidsms.synopses.stub import NO_INSTANTS, Stub
 from minidsms.values.dictionary import TextDictionary
@@ -79,6 +80,14 @@ def test_what_is_held_twice_is_one_object_in_the_copy() -> None:
     copy = copy_of(keeper, source)
     assert copy.one is copy.two[0] and copy.one is not shared
     assert copy.one == shared and copy.one[1] is not shared[1]
+
+
+def test_rows_in_order_have_the_same_nulls_in_the_copy() -> None:
+    rows = Few([(1, b"a"), (NULL_LAST, b"b")])
+    source, keeper = plan_with(store_of(1), rows=rows)
+    copy = copy_of(keeper, source)
+    copy.rows.add((NULL_LAST, b"c"))
+    assert copy.rows[:2] == rows and copy.rows[2] == (NULL_LAST, b"c")
 
 
 def test_a_copy_is_joined_to_the_copies_of_its_producers_and_read_by_nobody() -> None:
