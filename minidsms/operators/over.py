@@ -123,18 +123,19 @@ class Over(Resuming):
         rows = self._rows.of(partition)
         passed = self._passed.partitions.get(partition)
         net = changes if len(changes) == 1 else _netted(changes)
-        if self._is_final:
+        if self._is_final or not rows:  # all that comes is put out, and nothing else
             first = len(rows)
             for entry, n in net:
                 rows = self._rows.add(partition, rows, entry, n)
                 if self._is_dense:
                     self._note_keys(partition, rows, entry[: self._width])
             come += self._shown(partition, rows, first, self._shown_up_to(partition, rows), passed)
-            self._forget(partition, rows)
+            if self._forgets:
+                self._forget(partition, rows)
             return
         placed = _placed(rows, net)
         turning = self._turning(rows, placed) if self._is_dense else set()
-        before = self._told(partition, rows, placed, 0, turning, passed) if rows else []
+        before = self._told(partition, rows, placed, 0, turning, passed)
         rows = self._move(partition, rows, placed)
         after = self._told(partition, rows, placed, 1, turning, passed) if rows else []
         if not before:
