@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from sortedcontainers import SortedList
 
@@ -32,16 +32,38 @@ def _exact(value: float) -> Fraction:
     return Fraction(Decimal(repr(value)))
 
 
+class Share(NamedTuple):
+    """Which value a quantile is, as `kernels.quantiles.Place` says."""
+
+    numerator: int
+    denominator: int
+    is_between: bool
+    from_above: bool
+
+
+_MOST_DENOMINATORS = 1 << 32
+
+
+def share_of(state: Callable[[Settings], State] | None, settings: Settings) -> Share | None:
+    """What kernels keep in place of such a state: of quantiles at shares of up to nine decimals."""
+    if state is not Interpolated and state is not Chosen:
+        return None
+    values = state(settings)
+    share = values.share
+    if share.denominator >= _MOST_DENOMINATORS:
+        return None
+    return Share(share.numerator, share.denominator, isinstance(values, Interpolated), values.is_descending)
+
+
 class _Values:
     """The values, in order."""
 
     def __init__(self, settings: Settings) -> None:
         self._values: SortedList[Any] = SortedList()
-        self._share = _exact(settings.parameters[0]) if settings.parameters else _HALF
-        if settings.keys and settings.keys[0].descending:
-            self._share, self._is_descending = 1 - self._share, True
-        else:
-            self._is_descending = False
+        self.share = _exact(settings.parameters[0]) if settings.parameters else _HALF
+        self.is_descending = bool(settings.keys) and settings.keys[0].descending
+        if self.is_descending:
+            self.share = 1 - self.share
 
     def add(self, value: Any) -> None:
         self._values.add(value)
@@ -54,7 +76,7 @@ class Interpolated(_Values):
     """The value at a share of the way from the least to the greatest, on a line between its neighbours."""
 
     def result(self) -> float | None:
-        at = self._share * (len(self._values) - 1)
+        at = self.share * (len(self._values) - 1)
         below = math.floor(at)
         low, part = self._values[below], at - below
         high = self._values[below + 1] if part else low
@@ -66,9 +88,9 @@ class Chosen(_Values):
 
     def result(self) -> Any:
         n = len(self._values)
-        if self._is_descending:
-            return self._values[min(n - 1, math.floor(self._share * n))]
-        return self._values[max(0, math.ceil(self._share * n) - 1)]
+        if self.is_descending:
+            return self._values[min(n - 1, math.floor(self.share * n))]
+        return self._values[max(0, math.ceil(self.share * n) - 1)]
 
 
 def between(low: float, high: float, part: Fraction) -> float | None:

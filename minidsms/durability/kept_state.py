@@ -41,9 +41,9 @@ from minidsms.values.dictionary import TextDictionary
 if TYPE_CHECKING:
     from minidsms.query import Query
 
-VERSION = 2
+VERSION = 3
 """Of the arrays: what they are called and what stands in them. In version 1 they were those of one synopsis, called as
-it calls them.
+it calls them; in version 2 quantiles had none.
 """
 _CODES_AT_ONCE = 1 << 16
 """Texts stand together by their codes: each so many, used or not."""

@@ -1,13 +1,14 @@
 """The least or greatest of each group's values while values come and go: MIN, MAX, FIRST and LAST.
 
 All groups' values stand in one pool, `nodes` (cap, 8) int64 = [key, value, is not NULL, count, left, right,
-priority, -]; node 0 is nobody, free nodes are chained through `left`. A group knows its nodes by `state` (cap, 4)
+priority, size]; node 0 is nobody, free nodes are chained through `left`. A group knows its nodes by `state` (cap, 4)
 int64, all zeros when it is empty.
   FIFO deletions: a monotone deque, state = [front, back, rows come, rows gone]. A value that comes strikes out
   those before it
       that it beats, for they leave earlier; each node keeps in `count` which row of its group it is, so that the
       deletion of a row needs no value. Amortised O(1).
-  Any deletions:  a treap by key with multiplicities, state = [root, extreme node, -, -]. O(log n) expected.
+  Any deletions:  a treap by key with multiplicities, state = [root, extreme node, -, -]. O(log n) expected. Where it
+      is to be counted (`kernels.quantiles`), each node's `size` is how many values it and those below it have.
 Keys order as int64, or by ranks[key] for TEXT codes: ranks may be renumbered between calls as long as the order stays.
 Both return how far they came, to be called again when the pool has grown.  meta: (3,) [first free node, nodes ever
 used, seed].
@@ -21,7 +22,7 @@ import numpy as np
 
 from minidsms.machine_code import Int8s, Int8Table, Int64s, Int64Table, helper, kernel
 
-KEY, WORD, VALID, COUNT, LEFT, RIGHT, PRIORITY = range(7)
+KEY, WORD, VALID, COUNT, LEFT, RIGHT, PRIORITY, SIZE = range(8)
 _HEAD, _BACK, _COME, _GONE = range(4)
 
 
@@ -36,12 +37,15 @@ class Valued(NamedTuple):
 
 
 class OrderedBy(NamedTuple):
-    """ranks: of keys, where is_ranked.  largest: the extreme is the largest.  by_arrival: FIRST and LAST."""
+    """ranks: of keys, where is_ranked.  largest: the extreme is the largest.  by_arrival: FIRST and LAST.
+    is_sized: nodes know how many values are below them.
+    """
 
     ranks: Int64s
     is_ranked: bool
     largest: bool
     by_arrival: bool
+    is_sized: bool
 
 
 class OrderedArrays(NamedTuple):
@@ -76,7 +80,7 @@ def _give(nodes: np.ndarray, meta: np.ndarray, node: int) -> None:
 
 
 @helper("int64(int64, int64[::1], boolean, boolean)")
-def _rank(key: int, ranks: np.ndarray, is_ranked: bool, largest: bool) -> int:
+def rank_of(key: int, ranks: np.ndarray, is_ranked: bool, largest: bool) -> int:
     """What keys are compared by; the smallest is the extreme: ~x turns the order of int64 round without overflow."""
     rank = ranks[key] if is_ranked else key
     return ~rank if largest else rank
@@ -109,11 +113,11 @@ def deque_extremes(
             wanted = by_arrival or valid[i] != 0
             rank: Any = np.int64(0)
             if wanted:
-                rank = _rank(key, ranks, is_ranked, largest)
+                rank = rank_of(key, ranks, is_ranked, largest)
                 if append_only and back > 0:
-                    wanted = rank < _rank(nodes[back, KEY], ranks, is_ranked, largest)
+                    wanted = rank < rank_of(nodes[back, KEY], ranks, is_ranked, largest)
             if wanted:
-                while back > 0 and _rank(nodes[back, KEY], ranks, is_ranked, largest) >= rank:
+                while back > 0 and rank_of(nodes[back, KEY], ranks, is_ranked, largest) >= rank:
                     before = nodes[back, LEFT]
                     _give(nodes, meta, back)
                     back = before
@@ -173,6 +177,7 @@ def _merge(nodes: np.ndarray, left: Any, right: Any) -> Any:
             nodes[parent, side] = top
         if left == 0 or right == 0:
             return root
+        nodes[top, SIZE] = nodes[left, SIZE] + nodes[right, SIZE]
         parent = top
         if top == left:
             side = RIGHT
@@ -183,22 +188,120 @@ def _merge(nodes: np.ndarray, left: Any, right: Any) -> Any:
 
 
 @helper(typed=True)
-def _split(nodes: Int64Table, tree: int, top: int, rank: int, by: OrderedBy) -> None:
-    """Hang the part of tree before rank under top's left, the part after it under top's right."""
+def _split(nodes: Int64Table, tree: int, top: int, rank: int, smaller: int, by: OrderedBy) -> None:
+    """Hang the part of tree before rank, of so many smaller values, under top's left, the part after it under top's
+    right.
+    """
     ranks, is_ranked, largest = by.ranks, by.is_ranked, by.largest
     before, before_side = top, LEFT
     after, after_side = top, RIGHT
     while tree > 0:
-        if _rank(nodes[tree, KEY], ranks, is_ranked, largest) < rank:
+        if rank_of(nodes[tree, KEY], ranks, is_ranked, largest) < rank:
             nodes[before, before_side] = tree
             before, before_side = tree, RIGHT
+            size = smaller
+            smaller -= nodes[nodes[tree, LEFT], SIZE] + nodes[tree, COUNT]
+            nodes[tree, SIZE] = size
             tree = nodes[tree, RIGHT]
         else:
             nodes[after, after_side] = tree
             after, after_side = tree, LEFT
+            nodes[tree, SIZE] -= smaller
             tree = nodes[tree, LEFT]
     nodes[before, before_side] = 0
     nodes[after, after_side] = 0
+
+
+@helper(typed=True)
+def _resize(nodes: Int64Table, tree: int, node: int, rank: int, step: int, by: OrderedBy) -> None:
+    """Add step to the sizes of the tree down to this node of it."""
+    while tree != node:
+        nodes[tree, SIZE] += step
+        is_before = rank < rank_of(nodes[tree, KEY], by.ranks, by.is_ranked, by.largest)
+        tree = nodes[tree, LEFT] if is_before else nodes[tree, RIGHT]
+    nodes[node, SIZE] += step
+
+
+@helper(typed=True)
+def add_to_treap(elements: Valued, i: int, rank: int, by: OrderedBy, ordered: OrderedArrays) -> int:
+    """Add the value of element i, which has this rank, to its group's; returns its node, 0 where the pool is full."""
+    state, nodes, meta = ordered.state, ordered.nodes, ordered.meta
+    ranks, is_ranked, largest = by.ranks, by.is_ranked, by.largest
+    group, key = elements.ids[i], elements.keys[i]
+    root = state[group, _HEAD]
+    at = root
+    while at > 0 and nodes[at, KEY] != key:
+        at = nodes[at, LEFT if rank < rank_of(nodes[at, KEY], ranks, is_ranked, largest) else RIGHT]
+    if at > 0:
+        nodes[at, COUNT] += 1
+        if by.is_sized:
+            _resize(nodes, root, at, rank, 1, by)
+        return int(at)
+    node = _take(nodes, meta)
+    if node == 0:
+        return 0
+    meta[2] = meta[2] * 6364136223846793005 + 1442695040888963407
+    priority = meta[2] >> 1
+    nodes[node, KEY] = key
+    nodes[node, WORD] = elements.words[i]
+    nodes[node, VALID] = elements.valid[i]
+    nodes[node, COUNT] = 1
+    nodes[node, PRIORITY] = priority
+    # It belongs where the priorities of the heap have it.
+    parent = np.int64(0)
+    side = LEFT
+    at = root
+    while at > 0 and nodes[at, PRIORITY] >= priority:
+        nodes[at, SIZE] += 1
+        parent = at
+        side = LEFT if rank < rank_of(nodes[at, KEY], ranks, is_ranked, largest) else RIGHT
+        at = nodes[at, side]
+    nodes[node, SIZE] = nodes[at, SIZE] + 1
+    smaller = np.int64(0)
+    if by.is_sized:
+        below = at
+        while below > 0:
+            if rank < rank_of(nodes[below, KEY], ranks, is_ranked, largest):
+                below = nodes[below, LEFT]
+            else:
+                smaller += nodes[nodes[below, LEFT], SIZE] + nodes[below, COUNT]
+                below = nodes[below, RIGHT]
+    _split(nodes, at, node, rank, smaller, by)
+    if parent == 0:
+        state[group, _HEAD] = node
+    else:
+        nodes[parent, side] = node
+    return int(node)
+
+
+@helper(typed=True)
+def take_from_treap(elements: Valued, i: int, rank: int, by: OrderedBy, ordered: OrderedArrays) -> int:
+    """Take the value of element i, which has this rank, from its group's; returns the node this has freed, or 0."""
+    state, nodes, meta = ordered.state, ordered.nodes, ordered.meta
+    ranks, is_ranked, largest = by.ranks, by.is_ranked, by.largest
+    group, key = elements.ids[i], elements.keys[i]
+    root = state[group, _HEAD]
+    parent = np.int64(0)
+    side = LEFT
+    at = root
+    while at > 0 and nodes[at, KEY] != key:
+        parent = at
+        side = LEFT if rank < rank_of(nodes[at, KEY], ranks, is_ranked, largest) else RIGHT
+        at = nodes[at, side]
+    if at == 0:
+        return 0
+    nodes[at, COUNT] -= 1
+    if by.is_sized:
+        _resize(nodes, root, at, rank, -1, by)
+    if nodes[at, COUNT] > 0:
+        return 0
+    rest = _merge(nodes, nodes[at, LEFT], nodes[at, RIGHT])
+    if parent == 0:
+        state[group, _HEAD] = rest
+    else:
+        nodes[parent, side] = rest
+    _give(nodes, meta, at)
+    return int(at)
 
 
 @kernel
@@ -206,63 +309,25 @@ def treap_extremes(
     start: int, elements: Valued, by: OrderedBy, ordered: OrderedArrays, results: Int64Table, status: Int8Table, j: int
 ) -> int:
     """Deletions in any order. by_arrival: FIRST and LAST, whose keys are arrival numbers and whose NULLs are values."""
-    state, nodes, meta = ordered.state, ordered.nodes, ordered.meta
+    state, nodes = ordered.state, ordered.nodes
     ranks, is_ranked, largest, by_arrival = by.ranks, by.is_ranked, by.largest, by.by_arrival
-    ids, sign, valid, keys, words = elements.ids, elements.sign, elements.valid, elements.keys, elements.words
+    ids, sign, valid, keys = elements.ids, elements.sign, elements.valid, elements.keys
     for i in range(start, ids.shape[0]):
         group = ids[i]
         if sign[i] != 0 and (by_arrival or valid[i]):
-            rank = _rank(keys[i], ranks, is_ranked, largest)
-            parent = np.int64(0)
-            side = LEFT
-            at = state[group, _HEAD]
-            # Where the key is, and where it belongs by the priorities of the heap if it is not there.
-            while at > 0 and nodes[at, KEY] != keys[i]:
-                parent = at
-                side = LEFT if rank < _rank(nodes[at, KEY], ranks, is_ranked, largest) else RIGHT
-                at = nodes[at, side]
-            if sign[i] > 0 and at > 0:
-                nodes[at, COUNT] += 1
-            elif sign[i] > 0:
-                node = _take(nodes, meta)
+            rank = rank_of(keys[i], ranks, is_ranked, largest)
+            extreme = state[group, _BACK]
+            if sign[i] > 0:
+                node = add_to_treap(elements, i, rank, by, ordered)
                 if node == 0:
                     return i
-                meta[2] = meta[2] * 6364136223846793005 + 1442695040888963407
-                priority = meta[2] >> 1
-                nodes[node, KEY] = keys[i]
-                nodes[node, WORD] = words[i]
-                nodes[node, VALID] = valid[i]
-                nodes[node, COUNT] = 1
-                nodes[node, PRIORITY] = priority
-                parent = np.int64(0)
-                side = LEFT
-                at = state[group, _HEAD]
-                while at > 0 and nodes[at, PRIORITY] >= priority:
-                    parent = at
-                    side = LEFT if rank < _rank(nodes[at, KEY], ranks, is_ranked, largest) else RIGHT
-                    at = nodes[at, side]
-                _split(nodes, at, node, rank, by)
-                if parent == 0:
-                    state[group, _HEAD] = node
-                else:
-                    nodes[parent, side] = node
-                extreme = state[group, _BACK]
-                if extreme == 0 or rank < _rank(nodes[extreme, KEY], ranks, is_ranked, largest):
+                if extreme == 0 or rank < rank_of(nodes[extreme, KEY], ranks, is_ranked, largest):
                     state[group, _BACK] = node
-            elif at > 0:
-                nodes[at, COUNT] -= 1
-                if nodes[at, COUNT] == 0:
-                    rest = _merge(nodes, nodes[at, LEFT], nodes[at, RIGHT])
-                    if parent == 0:
-                        state[group, _HEAD] = rest
-                    else:
-                        nodes[parent, side] = rest
-                    _give(nodes, meta, at)
-                    if state[group, _BACK] == at:
-                        extreme = state[group, _HEAD]
-                        while extreme > 0 and nodes[extreme, LEFT] > 0:
-                            extreme = nodes[extreme, LEFT]
-                        state[group, _BACK] = extreme
+            elif extreme > 0 and take_from_treap(elements, i, rank, by, ordered) == extreme:
+                extreme = state[group, _HEAD]
+                while extreme > 0 and nodes[extreme, LEFT] > 0:
+                    extreme = nodes[extreme, LEFT]
+                state[group, _BACK] = extreme
         extreme = state[group, _BACK]
         results[i, j] = nodes[extreme, WORD] if extreme > 0 else 0
         status[i, j] = nodes[extreme, VALID] if extreme > 0 else 0

@@ -39,6 +39,7 @@ from minidsms.synopses.key_table import ArrivalRing, KeyTable
 from minidsms.synopses.object_states import ObjectAggregate, ObjectStates, Texts
 
 if TYPE_CHECKING:
+    from minidsms.aggregates.ordered import Share
     from minidsms.synopses.exact_sums import FloatSumState, VariationState
     from minidsms.synopses.group_slices import GroupSlices
     from minidsms.synopses.ordered_values import OrderedValues
@@ -54,7 +55,7 @@ class AggregateSpec:
     function: as in `bound.AggregateCall`.  arg: an input column, None for COUNT(*).  label: its text, for failures
     and EXPLAIN.  objects: what keeps its states where those are objects, of the input columns `args`.  ignores_nulls:
     of FIRST and LAST.  times: of COUNT and AVG, the input column that says for how many values an element stands; None:
-    for one.
+    for one.  share: of a quantile that kernels keep.
     """
 
     function: str
@@ -67,6 +68,7 @@ class AggregateSpec:
     args: tuple[int, ...] = ()
     ignores_nulls: bool = False
     times: int | None = None
+    share: Share | None = None
 
     def __str__(self) -> str:
         inside = "*" if self.arg is None else f"{'DISTINCT ' if self.distinct else ''}#{self.arg}"
@@ -108,14 +110,16 @@ def accumulator(spec: AggregateSpec, is_fifo: bool, is_append_only: bool, texts:
             from minidsms.synopses.exact_sums import VariationState
 
             return VariationState(spec.function == "stddev", spec.arg_type)
-        case "min" | "max" | "first" | "last":
+        case function if spec.share is not None or function in ("min", "max", "first", "last"):
             by_arrival = spec.function in ("first", "last")
             largest = spec.function in ("max", "last")
             from minidsms.synopses.ordered_values import OrderedValues
 
             ranks = None if texts is None else texts.ranks
             grows = is_fifo and is_append_only
-            return OrderedValues(spec.arg_type, largest, by_arrival, is_fifo, ranks, grows, spec.ignores_nulls)
+            return OrderedValues(
+                spec.arg_type, largest, by_arrival, is_fifo, ranks, grows, spec.ignores_nulls, spec.share
+            )
     raise AssertionError(f"no aggregate {spec.function!r}")
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from minidsms.aggregates import AGGREGATES
+from minidsms.aggregates.ordered import share_of
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, JoinKind, Node, SetKind, StreamKind
 from minidsms.cql.catalog import Catalog
@@ -639,8 +640,11 @@ class PhysicalPlanner:
 
         specs = []
         for call in node.aggregates:
-            arg = None if call.arg is None else place(call.arg)
-            args = tuple(place(a) for a in call.args)
+            share = None if call.settings is None else share_of(AGGREGATES[call.function].state, call.settings)
+            value = call.arg if share is None else call.args[0]
+            arg = None if value is None else place(value)
+            args = tuple(place(a) for a in call.args) if share is None else ()
+            has_objects = call.has_objects and share is None
             label = f"{call.function.upper()}({'*' if call.arg is None else print_expression(call.arg)})"
             label = print_aggregate(call) if call.has_objects else label
             specs.append(
@@ -648,12 +652,13 @@ class PhysicalPlanner:
                     function=call.function,
                     arg=arg,
                     distinct=call.distinct,
-                    arg_type=bound.Type.NULL if call.arg is None else call.arg.type,
+                    arg_type=bound.Type.NULL if value is None else value.type,
                     result_type=call.type,
                     label=label,
-                    objects=self._objects(call, node.input.is_append_only) if call.has_objects else None,
+                    objects=self._objects(call, node.input.is_append_only) if has_objects else None,
                     args=args,
                     ignores_nulls=call.ignores_nulls,
+                    share=share,
                 )
             )
         parts = by_panes(node.input, exprs, len(node.keys), specs)

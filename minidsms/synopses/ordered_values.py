@@ -1,19 +1,23 @@
-"""The values of every group in order, for MIN, MAX, FIRST and LAST.
+"""The values of every group in order, for MIN, MAX, FIRST and LAST, MEDIAN and other quantiles.
 
-Invariant: a group's answer is the extreme of the values present. Under FIFO deletions only values that can still
-become the answer are kept (a monotone deque), without deletions the answer alone; under any others, all distinct ones
-(a treap).  docs/semantics R3; kernels.ordered_values draws the structures.
+Invariant: a group's answer is the extreme of the values present, or the value at a share of the way through them. For
+extremes under FIFO deletions only values that can still become the answer are kept (a monotone deque), without
+deletions the answer alone; else all distinct ones (a treap).  docs/semantics R3; kernels.ordered_values draws the
+structures. The kernels of quantiles are loaded with the first that is asked for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from minidsms.aggregates.ordered import Share, between
 from minidsms.elements import AnyArray, Column, Int8Array, Int64Array, Type
 from minidsms.kernels import ordered_values as kernels
+from minidsms.kernels.aggregation import NULL, VALUE
 from minidsms.synopses.group_state import GroupArrays, Run, contiguous_words
 
 _FIRST_CAPACITY = 256
@@ -22,11 +26,11 @@ _UNRANKED = -(2**63)
 
 
 class OrderedValues(GroupArrays):
-    """The extreme of each group's values.
+    """The extreme of each group's values, or the one at a share.
 
     largest: MAX and LAST.  by_arrival: FIRST and LAST.  ranks: of TEXT codes, in the order of their texts; may be
     renumbered as the dictionary grows.  is_fifo: deletions come in the order of insertions.  is_append_only: and there
-    are none.  ignores_nulls: of FIRST and LAST; MIN and MAX always do.
+    are none.  ignores_nulls: of FIRST and LAST; all others do.  share: of quantiles.
     """
 
     def __init__(
@@ -38,6 +42,7 @@ class OrderedValues(GroupArrays):
         ranks: Callable[[Int64Array], Int64Array] | None,
         is_append_only: bool = False,
         ignores_nulls: bool = False,
+        share: Share | None = None,
     ) -> None:
         super().__init__(places=(4, np.int64))
         self._type = arg_type
@@ -45,7 +50,8 @@ class OrderedValues(GroupArrays):
         self._by_arrival = by_arrival
         self._is_fifo = is_fifo
         self._is_append_only = is_append_only
-        self._ignores_nulls = ignores_nulls
+        self._ignores_nulls = ignores_nulls or share is not None
+        self._share = share
         self._ranks = ranks
         self._is_ranked = arg_type.is_ranked and not by_arrival
         self._rank_of: Int64Array = np.zeros(1, np.int64)
@@ -62,7 +68,10 @@ class OrderedValues(GroupArrays):
         return super().nbytes + self._nodes.nbytes + self._rank_of.nbytes
 
     def advance(self, run: Run, weight: Int8Array, column: Column, j: int) -> None:
-        """Take a batch in; answers go to column j of the run. weight: the signs, 0 where the value is NULL."""
+        """Take a batch in; answers go to column j of the run. weight: the signs, 0 where the value is NULL.
+
+        Quantiles are there at the last element of each group and instant.
+        """
         words = contiguous_words(column)
         valid = np.ones(len(words), np.int8) if column.valid is None else column.valid.astype(np.int8)
         keys = self._keys(run, words)
@@ -72,18 +81,44 @@ class OrderedValues(GroupArrays):
         done = 0
         # NULL is a value to FIRST and LAST, unless they are told to pass over it.
         elements = kernels.Valued(run.ids, weight if self._ignores_nulls else run.sign, valid, keys, words)
-        by = kernels.OrderedBy(self._rank_of, self._is_ranked, self._largest, self._by_arrival)
+        is_sized = self._share is not None
+        by = kernels.OrderedBy(self._rank_of, self._is_ranked, self._largest, self._by_arrival, is_sized)
+        unknown: Int64Array = np.empty((n + 1 if is_sized else 1, 4), np.int64)
+        unknown[0, 0] = 0
         while True:
             places: Any = self.tables["places"]
             ordered = kernels.OrderedArrays(places, self._nodes, self._meta)
-            if self._is_fifo:
+            if self._share is not None:
+                done = self._quantiles(self._share, done, run, elements, by, ordered, unknown, j)
+            elif self._is_fifo:
                 is_growing = self._is_append_only
                 done = kernels.deque_extremes(done, elements, by, is_growing, ordered, run.results, run.status, j)
             else:
                 done = kernels.treap_extremes(done, elements, by, ordered, run.results, run.status, j)
             if done == n:
-                return
+                break
             self._nodes = np.concatenate([self._nodes, np.zeros_like(self._nodes)])
+        if self._share is not None and unknown[0, 0]:
+            self._find(self._share, run, unknown[1 : 1 + unknown[0, 0]], j)
+
+    def _quantiles(
+        self, share: Share, done: int, run: Run, elements: kernels.Valued, by: kernels.OrderedBy,
+        ordered: kernels.OrderedArrays, unknown: Int64Array, j: int,
+    ) -> int:  # fmt: skip
+        """How far the kernel came. unknown: takes the answers it leaves to `_find`."""
+        from minidsms.kernels.quantiles import Place, Placed, treap_quantiles
+
+        place = Place(*share, self._type is Type.FLOAT)
+        to = Placed(run.results, run.floats, run.status, unknown, j)
+        return treap_quantiles(done, run.ts, elements, by, ordered, ordered.nodes.view(np.float64), place, to)
+
+    def _find(self, share: Share, run: Run, unknown: Int64Array, j: int) -> None:
+        """The answers between two values that the kernel could not round."""
+        ends = unknown[:, 1:3].copy().view(self._type.dtype).tolist()
+        for (low, high), (i, _, _, part) in zip(ends, unknown.tolist()):
+            found = between(low, high, Fraction(part, share.denominator))
+            run.floats[i, j] = 0.0 if found is None else found + 0.0
+            run.status[i, j] = NULL if found is None else VALUE
 
     def _keys(self, run: Run, words: Int64Array) -> Int64Array:
         """What the kernel orders by, as int64."""

@@ -35,6 +35,8 @@ QUERIES = {
     "groups": "SELECT t, COUNT(*), SUM(k), MIN(x), MAX(k) FROM R [RANGE 40] GROUP BY t",
     "groups of floats": "SELECT k, SUM(x), AVG(x) FROM R [ROWS 30] GROUP BY k",
     "distinct groups": "SELECT t, COUNT(DISTINCT k) FROM R [RANGE 40] GROUP BY t",
+    "quantiles": "SELECT k, MEDIAN(x), QUANTILE_CONT(k, 0.3), QUANTILE_DISC(t, 0.7) FROM R [RANGE 40] GROUP BY k",
+    "distinct quantiles": "SELECT t, MEDIAN(DISTINCT k), COUNT(DISTINCT k) FROM R [ROWS 30] GROUP BY t",
     "distinct": "SELECT DISTINCT t FROM R [RANGE 40]",
     "except": "SELECT t FROM R [RANGE 40] EXCEPT SELECT t FROM S [RANGE 30]",
     "rstream": "SELECT RSTREAM(t, k) FROM R [RANGE 10]",
