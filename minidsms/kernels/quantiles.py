@@ -6,7 +6,7 @@ which state[group, 2] has, counted from one, while the instant is taken in.
 
 What is between two values is exact and rounded once. Sums and products of floats are held as the float and what it
 leaves out; where that does not tell how the result is rounded, the two values go out for whoever computes with
-fractions. This is rare: a result in the very middle of two floats, values of 2^400 and of 2^-400.
+fractions. This is rare: values of 2^400 or 2^-400, or one that is lost beside the other but decides on the rounding.
 """
 
 from __future__ import annotations
@@ -135,7 +135,8 @@ def _between(
         error += abs(lost)
     correction = rest / divisor
     error = 2.0 * error / divisor
-    if denominator & (denominator - 1) != 0:
+    whole, left_out = _product(correction, divisor)
+    if whole != rest or left_out != 0.0:
         error += abs(correction) * 2.0**-52
     result, beyond = _sum(quotient, correction)
     if error > 0.0:
