@@ -421,7 +421,7 @@ def checked(name: str, value: Any, called: str | None = None) -> Any:
     setting = SETTINGS.get(key)
     if setting is None:
         near = difflib.get_close_matches(key, SETTINGS, 1)
-        hint = f'; did you mean "{near[0]}"?' if near else f"; there are: {', '.join(SETTINGS)}"
+        hint = f'; did you mean "{near[0]}"?' if near else "; SHOW SETTINGS lists them all"
         raise Error(f"unknown setting {quoted(name)}{hint}")
     try:
         return setting.check(value)
