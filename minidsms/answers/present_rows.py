@@ -27,7 +27,7 @@ class PresentRows:
         self._schema = schema
         self._behind = behind
         self._waiting = WaitingBatches()
-        self._counts = RowCounts(schema)
+        self._counts: RowCounts | None = None
 
     def add(self, batch: Batch) -> None:
         """Take changes, netted per instant."""
@@ -40,6 +40,8 @@ class PresentRows:
         """The rows present as insertions, equal ones repeated (ts of no meaning)."""
         self._behind.settle()
         self._count(self._waiting.take())
+        if self._counts is None:
+            return Batch.empty(self._schema)
         rows = self._counts.present()
         rows = np.repeat(rows, rows[:, 0], axis=0)
         return Batch(np.zeros(len(rows), np.int64), None, columns_of_words(rows[:, 1:], self._schema))
@@ -48,16 +50,20 @@ class PresentRows:
     def nbytes(self) -> int:
         """Bytes held."""
         self._behind.settle()
-        return self._waiting.nbytes + self._counts.nbytes
+        return self._waiting.nbytes + (0 if self._counts is None else self._counts.nbytes)
 
     def clear(self) -> None:
         """Forget everything."""
         self._behind.settle()
         self._waiting.take()
-        self._counts = RowCounts(self._schema)
+        self._counts = None
 
     def _count(self, changes: Sequence[Batch]) -> None:
         """Count changes in. One thread at a time."""
+        if not changes:
+            return
+        if self._counts is None:
+            self._counts = RowCounts(self._schema)
         for batch in changes:
             self._counts.count(batch)
         self._counts.settle()

@@ -125,8 +125,9 @@ def test_the_second_process_compiles_what_it_is_asked_for(tmp_path: Path) -> Non
 def test_a_form_is_found_again_by_its_place() -> None:
     from minidsms.kernels.streams_join import join_streams
 
+    pipelines = ((0, (1, "x")),)
     form = join_streams.form(
-        KEYS=((0,), (1,)), COLUMNS=((8, False),), NETS=False, OUTER=False, PIPELINES=((0, (1, "x")),)
+        KEYS=((0,), (1,)), COLUMNS=((8, False),), NETS=False, DELETES=False, OUTER=False, PIPELINES=pipelines
     )
     assert form_at(form.place) is form
 
