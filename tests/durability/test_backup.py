@@ -12,7 +12,7 @@ import pytest
 
 import minidsms
 from minidsms.cql.errors import Error
-from minidsms.durability import blocks
+from minidsms.durability import blocks, kept_state
 from minidsms.durability.checking import check
 from minidsms.durability.connection import DurableConnection
 from minidsms.durability.entry import decoded
@@ -148,14 +148,14 @@ def test_kept_state_of_version_1_goes_on_through_a_checkpoint_of_today(tmp_path:
         told = [decoded(found.payload, "")[0] for found in entries(db.log_folder)]
         return [(fields["query"], fields["version"]) for fields in told if fields["kind"] == "synopsis"]
 
-    for version, n in ((1, 7), (2, 8), (2, 8)):
+    for version, until, n in ((1, 20, 7), (kept_state.VERSION, 22, 8), (kept_state.VERSION, 22, 8)):
         with minidsms.connect(str(folder)) as db:
             assert isinstance(db, DurableConnection)
             assert kept() == [("totals", version)]
-            db.advance(18 + 2 * version)
+            db.advance(until)
             assert sorted(db.queries["totals"].snapshot()) == [(0, 7, "t0"), (1, n, "t1"), (2, 6, "t2"), (4, 1, "x")]
             db.checkpoint()
-            assert kept() == [("totals", 2)]
+            assert kept() == [("totals", kept_state.VERSION)]
 
 
 def test_a_folder_without_blocks_is_read_and_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
