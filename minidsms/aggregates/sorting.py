@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import total_ordering
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from minidsms.aggregates.aggregate import SortKey
+from minidsms.elements import Column, Type
+
+if TYPE_CHECKING:
+    from minidsms.synopses.object_states import Texts  # loads kernels
 
 
 @total_ordering
@@ -44,3 +48,13 @@ def _sorted_by(value: Any, key: SortKey) -> tuple[Any, ...]:
         return (1, value)
     # Numbers are compared without a call.
     return (1, -value) if isinstance(value, int | float) else (1, Descending(value))
+
+
+def sortable(column: Column, type_: Type, texts: Texts) -> list[Any]:
+    """The values of a column as they are sorted: numbers, texts, None for NULL."""
+    if type_.is_coded:
+        return texts.decode(column)
+    values: list[Any] = column.values.tolist()
+    if column.valid is None:
+        return values
+    return [value if valid else None for value, valid in zip(values, column.valid.tolist())]

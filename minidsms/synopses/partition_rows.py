@@ -20,14 +20,13 @@ import numpy as np
 from sortedcontainers import SortedList
 
 from minidsms.aggregates.aggregate import SortKey
-from minidsms.aggregates.sorting import Descending
+from minidsms.aggregates.sorting import Descending, sortable
 from minidsms.elements import (
     AnyArray,
     Batch,
     Column,
     Int64Array,
     Schema,
-    Type,
     columns_of_words,
     row_words,
     words_width,
@@ -122,21 +121,13 @@ class PartitionRows:
 
     def entries(self, batch: Batch) -> tuple[list[Partition], list[Entry]]:
         """Of the rows of a batch their partitions, and how they stand there."""
-        values = [self._values(column, type_) for column, type_ in zip(batch.columns, self.schema.types)]
+        values = [sortable(column, t, self._texts) for column, t in zip(batch.columns, self.schema.types)]
         keys = [self._standing(values[column], column, key) for column, key in self._order]
         others = [self._standing(values[column], column, SortKey(nulls_first=True)) for column in self._others]
         words = row_words(batch.columns).view(f"V{8 * self._width}").ravel().tolist()
         args = repeat(1) if self._arg is None else self._args(values[self._arg])
         partitions = list(zip(*(values[column] for column in self._partition))) or [()] * len(words)
         return partitions, list(zip(*keys, *others, words, args))
-
-    def _values(self, column: Column, type_: Type) -> list[Any]:
-        if type_.is_coded:
-            return self._texts.decode(column)
-        values: list[Any] = column.values.tolist()
-        if column.valid is None:
-            return values
-        return [value if valid else None for value, valid in zip(values, column.valid.tolist())]
 
     def _standing(self, values: list[Any], column: int, key: SortKey) -> list[Any]:
         null = NULL_FIRST if key.nulls_first else NULL_LAST

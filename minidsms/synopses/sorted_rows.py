@@ -13,8 +13,8 @@ import numpy as np
 from sortedcontainers import SortedList
 
 from minidsms.aggregates.aggregate import SortKey
-from minidsms.aggregates.sorting import sort_key
-from minidsms.elements import AnyArray, Batch, Column, Int64Array, Schema, Type, columns_of_words, row_words
+from minidsms.aggregates.sorting import sort_key, sortable
+from minidsms.elements import AnyArray, Batch, Column, Int64Array, Schema, columns_of_words, row_words
 from minidsms.synopses.object_states import Texts
 
 _ROW_BYTES = 300
@@ -42,7 +42,7 @@ class SortedRows:
 
     def entries(self, batch: Batch) -> list[Entry]:
         """The rows of a batch, as they stand in the list."""
-        values = zip(*map(self._values, batch.columns, self.schema.types))
+        values = zip(*(sortable(column, t, self._texts) for column, t in zip(batch.columns, self.schema.types)))
         words = row_words(batch.columns).tolist()
         return [self._entry(row, tuple(own)) for row, own in zip(values, words)]
 
@@ -50,21 +50,9 @@ class SortedRows:
         keys = sort_key([row[i] for i in self._columns], self._keys)
         return Entry(keys, tuple((value is not None, value) for value in row), words)
 
-    def _values(self, column: Column, type_: Type) -> list[Any]:
-        if type_.is_coded:
-            return self._texts.decode(column)
-        values: list[Any] = column.values.tolist()
-        if column.valid is None:
-            return values
-        return [value if valid else None for value, valid in zip(values, column.valid.tolist())]
-
     def columns(self, entries: Sequence[Entry]) -> list[Column]:
         """Entries as columns."""
         return columns_of_words(self._words(entries), self.schema)
-
-    def columns_of(self, words: Sequence[tuple[int, ...]]) -> list[Column]:
-        """Rows, given as the words of their entries, as columns."""
-        return columns_of_words(np.array(words, np.int64).reshape(-1, self._width), self.schema)
 
     def _words(self, entries: Iterable[Entry]) -> Int64Array:
         return np.array([entry.words for entry in entries], np.int64).reshape(-1, self._width)

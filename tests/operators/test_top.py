@@ -31,6 +31,18 @@ def first(rows: Rows, column: int, key: SortKey, limit: int, offset: int) -> Cou
     return Counter((nulls + others if key.nulls_first else others + nulls)[offset : offset + limit])
 
 
+Bag = Counter[tuple[Any, ...]]
+
+
+def noted(expected: dict[int, Bag], ts: int, before: Bag, now: Bag) -> Bag:
+    """Expect what is shown now, in place of what was before; gives what is."""
+    net = Counter(now)
+    net.subtract(before)
+    if any(net.values()):
+        expected[ts] = Counter({row: n for row, n in net.items() if n})
+    return now
+
+
 @settings(max_examples=80, deadline=None)
 @given(
     st.integers(0, 10**6),
@@ -53,12 +65,7 @@ def test_it_shows_the_first_rows_of_every_instant(
         coming = [row for row in coming if row not in leaving]
         present += coming
         changes += [(ts, -1, row) for row in leaving] + [(ts, 1, row) for row in coming]
-        now = first(present, column, key, limit, offset)
-        net = Counter(now)
-        net.subtract(shown)
-        if any(net.values()):
-            expected[ts] = Counter({row: n for row, n in net.items() if n})
-        shown = now
+        shown = noted(expected, ts, shown, first(present, column, key, limit, offset))
     operator = Top(queue(SCHEMA), [(column, key)], limit, offset, TextDictionary())
     assert feed(operator, [changes], cuts=[3, 4, 11]) == expected
 
@@ -100,12 +107,7 @@ def test_rows_that_are_counted_come_to_be_first(
             coming = [row for row in coming if row not in leaving]
             present += coming
             changes += [(ts, -1, row) for row in leaving] + [(ts, 1, row) for row in coming]
-            now = first(present, column, key, limit, offset)
-            net = Counter(now)
-            net.subtract(shown)
-            if any(net.values()):
-                expected[ts] = Counter({row: n for row, n in net.items() if n})
-            shown = now
+            shown = noted(expected, ts, shown, first(present, column, key, limit, offset))
         cuts = sorted(rng.sample(range(2, 40), 3))
         if is_restored:
             found, at = {}, 0
