@@ -16,6 +16,7 @@ from minidsms.cql.catalog import RelationDef
 from minidsms.cql.errors import DataError, Error, LateElementError
 from minidsms.elements import MIN_INSTANT, Batch, Schema, Type
 from minidsms.inputs import RelationInput
+from minidsms.operators.relation_source import in_order
 from minidsms.values.dictionary import TextDictionary
 
 SCHEMA = Schema.of(("k", Type.INTEGER), ("name", Type.TEXT))
@@ -35,7 +36,7 @@ def present(source: RelationInput) -> list[tuple[int, tuple[Any, ...]]]:
 
 
 def changes(source: RelationInput) -> list[tuple[int, int, tuple[Any, ...]]]:
-    return elements(source, source.store.batch(source.store.tail, source.store.head))
+    return elements(source, in_order(source.store.batch(source.store.tail, source.store.head)))
 
 
 def state(source: RelationInput) -> tuple[Any, ...]:

@@ -118,6 +118,7 @@ class BaseRelation(Node):
     """A declared relation."""
 
     name: str
+    is_netted = True
     memory = Memory.ROWS
 
     @property

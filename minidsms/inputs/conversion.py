@@ -76,6 +76,8 @@ class Converter:
 
     def columns(self, data: Any) -> tuple[int, list[Column]]:
         """(rows, columns) of any data `push` takes; DataError for what does not fit, and for what it raises itself."""
+        if isinstance(data, tuple):
+            return 1, [_column_of_one(value, t) for value, t in zip(self.row(data), self.schema.types)]
         try:
             return self._columns_of(self._parts(data))
         except Error:
@@ -103,8 +105,6 @@ class Converter:
             return self._transpose(data)
         if isinstance(data, Mapping):
             return self._named(list(data.keys()), list(data.values()))
-        if isinstance(data, tuple):
-            return self._transpose([data])
         if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
             return self._of_table(data)
         if isinstance(data, np.ndarray) and data.dtype.names is not None and data.ndim == 1:
@@ -206,7 +206,9 @@ class Converter:
     def instants(self, ts: Any, n: int) -> Int64Array:
         """n instants: one for all, or a sequence or array of n."""
         if is_one(ts):
-            return np.full(n, self.instant(ts), np.int64)
+            instants: Int64Array = np.empty(n, np.int64)
+            instants.fill(self.instant(ts))
+            return instants
         try:
             column = self._columns.read(ts, Type.TIMESTAMP)
         except ValueRefused as refused:
@@ -265,6 +267,13 @@ class Converter:
         for column, type_ in zip(columns, self.schema.types):
             shown.append([shown_value(v, type_) for v in self.dictionary.values(column, type_)])
         return list(zip(*shown))
+
+
+def _column_of_one(value: Any, type_: Type) -> Column:
+    """A column of one stored scalar, None for NULL."""
+    if value is None:
+        return Column.nulls(1, type_)
+    return Column(np.array((value,), type_.dtype))
 
 
 def is_one(ts: Any) -> bool:

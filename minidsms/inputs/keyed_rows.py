@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from minidsms.elements import Batch, Column, Int8Array, Int64Array, Schema, columns_of_words, row_words
+from minidsms.elements import Batch, Column, Int8Array, Int64Array, Schema, columns_of_words, row_words, words_width
 
 _Words = tuple[int, ...]
 _ROW_BYTES = 300
@@ -48,14 +48,16 @@ class KeyedRows:
                 changes += [(ts, -1, old) for old in before]
                 changes.append((ts, 1, row))
             now[key] = [row]
-        width = row_words(columns).shape[1]
-        words = np.array([row for _, _, row in changes], np.int64).reshape(-1, width)
+        words = np.array([row for _, _, row in changes], np.int64).reshape(-1, words_width(len(columns)))
         signs = np.array([sign for _, sign, _ in changes], np.int8)
         return np.array([ts for ts, _, _ in changes], np.int64), signs, columns_of_words(words, self._schema)
 
     def _keys_and_rows(self, columns: Sequence[Column]) -> tuple[list[_Words], list[_Words]]:
-        keys = row_words([columns[i] for i in self._key])
-        return [tuple(key) for key in keys.tolist()], [tuple(row) for row in row_words(columns).tolist()]
+        """Of each row the words of its KEY, every one behind a bit for NULL, and all words."""
+        rows = list(map(tuple, row_words(columns).tolist()))
+        places = [(i, len(columns) + i // 62, i % 62) for i in self._key]
+        keys = [tuple(word for i, mask, bit in places for word in (row[mask] >> bit & 1, row[i])) for row in rows]
+        return keys, rows
 
     def _change(self, key: _Words, row: _Words, sign: int) -> None:
         rows = self._rows[key]

@@ -188,20 +188,23 @@ class RelationInput:
         return first if self.last_ts is None else max(first, self.last_ts)
 
     def _check_order(self, ts: Int64Array) -> None:
-        last = int(ts[0]) if self.last_ts is None else self.last_ts
-        before = np.concatenate(([last], np.maximum.accumulate(ts)[:-1]))
-        falls = ts < before
-        if falls.any():
-            row = int(np.argmax(falls))
+        first, row = ts.item(0), 0
+        before = first if self.last_ts is None else self.last_ts
+        if first >= before and len(ts) > 1:
+            falls = ts[1:] < ts[:-1]
+            if falls.any():
+                row = 1 + int(np.argmax(falls))
+                before = ts.item(row - 1)
+        if ts.item(row) < before:
             raise self.converter.error(
-                f"row {row}: late: timestamp {int(ts[row])} is below {int(before[row])}, that of the change before",
+                f"row {row}: late: timestamp {ts.item(row)} is below {before}, that of the change before",
                 "relations take no slack: push changes in timestamp order",
                 LateElementError,
             )
         closed = self.closed()
-        if int(ts[0]) <= closed:
+        if first <= closed:
             raise self.converter.error(
-                f"row 0: late: the instant {int(ts[0])} is closed, as all up to {closed}",
+                f"row 0: late: the instant {first} is closed, as all up to {closed}",
                 "push changes of a relation before the streams move past their instants",
                 LateElementError,
             )

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from minidsms.elements import MIN_INSTANT, Batch, Column, Int64Array
+from minidsms.elements import MIN_INSTANT, Batch, Int64Array
+from minidsms.operators.netting import surviving
 from minidsms.operators.operator import Description, Operator
 from minidsms.synopses.relation_store import RelationStore
 
@@ -59,11 +60,11 @@ class RelationSource(Operator):
         return self._emission is not None or (self._allowed > self.progress and self.failure is None)
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
-        present: Batch | None = None
+        given: Batch | None = None
         if self._present is not None:
             cut = int(np.searchsorted(self._present.ts, until, side="right"))
             if cut:
-                present = self._present.slice(0, cut)
+                given = self._present.slice(0, cut)
                 self._present = self._present.slice(cut, len(self._present)) if cut < len(self._present) else None
                 self.counters.elements_in += cut
         lo, hi = self.reader.lo, self.store.head
@@ -73,9 +74,8 @@ class RelationSource(Operator):
             self.counters.elements_in += hi - lo
             self.reader.lo = hi
             changes = self.store.batch(lo, hi)
-            yield changes if present is None else _merged(present, changes)
-        elif present is not None:
-            yield present
+            given = in_order(changes if given is None else Batch.concat([given, changes]))
+        return () if given is None else (given,)
 
     def live_codes(self) -> Iterator[Int64Array]:
         """TEXT codes of present rows that have not been handed on: the relation may have lost them since."""
@@ -92,15 +92,13 @@ class RelationSource(Operator):
         return Description(self.name, self.relation, {"waiting": self.waiting()})
 
 
-def _merged(present: Batch, changes: Batch) -> Batch:
-    """Rows there from the start and later changes as one run: per instant netted, deletions first."""
-    # Here, so that a connection whose relations begin empty does not load compiled kernels.
-    from minidsms.operators.netting import surviving
-
-    ts = np.concatenate([present.ts, changes.ts])
-    sign = np.concatenate([present.signs, changes.signs])
-    order = np.lexsort((sign, ts))
-    columns = [Column.concat([a, b]).take(order) for a, b in zip(present.columns, changes.columns)]
-    merged = Batch(ts[order], sign[order], columns)
-    kept = surviving(merged)
-    return merged if kept is None else merged.take(kept)
+def in_order(changes: Batch) -> Batch:
+    """Changes as `elements.Batch` wants them, deletions first and netted, whatever the order of an instant was."""
+    ts, sign = changes.ts, changes.sign
+    is_late = ts[1:] < ts[:-1]
+    if sign is not None:
+        is_late |= (sign[1:] < sign[:-1]) & (ts[1:] == ts[:-1])
+    if is_late.any():
+        changes = changes.take(np.lexsort((changes.signs, ts)))
+    kept = surviving(changes)
+    return changes if kept is None else changes.take(kept)

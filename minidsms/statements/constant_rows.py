@@ -6,6 +6,7 @@ error, and then none is.
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -100,10 +101,13 @@ def _values(db: Connection, statement: syntax.Insert, text: str) -> list[list[An
     bind = constant_binder(Session(db.catalog, text))
     context = Context(db.dictionary, db.tick_ns, db.catalog.functions)
 
+    @functools.cache
+    def codec(type_: Type) -> ResultCodec:
+        return ResultCodec(Schema((Field("value", type_),)), db.dictionary, db.tick_ns)
+
     def value(expr: syntax.Expr) -> Any:
         found = bind(expr)
         column = constant_column([found], found.type, context, text)
-        codec = ResultCodec(Schema((Field("value", found.type),)), db.dictionary, db.tick_ns)
-        return codec.rows(Batch(np.zeros(1, np.int64), None, [column]))[0][0]
+        return codec(found.type).rows(Batch(np.zeros(1, np.int64), None, [column]))[0][0]
 
     return [[value(expr) for expr in row] for row in statement.rows]

@@ -1,9 +1,8 @@
 """The store of one base relation: a log of its changes for the queries that run, and the bag of its rows for those to
 come.
 
-Invariants: the log holds changes in arrival order, ts nondecreasing, under sequence numbers that are never reused; a
-batch read from it obeys `elements.Batch` (deletions first within an instant, transients netted), although changes
-arrive in any order within an instant; the bag is the sum of all changes ever made (docs/semantics T2, T7).
+Invariants: the log holds changes in arrival order, ts nondecreasing, under sequence numbers that are never reused; the
+bag is the sum of all changes ever made (docs/semantics T2, T7).
 """
 
 from __future__ import annotations
@@ -78,21 +77,17 @@ class RelationStore:
         return self._log.ts_at(seq)
 
     def batch(self, start: int, stop: int) -> Batch:
-        """The changes [start, stop), which are whole instants, netted: a row that comes and goes at one instant is not
-        there.
+        """The changes [start, stop) as they came: of an instant neither netted nor deletions first.
 
         The columns are copies: a relation's operators may keep them while the log moves on.
         """
-        seq = np.arange(start, stop, dtype=np.int64)
+        seq: Int64Array = np.arange(start, stop, dtype=np.int64)
         ts = self._log.ts(start, stop).copy()
-        columns = [self._log.gather(i, seq).copy() for i in range(len(self.schema))]
-        inserted = self._log.gather(len(self.schema), seq).values
-        if inserted.all():
-            return Batch(ts, None, columns)
-        sign = np.where(inserted, 1, -1).astype(np.int8)
-        kept = _netted(ts, sign, columns)
-        order = kept[np.lexsort((sign[kept], ts[kept]))]
-        return Batch(ts, sign, columns).take(order)
+        *columns, inserted = [self._log.gather(i, seq, is_run=True).copy() for i in range(len(self.schema) + 1)]
+        if inserted.values.all():
+            return Batch(ts, None, columns, is_own=True)
+        sign: Int8Array = 2 * inserted.values.view(np.int8) - 1
+        return Batch(ts, sign, columns, is_own=True)
 
     def present(self) -> Batch:
         """The rows there now, as insertions at the instants they came at; for a query that starts late (T7)."""
@@ -134,21 +129,3 @@ class RelationStore:
     def restore(self, arrays: dict[str, Int64Array]) -> None:
         """Take back what `arrays` gave, into an empty store."""
         self._bag.restore(arrays)
-
-
-def _netted(ts: Int64Array, sign: Int8Array, columns: Sequence[Column]) -> Int64Array:
-    """Positions, ascending, of the changes that remain when equal rows of an instant cancel."""
-    words = row_words(columns)
-    order = np.lexsort((*words.T, ts))
-    ordered = words[order]
-    new = np.ones(len(ts), np.bool_)
-    new[1:] = (ts[order][1:] != ts[order][:-1]) | (ordered[1:] != ordered[:-1]).any(axis=1)
-    starts = np.flatnonzero(new)
-    group = np.cumsum(new) - 1
-    signs = sign[order].astype(np.int64)
-    net = np.add.reduceat(signs, starts)[group]
-    # Of each group the first |net| changes of the net's sign stay.
-    fits = np.sign(net) == signs
-    rank = np.cumsum(fits)
-    before = rank[starts] - fits[starts]
-    return np.sort(order[fits & (rank - before[group] <= np.abs(net))])

@@ -49,17 +49,15 @@ class RowBag:
         ts: (n,) nondecreasing, not below those before.  sign: (n,), None for insertions only.  words: (n, w), of
         `elements.row_words`.
         """
-        bad = -1
+        from minidsms.kernels.arrays import normal
+        from minidsms.kernels.row_bag import count_in
+
         try:
             ids = self._table.acquire(words)
             self._count_to(self._table.capacity)
-            inserted = ts, ids
-            if sign is not None:
-                bad = self._first_bad(ids, sign)
-                inserted = ts[sign > 0], ids[sign > 0]
-            if bad < 0:
-                self._reserve(len(inserted[0]))
-                np.add.at(self._counts, ids, 1 if sign is None else sign)
+            inserted = (ts, ids) if sign is None else (ts[sign > 0], ids[sign > 0])
+            self._reserve(len(inserted[0]))
+            bad = count_in(ids, np.ones(len(ids), np.int8) if sign is None else normal(sign), self._counts)
         except MemoryError:
             with contextlib.suppress(MemoryError):
                 self._release(self._table.live())
@@ -92,17 +90,6 @@ class RowBag:
     def restore(self, arrays: dict[str, Int64Array]) -> None:
         """Take back what `arrays` gave, into an empty bag."""
         self.apply(arrays["ts"], None, np.ascontiguousarray(arrays["words"]))
-
-    def _first_bad(self, ids: Int64Array, sign: Int8Array) -> int:
-        """The first change after which its row would be there fewer than 0 times, or -1."""
-        order = np.argsort(ids, kind="stable")
-        grouped = ids[order]
-        running = np.cumsum(sign[order], dtype=np.int64)
-        starts = np.flatnonzero(np.concatenate(([True], grouped[1:] != grouped[:-1])))
-        before = np.where(starts > 0, running[starts - 1], 0)
-        running -= np.repeat(before, np.diff(np.append(starts, len(ids))))
-        bad = order[running + self._counts[grouped] < 0]
-        return int(bad.min()) if len(bad) else -1
 
     def _count_to(self, capacity: int) -> None:
         """Have a count for every id."""
