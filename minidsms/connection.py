@@ -307,8 +307,9 @@ class Connection(Archiving, ReadsSources):
                 if not block:
                     self._is_left = True
                     return stream.push(data, ts, refuse=lambda n: self.admission.refuse_full(stream, n))
-                if isinstance(data, tuple):
-                    taken = stream.push_row(data, ts) if type(ts) is int else stream.push(data, ts)
+                row = stream.one_row(data, ts)
+                if row is not None:
+                    taken = stream.push_row(row, ts)
                     told = self._step(key)
                 else:
                     taken, told = self._push_columns(key, stream, data, ts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -460,10 +461,20 @@ def test_rows_columns_and_arrow_store_the_same_words(rows: list[tuple[Any, ...]]
         source = stream(ALL_TYPES)
         source.push(data, ts=1)
         stores.append(content(source))
-    one = stream(ALL_TYPES)
-    for row in rows:
-        one.push(row, ts=1)
-    assert stores[0] == stores[1] == stores[2] == content(one)
+    names, turned = ALL_TYPES.names, ALL_TYPES.names[::-1]
+    forms: list[Callable[[tuple[Any, ...]], Any]] = [
+        lambda row: row,
+        lambda row: [row],
+        lambda row: dict(zip(names, row)),
+        lambda row: dict(zip(turned, row[::-1])),
+        lambda row: [dict(zip(turned, row[::-1]))],
+    ]
+    for form in forms:
+        one = stream(ALL_TYPES)
+        for row in rows:
+            one.push(form(row), ts=1)
+        stores.append(content(one))
+    assert all(store == stores[0] for store in stores)
 
 
 def test_after_a_heartbeat_has_freed_what_waited_a_stream_takes_rows_again_under_the_memory_limit() -> None:

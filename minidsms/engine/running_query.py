@@ -127,7 +127,7 @@ class RunningQuery:
         """
         n, refused = len(batch.ts), None
         if self._folding is not None:
-            self._collect()  # what a screen has given it is older
+            self._take_folded()  # what a screen has given it is older
         if self._most_results is not None:
             n = min(n, self._most_results - self._results)
             if n <= 0:
@@ -162,6 +162,11 @@ class RunningQuery:
 
     def _collect(self) -> list[Batch]:
         """What waits, with what a screen holds of it."""
+        self._take_folded()
+        return self._pending.batches()
+
+    def _take_folded(self) -> None:
+        """Let what a screen holds wait here."""
         if self._folding is not None and self._folding.is_waiting:
             for batch in self._folding.take():
                 self._pending.append(batch)
@@ -169,7 +174,6 @@ class RunningQuery:
                     self._newest.add(batch)
                 if self.kind == "relation":
                     self._present.add(batch)
-        return self._pending.batches()
 
     @property
     def is_waiting(self) -> bool:

@@ -23,6 +23,7 @@ from minidsms.values.coded import FIRST_DAY, LAST_DAY
 from minidsms.values.dictionary import TextDictionary
 
 _NEGATIVE_ZERO = -(2**63)
+"""Its word as an integer: no other word is as small."""
 _PLAIN_TYPES: dict[Type, frozenset[type]] = {
     Type.INTEGER: frozenset((int,)),
     Type.TIMESTAMP: frozenset((int,)),
@@ -139,7 +140,7 @@ class ColumnReader:
             valid = ~nan if valid is None else valid & ~nan
         if valid is not None:
             floats = np.where(valid, floats, 0.0)
-        if (floats.view(np.int64) == _NEGATIVE_ZERO).any():
+        if len(floats) and np.minimum.reduce(floats.view(np.int64)) == _NEGATIVE_ZERO:
             floats = floats + 0.0
         return Column(floats, valid)
 

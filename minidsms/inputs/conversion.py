@@ -11,6 +11,8 @@ import difflib
 import itertools
 import operator
 from collections.abc import Iterator, Mapping, Sequence, Set
+from datetime import datetime
+from decimal import Decimal
 from typing import Any, NoReturn
 
 import numpy as np
@@ -31,6 +33,8 @@ OUTSIDE = "an instant is an integer of ticks with -2**62 < ts < 2**62 (docs/sema
 """Elements lie strictly between them, so that an instant plus a window or minus a slack stays within int64."""
 
 _SCALAR = str | bytes | bytearray
+_SINGLE = frozenset((int, float, str, bool, type(None), Decimal, datetime))
+"""Types of what a dict of one row has as values, and no column is."""
 
 
 class Converter:
@@ -47,6 +51,7 @@ class Converter:
         self._columns = ColumnReader(dictionary, tick_ns)
         self._readers = [value_reader(t, tick_ns) for t in schema.types]
         self._texts = tuple(i for i, t in enumerate(schema.types) if t.is_coded)
+        self._names = schema.names
         self._positions = {name.lower(): i for i, name in enumerate(schema.names)}
 
     # ---------------------------------------------------------------------------------------------------- rows
@@ -74,11 +79,32 @@ class Converter:
                     self._refuse(ValueRefused(f"{show(text)} is not valid Unicode", 0), self.schema[i].name)
         return stored
 
+    def one_row(self, data: Any) -> tuple[Any, ...] | None:
+        """The values of a single row, for `row`: of a tuple, of a dict of single values, or of either in a list; None
+        where `data` is anything else.
+        """
+        if isinstance(data, tuple):
+            return data
+        is_listed = type(data) is list and len(data) == 1
+        row = data[0] if is_listed else data
+        if type(row) is dict and (is_listed or _SINGLE.issuperset(map(type, row.values()))):
+            try:
+                if tuple(row) == self._names:
+                    return tuple(row.values())
+                keys = self._named(list(row), list(row), 0 if is_listed else None)
+                return tuple([row[key if is_listed else key[0]] for key in keys])
+            except Error:
+                raise
+            except Exception as error:
+                raise self.raised(error) from error
+        return row if is_listed and type(row) is tuple and len(row) == len(self._names) else None
+
     def columns(self, data: Any) -> tuple[int, list[Column]]:
         """(rows, columns) of any data `push` takes; DataError for what does not fit, and for what it raises itself."""
-        if isinstance(data, tuple):
-            return 1, [_column_of_one(value, t) for value, t in zip(self.row(data), self.schema.types)]
         try:
+            row = self.one_row(data)
+            if row is not None:
+                return 1, [_column_of_one(value, t) for value, t in zip(self.row(row), self.schema.types)]
             return self._columns_of(self._parts(data))
         except Error:
             raise

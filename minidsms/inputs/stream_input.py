@@ -19,7 +19,7 @@ from minidsms.cql.catalog import StreamDef
 from minidsms.cql.errors import DataError, LateElementError, one_line
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, BoolArray, Column, Int64Array, Type
 from minidsms.expressions.timestamps import iso_of_ticks
-from minidsms.inputs.conversion import FIRST_INSTANT, LAST_INSTANT, Converter
+from minidsms.inputs.conversion import FIRST_INSTANT, LAST_INSTANT, Converter, is_one
 from minidsms.inputs.foreign import raised
 from minidsms.inputs.rejected import InputCounters, RejectedRows
 from minidsms.inputs.slack_buffer import Released, SlackBuffer
@@ -123,8 +123,9 @@ class StreamInput:
         any is stored; it may raise. DataError where something does not fit the
         schema; LateElementError for a row at or before the progress, unless the stream was declared LATE DROP.
         """
-        if isinstance(data, tuple) and (ts is None or type(ts) is int):
-            return self.push_row(data, ts, refuse)
+        row = self.one_row(data, ts)
+        if row is not None:
+            return self.push_row(row, ts, refuse)
         n, columns = self.converter.columns(data)
         if self.ended:
             raise self._ended()
@@ -200,8 +201,12 @@ class StreamInput:
             and store.may_pass(instants, columns)
         )
 
-    def push_row(self, row: tuple[Any, ...], ts: int | None, refuse: Callable[[int], None] | None = None) -> int:
-        """`push` of one tuple, without arrays: no more than a few microseconds."""
+    def one_row(self, data: Any, ts: Any) -> tuple[Any, ...] | None:
+        """The row that `push` is given where it is one, for `push_row`; else None."""
+        return self.converter.one_row(data) if type(ts) is int or ts is None or is_one(ts) else None
+
+    def push_row(self, row: tuple[Any, ...], ts: Any, refuse: Callable[[int], None] | None = None) -> int:
+        """`push` of one row, without arrays: no more than a few microseconds."""
         values = self.converter.row(row)
         if self.ended:
             raise self._ended()
@@ -213,7 +218,7 @@ class StreamInput:
                 ts = values[by]
                 if ts is None:
                     raise self.converter.error("the timestamp is NULL", "every element needs an instant")
-        if not FIRST_INSTANT < ts < LAST_INSTANT:
+        if type(ts) is not int or not FIRST_INSTANT < ts < LAST_INSTANT:
             ts = self.converter.instant(ts)
         if refuse is not None:
             refuse(1)
