@@ -15,6 +15,7 @@ import contextlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import chain
 from time import perf_counter_ns
 from typing import Protocol, cast, runtime_checkable
 
@@ -496,8 +497,11 @@ class Group:
         if progress < MAX_INSTANT:
             return progress
         heartbeat = MIN_INSTANT if self.is_behind else heartbeat
-        inputs = [*self.streams, *self.relations]
-        greatest = max((i.greatest_ts for i in inputs if i.greatest_ts is not None), default=MIN_INSTANT)
+        greatest = MIN_INSTANT
+        for each in chain(self.streams, self.relations):
+            ts = each.greatest_ts
+            if ts is not None and ts > greatest:
+                greatest = ts
         if self.streams:
             return max(greatest, self.ends_at)
         if all(r.ended for r in self.relations):

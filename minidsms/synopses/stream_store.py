@@ -386,10 +386,12 @@ class StreamStore:
         return valid
 
     def _write(self, array: AnyArray, start: int, values: AnyArray) -> None:
-        first = min(len(values), self._mask + 1 - start)
-        array[start : start + first] = values[:first]
-        if first < len(values):
-            array[: len(values) - first] = values[first:]
+        stop, room = start + len(values), self._mask + 1
+        if stop <= room:
+            array[start:stop] = values
+        else:
+            array[start:] = values[: room - start]
+            array[: stop - room] = values[room - start :]
 
     def _fill(self, valid: BoolArray, start: int, n: int) -> None:
         """So many elements from a slot on are not NULL. `fill` asks for no memory, as an assigned True would."""
