@@ -393,6 +393,8 @@ class Query(RunningQuery, AsFrames):
         """
         from minidsms.notebook.live_view import LiveView
 
+        if show is not None and not callable(show):
+            raise Error(f"show is a function that takes the page's HTML, not {type(show).__name__}")
         return LiveView(self, interval_s, rows, show)
 
     def _repr_html_(self) -> str:

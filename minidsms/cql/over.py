@@ -82,7 +82,7 @@ class Overs:
         call = over.call
         name = SYNONYMS.get(call.function.lower(), call.function.lower())
         for expr in (*args, *order):
-            if expr.type.is_nested and not (expr in args and name in (*NEIGHBOURS, *PLACES)):
+            if expr.type.is_nested and not (expr in args and name in (*NEIGHBOURS, *PLACES, "count")):
                 raise self.session.error("lists have no order", expr.span, "", "take an element")
         keys = tuple(SortKey(key.descending, bool(key.nulls_first)) for key in over.order)
         function, type_, arg, distance, frame = self._shape(over, name, args, order)

@@ -99,6 +99,11 @@ def test_a_live_view_follows_the_query_in_its_place(db: minidsms.Connection) -> 
     assert len(shown) == before and len(q.fetch()) > 0
 
 
+def test_what_cannot_show_a_live_view_is_refused(db: minidsms.Connection) -> None:
+    with pytest.raises(minidsms.Error, match="show is a function that takes the page's HTML, not int"):
+        db.query("SELECT v FROM S").live(show=5)  # type: ignore[arg-type]
+
+
 def test_a_live_view_ends_with_its_query(db: minidsms.Connection) -> None:
     q = db.query("SELECT v FROM S")
     view = q.live(interval_s=0.005, show=lambda html: None)

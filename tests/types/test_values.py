@@ -283,6 +283,8 @@ QUERIES = (
     " AS c2, x.l AS c3 FROM (SELECT STRUCT(a := k) AS s, [t] AS l, v FROM Sb [RANGE 4]) AS x",
     "SELECT x.m AS c0, x.v AS c1 FROM (SELECT MAP('k' := k) AS m, v FROM Sb [RANGE 4]) AS x"
     " QUALIFY RANK() OVER (PARTITION BY x.m ORDER BY x.v) = 1",
+    "SELECT k AS c0, COUNT(x.l) OVER (PARTITION BY k ORDER BY v) AS c1 FROM (SELECT CASE WHEN v > 1 THEN [v] END AS l,"
+    " k, v FROM Sb [RANGE 4]) AS x",
     "SELECT x.l AS c0 FROM (SELECT [STRUCT(v := v)] AS l, k FROM Sb [RANGE 3]) AS x"
     " WHERE FILTER(x.l, e -> e.v > x.k)[1] IS NOT NULL",
 )
