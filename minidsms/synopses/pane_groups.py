@@ -14,7 +14,7 @@ import numpy as np
 from minidsms.elements import MIN_INSTANT, AnyArray, Batch, Column, Int64Array, Schema, Type
 from minidsms.kernels import panes as kernels
 from minidsms.kernels.addresses import VALID
-from minidsms.kernels.arrays import normal
+from minidsms.kernels.arrays import normal, places
 from minidsms.machine_code.templates import Form
 from minidsms.synopses.measure import Measure
 from minidsms.synopses.stream_store import StreamStore
@@ -133,12 +133,14 @@ class PaneGroups:
     ) -> bool:
         """Take elements in; whether the rows put out are known to be without NULLs."""
         # What the places lead to is held until the kernel has read it.
-        ts, places, held = (_NO_INSTANTS, _NO_PLACES, ()) if piece is None else self._places(piece)
-        self._has_nulls = bool(places[:, VALID].any())
+        ts = _NO_INSTANTS if piece is None else normal(piece.ts)
+        columns = [] if piece is None else [piece.column(i) for i in self._read]
+        table, held = places(columns) if columns else (_NO_PLACES, [])
+        self._has_nulls = bool(table[:, VALID].any())
         self._is_whole = not self._has_nulls and self._can_be_plain(form)
         kernel = form if self._is_whole and form is not None else kernels.take_elements
         self._state[kernels.AT] = 0
-        while not kernel(ts, places, self._asked, self._pane, until, self._keys, self._state, finished):
+        while not kernel(ts, table, self._asked, self._pane, until, self._keys, self._state, finished):
             self._claim(self.nbytes)
             self._make(np.concatenate([self._rows, np.zeros_like(self._rows)]))
         del held
@@ -149,22 +151,6 @@ class PaneGroups:
         if form is None or self._is_whole or not len(self):
             return form is not None
         return bool((self._rows[: len(self), self._asked.k] == self._whole).all())
-
-    def _places(self, batch: Batch) -> tuple[Int64Array, Int64Array, Sequence[AnyArray]]:
-        """(instants, places of the columns read, the arrays that stand there)."""
-        held: list[AnyArray] = []
-        rows = []
-        for i in self._read:
-            column = batch.column(i)
-            values, valid = np.ascontiguousarray(column.values), column.valid
-            held.append(values)
-            present = 0
-            if valid is not None:
-                valid = np.ascontiguousarray(valid)
-                held.append(valid)
-                present = _address(valid)
-            rows.append((_address(values), present, values.itemsize))
-        return normal(batch.ts), np.array(rows, np.int64) if rows else _NO_PLACES, held
 
     def _columns(self, words: Int64Array, is_whole: bool) -> list[Column]:
         k = self._asked.k
@@ -227,7 +213,3 @@ def _pieces(batch: Batch) -> Sequence[Batch]:
     first, store = batch.seq.item(0), reference[0]
     cut = store.stop_of_piece(first, first + n) - first if isinstance(store, StreamStore) else n
     return (batch,) if cut == n else (batch.slice(0, cut), batch.slice(cut, n))
-
-
-def _address(array: AnyArray) -> int:
-    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
