@@ -22,6 +22,7 @@ from benchmarks import (
     starting,
     stations,
     sweeps,
+    typical,
 )
 from benchmarks.cases import CASES
 
@@ -29,6 +30,7 @@ PARTS = (
     "rates",
     "latency",
     "pushes",
+    "typical",
     "stations",
     "start",
     "memory",
@@ -63,6 +65,7 @@ def main(arguments: list[str]) -> int:
         "rates": lambda: _rates(options, console),
         "latency": lambda: _shown(console, "latency of one push and its advance", latency.measure()),
         "pushes": lambda: _shown(console, "small pushes, processor time", pushes.measure()),
+        "typical": lambda: _shown(console, "queries as users write them, processor time of a row", typical.measure()),
         "stations": lambda: _stations(console),
         "start": lambda: _shown(
             console, f"seconds to the first answer (goals {starting.GOAL_S})", {"seconds": starting.measure()}
@@ -152,7 +155,7 @@ def _shown(console: Console, title: str, found: dict[str, dict[str, float]]) -> 
     columns = list(next(iter(found.values())))
     table = Table("", *columns, title=title)
     for name, figures in found.items():
-        table.add_row(name, *(f"{figures[c]:,}" for c in columns))
+        table.add_row(name, *(f"{figures[c]:,}" if c in figures else "" for c in columns))
     console.print(table)
     return found
 
