@@ -18,7 +18,7 @@ GOAL_US = 60.0
 ROWS = 32_768
 """Of a large push."""
 _ALONE, _ROUNDS = 1500, 3
-_STEP = 3
+STEP = 3
 """Ticks between rows pushed alone: what leaves a window leaves between two pushes, and has a slice of its own."""
 
 _DECLARED = """
@@ -75,11 +75,11 @@ def measure() -> dict[str, dict[str, float]]:
 
 
 def _query(cql: str) -> dict[str, float]:
-    with _connection() as db:
+    with connection() as db:
         query = db.query(cql)
-        alone = list(_rows())
+        alone = list(rows())
         us = _least(lambda turn: _pushed(db, alone, turn * _ALONE), _ALONE, query)
-    with _connection() as db:
+    with connection() as db:
         query = db.query(cql)
         ns = _least(lambda turn: _pushed_at_once(db, turn), ROWS, query)
         operators = len(query.network.operators)
@@ -98,7 +98,7 @@ def _least(work: Callable[[int], None], rows: int, query: minidsms.Query) -> flo
     return least * 1e6
 
 
-def _connection() -> minidsms.Connection:
+def connection() -> minidsms.Connection:
     db = minidsms.connect()
     db.execute(_DECLARED)
     known = np.arange(0, 5000, 7)
@@ -117,14 +117,14 @@ def _columns(n: int) -> dict[str, np.ndarray]:
     }
 
 
-def _rows() -> Iterator[tuple[object, ...]]:
+def rows() -> Iterator[tuple[object, ...]]:
     return zip(*(column.tolist() for column in _columns(_ALONE).values()))
 
 
 def _pushed(db: minidsms.Connection, rows: list[tuple[object, ...]], first: int) -> None:
     for ts, row in enumerate(rows, first + 1):
-        db.push("bid", row, ts=ts * _STEP)
-        db.advance(ts * _STEP)
+        db.push("bid", row, ts=ts * STEP)
+        db.advance(ts * STEP)
 
 
 def _pushed_at_once(db: minidsms.Connection, turn: int) -> None:
@@ -133,7 +133,7 @@ def _pushed_at_once(db: minidsms.Connection, turn: int) -> None:
 
 
 def _changes(change: Callable[[minidsms.Connection, int], object]) -> float:
-    with _connection() as db:
+    with connection() as db:
         query = db.query("SELECT auction, rate FROM hot")
 
         def work(turn: int) -> None:
