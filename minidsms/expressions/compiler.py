@@ -22,6 +22,7 @@ from minidsms.elements import Batch, BoolArray, Column, Int64Array, Type
 from minidsms.expressions import arithmetic, casts, decimals, lambdas, library, logic, text, timestamps, user
 from minidsms.expressions.programs import Programmed
 from minidsms.expressions.value import (
+    INT64_MAX,
     Columns,
     Frame,
     Node,
@@ -31,6 +32,8 @@ from minidsms.expressions.value import (
     constants,
     finish,
     full,
+    has_true,
+    is_all_true,
     take,
 )
 from minidsms.functions import LIBRARY
@@ -67,20 +70,22 @@ class Evaluator:
     def __init__(self, expr: bound.Expr, context: Context) -> None:
         self.expr = expr
         self.type = expr.type
-        self.node = _by_numpy(expr, context)
+        self._node = _quiet(expr, _by_numpy(expr, context))
         self._programmed = programmed((expr,), context)
         self._chunk = FLAT_CHUNK if _is_flat(expr) else CHUNK
+        if isinstance(expr, bound.ColumnRef | bound.Literal):
+            self._chunk = INT64_MAX
 
     def __call__(self, columns: Columns, n: int) -> Value:
         """columns: gives column i of n rows."""
-        with np.errstate(all="ignore"):
-            frame = Frame(columns, n)
-            found = None if self._programmed is None else self._programmed.values(frame)[0]
-            if found is not None:
-                return found
-            if n <= self._chunk or isinstance(self.expr, bound.ColumnRef | bound.Literal):
-                return _whole(self.node(frame), n, self.type)
-            return self._chunked(frame)
+        return self.of(Frame(columns, n))
+
+    def of(self, frame: Frame) -> Value:
+        """Of the rows of a frame that is no subset."""
+        found = None if self._programmed is None else self._programmed.value(frame)
+        if found is not None:
+            return found
+        return _whole(self._node(frame), frame.n, self.type) if frame.n <= self._chunk else self._chunked(frame)
 
     def _chunked(self, frame: Frame) -> Value:
         n = frame.n
@@ -89,7 +94,7 @@ class Evaluator:
         failed: BoolArray | None = None
         for start in range(0, n, self._chunk):
             stop = min(start + self._chunk, n)
-            part = self.node(frame.slice(start, stop))
+            part = self._node(frame.slice(start, stop))
             values[start:stop] = part.values
             if part.valid is not None:
                 if valid is None:
@@ -125,11 +130,11 @@ def _whole(value: Value, n: int, type_: Type) -> Value:
         values = values.astype(type_.dtype)
     valid = value.valid
     if valid is not None:
-        valid = None if valid.all() else full(valid, n)
+        valid = None if is_all_true(valid) else full(valid, n)
     failed = value.failed
     if failed is not None:
         failed = full(failed, n)
-        failed = failed if failed.any() else None  # a constant that fails does so in no row where there is none
+        failed = failed if has_true(failed) else None  # a constant that fails does so in no row where there is none
     return Value(values, valid, failed)
 
 
@@ -148,11 +153,12 @@ class Projection:
 
     def __call__(self, batch: Batch) -> tuple[list[Column], BoolArray | None]:
         """The columns, and the rows in which one failed (None: no row did); a failed value is NULL in its column."""
-        n = len(batch)
-        found: Sequence[Value | None] = (None,) * len(self._computed)
-        if self._programmed is not None:
-            found = self._programmed.values(Frame(batch.column, n))
-        values = [each(batch.column, n) if it is None else it for each, it in zip(self._computed, found)]
+        frame = Frame(batch.column, len(batch.ts))
+        found = None if self._programmed is None else self._programmed.values(frame)
+        if found is None:
+            values = [each.of(frame) for each in self._computed]
+        else:
+            values = [each.of(frame) if it is None else it for each, it in zip(self._computed, found)]
         computed = iter(values)
         columns = [next(computed).column() if index is None else batch.column(index) for index in self._columns]
         return columns, any_failed(*values)
@@ -163,13 +169,21 @@ class Projection:
 
 def compile_node(expr: bound.Expr, context: Context) -> Node:
     """The closure that computes the expression on a frame: by its program, else by numpy."""
-    node = _by_numpy(expr, context)
+    return _by_program(expr, _by_numpy(expr, context), context)
+
+
+def compile_quietly(expr: bound.Expr, context: Context) -> Node:
+    """The same for whoever has not told numpy to be quiet."""
+    return _by_program(expr, _quiet(expr, _by_numpy(expr, context)), context)
+
+
+def _by_program(expr: bound.Expr, node: Node, context: Context) -> Node:
     its = programmed((expr,), context)
     if its is None:
         return node
 
     def apply(frame: Frame) -> Value:
-        (found,) = its.values(frame)
+        found = its.value(frame)
         return node(frame) if found is None else found
 
     return apply
@@ -401,8 +415,8 @@ class _Collected:
     def value(self) -> Value:
         return Value(
             self.values,
-            None if self.valid.all() else self.valid,
-            self.failed if self.failed.any() else None,
+            None if is_all_true(self.valid) else self.valid,
+            self.failed if has_true(self.failed) else None,
         )
 
 
@@ -433,14 +447,14 @@ def _case(expr: bound.Case, context: Context) -> Node:
                 wrong = _rows_where(test.failed, frame.n)
                 result.fail(rows[wrong])
                 gone = chosen | wrong
-            if chosen.all():
+            if is_all_true(chosen):
                 result.put(rows, branch(frame))
                 return result.value()
-            if chosen.any():
-                inside = np.flatnonzero(chosen)
+            if has_true(chosen):
+                inside = chosen.nonzero()[0]
                 result.put(rows[inside], branch(frame.subset(inside)))
-            if gone.any():
-                outside = np.flatnonzero(~gone)
+            if has_true(gone):
+                outside = (~gone).nonzero()[0]
                 rows, frame = rows[outside], frame.subset(outside)
         if len(rows):
             result.put(rows, otherwise(frame))
@@ -497,10 +511,10 @@ def _coalesce(nodes: Sequence[Node], type_: Type, is_flat: bool) -> Node:
         rows: Int64Array = np.arange(frame.n)
         for i, node in enumerate(nodes):
             value = first if i == 0 else node(frame)
-            pending = np.flatnonzero(_rows_where(value.null, frame.n))
+            pending = _rows_where(value.null, frame.n).nonzero()[0]
             if len(pending) == len(rows) and len(rows):
                 continue
-            settled = np.flatnonzero(~_rows_where(value.null, frame.n))
+            settled = (~_rows_where(value.null, frame.n)).nonzero()[0]
             result.put(rows[settled], take(value, settled, frame.n))
             if not len(pending):
                 break
@@ -510,13 +524,42 @@ def _coalesce(nodes: Sequence[Node], type_: Type, is_flat: bool) -> Node:
     return chosen if is_flat else apply
 
 
-_OF_NUMBERS = frozenset(
-    ("+", "-", "*", "/", "%", "mod", "neg", "abs", "and", "or", "not", "in", "is null", "is distinct from", "coalesce",
-     "nullif", "least", "greatest", *logic.COMPARE)
-)  # fmt: skip
+_ARITHMETIC = frozenset(("+", "-", "*", "/", "%", "mod", "neg", "abs"))
+_OF_NUMBERS = _ARITHMETIC | frozenset(
+    ("and", "or", "not", "in", "is null", "is distinct from", "coalesce", "nullif", "least", "greatest", *logic.COMPARE)
+)
 """Functions of columns that read and write nothing else; ..."""
 _OF_CODES = frozenset(("=", "<>", "in", "is null", "is distinct from", "coalesce", "nullif"))
 """... of texts and DECIMALs, too."""
+
+
+def _quiet(expr: bound.Expr, node: Node) -> Node:
+    """The node of an expression, without numpy's warnings of results that are NULL or fail. To ask numpy for that takes
+    a microsecond: not where there are none.
+    """
+    if not any(map(_may_warn, bound.walk(expr))):
+        return node
+
+    def apply(frame: Frame) -> Value:
+        with np.errstate(all="ignore"):
+            return node(frame)
+
+    return apply
+
+
+def _may_warn(part: bound.Expr) -> bool:
+    """Whether a part of an expression may compute with floats, or calls the application; whole numbers wrap in
+    silence.
+    """
+    match part:
+        case bound.Call(function=name, args=args):
+            if name in LIBRARY:
+                return LIBRARY[name].of_values is None
+            is_quiet = name in _OF_NUMBERS or name in text.FUNCTIONS or name == "single"
+            return not is_quiet or (name in _ARITHMETIC and any(a.type is Type.FLOAT for a in args))
+        case bound.Cast(arg=arg):
+            return arg.type is Type.FLOAT and not part.type.is_coded
+    return isinstance(part, bound.UserCall)
 
 
 def is_thread_safe(expr: bound.Expr, context: Context) -> bool:
@@ -548,8 +591,7 @@ def is_thread_safe(expr: bound.Expr, context: Context) -> bool:
 
 def constant_value(expr: bound.Expr) -> tuple[bool, Any]:
     """(True, value) of an expression that reads no column and no text; (False, None) when it fails."""
-    with np.errstate(all="ignore"):
-        value = Evaluator(expr, Context(TextDictionary()))(_no_columns, 1)
+    value = Evaluator(expr, Context(TextDictionary()))(_no_columns, 1)
     if value.failed is not None and value.failed[0]:
         return False, None
     return True, None if value.valid is not None and not value.valid[0] else value.values[0].item()

@@ -14,7 +14,7 @@ import numpy as np
 from minidsms.cql import bound
 from minidsms.cql.scalar_text import print_expression
 from minidsms.elements import BoolArray, Int64Array
-from minidsms.expressions.compiler import Context, compile_node, is_thread_safe, programmed
+from minidsms.expressions.compiler import Context, compile_quietly, is_thread_safe, programmed
 from minidsms.expressions.filter_tests import AT, DENSE, GATHERED, keep, split
 from minidsms.expressions.value import Frame, full
 
@@ -33,13 +33,12 @@ class TupleFilter(Protocol):
     """What a pipeline orders: something that drops tuples or lets them pass.
 
     text: as CQL.  is_fixed: it must stay where it was written.  is_thread_safe: several threads may ask it at once,
-    each of rows of its own.  computes: it does more than compare a column.
+    each of rows of its own.
     """
 
     text: str
     is_fixed: bool
     is_thread_safe: bool
-    computes: bool
 
     def narrow(self, frame: Frame, rows: Int64Array | None, use_kernels: bool) -> tuple[Int64Array, Int64Array | None]:
         """(the rows on which the filter is TRUE or fails, those on which it fails or None), both ascending.
@@ -62,9 +61,8 @@ class Filter:
         self.is_thread_safe = is_thread_safe(expr, context)
         operand, self._test = split(expr, context.dictionary)
         self._column = operand.index if isinstance(operand, bound.ColumnRef) else None
-        self.computes = self._column is None
-        self._node = compile_node(operand, context)
-        self._programmed = programmed((expr,), context, is_condition=True) if self.computes else None
+        self._node = compile_quietly(operand, context)
+        self._programmed = programmed((expr,), context, is_condition=True) if self._column is None else None
 
     def narrow(self, frame: Frame, rows: Int64Array | None, use_kernels: bool) -> tuple[Int64Array, Int64Array | None]:
         """(the rows on which the filter is TRUE or fails, those on which it fails or None), both ascending.
@@ -74,7 +72,7 @@ class Filter:
         if self._column is not None:
             value = frame.column(self._column)
             if value.valid is not None:
-                rows = np.flatnonzero(value.valid) if rows is None else rows[value.valid[rows]]
+                rows = value.valid.nonzero()[0] if rows is None else rows[value.valid[rows]]
             return keep(self._test, value.values, rows, DENSE if rows is None else AT, use_kernels), None
         if use_kernels and self._programmed is not None:
             found = self._programmed.keep(frame, rows)
@@ -103,13 +101,13 @@ class Filter:
         if valid is not None:
             passes = passes & valid
         kept = passes if failed is None else (passes | failed)
-        kept = np.broadcast_to(kept, (n,))
+        kept = full(kept, n)
         if layout == AT:
             assert rows is not None
-            wrong = None if failed is None else rows[np.broadcast_to(failed, (n,))[rows]]
+            wrong = None if failed is None else rows[full(failed, n)[rows]]
             return rows[kept[rows]], wrong
-        wrong = None if failed is None else np.flatnonzero(np.broadcast_to(failed, (n,)))
-        found = np.flatnonzero(kept)
+        wrong = None if failed is None else full(failed, n).nonzero()[0]
+        found = kept.nonzero()[0]
         if rows is not None:
             found, wrong = rows[found], None if wrong is None else rows[wrong]
         return found, wrong if wrong is not None and len(wrong) else None

@@ -105,18 +105,17 @@ def compile_predicate(expr: bound.Expr, context: Context) -> Predicate:
         use_kernels = has_kernels(n)
         mask = np.zeros(n, np.bool_)
         failed: BoolArray | None = None
-        with np.errstate(all="ignore"):
-            for start in range(0, n, CHUNK):
-                stop = min(start + CHUNK, n)
-                rows, wrong = pass_filters(filters, order, chunk_of(batch, start, stop), use_kernels)
-                if rows is None:
-                    mask[start:stop] = True
-                else:
-                    mask[start:stop][rows] = True
-                if wrong is not None:
-                    if failed is None:
-                        failed = np.zeros(n, np.bool_)
-                    failed[start:stop][wrong] = True
+        for start in range(0, n, CHUNK):
+            stop = min(start + CHUNK, n)
+            rows, wrong = pass_filters(filters, order, chunk_of(batch, start, stop), use_kernels)
+            if rows is None:
+                mask[start:stop] = True
+            else:
+                mask[start:stop][rows] = True
+            if wrong is not None:
+                if failed is None:
+                    failed = np.zeros(n, np.bool_)
+                failed[start:stop][wrong] = True
         return mask, failed
 
     return apply

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 BLOCK = 512
 """Rows computed at a time: 4 KB a register."""
 
+CALL_ROWS = 16
+"""Rows that take numpy as long as what each of its calls takes beside."""
+
 _NO_ROWS = np.zeros(0, np.int64)
 _NO_STATES = np.zeros((0, 0), np.int8)
 
@@ -60,8 +63,9 @@ class Programmed:
         self._form: Form | None = None
         self._run: Callable[..., int] | None = None
         self._places: tuple[int, ...] = ()
-        """Which expressions the program computes."""
-        self._none: tuple[None, ...] = (None,) * len(self._exprs)
+        """Which expressions the program computes, ..."""
+        self._types: tuple[Type, ...] = ()
+        """... and their types."""
 
     def keep(self, frame: Frame, rows: Int64Array | None) -> tuple[Int64Array, Int64Array | None] | None:
         """(the rows on which the condition is TRUE or fails, those on which it fails or None), both ascending; None
@@ -80,21 +84,34 @@ class Programmed:
         kept[has_failed] = ~kept[has_failed]
         return kept, kept[has_failed]
 
-    def values(self, frame: Frame) -> Sequence[Value | None]:
+    def values(self, frame: Frame) -> Sequence[Value | None] | None:
         """Of each expression, of n rows; None where numpy must say."""
-        self._rows += frame.n
-        if not self._ready(self._rows):
-            return self._none
-        shape = len(self._places), frame.n
+        if self._run is None:
+            if self._is_impossible:
+                return None
+            self._rows += max(frame.n, CALL_ROWS)
+            if not self._ready(self._rows):
+                return None
+        shape = len(self._types), frame.n
         out, states = np.empty(shape, np.int64), np.empty(shape, np.int8)
         has_states = self._call(frame, None, out, states)
         if has_states is None:
-            return self._none
-        found: list[Value | None] = [*self._none]
-        for i, place in enumerate(self._places):
-            words = _typed(out[i], self._exprs[place].type)
-            found[place] = _with_states(words, states[i]) if has_states else Value(words)
+            return None
+        values = [Value(_typed(words, type_)) for words, type_ in zip(out, self._types)]
+        if has_states:
+            for value, its in zip(values, states):
+                _set_states(value, its)
+        if len(values) == len(self._exprs):
+            return values
+        found: list[Value | None] = [None] * len(self._exprs)
+        for place, value in zip(self._places, values):
+            found[place] = value
         return found
+
+    def value(self, frame: Frame) -> Value | None:
+        """Of the only expression."""
+        found = self.values(frame)
+        return None if found is None else found[0]
 
     def _call(self, frame: Frame, rows: Int64Array | None, out: Int64Array, states: Int8Array) -> int | None:
         """What the kernel says; None where columns do not lie as it reads them, or no rows are in question."""
@@ -125,6 +142,7 @@ class Programmed:
                 from minidsms.expressions.program_writer import written
                 from minidsms.kernels.expressions import run_program
             self._program, self._places = written(self._exprs, self._is_condition, self._dictionary)
+            self._types = tuple(self._exprs[place].type for place in self._places)
             self._form = run_program.form()
         self._run = None if self._program is None else self._form.code()
         if self._run is None and self._program is not None:
@@ -139,8 +157,11 @@ def _typed(words: Int64Array, type_: Type) -> Any:
     return words.astype(np.bool_) if type_ is Type.BOOLEAN else words
 
 
-def _with_states(values: Any, states: Int8Array) -> Value:
-    from minidsms.kernels.expressions import FAILED, FINE
+def _set_states(value: Value, states: Int8Array) -> None:
+    from minidsms.kernels.expressions import FAILED, FINE, NULL
 
-    valid, failed = states == FINE, states == FAILED
-    return Value(values, None if valid.all() else valid, failed if failed.any() else None)
+    told = states.tobytes()
+    has_failed = FAILED in told
+    if has_failed or NULL in told:
+        value.valid = states == FINE
+        value.failed = states == FAILED if has_failed else None

@@ -10,6 +10,7 @@ docs/semantics R4; docs/design, decision 2.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
@@ -24,6 +25,8 @@ INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
 KERNELS_FROM = 16_384
 """Rows for which kernels are loaded."""
+FEW = 64
+"""Up to so many values, Python's own objects cost less than a call of numpy, whose fixed part is a microsecond."""
 
 Columns = Callable[[int], Column]
 
@@ -50,7 +53,11 @@ class Value:
         """(lo, hi) with lo <= every value <= hi, values under NULL included. Measured at first use, if not derived."""
         if self._bounds is None:
             values = self.values
-            self._bounds = (int(values.min()), int(values.max())) if len(values) else (0, 0)
+            if len(values) <= FEW:
+                items = values.tolist() or [0]
+                self._bounds = min(items), max(items)
+            else:
+                self._bounds = int(values.min()), int(values.max())
         return self._bounds
 
     @property
@@ -123,6 +130,16 @@ Node = Callable[[Frame], Value]
 """A compiled expression."""
 
 
+def has_true(mask: BoolArray) -> bool:
+    """As `mask.any()`, in a tenth of the time where there are few rows."""
+    return 1 in mask.tobytes()
+
+
+def is_all_true(mask: BoolArray) -> bool:
+    """As `mask.all()`, likewise."""
+    return 0 not in mask.tobytes()
+
+
 def both_valid(*values: Value) -> BoolArray | None:
     """The rows where all are valid."""
     result: BoolArray | None = None
@@ -154,9 +171,9 @@ def finish(
 
     bad: rows that fail now, null: rows that become NULL now; either counts only where the operands were valid.
     """
-    if null is not None and null.any():
+    if null is not None and has_true(null):
         valid = ~null if valid is None else valid & ~null
-    if bad is not None and bad.any():
+    if bad is not None and has_true(bad):
         if valid is not None:
             bad = bad & valid
         failed = bad if failed is None else failed | bad
@@ -183,7 +200,7 @@ def finish_float(values: AnyArray, valid: BoolArray | None, failed: BoolArray | 
     if valid is not None and len(valid) == len(floats) >= KERNELS_FROM:
         has_nan = _clear_floats(floats, valid)
         return finish(floats, valid, failed, null=np.isnan(floats)) if has_nan else Value(floats, valid, failed)
-    least = floats.min() if len(floats) else 1.0
+    least = floats.min() if len(floats) > FEW else math.nan
     if least > 0.0:
         return finish(floats, valid, failed)
     floats += 0.0

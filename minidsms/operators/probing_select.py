@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
-
 from minidsms.elements import Batch, Column, Int64Array, Schema
 from minidsms.expressions.value import Frame
 from minidsms.operators.adaptivity import Condition
@@ -32,7 +30,6 @@ class ProbeFilter:
 
     is_fixed = False
     is_thread_safe = False
-    computes = True
 
     def __init__(
         self, text: str, keys: Sequence[int], schema: Schema, anti: bool, null_safe: bool, instants: int
@@ -50,7 +47,7 @@ class ProbeFilter:
         columns = [part.column(key).column() for key in self._keys]
         instants: Any = part.column(self._instants).values
         passes = self.counts.present(columns, instants)
-        kept = np.flatnonzero(~passes if self._anti else passes)
+        kept = (~passes if self._anti else passes).nonzero()[0]
         return kept if rows is None else rows[kept], None
 
 

@@ -32,6 +32,7 @@ from tests.expressions.generating import (
 )  # fmt: skip
 
 FAILURE = "failed"
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 SLOW = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 KINDS = (INTEGER, FLOAT, BOOLEAN, TEXT, TIMESTAMP)
 

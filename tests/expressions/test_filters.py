@@ -6,7 +6,6 @@ import itertools
 from random import Random
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -31,6 +30,7 @@ from tests.expressions.generating import (
 )  # fmt: skip
 from tests.expressions.test_expressions import FAILURE, by_definition
 
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 SLOW = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 
 
@@ -38,8 +38,7 @@ def passed(condition: Expr, table: list[tuple[Any, ...]], order: list[int], use_
     dictionary = TextDictionary()
     batch = batch_of(table, dictionary)
     filters = filters_of(condition, Context(dictionary))
-    with np.errstate(all="ignore"):
-        kept, wrong = pass_filters(filters, order, chunk_of(batch, 0, len(batch)), use_kernels)
+    kept, wrong = pass_filters(filters, order, chunk_of(batch, 0, len(batch)), use_kernels)
     result: list[Any] = [False] * len(batch)
     for row in range(len(batch)) if kept is None else kept.tolist():
         result[row] = True

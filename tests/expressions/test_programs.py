@@ -37,6 +37,7 @@ from tests.expressions.generating import (
 )  # fmt: skip
 from tests.expressions.test_expressions import FAILURE, alike, by_definition, obeys_the_invariants
 
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 SLOW = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 
 

@@ -37,16 +37,15 @@ class Conjunction:
             self._pipelines.append(FilterPipeline(part, operator, streamon, first, attributes))
             first += len(part)
         self._use_kernels = False
-        self._computes = any(each.computes for each in filters)
 
     def run(self, batch: Tuples) -> tuple[Int64Array | None, int | None]:
         """(the rows that pass, ascending, None for all; the first row that counts as failed or None).  Rows behind a
         failed one may be missing.
         """
-        n, narrow = len(batch.ts), self._narrow_quietly if self._computes else self._narrow
+        n = len(batch.ts)
         if n == 1 and not self._pipelines[0].looks_ahead(1):
             # Nothing cuts one tuple, and no kernel is faster.
-            rows, wrong = narrow(Frame(batch.column, 1), batch.ts.item(0), False)
+            rows, wrong = self._narrow(Frame(batch.column, 1), batch.ts.item(0), False)
             return (None if rows is None or len(rows) else rows), (None if wrong is None else 0)
         kept: list[Int64Array] = []
         count = 0
@@ -55,7 +54,7 @@ class Conjunction:
             stop = start + self._limit(min(CHUNK, n - start))
             stop = self._before_change(batch, start, stop)
             use_kernels = self._use_kernels or self._has_kernels(stop - start)
-            rows, wrong = narrow(chunk_of(batch, start, stop), batch.ts.item(start), use_kernels)
+            rows, wrong = self._narrow(chunk_of(batch, start, stop), batch.ts.item(start), use_kernels)
             if stop - start == n:
                 return None if rows is None or len(rows) == n else rows, None if wrong is None else int(wrong[0])
             if rows is None or len(rows) == stop - start:
@@ -78,15 +77,8 @@ class Conjunction:
         """Where to stop, that a change of what enters does not lie within the chunk, as far as a look ahead tells."""
         if not self._pipelines[0].looks_ahead(stop - start):
             return stop
-        with np.errstate(all="ignore"):
-            frame = chunk_of(batch, start, stop)
-            return start + self._pipelines[0].part_before_change(frame, self._has_kernels(stop - start))
-
-    def _narrow_quietly(
-        self, frame: Frame, instant: int, use_kernels: bool
-    ) -> tuple[Int64Array | None, Int64Array | None]:
-        with np.errstate(all="ignore"):
-            return self._narrow(frame, instant, use_kernels)
+        frame = chunk_of(batch, start, stop)
+        return start + self._pipelines[0].part_before_change(frame, self._has_kernels(stop - start))
 
     def _narrow(self, frame: Frame, instant: int, use_kernels: bool) -> tuple[Int64Array | None, Int64Array | None]:
         """(the rows of a chunk that pass, those that count as failed), None for all and for none."""

@@ -192,10 +192,9 @@ class FilterExecutor:
 
         def narrow(i: int) -> tuple[Int64Array | None, Int64Array | None]:
             began = time.thread_time_ns()
-            with np.errstate(all="ignore"):  # of the thread
-                found = narrow_by(
-                    self.filters, part.order, frame.slice(ends[i], ends[i + 1]), None, use_kernels, reached[i]
-                )
+            found = narrow_by(
+                self.filters, part.order, frame.slice(ends[i], ends[i + 1]), None, use_kernels, reached[i]
+            )
             if threading.get_ident() != caller:  # whose time its clock takes
                 spent_ns[i] = time.thread_time_ns() - began
             return found
