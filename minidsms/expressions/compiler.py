@@ -157,8 +157,10 @@ class Projection:
         found = None if self._programmed is None else self._programmed.values(frame)
         if found is None:
             values = [each.of(frame) for each in self._computed]
-        else:
+        elif None in found:
             values = [each.of(frame) if it is None else it for each, it in zip(self._computed, found)]
+        else:
+            values = found  # type: ignore[assignment]
         computed = iter(values)
         columns = [next(computed).column() if index is None else batch.column(index) for index in self._columns]
         return columns, any_failed(*values)
@@ -537,14 +539,7 @@ def _quiet(expr: bound.Expr, node: Node) -> Node:
     """The node of an expression, without numpy's warnings of results that are NULL or fail. To ask numpy for that takes
     a microsecond: not where there are none.
     """
-    if not any(map(_may_warn, bound.walk(expr))):
-        return node
-
-    def apply(frame: Frame) -> Value:
-        with np.errstate(all="ignore"):
-            return node(frame)
-
-    return apply
+    return np.errstate(all="ignore")(node) if any(map(_may_warn, bound.walk(expr))) else node
 
 
 def _may_warn(part: bound.Expr) -> bool:

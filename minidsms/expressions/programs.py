@@ -66,6 +66,8 @@ class Programmed:
         """Which expressions the program computes, ..."""
         self._types: tuple[Type, ...] = ()
         """... and their types."""
+        self._rooms: list[tuple[Any, Any]] = []
+        """Registers, and the same memory as floats, that no thread is using."""
 
     def keep(self, frame: Frame, rows: Int64Array | None) -> tuple[Int64Array, Int64Array | None] | None:
         """(the rows on which the condition is TRUE or fails, those on which it fails or None), both ascending; None
@@ -121,12 +123,19 @@ class Programmed:
             return None
         arrays: tuple[Any, ...] = ()
         for index in program.columns:
-            value = frame.column(index)
-            arrays += (value.values, value.values if value.valid is None else value.valid)
-        words = np.empty((2 * program.registers + 1, min(m, BLOCK)), np.int64)
-        floats = words.view(np.float64)
+            column = frame.read(index)
+            arrays += (column.values, column.values if column.valid is None else column.valid)
+        width = min(m, BLOCK)
+        try:
+            words, floats = self._rooms.pop()
+        except IndexError:  # the first time, or another thread is at work
+            words = floats = _NO_STATES
+        if words.shape[1] != width:
+            words = np.empty((2 * program.registers + 1, width), np.int64)
+            floats = words.view(np.float64)
         rows = _NO_ROWS if rows is None else rows
         found = run(program.steps, program.once, id(arrays), frame.n, rows, words, floats, out, states)
+        self._rooms.append((words, floats))
         return None if found < -1 - m else found
 
     def _ready(self, rows: int) -> bool:

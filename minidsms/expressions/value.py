@@ -10,7 +10,6 @@ docs/semantics R4; docs/design, decision 2.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
@@ -116,6 +115,10 @@ class Frame:
             self._values[index] = value
         return value
 
+    def read(self, index: int) -> Column | Value:
+        """A column for whoever reads it once."""
+        return self._columns(index) if self._rows is None else self.column(index)
+
     def subset(self, rows: Int64Array) -> Frame:
         """The frame of these rows."""
         return Frame(self._columns, len(rows), rows if self._rows is None else self._rows[rows], self, rows)
@@ -200,11 +203,19 @@ def finish_float(values: AnyArray, valid: BoolArray | None, failed: BoolArray | 
     if valid is not None and len(valid) == len(floats) >= KERNELS_FROM:
         has_nan = _clear_floats(floats, valid)
         return finish(floats, valid, failed, null=np.isnan(floats)) if has_nan else Value(floats, valid, failed)
-    least = floats.min() if len(floats) > FEW else math.nan
+    least = floats.min() if len(floats) > FEW else _least_of_few(floats.tolist())
     if least > 0.0:
         return finish(floats, valid, failed)
     floats += 0.0
     return finish(floats, valid, failed, null=np.isnan(floats) if least != least else None)
+
+
+def _least_of_few(floats: list[float]) -> float:
+    """NaN where one is or may be, 0 where one is 0, else more: of the least `finish_float` asks nothing else."""
+    total = sum(floats)
+    if total != total:
+        return total
+    return 0.0 if 0.0 in floats else 1.0
 
 
 def _clear_floats(values: np.ndarray[Any, np.dtype[np.float64]], valid: BoolArray) -> bool:
