@@ -34,6 +34,16 @@ MAX_INSTANT = 2**63 - 1
 """Progress of an input that has ended: after every instant."""
 
 
+def has_true(mask: BoolArray) -> bool:
+    """As `mask.any()`, in a tenth of the time where there are few rows."""
+    return 1 in mask.tobytes()
+
+
+def is_all_true(mask: npt.NDArray[np.bool_] | npt.NDArray[np.uint8]) -> bool:
+    """As `mask.all()`, likewise; also of bytes."""
+    return 0 not in mask.tobytes()
+
+
 @dataclass(frozen=True, slots=True)
 class Field:
     """A named, typed column of a schema."""

@@ -82,26 +82,15 @@ def _float_to_integer(a: Value) -> Value:
     return finish(np.where(outside, 0.0, whole).astype(np.int64), a.valid, a.failed, bad=outside)
 
 
-def _to_text(source: Type, dictionary: TextDictionary, tick_ns: int) -> Callable[[Value], Value]:
-    """Each distinct value of the chunk is written once."""
-
-    def apply(a: Value) -> Value:
-        distinct, inverse = np.unique(a.values, return_inverse=True)
-        codes = np.array([dictionary.code(_written(v, source, tick_ns)) for v in distinct.tolist()], np.int64)
-        return finish(codes[inverse.reshape(-1)], a.valid, a.failed)
-
-    return apply
-
-
-def _written(value: Any, source: Type, tick_ns: int) -> str:
-    """A value as TEXT."""
+def writer(source: Type, tick_ns: int) -> Callable[[Any], str]:
+    """What writes a value of a type as TEXT."""
     if source is Type.FLOAT:
-        return repr(value)
+        return repr
     if source is Type.BOOLEAN:
-        return "true" if value else "false"
+        return lambda value: "true" if value else "false"
     if source is Type.TIMESTAMP:
-        return iso_of_ticks(value, tick_ns)
-    return str(value) if source.is_basic else as_text(value, source)
+        return lambda value: iso_of_ticks(value, tick_ns)
+    return str if source.is_basic else lambda value: as_text(value, source)
 
 
 def _converted(value: Any, source: Type, target: Type, tick_ns: int) -> Any:
@@ -109,7 +98,7 @@ def _converted(value: Any, source: Type, target: Type, tick_ns: int) -> Any:
     if value is None or source is target:
         return value
     if target is Type.TEXT:
-        return _written(value, source, tick_ns)
+        return writer(source, tick_ns)(value)
     if source is Type.TEXT:
         return _read(value, target, tick_ns)
     if source.is_nested:
@@ -212,12 +201,11 @@ def cast(source: Type, target: Type, dictionary: TextDictionary, tick_ns: int) -
         return _identity  # its text is its form as TEXT
     if source.is_coded:
         return CodeTable(dictionary, lambda text: _converted(value_of(text, source), source, target, tick_ns), target)
-    if target is Type.TEXT:
-        return _to_text(source, dictionary, tick_ns)
     if target.is_coded:
-        combined = per_combination(
-            lambda value: _converted(value, source, target, tick_ns), [source], dictionary, target
+        convert = (
+            writer(source, tick_ns) if target is Type.TEXT else lambda value: _converted(value, source, target, tick_ns)
         )
+        combined = per_combination(convert, [source], dictionary, target)
         return lambda a: combined([a])
     special = {
         (Type.DATE, Type.TIMESTAMP): _date_to_timestamp,

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from minidsms.cql import bound
 from minidsms.cql.catalog import FunctionDef
-from minidsms.elements import Batch, BoolArray, Column, Int64Array, Type
+from minidsms.elements import Batch, BoolArray, Column, Int64Array, Type, has_true, is_all_true
 from minidsms.expressions import arithmetic, casts, decimals, lambdas, library, logic, text, timestamps, user
 from minidsms.expressions.programs import Programmed
 from minidsms.expressions.value import (
@@ -32,8 +32,6 @@ from minidsms.expressions.value import (
     constants,
     finish,
     full,
-    has_true,
-    is_all_true,
     take,
 )
 from minidsms.functions import LIBRARY
@@ -46,6 +44,7 @@ CHUNK = 16_384
 FLAT_CHUNK = 65_536
 """Rows of an expression that has no intermediate columns, one operator or function over columns and constants."""
 
+_JOINING = frozenset(("||", "concat"))
 ORDERINGS = frozenset(("<", "<=", ">", ">="))
 
 
@@ -339,7 +338,12 @@ def _library_call(expr: bound.Call, context: Context) -> Node:
 
 def _text_call(expr: bound.Call, function: text.TextFunction, context: Context, is_strict: bool = True) -> Node:
     """By code where only one argument varies, and that is a TEXT or a list; else by distinct combination."""
-    args = expr.args
+    args: Sequence[bound.Expr] = expr.args
+    if expr.function in _JOINING:
+        args = _pieces(expr)
+        writers = [casts.writer(each.arg.type, context.tick_ns) if _is_written(each) else None for each in args]
+        args = [each.arg if _is_written(each) else each for each in args]
+        function = text.joined(writers)
     varying = [i for i, a in enumerate(args) if not isinstance(a, bound.Literal)]
     constants = [a.value for a in args if isinstance(a, bound.Literal)]
     if is_strict and None not in constants and len(varying) == 1 and args[varying[0]].type.is_coded:
@@ -348,6 +352,20 @@ def _text_call(expr: bound.Call, function: text.TextFunction, context: Context, 
     nodes = [compile_node(a, context) for a in args]
     combined = text.per_combination(function, [a.type for a in args], context.dictionary, expr.type, is_strict)
     return lambda frame: combined([node(frame) for node in nodes])
+
+
+def _pieces(expr: bound.Expr) -> list[bound.Expr]:
+    """The texts that a concatenation joins, in their order, of concatenations inside as well."""
+    if isinstance(expr, bound.Call) and expr.function in _JOINING:
+        return [piece for arg in expr.args for piece in _pieces(arg)]
+    return [expr]
+
+
+def _is_written(expr: bound.Expr) -> TypeGuard[bound.Cast]:
+    """It is a value as CAST to TEXT writes it, which never fails."""
+    if not isinstance(expr, bound.Cast) or isinstance(expr.arg, bound.Literal):
+        return False
+    return expr.arg.type.is_basic and expr.arg.type is not Type.TEXT
 
 
 def _text_ordering(name: str, args: Sequence[bound.Expr], context: Context) -> Node:

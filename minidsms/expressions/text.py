@@ -13,15 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.elements import Column, Int64Array, Type
+from minidsms.elements import BoolArray, Column, Int64Array, Type, is_all_true
 from minidsms.expressions import like
-from minidsms.expressions.value import Value, any_failed, both_valid, finish
+from minidsms.expressions.value import FEW, INT64_MIN, Value, any_failed, both_valid, finish, full
 from minidsms.functions.function import FAILED
 from minidsms.values.coded import value_of
 from minidsms.values.dictionary import TextDictionary
 
 _UNKNOWN, _VALUE, _NULL, _FAILED = 0, 1, 2, 3
 _LARGEST_KEY = 2**62
+_MOST_SINGLE = 1024
+"""Texts whose results are kept as they are given to a single row."""
 
 TextFunction = Callable[..., Any]
 
@@ -48,9 +50,17 @@ def _like(text: str, pattern: str, escape: str = "") -> bool:
 
 _matcher = lru_cache(maxsize=256)(like.matcher)
 
+
+def joined(writers: Sequence[Callable[[Any], str] | None]) -> TextFunction:
+    """One after the other.  writers: of each value what makes it a text, None where it is one."""
+    if not any(writers):
+        return lambda *texts: "".join(texts)
+    return lambda *values: "".join([v if write is None else write(v) for v, write in zip(values, writers)])
+
+
 FUNCTIONS: dict[str, TextFunction] = {
-    "||": lambda *texts: "".join(texts),
-    "concat": lambda *texts: "".join(texts),
+    "||": joined(()),
+    "concat": joined(()),
     "upper": str.upper,
     "lower": str.lower,
     "length": _length,
@@ -79,31 +89,53 @@ class CodeTable:
 
     def _forget(self) -> None:
         self._generation = self._dictionary.generation
-        self._words = np.zeros(1, np.int8 if self._type.dtype == np.bool_ else np.int64)
+        is_truth = self._type.dtype == np.bool_
+        self._words = np.zeros(1, np.int8 if is_truth else np.int64)
+        self._missing = -128 if is_truth else INT64_MIN
+        """What stands for a result that is not known: no BOOLEAN, FLOAT or code is this word, and an INTEGER is looked
+        up once more."""
         self._states = np.full(1, _NULL, np.uint8)
         self._is_total = True
+        self._single: dict[int, Value] = {}
 
     def __call__(self, a: Value) -> Value:
         """The function of every row, strict in NULL and failure."""
         if self._generation != self._dictionary.generation:
             self._forget()
+        if len(a.values) > 1 or not len(a.values) or a.failed is not None:
+            return self._looked_up(a)
+        code = a.values.item()
+        found = self._single.get(code)
+        if found is None:
+            if len(self._single) >= _MOST_SINGLE:
+                self._single.clear()
+            found = self._single[code] = self._looked_up(a)
+        return found
+
+    def _looked_up(self, a: Value) -> Value:
         codes: Int64Array = a.values
         if len(self._states) < self._dictionary.capacity:
             self._grow(max(self._dictionary.capacity, 2 * len(self._states)))
         words = self._words.take(codes)
-        if not len(words) or (self._is_total and words.min() != _missing(words)):
+        if self._is_total and self._are_known(words):
             return finish(words.view(self._type.dtype), a.valid, a.failed)
         states = self._states.take(codes)
-        if not states.all():
-            self._learn(np.unique(codes[states == _UNKNOWN]))
+        if not is_all_true(states):
+            unknown = codes[states == _UNKNOWN]
+            self._learn(unknown if len(unknown) == 1 else np.unique(unknown))
             states, words = self._states.take(codes), self._words.take(codes)
         results = words.view(self._type.dtype)
         if self._is_total:
             return finish(results, a.valid, a.failed)
         return finish(results, a.valid, a.failed, bad=states == _FAILED, null=states == _NULL)
 
+    def _are_known(self, words: np.ndarray[Any, Any]) -> bool:
+        if len(words) <= FEW:
+            return self._missing not in words.tolist()
+        return bool(words.min() != self._missing)
+
     def _grow(self, size: int) -> None:
-        words = np.full(size, _missing(self._words), self._words.dtype)
+        words = np.full(size, self._missing, self._words.dtype)
         states = np.zeros(size, np.uint8)
         words[: len(self._words)] = self._words
         states[: len(self._states)] = self._states
@@ -112,21 +144,17 @@ class CodeTable:
     def _learn(self, codes: Int64Array) -> None:
         found = [self._function(self._dictionary.text(code)) for code in codes.tolist()]
         states, words = _words_of(found, self._type, self._dictionary)
-        self._states[codes] = states
+        self._states[codes] = _VALUE if states is None else states
         self._words[codes] = words.view(self._words.dtype)
-        self._is_total = self._is_total and bool((states == _VALUE).all())
+        self._is_total = self._is_total and states is None
 
 
-def _missing(words: np.ndarray[Any, Any]) -> int:
-    """What stands for a result that is not known: no BOOLEAN, FLOAT or code is this word, and an INTEGER is looked up
-    once more."""
-    return int(np.iinfo(words.dtype).min)
-
-
-def _words_of(found: list[Any], type_: Type, dictionary: TextDictionary) -> tuple[np.ndarray[Any, Any], Any]:
-    """(states, words) of what a function gave; the list is written into."""
-    states = np.full(len(found), _VALUE, np.uint8)
+def _words_of(found: list[Any], type_: Type, dictionary: TextDictionary) -> tuple[Any, np.ndarray[Any, Any]]:
+    """(states, None where all are values; words) of what a function gave; the list is written into."""
+    states = None
     for i in [i for i, value in enumerate(found) if value is None or value is FAILED or value != value]:
+        if states is None:
+            states = np.full(len(found), _VALUE, np.uint8)
         states[i] = _FAILED if found[i] is FAILED else _NULL
         found[i] = None
     return states, dictionary.column(found, type_).values
@@ -167,23 +195,40 @@ def per_combination(
         n = max((len(a.values) for a in args), default=1)
         if any(len(a.values) == 0 for a in args):
             return Value(np.zeros(0, type_.dtype))
-        columns = [_words(a, valid) for a in args if len(a.values) == n]
-        # A NULL has the word of 0.
-        masks = [valid] if is_strict else [a.valid for a in args]
-        columns += [np.broadcast_to(mask, (n,)).astype(np.int64) for mask in masks if mask is not None]
-        rows, inverse = _combinations(columns, n)
-        states = np.full(len(rows), _NULL, np.uint8)
-        results = np.zeros(len(rows), type_.dtype)
-        usable = np.flatnonzero(np.broadcast_to(np.ones(1, np.bool_) if valid is None else valid, (n,))[rows])
-        operands = [_python(a, t, dictionary, rows[usable], n) for a, t in zip(args, arg_types)]
-        found = list(map(function, *operands)) if operands else [function()]
-        states[usable], results[usable] = _words_of(found, type_, dictionary)
-        if (states == _VALUE).all():
-            return finish(results[inverse], valid, failed)
-        per_row = states[inverse]
-        return finish(results[inverse], valid, failed, bad=per_row == _FAILED, null=per_row == _NULL)
+        # Few rows are computed one by one: None stands for all of them.
+        rows, inverse = (None, None) if n <= FEW else _combinations(_keys(args, valid, n, is_strict), n)
+        usable = rows
+        if valid is not None:
+            is_usable = full(valid, n) if rows is None else full(valid, n)[rows]
+            usable = is_usable.nonzero()[0] if rows is None else rows[is_usable]
+        operands = [_python(a, t, dictionary, usable, n) for a, t in zip(args, arg_types)]
+        states, results = _words_of(list(map(function, *operands)) if operands else [function()], type_, dictionary)
+        if valid is not None:
+            results = _spread(results, is_usable)
+            states = None if states is None else _spread(states, is_usable)
+        if inverse is not None:
+            results = results[inverse]
+            states = None if states is None else states[inverse]
+        if states is None:
+            return finish(results, valid, failed)
+        return finish(results, valid, failed, bad=states == _FAILED, null=states == _NULL)
 
     return apply
+
+
+def _spread(results: np.ndarray[Any, Any], places: BoolArray) -> np.ndarray[Any, Any]:
+    """The results at these places, 0 at others."""
+    spread = np.zeros(len(places), results.dtype)
+    spread[places] = results
+    return spread
+
+
+def _keys(args: Sequence[Value], valid: BoolArray | None, n: int, is_strict: bool) -> list[Int64Array]:
+    """Columns that are alike where the arguments are, as far as the result depends on them."""
+    columns = [_words(a, valid) for a in args if len(a.values) == n]
+    # A NULL has the word of 0.
+    masks = [valid] if is_strict else [a.valid for a in args]
+    return columns + [full(mask, n).astype(np.int64) for mask in masks if mask is not None]
 
 
 def _words(value: Value, valid: Any) -> Int64Array:
@@ -217,9 +262,9 @@ def _numbered(column: Int64Array) -> tuple[Int64Array, int]:
     return numbers.reshape(-1), len(distinct)
 
 
-def _python(value: Value, type_: Type, dictionary: TextDictionary, rows: Int64Array, n: int) -> Iterable[Any]:
-    """The Python values of rows, None for NULL; endlessly the same where all are alike."""
+def _python(value: Value, type_: Type, dictionary: TextDictionary, rows: Int64Array | None, n: int) -> Iterable[Any]:
+    """The Python values of rows, None for all of them; None for NULL, endlessly the same where all are alike."""
     if len(value.values) == 1 and n > 1:
         return repeat(dictionary.values(value.column(), type_)[0])
-    valid = None if value.valid is None else np.broadcast_to(value.valid, (n,))[rows]
-    return dictionary.values(Column(value.values[rows], valid), type_)
+    column = Column(value.values, None if value.valid is None else full(value.valid, n))
+    return dictionary.values(column if rows is None else column.take(rows), type_)

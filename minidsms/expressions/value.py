@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from minidsms.elements import AnyArray, BoolArray, Column, Int64Array, Type
+from minidsms.elements import AnyArray, BoolArray, Column, Int64Array, Type, has_true
 from minidsms.machine_code.compile_time import COMPILED
 from minidsms.values.coded import text_of
 from minidsms.values.dictionary import TextDictionary
@@ -131,16 +131,6 @@ class Frame:
 
 Node = Callable[[Frame], Value]
 """A compiled expression."""
-
-
-def has_true(mask: BoolArray) -> bool:
-    """As `mask.any()`, in a tenth of the time where there are few rows."""
-    return 1 in mask.tobytes()
-
-
-def is_all_true(mask: BoolArray) -> bool:
-    """As `mask.all()`, likewise."""
-    return 0 not in mask.tobytes()
 
 
 def both_valid(*values: Value) -> BoolArray | None:

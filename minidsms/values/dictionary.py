@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from minidsms.cql.errors import DataError
-from minidsms.elements import Column, Int64Array, Type
+from minidsms.elements import Column, Int64Array, Type, is_all_true
 from minidsms.limits.allowance import OPEN, Allowance
 from minidsms.values.coded import text_of, value_of
 
@@ -174,7 +174,7 @@ class TextDictionary:
                 return Column.concat([self.encode(chunk) for chunk in values.chunks])
         codes = self._encode_arrow(values) if isinstance(values, pa.Array) else self._encode_sequence(values)
         valid = codes != 0
-        return Column(codes, None if valid.all() else valid)
+        return Column(codes, None if is_all_true(valid) else valid)
 
     def _encode_sequence(self, values: Sequence[str | None]) -> Int64Array:
         items = values.tolist() if isinstance(values, np.ndarray) else values
@@ -182,7 +182,7 @@ class TextDictionary:
             codes = np.fromiter(map(self._codes.get, items, repeat(_UNSEEN)), np.int64, len(items))
         except TypeError as error:
             raise DataError("a TEXT value must be a str or None") from error
-        unseen = np.flatnonzero(codes == _UNSEEN)
+        unseen = (codes == _UNSEEN).nonzero()[0]
         if len(unseen):
             texts = [items[row] for row in unseen.tolist()]
             for text in dict.fromkeys(texts):
@@ -220,8 +220,8 @@ class TextDictionary:
         """Python values of the type (`minidsms.values.coded`), None for NULL, as a column."""
         if type_.is_coded:
             return self.encode([None if v is None else text_of(v, type_) for v in values])
-        valid = np.array([v is not None for v in values], np.bool_)
-        return Column(np.array([v or 0 for v in values], type_.dtype), None if valid.all() else valid)
+        valid = np.array([v is not None for v in values], np.bool_) if None in values else None
+        return Column(np.array([v or 0 for v in values], type_.dtype), valid)
 
     def values(self, column: Column, type_: Type) -> list[Any]:
         """The inverse of `column`."""

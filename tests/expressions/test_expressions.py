@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from minidsms.cql import bound
 from minidsms.cql.bound import Case, Cast, Expr, Literal
 from minidsms.elements import Batch, Column, Type
-from minidsms.expressions import Context, Projection, compile_expression, compile_predicate, compiler, value
+from minidsms.expressions import Context, Projection, compile_expression, compile_predicate, compiler, text, value
 from minidsms.testing.definition_expressions import Failed, Scope, judged
 from minidsms.values.dictionary import TextDictionary
 from tests.expressions.generating import (
@@ -158,6 +158,15 @@ def test_floats_of_large_chunks_are_those_of_small_ones(monkeypatch: pytest.Monk
     table = [(None, None, a, b, None, None, None, None) for a in edges for b in edges]
     monkeypatch.setattr(value, "KERNELS_FROM", len(table))
     check(call(FLOAT, operator, column("f"), column("g")), table)
+
+
+@SLOW
+@given(st.sampled_from(KINDS).flatmap(lambda type_: expressions(type_, 2)), rows(30))
+def test_few_rows_have_the_values_that_they_have_among_many(expr: Expr, table: list[tuple[Any, ...]]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (value, text):
+            patch.setattr(module, "FEW", 0)
+        check(expr, table)
 
 
 def test_a_condition_of_case_fails_only_where_no_earlier_one_is_true() -> None:
