@@ -339,18 +339,19 @@ def _library_call(expr: bound.Call, context: Context) -> Node:
 def _text_call(expr: bound.Call, function: text.TextFunction, context: Context, is_strict: bool = True) -> Node:
     """By code where only one argument varies, and that is a TEXT or a list; else by distinct combination."""
     args: Sequence[bound.Expr] = expr.args
+    writers: list[Callable[[Any], str] | None] = []
     if expr.function in _JOINING:
         args = _pieces(expr)
         writers = [casts.writer(each.arg.type, context.tick_ns) if _is_written(each) else None for each in args]
         args = [each.arg if _is_written(each) else each for each in args]
-        function = text.joined(writers)
     varying = [i for i, a in enumerate(args) if not isinstance(a, bound.Literal)]
     constants = [a.value for a in args if isinstance(a, bound.Literal)]
     if is_strict and None not in constants and len(varying) == 1 and args[varying[0]].type.is_coded:
         table = text.per_text(function, constants, varying[0], context.dictionary, expr.type, args[varying[0]].type)
         return _unary(table, args[varying[0]], context)
     nodes = [compile_node(a, context) for a in args]
-    combined = text.per_combination(function, [a.type for a in args], context.dictionary, expr.type, is_strict)
+    types = [a.type for a in args]
+    combined = text.per_combination(function, types, context.dictionary, expr.type, is_strict, writers)
     return lambda frame: combined([node(frame) for node in nodes])
 
 

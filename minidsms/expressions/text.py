@@ -51,16 +51,9 @@ def _like(text: str, pattern: str, escape: str = "") -> bool:
 _matcher = lru_cache(maxsize=256)(like.matcher)
 
 
-def joined(writers: Sequence[Callable[[Any], str] | None]) -> TextFunction:
-    """One after the other.  writers: of each value what makes it a text, None where it is one."""
-    if not any(writers):
-        return lambda *texts: "".join(texts)
-    return lambda *values: "".join([v if write is None else write(v) for v, write in zip(values, writers)])
-
-
 FUNCTIONS: dict[str, TextFunction] = {
-    "||": joined(()),
-    "concat": joined(()),
+    "||": lambda *texts: "".join(texts),
+    "concat": lambda *texts: "".join(texts),
     "upper": str.upper,
     "lower": str.lower,
     "length": _length,
@@ -184,10 +177,12 @@ def per_combination(
     dictionary: TextDictionary,
     type_: Type,
     is_strict: bool = True,
+    writers: Sequence[Callable[[Any], str] | None] = (),
 ) -> Callable[[Sequence[Value]], Value]:
     """The function of several varying arguments, computed once per distinct combination in the chunk.
 
-    is_strict: of a NULL it is NULL; else the function is given None.
+    is_strict: of a NULL it is NULL; else the function is given None.  writers: of each argument what makes it a TEXT,
+    None where it is taken as it is.
     """
 
     def apply(args: Sequence[Value]) -> Value:
@@ -202,6 +197,8 @@ def per_combination(
             is_usable = full(valid, n) if rows is None else full(valid, n)[rows]
             usable = is_usable.nonzero()[0] if rows is None else rows[is_usable]
         operands = [_python(a, t, dictionary, usable, n) for a, t in zip(args, arg_types)]
+        if writers:
+            operands = [of if write is None else map(write, of) for write, of in zip(writers, operands)]
         states, results = _words_of(list(map(function, *operands)) if operands else [function()], type_, dictionary)
         if valid is not None:
             results = _spread(results, is_usable)

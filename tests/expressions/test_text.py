@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from minidsms.cql.bound import ColumnRef
+from minidsms.cql.bound import Cast, ColumnRef
 from minidsms.elements import Batch, Column
-from minidsms.expressions import Context, Evaluator, compile_expression, compile_predicate
+from minidsms.expressions import Context, Evaluator, compile_expression, compile_predicate, text
 from minidsms.expressions.text import CodeTable
 from minidsms.expressions.value import Value
 from minidsms.values.dictionary import TextDictionary
-from tests.expressions.generating import BOOLEAN, INTEGER, TEXT, call, literal
+from tests.expressions.generating import BOOLEAN, FLOAT, INTEGER, TEXT, call, literal
 
 T, U = ColumnRef(TEXT, 0, "t"), ColumnRef(TEXT, 1, "u")
 
@@ -37,8 +38,8 @@ def test_a_function_touches_each_text_once() -> None:
 def test_a_code_that_names_another_text_after_a_sweep_is_computed_anew() -> None:
     d = TextDictionary()
     upper = compile_expression(call(TEXT, "upper", T), Context(d))
-    for text in ("a", "b", "c"):
-        assert run(upper, d, [text]) == [text.upper()]
+    for letter in ("a", "b", "c"):
+        assert run(upper, d, [letter]) == [letter.upper()]
         d.sweep([])
 
 
@@ -55,6 +56,29 @@ def test_concatenation_with_null_is_null() -> None:
     d = TextDictionary()
     both = compile_expression(call(TEXT, "||", T, U), Context(d))
     assert run(both, d, ["a", None, "a", "a"], ["b", "b", None, "b"]) == ["ab", None, None, "ab"]
+
+
+def test_a_concatenation_leaves_no_text_of_its_parts() -> None:
+    d = TextDictionary()
+    i, f = ColumnRef(INTEGER, 0, "i"), ColumnRef(FLOAT, 1, "f")
+    parts = call(
+        TEXT, "||", call(TEXT, "||", Cast(TEXT, i), literal("-")), call(TEXT, "||", Cast(TEXT, f), Cast(TEXT, i))
+    )
+    columns = [Column(np.array([7, 8, 0]), np.array([True, True, False])), Column(np.array([0.5, -1.0, 2.0]))]
+    joined = compile_expression(parts, Context(d))(columns.__getitem__, 3)
+    assert d.decode(joined.column()) == ["7-0.57", "8--1.08", None]
+    assert len(d) == len({"-", "7-0.57", "8--1.08"})
+
+
+def test_what_few_rows_are_told_stays_bounded() -> None:
+    d = TextDictionary()
+    upper = compile_expression(call(TEXT, "upper", T), Context(d))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text, "_MOST_SINGLE", 3)
+        for turn in range(2):
+            for letter in "abcde":
+                assert run(upper, d, [letter]) == [letter.upper()], turn
+    assert run(upper, d, [None]) == [None]
 
 
 def test_substring_counts_from_one_and_clips() -> None:
