@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from minidsms.elements import Type
-from minidsms.expressions.value import INT64_MAX, INT64_MIN, Value, any_failed, both_valid, finish, finish_float
+from minidsms.expressions.value import INT64_MAX, INT64_MIN, Value, any_failed, both_valid, extent, finish, finish_float
 
 Binary = Callable[[Value, Value], Value]
 Unary = Callable[[Value], Value]
@@ -215,7 +215,8 @@ def round_float_places(a: Value, places: Value) -> Value:
     if len(n) == 1 and 0 <= n[0] <= 308:
         unit = _POWERS_OF_TEN[int(n[0])]
         scaled = x * unit
-        if len(x) and max(-scaled.min(), scaled.max()) < 2.0**52:
+        least, greatest = extent(scaled)
+        if least > -(2.0**52) and greatest < 2.0**52:
             return finish_float(_half_away(scaled) / unit, both_valid(a, places), any_failed(a, places))
     up = _POWERS_OF_TEN[np.clip(n, 0, 308)]
     down = _POWERS_OF_TEN[np.clip(-np.maximum(n, -308), 0, 308)]

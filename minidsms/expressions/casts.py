@@ -14,7 +14,7 @@ from minidsms.cql.times import NotATime, iso_ticks
 from minidsms.elements import Type
 from minidsms.expressions.text import CodeTable, per_combination
 from minidsms.expressions.timestamps import day, iso_of_ticks
-from minidsms.expressions.value import INT64_MAX, INT64_MIN, Value, finish
+from minidsms.expressions.value import INT64_MAX, INT64_MIN, Value, extent, finish
 from minidsms.functions.function import FAILED
 from minidsms.inputs.values import ValueRefused, inner_reader
 from minidsms.values.coded import DAY_US, FIRST_DAY, LAST_DAY, as_text, fitted, value_of
@@ -75,7 +75,8 @@ def _to_boolean(a: Value) -> Value:
 def _float_to_integer(a: Value) -> Value:
     """Toward zero; fails outside int64. 2.0**63 is the first float that does not fit; -(2.0**63) does."""
     values = a.values
-    if len(values) and values.min() >= -(2.0**63) and values.max() < 2.0**63:
+    least, greatest = extent(values)
+    if least >= -(2.0**63) and greatest < 2.0**63:
         return Value(values.astype(np.int64), a.valid, a.failed)
     whole = np.trunc(values)
     outside = ~((whole >= -(2.0**63)) & (whole < 2.0**63))

@@ -567,10 +567,10 @@ def _may_warn(part: bound.Expr) -> bool:
     """
     match part:
         case bound.Call(function=name, args=args):
-            if name in LIBRARY:
-                return LIBRARY[name].of_values is None
-            is_quiet = name in _OF_NUMBERS or name in text.FUNCTIONS or name == "single"
-            return not is_quiet or (name in _ARITHMETIC and any(a.type is Type.FLOAT for a in args))
+            if name in LIBRARY and LIBRARY[name].of_values is not None:
+                return False
+            is_quiet = name in _OF_NUMBERS and name not in _ARITHMETIC
+            return not (is_quiet or name in text.FUNCTIONS or all(a.type is not Type.FLOAT for a in (part, *args)))
         case bound.Cast(arg=arg):
             return arg.type is Type.FLOAT and not part.type.is_coded
     return isinstance(part, bound.UserCall)

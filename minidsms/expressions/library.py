@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from minidsms.cql import scalar
-from minidsms.elements import Type
+from minidsms.elements import Type, has_true
 from minidsms.expressions.value import Value, any_failed, both_valid, finish, finish_float
 from minidsms.functions.function import Arrays, Function
 
@@ -39,8 +39,10 @@ def array_function(
         given = [v for i, v in enumerate(values) if i not in literals]
         result = compute(*(literals.get(i, v.values) for i, v in enumerate(values)))
         arrays = result if isinstance(result, Arrays) else Arrays(result)
-        shape = np.shape(arrays.values) or (1,)
-        fresh = np.asarray(arrays.values, type_.dtype).reshape(shape)
+        fresh = np.asarray(arrays.values, type_.dtype)
+        shape = fresh.shape or (1,)
+        if not fresh.ndim:
+            fresh = fresh.reshape(shape)
         # What a function gives may be an argument itself.
         if any(np.may_share_memory(fresh, v.values) for v in given):
             fresh = fresh.copy()
@@ -53,4 +55,6 @@ def array_function(
 
 
 def _mask(mask: Any, shape: tuple[int, ...]) -> Any:
-    return np.broadcast_to(mask, shape) if mask is not None and np.any(mask) else None
+    if mask is None or not has_true(mask := np.asarray(mask)):
+        return None
+    return mask if mask.shape == shape else np.broadcast_to(mask, shape)

@@ -51,12 +51,8 @@ class Value:
     def bounds(self) -> tuple[int, int]:
         """(lo, hi) with lo <= every value <= hi, values under NULL included. Measured at first use, if not derived."""
         if self._bounds is None:
-            values = self.values
-            if len(values) <= FEW:
-                items = values.tolist() or [0]
-                self._bounds = min(items), max(items)
-            else:
-                self._bounds = int(values.min()), int(values.max())
+            lo, hi = extent(self.values)
+            self._bounds = int(lo), int(hi)
         return self._bounds
 
     @property
@@ -131,6 +127,14 @@ class Frame:
 
 Node = Callable[[Frame], Value]
 """A compiled expression."""
+
+
+def extent(values: AnyArray) -> tuple[Any, Any]:
+    """The least and the greatest; zeros where there are none."""
+    if len(values) > FEW:
+        return values.min(), values.max()
+    items: Any = values.tolist() or (0, 0)
+    return min(items), max(items)
 
 
 def both_valid(*values: Value) -> BoolArray | None:

@@ -8,12 +8,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from minidsms.elements import Batch, Column, Schema, Type
+from minidsms.elements import Batch, Column, Int64Array, Schema, Type
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
 from minidsms.values.coded import value_of
 
 _LARGEST_OUTPUT = 1 << 16
+FEW = 64
+"""Up to so many lists are read one by one, alike ones, too."""
 
 
 class Texts(Protocol):
@@ -38,15 +40,23 @@ class Unnest(Operator):
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         (batch,) = batches
         if batch is None:
-            return
-        last = len(self.schema) - 1
-        lists = batch.column(last)
+            return ()
+        if len(batch.ts) > FEW:
+            return self._of_many(batch)
+        values = self._values(batch.column(len(self.schema) - 1))
+        lengths = [len(v) for v in values]
+        if sum(lengths) > _LARGEST_OUTPUT:
+            return self._of_many(batch)
+        taken = np.arange(len(lengths)).repeat(lengths)
+        return (self._with_elements(batch, taken, self._column(values)),) if len(taken) else ()
+
+    def _of_many(self, batch: Batch) -> Iterable[Batch]:
+        lists = batch.column(len(self.schema) - 1)
         rows = np.arange(len(batch)) if lists.valid is None else np.flatnonzero(lists.valid)
         codes, which = np.unique(lists.values[rows], return_inverse=True)
-        type_ = self.schema.types[last]
-        values = [value_of(text, type_.list_type) for text in self._texts.decode(Column(codes)) if text is not None]
+        values = self._values(Column(codes))
         lengths = np.array([len(v) for v in values], np.int64)
-        elements = self._texts.column(list(chain.from_iterable(values)), type_)
+        elements = self._column(values)
         begins = np.cumsum(lengths) - lengths
         counts = lengths[which]
         ends = np.cumsum(counts)
@@ -60,10 +70,23 @@ class Unnest(Operator):
                 here = slice(start, stop)
                 within = np.arange(n) - np.repeat(ends[here] - counts[here] - done, counts[here])
                 taken = np.repeat(rows[here], counts[here])
-                column = elements.take(np.repeat(begins[which[here]], counts[here]) + within)
-                columns = [*(batch.column(i).take(taken) for i in range(last)), column]
-                yield Batch(batch.ts[taken], None if batch.sign is None else batch.sign[taken], columns)
+                yield self._with_elements(
+                    batch, taken, elements.take(np.repeat(begins[which[here]], counts[here]) + within)
+                )
             start = stop
+
+    def _values(self, lists: Column) -> list[Any]:
+        """The lists; NULL has no elements."""
+        type_ = self.schema.fields[-1].type.list_type
+        return [() if text is None else value_of(text, type_) for text in self._texts.decode(lists)]
+
+    def _column(self, values: Sequence[Any]) -> Column:
+        return self._texts.column(list(chain.from_iterable(values)), self.schema.fields[-1].type)
+
+    def _with_elements(self, batch: Batch, rows: Int64Array, elements: Column) -> Batch:
+        """The rows of the batch, each once for an element."""
+        columns = [*(batch.column(i).take(rows) for i in range(len(self.schema) - 1)), elements]
+        return Batch(batch.ts[rows], None if batch.sign is None else batch.sign[rows], columns)
 
     def describe(self) -> Description:
         return Description(self.name, self.schema.names[-1])
