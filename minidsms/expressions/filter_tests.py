@@ -160,6 +160,7 @@ class Members:
         """items: of the operand's dtype, at least one.  held: what keeps the codes of texts from being given away."""
         self.items = np.unique(items)
         self.negated = negated
+        self._known = frozenset(self.items.tolist())
         self._held = held
         self._table: tuple[Int64Array, BoolArray, int] | None = None
 
@@ -167,8 +168,7 @@ class Members:
         return np.isin(values, self.items, invert=self.negated)
 
     def passes(self, value: Any) -> bool:
-        at = self.items.searchsorted(value)
-        return bool(at < len(self.items) and self.items[at] == value) is not self.negated
+        return (value in self._known) is not self.negated
 
     def compiled(self, values: AnyArray, rows: Int64Array, layout: int) -> Int64Array | None:
         from minidsms.kernels import filtering

@@ -74,8 +74,8 @@ class Filter:
             if value.valid is not None:
                 rows = value.valid.nonzero()[0] if rows is None else rows[value.valid[rows]]
             return keep(self._test, value.values, rows, DENSE if rows is None else AT, use_kernels), None
-        if use_kernels and self._programmed is not None:
-            found = self._programmed.keep(frame, rows)
+        if self._programmed is not None:
+            found = self._programmed.keep(frame, rows, use_kernels)
             if found is not None:
                 return found
         is_dense = rows is None or (not self._calls_user and len(rows) > _MOST * frame.n)

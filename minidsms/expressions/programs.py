@@ -69,13 +69,17 @@ class Programmed:
         self._rooms: list[tuple[Any, Any]] = []
         """Registers, and the same memory as floats, that no thread is using."""
 
-    def keep(self, frame: Frame, rows: Int64Array | None) -> tuple[Int64Array, Int64Array | None] | None:
+    def keep(
+        self, frame: Frame, rows: Int64Array | None, use_kernels: bool = True
+    ) -> tuple[Int64Array, Int64Array | None] | None:
         """(the rows on which the condition is TRUE or fails, those on which it fails or None), both ascending; None
-        where numpy must say.  rows: those in question, None for all.
+        where numpy must say.  rows: those in question, None for all.  use_kernels: kernels are loaded, whatever has
+        come here.
         """
-        if not self._ready(KERNELS_FROM):
+        n = frame.n if rows is None else len(rows)
+        if self._run is None and not self._is_worth_it(n, use_kernels):
             return None
-        out = np.empty((1, frame.n if rows is None else len(rows)), np.int64)
+        out = np.empty((1, n), np.int64)
         count = self._call(frame, rows, out, _NO_STATES)
         if count is None:
             return None
@@ -88,12 +92,8 @@ class Programmed:
 
     def values(self, frame: Frame) -> Sequence[Value | None] | None:
         """Of each expression, of n rows; None where numpy must say."""
-        if self._run is None:
-            if self._is_impossible:
-                return None
-            self._rows += max(frame.n, CALL_ROWS)
-            if not self._ready(self._rows):
-                return None
+        if self._run is None and not self._is_worth_it(frame.n):
+            return None
         shape = len(self._types), frame.n
         out, states = np.empty(shape, np.int64), np.empty(shape, np.int8)
         has_states = self._call(frame, None, out, states)
@@ -138,14 +138,16 @@ class Programmed:
         self._rooms.append((words, floats))
         return None if found < -1 - m else found
 
-    def _ready(self, rows: int) -> bool:
-        """Whether there is a program, and the kernel: where so many rows are worth loading it and its code is there."""
-        if self._run is not None:
-            return True
+    def _is_worth_it(self, n: int, use_kernels: bool = False) -> bool:
+        """Whether there is a program, and the kernel: where the rows until now, with n more, are worth loading it, and
+        its code is there.
+        """
         if self._is_impossible:
             return False
         if self._form is None:
-            if rows < KERNELS_FROM and "minidsms.kernels.expressions" not in sys.modules:
+            self._rows += max(n, CALL_ROWS)
+            is_loaded = use_kernels or "minidsms.kernels.expressions" in sys.modules
+            if self._rows < KERNELS_FROM and not is_loaded:
                 return False
             with COMPILED.counted():
                 from minidsms.expressions.program_writer import written

@@ -81,6 +81,10 @@ class Usual:
         """It is known that things have changed: what is usual is what is counted from here on."""
         self._condition, self.ratios, self._counted = condition, None, (counts, of)
 
+    def is_due(self, condition: Hashable, trials: int) -> bool:
+        """Whether `change` has anything to look at. trials: the total of the first ratio."""
+        return condition != self._condition or trials - self._counted[1][0] >= self._enough
+
     def change(self, condition: Hashable, counts: Sequence[int], of: Sequence[int]) -> float:
         """The largest change that matters, as a share, of the ratios counts / of over the while since this was last
         answered; 0 for none, and while the while is short.

@@ -192,7 +192,7 @@ def _counted(place: int, order: Order, before: float, after: float, since: int, 
 
 def drop_rates_have_changed(usual: Usual, order: Order, reached: Sequence[int]) -> bool:
     """reached: (n + 1,) tuples that reached each place and the end since the order is what it is."""
-    return usual.change(order, *_dropped(reached)) > 0
+    return usual.is_due(order, reached[0]) and usual.change(order, *_dropped(reached)) > 0
 
 
 def _dropped(reached: Sequence[int]) -> tuple[list[int], list[int]]:
