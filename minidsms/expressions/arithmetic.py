@@ -188,7 +188,7 @@ def logarithm(function: Callable[..., np.ndarray]) -> Unary:
     return apply
 
 
-_BELOW_HALF = math.nextafter(0.5, 0.0)
+_BELOW_HALF = np.array([math.nextafter(0.5, 0.0)])
 
 
 def _half_away(x: np.ndarray) -> np.ndarray:
@@ -213,7 +213,7 @@ def round_float_places(a: Value, places: Value) -> Value:
     x = a.values
     n = places.values
     if len(n) == 1 and 0 <= n[0] <= 308:
-        unit = _POWERS_OF_TEN[int(n[0])]
+        unit = _POWERS_OF_TEN[n]
         scaled = x * unit
         least, greatest = extent(scaled)
         if least > -(2.0**52) and greatest < 2.0**52:

@@ -127,10 +127,11 @@ def _whole(value: Value, n: int, type_: Type) -> Value:
     values = full(value.values, n)
     if values.dtype != type_.dtype:
         values = values.astype(type_.dtype)
-    valid = value.valid
+    valid, failed = value.valid, value.failed
+    if values is value.values and valid is None and failed is None:
+        return value
     if valid is not None:
         valid = None if is_all_true(valid) else full(valid, n)
-    failed = value.failed
     if failed is not None:
         failed = full(failed, n)
         failed = failed if has_true(failed) else None  # a constant that fails does so in no row where there is none

@@ -187,8 +187,9 @@ def per_combination(
 
     def apply(args: Sequence[Value]) -> Value:
         valid, failed = both_valid(*args) if is_strict else None, any_failed(*args)
-        n = max((len(a.values) for a in args), default=1)
-        if any(len(a.values) == 0 for a in args):
+        lengths = [len(a.values) for a in args]
+        n = max(lengths, default=1)
+        if 0 in lengths:
             return Value(np.zeros(0, type_.dtype))
         # Few rows are computed one by one: None stands for all of them.
         rows, inverse = (None, None) if n <= FEW else _combinations(_keys(args, valid, n, is_strict), n)

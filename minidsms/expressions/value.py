@@ -11,7 +11,7 @@ docs/semantics R4; docs/design, decision 2.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +26,8 @@ KERNELS_FROM = 16_384
 """Rows for which kernels are loaded."""
 FEW = 64
 """Up to so many values, Python's own objects cost less than a call of numpy, whose fixed part is a microsecond."""
+
+_ZERO = np.zeros(1)
 
 Columns = Callable[[int], Column]
 
@@ -193,14 +195,14 @@ def clear(values: AnyArray, valid: BoolArray) -> None:
 
 def finish_float(values: AnyArray, valid: BoolArray | None, failed: BoolArray | None) -> Value:
     """As `finish`, for a fresh float64 array: NaN becomes NULL, -0.0 becomes 0.0."""
-    floats = cast("np.ndarray[Any, np.dtype[np.float64]]", values)
+    floats: Any = values
     if valid is not None and len(valid) == len(floats) >= KERNELS_FROM:
         has_nan = _clear_floats(floats, valid)
         return finish(floats, valid, failed, null=np.isnan(floats)) if has_nan else Value(floats, valid, failed)
     least = floats.min() if len(floats) > FEW else _least_of_few(floats.tolist())
     if least > 0.0:
         return finish(floats, valid, failed)
-    floats += 0.0
+    floats += _ZERO
     return finish(floats, valid, failed, null=np.isnan(floats) if least != least else None)
 
 

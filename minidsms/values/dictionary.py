@@ -84,7 +84,7 @@ class TextDictionary:
 
     # ------------------------------------------------------------------------------------------------- one text
 
-    def code(self, text: str) -> int:
+    def code(self, text: Any) -> int:
         """The code of the text, given to it now if it had none. DataError where it is not valid Unicode."""
         code = self._codes.get(text)
         return self._add(text) if code is None else code
@@ -172,9 +172,7 @@ class TextDictionary:
             values = values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
             if isinstance(values, pa.ChunkedArray):
                 return Column.concat([self.encode(chunk) for chunk in values.chunks])
-        codes = self._encode_arrow(values) if isinstance(values, pa.Array) else self._encode_sequence(values)
-        valid = codes != 0
-        return Column(codes, None if is_all_true(valid) else valid)
+        return _coded(self._encode_arrow(values) if isinstance(values, pa.Array) else self._encode_sequence(values))
 
     def _encode_sequence(self, values: Sequence[str | None]) -> Int64Array:
         items = values.tolist() if isinstance(values, np.ndarray) else values
@@ -182,12 +180,8 @@ class TextDictionary:
             codes = np.fromiter(map(self._codes.get, items, repeat(_UNSEEN)), np.int64, len(items))
         except TypeError as error:
             raise DataError("a TEXT value must be a str or None") from error
-        unseen = (codes == _UNSEEN).nonzero()[0]
-        if len(unseen):
-            texts = [items[row] for row in unseen.tolist()]
-            for text in dict.fromkeys(texts):
-                self._add(text)
-            codes[unseen] = np.fromiter(map(self._codes.__getitem__, texts), np.int64, len(texts))
+        for row in (codes == _UNSEEN).nonzero()[0].tolist():
+            codes[row] = self.code(items[row])
         return codes
 
     def _encode_arrow(self, array: Any) -> Int64Array:
@@ -211,7 +205,7 @@ class TextDictionary:
             indices = indices.fill_null(-1)
         return cast(Int64Array, table[indices.to_numpy(zero_copy_only=False) + 1])
 
-    def decode(self, column: Column) -> list[str | None]:
+    def decode(self, column: Column) -> list[Any]:
         """The column's texts, None for NULL."""
         texts = self._texts
         return [texts[code] for code in self.clean(column).tolist()]
@@ -219,14 +213,14 @@ class TextDictionary:
     def column(self, values: Sequence[Any], type_: Type) -> Column:
         """Python values of the type (`minidsms.values.coded`), None for NULL, as a column."""
         if type_.is_coded:
-            return self.encode([None if v is None else text_of(v, type_) for v in values])
+            return _coded(self._encode_sequence([None if v is None else text_of(v, type_) for v in values]))
         valid = np.array([v is not None for v in values], np.bool_) if None in values else None
         return Column(np.array([v or 0 for v in values], type_.dtype), valid)
 
     def values(self, column: Column, type_: Type) -> list[Any]:
         """The inverse of `column`."""
         if type_ is Type.TEXT:
-            return list(self.decode(column))
+            return self.decode(column)
         if type_.is_coded:
             return [None if text is None else value_of(text, type_) for text in self.decode(column)]
         values = column.values.tolist()
@@ -323,3 +317,8 @@ class TextDictionary:
         self._free = [c for c in range(len(self._texts) - 1, 0, -1) if self._texts[c] is None]
         # A dict never gives back room by deletion.
         self._codes = dict(self._codes)
+
+
+def _coded(codes: Int64Array) -> Column:
+    valid = codes != 0
+    return Column(codes, None if is_all_true(valid) else valid)
