@@ -22,7 +22,8 @@ import numpy as np
 from minidsms.cql import bound
 from minidsms.elements import AnyArray, BoolArray, Column, Int64Array, Type
 from minidsms.expressions.logic import FLIPPED
-from minidsms.expressions.value import INT64_MAX, INT64_MIN, KERNELS_FROM, constants
+from minidsms.expressions.value import FEW, INT64_MAX, INT64_MIN, KERNELS_FROM, constants
+from minidsms.kernels.arrays import normal
 from minidsms.machine_code.compile_time import COMPILED
 from minidsms.values.dictionary import TextDictionary
 
@@ -116,7 +117,6 @@ class IntegerRange:
 
     def compiled(self, values: AnyArray, rows: Int64Array, layout: int) -> Int64Array | None:
         from minidsms.kernels import filtering
-        from minidsms.kernels.arrays import normal
 
         room = len(values) if layout == DENSE else len(rows)
         arguments = (normal(values), rows, layout, self.divisor, self.lo, self.hi, self.negated)
@@ -146,7 +146,6 @@ class FloatRange:
 
     def compiled(self, values: AnyArray, rows: Int64Array, layout: int) -> Int64Array | None:
         from minidsms.kernels import filtering
-        from minidsms.kernels.arrays import normal
 
         room = len(values) if layout == DENSE else len(rows)
         arguments = (normal(values), rows, layout, self.lo, self.hi, self.negated)
@@ -165,14 +164,15 @@ class Members:
         self._table: tuple[Int64Array, BoolArray, int] | None = None
 
     def mask(self, values: AnyArray) -> BoolArray:
-        return np.isin(values, self.items, invert=self.negated)
+        if len(values) > FEW:
+            return np.isin(values, self.items, invert=self.negated)
+        return np.array([(v in self._known) is not self.negated for v in values.tolist()], np.bool_)
 
     def passes(self, value: Any) -> bool:
         return (value in self._known) is not self.negated
 
     def compiled(self, values: AnyArray, rows: Int64Array, layout: int) -> Int64Array | None:
         from minidsms.kernels import filtering
-        from minidsms.kernels.arrays import normal
 
         if self._table is None:
             bits = max(4, (8 * len(self.items)).bit_length())

@@ -33,7 +33,7 @@ class Signature:
     result: Type
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Arrays:
     """A vectorised result. bad: (n,) where the function fails, null: (n,) where it is NULL; None: nowhere."""
 
