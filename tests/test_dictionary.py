@@ -41,12 +41,14 @@ def test_arrow_and_python_values_get_the_same_codes(values: list[str | None], fo
     assert d.encode(forms[form]()).values.tolist() == expected
 
 
-@given(texts, texts)
-def test_ranks_order_texts_by_code_point_and_null_first(old: list[str | None], new: list[str | None]) -> None:
+@given(texts, texts, st.sampled_from((1, 20)))
+def test_ranks_order_texts_by_code_point_and_null_first(
+    old: list[str | None], new: list[str | None], times: int
+) -> None:
     d = TextDictionary()
     d.encode(old)
-    d.ranks(np.zeros(1, np.int64))
-    ranks = d.ranks(d.encode(new).values).tolist()
+    d.ranks(np.zeros(times, np.int64))
+    ranks = d.ranks(np.tile(d.encode(new).values, times)).tolist()
     for a, rank_a in zip(new, ranks):
         for b, rank_b in zip(new, ranks):
             assert (rank_a < rank_b) == ((a is not None, a or "") < (b is not None, b or ""))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce
+from itertools import accumulate
 
 import numpy as np
 
@@ -40,7 +41,8 @@ def compare(function: str) -> Callable[[Value, Value], Value]:
 def ranked(dictionary: TextDictionary, values: Sequence[Value]) -> list[Int64Array]:
     """The ranks of several TEXT values, comparable with each other."""
     ranks = dictionary.ranks(np.concatenate([v.values for v in values]))
-    return np.split(ranks, np.cumsum([len(v.values) for v in values])[:-1])
+    ends = accumulate(len(v.values) for v in values)
+    return [ranks[end - len(v.values) : end] for v, end in zip(values, ends)]
 
 
 def compare_text(function: str, dictionary: TextDictionary) -> Callable[[Value, Value], Value]:

@@ -122,8 +122,7 @@ class Programmed:
         if not m:
             return None
         arrays: tuple[Any, ...] = ()
-        for index in program.columns:
-            column = frame.read(index)
+        for column in map(frame.reader(), program.columns):
             arrays += (column.values, column.values if column.valid is None else column.valid)
         width = min(m, BLOCK)
         try:

@@ -113,9 +113,9 @@ class Frame:
             self._values[index] = value
         return value
 
-    def read(self, index: int) -> Column | Value:
-        """A column for whoever reads it once."""
-        return self._columns(index) if self._rows is None else self.column(index)
+    def reader(self) -> Callable[[int], Column | Value]:
+        """What gives a column to whoever reads each once."""
+        return self._columns if self._rows is None else self.column
 
     def subset(self, rows: Int64Array) -> Frame:
         """The frame of these rows."""

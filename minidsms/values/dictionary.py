@@ -31,6 +31,8 @@ _SMALL = 8
 """The order of the whole dictionary is kept up for questions of at least 1/8 of its size."""
 
 
+_FEW = 16
+"""Codes that are ranked in Python, whatever the dictionary's size."""
 _TEXT_NBYTES = 160
 """Bytes of a text beside its characters: the object, its places in the list and in the table of codes."""
 _STEP = 2**18
@@ -266,6 +268,10 @@ class TextDictionary:
         Ranks compare with others of the same call only: rank two columns together by concatenating them.
         """
         if self._ranks is None:
+            if len(codes) <= _FEW:
+                distinct = [*set(codes.tolist())]
+                ranks = dict(zip(distinct, self._order(distinct).tolist()))
+                return np.array([ranks[code] for code in codes.tolist()], np.int64)
             if len(codes) * _SMALL < self.capacity:
                 unique, inverse = np.unique(codes, return_inverse=True)
                 return self._order(unique.tolist())[inverse.reshape(-1)]
