@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 import re
+from itertools import product
 
 import pytest
 
 import minidsms
+from minidsms.operators import unnest
 from minidsms.testing.compare import check
 from minidsms.testing.feeds import random_feed
 from minidsms.testing.generators import Case, declaration
@@ -17,9 +19,12 @@ LISTS = ("STRING_SPLIT(s.t, '')", "[s.k, NULL, s.v]", "[s.x]", "[s.v > 1, NULL]"
 
 @pytest.mark.parametrize("listed", LISTS)
 @pytest.mark.parametrize("form", [", {}", " CROSS JOIN {}", " LEFT JOIN {} ON TRUE", " JOIN {} ON e IS NOT NULL"])
-def test_elements_of_every_type_are_those_of_the_rows_present(listed: str, form: str) -> None:
+def test_elements_of_every_type_are_those_of_the_rows_present(
+    monkeypatch: pytest.MonkeyPatch, listed: str, form: str
+) -> None:
     rng = random.Random(listed + form)
-    for window in ("[RANGE 3]", "[ROWS 2]"):
+    for window, few in product(("[RANGE 3]", "[ROWS 2]"), (0, unnest.FEW)):
+        monkeypatch.setattr(unnest, "FEW", few)
         query = f"SELECT e, s.v FROM Sa {window} AS s{form.format(f'UNNEST({listed}) AS u(e)')} WHERE s.k <> 1"
         case = Case((declaration("Sa"),), query, random_feed(rng, ["Sa"], 14))
         check(case, batch_size=rng.choice((1, 2, 7, 1000)))
