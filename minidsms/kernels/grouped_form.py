@@ -2,7 +2,7 @@
 
 As `kernels.grouped_slice`, over the same records, but an element is taken into all aggregates before the next one, and
 an aggregate answers once for each group and instant, not after each element: behind the instant's last element, when it
-is compared with the row that is shown, as in `grouping.put_out`, and stands nowhere between.
+is compared with the row that is shown, as in `grouping.close_instants`, and stands nowhere between.
 
 Invariant: the rows put out are those of `aggregate_slice`, in the same order.
 """

@@ -1,8 +1,8 @@
 """A slice through a grouped aggregation in one call: the steps of `kernels.key_table` and `kernels.grouping`, in turn.
 
 What a call of a kernel costs is paid once and not five times, and what stands between the steps needs no Python; so a
-slice of one element costs a few microseconds. The steps are those that an aggregation takes one by one where states of
-its own stand between them.
+slice of one element costs a few microseconds. Where aggregates have states outside the records the call returns behind
+the second step, so that these take the elements in and answer, and goes on when it is called again.
 
   1. the words of the keys and arguments, out of the store's ring where the elements refer to it;
   2. the groups of what comes; those of what leaves are remembered in the order of arrival;
@@ -35,14 +35,17 @@ from minidsms.kernels.grouping import (
 from minidsms.kernels.key_table import acquire, acquire_pair, recall, release
 from minidsms.machine_code import Int8s, Int8Table, Int32s, Int64s, Int64Table, byte_at, helper, int64, kernel, word_at
 
-STEP, AT, NULLS, CLOSED, RESUMES, STATE_SIZE = range(CURSOR_SIZE, CURSOR_SIZE + 6)
-"""Words of `state` behind those of a cursor of `grouping.put_out`: the step to go on with, the element; whether a NULL
-is put out. Of `kernels.grouped_form`: groups of the instant, whether it goes on amid one.
+STEP, AT, NULLS, CLOSED, RESUMES, PAUSES, STATE_SIZE = range(CURSOR_SIZE, CURSOR_SIZE + 7)
+"""Words of `state` behind those of a cursor of `grouping.close_instants`: the step to go on with, the element; whether
+a NULL is put out. Of `kernels.grouped_form`: groups of the instant, whether it goes on amid one. Whether to return for
+the states outside.
 """
-DONE, TABLE_FULL, POOL_FULL = range(3)
+DONE, TABLE_FULL, POOL_FULL, PAUSED = range(4)
 GATHER, ACQUIRE, ENTER, EXTREMES, PUT_OUT = range(5)
 IDS, TOUCHED, GONE, FIRST, SCRATCH_ROWS = range(5)
-"""Rows of `scratch`: the group of each element; room for `grouping.put_out`; the groups of the elements that come."""
+"""Rows of `scratch`: the group of each element; room for `grouping.close_instants`; the groups of the elements that
+come.
+"""
 
 
 class Elements(NamedTuple):
@@ -249,10 +252,10 @@ def aggregate_slice(
     state: Int64s,
     changed: Changed,
 ) -> int:
-    """Take a slice in and write the rows it changes; returns DONE, TABLE_FULL or POOL_FULL.
+    """Take a slice in and write the rows it changes; returns DONE, TABLE_FULL, POOL_FULL or PAUSED.
 
-    start, until: see `grouping.put_out`.
-    state: STATE_SIZE words; 0 from STEP on for a new slice.
+    start, until: see `grouping.close_instants`.
+    state: STATE_SIZE words; 0 from STEP on for a new slice, but for PAUSES.
     """
     ts, sign = elements.ts, elements.sign
     k, calls, sums, marks, stars, is_global = asked
@@ -262,6 +265,9 @@ def aggregate_slice(
     n = len(ts)
     if not find_groups(elements, groups, k, work, state):
         return TABLE_FULL
+    if state[PAUSES] != 0:
+        state[PAUSES] = 0
+        return PAUSED
     ids = scratch[IDS, :n]
     values = words[k:]
     if state[STEP] == ENTER:

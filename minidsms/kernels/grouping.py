@@ -12,8 +12,8 @@ is put out at all. The states, by kind of aggregate:
   TOP       [key, is there]: MIN and MAX when nothing is ever deleted
 STAR (COUNT(*)) is the number of rows; EXTERNAL has been computed elsewhere.
 `move_sums` and `move_extremes` take elements in and write what each aggregate would answer after each: results[i, j]
-(the word) and status[i, j], one of NULL, VALUE, FAILED. `put_out` then takes, per instant and group, the answers after
-the group's last element. The steps that these share with `grouped_form` are helpers on one group's record.
+(the word) and status[i, j], one of NULL, VALUE, FAILED. `close_instants` then takes, per instant and group, the answers
+after the group's last element. The steps that these share with `grouped_form` are helpers on one group's record.
 A group whose rows have left is all zeros but for its stamp, so its id can be given to another group as it is.
 """
 
@@ -27,8 +27,8 @@ from minidsms.kernels.aggregation import FAILED, NULL, VALUE
 from minidsms.machine_code import Int8s, Int8Table, Int64s, Int64Table, helper, int64, kernel, uint64
 
 STAR, COUNT, SUM, AVG, EXTREME, TOP, EXTERNAL = range(7)
-PLACE, KIND, WEIGHT, SLOT, OFFSET, IS_LARGEST, IS_FLOAT, TIMES = range(8)
-"""Columns of `calls`, a row per aggregate: which it is, of which rows of `weights` and `values`, where its state is; of
+PLACE, KIND, ARGUMENT, OFFSET, IS_LARGEST, IS_FLOAT, TIMES, CALL_SIZE = range(8)
+"""Columns of `calls`, a row per aggregate: which it is, of which row of `weights` and `values`, where its state is; of
 COUNT and AVG the row of `values` that says for how many values each stands, or -1: for one.
 """
 ROWS, STAMP, LAST, FLAGS = range(4)
@@ -190,7 +190,7 @@ def move_sums(
         for c in range(calls.shape[0]):
             at = calls[c, OFFSET]
             j = calls[c, PLACE]
-            weight = int64(weights[calls[c, WEIGHT], i])
+            weight = int64(weights[calls[c, ARGUMENT], i])
             times = calls[c, TIMES]
             record[at] += weight if times < 0 else weight * values[times, i]
             if calls[c, KIND] == COUNT:
@@ -198,7 +198,7 @@ def move_sums(
                 status[i, j] = VALUE
                 continue
             if weight != 0:
-                add(record, at + 1, values[calls[c, SLOT], i], weight)
+                add(record, at + 1, values[calls[c, ARGUMENT], i], weight)
             some, fits = record[at] != 0, record[at + 2] == record[at + 1] >> 63
             if calls[c, KIND] == SUM:
                 results[i, j] = record[at + 1]
@@ -234,8 +234,8 @@ def move_extremes(
         record = records[ids[i]]
         for c in range(calls.shape[0]):
             at, j, is_largest, is_float = calls[c, OFFSET], calls[c, PLACE], calls[c, IS_LARGEST], calls[c, IS_FLOAT]
-            weight = weights[calls[c, WEIGHT], i]
-            key = turned(values[calls[c, SLOT], i], is_largest, is_float)
+            weight = weights[calls[c, ARGUMENT], i]
+            key = turned(values[calls[c, ARGUMENT], i], is_largest, is_float)
             if calls[c, KIND] == TOP:
                 if weight > 0:
                     take_top(record, at, key)
@@ -394,15 +394,6 @@ def close_instants(
             if records[group, FLAGS] >> SHOWN & 1:
                 out = _put_row(records, keys, group, now, 1, changes, out)
         cursor[OUT] = out
-
-
-@kernel
-def put_out(
-    answered: Answered, keys: Int64Table, records: Int64Table, is_global: bool, start: int, until: int, cursor: Int64s,
-    touched: Int64s, dead: Int64s, changes: Changed,
-) -> None:  # fmt: skip
-    """`close_instants`, as a call of its own."""
-    close_instants(answered, keys, records, is_global, start, until, cursor, touched, dead, changes)
 
 
 @kernel("int64(int64[:,::1], int64[::1], int64[::1], int64[:,::1], int64[:,::1])")

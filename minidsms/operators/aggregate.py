@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from minidsms.elements import (
     MAX_INSTANT,
@@ -28,20 +27,19 @@ from minidsms.elements import (
     words_width,
 )
 from minidsms.kernels import grouping
-from minidsms.kernels.arrays import normal
 from minidsms.machine_code.templates import Form
 from minidsms.operators.operator import Description
 from minidsms.operators.resuming import Resuming
 from minidsms.queues import Queue
 from minidsms.synopses.group_records import Call, GroupRecords
-from minidsms.synopses.group_state import DistinctValues, Run, Workspace, contiguous_words
+from minidsms.synopses.group_slices import GroupSlices
+from minidsms.synopses.group_state import Argument, DistinctValues, Run
 from minidsms.synopses.key_table import ArrivalRing, KeyTable
 from minidsms.synopses.object_states import ObjectAggregate, ObjectStates, Texts
 
 if TYPE_CHECKING:
     from minidsms.aggregates.ordered import Share
     from minidsms.synopses.exact_sums import FloatSumState, VariationState
-    from minidsms.synopses.group_slices import GroupSlices
     from minidsms.synopses.ordered_values import OrderedValues
 
     Accumulator = FloatSumState | VariationState | OrderedValues
@@ -148,42 +146,42 @@ class GroupStates:
         kinds = [kind_of(c, are_fifo, is_append_only) for c in calls]
         self.is_plain = grouping.EXTERNAL not in kinds and not any(is_distinct(c) for c in calls)
         """All states stand in the records."""
-        self.accumulators: list[Accumulator | None] = [
-            accumulator(c, are_fifo, is_append_only, texts) if kind == grouping.EXTERNAL and c.objects is None else None
-            for c, kind in zip(calls, kinds)
+        self.arguments: dict[tuple[int, bool], int] = {}
+        """Columns that aggregates read, and whether equal values count once: equal ones share a row of words."""
+        made = [self._call(c, kind) for c, kind in zip(calls, kinds)]
+        self.records = GroupRecords(made)
+        self.accumulators: list[tuple[int, Accumulator, int]] = [
+            (j, accumulator(c, are_fifo, is_append_only, texts), one.argument)
+            for j, (c, one) in enumerate(zip(calls, made))
+            if one.kind == grouping.EXTERNAL and c.objects is None
         ]
-        self.objects = [None if c.objects is None else ObjectStates(c.objects, texts, is_fifo) for c in calls]
-        self.slots: list[int] = []
-        self._slot_of: dict[int, int] = {}
-        self.weights: list[tuple[int, bool]] = []
-        self._weight_of: dict[tuple[int, bool], int] = {}
-        self.records = GroupRecords([self._call(c, kind) for c, kind in zip(calls, kinds)])
-        distinct = {arg: calls[j].arg_type for j, arg in self._distinct_args(calls)}
-        self.distinct = {arg: DistinctValues(type_, is_fifo and not is_append_only) for arg, type_ in distinct.items()}
+        """Each with the aggregate whose state it is, and the row of its argument."""
+        self.objects = [
+            (j, ObjectStates(c.objects, texts, is_fifo), c.args) for j, c in enumerate(calls) if c.objects is not None
+        ]
+        """Each with the aggregate whose state it is, and the columns of its arguments."""
+        types = {c.arg: c.arg_type for c in calls}
+        self.distinct = {
+            arg: (DistinctValues(types[arg], is_fifo and not is_append_only), row)
+            for (arg, is_distinct), row in self.arguments.items()
+            if is_distinct
+        }
+        """By column, with its row."""
         self.start = start
         self._resize()
 
-    @staticmethod
-    def _distinct_args(calls: Sequence[AggregateSpec]) -> Iterator[tuple[int, int]]:
-        for j, call in enumerate(calls):
-            if call.arg is not None and is_distinct(call):
-                yield j, call.arg
-
     def _call(self, spec: AggregateSpec, kind: int) -> Call:
-        """The aggregate with the rows of weights and values it reads, which equal arguments share."""
-        weight = slot = 0
-        times = -1
-        if spec.arg is not None and kind != grouping.EXTERNAL:
-            weight = _place(self.weights, self._weight_of, (spec.arg, is_distinct(spec)))
-            if self.is_plain:
-                slot = weight
-            elif kind != grouping.COUNT:
-                slot = _place(self.slots, self._slot_of, spec.arg)
+        """The aggregate with the rows of weights and values it reads."""
+        argument, times = 0, -1
+        if spec.arg is not None and spec.objects is None:
+            argument = self._row_of(spec.arg, is_distinct(spec))
         if spec.times is not None:
-            assert self.is_plain, "parts of values are counted in the records"
-            times = _place(self.weights, self._weight_of, (spec.times, False))
+            times = self._row_of(spec.times)
         is_largest, is_float = spec.function == "max", spec.arg_type is Type.FLOAT
-        return Call(kind, weight, slot, is_largest, is_float, spec.result_type.is_coded, times)
+        return Call(kind, argument, is_largest, is_float, spec.result_type.is_coded, times)
+
+    def _row_of(self, column: int, is_distinct: bool = False) -> int:
+        return self.arguments.setdefault((column, is_distinct), len(self.arguments))
 
     def __len__(self) -> int:
         return 1 if self.table is None else len(self.table)
@@ -196,9 +194,9 @@ class GroupStates:
     def states(self) -> Iterator[tuple[str, State]]:
         """All per-group states, each under its own name."""
         yield "group", self.records
-        yield from ((f"state{j}", state) for j, state in enumerate(self.accumulators) if state is not None)
-        yield from ((f"distinct{arg}", values) for arg, values in self.distinct.items())
-        yield from ((f"objects{j}", states) for j, states in enumerate(self.objects) if states is not None)
+        yield from ((f"state{j}", state) for j, state, _ in self.accumulators)
+        yield from ((f"distinct{arg}", values) for arg, (values, _) in self.distinct.items())
+        yield from ((f"objects{j}", states) for j, states, _ in self.objects)
 
     @property
     def nbytes(self) -> int:
@@ -207,40 +205,22 @@ class GroupStates:
         held += 0 if self.table is None else self.table.nbytes
         return held + (0 if self.arrivals is None else self.arrivals.nbytes)
 
-    def slices(self, keys: Sequence[int], claim: Callable[[int], None]) -> GroupSlices | None:
-        """The short way of a slice, where all states stand in the records. keys: the columns groups are found by."""
-        if not self.is_plain:
-            return None
-        from minidsms.synopses.group_slices import GroupSlices
+    def slices(
+        self, keys: Sequence[int], outside: Callable[[Run, Sequence[Argument]], int], claim: Callable[[int], None]
+    ) -> GroupSlices:
+        """The way of slices. keys: the columns groups are found by.  outside: moves what stands outside the records."""
+        return GroupSlices(
+            self.table, self.arrivals, self.records, keys, [arg for arg, _ in self.arguments], self._resize,
+            None if self.is_plain else outside, claim,
+        )  # fmt: skip
 
-        return GroupSlices(self.table, self.arrivals, self.records, keys, [arg for arg, _ in self.weights], claim)
-
-    def acquire(self, batch: Batch, keys: Sequence[int], sign: Int8Array) -> Int64Array:
-        """The group of each element.  keys: the columns it is found by.  sign: the batch's signs, written out."""
-        table, arrivals = self.table, self.arrivals
-        if table is None:
-            return np.zeros(len(sign), np.int64)
-        if arrivals is not None and batch.sign is not None:
-            # Only insertions are looked up, and their columns read.
-            ids = table.acquire_columns(batch.columns_at(keys, (sign > 0).nonzero()[0]))
-        else:
-            ids = table.acquire_columns([batch.column(i) for i in keys])
-        if len(table.keys) > len(self.records.records):
-            self._resize()
-        return ids if arrivals is None else arrivals.recall(sign, ids)
-
-    def settle(self, dead: Int64Array, n: int) -> None:
-        """Free those of these groups that have no rows, and memory if most of it is free. n: elements taken in."""
+    def settle(self, n: int) -> None:
+        """Free memory if most of it is free. n: elements taken in."""
         self.records.settle()
-        for values in () if self.is_plain else self.accumulators:
-            if values is not None:
-                values.settle(n)
+        for _, values, _ in self.accumulators:
+            values.settle(n)
         table = self.table
-        if table is None:
-            return
-        if len(dead):
-            table.release(dead[self.records.rows[dead] == 0])
-        kept = table.compact() if table.is_sparse else None
+        kept = None if table is None or not table.is_sparse else table.compact()
         if kept is not None:
             if self.arrivals is not None:
                 self.arrivals.renumber(kept)
@@ -328,16 +308,10 @@ class Aggregate(Resuming):
         self._places = [(i, None if t.dtype == np.int64 else t) for i, t in places]
         """Which row of a slice's words has the values of an output column, and their type where they are not the words.
         """
-        # The aggregates whose states stand outside the records.
-        self._outside = [
-            j for j in range(len(calls)) if groups.objects[j] is not None or groups.accumulators[j] is not None
-        ]
         # Functions of the user and the order of texts belong to the connection.
         self.is_self_contained = not any(c.objects is not None or c.arg_type.is_coded for c in calls)
-        self._no_keys: Int64Array = np.zeros((1, 0), np.int64)
-        self._slices = groups.slices(self._keys, self.claim)
+        self._slices = groups.slices(self._keys, self._move_outside, self.claim)
         self.form: Form | None = None
-        self._workspace = Workspace(len(calls), width, self.claim)
 
     # -------------------------------------------------------------------------------------------------- the work
 
@@ -351,19 +325,7 @@ class Aggregate(Resuming):
             batch = self._with_opening(batch)
         if batch is None:
             return ()
-        if self._slices is not None:
-            result = self._take_slice(self._slices, batch)
-            return () if result is None else (result,)
-        sign = normal(batch.signs)
-        ids = self.groups.acquire(batch, self._keys, sign)
-        run = self._workspace.run(batch, normal(batch.ts), sign, ids)
-        self._advance(run)
-        result = self._close(run)
-        return () if result is None else (result,)
-
-    def _take_slice(self, slices: GroupSlices, batch: Batch) -> Batch | None:
-        """The rows the batch's instants change, all steps in one."""
-        groups = self.groups
+        groups, slices = self.groups, self._slices
         until = MAX_INSTANT if self.failure is None else self.failure.ts
         code = None if self.form is None else self.form.code()
         changes = slices.take(batch, self._is_global, groups.start, until, code)
@@ -371,7 +333,7 @@ class Aggregate(Resuming):
             j, at = changes.failure
             self.fail(int(batch.ts[at]), f"{self._calls[j]} overflows {self._calls[j].result_type}")
         m = changes.size
-        result = None
+        result: tuple[Batch, ...] = ()
         if m:
             self.claim(m * slices.row_nbytes)
             words, sign, status = slices.rows(m)
@@ -382,9 +344,9 @@ class Aggregate(Resuming):
                     Column(words[i]) if type_ is None else Column.from_words(words[i], None, type_)
                     for i, type_ in self._places
                 ]
-            result = Batch(words[0], sign, columns, is_own=True)
+            result = (Batch(words[0], sign, columns, is_own=True),)
         if self.failure is None:
-            groups.settle(changes.dead, len(batch.ts))
+            groups.settle(len(batch.ts))
         return result
 
     def _with_opening(self, batch: Batch | None) -> Batch:
@@ -400,47 +362,18 @@ class Aggregate(Resuming):
             opening.seq = None
         return Batch.concat([b for b in (whole[0], opening, whole[1]) if len(b)])
 
-    def _advance(self, run: Run) -> None:
-        """Move all states through the batch."""
+    def _move_outside(self, run: Run, arguments: Sequence[Argument]) -> int:
+        """Move the states outside the records through the batch; the instant from which there is no answer."""
         groups = self.groups
-        distinct: dict[int, Int8Array] = {}
-        for arg, values in groups.distinct.items():
-            column = run.batch.column(arg)
-            distinct[arg] = values.weigh(run, _weight(run.sign, column), column)
-        for j in self._outside:
-            call, objects, state = self._calls[j], groups.objects[j], groups.accumulators[j]
-            if objects is not None:
-                failed = objects.advance(run, [run.batch.column(i) for i in call.args], j)
-                if failed is not None:
-                    self.fail(*failed)
-            else:
-                assert state is not None and call.arg is not None
-                column = run.batch.column(call.arg)
-                weight = distinct[call.arg] if is_distinct(call) else _weight(run.sign, column)
-                state.advance(run, weight, column, j)
-        batch, sign = run.batch, run.sign
-        rows = [distinct[arg] if d else _weight(sign, batch.column(arg)) for arg, d in groups.weights]
-        words = [contiguous_words(batch.column(arg)) for arg in groups.slots]
-        groups.records.advance(run, _rows(words, run.ts), _rows(rows, sign))
-
-    def _close(self, run: Run) -> Batch | None:
-        """The rows the batch's instants change."""
-        groups, out = self.groups, self._workspace
-        keys = self._no_keys if groups.table is None else groups.table.keys
-        until = MAX_INSTANT if self.failure is None else self.failure.ts
-        changes = groups.records.put_out(run, keys, self._is_global, groups.start, until, out)
-        if changes.failure is not None:
-            j, at = changes.failure
-            self.fail(int(run.ts[at]), f"{self._calls[j]} overflows {self._calls[j].result_type}")
-        m = changes.size
-        result = None
-        if m:
-            self.claim(m * len(out.out_words) * out.out_words.itemsize)
-            columns = self._columns(out.out_words[:, :m].copy(), out.out_status[:, :m])
-            result = Batch(out.out_ts[:m].copy(), out.out_sign[:m].copy(), columns, is_own=True)
-        if self.failure is None:
-            groups.settle(changes.dead, len(run.ts))
-        return result
+        for values, i in groups.distinct.values():
+            values.weigh(run.ids, arguments[i])
+        for j, state, i in groups.accumulators:
+            state.advance(run, arguments[i], j)
+        for j, objects, columns in groups.objects:
+            failed = objects.advance(run, [run.batch.column(i) for i in columns], j)
+            if failed is not None:
+                self.fail(*failed)
+        return MAX_INSTANT if self.failure is None else self.failure.ts
 
     def _columns(self, words: Int64Array, status: Int8Array) -> list[Column]:
         """The output's columns: the rows of words, one per key word and one per result.
@@ -475,7 +408,7 @@ class Aggregate(Resuming):
     @property
     def has_arrays(self) -> bool:
         """As `operators.resuming.Resuming` says."""
-        return all(states is None for states in self.groups.objects)
+        return not self.groups.objects
 
     # ------------------------------------------------------------------------------------------------------ forms
 
@@ -486,7 +419,7 @@ class Aggregate(Resuming):
 
     def fitting(self) -> Form | None:
         """As `operators.forms.TwoForms` says."""
-        return None if self._slices is None else self._slices.form(self._is_global)
+        return self._slices.form(self._is_global)
 
     def take_form(self, form: Form | None) -> None:
         """As `operators.forms.TwoForms` says."""
@@ -510,29 +443,3 @@ class Aggregate(Resuming):
 def is_distinct(spec: AggregateSpec) -> bool:
     """Equal values count once, and it matters."""
     return spec.distinct and spec.function not in _SAME_IF_DISTINCT
-
-
-_Item = TypeVar("_Item")
-_Number = TypeVar("_Number", bound=np.generic)
-
-
-def _place(items: list[_Item], places: dict[_Item, int], item: _Item) -> int:
-    """Where the item stands, at the end if it did not. places: of all items."""
-    if item not in places:
-        places[item] = len(items)
-        items.append(item)
-    return places[item]
-
-
-def _rows(rows: list[npt.NDArray[_Number]], default: npt.NDArray[_Number]) -> npt.NDArray[_Number]:
-    """The arrays as rows of one, without a copy where there is only one; default: what stands for none."""
-    if len(rows) < 2:
-        return (rows[0] if rows else default)[np.newaxis]
-    return np.array(rows)
-
-
-def _weight(sign: Int8Array, column: Column) -> Int8Array:
-    """The signs where the value is not NULL, else 0."""
-    if column.valid is None:
-        return sign
-    return sign * column.valid.astype(np.int8)

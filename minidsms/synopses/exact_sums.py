@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.elements import AnyArray, Column, Int8Array, Int64Array, Type
+from minidsms.elements import AnyArray, Int64Array, Type
 from minidsms.kernels import exact_sums as exact
-from minidsms.synopses.group_state import GroupArrays, Run, contiguous_words
+from minidsms.synopses.group_state import Argument, GroupArrays, Run
 
 
 class FloatSumState(GroupArrays):
@@ -23,9 +23,9 @@ class FloatSumState(GroupArrays):
         self._average = average
         self._base = 0
 
-    def advance(self, run: Run, weight: Int8Array, column: Column, j: int) -> None:
+    def advance(self, run: Run, argument: Argument, j: int) -> None:
         """Take a batch in; answers go to column j of the run."""
-        words = contiguous_words(column)
+        words, _, weight = argument
         values, answers = exact.Values(run.ids, weight, words), exact.Answers(run.floats, run.status, j)
         tables: dict[str, Any] = self.tables
         needed = np.zeros(2, np.int64)
@@ -56,9 +56,9 @@ class VariationState(GroupArrays):
         self._base = 0
         self._squares_base = 0
 
-    def advance(self, run: Run, weight: Int8Array, column: Column, j: int) -> None:
+    def advance(self, run: Run, argument: Argument, j: int) -> None:
         """Take a batch in; answers go to column j of the run."""
-        words = contiguous_words(column)
+        words, _, weight = argument
         values, answers = exact.Values(run.ids, weight, words), exact.Answers(run.floats, run.status, j)
         tables: dict[str, Any] = self.tables
         needed = np.zeros(4, np.int64)

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from minidsms.elements import AnyArray, BoolArray, Int8Array, Int64Array
+from minidsms.elements import AnyArray, BoolArray, Int64Array
 from minidsms.kernels import grouping as kernels
-from minidsms.synopses.group_state import Run, Workspace
 
 _WORDS = {kernels.COUNT: 1, kernels.SUM: 3, kernels.AVG: 3, kernels.EXTREME: 3, kernels.TOP: 2}
 _FIRST_NODES = 64
@@ -25,29 +24,16 @@ _WORTH_SHRINKING = 2048
 class Call:
     """An aggregate as the kernel sees it.
 
-    kind: of `kernels.grouping`.  weight, slot: the rows of `weights` and `values` it reads.  is_text: the result is a
-    TEXT code.  times: the row of `values` that says for how many each stands, or -1.
+    kind: of `kernels.grouping`.  argument: the row of `weights` and `values` it reads.  is_text: the result is a TEXT
+    code.  times: the row of `values` that says for how many each stands, or -1.
     """
 
     kind: int
-    weight: int = 0
-    slot: int = 0
+    argument: int = 0
     is_largest: bool = False
     is_float: bool = False
     is_text: bool = False
     times: int = -1
-
-
-@dataclass(slots=True)
-class Changes:
-    """What a run put out. size: rows written.  dead: groups that lost their last row (and may have got another since).
-
-    failure: (aggregate, element) of a sum that fits no INTEGER; nothing of that instant is put out.
-    """
-
-    size: int
-    dead: Int64Array
-    failure: tuple[int, int] | None
 
 
 class GroupRecords:
@@ -62,23 +48,21 @@ class GroupRecords:
             offsets.append(width)
             width += _WORDS.get(call.kind, 0)
         rows = [
-            (j, c.kind, c.weight, c.slot, offset, c.is_largest, c.is_float, c.times)
+            (j, c.kind, c.argument, offset, c.is_largest, c.is_float, c.times)
             for j, (c, offset) in enumerate(zip(calls, offsets))
         ]
-        table: Int64Array = np.array(rows, np.int64).reshape(k, 8)
+        table: Int64Array = np.array(rows, np.int64).reshape(k, kernels.CALL_SIZE)
         kinds = table[:, kernels.KIND]
-        self._sums = table[np.isin(kinds, (kernels.COUNT, kernels.SUM, kernels.AVG))]
-        self._extremes = table[np.isin(kinds, (kernels.EXTREME, kernels.TOP))]
-        self._deques = self._extremes[self._extremes[:, kernels.KIND] == kernels.EXTREME, kernels.OFFSET].copy()
-        self._stars = np.flatnonzero(kinds == kernels.STAR)
-        self._fallible = np.flatnonzero(kinds == kernels.SUM)
-        # The same, as the kernels of whole slices take them.
+        sums = table[np.isin(kinds, (kernels.COUNT, kernels.SUM, kernels.AVG))]
+        extremes = table[np.isin(kinds, (kernels.EXTREME, kernels.TOP))]
+        stars, fallible = np.flatnonzero(kinds == kernels.STAR), np.flatnonzero(kinds == kernels.SUM)
+        self._deques = extremes[extremes[:, kernels.KIND] == kernels.EXTREME, kernels.OFFSET].copy()
         self.count = k
         self.constants = tuple(
-            (c.kind, c.weight, offset, c.is_largest, c.is_float, c.times) for c, offset in zip(calls, offsets)
+            (c.kind, c.argument, offset, c.is_largest, c.is_float, c.times) for c, offset in zip(calls, offsets)
         )
-        self.calls, self.sums = np.concatenate([self._sums, self._extremes]), len(self._sums)
-        self.marks, self.stars = np.concatenate([self._stars, self._fallible]), len(self._stars)
+        self.calls, self.sums = np.concatenate([sums, extremes]), len(sums)
+        self.marks, self.stars = np.concatenate([stars, fallible]), len(stars)
         self._text = [self.words_at + j for j, c in enumerate(calls) if c.is_text]
         self.records: Int64Array = np.zeros((0, width), np.int64)
         self.nodes: Int64Array = np.zeros((_FIRST_NODES, 4), np.int64)
@@ -95,35 +79,9 @@ class GroupRecords:
         """Each group's number of rows; a view."""
         return self.records[:, kernels.ROWS]
 
-    def advance(self, run: Run, values: Int64Array, weights: Int8Array) -> None:
-        """Take the elements of a run in; answers go to the run."""
-        if len(self._sums):
-            kernels.move_sums(run.ids, self._sums, values, weights, self.records, run.results, run.floats, run.status)
-        if not len(self._extremes):
-            return
-        done = 0
-        while True:
-            done = kernels.move_extremes(
-                done, run.ids, self._extremes, values, weights, self.records, self.nodes, self.pool, run.results,
-                run.status,
-            )  # fmt: skip
-            if done == len(run.ids):
-                return
-            self.grow_nodes()
-
     def grow_nodes(self) -> None:
         """Twice the room for the values of extremes."""
         self.nodes = np.concatenate([self.nodes, np.zeros_like(self.nodes)])
-
-    def put_out(self, run: Run, keys: Int64Array, is_global: bool, start: int, until: int, out: Workspace) -> Changes:
-        """Write the rows that the run's instants before `until` change; see `kernels.put_out`."""
-        cursor = np.zeros(kernels.CURSOR_SIZE, np.int64)
-        cursor[kernels.INSTANT] = self.instants
-        answered = kernels.Answered(run.ts, run.sign, run.ids, run.results, run.status, self._stars, self._fallible)
-        changed = kernels.Changed(out.out_ts, out.out_sign, out.out_words, out.out_status)
-        kernels.put_out(answered, keys, self.records, is_global, start, until, cursor, out.touched, out.dead, changed)
-        self.instants, size, dead, culprit, at = cursor.tolist()
-        return Changes(size, out.dead[:dead], (culprit - 1, at) if culprit else None)
 
     def shown(self) -> Int64Array:
         """The groups that are put out at present."""

@@ -1,14 +1,13 @@
-"""The way of a slice through a grouped aggregation whose states all stand in the records: one call of a kernel.
+"""The way of a slice through a grouped aggregation: one call of a kernel, or two and between them the states that stand
+outside the records.
 
-Columns that the elements refer to in a stream's store are read there. Where an aggregate has a state of its own
-(`Aggregate` knows which), the steps are taken one by one instead.
-
-Invariant: the answers are those of the steps, whose kernels these are.  `kernels.grouped_slice`.
+Columns that the elements refer to in a stream's store are read there.  `kernels.grouped_slice`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,8 +16,8 @@ from minidsms.kernels import grouped_slice as kernels
 from minidsms.kernels import grouping
 from minidsms.kernels.arrays import normal
 from minidsms.machine_code.templates import Form
-from minidsms.synopses.group_records import Changes, GroupRecords
-from minidsms.synopses.group_state import ROOM_BYTES, contiguous_words, take_freely
+from minidsms.synopses.group_records import GroupRecords
+from minidsms.synopses.group_state import ROOM_BYTES, Argument, Run, contiguous_words, take_freely
 from minidsms.synopses.key_table import ArrivalRing, KeyTable
 from minidsms.synopses.stream_store import StreamStore
 
@@ -35,17 +34,32 @@ _NO_ARRIVALS = np.zeros(0, np.int32), _NO_NUMBERS
 _NO_TABLE = np.zeros(0, np.int32), np.zeros((1, 0), np.int64), _NO_NUMBERS, _NO_NUMBERS
 
 
+@dataclass(slots=True)
+class Changes:
+    """What a slice put out. size: rows written.  failure: (aggregate, element) of a sum that fits no INTEGER; nothing
+    of that instant is put out.
+    """
+
+    size: int
+    failure: tuple[int, int] | None
+
+
 class GroupSlices:
     """table, arrivals, records: of the groups; without a table there is one group, without arrivals what leaves is
     looked up.  keys: the input columns of the table's rows.  arguments: those of the aggregates, in the order in which
-    the records' calls number them.  claim: told of the bytes that are about to be taken for more room.
+    the records' calls number them.  resize: makes room in all states for the ids of a table that has grown.  outside:
+    moves the states that stand outside the records, and gives the instant from which there is no answer.  claim: told
+    of the bytes that are about to be taken for more room.
     """
 
     def __init__(
         self, table: KeyTable | None, arrivals: ArrivalRing | None, records: GroupRecords, keys: Sequence[int],
-        arguments: Sequence[int], claim: Callable[[int], None] = take_freely,
+        arguments: Sequence[int], resize: Callable[[], None],
+        outside: Callable[[Run, Sequence[Argument]], int] | None = None, claim: Callable[[int], None] = take_freely,
     ) -> None:  # fmt: skip
         self._claim = claim
+        self._resize = resize
+        self._outside = outside
         self._table = table
         self._arrivals = arrivals
         self._records = records
@@ -76,6 +90,7 @@ class GroupSlices:
         answers = self._results, self._status
         self._work = kernels.Work(self._words, self._valid, self._scratch, self._rows, self._weights, *answers)
         self._changed = self._room_for_rows()
+        self._ids = _NO_NUMBERS
 
     def _room_for_rows(self) -> grouping.Changed:
         n, k = 2 * self._room, self._records.count
@@ -103,8 +118,10 @@ class GroupSlices:
         return self._figures[kernels.NULLS] != 0
 
     def form(self, is_global: bool) -> Form | None:
-        """The kernel for these aggregates (`kernels.grouped_form`); None where there are none, or many."""
-        if not 0 < self._records.count <= _MOST_IN_A_FORM:
+        """The kernel for these aggregates (`kernels.grouped_form`); None where there are none, or many, or states
+        outside.
+        """
+        if self._outside is not None or not 0 < self._records.count <= _MOST_IN_A_FORM:
             return None
         from minidsms.kernels.grouped_form import aggregate_form
 
@@ -113,7 +130,7 @@ class GroupSlices:
     def take(
         self, batch: Batch, is_global: bool, start: int, until: int, kernel: Callable[..., int] | None = None
     ) -> Changes:
-        """Take a batch in; what it changes, `rows` gives. is_global, start, until: see `grouping.put_out`.
+        """Take a batch in; what it changes, `rows` gives. is_global, start, until: see `grouping.close_instants`.
         kernel: the form's.
         """
         run: Callable[..., int] = kernel or kernels.aggregate_slice
@@ -129,6 +146,7 @@ class GroupSlices:
         present = _NO_ARRIVALS if arrivals is None else arrivals.parts(n)
         state.fill(0)
         self._figures[grouping.INSTANT] = records.instants
+        self._figures[kernels.PAUSES] = self._outside is not None
         asked = *self._asked, is_global
         work, changed = self._work, self._changed
         while True:
@@ -139,15 +157,29 @@ class GroupSlices:
                 break
             if status == kernels.POOL_FULL:
                 records.grow_nodes()
-            else:
+            elif status == kernels.TABLE_FULL:
                 assert table is not None
                 self._claim(table.nbytes + records.nbytes)
                 table.grow()
-                records.resize(table.capacity)
+                self._resize()
+            else:
+                assert self._outside is not None
+                until = min(until, self._outside(*self._begun(batch, ts, sign)))
         at = self._figures
         records.instants, culprit = at[grouping.INSTANT], at[grouping.CULPRIT]
         failure = (culprit - 1, at[grouping.CULPRIT_AT]) if culprit else None
-        return Changes(at[grouping.OUT], _NO_NUMBERS, failure)
+        return Changes(at[grouping.OUT], failure)
+
+    def _begun(self, batch: Batch, ts: Int64Array, sign: Int8Array) -> tuple[Run, Sequence[Argument]]:
+        """What the states outside are given of a batch whose groups have been found."""
+        n = len(ts)
+        if len(self._ids) != n:
+            self._ids = self._scratch[kernels.IDS, :n]
+            results = self._results[:n]
+            self._answers = results, results.view(np.float64), self._status[:n]
+            read = self._words[self._k :, :n], self._valid[self._k :, :n], self._weights[:, :n]
+            self._arguments = [Argument(*rows) for rows in zip(*read)]
+        return Run(batch, ts, sign, self._ids, *self._answers), self._arguments
 
     def _places(self, batch: Batch) -> tuple[Int64Array, Int64Array, int, Int64Array]:
         """(seq, places, mask, numbers) of the columns wanted; where they stand in no store, the words are written."""

@@ -7,9 +7,9 @@ Babu 2005, section 2.2.1 (aggregation synopses); docs/design, point 11.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,16 @@ import numpy.typing as npt
 from minidsms.elements import AnyArray, Batch, Column, Int8Array, Int64Array, Type
 from minidsms.kernels import aggregation as kernels
 from minidsms.synopses.key_table import ArrivalRing, KeyTable
+
+
+class Argument(NamedTuple):
+    """An argument of aggregates: of each element the word, whether it is not NULL, and its weight, as
+    `kernels.aggregation` says.
+    """
+
+    words: Int64Array
+    valid: Int8Array
+    weight: Int8Array
 
 
 @dataclass(slots=True)
@@ -42,43 +52,6 @@ ROOM_BYTES = 18
 
 def take_freely(nbytes: int) -> None:
     """A claim that nobody refuses."""
-
-
-class Workspace:
-    """Arrays that a batch's work needs and the next batch's may use again: fresh memory costs more than the work
-    itself.
-
-    claim: told of the bytes that are about to be taken for more room; it may raise (`Operator.claim`).  results,
-    status: answers, (n, k).  The rest is the output of `grouping.put_out`, 2 n rows: a row of out_words per
-    key word, then one per result.
-    """
-
-    def __init__(self, k: int, key_width: int = 0, claim: Callable[[int], None] = take_freely) -> None:
-        self._claim = claim
-        self._k = k
-        self._width = key_width + k
-        self._reserve(0)
-
-    def _reserve(self, n: int) -> None:
-        self._room = n
-        self.results: Int64Array = np.empty((n, self._k), np.int64)
-        self.status: Int8Array = np.empty((n, self._k), np.int8)
-        self.touched: Int64Array = np.empty(n, np.int64)
-        self.dead: Int64Array = np.empty(n, np.int64)
-        self.out_ts: Int64Array = np.empty(2 * n, np.int64)
-        self.out_sign: Int8Array = np.empty(2 * n, np.int8)
-        self.out_words: Int64Array = np.empty((self._width, 2 * n), np.int64)
-        self.out_status: Int8Array = np.empty((self._k, 2 * n), np.int8)
-
-    def run(self, batch: Batch, ts: Int64Array, sign: Int8Array, ids: Int64Array) -> Run:
-        """A run over the batch; the one before is over."""
-        n = len(ids)
-        if n > self._room or n * 64 < self._room:
-            if n > self._room:
-                self._claim(ROOM_BYTES * n * (self._width + self._k))
-            self._reserve(n)
-        results, status = self.results[:n], self.status[:n]
-        return Run(batch, ts, sign, ids, results, results.view(np.float64), status)
 
 
 class GroupArrays:
@@ -142,24 +115,22 @@ class DistinctValues:
         """Bytes of the arrays held."""
         return self.pairs.nbytes + self.counts.nbytes + (0 if self.arrivals is None else self.arrivals.nbytes)
 
-    def weigh(self, run: Run, weight: Int8Array, column: Column) -> Int8Array:
+    def weigh(self, ids: Int64Array, argument: Argument) -> None:
         """The weights under DISTINCT: +1 where a value comes first to its group, -1 where the last of it leaves."""
-        groups, words, signs = run.ids, contiguous_words(column), weight
-        rows = None if weight.all() else np.flatnonzero(weight)
+        groups, (words, _, signs) = ids, argument
+        rows = None if np.count_nonzero(signs) == len(signs) else np.flatnonzero(signs)
         if rows is not None:
-            groups, words, signs = groups[rows], words[rows], weight[rows]
-        ids = self._acquire(groups, words, signs)
+            groups, words, signs = groups[rows], words[rows], signs[rows]
+        pairs = self._acquire(groups, words, signs)
         if len(self.counts) < self.pairs.capacity:
             self.counts = np.concatenate([self.counts, np.zeros(self.pairs.capacity - len(self.counts), np.int64)])
-        weights, gone = np.empty(len(ids), np.int8), np.empty(len(ids), np.int64)
-        gone = gone[: kernels.weigh_distinct(ids, signs, self.counts, weights, gone)]
-        self.pairs.release(gone[self.counts[gone] == 0])
-        self._take(self.pairs.compact())
-        if rows is None:
-            return weights
-        result = np.zeros(len(weight), np.int8)
-        result[rows] = weights
-        return result
+        weights, gone = np.empty(len(pairs), np.int8), np.empty(len(pairs), np.int64)
+        n_gone = kernels.weigh_distinct(pairs, signs, self.counts, weights, gone)
+        if n_gone:
+            gone = gone[:n_gone]
+            self.pairs.release(gone[self.counts[gone] == 0])
+            self._take(self.pairs.compact())
+        argument.weight[slice(None) if rows is None else rows] = weights
 
     def _acquire(self, groups: Int64Array, words: Int64Array, signs: Int8Array) -> Int64Array:
         """The ids of the pairs."""

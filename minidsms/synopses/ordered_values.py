@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from minidsms.aggregates.ordered import Share, between
-from minidsms.elements import AnyArray, Column, Int8Array, Int64Array, Type
+from minidsms.elements import AnyArray, Int64Array, Type
 from minidsms.kernels import ordered_values as kernels
 from minidsms.kernels.aggregation import NULL, VALUE
-from minidsms.synopses.group_state import GroupArrays, Run, contiguous_words
+from minidsms.synopses.group_state import Argument, GroupArrays, Run
 
 _FIRST_CAPACITY = 256
 _WORTH_SHRINKING = 2048
@@ -67,13 +67,12 @@ class OrderedValues(GroupArrays):
     def nbytes(self) -> int:
         return super().nbytes + self._nodes.nbytes + self._rank_of.nbytes
 
-    def advance(self, run: Run, weight: Int8Array, column: Column, j: int) -> None:
-        """Take a batch in; answers go to column j of the run. weight: the signs, 0 where the value is NULL.
+    def advance(self, run: Run, argument: Argument, j: int) -> None:
+        """Take a batch in; answers go to column j of the run.
 
         Quantiles are there at the last element of each group and instant.
         """
-        words = contiguous_words(column)
-        valid = np.ones(len(words), np.int8) if column.valid is None else column.valid.astype(np.int8)
+        words, valid, weight = argument
         keys = self._keys(run, words)
         if self._is_ranked:
             self._rank(words[valid != 0])

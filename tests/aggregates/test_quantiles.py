@@ -15,13 +15,12 @@ from minidsms.aggregates.aggregate import Settings, SortKey
 from minidsms.aggregates.ordered import Chosen, Interpolated, share_of
 from minidsms.elements import Batch, Type
 from minidsms.kernels.arrays import normal
-from minidsms.synopses.group_state import Workspace
 from minidsms.synopses.ordered_values import OrderedValues
 from minidsms.testing.compare import check
 from minidsms.testing.feeds import random_feed
 from minidsms.testing.generators import Case
 from minidsms.testing.grammar import RELATIONS, STREAMS
-from tests.operators.harness import column
+from tests.operators.harness import column, run_over
 
 SHARES = (0, 0.1, 0.25, 0.3, 0.5, 0.7, 0.95, 0.999999999, 1)
 HUGE = 2**63
@@ -92,8 +91,8 @@ def test_the_answer_is_that_of_sorted_python_values(drawn: str, kind: Any, is_de
             part = moves[start:stop]
             n, ts = stop - start, np.array([m[0] for m in part])
             values, sign = column([m[2] for m in part], type_), np.array([m[3] for m in part], np.int8)
-            run = Workspace(1).run(Batch(ts, sign, [values]), ts, sign, np.array([m[1] for m in part], np.int64))
-            state.advance(run, sign * np.array([m[2] is not None for m in part], np.int8), values, 0)
+            run, argument = run_over(Batch(ts, sign, [values]), [m[1] for m in part])
+            state.advance(run, argument, 0)
             state.settle(n)
             words = normal(run.results[:, 0])
             result_type = type_ if kind is Chosen else Type.FLOAT

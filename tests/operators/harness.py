@@ -22,6 +22,7 @@ import numpy as np
 from minidsms.elements import MAX_INSTANT, Batch, Column, Schema
 from minidsms.operators.operator import Operator
 from minidsms.queues import Queue
+from minidsms.synopses.group_state import Argument, Run, contiguous_words
 
 Row = tuple[Any, ...]
 Element = tuple[Any, ...]
@@ -50,6 +51,16 @@ def batch(elements: Sequence[Element], schema: Schema, append_only: bool = False
     columns = [column([e[2][i] for e in elements], t) for i, t in enumerate(schema.types)]
     seq = np.array([e[3] for e in elements], np.int64) if elements and len(elements[0]) > 3 else None
     return Batch(ts, None if append_only and bool((sign == 1).all()) else sign, columns, seq)
+
+
+def run_over(batch: Batch, ids: Sequence[int]) -> tuple[Run, Argument]:
+    """A run of one aggregate over the batch, whose only column is its argument; ids: the elements' groups."""
+    n, values = len(batch), batch.column(0)
+    valid = np.ones(n, np.int8) if values.valid is None else values.valid.astype(np.int8)
+    results = np.empty((n, 1), np.int64)
+    groups, status = np.array(ids, np.int64), np.empty((n, 1), np.int8)
+    run = Run(batch, batch.ts, batch.signs, groups, results, results.view(np.float64), status)
+    return run, Argument(contiguous_words(values), valid, batch.signs * valid)
 
 
 def elements(batches: Iterable[Batch], with_seq: bool = False) -> list[Element]:

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from minidsms.elements import Batch, Column, Schema, Type
+from minidsms.elements import Batch, Type
 from minidsms.kernels.aggregation import FAILED, NULL
-from minidsms.kernels.grouping import AVG, SUM
+from minidsms.kernels.grouping import AVG, SUM, move_sums
 from minidsms.synopses.exact_sums import FloatSumState, VariationState
 from minidsms.synopses.group_records import Call, GroupRecords
-from minidsms.synopses.group_state import Run, Workspace
-from tests.operators.harness import column
+from minidsms.synopses.group_state import Argument, Run
+from tests.operators.harness import column, run_over
 
 floats = st.floats(allow_nan=False).map(lambda x: x + 0.0)
 integers = st.integers(-(2**63), 2**63 - 1)
@@ -30,22 +30,17 @@ class IntegerSums(GroupRecords):
         super().__init__([Call(AVG if average else SUM)])
         self.average = average
 
-    def take(self, run: Run, weight: Any, column: Column) -> None:
-        self.advance(run, column.words().reshape(1, -1), weight.reshape(1, -1))
+    def advance(self, run: Run, argument: Argument, j: int) -> None:
+        values, weights = argument.words.reshape(1, -1), argument.weight.reshape(1, -1)
+        move_sums(run.ids, self.calls, values, weights, self.records, run.results, run.floats, run.status)
 
 
 def after_each(state: Any, values: list[Any], signs: list[int], type_: Type) -> list[Any]:
     """The answers of one group after each element."""
-    data: Column = column(values, type_)
     n = len(values)
-    sign = np.array(signs, np.int8)
-    batch = Batch.empty(Schema(()))
-    run = Workspace(1).run(batch, np.arange(n), sign, np.zeros(n, np.int64))
+    run, argument = run_over(Batch(np.arange(n), np.array(signs, np.int8), [column(values, type_)]), [0] * n)
     state.resize(1)
-    if isinstance(state, IntegerSums):
-        state.take(run, sign, data)
-    else:
-        state.advance(run, sign, data, 0)
+    state.advance(run, argument, 0)
     answers = []
     is_integer_answer = isinstance(state, IntegerSums) and not state.average
     for i in range(n):

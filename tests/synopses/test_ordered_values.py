@@ -10,9 +10,8 @@ import pytest
 
 from minidsms.elements import Batch, Type
 from minidsms.kernels.arrays import normal
-from minidsms.synopses.group_state import Workspace
 from minidsms.synopses.ordered_values import OrderedValues
-from tests.operators.harness import column
+from tests.operators.harness import column, run_over
 
 
 def answers(state: OrderedValues, moves: list[tuple[int, int, Any, int]], type_: Type) -> list[Any]:
@@ -22,9 +21,9 @@ def answers(state: OrderedValues, moves: list[tuple[int, int, Any, int]], type_:
     seq = np.array([m[3] for m in moves], np.int64)
     values = column([m[2] for m in moves], type_)
     batch = Batch(np.arange(n), sign, [values], seq)
-    run = Workspace(1).run(batch, np.arange(n), sign, np.array([m[0] for m in moves], np.int64))
+    run, argument = run_over(batch, [m[0] for m in moves])
     state.resize(8)
-    state.advance(run, sign, values, 0)
+    state.advance(run, argument, 0)
     state.settle(n)
     words = normal(run.results[:, 0])
     found = (words.view(np.float64) if type_ is Type.FLOAT else words).tolist()
