@@ -123,9 +123,10 @@ class Column:
 
     def words(self) -> Int64Array:
         """The values as int64 words: equal values have equal words and unequal ones do not; NULL is 0."""
-        if self.values.dtype == np.float64:
+        kind = self.values.dtype.kind
+        if kind == "f":
             return self.values.view(np.int64)
-        if self.values.dtype == np.bool_:
+        if kind == "b":
             return self.values.astype(np.int64)
         return self.values  # type: ignore[return-value]
 
@@ -328,6 +329,13 @@ class Batch:
         )
 
 
+def bounds_of_instants(ts: Int64Array) -> list[int]:
+    """Where each instant of these begins, and where the last one ends. ts: (n,) nondecreasing, of at least one."""
+    if ts.item(0) == ts.item(-1):
+        return [0, len(ts)]
+    return [0, *((ts[1:] != ts[:-1]).nonzero()[0] + 1).tolist(), len(ts)]
+
+
 def row_words(columns: Sequence[Column]) -> Int64Array:
     """Rows as words, (n, k + 1) C-contiguous int64: the k columns' words, then a bit mask of the NULLs.
 
@@ -352,9 +360,12 @@ def words_width(columns: int) -> int:
 def columns_of_words(words: Int64Array, schema: Schema) -> list[Column]:
     """The inverse of `row_words`."""
     k = len(schema)
+    has_nulls = np.count_nonzero(words[:, k:]) > 0
     columns = []
     for i, type_ in enumerate(schema.types):
-        null = (words[:, k + i // 62] >> (i % 62)) & 1
-        valid = None if not null.any() else null == 0
+        valid: BoolArray | None = None
+        if has_nulls:
+            valid = (words[:, k + i // 62] >> (i % 62)) & 1 == 0
+            valid = None if valid.all() else valid
         columns.append(Column.from_words(words[:, i].copy(), valid, type_))
     return columns

@@ -26,7 +26,7 @@ from minidsms.aggregates.over import (
     slid,
     tile,
 )
-from minidsms.elements import Batch, Column, Schema
+from minidsms.elements import Batch, Column, Schema, bounds_of_instants
 from minidsms.operators.operator import Description
 from minidsms.operators.resuming import Resuming
 from minidsms.queues import Queue
@@ -93,11 +93,10 @@ class Over(Resuming):
         self.claim(len(batch) * self._rows.row_nbytes)
         partitions, entries = self._rows.entries(batch)
         changes = list(zip(entries, batch.signs.tolist()))
-        starts = np.flatnonzero(batch.ts[1:] != batch.ts[:-1]) + 1
         shown: list[Shown] = []
         counts: list[tuple[int, int, int]] = []
-        for start, end in pairwise([0, *starts.tolist(), len(batch)]):
-            ts = int(batch.ts[start])
+        for start, end in pairwise(bounds_of_instants(batch.ts)):
+            ts = batch.ts.item(start)
             changed: dict[Partition, list[Change]] = {}
             for partition, change in zip(partitions[start:end], changes[start:end]):
                 changed.setdefault(partition, []).append(change)
@@ -370,11 +369,14 @@ class Over(Resuming):
 
     def _batch(self, counts: Sequence[tuple[int, int, int]], shown: Sequence[Shown]) -> Batch:
         """counts: each instant, and how many rows are taken back then and put out."""
-        instants = np.array(counts, np.int64).reshape(-1, 3)
-        ts = np.repeat(instants[:, 0], instants[:, 1] + instants[:, 2])
-        sign = np.repeat(np.tile(np.array([-1, 1], np.int8), len(instants)), instants[:, 1:].ravel())
+        ts: list[int] = []
+        sign: list[int] = []
+        for instant, gone, come in counts:
+            ts += [instant] * (gone + come)
+            sign += [-1] * gone + [1] * come
         columns = self._rows.columns_of([words for words, _ in shown])
-        return Batch(ts, sign, [*columns, self._column([result for _, result in shown])])
+        columns.append(self._column([result for _, result in shown]))
+        return Batch(np.array(ts, np.int64), np.array(sign, np.int8), columns, is_own=True)
 
     def _column(self, results: list[Any]) -> Column:
         type_ = self._call.type

@@ -10,7 +10,6 @@ docs/semantics R6.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
@@ -54,7 +53,8 @@ class Top(Resuming):
         batch = self.uncounted(batches[0])
         if batch is None:
             return
-        self.claim(len(batch) * (self._sorted.nbytes // max(len(self._sorted), 1)))
+        if not self.allowance.is_open:
+            self.claim(len(batch) * (self._sorted.nbytes // max(len(self._sorted), 1)))
         out: list[tuple[int, int, Entry]] = []
         for ts, changes in self._of_near_rows(batch):
             out += self._instant(ts, changes)
@@ -66,12 +66,14 @@ class Top(Resuming):
 
     def _of_near_rows(self, batch: Batch) -> Iterator[tuple[int, list[tuple[int, Entry]]]]:
         """The changes of rows near the first, instant by instant. Others are counted, and fetched before few are."""
-        first, all_ts, start = self._sorted, batch.ts, 0
-        while start < len(batch):
-            end = int(np.searchsorted(all_ts, all_ts[min(start + _AT_ONCE, len(batch)) - 1], "right"))
-            near, far = first.parted(batch.slice(start, end))
-            changes = zip(near.ts.tolist(), near.signs.tolist(), first.entries(near))
+        first, all_ts, start, n = self._sorted, batch.ts, 0, len(batch)
+        while start < n:
+            end = n
+            if n - start > _AT_ONCE:
+                end = int(np.searchsorted(all_ts, all_ts[start + _AT_ONCE - 1], "right"))
+            near, far = first.parted(batch if end - start == n else batch.slice(start, end))
             start, too_many = end, -1
+            changes = () if near is None else zip(near.ts.tolist(), near.signs.tolist(), first.entries(near))
             for ts, of_instant in groupby(changes, key=lambda change: change[0]):
                 instant = [(sign, entry) for _, sign, entry in of_instant]
                 leaving = sum(sign < 0 for sign, _ in instant)
@@ -89,12 +91,13 @@ class Top(Resuming):
 
     def _instant(self, ts: int, changes: list[tuple[int, Entry]]) -> Iterator[tuple[int, int, Entry]]:
         """What the changes of an instant come to, deletions first."""
-        net: Counter[Entry] = Counter()
+        net: dict[Entry, int] = {}
         for sign, entry in changes:
             for moved, change in self._insert(entry) if sign > 0 else self._delete(entry):
-                net[moved] += change
+                net[moved] = net.get(moved, 0) + change
+        entries = sorted(net)
         for wanted in (-1, 1):
-            for entry in sorted(net):
+            for entry in entries:
                 for _ in range(net[entry] * wanted):
                     yield ts, wanted, entry
 
@@ -123,7 +126,7 @@ class Top(Resuming):
     def _batch(self, changes: Sequence[tuple[int, int, Entry]]) -> Batch:
         ts = np.array([ts for ts, _, _ in changes], np.int64)
         sign = np.array([sign for _, sign, _ in changes], np.int8)
-        return Batch(ts, sign, self._sorted.columns([entry for _, _, entry in changes]))
+        return Batch(ts, sign, self._sorted.columns([entry for _, _, entry in changes]), is_own=True)
 
     def contents(self) -> Batch:
         """The rows that are shown, as insertions (ts of no meaning)."""

@@ -109,22 +109,24 @@ class PartitionRows:
         sums: bool,
         texts: Texts,
     ) -> None:
-        self.schema = schema
+        self.schema, self._types = schema, schema.types
         self._partition, self._order, self._arg, self._texts = partition, order, arg, texts
         self._has_digits = sums and arg is not None and schema.types[arg].kind == "DECIMAL"
         known = {*partition, *(column for column, _ in order)}
         self._others = [column for column in range(len(schema)) if column not in known]
         self._width = words_width(len(schema))
+        self._row_type = np.dtype(f"V{8 * self._width}")
         self.row_nbytes = _ROW_BYTES + _COLUMN_BYTES * len(schema)
         self.partitions: dict[Partition, Rows] = {}
         self.n = 0
 
     def entries(self, batch: Batch) -> tuple[list[Partition], list[Entry]]:
         """Of the rows of a batch their partitions, and how they stand there."""
-        values = [sortable(column, t, self._texts) for column, t in zip(batch.columns, self.schema.types)]
+        columns = batch.columns
+        values = [sortable(column, t, self._texts) for column, t in zip(columns, self._types)]
         keys = [self._standing(values[column], column, key) for column, key in self._order]
         others = [self._standing(values[column], column, SortKey(nulls_first=True)) for column in self._others]
-        words = row_words(batch.columns).view(f"V{8 * self._width}").ravel().tolist()
+        words = row_words(columns).view(self._row_type).ravel().tolist()
         args = repeat(1) if self._arg is None else self._args(values[self._arg])
         partitions = list(zip(*(values[column] for column in self._partition))) or [()] * len(words)
         return partitions, list(zip(*keys, *others, words, args))
@@ -132,7 +134,7 @@ class PartitionRows:
     def _standing(self, values: list[Any], column: int, key: SortKey) -> list[Any]:
         null = NULL_FIRST if key.nulls_first else NULL_LAST
         if key.descending:
-            turned = Descending if self.schema.types[column].is_coded else neg
+            turned = Descending if self._types[column].is_coded else neg
             return [null if value is None else turned(value) for value in values]
         return [null if value is None else value for value in values] if None in values else values
 

@@ -5,12 +5,24 @@ Invariant: what is held follows the rows present, not their changes; of a row th
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+
 import numpy as np
 
 from minidsms.elements import Batch, Int64Array, Schema, words_width
+from minidsms.kernels.arrays import normal, places
 
 _FIRST_CAPACITY = 64
 _WORTH_SHRINKING = 4096
+
+
+@cache
+def _kernel() -> tuple[Callable[..., int], int]:
+    """Kernels are loaded with the first query that needs them, not with the package."""
+    from minidsms.kernels.row_counts import BLOCK, count_changes
+
+    return count_changes, BLOCK
 
 
 class RowCounts:
@@ -50,12 +62,9 @@ class RowCounts:
 
     def count(self, batch: Batch) -> None:
         """Count changes in."""
-        # numba is loaded with the first query that needs it, not with the package.
-        from minidsms.kernels.arrays import normal, places
-        from minidsms.kernels.row_counts import BLOCK, count_changes
-
+        count_changes, block = _kernel()
         sign, done = normal(batch.signs), 0
-        words: Int64Array = np.empty((BLOCK, self._rows.shape[1] + 1), np.int64)
+        words: Int64Array = np.empty((block, self._rows.shape[1] + 1), np.int64)
         table, _kept = places(batch.columns)
         while done < len(sign):
             done = count_changes(table, sign, self._slots, self._rows, self._meta, words, done)
