@@ -10,27 +10,43 @@ last value has left is all zeros again, so a freed group needs no cleaning.
 
 from __future__ import annotations
 
-import numpy as np
-
-from minidsms.machine_code import kernel
+from minidsms.kernels.key_table import Table, acquire_pair, give_up
+from minidsms.machine_code import Int8s, Int32s, Int64s, int64, kernel
 
 NULL, VALUE, FAILED = range(3)
 
 
-@kernel("int64(int64[::1], int8[::1], int64[::1], int8[::1], int64[::1])")
-def weigh_distinct(pairs: np.ndarray, weight: np.ndarray, counts: np.ndarray, out: np.ndarray, gone: np.ndarray) -> int:
-    """DISTINCT: of equal values the first that comes and the last that leaves weigh.
+@kernel
+def weigh_distinct(
+    start: int, ids: Int64s, words: Int64s, weight: Int8s, pairs: Table, ring: Int32s, ends: Int64s, counts: Int64s
+) -> int:
+    """DISTINCT: of equal values the first that comes and the last that leaves weigh. Returns how far it came: to the
+    end, or to a value for which the table is full.
 
-    pairs: ids of (group, value).  Writes into `gone` those whose last value left (it may have come again since);
-    returns how many.
+    pairs: the ids of (group, value).  counts: how often each is there.  ring, ends: as in `key_table.recall`; without
+    a ring what leaves is looked up.
     """
-    n_gone = 0
-    for i in range(pairs.shape[0]):
-        before = counts[pairs[i]]
+    slots, keys, links, meta = pairs
+    mask = len(ring) - 1
+    done = len(ids)
+    for i in range(start, len(ids)):
+        if weight[i] == 0:
+            continue
+        if mask >= 0 and weight[i] < 0:
+            pair = int64(ring[ends[0] & mask])
+            ends[0] += 1
+        else:
+            pair = acquire_pair(ids[i], words[i], slots, keys, links, meta)
+            if pair < 0:
+                done = i
+                break
+            if mask >= 0:
+                ring[ends[1] & mask] = pair
+                ends[1] += 1
+        before = counts[pair]
         after = before + weight[i]
-        counts[pairs[i]] = after
-        out[i] = 1 if before == 0 and after > 0 else (-1 if before > 0 and after == 0 else 0)
+        counts[pair] = after
+        weight[i] = 1 if before == 0 and after > 0 else (-1 if before > 0 and after == 0 else 0)
         if after == 0:
-            gone[n_gone] = pairs[i]
-            n_gone += 1
-    return n_gone
+            give_up(pair, slots, keys, links, meta)
+    return done

@@ -121,10 +121,9 @@ def acquire_pair(
     return found
 
 
-@kernel("int64(int64[::1], int64[::1], int32[::1], int64[:,::1], int64[::1], int64[::1], int64[::1], int64)")
-def acquire_pairs(
-    first: np.ndarray,
-    second: np.ndarray,
+@kernel("int64(int64[::1], int32[::1], int64[:,::1], int64[::1], int64[::1], int64[::1], int64)")
+def acquire_words(
+    words: np.ndarray,
     slots: np.ndarray,
     keys: np.ndarray,
     links: np.ndarray,
@@ -132,17 +131,13 @@ def acquire_pairs(
     ids: np.ndarray,
     start: int,
 ) -> int:
-    """`acquire` of rows of two words given apart. second: as long as first, or empty where it is all zeros: a column
-    without NULLs, the most common key.
-    """
-    has_second = second.shape[0] > 0
-    for i in range(start, first.shape[0]):
-        other = second[i] if has_second else np.int64(0)
-        found = acquire_pair(first[i], other, slots, keys, links, meta)
+    """`acquire` of rows of one column without NULLs, the most common key."""
+    for i in range(start, words.shape[0]):
+        found = acquire_pair(words[i], np.int64(0), slots, keys, links, meta)
         if found < 0:
             return i
         ids[i] = found
-    return len(first)
+    return len(words)
 
 
 @kernel("void(int8[::1], int64[::1], int32[::1], int64[::1], int64[::1])")
@@ -168,29 +163,33 @@ def recall(sign: np.ndarray, arrived: np.ndarray, ring: np.ndarray, ends: np.nda
     ends[1] = following
 
 
+@helper("void(int64, int32[::1], int64[:,::1], int64[::1], int64[::1])")
+def give_up(dead: Any, slots: np.ndarray, keys: np.ndarray, links: np.ndarray, meta: np.ndarray) -> None:
+    """Give an id in use back."""
+    mask = slots.shape[0] - 1
+    hole = _hash(keys, dead) & mask
+    while slots[hole] != dead:
+        hole = (hole + 1) & mask
+    at = (hole + 1) & mask
+    while slots[at] >= 0:
+        home = _hash(keys, slots[at]) & mask
+        # The follower may fill the hole unless its home lies cyclically in (hole, at].
+        if ((at - home) & mask) >= ((at - hole) & mask):
+            slots[hole] = slots[at]
+            hole = at
+        at = (at + 1) & mask
+    slots[hole] = -1
+    links[dead] = meta[1]
+    meta[1] = dead
+    meta[0] -= 1
+
+
 @kernel("void(int64[::1], int32[::1], int64[:,::1], int64[::1], int64[::1])")
 def release(ids: np.ndarray, slots: np.ndarray, keys: np.ndarray, links: np.ndarray, meta: np.ndarray) -> None:
     """Give ids back; one that is free already (it may be named twice) is passed over."""
-    mask = slots.shape[0] - 1
     for i in range(ids.shape[0]):
-        dead = ids[i]
-        if dead < 0 or links[dead] != _IN_USE:
-            continue
-        hole = _hash(keys, dead) & mask
-        while slots[hole] != dead:
-            hole = (hole + 1) & mask
-        at = (hole + 1) & mask
-        while slots[at] >= 0:
-            home = _hash(keys, slots[at]) & mask
-            # The follower may fill the hole unless its home lies cyclically in (hole, at].
-            if ((at - home) & mask) >= ((at - hole) & mask):
-                slots[hole] = slots[at]
-                hole = at
-            at = (at + 1) & mask
-        slots[hole] = -1
-        links[dead] = meta[1]
-        meta[1] = dead
-        meta[0] -= 1
+        if ids[i] >= 0 and links[ids[i]] == _IN_USE:
+            give_up(ids[i], slots, keys, links, meta)
 
 
 @kernel("void(int32[::1], int64[:,::1], int64[::1], int64)")

@@ -18,7 +18,7 @@ from minidsms.kernels.arrays import normal
 from minidsms.machine_code.templates import Form
 from minidsms.synopses.group_records import GroupRecords
 from minidsms.synopses.group_state import ROOM_BYTES, Argument, Run, contiguous_words, take_freely
-from minidsms.synopses.key_table import ArrivalRing, KeyTable
+from minidsms.synopses.key_table import NO_ARRIVALS, ArrivalRing, KeyTable
 from minidsms.synopses.stream_store import StreamStore
 
 _LEAST_ROOM = 16
@@ -30,7 +30,6 @@ _MOST_IN_A_FORM = 8
 """Aggregates for which a kernel is compiled."""
 _NO_NUMBERS: Int64Array = np.zeros(0, np.int64)
 _NO_PLACES: Int64Array = np.zeros((0, 3), np.int64)
-_NO_ARRIVALS = np.zeros(0, np.int32), _NO_NUMBERS
 _NO_TABLE = np.zeros(0, np.int32), np.zeros((1, 0), np.int64), _NO_NUMBERS, _NO_NUMBERS
 
 
@@ -143,7 +142,7 @@ class GroupSlices:
         ts, sign = normal(batch.ts), self._plus[:n] if batch.sign is None else normal(batch.sign)
         # Plain tuples in the places of the kernel's bundles: making a NamedTuple takes as long as taking an element in.
         elements = ts, sign, *self._places(batch)
-        present = _NO_ARRIVALS if arrivals is None else arrivals.parts(n)
+        present = NO_ARRIVALS if arrivals is None else arrivals.parts(n)
         state.fill(0)
         self._figures[grouping.INSTANT] = records.instants
         self._figures[kernels.PAUSES] = self._outside is not None

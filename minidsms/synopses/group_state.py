@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from minidsms.elements import AnyArray, Batch, Column, Int8Array, Int64Array, Type
 from minidsms.kernels import aggregation as kernels
-from minidsms.synopses.key_table import ArrivalRing, KeyTable
+from minidsms.synopses.key_table import NO_ARRIVALS, ArrivalRing, KeyTable
 
 
 class Argument(NamedTuple):
@@ -117,29 +117,16 @@ class DistinctValues:
 
     def weigh(self, ids: Int64Array, argument: Argument) -> None:
         """The weights under DISTINCT: +1 where a value comes first to its group, -1 where the last of it leaves."""
-        groups, (words, _, signs) = ids, argument
-        rows = None if np.count_nonzero(signs) == len(signs) else np.flatnonzero(signs)
-        if rows is not None:
-            groups, words, signs = groups[rows], words[rows], signs[rows]
-        pairs = self._acquire(groups, words, signs)
-        if len(self.counts) < self.pairs.capacity:
-            self.counts = np.concatenate([self.counts, np.zeros(self.pairs.capacity - len(self.counts), np.int64)])
-        weights, gone = np.empty(len(pairs), np.int8), np.empty(len(pairs), np.int64)
-        n_gone = kernels.weigh_distinct(pairs, signs, self.counts, weights, gone)
-        if n_gone:
-            gone = gone[:n_gone]
-            self.pairs.release(gone[self.counts[gone] == 0])
-            self._take(self.pairs.compact())
-        argument.weight[slice(None) if rows is None else rows] = weights
-
-    def _acquire(self, groups: Int64Array, words: Int64Array, signs: Int8Array) -> Int64Array:
-        """The ids of the pairs."""
-        if self.arrivals is None:
-            return self.pairs.acquire_pairs(groups, words)
-        inserted = np.flatnonzero(signs > 0)
-        if len(inserted) < len(signs):
-            groups, words = groups[inserted], words[inserted]
-        return self.arrivals.recall(signs, self.pairs.acquire_pairs(groups, words))
+        words, _, weight = argument
+        present = NO_ARRIVALS if self.arrivals is None else self.arrivals.parts(len(ids))
+        done = 0
+        while True:
+            done = kernels.weigh_distinct(done, ids, words, weight, self.pairs.parts, *present, self.counts)
+            if done == len(ids):
+                break
+            self.pairs.grow()
+            self.counts = np.concatenate([self.counts, np.zeros_like(self.counts)])
+        self._take(self.pairs.compact())
 
     def _take(self, kept: Int64Array | None) -> None:
         if kept is not None:

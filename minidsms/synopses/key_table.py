@@ -18,7 +18,8 @@ from minidsms.kernels.arrays import normal
 
 _FIRST_CAPACITY = 64
 _WORTH_SHRINKING = 4096
-_NO_WORDS: Int64Array = np.zeros(0, np.int64)
+NO_ARRIVALS: tuple[npt.NDArray[np.int32], Int64Array] = np.zeros(0, np.int32), np.zeros(0, np.int64)
+"""In place of `ArrivalRing.parts` where what leaves is looked up."""
 
 
 class KeyTable:
@@ -79,15 +80,12 @@ class KeyTable:
         """The same for rows given as columns, as `elements.row_words` writes them."""
         if len(columns) != 1 or (columns[0].valid is not None and not columns[0].valid.all()):
             return self.acquire(row_words(columns))
-        return self.acquire_pairs(normal(columns[0].words()), _NO_WORDS)
-
-    def acquire_pairs(self, first: Int64Array, second: Int64Array) -> Int64Array:
-        """The same for rows of two words given apart; second may be empty and is all zeros then."""
-        n = len(first)
+        words = normal(columns[0].words())
+        n = len(words)
         ids = np.empty(n, np.int64)
         done = 0
         while True:
-            done = kernels.acquire_pairs(first, second, self._slots, self.keys, self._links, self._meta, ids, done)
+            done = kernels.acquire_words(words, self._slots, self.keys, self._links, self._meta, ids, done)
             if done == n:
                 return ids
             self.grow()

@@ -19,7 +19,7 @@ from minidsms.machine_code import compiling
 PROGRAM = """
 import numba
 import numpy as np
-from minidsms.kernels.aggregation import weigh_distinct
+from minidsms.kernels.key_table import rehash
 from minidsms.kernels.windows import merge_instants
 
 @numba.njit("int64(int64)")
@@ -31,7 +31,7 @@ import sys
 print("ours", file=sys.stderr, flush=True)
 numbers = np.zeros(1, np.int64)
 merge_instants(numbers, numbers.copy(), numbers.copy())
-weigh_distinct(numbers, np.ones(1, np.int8), numbers.copy(), np.zeros(1, np.int8), numbers.copy())
+rehash(np.full(2, -1, np.int32), numbers.reshape(1, 1), numbers.copy(), 0)
 """
 LINE = "minidsms: compiling kernels (first run on this machine, up to a minute) .."
 

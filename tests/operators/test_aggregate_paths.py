@@ -6,7 +6,18 @@ import pytest
 
 from minidsms.operators.aggregate import Aggregate
 from minidsms.process.behind import Behind
-from tests.operators.harness import Element, batch, contents, elements, feed, netted, queue, random_cuts, random_window
+from tests.operators.harness import (
+    Element,
+    batch,
+    contents,
+    elements,
+    feed,
+    netted,
+    queue,
+    random_cuts,
+    random_relation,
+    random_window,
+)
 from tests.operators.test_aggregate import ALL, SCHEMA, Texts, check, expected_states, run_in_order, some_rows, spec
 
 CALLS = [c for c in ALL if c.objects is None]
@@ -52,3 +63,16 @@ def test_the_present_rows_are_the_balance_of_all_changes() -> None:
         if start % 3 == 0:
             shown = netted([(1, sign, row) for _, sign, row in elements([present.rows()])])
             assert shown == {1: list(contents(items[: min(start + 7, 180)]).values())[-1]}
+
+
+@pytest.mark.parametrize("fifo", [True, False])
+def test_distinct_values_outgrow_their_table_in_the_middle_of_a_slice(fifo: bool) -> None:
+    rows = [(i % 7, None, i * 7919 % 400, i % 300 / 2, True, 0) for i in range(1500)]
+    items = random_window(rows, 1, size=700) if fifo else random_relation(rows, 1, life=400)
+    calls = [spec("count", 2, distinct=True), spec("sum", 2, distinct=True), spec("avg", 3, distinct=True)]
+    left = list(contents(items).values())[-1]
+    for cuts in ([], random_cuts(1, 2000, 20)):
+        operator = Aggregate(queue(SCHEMA), [0], calls, input_fifo=fifo, texts=Texts())
+        check(run_in_order(operator, [items], cuts), expected_states(items, [0], calls), 1)
+        for column, (values, _) in operator.groups.distinct.items():
+            assert len(values.pairs) == len({(row[0], row[column]) for row in left if row[column] is not None})
