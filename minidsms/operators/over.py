@@ -11,7 +11,7 @@ Invariant: after an instant the rows put out are those of the input with their r
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, repeat
 from typing import Any
 
 import numpy as np
@@ -92,7 +92,7 @@ class Over(Resuming):
             return
         self.claim(len(batch) * self._rows.row_nbytes)
         partitions, entries = self._rows.entries(batch)
-        changes = list(zip(entries, batch.signs.tolist()))
+        changes = list(zip(entries, repeat(1) if batch.sign is None else batch.sign.tolist()))
         shown: list[Shown] = []
         counts: list[tuple[int, int, int]] = []
         for start, end in pairwise(bounds_of_instants(batch.ts)):

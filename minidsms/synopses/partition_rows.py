@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 _FEW = 4096
 """So many rows stand in a list: to make room in it takes less than to find a place in a SortedList."""
+_BY_VALUE = SortKey(nulls_first=True)
 _ROW_BYTES, _COLUMN_BYTES, _PARTITION_BYTES = 150, 50, 300
 """About what a row takes, each of its columns, and a partition beside its rows."""
 
@@ -125,7 +126,7 @@ class PartitionRows:
         columns = batch.columns
         values = [sortable(column, t, self._texts) for column, t in zip(columns, self._types)]
         keys = [self._standing(values[column], column, key) for column, key in self._order]
-        others = [self._standing(values[column], column, SortKey(nulls_first=True)) for column in self._others]
+        others = [self._standing(values[column], column, _BY_VALUE) for column in self._others]
         words = row_words(columns).view(self._row_type).ravel().tolist()
         args = repeat(1) if self._arg is None else self._args(values[self._arg])
         partitions = list(zip(*(values[column] for column in self._partition))) or [()] * len(words)
