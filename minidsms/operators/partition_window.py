@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from minidsms.cql.window_spec import WindowSpec
-from minidsms.elements import MIN_INSTANT, Batch
+from minidsms.elements import Batch
 from minidsms.operators.operator import Description
 from minidsms.operators.resuming import Resuming
 from minidsms.queues import Queue
@@ -36,8 +36,8 @@ class PartitionWindow(Resuming):
         return self.stub.pass_through(batch, until)
 
     def wakes_at(self) -> int:
-        """Of its own never, where elements leave only when others come."""
-        return super().wakes_at() if self.stub.range_ is None else MIN_INSTANT
+        """The instant at which the next element may leave, where any does of its own."""
+        return min(super().wakes_at(), self.stub.leaves_at())
 
     def contents(self) -> Batch:
         """The rows present, as insertions (ts of no meaning)."""

@@ -16,7 +16,17 @@ import numpy as np
 import numpy.typing as npt
 
 from minidsms.cql.window_spec import WindowKind, WindowSpec
-from minidsms.elements import AnyArray, Batch, BoolArray, Column, Int64Array, Schema, row_words
+from minidsms.elements import (
+    MAX_INSTANT,
+    AnyArray,
+    Batch,
+    BoolArray,
+    Column,
+    Int64Array,
+    Schema,
+    row_words,
+    words_width,
+)
 from minidsms.kernels import partition_window as kernels
 from minidsms.kernels.arrays import normal
 from minidsms.synopses.stub import NO_INSTANTS
@@ -44,7 +54,8 @@ class PartitionStub:
         self._length = 0 if range_ is None else max(range_, 1)
         self._slot_fields = kernels.SLOT_FIELDS if self._length else kernels.TIMELESS_SLOT_FIELDS
         self._kept = range(len(schema)) if keeps_rows else range(0)
-        self._key_width = len(self.keys) + len(self.keys) // 62 + 1
+        self._key_width = words_width(len(self.keys))
+        self._no_words: Int64Array = np.zeros((0, self._key_width), np.int64)
         self._clear(0)
 
     def _clear(self, arrived: int) -> None:
@@ -60,7 +71,12 @@ class PartitionStub:
         self._grow_keys(_FIRST_CAPACITY)
 
     def __len__(self) -> int:
-        return len(self._slots) - int(self._figures[kernels.FREE_SLOTS])
+        return len(self._slots) - self._figures.item(kernels.FREE_SLOTS)
+
+    def leaves_at(self) -> int:
+        """An instant before which no row leaves unless others come; MAX_INSTANT where none does."""
+        oldest = self._figures.item(kernels.OLDEST)
+        return MAX_INSTANT if oldest < 0 else self._slots.item(oldest, kernels.TS) + self._length
 
     @property
     def own_store(self) -> None:
@@ -80,26 +96,27 @@ class PartitionStub:
         The batches carry arrival numbers as seq, and rows unless only instants are kept.
         """
         n = 0 if batch is None else len(batch)
-        ts, words = NO_INSTANTS, np.zeros((0, self._key_width), np.int64)
+        ts, words = NO_INSTANTS, self._no_words
         if batch is not None:
             ts, words = normal(batch.ts), self._words(batch)
         self._figures[kernels.ARRIVED] += n
-        place = np.full(n, -1, np.int64)
-        cursor = np.zeros(5, np.int64)
+        place: Int64Array = np.empty(n, np.int64)
+        place.fill(-1)
+        cursor: Int64Array = np.zeros(5, np.int64)
         last_expiring = _NEVER if self.range_ is None else max(until - self._length, _NEVER)
         status = -1
         while status != kernels.DONE:
-            came = int(cursor[kernels.NEXT])
+            came = cursor.item(kernels.NEXT)
             room = max(1, min(2 * (n - came) + len(self) + n, _LARGEST_OUTPUT))
             out_sign, out = changes = self._room(room)
             status = self._run(ts, words, last_expiring, place, cursor, changes)
-            k = int(cursor[kernels.WRITTEN])
+            k = cursor.item(kernels.WRITTEN)
             # Gather before the slots this call freed and filled again are written.
             columns = self._gather(batch, out[2, :k])
             if self.in_sessions:
                 columns += _session_columns(out[3, :k], out[4, :k])
             if batch is not None:
-                self._scatter(batch, place, came, int(cursor[kernels.NEXT]))
+                self._scatter(batch, place, came, cursor.item(kernels.NEXT))
             if status == kernels.NEEDS_SLOTS:
                 self._grow_slots(2 * len(self._slots))
             elif status == kernels.NEEDS_KEYS:
@@ -132,26 +149,23 @@ class PartitionStub:
         from_slots = (origin < 0).nonzero()[0]
         if batch is not None and not len(from_slots):
             return [batch.column(i).take(origin) for i in self._kept]
-        slots = -1 - origin[from_slots]
+        # Of what comes, some slot is read, and written over.
+        slots = np.maximum(-1 - origin, 0)
+        columns = [
+            Column(values[slots], None if valid is None else valid[slots])
+            for values, valid in zip(self._values, self._valid)
+        ]
+        if batch is None or len(from_slots) == len(origin):
+            return columns
         from_batch = (origin >= 0).nonzero()[0]
         arrivals = origin[from_batch]
-        columns = []
-        for i, values, valid in zip(self._kept, self._values, self._valid):
-            old = Column(values[slots], None if valid is None else valid[slots])
-            if batch is None or not len(arrivals):
-                columns.append(old)
-                continue
-            new = batch.column(i).take(arrivals)
-            mixed = np.empty(len(origin), values.dtype)
-            mixed[from_batch], mixed[from_slots] = new.values, old.values
-            mask = None
-            if new.valid is not None or old.valid is not None:
-                mask = np.ones(len(origin), np.bool_)
-                if new.valid is not None:
-                    mask[from_batch] = new.valid
-                if old.valid is not None:
-                    mask[from_slots] = old.valid
-            columns.append(Column(mixed, mask))
+        for i, mixed in zip(self._kept, columns):
+            new = batch.column(i)
+            mixed.values[from_batch] = new.values[arrivals]
+            if mixed.valid is None and new.valid is not None:
+                mixed.valid = np.ones(len(origin), np.bool_)
+            if mixed.valid is not None:
+                mixed.valid[from_batch] = True if new.valid is None else new.valid[arrivals]
         return columns
 
     def _scatter(self, batch: Batch, place: Int64Array, start: int, stop: int) -> None:
