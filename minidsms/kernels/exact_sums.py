@@ -276,9 +276,10 @@ def vary(
     return len(ids)
 
 
-def limbs_of_variance(sums: np.ndarray, base: int, squares: np.ndarray, squares_base: int) -> tuple[int, int, int]:
-    """How many words `vary` needs for a group's sum, for what it divides, and for the digits of that."""
-    width, width_squares = sums.shape[1], squares.shape[1]
+def limbs_of_variance(width: int, base: int, width_squares: int, squares_base: int) -> tuple[int, int, int]:
+    """How many words `vary` needs for a group's sum, for what it divides, and for the digits of that. width, base: the
+    columns of sums, and the first limb there is one for.
+    """
     low = min(2 * base, squares_base)
     room = max(2 * (base + width + 2), squares_base + width_squares + 2) - low + 2
     return width + 2, room, room + 2

@@ -22,18 +22,20 @@ class FloatSumState(GroupArrays):
         super().__init__(counts=(3, np.int64), limbs=(0, np.int64))
         self._average = average
         self._base = 0
+        self._needed: Int64Array = np.zeros(2, np.int64)
+        self._digits: Int64Array = np.empty(0, np.int64)
 
     def advance(self, run: Run, argument: Argument, j: int) -> None:
         """Take a batch in; answers go to column j of the run."""
         words, _, weight = argument
         values, answers = exact.Values(run.ids, weight, words), exact.Answers(run.floats, run.status, j)
         tables: dict[str, Any] = self.tables
-        needed = np.zeros(2, np.int64)
-        done = 0
+        needed, counts, done = self._needed, tables["counts"], 0
         while True:
             sums = exact.Limbs(tables["limbs"], self._base)
-            digits = np.empty(sums.limbs.shape[1] + 2, np.int64)
-            done = exact.sum_floats(done, values, tables["counts"], sums, self._average, needed, answers, digits)
+            if len(self._digits) != sums.limbs.shape[1] + 2:
+                self._digits = np.empty(sums.limbs.shape[1] + 2, np.int64)
+            done = exact.sum_floats(done, values, counts, sums, self._average, needed, answers, self._digits)
             if done == len(words):
                 return
             self.tables["limbs"], self._base = _widened(self.tables["limbs"], self._base, needed)
@@ -55,19 +57,23 @@ class VariationState(GroupArrays):
         self._is_integer = arg_type is not Type.FLOAT
         self._base = 0
         self._squares_base = 0
+        self._needed: Int64Array = np.zeros(4, np.int64)
+        self._laid_out = 0, 0, 0, 0
+        self._room = _room(*self._laid_out)
 
     def advance(self, run: Run, argument: Argument, j: int) -> None:
         """Take a batch in; answers go to column j of the run."""
         words, _, weight = argument
         values, answers = exact.Values(run.ids, weight, words), exact.Answers(run.floats, run.status, j)
         tables: dict[str, Any] = self.tables
-        needed = np.zeros(4, np.int64)
-        done = 0
+        needed, counts, deviation, done = self._needed, tables["counts"], self._deviation, 0
         while True:
             sums = exact.Limbs(tables["sums"], self._base)
             squares = exact.Limbs(tables["squares"], self._squares_base)
-            room = exact.Room(*(np.empty(length, np.int64) for length in exact.limbs_of_variance(*sums, *squares)))
-            counts, deviation = tables["counts"], self._deviation
+            laid_out = sums.limbs.shape[1], sums.base, squares.limbs.shape[1], squares.base
+            if laid_out != self._laid_out:
+                self._laid_out, self._room = laid_out, _room(*laid_out)
+            room = self._room
             done = exact.vary(done, values, self._is_integer, counts, sums, squares, deviation, needed, answers, room)
             if done == len(words):
                 return
@@ -82,6 +88,10 @@ class VariationState(GroupArrays):
     def restore(self, arrays: dict[str, Any], capacity: int) -> None:
         super().restore(arrays, capacity)
         self._base, self._squares_base = (int(base) for base in arrays["bases"])
+
+
+def _room(*laid_out: int) -> exact.Room:
+    return exact.Room(*(np.empty(n, np.int64) for n in exact.limbs_of_variance(*laid_out)))
 
 
 def _widened(limbs: AnyArray, base: int, needed: Int64Array) -> tuple[AnyArray, int]:

@@ -44,6 +44,8 @@ class KeyTable:
         self.keys: Int64Array = keys
         self._links: Int64Array = links
         self._slots, self._meta = slots, meta
+        self.parts = kernels.Table(slots, keys, links, meta)
+        """As the kernels take them."""
 
     def __len__(self) -> int:
         return int(self._meta[0])
@@ -57,11 +59,6 @@ class KeyTable:
     def nbytes(self) -> int:
         """Bytes of the arrays held."""
         return self.keys.nbytes + self._links.nbytes + self._slots.nbytes
-
-    @property
-    def parts(self) -> kernels.Table:
-        """As the kernels take them."""
-        return kernels.Table(self._slots, self.keys, self._links, self._meta)
 
     # -------------------------------------------------------------------------------------------- rows and ids
 
@@ -132,6 +129,7 @@ class KeyTable:
         # Only when there is room for all of it does anything change.
         self._slots = np.full(2 * capacity, -1, np.int32)
         self.keys, self._links, self._meta[1] = keys, links, capacity
+        self.parts = kernels.Table(self._slots, keys, links, self._meta)
         kernels.rehash(self._slots, self.keys, self._links, used)
 
     @property

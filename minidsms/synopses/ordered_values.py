@@ -23,6 +23,7 @@ from minidsms.synopses.group_state import Argument, GroupArrays, Run
 _FIRST_CAPACITY = 256
 _WORTH_SHRINKING = 2048
 _UNRANKED = -(2**63)
+_NOTHING: Int64Array = np.empty((0, 4), np.int64)
 
 
 class OrderedValues(GroupArrays):
@@ -80,15 +81,17 @@ class OrderedValues(GroupArrays):
         done = 0
         # NULL is a value to FIRST and LAST, unless they are told to pass over it.
         elements = kernels.Valued(run.ids, weight if self._ignores_nulls else run.sign, valid, keys, words)
-        is_sized = self._share is not None
-        by = kernels.OrderedBy(self._rank_of, self._is_ranked, self._largest, self._by_arrival, is_sized)
-        unknown: Int64Array = np.empty((n + 1 if is_sized else 1, 4), np.int64)
-        unknown[0, 0] = 0
+        share = self._share
+        by = kernels.OrderedBy(self._rank_of, self._is_ranked, self._largest, self._by_arrival, share is not None)
+        unknown = _NOTHING
+        if share is not None:
+            unknown = np.empty((n + 1, 4), np.int64)
+            unknown[0, 0] = 0
         while True:
             places: Any = self.tables["places"]
             ordered = kernels.OrderedArrays(places, self._nodes, self._meta)
-            if self._share is not None:
-                done = self._quantiles(self._share, done, run, elements, by, ordered, unknown, j)
+            if share is not None:
+                done = self._quantiles(share, done, run, elements, by, ordered, unknown, j)
             elif self._is_fifo:
                 is_growing = self._is_append_only
                 done = kernels.deque_extremes(done, elements, by, is_growing, ordered, run.results, run.status, j)
@@ -97,8 +100,8 @@ class OrderedValues(GroupArrays):
             if done == n:
                 break
             self._nodes = np.concatenate([self._nodes, np.zeros_like(self._nodes)])
-        if self._share is not None and unknown[0, 0]:
-            self._find(self._share, run, unknown[1 : 1 + unknown[0, 0]], j)
+        if share is not None and unknown.item(0, 0):
+            self._find(share, run, unknown[1 : 1 + unknown[0, 0]], j)
 
     def _quantiles(
         self, share: Share, done: int, run: Run, elements: kernels.Valued, by: kernels.OrderedBy,
