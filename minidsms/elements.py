@@ -13,7 +13,7 @@ Invariants, relied on by every kernel:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -60,6 +60,11 @@ class Schema:
     """The columns of a stream or relation, in order. Names may repeat in a derived relation."""
 
     fields: tuple[Field, ...]
+    types: tuple[Type, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Asked for by what works on every slice.
+        object.__setattr__(self, "types", tuple(each.type for each in self.fields))
 
     @classmethod
     def of(cls, *columns: tuple[str, Type]) -> Schema:
@@ -72,11 +77,7 @@ class Schema:
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(field.name for field in self.fields)
-
-    @property
-    def types(self) -> tuple[Type, ...]:
-        return tuple(field.type for field in self.fields)
+        return tuple(each.name for each in self.fields)
 
     def __len__(self) -> int:
         return len(self.fields)
@@ -91,7 +92,7 @@ class Schema:
         return Schema(self.fields + other.fields)
 
     def __str__(self) -> str:
-        return ", ".join(str(field) for field in self.fields)
+        return ", ".join(map(str, self.fields))
 
 
 class Column:

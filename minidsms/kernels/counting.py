@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from minidsms.kernels.grouped_slice import Elements, Groups, find_by_one_key
+from minidsms.kernels.key_table import Table, release
 from minidsms.machine_code import Int8s, Int64s, Int64Table, helper, int64, kernel
 
 DISTINCT, UNION, EXCEPT, EXCEPT_ALL, INTERSECT, INTERSECT_ALL = range(6)
@@ -55,12 +56,12 @@ class Side(NamedTuple):
 
 @kernel
 def count_rows(
-    rule: int, left_side: Side, right_side: Side, counts: Int64Table, answer: Side, gone: Int64s, written: Int64s
-) -> None:
-    """Take whole instants of both sides in.
+    rule: int, left_side: Side, right_side: Side, table: Table, counts: Int64Table, answer: Side, gone: Int64s
+) -> int:
+    """Take whole instants of both sides in, and give the ids of rows that are nowhere then back; returns how many rows
+    of the answer there are.
 
-    written: (2,) how many rows of the answer there are, and rows in `gone`, ids that an instant left nowhere; both have
-    room for n_left + n_right. A row that is gone may have come back at a later instant.
+    answer, gone: room for n_left + n_right.
     """
     left_ts, left_sign, left_ids = left_side.ts, left_side.sign, left_side.ids
     right_ts, right_sign, right_ids = right_side.ts, right_side.sign, right_side.ids
@@ -103,5 +104,11 @@ def count_rows(
                 if sign > 0 and counts[row, 0] == 0 and counts[row, 1] == 0:
                     gone[n_gone] = row
                     n_gone += 1
-    written[0] = out
-    written[1] = n_gone
+    # A row that is gone may have come back at a later instant.
+    m = 0
+    for i in range(n_gone):
+        row = gone[i]
+        gone[m] = row
+        m += int64(counts[row, 0] == 0 and counts[row, 1] == 0)
+    release(gone[:m], table.slots, table.keys, table.links, table.meta)
+    return out

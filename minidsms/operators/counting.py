@@ -7,7 +7,7 @@ the left and on the right; a row that is nowhere any more is forgotten.  docs/se
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,39 +48,40 @@ class CountedRows:
         """Bytes of the arrays held."""
         return self.table.nbytes + self.counts.nbytes + sum(ring.nbytes for ring in self.arrivals if ring is not None)
 
-    def acquire(self, batch: Batch, side: int) -> Int64Array:
-        """The ids of the rows of one side's batch; counts is long enough for them."""
+    def acquire(self, batch: Batch, ts: Int64Array, sign: Int8Array, side: int) -> Int64Array:
+        """The ids of the rows of one side's batch; counts is long enough. ts, sign: its, as kernels take them."""
         ring = self.arrivals[side]
         if ring is None:
             ids = self._ids(batch.columns)
         elif (place := self._place(batch)) is not None:
-            ids = self._ids_in_store(batch, *place, ring)
+            assert batch.seq is not None
+            store, number = place
+            elements = Elements(ts, sign, normal(batch.seq), *store.places(), number)
+            ids = self._ids_in_store(elements, ring)
         elif batch.sign is None:
-            ids = ring.recall(np.ones(len(batch), np.int8), self._ids(batch.columns))
+            ids = ring.recall(sign, self._ids(batch.columns))
         else:
             # Only insertions are looked up, and their columns read.
-            columns = batch.columns_at(range(batch.width), np.flatnonzero(batch.sign > 0))
-            ids = ring.recall(normal(batch.sign), self._ids(columns))
+            columns = batch.columns_at(range(batch.width), (sign > 0).nonzero()[0])
+            ids = ring.recall(sign, self._ids(columns))
         missing = self.table.capacity - len(self.counts)
         if missing > 0:
             self.counts = np.concatenate([self.counts, np.zeros((missing, 3), np.int64)])
         return ids
 
-    def _place(self, batch: Batch) -> tuple[StreamStore, int] | None:
+    def _place(self, batch: Batch) -> tuple[StreamStore, Int64Array] | None:
         """Where the elements' only column stands, and its number there, if it need not be converted."""
-        if batch.reference is None or batch.width != 1:
+        reference = batch.reference
+        if reference is None or batch.width != 1:
             return None
-        store, (number,) = batch.reference
+        store, (number,) = reference
         if isinstance(store, StreamStore) and store.schema[number].type is self.schema[0].type:
-            return store, number
+            return store, np.array((number,), np.int64)
         return None
 
-    def _ids_in_store(self, batch: Batch, store: StreamStore, number: int, ring: ArrivalRing) -> Int64Array:
-        n = len(batch)
-        ids = np.empty(n, np.int64)
-        sign = np.ones(n, np.int8) if batch.sign is None else normal(batch.sign)
-        assert batch.seq is not None
-        elements = Elements(normal(batch.ts), sign, normal(batch.seq), *store.places(), np.array((number,)))
+    def _ids_in_store(self, elements: Elements, ring: ArrivalRing) -> Int64Array:
+        n = len(elements.ts)
+        ids: Int64Array = np.empty(n, np.int64)
         present = ring.parts(n)
         done = 0
         while True:
@@ -92,9 +93,8 @@ class CountedRows:
     def _ids(self, columns: list[Column]) -> Int64Array:
         return self.table.acquire_columns(typed(columns, self.schema))
 
-    def forget(self, ids: Int64Array) -> None:
-        """Free those of these rows that are nowhere, and the memory if most of it is free."""
-        self.table.release(ids[~self.counts[ids].any(axis=1)])
+    def settle(self) -> None:
+        """Free memory if most of it is free."""
         kept = self.table.compact()
         if kept is not None:
             counts = np.zeros((self.table.capacity, 3), np.int64)
@@ -141,30 +141,29 @@ class CountingOperator(Resuming):
         self.rows = CountedRows(schema, fifo or [False] * len(inputs))
         self._rule = rule
 
-    def process(self, batches: Sequence[Batch | None], until: int) -> Iterator[Batch]:
+    def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         left, right = self._side(batches, 0), self._side(batches, 1)
         n = len(left.ids) + len(right.ids)
         if not n:
-            return
+            return ()
+        rows, gone = self.rows, np.empty(n, np.int64)
         answer = kernels.Side(np.empty(n, np.int64), np.empty(n, np.int8), np.empty(n, np.int64))
-        gone, written = np.empty(n, np.int64), np.zeros(2, np.int64)
-        kernels.count_rows(self._rule, left, right, self.rows.counts, answer, gone, written)
-        n_out, n_gone = int(written[0]), int(written[1])
-        result = None
-        if n_out:
-            columns = self.rows.table.columns(answer.ids[:n_out], self.schema)
-            result = Batch(answer.ts[:n_out], answer.sign[:n_out], columns)
-        if n_gone:
-            self.rows.forget(gone[:n_gone])
-        if result is not None:
-            yield result
+        m = kernels.count_rows(self._rule, left, right, rows.table.parts, rows.counts, answer, gone)
+        result: tuple[Batch, ...] = ()
+        if m:
+            # The words of rows that are gone stand there still.
+            columns = rows.table.columns(answer.ids[:m], self.schema)
+            result = (Batch(answer.ts[:m], answer.sign[:m], columns),)
+        rows.settle()
+        return result
 
     def _side(self, batches: Sequence[Batch | None], side: int) -> kernels.Side:
         """The instants, signs and row ids of what one side brings."""
         batch = self.uncounted(batches[side] if side < len(batches) else None)
         if batch is None or not len(batch):
             return kernels.Side(NO_INSTANTS, _NO_SIGNS, NO_INSTANTS)
-        return kernels.Side(normal(batch.ts), normal(batch.signs), self.rows.acquire(batch, side))
+        ts, sign = normal(batch.ts), normal(batch.signs)
+        return kernels.Side(ts, sign, self.rows.acquire(batch, ts, sign, side))
 
     def contents(self) -> Batch:
         """The rows that are put out at present, as insertions (ts of no meaning)."""

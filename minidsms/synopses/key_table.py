@@ -104,19 +104,7 @@ class KeyTable:
 
     def columns(self, ids: Int64Array, schema: Schema) -> list[Column]:
         """The rows of these ids as columns."""
-        k = len(schema)
-        if k > 61:
-            return columns_of_words(self.keys[ids], schema)
-        mask = self.keys[ids, k]
-        some_null = bool(mask.any())
-        columns = []
-        for i, type_ in enumerate(schema.types):
-            valid = None
-            if some_null:
-                valid = mask >> i & 1 == 0
-                valid = None if valid.all() else valid
-            columns.append(Column.from_words(self.keys[ids, i], valid, type_))
-        return columns
+        return columns_of_words(self.keys[ids], schema)
 
     # -------------------------------------------------------------------------------------------------- memory
 
