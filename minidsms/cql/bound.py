@@ -616,7 +616,7 @@ class Aggregate(Node):
         place = {i: i if i < own else i + len(more) for i in range(len(fields))}
         return Carried(node, place, range(own, own + len(more)))
 
-    def or_of_no_rows(self, results: Sequence[ColumnRef]) -> list[Expr]:
+    def or_of_no_rows(self, results: Sequence[Expr]) -> list[Expr]:
         """The aggregates' results, looked up and NULL where there is no group: of no rows COUNT is 0."""
         zero = Literal(Type.INTEGER, 0)
         counts = [call.function == "count" and not call.user for call in self.aggregates]

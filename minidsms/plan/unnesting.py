@@ -43,6 +43,7 @@ from minidsms.plan.logical import (
 from minidsms.plan.matching import ONE, column, matched_rows
 from minidsms.plan.per_outer_row import for_each_outer_row
 from minidsms.plan.reading import counting_windows
+from minidsms.plan.rules.fold_constants import fold
 
 TRUE = bound.Literal(Type.BOOLEAN, True)
 FALSE = bound.Literal(Type.BOOLEAN, False)
@@ -416,11 +417,24 @@ class _Builder:
     ) -> Expr:
         """(SELECT f(aggregates) FROM .. WHERE inner = outer): groups per outer value; without a group COUNT is 0.
 
-        As a query without GROUP BY it has its row only from the first arrival in its windows on (R3).
+        As a query without GROUP BY it has its row only from the first arrival in its windows on (R3), which need not be
+        asked where no group is NULL, too.
         lifted: the aggregate's input.
         """
-        start = projected(self.first_arrival(aggregate.events), [ONE, ONE], ["key1", "started"])
-        (_, started) = self._look_up(state, start, [(ONE, 0)])
+        node: Node = e.query
+        assert isinstance(node, bound.Project)
+        expr, having = node.exprs[0], unfiltered(node.input)[1]
+
+        def over_groups(expr: Expr, results: Sequence[Expr]) -> Expr:
+            values = aggregate.or_of_no_rows(results)
+            return rewrite(expr, lambda x: values[x.index] if isinstance(x, bound.ColumnRef) else None)
+
+        exists: list[Expr] = []
+        of_no_group = fold(over_groups(expr, [bound.Literal(call.type, None) for call in aggregate.aggregates]))
+        if having or not (isinstance(of_no_group, bound.Literal) and of_no_group.value is None):
+            start = projected(self.first_arrival(aggregate.events), [ONE, ONE], ["key1", "started"])
+            (_, started) = self._look_up(state, start, [(ONE, 0)])
+            exists = [_not(_is_null(started))]
         right = self.build(lifted.node)
         results = self._group(
             state,
@@ -429,19 +443,9 @@ class _Builder:
             [ONE, *(outer for outer, _ in lifted.pairs)],
             list(aggregate.aggregates),
         )
-        values = aggregate.or_of_no_rows(results)
-
-        def over_groups(expr: Expr) -> Expr:
-            return rewrite(expr, lambda x: values[x.index] if isinstance(x, bound.ColumnRef) else None)
-
-        exists: list[Expr] = [_not(_is_null(started))]
-        node: Node = e.query
-        assert isinstance(node, bound.Project)
-        expr = over_groups(node.exprs[0])
-        exists += map(over_groups, unfiltered(node.input)[1])
-        condition = conjunction(exists)
-        assert condition is not None
-        return bound.Case(e.type, ((condition, expr),), bound.Literal(e.type, None))
+        value = over_groups(expr, results)
+        condition = conjunction([*exists, *(over_groups(part, results) for part in having)])
+        return value if condition is None else bound.Case(e.type, ((condition, value),), bound.Literal(e.type, None))
 
     @staticmethod
     def _global_aggregate(node: Node) -> bound.Aggregate | None:

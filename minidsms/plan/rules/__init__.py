@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from minidsms.cql.bound import Node
+from minidsms.plan.rules.drop_empty import drop_empty
 from minidsms.plan.rules.expand_outer_joins import expand_outer_joins
 from minidsms.plan.rules.factor_disjunctions import factor_disjunctions
 from minidsms.plan.rules.fold_constants import fold_constants
@@ -28,6 +29,7 @@ RULES: tuple[Callable[[Node], Node], ...] = (
     expand_outer_joins,  # after filters: those that stop at an outer join would not pass its antijoin either
     push_filters,  # what the expansion opened
     fold_constants,  # and what has met its constant: look-ups that nothing links join on 1 = 1
+    drop_empty,  # after constants are known
     prune_columns,  # every expression stands where it will be evaluated
     merge_joins,  # needs the order of the joins, and columns that stay where they are
     pipeline_semi_joins,  # last: other rules know semi-joins, and not what becomes of them

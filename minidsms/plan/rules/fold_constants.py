@@ -9,10 +9,12 @@ import dataclasses
 
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, Node
+from minidsms.cql.functions import can_fail
 from minidsms.elements import Type
 from minidsms.plan.logical import conjunction, conjuncts, filtered, replace_children, transform, unfiltered
 
 _FOLDED = {"and", "or", "not", "+", "-", "*", "/", "%", "neg", "=", "<>", "<", "<=", ">", ">=", "is null"}
+_COMPARISONS = {"=", "<>", "<", "<=", ">", ">="}
 _NUMERIC = {Type.INTEGER, Type.FLOAT, Type.TIMESTAMP, Type.INTERVAL}
 
 
@@ -45,6 +47,10 @@ def fold(expr: Expr) -> Expr:
         if expr.type is Type.FLOAT and type(value) is int:
             return bound.Literal(Type.FLOAT, float(value), span=expr.span)
         return expr
+    if isinstance(expr, bound.Case):
+        return _only_result(expr)
+    if _compares_with_null(expr):
+        return bound.Literal(expr.type, None, span=expr.span)
     if not (isinstance(expr, bound.Call) and expr.function in _FOLDED):
         return expr
     if not all(isinstance(a, bound.Literal) for a in expr.args):
@@ -55,3 +61,20 @@ def fold(expr: Expr) -> Expr:
 
     found, value = constant_value(expr)
     return bound.Literal(expr.type, value, span=expr.span) if found else expr
+
+
+def _only_result(expr: bound.Case) -> Expr:
+    """The constant that all results of a CASE are; the CASE itself where they differ, or a condition can fail."""
+    result = expr.otherwise
+    is_only = isinstance(result, bound.Literal) and all(each == result for _, each in expr.whens)
+    return result if is_only and not any(can_fail(condition) for condition, _ in expr.whens) else expr
+
+
+def _compares_with_null(expr: Expr) -> bool:
+    """It is NULL whatever the row."""
+    return (
+        isinstance(expr, bound.Call)
+        and expr.function in _COMPARISONS
+        and any(isinstance(arg, bound.Literal) and arg.value is None for arg in expr.args)
+        and not can_fail(expr)
+    )
