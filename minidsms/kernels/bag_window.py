@@ -9,25 +9,36 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from minidsms.kernels.hashing import hash_of_row
+from minidsms.kernels.join_layout import HAS_NULLS, NODES
 from minidsms.kernels.links import LOWER, UNLINKED, WAITING, set_link
+from minidsms.kernels.window_index import runs_taken
 from minidsms.machine_code import Int8s, Int32s, Int64s, Int64Table, helper, int32, int64, kernel
 
 FREE = -2
 """As a row's node: the slot holds no row."""
 
-MISSING = -1
-"""What `take_rows` returns where a deletion cancels no row that is held."""
+TOP, FREED, HELD = range(3)
+"""Of a bag: free[:TOP] are the slots that may be used, the last FREED of `free`, from the end on, those that were left
+since what was found was gathered last. HELD: how many rows there are.
+"""
+
+TAKEN, MISSING = range(2)
+"""What `take_rows` returns: all elements have their slots; a deletion cancels no row that is held."""
 
 
 class BagRows(NamedTuple):
     """The rows of a bag. words: (slots, width).  nodes: of the slots.  heads: of the buckets, a power of two of them.
-    free[:top]: the slots that hold no row.
+    free: of as many slots, see TOP.  figures: (3,).  seen_nulls: the bits of the columns that have had a NULL, in as
+    many words as a row has for them.
     """
 
     words: Int64Table
     nodes: Int64s
     heads: Int32s
     free: Int32s
+    figures: Int64s
+    seen_nulls: Int64s
 
 
 @helper(inline=True)
@@ -41,28 +52,54 @@ def _node(bits: int, following: int) -> Any:
     return (bits << 32) | (following & LOWER)
 
 
+@helper(inline=True)
+def _is_null(rows: Int64Table, k: int, j: int, masks: int) -> Any:
+    return (rows[k, rows.shape[1] - masks + j // 62] >> (j % 62)) & 1 != 0
+
+
+@helper(inline=True)
+def _take_keys(
+    bag: BagRows, slot: int, columns: Int64Table, nodes: Int64s, keys: Int64Table, figures: Int64s
+) -> None:  # fmt: skip
+    """Copy words of the row in a slot into the nodes of keys."""
+    for p in range(len(columns)):
+        at, j = keys[columns[p, 0], NODES] + 2 * slot, columns[p, 1]
+        nodes[at] = bag.words[slot, j]
+        if _is_null(bag.words, slot, j, len(bag.seen_nulls)):
+            set_link(nodes, at, UNLINKED)
+            figures[HAS_NULLS] = 1
+        else:
+            set_link(nodes, at, WAITING)
+
+
 @kernel
 def take_rows(
-    sign: Int8s, rows: Int64Table, hashes: Int64s, bag: BagRows, top: int, places: Int64s, freed: Int64s
-) -> int:
-    """Give each element its slot, in the order they come: places[k] is where rows[k] is put, or was held.
+    ts: Int64s, sign: Int8s, has_signs: bool, rows: Int64Table, bag: BagRows, columns: Int64Table,
+    nodes: Int64s, keys: Int64Table, figures: Int64s, places: Int64s, first: int, runs: Int64Table,
+) -> int:  # fmt: skip
+    """Give each element its slot, in the order they come: places[first + k] is where rows[k] is put, or was held.
 
-    freed: takes the slots that deletions leave.  Returns the new top.
+    ts: by which runs are counted (`window_index.runs_taken`), or empty.  columns: (p, 2) keys, and the words of a row
+    that they are.  nodes, keys, figures: of the window.
     """
-    words, row_nodes, heads, free = bag
-    mask = len(heads) - 1
-    width = rows.shape[1]
-    gone = 0
-    for k in range(len(sign)):
-        bits = int64(int32(hashes[k]))
+    words, row_nodes, heads, free, of_bag, seen_nulls = bag
+    mask, width, masks = len(heads) - 1, rows.shape[1], len(seen_nulls)
+    if len(ts) > 0:
+        runs_taken(ts, sign, has_signs, runs, figures)
+    for k in range(len(rows)):
+        bits = int64(int32(hash_of_row(rows, k)))
         b = bits & mask
-        if sign[k] > 0:
-            top -= 1
-            slot = int64(free[top])
+        if not has_signs or sign[k] > 0:
+            of_bag[TOP] -= 1
+            of_bag[HELD] += 1
+            slot = int64(free[of_bag[TOP]])
             for c in range(width):
                 words[slot, c] = rows[k, c]
+            for m in range(masks):
+                seen_nulls[m] |= rows[k, width - masks + m]
             row_nodes[slot] = _node(bits, int64(heads[b]))
             heads[b] = int32(slot)
+            _take_keys(bag, slot, columns, nodes, keys, figures)
         else:
             newer, slot = int64(-1), int64(heads[b])
             while slot >= 0:
@@ -79,10 +116,11 @@ def take_rows(
             else:
                 row_nodes[newer] = _node(row_nodes[newer] >> 32, row_nodes[slot])
             row_nodes[slot] = FREE
-            freed[gone] = slot
-            gone += 1
-        places[k] = slot
-    return int64(top)
+            of_bag[HELD] -= 1
+            of_bag[FREED] += 1
+            free[len(free) - of_bag[FREED]] = slot
+        places[first + k] = slot
+    return int64(TAKEN)
 
 
 @kernel("void(int32[::1], int64[::1])")
@@ -96,14 +134,10 @@ def rehash(heads, row_nodes):  # type: ignore[no-untyped-def]
             heads[bits & mask] = int32(slot)
 
 
-@kernel("int64(int64[:, ::1], int64, int64, int64, int64[::1], int64[::1], int64)")
-def take_key_words(words, column, mask_word, bit, slots, nodes, base):  # type: ignore[no-untyped-def]
-    """Write a column of the rows in these slots into a key's nodes; returns how many are NULL."""
-    nulls = 0
+@kernel
+def take_key(
+    bag: BagRows, column: Int64Table, slots: Int64s, nodes: Int64s, keys: Int64Table, figures: Int64s
+) -> None:  # fmt: skip
+    """Write a column of the rows in these slots into a key's nodes.  column, ..: as of `take_rows`."""
     for slot in slots:
-        nodes[base + 2 * slot] = words[slot, column]
-        set_link(nodes, base + 2 * slot, WAITING)
-        if (words[slot, mask_word] >> bit) & 1:
-            set_link(nodes, base + 2 * slot, UNLINKED)
-            nulls += 1
-    return int64(nulls)
+        _take_keys(bag, slot, column, nodes, keys, figures)

@@ -6,24 +6,32 @@ word by word (Appleby, MurmurHash3, fmix64).
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from minidsms.elements import Int64Array
-from minidsms.machine_code import int64, kernel, uint64
+from minidsms.machine_code import Int64Table, helper, int64, kernel, uint64
+
+
+@helper(inline=True)
+def hash_of_row(words: Int64Table, i: int) -> Any:
+    """The hash of row i."""
+    h = uint64(0x9E3779B97F4A7C15)
+    for j in range(words.shape[1]):
+        h ^= uint64(words[i, j])
+        h ^= h >> uint64(33)
+        h *= uint64(0xFF51AFD7ED558CCD)
+        h ^= h >> uint64(33)
+        h *= uint64(0xC4CEB9FE1A85EC53)
+        h ^= h >> uint64(33)
+    return int64(h)
 
 
 @kernel("void(int64[:, ::1], int64[::1])")
 def _hash_rows(words: Int64Array, out: Int64Array) -> None:
     for i in range(len(words)):
-        h = uint64(0x9E3779B97F4A7C15)
-        for j in range(words.shape[1]):
-            h ^= uint64(words[i, j])
-            h ^= h >> uint64(33)
-            h *= uint64(0xFF51AFD7ED558CCD)
-            h ^= h >> uint64(33)
-            h *= uint64(0xC4CEB9FE1A85EC53)
-            h ^= h >> uint64(33)
-        out[i] = int64(h)
+        out[i] = hash_of_row(words, i)
 
 
 def hash_rows(words: Int64Array) -> Int64Array:

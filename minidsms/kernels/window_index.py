@@ -5,9 +5,6 @@ How they stand in arrays says `kernels.join_layout`; how they come into buckets,
 
 from __future__ import annotations
 
-from typing import Any
-
-from minidsms.elements import Int8Array, Int64Array
 from minidsms.kernels.addresses import VALID, VALUES, WIDTH
 from minidsms.kernels.chains import link_slot, link_slots
 from minidsms.kernels.join_layout import (
@@ -31,8 +28,8 @@ from minidsms.kernels.mixing import bucket, mixed
 from minidsms.machine_code import Int64s, byte_at, helper, int16, int32, int64, kernel, uint64, word_at
 
 
-@kernel("int64(int64[::1], int8[::1], boolean, int64[:, ::1], int64[::1])")
-def take_runs(ts, sign, has_signs, runs, figures):  # type: ignore[no-untyped-def]
+@helper
+def runs_taken(ts, sign, has_signs, runs, figures):  # type: ignore[no-untyped-def]
     """Count each instant's deletions and insertions into runs[figures[RUN]:]; returns the most rows held after any.
 
     sign: read where has_signs; else all are insertions.  figures: of the input; RUNS_END is set.
@@ -57,18 +54,6 @@ def take_runs(ts, sign, has_signs, runs, figures):  # type: ignore[no-untyped-de
         most = max(most, held)
     figures[RUNS_END] = at
     return int64(most)
-
-
-@kernel("int64(int64[::1], int8[::1], boolean, int64[::1], int64, int64, int64)")
-def take_numbers(
-    seq: Int64Array, sign: Int8Array, has_signs: bool, nodes: Int64Array, rows: int, mask: int, hi: int
-) -> Any:
-    """Write the insertions' numbers into the nodes at `rows` from slot hi on; returns the new hi."""
-    for i in range(len(seq)):
-        if not has_signs or sign[i] > 0:
-            set_upper_half(nodes, rows + 2 * (hi & mask), seq[i])
-            hi += 1
-    return int64(hi)
 
 
 @helper
@@ -100,6 +85,30 @@ def take_words(  # type: ignore[no-untyped-def]
     columns: (p, 2) keys, and the columns of the store that they are.  places: see `kernels.addresses`.
     """
     return words_taken(places, store_mask, columns, nodes, figures, keys, lo, hi)
+
+
+@kernel(
+    "int64(int64[::1], int8[::1], boolean, int64[::1], int64[:,::1], int64, int64[:,::1], int64[::1], int64[::1],"
+    " int64[:,::1], int64[:,::1])"
+)
+def take_rows(  # type: ignore[no-untyped-def]
+    ts, sign, has_signs, seq, places, store_mask, columns, nodes, figures, keys, runs
+):
+    """Take in elements of an input whose rows leave in their order: see `runs_taken`, whose result is given; the
+    insertions' numbers and words go into the slots from HI on.
+
+    seq: of all elements, or of the insertions alone.  The rest is as of `take_words`.
+    """
+    most = runs_taken(ts, sign, has_signs, runs, figures)
+    rows, mask, hi = figures[ROWS], figures[MASK], figures[HI]
+    is_of_all = len(seq) == len(ts)
+    for i in range(len(ts)):
+        if not has_signs or sign[i] > 0:
+            set_upper_half(nodes, rows + 2 * (hi & mask), seq[i if is_of_all else hi - figures[HI]])
+            hi += 1
+    if words_taken(places, store_mask, columns, nodes, figures, keys, figures[HI], hi):
+        figures[HAS_NULLS] = 1
+    return most
 
 
 @kernel(

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minidsms.elements import Batch, Column, Int64Array, Schema
+from minidsms.elements import Batch, Column, Int8Array, Int64Array, Schema
 from minidsms.kernels.access_methods.contract import Key, Slots, array_of
+from minidsms.kernels.access_methods.methods import words_and_others
 from minidsms.kernels.arrays import normal
-from minidsms.kernels.hashing import hash_rows
-from minidsms.kernels.join_layout import HAS_NULLS, HI, NODES, ROWS
+from minidsms.kernels.join_layout import HI, KEY, ROWS
 from minidsms.synopses.row_layout import RowLayout
 
 if TYPE_CHECKING:
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 _LEAST_CAPACITY = 64
 _SLICES_BEFORE_SHRINKING = 8
+_ROOMY = 1024
+"""Slots: fewer are never given up."""
+NO_SIGNS: Int8Array = np.zeros(0, np.int8)
+NO_TS: Int64Array = np.zeros(0, np.int64)
 
 
 class BagWindow:
@@ -51,18 +55,20 @@ class BagWindow:
         self.figures = index.inputs[number]
         self._index = index
         self._number = number
-        self._freed: list[Int64Array] = []
+        self._words: Int64Array | None = None
+        """The keys that are words of a column, with its place in a row; None where that is not known."""
+        self._others: list[int] = []
+        """The other keys, by their numbers."""
         self._roomy = 0
-        self._top = self._held = 0
         self._allocate(_LEAST_CAPACITY)
 
     def __len__(self) -> int:
-        return self._held
+        return self._line[self._kernels.HELD]
 
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays held; the index is counted once, by the first input."""
-        own = sum(array.nbytes for array in self._rows)
+        own = sum(array.nbytes for array in self._rows[:4])
         return own + (self._index.nbytes if self._number == 0 else 0)
 
     def gather(self, columns: Sequence[int], slots: Int64Array) -> list[Column]:
@@ -92,43 +98,51 @@ class BagWindow:
 
     # -------------------------------------------------------------------------------------------------- arrivals
 
-    def admit(self, batch: Batch) -> Int64Array:
-        """Write the batch's insertions into free slots; gives the slot of every element."""
-        n = len(batch)
-        signs = normal(batch.signs)
-        arrived = n if batch.sign is None else int(np.count_nonzero(signs > 0))
-        self._reserve(arrived)
-        places, freed = self._take(self.layout.words(batch.column, n), signs, n - arrived)
-        self._freed.append(freed)
-        self._index.take_keys(self._number, places if batch.sign is None else places[signs > 0], range(len(self.keys)))
-        return places
+    def admit(self, batch: Batch, first: int) -> None:
+        """Write the batch's insertions into free slots, and the slot of every element into the index, from `first` on;
+        count the changes of each instant.
+        """
+        n, sign = len(batch.ts), batch.sign
+        if n > self._line[self._kernels.TOP] or self._is_roomy:
+            self._reserve(n if sign is None else int(np.count_nonzero(sign > 0)))
+        self._take(normal(batch.ts), sign, self.layout.words(batch.column, n), first)
 
     def settle(self) -> None:
         """What was found in the slice has been gathered: the slots that were left may be used again."""
-        for freed in self._freed:
-            self._rows.free[self._top : self._top + len(freed)] = freed
-            self._top += len(freed)
-        self._freed.clear()
+        line, kernels = self._line, self._kernels
+        freed = line[kernels.FREED]
+        if freed:
+            free, top = self._rows.free, line[kernels.TOP]
+            free[top : top + freed] = free[-freed:][::-1].copy()
+            line[kernels.TOP], line[kernels.FREED] = top + freed, 0
 
     def release(self) -> None:
         """Nothing outside is claimed."""
 
-    def _take(self, rows: Int64Array, signs: Any, leaving: int) -> tuple[Int64Array, Int64Array]:
-        places, freed = np.empty(len(rows), np.int64), np.empty(leaving, np.int64)
-        top = self._kernels.take_rows(signs, rows, hash_rows(rows), self._rows, self._top, places, freed)
-        assert top != self._kernels.MISSING, "every deletion cancels an earlier insertion (docs/semantics T2)"
-        self._top = int(top)
-        self._held += len(rows) - 2 * leaving
-        return places, freed
+    def forget_keys(self) -> None:
+        """They are others."""
+        self._words = None
+
+    def _take(self, ts: Int64Array, sign: Int8Array | None, rows: Int64Array, first: int) -> None:
+        """ts: empty where changes are not to be counted."""
+        index, words = self._index, self._words
+        if words is None:
+            plain, self._others = words_and_others(self.keys)
+            table = [(self.figures.item(KEY) + k, self.layout.columns.index(self.keys[k][0])) for k in plain]
+            words = self._words = np.array(table, np.int64).reshape(-1, 2)
+        elements = ts, NO_SIGNS if sign is None else normal(sign), sign is not None, rows, self._rows, words
+        status = self._kernels.take_rows(
+            *elements, index.nodes, index.keys, self.figures, index.places, first, index.runs
+        )
+        assert status != self._kernels.MISSING, "every deletion cancels an earlier insertion (docs/semantics T2)"
+        if self._others:
+            places = index.places[first : first + len(rows)]
+            index.take_keys(self._number, places if sign is None else places[sign > 0], self._others)
 
     def write_words(self, x: int, column: int, slots: Slots) -> None:
         """Write a column's words, and whether they are NULL, into key x of these slots."""
-        layout, index = self.layout, self._index
-        j = layout.columns.index(column)
-        mask_word = layout.width - layout.masks + j // 62
-        base, slots = index.keys.item(x, NODES), array_of(slots)
-        if self._kernels.take_key_words(self._rows.words, j, mask_word, j % 62, slots, index.nodes, base):
-            self.figures[HAS_NULLS] = 1
+        index, place = self._index, np.array([(x, self.layout.columns.index(column))], np.int64)
+        self._kernels.take_key(self._rows, place, array_of(slots), index.nodes, index.keys, self.figures)
 
     # ----------------------------------------------------------------------------------------------------- state
 
@@ -153,14 +167,18 @@ class BagWindow:
 
     # --------------------------------------------------------------------------------------------------- storage
 
+    @property
+    def _is_roomy(self) -> bool:
+        return len(self._rows.words) > _ROOMY
+
     def _reserve(self, count: int) -> None:
         """Free slots for so many rows more, in arrays neither full nor mostly empty."""
-        capacity = len(self._rows.words)
-        needed = self._held + count
-        self._roomy = self._roomy + 1 if capacity > 1024 and needed * 8 < capacity else 0
-        if count > self._top:
-            self._grow(1 << (capacity - self._top + count - 1).bit_length())
-        elif self._roomy > _SLICES_BEFORE_SHRINKING and not self._freed:
+        capacity, top = len(self._rows.words), self._line[self._kernels.TOP]
+        needed = len(self) + count
+        self._roomy = self._roomy + 1 if self._is_roomy and needed * 8 < capacity else 0
+        if count > top:
+            self._grow(1 << (capacity - top + count - 1).bit_length())
+        elif self._roomy > _SLICES_BEFORE_SHRINKING and not self._line[self._kernels.FREED]:
             self._roomy = 0
             self._refill(self._rows.words[self._slots()], count)
 
@@ -171,33 +189,33 @@ class BagWindow:
             nodes=np.full(capacity, self._kernels.FREE, np.int64),
             heads=np.full(capacity, -1, np.int32),
             free=np.arange(capacity - 1, -1, -1, dtype=np.int32),
+            figures=np.array([capacity, 0, 0], np.int64),
+            seen_nulls=self.layout.seen_nulls,
         )
-        self._top = capacity
-        self._held = 0
+        self._line = memoryview(self._rows.figures)  # type: ignore[arg-type]
 
     def _grow(self, capacity: int) -> None:
         """More slots; each row keeps its own."""
-        before, free = self._rows, self._rows.free[: self._top]
-        old, held = len(before.words), self._held
+        before, kernels = self._rows, self._kernels
+        top, freed, held = before.figures.tolist()
+        old = len(before.words)
         self._allocate(capacity)
-        rows = self._rows
-        rows.words[:old], rows.nodes[:old], self._held = before.words, before.nodes, held
-        self._top = capacity - old + len(free)
-        rows.free[capacity - old : self._top] = free
-        self._kernels.rehash(rows.heads, rows.nodes)
+        rows, more = self._rows, capacity - old
+        rows.words[:old], rows.nodes[:old] = before.words, before.nodes
+        rows.free[more : more + top], rows.free[capacity - freed :] = before.free[:top], before.free[old - freed :]
+        rows.figures[[kernels.TOP, kernels.FREED, kernels.HELD]] = more + top, freed, held
+        kernels.rehash(rows.heads, rows.nodes)
         self._index.set_capacity(self._number, capacity)
 
     def _refill(self, words: Int64Array, more: int) -> None:
         """Hold exactly these rows, in new slots, with room for more."""
-        n = len(words)
+        n, index = len(words), self._index
         capacity = max(_LEAST_CAPACITY, 1 << (n + more).bit_length())
-        self._freed.clear()
         self._allocate(capacity)
-        self._index.renumberings += 1
-        self._index.clear(self._number)
-        self._index.set_capacity(self._number, capacity)
-        self.layout.note_nulls(words)
-        places, _ = self._take(words, np.ones(n, np.int8), 0)
-        self._index.take_keys(self._number, places, range(len(self.keys)))
-        self._index.link_bag(self._number, places)
-        self._index.give_up_cells()
+        index.renumberings += 1
+        index.clear(self._number)
+        index.set_capacity(self._number, capacity)
+        index.reserve_places(n)
+        self._take(NO_TS, None, words, 0)
+        index.link_bag(self._number, index.places[:n].copy())
+        index.give_up_cells()

@@ -23,7 +23,6 @@ from minidsms.elements import (
     Batch,
     BoolArray,
     Column,
-    Int8Array,
     Int16Array,
     Int32Array,
     Int64Array,
@@ -37,8 +36,7 @@ from minidsms.kernels import window_index as kernels
 from minidsms.kernels.access_methods.bit_addresses import ADDRESS, CONFIGURATION, MOST_CONFIGURATIONS, NUMBERS, Bits
 from minidsms.kernels.access_methods.cells import SAMPLED, Cells, CellsInOrder, elements_until_fit, with_cells
 from minidsms.kernels.access_methods.contract import Key, Slots
-from minidsms.kernels.access_methods.hashes import ByHash
-from minidsms.kernels.access_methods.methods import method_of
+from minidsms.kernels.access_methods.methods import method_of, words_and_others
 from minidsms.kernels.addresses import VALID, VALUES
 from minidsms.kernels.arrays import normal
 from minidsms.kernels.gathering import gather_rows
@@ -74,11 +72,13 @@ from minidsms.kernels.join_layout import (
 )
 from minidsms.kernels.links import LOWER, UNLINKED
 from minidsms.process.side_by_side import side_by_side
-from minidsms.synopses.bag_windows import BagWindow
+from minidsms.synopses.bag_windows import NO_SIGNS, NO_TS, BagWindow
 from minidsms.synopses.stream_store import Reader, StreamStore
 
 _LEAST_CAPACITY = 64
 _PARTS_BEFORE_SHRINKING = 8
+_MANY_RUNS = 4_096
+"""Fewer are not given up."""
 _FEW_ROWS = 1 << 14
 """Up to so many rows held an input has two buckets for each, beyond one: their heads would fill the cache."""
 _NUMBER_BITS = 2**32 - 1
@@ -87,8 +87,6 @@ _MOST_UNCHECKED = 2**20
 _MOST_ARRIVALS = 2**30
 """Rows that come into an input before its buckets are emptied: heads of 32 bits then still tell old slots from new."""
 _NO_MASKS: BoolArray = np.zeros((0, 0), np.bool_)
-_NO_SIGNS: Int8Array = np.zeros(0, np.int8)
-_NO_TS: Int64Array = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,7 +117,7 @@ class Asked:
         return cls(columns, columns_of, places, mask, numbers, types, has_mask, are_words)
 
 
-NOTHING_ASKED = Asked((), (), np.zeros((0, 0), np.int64), 0, _NO_TS, [], [], False)
+NOTHING_ASKED = Asked((), (), np.zeros((0, 0), np.int64), 0, NO_TS, [], [], False)
 
 
 class IndexedWindow:
@@ -140,7 +138,7 @@ class IndexedWindow:
         self.marked = marked
         self.kept = sorted(index.columns_of(number, keys) | set(marked or ()) | set(needed))
         self.figures = index.inputs[number]
-        self._line = memoryview(self.figures)
+        self._line = index._lines[number]
         """The same for Python, which takes a word of an array in half of the time so."""
         self._index = index
         self._number = number
@@ -291,19 +289,24 @@ class IndexedWindow:
             self._take_others(at + first, at + stop)
         return most
 
-    def admit(self, batch: Batch) -> None:
+    def admit(self, batch: Batch) -> int:
         """Write the batch's insertions into the slots from hi on, for which there is room: their numbers, their keys,
-        their marks.
+        their marks. Count the changes of each instant; gives the most rows held after any.
         """
-        sign, seq = batch.sign, batch.seq
+        index, sign, seq = self._index, batch.sign, batch.seq
         if not self._may_refer(batch):
-            arrived = batch if sign is None else batch.take(sign > 0)
-            sign, seq = None, self._copied(arrived)
+            seq = self._copied(batch if sign is None else batch.take(sign > 0))
         assert seq is not None and self._store is not None
-        lo = int(self.figures[HI])
-        signs = _NO_SIGNS if sign is None else normal(sign)
-        nodes, rows, mask = self._index.nodes, self.figures.item(ROWS), self.figures.item(MASK)
-        self._take(lo, int(kernels.take_numbers(normal(seq), signs, sign is not None, nodes, rows, mask, lo)))
+        words = self._words
+        if words is None:
+            words = self._words = self._tell_words_apart()
+        elements = normal(batch.ts), NO_SIGNS if sign is None else normal(sign), sign is not None, normal(seq)
+        chains = words, index.nodes, self.figures, index.keys
+        most: int = kernels.take_rows(*elements, *self._store.places(), *chains, index.runs)
+        if self._others or self.marked is not None:
+            hi = self._line[HI]
+            self._take_others(hi, hi + (len(batch.ts) if sign is None else int(np.count_nonzero(sign > 0))))
+        return most
 
     def place(self) -> None:
         """Note where the store has the instants: kernels are about to read them."""
@@ -334,8 +337,7 @@ class IndexedWindow:
     def _tell_words_apart(self) -> Int64Array:
         """Find out which keys are words of a column."""
         first = self.figures.item(KEY)
-        plain = [k for k, key in enumerate(self.keys) if len(key) == 1 and isinstance(method_of(key), ByHash)]
-        self._others = [k for k in range(len(self.keys)) if k not in plain]
+        plain, self._others = words_and_others(self.keys)
         table: Int64Array = np.array([(first + k, self._columns[self.keys[k][0]]) for k in plain], np.int64)
         return table.reshape(-1, 2)
 
@@ -372,7 +374,7 @@ class IndexedWindow:
         """The rows' numbers in the own store, to which they, and first the rows held, are appended."""
         if not self._is_own:
             held = self.present()
-            ts, rows = (self._instants(held), self.gather(self.kept, held)) if len(held) else (_NO_TS, [])
+            ts, rows = (self._instants(held), self.gather(self.kept, held)) if len(held) else (NO_TS, [])
             self._begin_own()
             if len(held):
                 self._put_numbers(held, self._append(ts, rows))
@@ -431,7 +433,7 @@ class IndexedWindow:
             "count": np.array([len(slots)], np.int64),
         }
         if self._index.has_ranges:
-            state["instants"] = self._instants(slots) if len(slots) else _NO_TS
+            state["instants"] = self._instants(slots) if len(slots) else NO_TS
         return state
 
     def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
@@ -504,6 +506,9 @@ class WindowIndex:
             self.inputs[:, LENGTH] = [NO_RANGE if length is None else max(length, 1) for length in ranges]
         self.inputs[:, LEAVES] = MAX_INSTANT
         self.inputs[:, IS_BAG] = bags
+        self._has_bags = any(bags)
+        self._lines = [memoryview(line) for line in self.inputs]  # type: ignore[arg-type]
+        """Of the inputs, for Python (`IndexedWindow`)."""
         self._capacities = [_LEAST_CAPACITY] * n
         self._roomy = [0] * n
         self._buckets = [_LEAST_CAPACITY] * n
@@ -557,53 +562,45 @@ class WindowIndex:
         """Take in the inputs' elements: rows into slots, and when they enter and leave into runs."""
         if self._in_order:
             self._fit_cells(batches)
-        total = sum(len(b) for b in batches if b is not None)
-        if total > len(self.runs) or (len(self.runs) > 4096 and total * 16 < len(self.runs)):
+        total = sum([len(batch.ts) for batch in batches if batch is not None])
+        if total > len(self.runs) or len(self.runs) > max(_MANY_RUNS, total * 16):
             self.runs = np.zeros((max(_LEAST_CAPACITY, total), RUN_WORDS), np.int64)
+            self.places = self.places[:0]
             self._bundle()
-        self.reserve(
-            {
-                i: len(batch) if batch.sign is None else int(np.count_nonzero(batch.sign > 0))
-                for i, batch in enumerate(batches)
-                if batch is not None and not self.windows[i].is_bag
-            }
-        )
-        at = 0
-        most: dict[int, int] = {}
-        places: list[Int64Array] = []
-        for i, (window, batch) in enumerate(zip(self.windows, batches)):
-            figures = self.inputs[i]
-            figures[RUN] = figures[RUNS_END] = at
-            first = sum(map(len, places))
-            if batch is not None:
-                signs = _NO_SIGNS if batch.sign is None else normal(batch.sign)
-                rows = kernels.take_runs(normal(batch.ts), signs, batch.sign is not None, self.runs, figures)
-                if isinstance(window, BagWindow):
-                    places.append(window.admit(batch))
-                else:
-                    window.admit(batch)
-                    most[i] = int(rows)
-                at = int(figures[RUNS_END])
-            if window.is_bag:
-                figures[HI] = first  # after it has been admitted: a bag that shrinks forgets its figures
-        self.fit(most)
+        if self._has_bags and len(self.places) < len(self.runs):
+            self.reserve_places(len(self.runs))
+        rows = self._crowded(batches)
+        at = first = 0
+        for i, (window, batch, line) in enumerate(zip(self.windows, batches, self._lines)):
+            line[RUN] = line[RUNS_END] = at
+            n = 0 if batch is None else len(batch.ts)
+            if isinstance(window, BagWindow):
+                if batch is not None:
+                    window.admit(batch, first)
+                line[HI] = first  # after it has been admitted: a bag that shrinks forgets its figures
+                first += n
+            elif batch is not None:
+                most = window.admit(batch)
+                if i in rows:
+                    rows[i] = most
+            at = line[RUNS_END]
+        if rows:
+            self._fit_crowded(rows)
+            for i in rows:
+                self._spare[i] -= len(batches[i])  # type: ignore[arg-type]  # they wait behind the slots of the input
         self.give_up_cells()
-        if places or len(self.places):
-            self.places = np.concatenate([_NO_TS, *places])
+
+    def reserve_places(self, n: int) -> None:
+        """Room for the slots of so many elements of bags."""
+        if n > len(self.places):
+            self.places = np.zeros(n, np.int64)
             self._bundle()
 
     def arrive(self, batches: Sequence[Batch | None], ways: int = 1) -> None:
         """Take in the elements of streams with ranges, in so many threads where nothing but words is taken of them."""
         if self._in_order:
             self._fit_cells(batches)
-        rows: dict[int, int] = {}
-        for i, batch in enumerate(batches):
-            if batch is not None:
-                self._spare[i] -= len(batch.ts)
-                if self._spare[i] < 0:
-                    rows[i] = len(batch.ts)
-        if rows:
-            self.reserve(rows)
+        rows = self._crowded(batches)
         if ways > 1:
             self._enter_in_ranges(batches, ways, rows)
         else:
@@ -614,11 +611,27 @@ class WindowIndex:
                     if rows and i in rows:
                         rows[i] = most
         if rows:
-            self.fit(rows)
-            for i in rows:
-                self._spare[i] = self._unchecked(i)
+            self._fit_crowded(rows)
         if self._has_wild:
             self.give_up_cells()
+
+    def _crowded(self, batches: Sequence[Batch | None]) -> dict[int, int]:
+        """The inputs, but bags, that may have to `fit` what comes, for which there is room now."""
+        rows: dict[int, int] = {}
+        for i, batch in enumerate(batches):
+            if batch is not None and not self.windows[i].is_bag:
+                self._spare[i] -= len(batch.ts)
+                if self._spare[i] < 0:
+                    rows[i] = len(batch.ts) if batch.sign is None else int(np.count_nonzero(batch.sign > 0))
+        if rows:
+            self.reserve(rows)
+        return rows
+
+    def _fit_crowded(self, rows: Mapping[int, int]) -> None:
+        """`fit` these inputs, and note how many rows may come before they are crowded again."""
+        self.fit(rows)
+        for i in rows:
+            self._spare[i] = self._unchecked(i)
 
     def _enter_in_ranges(self, batches: Sequence[Batch | None], ways: int, rows: dict[int, int]) -> None:
         """Let them come, and note the most rows that each of the inputs in `rows` holds at once."""
@@ -766,7 +779,7 @@ class WindowIndex:
     def _unchecked(self, i: int) -> int:
         """Rows that may come into an input, however many leave, before there is anything to `reserve` or to `fit`."""
         capacity, buckets = self._capacities[i], self._buckets[i]
-        held = self.inputs.item(i, STOP) - self.inputs.item(i, LO)
+        held = max(self.inputs.item(i, HI), self.inputs.item(i, STOP)) - self.inputs.item(i, LO)
         may_shrink = held * 8 < max(capacity, buckets) > 1024
         return 0 if may_shrink else min(capacity - held, 3 * buckets // 4 - 1 - held, _MOST_UNCHECKED)
 
@@ -797,8 +810,7 @@ class WindowIndex:
             wanted = patterns[i] if patterns else ()
             self._configure(i, wanted if isinstance(wanted, Bits) else None)
             window.keys = (*self._linked[i], *((ADDRESS,) if isinstance(wanted, Bits) else with_cells(wanted)))
-            if isinstance(window, IndexedWindow):
-                window.forget_keys()
+            window.forget_keys()
             self.inputs[i, KEYS_END] = int(self.inputs[i, KEY]) + len(window.keys)
         self._note_linked([window.keys for window in self.windows])
         self._place(keeps_rows=True)

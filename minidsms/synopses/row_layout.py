@@ -21,19 +21,15 @@ class RowLayout:
         self.masks = len(self.columns) // 62 + 1
         self.width = len(self.columns) + self.masks
         self._place = {c: j for j, c in enumerate(self.columns)}
-        self._seen_nulls = np.zeros(self.masks, np.int64)
+        self.seen_nulls: Int64Array = np.zeros(self.masks, np.int64)
+        """The bits of columns that have had a NULL: only those get a mask when gathered. Whoever keeps rows notes it.
+        """
 
     def words(self, column: Callable[[int], Column], n: int) -> Int64Array:
         """The rows' words, (n, width); column gives a column of the schema."""
         if not self.columns:
             return np.zeros((n, self.width), np.int64)
-        rows = row_words([column(c) for c in self.columns])
-        self.note_nulls(rows)
-        return rows
-
-    def note_nulls(self, rows: Int64Array) -> None:
-        """Remember which columns have NULLs: only those get a mask when gathered."""
-        self._seen_nulls |= np.bitwise_or.reduce(rows[:, rows.shape[1] - self.masks :], axis=0)
+        return row_words([column(c) for c in self.columns])
 
     def gather(self, words: Int64Array, at: Int64Array, columns: Sequence[int]) -> list[Column]:
         """Columns of the schema, of the rows at these places."""
@@ -43,7 +39,7 @@ class RowLayout:
         for c in columns:
             j = self._place[c]
             valid = None
-            if (int(self._seen_nulls[j // 62]) >> (j % 62)) & 1:
+            if (int(self.seen_nulls[j // 62]) >> (j % 62)) & 1:
                 mask = flat.take(base + (self.width - self.masks + j // 62))
                 valid = (mask >> (j % 62)) & 1 == 0
             result.append(Column.from_words(flat.take(base + j), valid, self.schema[c].type))

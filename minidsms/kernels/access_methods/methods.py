@@ -5,6 +5,7 @@ To add one is to write its file and its rows here; when a step takes it says `jo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -30,6 +31,12 @@ METHODS: tuple[AccessMethod, ...] = (ByAddress(), ByCells(), ByHash())
 def method_of(key: Key) -> AccessMethod:
     """By which rows are found that have such a key."""
     return next(method for method in METHODS if method.is_of(key))
+
+
+def words_and_others(keys: Sequence[Key]) -> tuple[list[int], list[int]]:
+    """The numbers of the keys that are words of a column, and of the others."""
+    words = [k for k, key in enumerate(keys) if len(key) == 1 and isinstance(method_of(key), ByHash)]
+    return words, [k for k in range(len(keys)) if k not in words]
 
 
 @helper
