@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from ctypes import addressof, c_char
 from typing import TypeVar
 
 import numpy as np
@@ -29,4 +30,6 @@ def places(columns: Sequence[Column]) -> tuple[Int64Array, list[AnyArray]]:
 
 
 def _address(array: AnyArray) -> int:
+    if len(array) and array.flags.writeable:
+        return addressof(c_char.from_buffer(array))  # type: ignore[arg-type]  # a fourth of the time
     return array.__array_interface__["data"][0]

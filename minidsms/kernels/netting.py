@@ -58,6 +58,26 @@ def _equal(places: Int64Table, a: int, b: int) -> bool:
     return True
 
 
+MIXED = -1
+"""What `of_sign` returns where an instant has deletions and insertions, which may cancel."""
+
+
+@kernel
+def of_sign(ts: Int64s, sign: Int8s, is_netted: bool, wanted: int, rows: Int64s) -> int:
+    """The elements of the wanted sign (0: of both), into rows (n,), ascending; returns how many they are, or MIXED.
+
+    is_netted: nothing cancels in any instant.
+    """
+    m = 0
+    for i in range(len(ts)):
+        # Deletions come first, so an instant has both signs where an insertion follows a deletion.
+        if not is_netted and i > 0 and sign[i] > sign[i - 1] and ts[i] == ts[i - 1]:
+            return int64(MIXED)
+        rows[m] = i
+        m += wanted == 0 or sign[i] == wanted
+    return int64(m)
+
+
 @kernel
 def net_instants(
     ts: Int64s, sign: Int8s, places: Int64Table, wanted: int, heads: Int64s, chain: Int64s, rows: Int64s

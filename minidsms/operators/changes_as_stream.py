@@ -48,9 +48,9 @@ class ChangesAsStream(Operator):
             rows = np.flatnonzero(batch.sign == wanted)
         if rows is not None and not len(rows):
             return None
-        batch = as_stream(batch, self._keep_seq)
         if rows is not None:
             batch = batch.take(rows)
+        batch = as_stream(batch, self._keep_seq)
         return ordered_by_value(batch, self.schema, self._ranks) if self._order_by_value else batch
 
     def describe(self) -> Description:

@@ -68,8 +68,9 @@ class Net(Operator):
         if self._present is not None:
             self._present.take(batch)
         kept = surviving(batch)
-        batch = Batch(batch.ts, batch.sign, batch.columns, is_own=batch.is_own)
-        return (batch if kept is None else batch.take(kept),)
+        if kept is not None:
+            batch = batch.take(kept)
+        return (Batch(batch.ts, batch.sign, batch.columns, is_own=batch.is_own),)
 
     def contents(self) -> Batch:
         """The rows present, as insertions (ts of no meaning)."""

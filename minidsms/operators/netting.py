@@ -14,6 +14,7 @@ import numpy as np
 from minidsms.elements import AnyArray, Batch, Int64Array, Schema
 from minidsms.kernels.arrays import normal, places
 
+_NO_ROWS: Int64Array = np.zeros(0, np.int64)
 Ranks = Callable[[Int64Array], Int64Array]
 """Ranks of TEXT codes, in the order of their texts."""
 
@@ -31,16 +32,17 @@ def surviving(batch: Batch, wanted: int = 0) -> Int64Array | None:
     sign = batch.sign
     if sign is None:
         return None
-    # Deletions come first, so an instant has both signs where an insertion follows a deletion.
-    if batch.is_netted or not ((sign[1:] > sign[:-1]) & (batch.ts[1:] == batch.ts[:-1])).any():
-        rows = np.flatnonzero(sign == wanted) if wanted else None
-        return None if rows is None or len(rows) == len(sign) else rows
+    n = len(sign)
+    if n == 1:
+        return None if not wanted or sign.item(0) == wanted else _NO_ROWS
     from minidsms.kernels import netting as kernels
 
-    table, _kept = places(batch.columns)
-    n = len(sign)
-    heads, chain, rows = np.empty(max(8, 2 * n), np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
-    m = kernels.net_instants(normal(batch.ts), normal(sign), table, wanted, heads, chain, rows)
+    ts, sign, rows = normal(batch.ts), normal(sign), np.empty(n, np.int64)
+    m = kernels.of_sign(ts, sign, batch.is_netted, wanted, rows)
+    if m == kernels.MIXED:
+        table, _kept = places(batch.columns)
+        heads, chain = np.empty(max(8, 2 * n), np.int64), np.empty(n, np.int64)
+        m = kernels.net_instants(ts, sign, table, wanted, heads, chain, rows)
     return None if m == n else rows[:m]
 
 

@@ -60,11 +60,13 @@ class RelationEvents(Operator):
         return self._emission is not None or (self._allowed > self.progress and self.failure is None)
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
-        cut = int(np.searchsorted(self._present, until, side="right"))
-        present, self._present = self._present[:cut], self._present[cut:]
-        lo, hi = self.reader.lo, self.store.head
+        lo, hi, present = self.reader.lo, self.store.head, self._present
+        if lo == hi and not len(present):
+            return ()
+        cut = int(present.searchsorted(until, "right"))
+        present, self._present = present[:cut], present[cut:]
         changed = self.store.ts(lo, hi)
-        changed = changed[: int(np.searchsorted(changed, until, side="right"))]
+        changed = changed[: int(changed.searchsorted(until, "right"))]
         self.reader.lo = lo + len(changed)
         instants = np.sort(np.concatenate([present, changed])) if len(present) else changed
         self.counters.elements_in += len(instants)

@@ -82,8 +82,6 @@ class RStream(Resuming):
             tick = last + 1
 
     def _show(self, changes: Batch | None, events: Int64Array) -> Iterator[Batch]:
-        if changes is None and not len(events):
-            return
         for ts, words in self._bag.show(changes, events, self._order_by_value):
             batch = Batch(ts, None, columns_of_words(words, self.schema))
             yield ordered_by_value(batch, self.schema, self._ranks) if self._order_by_value else batch

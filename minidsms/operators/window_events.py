@@ -89,9 +89,10 @@ class WindowEvents(Resuming):
         if spec.kind is WindowKind.RANGE:
             assert spec.range_ is not None
             length = max(spec.range_, 1)
-            self._pending.put(arrivals)
+            if len(arrivals):
+                self._pending.put(arrivals)
             left = self._pending.take(until - length)
-            return in_parts(union(arrivals, left + length))
+            return in_parts(union(arrivals, left + length) if len(left) else distinct(arrivals))
         if spec.slide is not None:
             # Only the arrival that completes a batch of M changes the window.
             n = self._clock.arrived

@@ -10,13 +10,14 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from minidsms.elements import AnyArray, Batch, Int64Array, Schema, row_words
+from minidsms.elements import AnyArray, Batch, Int8Array, Int64Array, Schema, row_words
 from minidsms.kernels import bag as kernels
 from minidsms.kernels.arrays import normal
 from minidsms.synopses.stub import NO_INSTANTS
 
 _FIRST_CAPACITY = 64
 _LARGEST_OUTPUT = 1 << 16
+_NO_SIGNS: Int8Array = np.zeros(0, np.int8)
 
 
 class Bag:
@@ -25,24 +26,26 @@ class Bag:
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self._width = len(schema) + len(schema) // 62 + 1
-        self._words: Int64Array = np.zeros((0, self._width), np.int64)
+        self._no_words: Int64Array = np.zeros((0, self._width), np.int64)
+        self._words = self._no_words
         self._counts = self._next = NO_INSTANTS
         self._buckets = NO_INSTANTS
         self._figures = np.zeros(3, np.int64)
         self._resize(_FIRST_CAPACITY)
 
     def __len__(self) -> int:
-        return int(self._figures[kernels.TOTAL])
+        return self._figures.item(kernels.TOTAL)
 
     def show(self, batch: Batch | None, events: Int64Array, is_whole: bool) -> Iterator[tuple[Int64Array, Int64Array]]:
         """Apply the changes of a batch and give (ts, row words) of all rows at each event instant.
 
         Bounded runs; is_whole: but never a part of an instant. Changes after the last event are applied too.
         """
-        ts, sign, changes = NO_INSTANTS, np.zeros(0, np.int8), np.zeros((0, self._width), np.int64)
+        ts, sign, changes = NO_INSTANTS, _NO_SIGNS, self._no_words
         if batch is not None:
-            ts, changes = normal(batch.ts), self._as_words(batch)
-            sign = np.array(batch.signs, np.int8)
+            ts, sign, changes = normal(batch.ts), normal(batch.signs), self._as_words(batch)
+        elif not len(self) or not len(events):
+            return
         events = normal(events)
         cursor = np.zeros(6, np.int64)
         # An estimate: what is there now and comes in this batch, at each event.

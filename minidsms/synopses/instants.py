@@ -48,7 +48,7 @@ class PendingInstants:
     def put(self, instants: Int64Array) -> None:
         """Append a nondecreasing run; none of it is below the last one put."""
         new = distinct(instants)
-        if len(self) and len(new) and new[0] == self._instants[self._stop - 1]:
+        if self._stop > self._start and len(new) and new.item(0) == self._instants.item(self._stop - 1):
             new = new[1:]
         n = len(new)
         if self._stop + n > len(self._instants):
@@ -61,10 +61,11 @@ class PendingInstants:
 
     def take(self, until: int) -> Int64Array:
         """Remove and return the instants up to `until`."""
-        held = self._instants[self._start : self._stop]
-        if not len(held) or int(held[0]) > until:
+        start, stop = self._start, self._stop
+        if start == stop or self._instants.item(start) > until:
             return NO_INSTANTS
-        n = int(np.searchsorted(held, until, side="right"))
+        held = self._instants[start:stop]
+        n = int(held.searchsorted(until, "right"))
         self._start += n
         return held[:n].copy()
 
