@@ -6,14 +6,11 @@ Invariant: a tuple stands in the buffers until its instant is complete; then it 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import cast
 
 import numpy as np
 
 from minidsms.elements import Batch, Column, Int64Array
 from minidsms.joins.spec import JoinSpec
-from minidsms.kernels.addresses import PLACE_WORDS, VALID
-from minidsms.kernels.gathering import OF_INPUT, OF_MASK, SOURCE_WORDS, gather_tuples
 from minidsms.kernels.join_cache_layout import LEVEL_WORDS
 from minidsms.kernels.join_layout import (
     CROWDED,
@@ -34,11 +31,9 @@ from minidsms.kernels.join_layout import (
     JoinRun,
     Output,
 )
-from minidsms.synopses.bag_windows import BagWindow
-from minidsms.synopses.indexed_windows import NOTHING_ASKED, IndexedWindow, WindowIndex
+from minidsms.synopses.indexed_windows import WindowIndex
+from minidsms.synopses.shown_tuples import ShownTuples, signs_of
 
-_INT64 = np.dtype(np.int64)
-_NO_MASKS = np.empty((0, 0), np.bool_)
 _TUPLES = 1 << 14
 """Tuples found before their rows are gathered: their slots stay in the cache until then."""
 
@@ -79,16 +74,7 @@ class Answer:
         self.output = _room(n, _FIRST_TUPLES)
         self._spec = spec
         self._index = index
-        # By input: the output columns it gives, and which of its own they are.
-        gives = [[(j, c) for j, (k, c) in enumerate(spec.columns) if k == i] for i in range(n)]
-        self._gives = [([j for j, _ in each], [c for _, c in each]) for each in gives]
-        windows, giving = index.windows, [i for i in range(n) if gives[i]]
-        self._is_of_rings = not any(window.is_bag for window in windows)
-        # Where it is: the inputs that give something, what is asked of them, and where that stands.
-        self._giving = [(i, cast(IndexedWindow, windows[i]), *self._gives[i]) for i in giving]
-        self._looked = [(window, NOTHING_ASKED) for _, window, _, _ in self._giving]
-        self._sources: Int64Array = np.zeros((0, SOURCE_WORDS), np.int64)
-        self._has_masks = self._are_words = False
+        self._shown = ShownTuples(index, spec.columns, spec.schema, 1 if spec.outer else None)
 
     # -------------------------------------------------------------------------------------------------- finding
 
@@ -146,48 +132,9 @@ class Answer:
     def rows(self, found: int) -> Batch:
         """The rows of the first tuples found."""
         slots, ts, sign = self.output
-        if self.netted:
-            has_deletions = self._figures[DELETED] > 0
-        elif found <= _FIRST_TUPLES:
-            has_deletions = -1 in sign[:found].tolist()
-        else:
-            has_deletions = bool((sign[:found] < 0).any())
+        signs = (sign if self._figures[DELETED] > 0 else None) if self.netted else signs_of(sign, found)
         self._figures[DELETED] = 0
-        signs = sign[:found].copy() if has_deletions else None
-        is_met = slots[1, :found] >= 0 if self._spec.outer else None
-        if not self._is_of_rings or (is_met is not None and not is_met.all()):
-            columns: list[Column | None] = [None] * len(self._spec.columns)
-            for i, (window, (places, gives)) in enumerate(zip(self._index.windows, self._gives)):
-                of_input = slots[i, :found]
-                is_padded = i == 1 and is_met is not None
-                gathered = _padded(window, gives, of_input) if is_padded else window.gather(gives, of_input)
-                for j, column in zip(places, gathered):
-                    columns[j] = column
-            return Batch(ts[:found].copy(), signs, columns, is_own=True)  # type: ignore[arg-type]
-        for window, asked in self._looked:
-            if not window.still_has(asked):
-                self._look()
-                break
-        k = len(self._sources)
-        words = np.empty((1 + k, found), _INT64)
-        present = np.empty((k, found), np.bool_) if self._has_masks else _NO_MASKS
-        gather_tuples(self._sources, self._index.nodes, self._index.inputs, slots, ts, found, words, present)
-        # By numbers: going through the rows of an array takes longer.
-        if self._are_words:
-            return Batch(words[0], signs, [Column(words[1 + c]) for c in range(k)], is_own=True)
-        masks = [present[c] if place else None for c, place in enumerate(self._sources[:, VALID].tolist())]
-        types = self._spec.schema.types
-        return Batch(words[0], signs, list(map(Column.from_words, words[1:], masks, types)), is_own=True)
-
-    def _look(self) -> None:
-        """See where the columns that are shown stand now."""
-        self._sources = sources = np.zeros((len(self._spec.columns), SOURCE_WORDS), np.int64)
-        self._looked = [(window, window.asked(gives)) for _, window, _, gives in self._giving]
-        for (i, _, places, _), (_, asked) in zip(self._giving, self._looked):
-            sources[places, :PLACE_WORDS] = asked.places[asked.numbers]
-            sources[places, OF_INPUT], sources[places, OF_MASK] = i, asked.mask
-        self._has_masks = any(True in asked.has_mask for _, asked in self._looked)
-        self._are_words = all(asked.are_words for _, asked in self._looked)
+        return self._shown.rows(slots, ts, signs, found)
 
     def whole(self, found: int) -> Batch:
         """The first tuples found as rows of all columns of all inputs, gathered when somebody reads them."""
@@ -221,19 +168,6 @@ class _Tuples:
         i, c = self.places[column]
         slots = self._slots[i]
         return self._index.windows[i].gather([c], slots if len(seq) == len(slots) else slots[seq])[0]
-
-
-def _padded(window: IndexedWindow | BagWindow, columns: Sequence[int], slots: Int64Array) -> list[Column]:
-    """The columns of the rows in these slots, NULL where a slot is -1."""
-    is_there = slots >= 0
-    if not is_there.any():
-        return [Column.nulls(len(slots), window.schema[c].type) for c in columns]
-    padded = []
-    for column in window.gather(columns, np.maximum(slots, 0)):
-        values = column.values.copy()
-        values[~is_there] = 0
-        padded.append(Column(values, is_there if column.valid is None else column.valid & is_there))
-    return padded
 
 
 def _room(n: int, capacity: int) -> Output:

@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 
 from minidsms.kernels.addresses import PLACE_WORDS, VALID, VALUES, WIDTH
-from minidsms.kernels.join_layout import MASK, ROWS
+from minidsms.kernels.join_layout import IS_BAG, MASK, ROWS
 from minidsms.kernels.links import upper_half
 from minidsms.machine_code import byte_at, helper, kernel, word_at
 
-OF_INPUT, OF_MASK, SOURCE_WORDS = range(PLACE_WORDS, PLACE_WORDS + 3)
-"""Behind the place of a column that tuples show: the input, and the mask of its store."""
+OF_INPUT, OF_MASK, NULL_BIT, SOURCE_WORDS = range(PLACE_WORDS, PLACE_WORDS + 4)
+"""Behind the place of a column that tuples show: the input, and the mask of its store. Of a bag, whose rows stand as
+words one behind the other: how many words a row has, and, where VALID is a word of each, which bit says NULL.
+"""
 
 
 @kernel("void(int64[:,::1], int64, int64[::1], int64[::1], int64[:,::1], int8[:,::1])")
@@ -90,7 +92,20 @@ def gather_rows(
     return some_masks
 
 
-@kernel("void(int64[:,::1], int64[::1], int64[:,::1], int64[:,::1], int64[::1], int64, int64[:,::1], boolean[:,::1])")
+@helper(inline=True)
+def _is_there(source: np.ndarray, is_bag: bool, at: int) -> Any:
+    """The value of a column at a place is one."""
+    valid = source[VALID]
+    if valid == 0:
+        return True
+    if is_bag:
+        return (word_at(valid, at) >> source[NULL_BIT]) & 1 == 0
+    return byte_at(valid, at) != 0
+
+
+@kernel(
+    "boolean(int64[:,::1], int64[::1], int64[:,::1], int64[:,::1], int64[::1], int64, int64[:,::1], boolean[:,::1])"
+)
 def gather_tuples(
     columns: np.ndarray,
     nodes: np.ndarray,
@@ -100,12 +115,13 @@ def gather_tuples(
     found: int,
     words: np.ndarray,
     present: np.ndarray,
-) -> None:
-    """The same of the first tuples found, a slot of each input, with their instants.
+) -> bool:
+    """The same of the first tuples found, a slot of each input, with their instants; of slot -1 all is NULL.
 
     columns: (c, SOURCE_WORDS).  words: (1 + c, found), the first row for the instants.  present: (c, found), or empty
-    where no column has a mask.
+    where no column has a mask and no slot is -1.  Returns whether one is.
     """
+    some_missing = False
     for k in range(found):
         words[0, k] = ts[k]
     for i in range(len(inputs)):
@@ -115,18 +131,33 @@ def gather_tuples(
                 last = c
         if last < 0:
             continue
+        is_bag, is_missing = inputs[i, IS_BAG] != 0, False
         rows, of_slots, mask = inputs[i, ROWS], inputs[i, MASK], columns[last, OF_MASK]
-        # Where the rows stand in the store is looked up once, and kept where the last column will be.
+        # Where the rows stand is looked up once, and kept where the last column will be.
         for k in range(found):
-            words[1 + last, k] = _place_of(slots[i, k], nodes, rows, of_slots, mask)
+            slot = slots[i, k]
+            if slot < 0:
+                words[1 + last, k] = -1
+                is_missing = True
+            elif is_bag:
+                words[1 + last, k] = slot * mask
+            else:
+                words[1 + last, k] = _place_of(slot, nodes, rows, of_slots, mask)
         for c in range(last + 1):
             if columns[c, OF_INPUT] == i:
-                values, valid, is_word = columns[c, VALUES], columns[c, VALID], columns[c, WIDTH] == 8
+                values, is_word = columns[c, VALUES], columns[c, WIDTH] == 8
                 for k in range(found if len(present) > 0 else 0):
-                    present[c, k] = valid == 0 or byte_at(valid, words[1 + last, k]) != 0
-                if is_word:
+                    at = words[1 + last, k]
+                    present[c, k] = at >= 0 and _is_there(columns[c], is_bag, at)
+                if is_missing:
+                    for k in range(found):
+                        at = words[1 + last, k]
+                        words[1 + c, k] = 0 if at < 0 else word_at(values, at) if is_word else byte_at(values, at)
+                elif is_word:
                     for k in range(found):
                         words[1 + c, k] = word_at(values, words[1 + last, k])
                 else:
                     for k in range(found):
                         words[1 + c, k] = byte_at(values, words[1 + last, k])
+        some_missing |= is_missing
+    return some_missing

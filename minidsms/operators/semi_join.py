@@ -33,6 +33,7 @@ from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
 from minidsms.synopses.indexed_windows import WindowIndex
 from minidsms.synopses.key_counts import KeyCounts
+from minidsms.synopses.shown_tuples import ShownTuples, signs_of
 from minidsms.synopses.synopsis import Synopsis
 
 _ROWS = 1 << 14
@@ -63,11 +64,13 @@ class SemiJoin(Operator):
         self.name = "AntiJoin" if anti else "SemiJoin"
         self._state = np.zeros(STATE_WORDS, np.int64)
         self._state[[PHASE, NEXT]] = BEGINS, -1
+        self._line = memoryview(self._state)  # type: ignore[arg-type]
         columns = [(c,) for c in self.left_keys]
         keys = columns if len(columns) == 1 else [*columns, self.left_keys]
         self._index = WindowIndex([left.schema], [keys], None, [range(len(left.schema))], bags=[not left_fifo])
         self._index.keys[:-1, IS_LINKED] = 0
         self._left = self._index.windows[0]
+        self._shown = ShownTuples(self._index, [(0, c) for c in range(len(left.schema))], left.schema)
         self._buffers: Found | None = None
         self._right = KeyCounts(right.schema, self.right_keys)
 
@@ -76,18 +79,17 @@ class SemiJoin(Operator):
         if batches[0] is not None or batches[1] is not None:
             self._index.admit(batches[:1])
             right = self._right.begin(batches[1])
-            self._state[POSITION] = 0
-            if self._buffers is None:
+            state, output = self._line, self._buffers
+            state[POSITION] = 0
+            if output is None:
                 room = np.empty(_ROWS, np.int64), np.empty(_ROWS, np.int64), np.empty(_ROWS, np.int8)
-                self._buffers = Found(*room)
-            output = self._buffers
+                output = self._buffers = Found(*room)
             status = -1
             while status != DONE:
                 found = semi_join(self._index.bundle, right, self._state, self.anti, output)
-                status = int(self._state[STATUS])
+                status = state[STATUS]
                 if found:
-                    columns = self._left.gather(range(len(self.schema)), output.slots[:found])
-                    yield Batch(output.ts[:found].copy(), output.sign[:found].copy(), columns)
+                    yield self._shown.rows(output.slots[np.newaxis], output.ts, signs_of(output.sign, found), found)
                 assert status != MISSING, "every deletion cancels an earlier insertion (docs/semantics T2)"
                 if status == GROW:
                     right = self._right.grow(right)

@@ -17,6 +17,7 @@ from minidsms.elements import Batch, Column, Int8Array, Int64Array, Schema
 from minidsms.kernels.access_methods.contract import Key, Slots, array_of
 from minidsms.kernels.access_methods.methods import words_and_others
 from minidsms.kernels.arrays import normal
+from minidsms.kernels.gathering import OF_INPUT
 from minidsms.kernels.join_layout import HI, KEY, ROWS
 from minidsms.synopses.row_layout import RowLayout
 
@@ -74,6 +75,16 @@ class BagWindow:
     def gather(self, columns: Sequence[int], slots: Int64Array) -> list[Column]:
         """The columns of the rows in these slots."""
         return self.layout.gather(self._rows.words, slots, columns)
+
+    def sources(self, columns: Sequence[int]) -> tuple[tuple[Int64Array, bytes], Int64Array]:
+        """As of an `IndexedWindow`: the words of the rows, and which columns may be NULL."""
+        words, sources = self._rows.words, self.layout.sources(self._rows.words, columns)
+        sources[:, OF_INPUT] = self._number
+        return (words, self.layout.seen_nulls.tobytes()), sources
+
+    def stands_at(self, mark: Any) -> bool:
+        """See `sources`."""
+        return mark[0] is self._rows.words and mark[1] == self.layout.seen_nulls.tobytes()
 
     def present(self) -> Int64Array:
         """The slots of its rows without a NULL key, ascending.  O(slots)."""

@@ -37,9 +37,9 @@ from minidsms.kernels.access_methods.bit_addresses import ADDRESS, CONFIGURATION
 from minidsms.kernels.access_methods.cells import SAMPLED, Cells, CellsInOrder, elements_until_fit, with_cells
 from minidsms.kernels.access_methods.contract import Key, Slots
 from minidsms.kernels.access_methods.methods import method_of, words_and_others
-from minidsms.kernels.addresses import VALID, VALUES
+from minidsms.kernels.addresses import PLACE_WORDS, VALID, VALUES
 from minidsms.kernels.arrays import normal
-from minidsms.kernels.gathering import gather_rows
+from minidsms.kernels.gathering import OF_INPUT, OF_MASK, SOURCE_WORDS, gather_rows
 from minidsms.kernels.join_layout import (
     HAS_NULLS,
     HEADS,
@@ -210,6 +210,20 @@ class IndexedWindow:
         """What was asked for stands where it did."""
         store = self._store
         return store is not None and asked.places is store.table and asked.columns_of is self._columns
+
+    def sources(self, columns: Sequence[int]) -> tuple[Asked | None, Int64Array]:
+        """By what `stands_at` knows that these columns still stand where they do, and that, for `gather_tuples`."""
+        sources = np.zeros((len(columns), SOURCE_WORDS), np.int64)
+        sources[:, OF_INPUT] = self._number
+        if self._store is None:
+            return None, sources
+        asked = self.asked(columns)
+        sources[:, :PLACE_WORDS], sources[:, OF_MASK] = asked.places[asked.numbers], asked.mask
+        return asked, sources
+
+    def stands_at(self, mark: Any) -> bool:
+        """See `sources`."""
+        return mark is not None and self.still_has(mark)
 
     @property
     def lowest(self) -> int:

@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.elements import Batch, BoolArray, Int64Array, Schema
+from minidsms.elements import Batch, BoolArray, Int8Array, Int64Array, Schema
 from minidsms.kernels.arrays import normal
 from minidsms.kernels.semi_join import BEFORE, COUNT, COUNT_WORDS, Counted
+from minidsms.synopses.bag_windows import NO_SIGNS, NO_TS
 from minidsms.synopses.key_table import KeyTable
-
-_NOTHING = np.zeros(0, np.int64), np.zeros(0, np.int8), np.zeros((0, 0), np.int64)
 
 
 class KeyCounts:
@@ -29,6 +28,8 @@ class KeyCounts:
         self._keys = tuple(keys)
         self._table = KeyTable(len(self._keys), [j for j, c in enumerate(keys) if schema[c].type.is_coded])
         self._counts = _counts(self._table.capacity)
+        self._idle: Counted | None = None
+        """As the kernel takes no elements."""
         self._key = np.zeros((1, len(self._keys)), np.int64)
 
     def __len__(self) -> int:
@@ -46,7 +47,7 @@ class KeyCounts:
     def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         """Hold what `arrays` gave, and nothing else."""
         self._table.restore({"keys": arrays["words"]})
-        self._counts = _counts(self._table.capacity)
+        self._replace(_counts(self._table.capacity))
         self._counts[: len(arrays["counts"]), COUNT] = arrays["counts"]
 
     def live_codes(self) -> Iterable[Int64Array]:
@@ -55,26 +56,36 @@ class KeyCounts:
 
     def begin(self, batch: Batch | None) -> Counted:
         """The batch as the kernel takes it."""
-        ts, signs, words = _NOTHING
-        if batch is not None:
-            ts, signs, words = batch.ts, batch.signs, np.empty((len(batch), len(self._keys)), np.int64)
-            keyed: BoolArray | None = None
-            for j, column in enumerate(map(batch.column, self._keys)):
-                words[:, j] = column.words()
-                if column.valid is not None:
-                    keyed = column.valid if keyed is None else keyed & column.valid
-            if keyed is not None:
-                ts, signs, words = ts[keyed], signs[keyed], words[keyed]
-            kept = self._table.compact()
-            if kept is not None:
-                counts, self._counts = self._counts, _counts(self._table.capacity)
-                self._counts[: len(kept)] = counts[kept]
+        if batch is None:
+            if self._idle is None:
+                self._idle = self._counted(NO_TS, NO_SIGNS, np.zeros((0, len(self._keys)), np.int64))
+            return self._idle
+        ts, signs, words = batch.ts, batch.signs, np.empty((len(batch), len(self._keys)), np.int64)
+        keyed: BoolArray | None = None
+        for j, column in enumerate(map(batch.column, self._keys)):
+            words[:, j] = column.words()
+            if column.valid is not None:
+                keyed = column.valid if keyed is None else keyed & column.valid
+        if keyed is not None:
+            ts, signs, words = ts[keyed], signs[keyed], words[keyed]
+        kept = self._table.compact()
+        if kept is not None:
+            counts = self._counts
+            self._replace(_counts(self._table.capacity))
+            self._counts[: len(kept)] = counts[kept]
+        return self._counted(normal(ts), normal(signs), words)
+
+    def _counted(self, ts: Int64Array, signs: Int8Array, words: Int64Array) -> Counted:
         ids, touched = np.empty(len(ts), np.int64), np.empty(len(ts), np.int64)
-        return Counted(normal(ts), normal(signs), words, ids, self._table.parts, self._counts, touched, self._key)
+        return Counted(ts, signs, words, ids, self._table.parts, self._counts, touched, self._key)
+
+    def _replace(self, counts: Int64Array) -> None:
+        """The table's arrays are others, and so are the counts."""
+        self._counts, self._idle = counts, None
 
     def grow(self, counted: Counted) -> Counted:
         """With room for twice the keys; those there keep their ids."""
-        self._counts = np.concatenate([self._counts, _counts(self._table.capacity)])
+        self._replace(np.concatenate([self._counts, _counts(self._table.capacity)]))
         self._table.grow()
         return counted._replace(table=self._table.parts, counts=self._counts)
 

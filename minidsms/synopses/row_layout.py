@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from minidsms.elements import Column, Int64Array, Schema, row_words
+from minidsms.kernels.addresses import VALID, VALUES, WIDTH
+from minidsms.kernels.gathering import NULL_BIT, OF_MASK, SOURCE_WORDS
 
 
 class RowLayout:
@@ -30,6 +32,17 @@ class RowLayout:
         if not self.columns:
             return np.zeros((n, self.width), np.int64)
         return row_words([column(c) for c in self.columns])
+
+    def sources(self, words: Int64Array, columns: Sequence[int]) -> Int64Array:
+        """Where columns of the schema stand in rows, as `kernels.gathering.gather_tuples` takes them."""
+        first, masks = words.ctypes.data, self.width - self.masks
+        table = np.zeros((len(columns), SOURCE_WORDS), np.int64)
+        table[:, WIDTH], table[:, OF_MASK] = 8, self.width
+        for source, j in zip(table, [self._place[c] for c in columns]):
+            source[VALUES], source[NULL_BIT] = first + 8 * j, j % 62
+            if (int(self.seen_nulls[j // 62]) >> (j % 62)) & 1:
+                source[VALID] = first + 8 * (masks + j // 62)
+        return table
 
     def gather(self, words: Int64Array, at: Int64Array, columns: Sequence[int]) -> list[Column]:
         """Columns of the schema, of the rows at these places."""
