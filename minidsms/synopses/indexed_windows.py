@@ -34,7 +34,14 @@ from minidsms.elements import (
 from minidsms.kernels import arrivals
 from minidsms.kernels import window_index as kernels
 from minidsms.kernels.access_methods.bit_addresses import ADDRESS, CONFIGURATION, MOST_CONFIGURATIONS, NUMBERS, Bits
-from minidsms.kernels.access_methods.cells import SAMPLED, Cells, CellsInOrder, elements_until_fit, with_cells
+from minidsms.kernels.access_methods.cells import (
+    LEAST_DIVIDED,
+    SAMPLED,
+    Cells,
+    CellsInOrder,
+    elements_until_fit,
+    with_cells,
+)
 from minidsms.kernels.access_methods.contract import Key, Slots
 from minidsms.kernels.access_methods.methods import method_of, words_and_others
 from minidsms.kernels.addresses import PLACE_WORDS, VALID, VALUES
@@ -731,8 +738,13 @@ class WindowIndex:
         values: dict[int, list[AnyArray]] = {}
         rows: dict[int, int] = {}
         for (i, _), cells in self._in_order.items():
+            rows[id(cells.order)] = rows.get(id(cells.order), 0) + self._held_with(i, batches[i])
+        if not any(cells.order.last or rows[id(cells.order)] >= LEAST_DIVIDED for cells in self._in_order.values()):
+            # They are one cell, and stay it.
+            self._fits_at = self._came + elements_until_fit(sum(map(len, self.windows)))
+            return
+        for (i, _), cells in self._in_order.items():
             slots, batch, of = self.windows[i].sample(SAMPLED), batches[i], values.setdefault(id(cells.order), [])
-            rows[id(cells.order)] = rows.get(id(cells.order), 0) + self._held_with(i, batch)
             if len(slots):
                 of.append(cells.values(self.windows[i].gather([cells.column], slots)[0]))
             if batch is not None:

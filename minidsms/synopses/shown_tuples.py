@@ -30,7 +30,7 @@ class ShownTuples:
         self, index: WindowIndex, columns: Sequence[tuple[int, int]], schema: Schema, padded: int | None = None
     ) -> None:
         self._index = index
-        self._schema = schema
+        self._types = schema.types
         self._padded = [i == padded for i, _ in columns]
         # By input that gives something: the columns shown that it gives, and which of its own they are.
         gives = {i: [(j, c) for j, (k, c) in enumerate(columns) if k == i] for i, _ in columns}
@@ -53,14 +53,14 @@ class ShownTuples:
         index = self._index
         some_are_padded = gather_tuples(self._sources, index.nodes, index.inputs, slots, ts, found, words, present)
         signs = None if sign is None else sign[:found].copy()
-        # By numbers: going through the rows of an array takes longer.
         if self._are_words:
+            # By numbers: going through the rows of an array takes longer.
             return Batch(words[0], signs, [Column(words[1 + c]) for c in range(k)], is_own=True)
-        masks = [
-            present[c] if is_masked or (some_are_padded and is_padded) else None
-            for c, (is_masked, is_padded) in enumerate(zip(self._masked, self._padded))
-        ]
-        return Batch(words[0], signs, list(map(Column.from_words, words[1:], masks, self._schema.types)), is_own=True)
+        columns = []
+        for c, type_ in enumerate(self._types):
+            has_mask = self._masked[c] or (some_are_padded and self._padded[c])
+            columns.append(Column.from_words(words[1 + c], present[c] if has_mask else None, type_))
+        return Batch(words[0], signs, columns, is_own=True)
 
     def _look(self) -> None:
         """See where the columns stand now."""
@@ -70,7 +70,7 @@ class ShownTuples:
             self._marks.append(mark)
         self._masked = [valid != 0 for valid in sources[:, VALID].tolist()]
         self._has_masks = True in self._masked or True in self._padded
-        self._are_words = not self._has_masks and all(t.dtype == _INT64 for t in self._schema.types)
+        self._are_words = not self._has_masks and all(t.dtype == _INT64 for t in self._types)
 
 
 def signs_of(sign: Int8Array, found: int) -> Int8Array | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,8 @@ row (how many tags, how many parts, 0, 0), and for each part a row (input, key, 
 a cell, in place of which the one so far away is asked for too. So the tags are those of all choices among the cells."""
 
 ROWS_OF_A_CELL = 16
+LEAST_DIVIDED = 2 * ROWS_OF_A_CELL
+"""Fewer rows are one cell of an order."""
 MOST_CELLS = 128
 """Of an order: a step visits all on one side."""
 SAMPLED = 4_096
@@ -128,11 +131,15 @@ class CellsInOrder:
     def take(self, nodes: Int64Array, base: int, mask: int, slots: Int64Array) -> bool:
         """As of `Cells`."""
         order = self.order
-        shift = int(self.shift) if order.is_whole else 0
-        whole = np.array([shift, 0, self.is_float], np.int64)
-        real = _NO_FLOATS if order.is_whole else np.array([self.shift, self.greatest], np.float64)
         least = (order.least, _NO_FLOATS) if order.is_whole else (_NONE, order.least)
-        return bool(take_cells(nodes, nodes.view(np.float64), base, mask, slots, whole, real, *least))
+        return bool(take_cells(nodes, nodes.view(np.float64), base, mask, slots, *self._moved, *least))
+
+    @cached_property
+    def _moved(self) -> tuple[Int64Array, Float64s]:
+        """How values are moved, as `take_cells` takes it."""
+        is_whole = self.order.is_whole
+        whole = np.array([int(self.shift) if is_whole else 0, 0, self.is_float], np.int64)
+        return whole, _NO_FLOATS if is_whole else np.array([self.shift, self.greatest], np.float64)
 
 
 def elements_until_fit(rows: int) -> int:
