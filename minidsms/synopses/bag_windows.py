@@ -76,15 +76,19 @@ class BagWindow:
         """The columns of the rows in these slots."""
         return self.layout.gather(self._rows.words, slots, columns)
 
-    def sources(self, columns: Sequence[int]) -> tuple[tuple[Int64Array, bytes], Int64Array]:
-        """As of an `IndexedWindow`: the words of the rows, and which columns may be NULL."""
+    def sources(self, columns: Sequence[int]) -> tuple[tuple[Int64Array, int, bytes], Int64Array]:
+        """As of an `IndexedWindow`: the words of the rows, of which a copy of this window has others (`plan.copying`),
+        and which columns may be NULL.
+        """
         words, sources = self._rows.words, self.layout.sources(self._rows.words, columns)
         sources[:, OF_INPUT] = self._number
-        return (words, self.layout.seen_nulls.tobytes()), sources
+        return (words, id(words), self.layout.seen_nulls.tobytes()), sources
 
     def stands_at(self, mark: Any) -> bool:
         """See `sources`."""
-        return mark[0] is self._rows.words and mark[1] == self.layout.seen_nulls.tobytes()
+        words, number, nulls = mark
+        is_there: bool = words is self._rows.words and number == id(words)
+        return is_there and nulls == self.layout.seen_nulls.tobytes()
 
     def present(self) -> Int64Array:
         """The slots of its rows without a NULL key, ascending.  O(slots)."""
