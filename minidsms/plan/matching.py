@@ -15,6 +15,7 @@ from minidsms.elements import Type
 from minidsms.plan.logical import SemiJoin, columns_used, projected, shift
 
 _SOME_VALUE: dict[Type, bool | int | float | str] = {Type.BOOLEAN: False, Type.FLOAT: 0.0, Type.TEXT: ""}
+_COMPARISONS = frozenset(("=", "<>", "<", "<=", ">", ">="))
 ONE = bound.Literal(Type.INTEGER, 1)
 """The key of rows that need no other: all are equal in it."""
 
@@ -22,15 +23,36 @@ ONE = bound.Literal(Type.INTEGER, 1)
 def matched_rows(side: Node, joined: Node, offset: int, condition: Iterable[Expr], anti: bool) -> SemiJoin:
     """The rows of `side` with (anti: without) a partner in `joined`, whose row holds the side's from `offset` on.
 
-    condition: what was joined on, over the joined row.
+    condition: the conjuncts that were joined on, over the joined row. Where they let no NULL pass, NULL equals none.
     """
+    condition = list(condition)
     places = range(offset, offset + len(side.schema))
     read = sorted({i for part in condition for i in columns_used(part) if i in places})
     keys: list[Expr] = [column(side, i - offset) for i in read] or [ONE]
     values = projected(joined, [shift(key, offset) for key in keys])
     matched = bound.Distinct(values.schema, values)
     pairs = tuple((key, column(matched, k)) for k, key in enumerate(keys))
-    return SemiJoin(side.schema, side, matched, pairs, anti, null_safe=True)
+    refused = {i for part in condition for i in _refused_as_null(part)}
+    return SemiJoin(side.schema, side, matched, pairs, anti, null_safe=not refused.issuperset(read))
+
+
+def _refused_as_null(part: Expr) -> frozenset[int]:
+    """Columns that are not NULL in any row for which a condition is TRUE."""
+    if isinstance(part, bound.Call) and part.function in _COMPARISONS:
+        return frozenset().union(*map(_making_null, part.args))
+    return frozenset()
+
+
+def _making_null(expr: Expr) -> frozenset[int]:
+    """Columns with which an expression is NULL where they are."""
+    match expr:
+        case bound.ColumnRef(index=i):
+            return frozenset((i,))
+        case bound.Cast(arg=arg):
+            return _making_null(arg)
+        case bound.Call(function="+" | "-" | "*" | "neg", args=args):
+            return frozenset().union(*map(_making_null, args))
+    return frozenset()
 
 
 def column(node: Node, index: int, offset: int = 0) -> bound.ColumnRef:
