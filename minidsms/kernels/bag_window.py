@@ -53,23 +53,13 @@ def _node(bits: int, following: int) -> Any:
 
 
 @helper(inline=True)
-def _is_null(rows: Int64Table, k: int, j: int, masks: int) -> Any:
-    return (rows[k, rows.shape[1] - masks + j // 62] >> (j % 62)) & 1 != 0
-
-
-@helper(inline=True)
-def _take_keys(
-    bag: BagRows, slot: int, columns: Int64Table, nodes: Int64s, keys: Int64Table, figures: Int64s
-) -> None:  # fmt: skip
-    """Copy words of the row in a slot into the nodes of keys."""
-    for p in range(len(columns)):
-        at, j = keys[columns[p, 0], NODES] + 2 * slot, columns[p, 1]
-        nodes[at] = bag.words[slot, j]
-        if _is_null(bag.words, slot, j, len(bag.seen_nulls)):
-            set_link(nodes, at, UNLINKED)
-            figures[HAS_NULLS] = 1
-        else:
-            set_link(nodes, at, WAITING)
+def _take_word(bag: BagRows, slot: int, j: int, nodes: Int64s, at: int) -> Any:
+    """Copy word j of the row in a slot into the node at a place; whether it is NULL."""
+    words, masks = bag.words, len(bag.seen_nulls)
+    nodes[at] = words[slot, j]
+    is_null = (words[slot, words.shape[1] - masks + j // 62] >> (j % 62)) & 1 != 0
+    set_link(nodes, at, UNLINKED if is_null else WAITING)
+    return is_null
 
 
 @kernel
@@ -84,22 +74,22 @@ def take_rows(
     """
     words, row_nodes, heads, free, of_bag, seen_nulls = bag
     mask, width, masks = len(heads) - 1, rows.shape[1], len(seen_nulls)
+    top, freed, came = of_bag[TOP], of_bag[FREED], int64(0)
     if len(ts) > 0:
         runs_taken(ts, sign, has_signs, runs, figures)
     for k in range(len(rows)):
         bits = int64(int32(hash_of_row(rows, k)))
         b = bits & mask
         if not has_signs or sign[k] > 0:
-            of_bag[TOP] -= 1
-            of_bag[HELD] += 1
-            slot = int64(free[of_bag[TOP]])
+            top -= 1
+            came += 1
+            slot = int64(free[top])
             for c in range(width):
                 words[slot, c] = rows[k, c]
             for m in range(masks):
                 seen_nulls[m] |= rows[k, width - masks + m]
             row_nodes[slot] = _node(bits, int64(heads[b]))
             heads[b] = int32(slot)
-            _take_keys(bag, slot, columns, nodes, keys, figures)
         else:
             newer, slot = int64(-1), int64(heads[b])
             while slot >= 0:
@@ -116,10 +106,20 @@ def take_rows(
             else:
                 row_nodes[newer] = _node(row_nodes[newer] >> 32, row_nodes[slot])
             row_nodes[slot] = FREE
-            of_bag[HELD] -= 1
-            of_bag[FREED] += 1
-            free[len(free) - of_bag[FREED]] = slot
+            freed += 1
+            free[len(free) - freed] = slot
         places[first + k] = slot
+    of_bag[HELD] += came - (len(rows) - came)
+    of_bag[TOP], of_bag[FREED] = top, freed
+    some_null = False
+    for p in range(len(columns)):
+        base, j = keys[columns[p, 0], NODES], columns[p, 1]
+        for k in range(len(rows)):
+            if not has_signs or sign[k] > 0:
+                slot = places[first + k]
+                some_null |= _take_word(bag, slot, j, nodes, base + 2 * slot)
+    if some_null:
+        figures[HAS_NULLS] = 1
     return int64(TAKEN)
 
 
@@ -135,9 +135,9 @@ def rehash(heads, row_nodes):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def take_key(
-    bag: BagRows, column: Int64Table, slots: Int64s, nodes: Int64s, keys: Int64Table, figures: Int64s
-) -> None:  # fmt: skip
-    """Write a column of the rows in these slots into a key's nodes.  column, ..: as of `take_rows`."""
+def take_key(bag: BagRows, j: int, slots: Int64s, nodes: Int64s, base: int) -> int:
+    """Write word j of the rows in these slots into a key's nodes; returns how many are NULL."""
+    nulls = int64(0)
     for slot in slots:
-        _take_keys(bag, slot, column, nodes, keys, figures)
+        nulls += int64(_take_word(bag, slot, j, nodes, base + 2 * slot))
+    return nulls

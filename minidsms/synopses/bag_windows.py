@@ -18,7 +18,7 @@ from minidsms.kernels.access_methods.contract import Key, Slots, array_of
 from minidsms.kernels.access_methods.methods import words_and_others
 from minidsms.kernels.arrays import normal
 from minidsms.kernels.gathering import OF_INPUT
-from minidsms.kernels.join_layout import HI, KEY, ROWS
+from minidsms.kernels.join_layout import HAS_NULLS, HI, KEY, NODES, ROWS
 from minidsms.synopses.row_layout import RowLayout
 
 if TYPE_CHECKING:
@@ -156,8 +156,9 @@ class BagWindow:
 
     def write_words(self, x: int, column: int, slots: Slots) -> None:
         """Write a column's words, and whether they are NULL, into key x of these slots."""
-        index, place = self._index, np.array([(x, self.layout.columns.index(column))], np.int64)
-        self._kernels.take_key(self._rows, place, array_of(slots), index.nodes, index.keys, self.figures)
+        index, j = self._index, self.layout.columns.index(column)
+        if self._kernels.take_key(self._rows, j, array_of(slots), index.nodes, index.keys.item(x, NODES)):
+            self.figures[HAS_NULLS] = 1
 
     # ----------------------------------------------------------------------------------------------------- state
 
