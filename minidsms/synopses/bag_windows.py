@@ -120,7 +120,7 @@ class BagWindow:
         n, sign = len(batch.ts), batch.sign
         if n > self._line[self._kernels.TOP] or self._is_roomy:
             self._reserve(n if sign is None else int(np.count_nonzero(sign > 0)))
-        self._take(normal(batch.ts), sign, self.layout.words(batch.column, n), first)
+        self._take(normal(batch.ts), sign, self.layout.words(batch.column, n), self._index.places, first)
 
     def settle(self) -> None:
         """What was found in the slice has been gathered: the slots that were left may be used again."""
@@ -138,20 +138,18 @@ class BagWindow:
         """They are others."""
         self._words = None
 
-    def _take(self, ts: Int64Array, sign: Int8Array | None, rows: Int64Array, first: int) -> None:
-        """ts: empty where changes are not to be counted."""
+    def _take(self, ts: Int64Array, sign: Int8Array | None, rows: Int64Array, places: Int64Array, first: int) -> None:
+        """ts: empty where changes are not to be counted.  places: written from `first` on."""
         index, words = self._index, self._words
         if words is None:
             plain, self._others = words_and_others(self.keys)
             table = [(self.figures.item(KEY) + k, self.layout.columns.index(self.keys[k][0])) for k in plain]
             words = self._words = np.array(table, np.int64).reshape(-1, 2)
         elements = ts, NO_SIGNS if sign is None else normal(sign), sign is not None, rows, self._rows, words
-        status = self._kernels.take_rows(
-            *elements, index.nodes, index.keys, self.figures, index.places, first, index.runs
-        )
+        status = self._kernels.take_rows(*elements, index.nodes, index.keys, self.figures, places, first, index.runs)
         assert status != self._kernels.MISSING, "every deletion cancels an earlier insertion (docs/semantics T2)"
         if self._others:
-            places = index.places[first : first + len(rows)]
+            places = places[first : first + len(rows)]
             index.take_keys(self._number, places if sign is None else places[sign > 0], self._others)
 
     def write_words(self, x: int, column: int, slots: Slots) -> None:
@@ -231,7 +229,8 @@ class BagWindow:
         index.renumberings += 1
         index.clear(self._number)
         index.set_capacity(self._number, capacity)
-        index.reserve_places(n)
-        self._take(NO_TS, None, words, 0)
-        index.link_bag(self._number, index.places[:n].copy())
+        # The index's places have the slots of inputs that came before this one.
+        places: Int64Array = np.empty(n, np.int64)
+        self._take(NO_TS, None, words, places, 0)
+        index.link_bag(self._number, places)
         index.give_up_cells()
