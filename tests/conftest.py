@@ -58,6 +58,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput") and _has_room(_IN_MEMORY):
         # Workers, and the processes that tests start, are given it.
         temporary = tempfile.mkdtemp(prefix="minidsms-tests-", dir=_IN_MEMORY)
+        os.chmod(temporary, 0o755)  # a server of PostgreSQL runs as somebody else
         os.environ["TMPDIR"], tempfile.tempdir = temporary, None
         config.add_cleanup(lambda: shutil.rmtree(temporary, ignore_errors=True))
 
