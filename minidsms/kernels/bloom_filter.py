@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from minidsms.elements import Int64Array
+from minidsms.kernels.hashing import hash_of_row
 from minidsms.machine_code import helper, int64, kernel, uint64
 
 UInt64Array = npt.NDArray[np.uint64]
@@ -18,15 +19,7 @@ UInt64Array = npt.NDArray[np.uint64]
 @helper(inline=True)
 def _place(keys, i, shift):  # type: ignore[no-untyped-def]
     """Which bit is key i's."""
-    h = uint64(0x9E3779B97F4A7C15)
-    for j in range(keys.shape[1]):
-        h ^= uint64(keys[i, j])
-        h ^= h >> uint64(33)
-        h *= uint64(0xFF51AFD7ED558CCD)
-        h ^= h >> uint64(33)
-        h *= uint64(0xC4CEB9FE1A85EC53)
-        h ^= h >> uint64(33)
-    return h >> shift
+    return uint64(hash_of_row(keys, i)) >> shift
 
 
 @kernel("int64(int64[:, ::1], int64, int64, uint64[::1], int64)")

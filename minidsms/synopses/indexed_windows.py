@@ -589,7 +589,8 @@ class WindowIndex:
             self.places = self.places[:0]
             self._bundle()
         if self._has_bags and len(self.places) < len(self.runs):
-            self.reserve_places(len(self.runs))
+            self.places = np.zeros(len(self.runs), np.int64)
+            self._bundle()
         rows = self._crowded(batches)
         at = first = 0
         for i, (window, batch, line) in enumerate(zip(self.windows, batches, self._lines)):
@@ -610,12 +611,6 @@ class WindowIndex:
             for i in rows:
                 self._spare[i] -= len(batches[i])  # type: ignore[arg-type]  # they wait behind the slots of the input
         self.give_up_cells()
-
-    def reserve_places(self, n: int) -> None:
-        """Room for the slots of so many elements of bags."""
-        if n > len(self.places):
-            self.places = np.zeros(n, np.int64)
-            self._bundle()
 
     def arrive(self, batches: Sequence[Batch | None], ways: int = 1) -> None:
         """Take in the elements of streams with ranges, in so many threads where nothing but words is taken of them."""
