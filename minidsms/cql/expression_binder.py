@@ -120,6 +120,8 @@ class ExpressionBinder:
                 return self._call(expr)
             case syntax.Over():
                 return self._over(expr)
+            case syntax.TypedText(operand=operand, type=target):
+                return replace(coerce(self.session, self.bind(operand), target), span=expr.span)
             case syntax.Cast(operand=operand, type=target, or_null=or_null):
                 found = self._cast(self.bind(operand), target, expr)
                 return replace(found, or_null=True) if or_null and isinstance(found, bound.Cast) else found
@@ -613,9 +615,9 @@ class ExpressionBinder:
         if listed.type.kind == "MAP":
             return self._of_map(key, listed, expr)
         if listed.type.element is None:
-            raise self.session.error(
-                f"{expr.function} takes a list, not {listed.type}", listed.span, "", foreign_hint(expr.function)
-            )
+            is_quantified = isinstance(last, syntax.Lambda) and last.parameters == (syntax.ELEMENT,)
+            taking = "ALL and ANY take a list or a query" if is_quantified else f"{expr.function} takes a list"
+            raise self.session.error(f"{taking}, not {listed.type}", listed.span, "", foreign_hint(expr.function))
         if key == "list_transform" and len(before) > 1:
             raise self.session.error(f"{expr.function} of a list takes one lambda", before[1].span)
         if not isinstance(last, syntax.Lambda):

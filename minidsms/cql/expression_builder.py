@@ -166,10 +166,9 @@ class ExpressionBuilder(Transformer[Token, Part]):
     def typed_text(self, parts: list[Part]) -> syntax.Cast:
         kind, text = parts
         if kind.type == "DECIMAL":
-            type_ = self._decimal_of(text)
-        else:
-            type_ = {"TIMESTAMP": Type.TIMESTAMP, "DATE": Type.DATE, "TIME": Type.TIME}[kind.type]
-        return syntax.Cast(self.text_([text]), type_, span=span_of(parts))
+            return syntax.Cast(self.text_([text]), self._decimal_of(text), span=span_of(parts))
+        type_ = {"TIMESTAMP": Type.TIMESTAMP, "DATE": Type.DATE, "TIME": Type.TIME}[kind.type]
+        return syntax.TypedText(self.text_([text]), type_, span=span_of(parts))
 
     def _decimal_of(self, text: Token) -> Type:
         """DECIMAL with just the digits that are written."""
@@ -304,9 +303,9 @@ class ExpressionBuilder(Transformer[Token, Part]):
     def quantified_list(self, parts: list[Part]) -> syntax.Call:
         """operand op ALL|ANY (list): whether it is so of every element, or of any."""
         operand, op, quantifier, _, listed, _ = parts
-        span, element = span_of(parts), "an element"
-        compared = syntax.Binary(str(op), operand, syntax.Name(element, span=part_span(listed)), span=span)
-        each = syntax.Lambda((element,), compared, span=span)
+        span = span_of(parts)
+        compared = syntax.Binary(str(op), operand, syntax.Name(syntax.ELEMENT, span=part_span(listed)), span=span)
+        each = syntax.Lambda((syntax.ELEMENT,), compared, span=span)
         judged = syntax.Call("LIST_TRANSFORM", (listed, each), span=span)
         return syntax.Call(f"LIST_{quantifier.type}", (judged,), span=span)
 

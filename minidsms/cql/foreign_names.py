@@ -72,7 +72,8 @@ _HINTS = {
     **dict.fromkeys(("jsonb_build_array", "json_build_array", "json_array"), "write TO_JSON([x, y])"),
     "jsonb": "JSON is TEXT: j -> 'a', JSON_EXTRACT(j, '$.a')",
     **dict.fromkeys(("array_ndims", "array_dims"), "CARDINALITY(l) counts the elements"),
-    "date_sub": "write TIMESTAMPADD(DAY, -n, t)",
+    **dict.fromkeys(("date_add", "adddate"), "write t + INTERVAL '1 day', or TIMESTAMPADD(DAY, n, t)"),
+    **dict.fromkeys(("date_sub", "subdate"), "write t - INTERVAL '1 day', or TIMESTAMPADD(DAY, -n, t)"),
     "age": "write a - b, or TIMESTAMPDIFF(DAY, b, a)",
     **dict.fromkeys(("num_nulls", "num_nonnulls"), "write CASE WHEN a IS NULL THEN 1 ELSE 0 END + .."),
     "xor": "write BITXOR(a, b)",
@@ -87,6 +88,7 @@ _HINTS = {
     "grouping": "it tells of a key of GROUPING SETS, ROLLUP or CUBE whether rows are put together over it",
     "stdev": "write STDDEV(x)",
     "average": "write AVG(x)",
+    "unique": "KEY (columns) stands behind the columns: CREATE RELATION R (a INTEGER) KEY (a)",
     "values": "rows written out stand in parentheses: FROM (VALUES (1, 'a'), (2, 'b')) AS t(k, name)",
 }
 

@@ -314,6 +314,8 @@ def _expression(expr: syntax.Expr, indent: str) -> tuple[str, int]:
             return _over(expr, indent), _PRIMARY
         case syntax.Case():
             return _case(expr, indent), _PRIMARY
+        case syntax.TypedText(operand=operand, type=type_):
+            return f"{type_} {print_expression(operand, indent)}", _PRIMARY
         case syntax.Cast(operand=operand, type=type_, or_null=or_null):
             return f"{'TRY_' if or_null else ''}CAST({print_expression(operand, indent)} AS {type_})", _PRIMARY
         case syntax.Pair(name=name, value=value):

@@ -271,6 +271,11 @@ class Cast(Syntax):
 
 
 @dataclass(frozen=True)
+class TypedText(Cast):
+    """TIMESTAMP, DATE or TIME 'text': a literal, read with the statement and not row by row."""
+
+
+@dataclass(frozen=True)
 class Pair(Syntax):
     """`name := value`, an argument of STRUCT or MAP; the name is any expression."""
 
@@ -284,6 +289,10 @@ class Lambda(Syntax):
 
     parameters: tuple[str, ...]
     body: Expr
+
+
+ELEMENT = "an element"
+"""The parameter of the lambda that ALL and ANY of a list are read as; no name a user writes has a blank."""
 
 
 @dataclass(frozen=True)

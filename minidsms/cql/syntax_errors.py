@@ -292,6 +292,8 @@ def _in_declaration(tokens: list[Token], at: int, expected: Collection[str]) -> 
     word, last_kind = "" if token is None else token.upper(), "" if before is None else before.type
     if any(t.upper() == "WATERMARK" for t in tokens[:at]):
         return _TAKEN_FOR_NAMES["WATERMARK"]
+    if any(t.upper() in ("CHECK", "CONSTRAINT") for t in tokens[:at]):
+        return "a declaration has no conditions on its rows: CREATE VIEW x AS SELECT .. WHERE .. keeps those that fit"
     if word == "AS" and "IDENT" in expected and last_kind == "IDENT":
         return "columns are computed by queries: a column is a name and a type"
     if word == "AS" and "LPAR" in expected and at == 3:

@@ -425,7 +425,7 @@ class TreeBuilder(ExpressionBuilder):
             return None
         given = arguments or []
         if len(written.words) > 1:
-            raise self.fail(f'unexpected "{written.words[1]}" after a type', written.words[1], 'expected "," or ")"')
+            raise self._after_a_type(written.words[1])
         if name in ("DECIMAL", "NUMERIC", "DEC"):
             return self._decimal(given, written)
         odd = next((g for g in given if not isinstance(g, _TypeWords)), None)
@@ -461,15 +461,18 @@ class TreeBuilder(ExpressionBuilder):
             raise self.fail(f"DECIMAL has 1 to {MOST_DIGITS} digits, and no more behind the point than all", written)
         return Type.decimal(digits, scale)
 
+    def _after_a_type(self, word: Token) -> CqlError:
+        return self.fail(f'unexpected "{word}" after a type', word, 'expected "," or ")"', foreign_hint(word))
+
     def _scalar_type(
         self, word: Token, second: Token | None = None, *more: Token, arguments: list[Part] | None
     ) -> Type:
         size, scale = [*(arguments or []), None, None][:2]
         name = word.upper()
         if more:
-            raise self.fail(f'unexpected "{more[0]}" after a type', more[0], 'expected "," or ")"')
+            raise self._after_a_type(more[0])
         if second is not None and (name, second.upper()) not in (("DOUBLE", "PRECISION"), ("CHARACTER", "VARYING")):
-            raise self.fail(f'unexpected "{second}" after a type', second, 'expected "," or ")"')
+            raise self._after_a_type(second)
         if name not in TYPES:
             known = (
                 "INTEGER, FLOAT, BOOLEAN, TEXT, CHAR(n), VARCHAR(n), TIMESTAMP, INTERVAL, DATE, TIME, DECIMAL(p, s), "

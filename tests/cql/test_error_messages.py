@@ -476,6 +476,32 @@ MISTAKES = [
     ("DROP TABLE S", 6, 'unexpected "TABLE" after "DROP"', "write DROP STREAM name, or DROP RELATION name"),
     ("SHOW TABLES", 6, 'there is no SHOW "TABLES"', "tables are streams and relations"),
     ("DESC S", 6, 'unexpected "S" after "DESC"', "write DESCRIBE name"),
+    ("SELECT k FROM S WHERE k = ANY('{1,2}')", 31, "ALL and ANY take a list or a query, not TEXT", ""),
+    (
+        "SELECT k FROM S WHERE S.ts > TIMESTAMP '2024-13-01 10:00:00'",
+        40,
+        "'2024-13-01 10:00:00' is not an ISO time: month must be in 1..12",
+        "write it as '2024-05-01 12:30:00'",
+    ),
+    ("SELECT DATE '2024-02-30' FROM S", 13, "'2024-02-30' cannot be read as DATE", "write it like 2024-05-01"),
+    (
+        "CREATE STREAM U (k INTEGER CHECK (k > 0))",
+        37,
+        'unexpected ">" after "k"',
+        "a declaration has no conditions on its rows: CREATE VIEW x AS SELECT .. WHERE .. keeps those that fit",
+    ),
+    (
+        "CREATE STREAM U (k INTEGER UNIQUE)",
+        28,
+        'unexpected "UNIQUE" after a type',
+        "KEY (columns) stands behind the columns: CREATE RELATION R (a INTEGER) KEY (a)",
+    ),
+    (
+        "SELECT DATE_ADD(S.ts, 1) FROM S",
+        8,
+        'unknown function "DATE_ADD"',
+        "write t + INTERVAL '1 day', or TIMESTAMPADD(DAY, n, t)",
+    ),
     ("SELECT k FROM S [RANGE 0.5 MILLISECONDS]", 24, "0.5 millisecond does not fall on a tick of 1 millisecond", ""),
     ("SELECT k FROM S [ROWS 2] a, S [ROWS 3] a", 29, '"a" stands twice in FROM', "give one another name: a AS .."),
     (

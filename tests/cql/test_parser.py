@@ -168,7 +168,7 @@ def test_case_and_cast_are_read() -> None:
         A, ((s.Literal(1), B), (s.Literal(2), C)), A
     )
     assert expression("CAST(a AS VARCHAR(10))") == s.Cast(A, Type.TEXT)
-    assert expression("TIMESTAMP '2020-01-01'") == s.Cast(s.Literal("2020-01-01"), Type.TIMESTAMP)
+    assert expression("TIMESTAMP '2020-01-01'") == s.TypedText(s.Literal("2020-01-01"), Type.TIMESTAMP)
 
 
 def test_words_of_windows_units_and_clauses_are_free_to_be_names() -> None:
