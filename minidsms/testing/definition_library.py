@@ -14,6 +14,7 @@ import urllib.parse
 import zoneinfo
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
 from typing import Any
 
 SECOND = 10**9
@@ -131,6 +132,16 @@ def _real(function: Callable[..., float]) -> Callable[..., float]:
             return math.inf if function is not math.sinh or args[0] > 0 else -math.inf
 
     return value
+
+
+def _cube_root(x: float) -> float:
+    """The float whose cube is nearest."""
+    root = math.cbrt(x)
+    if not 1e-250 < abs(x) < math.inf:
+        return root
+    # glibc may be four floats off.
+    near = (root + i * math.ulp(root) for i in range(-5, 6))
+    return min(near, key=lambda r: abs(Fraction(r) ** 3 - Fraction(x)))
 
 
 def _cot(x: float) -> float:
@@ -499,7 +510,7 @@ OF_VALUES: dict[str, Callable[..., Any]] = {
     "tanh": _real(math.tanh),
     "degrees": _real(math.degrees),
     "radians": _real(math.radians),
-    "cbrt": _real(math.cbrt),
+    "cbrt": _cube_root,
     "log2": _real(math.log2),
     "atan2": _real(math.atan2),
     "log": _real(_log),

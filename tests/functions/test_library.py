@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -248,6 +249,20 @@ def test_every_function_has_its_definition_and_no_definition_lacks_a_function() 
 
 def _shown(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else "NULL" if value is None else repr(value)
+
+
+def test_cube_roots_are_the_same_on_any_machine_and_that_of_a_cube_is_the_number_itself() -> None:
+    numbers = [*range(-300, 300), 2_000_003, 0.5, -1.25]
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (x FLOAT)")
+        roots = db.query("SELECT CBRT(x) FROM S")
+        db.push("S", [(float(n) ** 3,) for n in numbers], ts=1)
+        db.advance(1)
+        assert sorted(change.row[0] for change in roots.fetch()) == sorted(map(float, numbers))
+    of_array, by_definition = CALLED["cbrt"].of_arrays, OF_VALUES["cbrt"]
+    assert of_array is not None
+    values = np.random.default_rng(1).standard_normal(5_000) * 10.0 ** np.arange(-200, 300, 0.1)
+    assert list(of_array(values)) == [by_definition(float(x)) for x in values]
 
 
 def test_the_examples_of_functions_come_out_as_written() -> None:
