@@ -104,7 +104,8 @@ class FirstArrival(Node):
 class SemiJoin(Node):
     """The rows of left with (anti: without) a row of right whose keys are equal.
 
-    pairs: (expression over left, expression over right).  null_safe: NULL equals NULL; else a NULL key equals nothing.
+    pairs: (expression over left, expression over right); none: any row of right will do.  null_safe: NULL equals NULL;
+    else a NULL key equals nothing.
     """
 
     left: Node
@@ -115,7 +116,7 @@ class SemiJoin(Node):
     memory = Memory.ROWS
 
     def text(self) -> str:
-        on = ", ".join(f"{print_expression(a)} = {print_expression(b)}" for a, b in self.pairs)
+        on = ", ".join(f"{print_expression(a)} = {print_expression(b)}" for a, b in self.pairs) or "any row"
         return f"{'Antijoin' if self.anti else 'Semijoin'} on {on}" + (" (NULL = NULL)" if self.null_safe else "")
 
     def needs(self, mine: Set[int]) -> Sequence[Set[int]]:

@@ -241,7 +241,7 @@ class _Builder:
         if lifted.conditions:
             return self._matched_by_condition(source, right, pairs, lifted.conditions, anti)
         keys: list[tuple[Expr, Expr]] = [(outer, column(right, i)) for outer, i in pairs]
-        return SemiJoin(source.schema, source, right, tuple(keys) or ((ONE, ONE),), anti)
+        return SemiJoin(source.schema, source, right, tuple(keys), anti)
 
     def _matched_by_condition(
         self, source: Node, right: Node, pairs: list[tuple[Expr, int]], conditions: list[Expr], anti: bool
@@ -254,7 +254,10 @@ class _Builder:
         return matched_rows(source, joined, 0, parts, anti)
 
     def _not_in(self, source: Node, lifted: Lifted, args: tuple[Expr, ...]) -> Node:
-        """x NOT IN q is TRUE when nothing equals x, q holds no NULL, and x is no NULL unless q is empty (R2)."""
+        """x NOT IN q is TRUE when nothing equals x, q holds no NULL, and x is no NULL unless q is empty (R2).
+
+        Rows whose x is NULL are looked at apart: they are few, and ask only whether q has a row.
+        """
         if lifted.conditions or len(args) > 1:
             possible = [_not(_is_false(_equal(arg, bound.OuterRef(arg.type, i)))) for i, arg in enumerate(args)]
             # Here the roles of `conditions` are turned: write the row's own columns as outer, the query's as inner.
@@ -262,13 +265,13 @@ class _Builder:
             right = self.build(lifted.node)
             return self._matched_by_condition(source, right, lifted.pairs, [*lifted.conditions, *conditions], anti=True)
         (arg,) = args
-        source = self._matched(source, lifted, [(arg, 0)], anti=True)
+        unequal = self._matched(filtered(source, [_not(_is_null(arg))]), lifted, [(arg, 0)], anti=True)
+        before_any = self._matched(filtered(source, [_is_null(arg)]), lifted, [], anti=True)
+        left = bound.SetOperation(source.schema, bound.SetKind.UNION, True, unequal, before_any)
         right = self.build(lifted.node)
-        pairs: list[tuple[Expr, Expr]] = [(outer, column(right, i)) for outer, i in lifted.pairs]
         nulls = filtered(right, [_is_null(column(right, 0))])
-        source = SemiJoin(source.schema, source, nulls, tuple(pairs) or ((ONE, ONE),), anti=True)
-        pairs.append((_is_null(arg), TRUE))
-        return SemiJoin(source.schema, source, right, tuple(pairs), anti=True)
+        pairs = tuple((outer, column(right, i)) for outer, i in lifted.pairs)
+        return SemiJoin(source.schema, left, nulls, pairs, anti=True)
 
     # ---------------------------------------------------------------------------------------------- look-ups
 

@@ -29,7 +29,7 @@ from minidsms.plan.logical import (
     shift,
     unfiltered,
 )
-from minidsms.plan.matching import ONE, matched_rows
+from minidsms.plan.matching import matched_rows
 
 
 def expand_outer_joins(root: Node, every: bool = False) -> Node:
@@ -100,7 +100,7 @@ def _turned(join: bound.Join) -> Node:
 def _unmatched(side: Node, other: Node, pairs: list[tuple[Expr, Expr]] | None, inner: bound.Join, offset: int) -> Node:
     """The rows of one side without a partner. pairs: all that is asked of a partner, where these are equalities."""
     if pairs is not None:
-        return SemiJoin(side.schema, side, other, tuple(pairs) or ((ONE, ONE),), anti=True)
+        return SemiJoin(side.schema, side, other, tuple(pairs), anti=True)
     return matched_rows(side, inner, offset, conjuncts(inner.condition), anti=True)
 
 
