@@ -13,7 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from minidsms.elements import Batch, Column, Int64Array, Schema
+import numpy as np
+
+from minidsms.elements import Batch, Column, Int64Array
 from minidsms.expressions.value import Frame
 from minidsms.operators.adaptivity import Condition
 from minidsms.operators.operator import Description, Operator
@@ -25,29 +27,40 @@ from minidsms.synopses.instant_counts import InstantCounts
 class ProbeFilter:
     """A semi-join, or anti-join, as a filter. See `expressions.filters.TupleFilter`.
 
-    keys: the key columns of the stream.  instants: the number of the column that tells the row's instant.
+    keys: the key columns of the stream; none: any row of the relation will do.  instants: the number of the column that
+    tells the row's instant.  of_nulls: the number of a column; only rows in which it is NULL ask, all others pass.
     """
 
     is_fixed = False
     is_thread_safe = False
 
     def __init__(
-        self, text: str, keys: Sequence[int], schema: Schema, anti: bool, null_safe: bool, instants: int
+        self,
+        text: str,
+        keys: Sequence[int],
+        counts: InstantCounts,
+        anti: bool,
+        instants: int,
+        of_nulls: int | None = None,
     ) -> None:
-        """schema: of the key columns of the relation, in the order of `keys`."""
+        """counts: by the key columns of the relation, in the order of `keys`."""
         self.text = text
-        self.counts = InstantCounts(schema, null_safe)
+        self.counts = counts
         self._keys = tuple(keys)
         self._anti = anti
         self._instants = instants
+        self._of_nulls = of_nulls
 
     def narrow(self, frame: Frame, rows: Int64Array | None, use_kernels: bool) -> tuple[Int64Array, Int64Array | None]:
         """The rows with (anti: without) a partner; a probe never fails."""
         part = frame if rows is None else frame.subset(rows)
-        columns = [part.column(key).column() for key in self._keys]
         instants: Any = part.column(self._instants).values
-        passes = self.counts.present(columns, instants)
-        kept = (~passes if self._anti else passes).nonzero()[0]
+        valid = None if self._of_nulls is None else part.column(self._of_nulls).valid
+        if self._of_nulls is not None and valid is None:
+            return np.arange(len(instants)) if rows is None else rows, None
+        columns = [part.column(key).column() for key in self._keys]
+        passes = self.counts.present(columns, instants) != self._anti
+        kept = (passes if valid is None else passes | valid).nonzero()[0]
         return kept if rows is None else rows[kept], None
 
 

@@ -144,12 +144,15 @@ class SemiJoin(Node):
 
 @dataclass(frozen=True)
 class Probe(Part):
-    """A semi-join as a filter. right: its columns are the keys.  keys: the same of the stream, by number."""
+    """A semi-join as a filter. right: its columns are the keys.  keys: the same of the stream, by number; none: any row
+    of right will do.  of_nulls: the number of a column; only rows in which it is NULL ask, all others pass.
+    """
 
     right: Node
     keys: tuple[int, ...]
     anti: bool
     null_safe: bool
+    of_nulls: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,9 +178,10 @@ class ProbedStream(Node):
         """A probe in words: `a IN (.. S1 ..)`."""
         probe = self.probes[number]
         names = [self.schema[key].name for key in probe.keys]
-        keys = names[0] if len(names) == 1 else f"({', '.join(names)})"
+        keys = "" if not names else f"{names[0]} " if len(names) == 1 else f"({', '.join(names)}) "
         read = [n.name for n in nodes(probe.right) if isinstance(n, bound.BaseStream | bound.BaseRelation)]
-        return f"{keys} {'NOT IN' if probe.anti else 'IN'} (.. {', '.join(read)} ..)"
+        asked = f"{keys}{'NOT ' if probe.anti else ''}{'IN' if keys else 'EXISTS'} (.. {', '.join(read)} ..)"
+        return asked if probe.of_nulls is None else f"({self.schema[probe.of_nulls].name} IS NOT NULL OR {asked})"
 
 
 Equality = tuple[tuple[int, int], tuple[int, int]]

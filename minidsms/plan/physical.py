@@ -603,12 +603,18 @@ class PhysicalPlanner:
 
     def _probing_select(self, node: ProbedStream) -> Operator:
         from minidsms.operators.probing_select import ProbeFilter, ProbingSelect
+        from minidsms.synopses.instant_counts import InstantCounts
 
         conditions = conjuncts(node.condition)
         filters: list[TupleFilter] = [Filter(part, self._context) for part in conditions]
         probes = [
             ProbeFilter(
-                node.probe_text(i), probe.keys, probe.right.schema, probe.anti, probe.null_safe, len(node.schema)
+                node.probe_text(i),
+                probe.keys,
+                InstantCounts(probe.right.schema, probe.null_safe),
+                probe.anti,
+                len(node.schema),
+                probe.of_nulls,
             )
             for i, probe in enumerate(node.probes)
         ]

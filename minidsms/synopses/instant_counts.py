@@ -14,12 +14,12 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from minidsms.elements import Batch, BoolArray, Column, Int64Array, Schema, row_words
+from minidsms.elements import Batch, BoolArray, Column, Int64Array, Schema, row_words, words_width
 from minidsms.synopses.key_table import KeyTable
 
 
 class InstantCounts:
-    """Counts by key. schema: of the key columns."""
+    """Counts by key. schema: of the key columns; without any all rows have one key."""
 
     def __init__(self, schema: Schema, null_safe: bool) -> None:
         self._table = KeyTable.of_schema(schema)
@@ -63,7 +63,7 @@ class InstantCounts:
             columns, ts, sign = [c.take(rows) for c in columns], ts[rows], sign[rows]
         if not len(ts):
             return
-        ids = self._table.acquire(row_words(columns))
+        ids = self._table.acquire(_words(columns, len(ts)))
         if len(self._counts) < self._table.capacity:
             self._counts = np.concatenate([self._counts, np.zeros(self._table.capacity - len(self._counts), np.int64)])
         order = np.argsort(ids, kind="stable")  # within a key the changes stay in order of time
@@ -86,7 +86,7 @@ class InstantCounts:
 
     def present(self, columns: Sequence[Column], ts: Int64Array) -> BoolArray:
         """(n,) whether some row has the key at the instant; keys as columns.  O(n log changes)."""
-        ids = self._table.find(row_words(columns))
+        ids = self._table.find(_words(columns, len(ts)))
         known = ids >= 0
         usable = self._usable(columns)
         if usable is not None:
@@ -115,3 +115,8 @@ class InstantCounts:
             counts = self._counts[kept]
             self._counts = np.zeros(self._table.capacity, np.int64)
             self._counts[: len(kept)] = counts
+
+
+def _words(columns: Sequence[Column], n: int) -> Int64Array:
+    """Of n keys; without columns all are the same."""
+    return row_words(columns) if columns else np.zeros((n, words_width(0)), np.int64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import groupby
 from random import Random
 from typing import Any
 
@@ -30,6 +31,17 @@ PROBING = [
     "SELECT RSTREAM(k) FROM Sa [NOW] WHERE k IN (SELECT k FROM Sb [RANGE UNBOUNDED] GROUP BY k HAVING COUNT(*) > 1)",
     "SELECT RSTREAM(k) FROM Sa [NOW] WHERE k IN (SELECT COUNT(*) FROM Sb [RANGE 3]) OR k IN (SELECT k FROM Sc [NOW])",
 ]
+WITHOUT_KEYS = [
+    "SELECT RSTREAM(k, v) FROM Sa [NOW] WHERE k NOT IN (SELECT k FROM Sb [ROWS 2])",
+    "SELECT RSTREAM(*) FROM Sa [NOW] WHERE t NOT IN (SELECT t FROM Rel) AND k > 0 AND v < 3",
+    "SELECT RSTREAM(k) FROM Sa [NOW] WHERE k NOT IN (SELECT k FROM Sb [RANGE 3] WHERE Sb.t = Sa.t)",
+    "SELECT RSTREAM(k) FROM Sa [NOW] WHERE k NOT IN (SELECT k FROM Sb [RANGE 2] WHERE v > 1)"
+    " AND k NOT IN (SELECT k FROM Sc [NOW]) AND EXISTS (SELECT * FROM Rel WHERE k > 1)",
+    "SELECT RSTREAM(k, x) FROM Sa [NOW] WHERE NOT EXISTS (SELECT * FROM Sb [RANGE 2]) AND k IN (SELECT k FROM Rel)",
+    "SELECT RSTREAM(v) FROM Sa [NOW] WHERE EXISTS (SELECT * FROM Sb [ROWS 1] WHERE v > 1)",
+]
+"""Some probes ask for any row."""
+PROBING += WITHOUT_KEYS
 WAYS: tuple[dict[str, Any], ...] = (
     {"adaptive": "off"},
     {"forced_every": 1},
@@ -56,6 +68,15 @@ def test_semi_joins_of_now_are_filters_of_the_stream() -> None:
             db.execute(declaration(name))
         plan = db.query(PROBING[0]).explain()
         assert "Select v > 1 AND k IN (.. Sb ..) AND t IN (.. Rel ..)" in plan and "SemiJoin" not in plan
+        for query in WITHOUT_KEYS:
+            plan = db.query(query).explain()
+            assert "Join" not in plan and "Select" in plan
+        assert "Select k NOT IN (.. Sb ..) AND (k IS NOT NULL OR NOT EXISTS (.. Sb ..)) AND NOT EXISTS (.. Sb ..)" in (
+            db.query(WITHOUT_KEYS[0]).explain()
+        )
+        assert (
+            "AntiJoin" in db.query("SELECT RSTREAM(k) FROM Sa [NOW] WHERE k + 1 NOT IN (SELECT k FROM Rel)").explain()
+        )
         # What is read again by a window is ordered by value within an instant (T3).
         nested = (
             "SELECT COUNT(*) FROM (SELECT RSTREAM(k) FROM Sa [NOW] WHERE k IN (SELECT k FROM Sb [ROWS 3])) [ROWS 2]"
@@ -65,6 +86,21 @@ def test_semi_joins_of_now_are_filters_of_the_stream() -> None:
         assert (
             "SemiJoin" in db.query("SELECT ISTREAM(k) FROM Sa [NOW] WHERE k IN (SELECT k FROM Sb [ROWS 3])").explain()
         )
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 7, 65_536])
+def test_not_in_of_rows_with_null_asks_whether_there_is_any_row(batch_size: int) -> None:
+    with minidsms.connect(batch_size=batch_size) as db:
+        db.execute("CREATE STREAM S (k INTEGER); CREATE STREAM T (k INTEGER)")
+        query = db.query("SELECT RSTREAM(k) FROM S [NOW] WHERE k NOT IN (SELECT k FROM T [RANGE 3])")
+        for ts in range(12):
+            db.push("S", [(None,), (1,), (2,)], ts=ts)
+            if ts in (2, 7):
+                db.push("T", (1 if ts == 2 else None,), ts=ts)
+        db.advance(12)
+        seen = {ts: {c.row[0] for c in changes} for ts, changes in groupby(query.fetch(), lambda c: c.ts)}
+    free, beside_one = {None, 1, 2}, {2}
+    assert seen == {ts: free for ts in (0, 1, 5, 6, 10, 11)} | {ts: beside_one for ts in (2, 3, 4)}
 
 
 def test_the_probe_that_drops_most_comes_first() -> None:
@@ -130,6 +166,20 @@ def test_counts_at_an_instant_are_those_of_a_recount() -> None:
         copy = InstantCounts(schema, null_safe)
         copy.restore(counts.arrays())
         assert (copy.present(columns, instants) == counts.present(columns, instants)).all() and len(copy) == len(counts)
+
+
+def test_a_relation_without_key_columns_has_one_key() -> None:
+    counts = InstantCounts(Schema(()), False)
+    counts.begin(Batch(np.array([1, 3, 3, 5]), np.array([1, 1, -1, -1], np.int8), []))
+    asked = np.array([0, 1, 2, 3, 4, 5, 6])
+    assert counts.present([], asked).tolist() == [False, True, True, True, True, False, False]
+    counts.finish()
+    assert len(counts) == 0
+    counts.begin(Batch(np.array([7]), np.array([1], np.int8), []))
+    counts.finish()
+    copy = InstantCounts(Schema(()), False)
+    copy.restore(counts.arrays())
+    assert copy.present([], np.array([8])).tolist() == [True] and len(copy) == 1
 
 
 def columns_of(keys: list[tuple[Any, ...]]) -> list[Column]:

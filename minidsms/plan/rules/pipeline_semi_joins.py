@@ -41,13 +41,17 @@ def _pipeline(node: Node) -> Node:
             return node  # it fails whatever the semi-joins above it say (R4)
         conditions = [*parts, *conditions]
         if isinstance(below, SemiJoin):
-            probe = _probe(below)
-            if probe is None:
-                return node
-            probes.insert(0, probe)
-            below = below.left
-        elif not parts:
+            asked, left = [_probe(below)], below.left
+        elif isinstance(below, bound.SetOperation) and below.is_union_all:
+            asked, left = _of_nulls_apart(below)
+        elif parts:
+            continue
+        else:
             break
+        if None in asked:
+            return node
+        probes[:0] = [probe for probe in asked if probe is not None]
+        below = left
     if not probes or not (isinstance(below, bound.Window) and below.spec.is_now):
         return node
     stream, parts = unfiltered(below.input)
@@ -60,9 +64,24 @@ def _pipeline(node: Node) -> Node:
     return result
 
 
+def _of_nulls_apart(union: bound.SetOperation) -> tuple[list[Probe | None], Node]:
+    """x NOT IN q, of rows in which x is a number and of those in which it is NULL; what both are taken from."""
+    match union.left, union.right:
+        case SemiJoin(anti=True) as unequal, SemiJoin(anti=True) as of_nulls:
+            (below, parts), (same, nulls) = unfiltered(unequal.left), unfiltered(of_nulls.left)
+            match parts, nulls:
+                case [bound.Call(function="not", args=(is_null,))], [
+                    bound.Call(args=(bound.ColumnRef() as x,)) as test
+                ]:
+                    if test == is_null and test.function == "is null" and below is same:
+                        probe = _probe(of_nulls)
+                        return [_probe(unequal), probe and dataclasses.replace(probe, of_nulls=x.index)], below
+    return [None], union
+
+
 def _probe(node: SemiJoin) -> Probe | None:
     keys = [left for left, _ in node.pairs]
-    if not keys or not all(isinstance(key, bound.ColumnRef) for key in keys):
+    if not all(isinstance(key, bound.ColumnRef) for key in keys):
         return None
     right = projected(node.right, [b for _, b in node.pairs], [f"key{i + 1}" for i in range(len(keys))])
     places = tuple(key.index for key in keys if isinstance(key, bound.ColumnRef))
