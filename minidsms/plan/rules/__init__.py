@@ -15,6 +15,7 @@ from minidsms.plan.rules.factor_disjunctions import factor_disjunctions
 from minidsms.plan.rules.fold_constants import fold_constants
 from minidsms.plan.rules.merge_joins import merge_joins
 from minidsms.plan.rules.order_joins import order_joins
+from minidsms.plan.rules.pass_what_enters import pass_what_enters
 from minidsms.plan.rules.pipeline_semi_joins import pipeline_semi_joins
 from minidsms.plan.rules.prune_columns import prune_columns
 from minidsms.plan.rules.push_filters import push_filters
@@ -32,5 +33,6 @@ RULES: tuple[Callable[[Node], Node], ...] = (
     drop_empty,  # after constants are known
     prune_columns,  # every expression stands where it will be evaluated
     merge_joins,  # needs the order of the joins, and columns that stay where they are
-    pipeline_semi_joins,  # last: other rules know semi-joins, and not what becomes of them
+    pipeline_semi_joins,  # late: other rules know semi-joins, and not what becomes of them
+    pass_what_enters,  # last: it asks what the joins have become
 )
