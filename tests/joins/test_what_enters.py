@@ -20,6 +20,10 @@ ENTERING = [
     "SELECT RSTREAM(Sa.v + 1 AS c, b.v) FROM Sa [NOW] JOIN Sb [PARTITION BY k ROWS 1] AS b USING (k) WHERE Sa.v > 0",
     "SELECT RSTREAM(Sa.v, b.v) FROM Sa [NOW], Sb [ROWS 2] AS b WHERE Sa.k = b.k AND Sa.v < b.v",
     "SELECT RSTREAM(Sa.v, b.v, Rel.a) FROM Sa [NOW], Sb [ROWS 3] AS b, Rel WHERE Sa.k = b.k AND b.t = Rel.t",
+    "SELECT RSTREAM(Sa.v, Sb.v) FROM Sa [NOW] JOIN Sb [RANGE 3] ON Sb.k = Sa.k WHERE Sb.v > 0",
+    "SELECT RSTREAM(Sa.v, Sb.v) FROM Sb [RANGE 3] JOIN Sa [NOW] ON Sb.k = Sa.k",
+    "SELECT RSTREAM(Sa.v, Sb.v) FROM Sa [NOW] LEFT JOIN Sb [RANGE 3] ON Sb.k = Sa.k",
+    "SELECT RSTREAM(Sa.v, Sb.v, Sc.b) FROM Sa [NOW], Sb [RANGE 3], Sc [RANGE 4] WHERE Sb.k = Sa.k AND Sc.k = Sb.k",
     "SELECT RSTREAM(a.v, b.v) FROM Sa [NOW] AS a, Sb [NOW] AS b, Rel WHERE a.k = b.k AND Rel.k = b.k",
     "SELECT RSTREAM(v) FROM Sa [NOW] WHERE v > (SELECT AVG(v) FROM Sa [RANGE 4])",
     "SELECT RSTREAM(v) FROM Sa [NOW] AS a WHERE v >= (SELECT MAX(v) FROM Sb [ROWS 3] AS b WHERE b.k = a.k)",
@@ -32,7 +36,8 @@ ENTERING = [
 STAYING = [
     "SELECT RSTREAM(Sa.v, Rel.a) FROM Sa [RANGE 2] JOIN Rel ON Rel.k = Sa.k",
     "SELECT RSTREAM(Rel.a, Sa.v) FROM Rel LEFT JOIN Sa [NOW] ON Rel.k = Sa.k",
-    "SELECT RSTREAM(Sa.v, Sb.v) FROM Sa [NOW] JOIN Sb [RANGE 3] ON Sb.k = Sa.k",
+    "SELECT RSTREAM(Sa.v, Sb.v) FROM Sa [RANGE 3] JOIN Sb [RANGE 3] ON Sb.k = Sa.k",
+    "SELECT RSTREAM(Sa.v, Sb.v) FROM Sa [RANGE 2] LEFT JOIN Sb [NOW] ON Sb.k = Sa.k",
     "SELECT RSTREAM(k, COUNT(*) AS n) FROM Sa [NOW] GROUP BY k",
     "SELECT RSTREAM(v) FROM Sa [NOW] UNION ALL SELECT RSTREAM(v) FROM Sb [RANGE 2]",
 ]

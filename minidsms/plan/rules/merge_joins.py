@@ -49,7 +49,7 @@ def merge_joins(root: Node) -> Node:
         new = node.over([done[id(child)] for child in node.inputs])
         done[id(node)] = merged(new, [readers[id(child)] == 1 for child in node.inputs])
     root = find_bands(_parted(done[id(root)]))
-    shown, readers = shown_by_istream(root), reader_counts(root)
+    shown, passed, readers = shown_by_istream(root), _passed_by_rstream(root), reader_counts(root)
     done = {}
     for node in nodes(root):
         new = node.over([done[id(child)] for child in node.inputs])
@@ -57,7 +57,7 @@ def merge_joins(root: Node) -> Node:
             new = dataclasses.replace(new, names=tuple(map(name_of, new.windows)))
             if id(node) in shown:
                 new = _over_streams(dataclasses.replace(new, shown=shown[id(node)]))
-            elif new.outer or (len(new.windows) == 2 and not new.bands and _are_its_own(node.windows, readers)):
+            elif id(node) not in passed and (new.outer or _is_of_two_alone(node, new, readers)):
                 new = _over_streams(new)
         done[id(node)] = new
     return done[id(root)]
@@ -225,6 +225,20 @@ def shown_by_istream(root: Node) -> dict[int, tuple[int, ...]]:
     return result
 
 
+def _passed_by_rstream(root: Node) -> set[int]:
+    """By id the joins of NOW windows below an RSTREAM, which passes on what they put out where they are given the
+    windows' changes, netted by nobody (`plan.rules.pass_what_enters`).
+    """
+    found = set()
+    for stream in nodes(root):
+        if isinstance(stream, bound.RelationToStream) and stream.op is StreamKind.RSTREAM and not stream.ordered:
+            join = bound.beneath(stream.input)
+            windows = [] if not isinstance(join, MultiJoin) else join.windows[:1] if join.outer else join.windows
+            if any(isinstance(w := bound.beneath(window), bound.Window) and w.spec.is_now for window in windows):
+                found.add(id(join))
+    return found
+
+
 # --------------------------------------------------------------------------------------------------- without windows
 
 
@@ -242,9 +256,10 @@ def _over_streams(join: MultiJoin) -> MultiJoin:
     return dataclasses.replace(join, windows=tuple(s for s, _ in parts), specs=tuple(spec for _, spec in parts))
 
 
-def _are_its_own(windows: Sequence[Node], readers: Mapping[int, int]) -> bool:
-    """Nobody else reads what is in them, which would then be held twice."""
-    return all(readers[id(node)] == 1 for window in windows for node in _down_to_window(window))
+def _is_of_two_alone(before: MultiJoin, join: MultiJoin, readers: Mapping[int, int]) -> bool:
+    """It has two inputs, and nobody else reads what is in them, which would then be held twice."""
+    own = all(readers[id(node)] == 1 for window in before.windows for node in _down_to_window(window))
+    return len(join.windows) == 2 and not join.bands and own
 
 
 def _down_to_window(node: Node) -> Iterator[Node]:
