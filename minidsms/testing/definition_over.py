@@ -35,20 +35,27 @@ def over(rows: Sequence[Row], call: OverCall) -> list[Row]:
     found = []
     for partition in partitions.values():
         ordered = in_order(partition, call.order)
-        found += [(*row, _result(ordered, i, call)) for i, row in enumerate(ordered)]
+        peers: dict[Row, list[int]] = {}
+        for i, row in enumerate(ordered):
+            peers.setdefault(tuple(row[column] for column, _ in call.order), []).append(i)
+        numbers = {key: n for n, key in enumerate(peers)}
+        found += [
+            (*ordered[i], _result(ordered, i, range(places[0], places[0] + len(places)), numbers[key], call))
+            for key, places in peers.items()
+            for i in places
+        ]
     return found
 
 
-def _result(rows: Sequence[Row], place: int, call: OverCall) -> Any:
-    keys = [tuple(row[column] for column, _ in call.order) for row in rows]
-    before = keys[: keys.index(keys[place])]
+def _result(rows: Sequence[Row], place: int, peers: range, keys_before: int, call: OverCall) -> Any:
+    """peers: the places of the rows with its keys.  keys_before: how many other keys stand before them."""
     match call.function:
         case "row_number":
             return place + 1
         case "rank":
-            return len(before) + 1
+            return peers.start + 1
         case "dense_rank":
-            return len(set(before)) + 1
+            return keys_before + 1
         case "lag" | "lead":
             assert call.arg is not None and call.distance is not None
             other = place - call.distance if call.function == "lag" else place + call.distance
@@ -57,9 +64,9 @@ def _result(rows: Sequence[Row], place: int, call: OverCall) -> Any:
             assert call.distance is not None
             return _tile(place, len(rows), call.distance)
         case "percent_rank":
-            return len(before) / (len(rows) - 1) if len(rows) > 1 else 0.0
+            return peers.start / (len(rows) - 1) if len(rows) > 1 else 0.0
         case "cume_dist":
-            return (len(before) + keys.count(keys[place])) / len(rows)
+            return peers.stop / len(rows)
     frame = [row for i, row in enumerate(rows) if _is_within(rows, place, i, call)]
     if call.arg is None:
         return len(frame)
