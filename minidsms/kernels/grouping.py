@@ -19,6 +19,7 @@ A group whose rows have left is all zeros but for its stamp, so its id can be gi
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,7 +40,8 @@ element."""
 FREE, USED, HELD = range(3)
 """Columns of `pool`: the first free node, nodes ever used, nodes in use."""
 
-_TWO_64 = 18446744073709551616.0
+_EXACT = 1 << 53
+"""Whole numbers up to here are floats."""
 _KEY, _NUMBER, _BEFORE, _AFTER = range(4)
 _LOW = 0xFFFFFFFF
 _LARGEST = 0x7FFFFFFFFFFFFFFF
@@ -62,12 +64,50 @@ def add(record: Int64s, at: int, value: int, weight: int) -> Any:
     record[at] = low
 
 
+@helper(typed=True)
+def _quotient(high: int, low: int, count: int) -> float:
+    """A sum of 128 bits, from 2^53 on in magnitude, divided by a count and rounded once."""
+    negative = high < 0
+    if negative:
+        low = -low
+        high = ~high + int64(low == 0)
+    if high == 0 and low > 0 and count < 1 << 31:
+        # The quotient has 23 bits or more: with 32 behind the point there are two beside those of a float.
+        whole, rest = low // count, (low % count) << 32
+        behind, places = rest // count, 32
+        while places > 0 and whole >> (63 - places) > 0:
+            places -= 1
+        lost = behind & ((int64(1) << (32 - places)) - 1) | rest % count
+        mantissa = whole << places | behind >> (32 - places)
+        power = -places
+    else:
+        mantissa, left, power = int64(0), uint64(0), 128
+        while mantissa >> 54 == 0:  # bit by bit
+            power -= 1
+            word = high if power >= 64 else low if power >= 0 else int64(0)
+            left = left << uint64(1) | uint64(word >> (power & 63) & 1)
+            fits = left >= uint64(count)
+            if fits:
+                left -= uint64(count)
+            mantissa = mantissa << 1 | int64(fits)
+        lost = int64(left != 0)
+        if power > 64:
+            lost |= low | high & ((int64(1) << (power - 64)) - 1)
+        elif power > 0:
+            lost |= low if power == 64 else low & ((int64(1) << power) - 1)
+    exact = math.ldexp(float(mantissa | int64(lost != 0)), power)
+    return -exact if negative else exact
+
+
 @helper(inline=True)
 def mean(record: Int64s, at: int) -> Any:
-    """Of a count and the 128 bits behind it, at record[at]."""
+    """Of a count and the 128 bits behind it, at record[at], rounded once."""
     count, low, high = record[at], record[at + 1], record[at + 2]
-    exact = float(low) if high == low >> 63 else float(high) * _TWO_64 + float(uint64(low))
-    return exact / count if count != 0 else 0.0
+    if count == 0:
+        return 0.0
+    if high == low >> 63 and -_EXACT <= low <= _EXACT:
+        return float(low) / count
+    return _quotient(high, low, count)
 
 
 @helper(inline=True)
