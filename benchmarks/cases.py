@@ -177,6 +177,20 @@ CASES = (
         prepare=_hash_function,
     ),
     Case(
+        "lag",
+        BID,
+        "SELECT auction, price - LAG(price) OVER (PARTITION BY auction ORDER BY ts) AS d FROM bid",
+        _bids("auction", "price"),
+        sql.LAG,
+    ),
+    Case(
+        "running_sum",
+        BID,
+        "SELECT auction, SUM(price) OVER (PARTITION BY auction ORDER BY ts) AS s FROM bid",
+        _bids("auction", "price"),
+        sql.RUNNING_SUM,
+    ),
+    Case(
         "winagg",
         BID,
         "SELECT auction, COUNT(*), MAX(price) FROM bid [RANGE 10 SECONDS SLIDE 2 SECONDS] GROUP BY auction",

@@ -74,6 +74,13 @@ HASH_ROUNDS = (8, 0, 4, 0, 8, 0, 2, 0, 4, 0)
 
 FILTER = "SELECT ts AS _ts, 1 AS _sign, auction, price FROM bid WHERE auction % 123 = 0"
 
+LAG = """
+SELECT ts AS _ts, 1 AS _sign, auction, price - lag(price) OVER (PARTITION BY auction ORDER BY ts, price) AS d
+FROM bid"""
+
+RUNNING_SUM = """
+SELECT ts AS _ts, 1 AS _sign, auction, (sum(price) OVER (PARTITION BY auction ORDER BY ts))::BIGINT AS s FROM bid"""
+
 FILTER_COUNTED = "SELECT ts, auction, price FROM bid WHERE auction % 123 = 0"
 
 

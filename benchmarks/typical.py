@@ -50,6 +50,8 @@ QUERIES = {
     "ROW_NUMBER": "SELECT auction, price FROM bid [RANGE 10 SECONDS]"
     " QUALIFY ROW_NUMBER() OVER (PARTITION BY auction ORDER BY price DESC) = 1",
     "LAG": "SELECT auction, price - LAG(price) OVER (PARTITION BY auction ORDER BY ts) AS d FROM bid [RANGE 1 SECONDS]",
+    "LAG of a stream": "SELECT auction, price - LAG(price) OVER (PARTITION BY auction ORDER BY ts) AS d FROM bid",
+    "running SUM": "SELECT auction, SUM(price) OVER (PARTITION BY auction ORDER BY ts) AS s FROM bid",
     "join": "SELECT ISTREAM(a.bidder, b.bidder) FROM bid [RANGE 1 SECONDS] AS a, bid [RANGE 1 SECONDS] AS b"
     " WHERE a.auction = b.auction AND a.price < b.price",
     "enrich": "SELECT RSTREAM(bid.auction, price, rate) FROM bid [NOW] JOIN hot ON hot.auction = bid.auction",

@@ -85,6 +85,10 @@ class OverCall:
         return self.function == "lead" or self.function in SHARES or (self.is_framed and ahead)
 
     @property
+    def sums_decimals(self) -> bool:
+        return self.function == "sum" and self.type.kind == "DECIMAL"
+
+    @property
     def can_fail(self) -> bool:
         """Its result may not fit."""
         return self.function == "sum" and self.type is not Type.FLOAT

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from functools import total_ordering
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from minidsms.aggregates.aggregate import SortKey
-from minidsms.elements import Column, Type
+from minidsms.elements import Column, Int64Array, Type
 
 if TYPE_CHECKING:
     from minidsms.synopses.object_states import Texts  # loads kernels
@@ -58,3 +60,24 @@ def sortable(column: Column, type_: Type, texts: Texts) -> list[Any]:
     if column.valid is None:
         return values
     return [value if valid else None for value, valid in zip(values, column.valid.tolist())]
+
+
+def words_in_order(column: Column, type_: Type, descending: bool, texts: Texts) -> Int64Array:
+    """Words, (n,), that are less where a value stands before another; those of NULLs say nothing."""
+    words: Int64Array
+    if type_.is_coded:
+        words = texts.ranks(column.words())
+    elif type_ is Type.FLOAT:
+        bits = np.add(column.values, 0.0, dtype=np.float64).view(np.int64)  # negative zero is zero
+        words = bits ^ ((bits >> 63) & np.iinfo(np.int64).max)
+    else:
+        words = column.values.astype(np.int64)
+    return ~words if descending else words
+
+
+def sort_columns(column: Column, type_: Type, key: SortKey, texts: Texts) -> tuple[Int64Array, ...]:
+    """Words by which rows are sorted as by this column, the most important first."""
+    words = words_in_order(column, type_, key.descending, texts)
+    if column.valid is None:
+        return (words,)
+    return np.where(column.valid, 0, -1 if key.nulls_first else 1), np.where(column.valid, words, 0)

@@ -41,9 +41,9 @@ from minidsms.values.dictionary import TextDictionary
 if TYPE_CHECKING:
     from minidsms.query import Query
 
-VERSION = 3
+VERSION = 4
 """Of the arrays: what they are called and what stands in them. In version 1 they were those of one synopsis, called as
-it calls them; in version 2 quantiles had none.
+it calls them; in version 2 quantiles had none; in version 3 those of OVER on a stream were rows in order.
 """
 _CODES_AT_ONCE = 1 << 16
 """Texts stand together by their codes: each so many, used or not."""
@@ -167,6 +167,8 @@ def resume(query: Query, fields: Fields, data: Content, where: str) -> None:
     if not isinstance(operator, Resuming) or _named(operator) != fields["is"]:
         has = f"query {query.name} has no operator {fields['is']!r} any more, whose state this is"
         raise NoSuchOperator(f"{where}: {has}", query.name.lower())
+    if fields["version"] < 4 and operator.name == "Over" and not operator.knows_rows:
+        raise NoSuchOperator(f"{where}: this minidsms keeps other state of {fields['is']!r}", query.name.lower())
     arrays: dict[str, Any] = {}
     for name, dtype, shape in fields["arrays"]:
         name = f"0.{name}" if is_first else name

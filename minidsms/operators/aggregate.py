@@ -214,6 +214,14 @@ class GroupStates:
             None if self.is_plain else outside, claim,
         )  # fmt: skip
 
+    def acquire(self, keys: Sequence[Column], n: int) -> Int64Array:
+        """The groups of n rows with these keys, new ones where there are none."""
+        if self.table is None:
+            return np.zeros(n, np.int64)
+        ids = self.table.acquire_columns(keys)
+        self._resize()
+        return ids
+
     def settle(self, n: int) -> None:
         """Free memory if most of it is free. n: elements taken in."""
         self.records.settle()

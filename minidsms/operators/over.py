@@ -2,7 +2,8 @@
 
 Each partition stands in order. A change concerns the rows behind it that see it: as many as the function looks back, or
 all. They are taken back and put out again, and what is equal cancels. Where rows come in the order asked for and none
-leaves, only as many are kept as the function looks back.
+leaves, only as many are kept as the function looks back. Streams whose rows look at none behind them take a shorter way
+(`operators.stream_over`), sums of DECIMAL apart.
 
 Invariant: after an instant the rows put out are those of the input with their results; of those whose result is above
 `at_most`, none need be.  docs/semantics R7.
@@ -20,6 +21,7 @@ from minidsms.aggregates.over import (
     NEIGHBOURS,
     RANKS,
     SHARES,
+    Accumulator,
     OverCall,
     accumulator,
     neighbours,
@@ -32,7 +34,7 @@ from minidsms.operators.resuming import Resuming
 from minidsms.queues import Queue
 from minidsms.synopses.object_states import Texts
 from minidsms.synopses.partition_rows import Beside, Entry, Few, Keys, Partition, PartitionRows, Rows, behind, with_room
-from minidsms.synopses.passed_rows import Passed, PassedRows
+from minidsms.synopses.passed_rows import PassedRows, further
 from minidsms.values.coded import text_of_digits
 from minidsms.values.types import MOST_DIGITS
 
@@ -68,19 +70,16 @@ class Over(Resuming):
         in_order: bool = False,
     ) -> None:
         super().__init__([input_], schema)
-        is_sum = call.function == "sum"
-        self._rows = PartitionRows(input_.schema, call.partition, call.order, call.arg, is_sum, texts)
+        self._rows = PartitionRows(input_.schema, call.partition, call.order, call.arg, call.sums_decimals, texts)
         self._passed = PassedRows()
         self._different: dict[Partition, Rows] = {}
         self._call, self._texts, self._width = call, texts, len(call.order)
-        self._sums_decimals = is_sum and call.type.kind == "DECIMAL"
         self._at_most = at_most
         sees_all = call.function in SHARES or (call.is_framed and call.frame.end is None)
         self._in_order = in_order and input_append_only and not sees_all
-        self._is_final = self._in_order and not call.looks_ahead  # what has been told stays
         self._kept = (call.frame.reach if call.is_framed else call.distance) or 0
         self.knows_rows = not self._in_order  # else they have been forgotten
-        self._carries = call.function in RANKS or (call.is_framed and call.frame.start is None)
+        self._carries = call.is_framed and call.frame.start is None
         self._back, self._on = _reach(call)
         self._by_value = call.is_framed and call.frame.by_value
         self._is_dense = call.function == "dense_rank"
@@ -122,13 +121,12 @@ class Over(Resuming):
         rows = self._rows.of(partition)
         passed = self._passed.partitions.get(partition)
         net = changes if len(changes) == 1 else _netted(changes)
-        if self._is_final or not rows:  # all that comes is put out, and nothing else
-            first = len(rows)
+        if not rows:  # all that comes is put out, and nothing else
             for entry, n in net:
                 rows = self._rows.add(partition, rows, entry, n)
                 if self._is_dense:
                     self._note_keys(partition, rows, entry[: self._width])
-            come += self._shown(partition, rows, first, self._shown_up_to(partition, rows), passed)
+            come += self._shown(partition, rows, 0, self._shown_up_to(partition, rows), passed)
             if self._forgets:
                 self._forget(partition, rows)
             return
@@ -184,7 +182,7 @@ class Over(Resuming):
         placed: list[Placed],
         moved: int,
         turning: set[Keys],
-        passed: Passed | None,
+        passed: Accumulator | None,
     ) -> list[Shown]:
         """The rows whose results may differ before and after, with their results now. moved: 1 after the changes, else
         0.
@@ -207,14 +205,16 @@ class Over(Resuming):
                 at = high
         return told
 
-    def _shown(self, partition: Partition, rows: Rows, low: int, high: int, passed: Passed | None) -> Iterable[Shown]:
+    def _shown(
+        self, partition: Partition, rows: Rows, low: int, high: int, passed: Accumulator | None
+    ) -> Iterable[Shown]:
         """The rows at these places of a partition with their results."""
         if low >= high:
             return ()
         words = [entry[-2] for entry in rows[low:high]]
         call = self._call
         if call.function in RANKS:
-            return zip(words, self._ranks(partition, rows, low, high, passed))
+            return zip(words, self._ranks(partition, rows, low, high))
         if call.function in NEIGHBOURS:
             assert call.distance is not None
             first, last = max(0, low - call.distance), high + call.distance
@@ -224,24 +224,23 @@ class Over(Resuming):
             return zip(words, self._shares(partition, rows, low, high))
         frames = self._frames(rows, low, high)
         first, last = frames[0][0], max(frames[-1][1], frames[0][0])
-        found = accumulator(call) if passed is None else passed.further()
+        found = accumulator(call) if passed is None else further(passed)
         return zip(words, self._in_range(slid(found, _arguments(rows, first, last), frames, first)))
 
-    def _ranks(self, partition: Partition, rows: Rows, low: int, high: int, passed: Passed | None) -> Sequence[int]:
-        before, keys_before = (0, 0) if passed is None else (passed.rows, passed.keys)
+    def _ranks(self, partition: Partition, rows: Rows, low: int, high: int) -> Sequence[int]:
         if self._call.function == "row_number":
-            return range(low + before + 1, high + before + 1)
+            return range(low + 1, high + 1)
         keys = [entry[: self._width] for entry in rows[low:high]]
         if self._is_dense:
-            rank = int(self._different[partition].bisect_left(keys[0])) + keys_before + 1
+            rank = int(self._different[partition].bisect_left(keys[0])) + 1
             ranks = [rank]
             for one, other in pairwise(keys):
                 rank += one != other
                 ranks.append(rank)
             return ranks
-        rank = int(rows.bisect_left(keys[0])) + before + 1
+        rank = int(rows.bisect_left(keys[0])) + 1
         ranks = [rank]
-        for place, (one, other) in enumerate(pairwise(keys), low + before + 2):
+        for place, (one, other) in enumerate(pairwise(keys), low + 2):
             if one != other:
                 rank = place
             ranks.append(rank)
@@ -254,7 +253,7 @@ class Over(Resuming):
             assert call.distance is not None
             return [tile(place, n, call.distance) for place in range(low, high)]
         if call.function == "percent_rank":
-            return [(rank - 1) / (n - 1) if n > 1 else 0.0 for rank in self._ranks(partition, rows, low, high, None)]
+            return [(rank - 1) / (n - 1) if n > 1 else 0.0 for rank in self._ranks(partition, rows, low, high)]
         return [behind(rows, entry[: self._width]) / n for entry in rows[low:high]]
 
     def _frames(self, rows: Rows, low: int, high: int) -> list[tuple[int, int]]:
@@ -283,11 +282,11 @@ class Over(Resuming):
     def _in_range(self, results: list[Any]) -> list[Any]:
         if not self._call.can_fail:
             return results
-        least, greatest = (-_GREATEST, _GREATEST) if self._sums_decimals else (-(2**63), 2**63 - 1)
+        least, greatest = (-_GREATEST, _GREATEST) if self._call.sums_decimals else (-(2**63), 2**63 - 1)
         for result in results:
             if result is not None and not least <= result <= greatest:
                 raise OverflowError
-        return [r if r is None else text_of_digits(r) for r in results] if self._sums_decimals else results
+        return [r if r is None else text_of_digits(r) for r in results] if self._call.sums_decimals else results
 
     # ------------------------------------------------------------------------------------------------------------ state
 
@@ -333,15 +332,14 @@ class Over(Resuming):
         else:
             self._drop(partition, rows, self._shown_up_to(partition, rows), len(rows))
 
-    def _drop(self, partition: Partition, rows: Rows, start: int, end: int) -> set[Keys]:
-        """Let go of the rows at these places; returns their keys, where they are counted."""
+    def _drop(self, partition: Partition, rows: Rows, start: int, end: int) -> None:
+        """Let go of the rows at these places."""
         if start >= end:
-            return set()
+            return
         gone = {entry[: self._width] for entry in rows[start:end]} if self._is_dense else set()
         self._rows.drop(partition, rows, start, end)
         for keys in gone:
             self._note_keys(partition, rows, keys)
-        return gone
 
     def _passing(self, rows: Rows) -> int:
         """The place of the first row that one which comes may still change, or see."""
@@ -352,18 +350,13 @@ class Over(Resuming):
     def _pass(self, partition: Partition, rows: Rows, end: int) -> None:
         if end <= 0:
             return
-        arguments = _arguments(rows, 0, end) if self._carries and self._call.is_framed else []
-        gone = self._drop(partition, rows, 0, end)
-        if not self._carries:
-            return
-        passed = self._passed.partitions.get(partition)
-        if passed is None:
-            made = Passed(accumulator(self._call) if self._call.is_framed else None)
-            passed = self._passed.partitions[partition] = made
-        passed.rows += end
-        passed.keys += len(gone)
-        if passed.aggregate is not None:
-            passed.aggregate.extend(arguments)
+        arguments = _arguments(rows, 0, end)
+        self._drop(partition, rows, 0, end)
+        if self._carries:
+            passed = self._passed.partitions.get(partition)
+            if passed is None:
+                passed = self._passed.partitions[partition] = accumulator(self._call)
+            passed.extend(arguments)
 
     # --------------------------------------------------------------------------------------------------------- outwards
 

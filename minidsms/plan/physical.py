@@ -345,6 +345,10 @@ class PhysicalPlanner:
                     self._context.dictionary,
                     node.input.is_append_only,
                 )
+            case bound.Over(call=call) if node.is_append_only and not call.sums_decimals:
+                from minidsms.operators.stream_over import StreamOver
+
+                return StreamOver(self._queue(node.input), call, node.schema, self._context.dictionary, node.at_most)
             case bound.Over():
                 from minidsms.operators.over import Over
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from minidsms.aggregates.aggregate import SortKey
+from minidsms.aggregates.sorting import words_in_order
 from minidsms.elements import AnyArray, Batch, Column, Int64Array, Schema, Type, columns_of_words
 from minidsms.synopses.object_states import Texts
 from minidsms.synopses.row_counts import RowCounts
@@ -27,18 +28,11 @@ _MANY = 4
 _FARTHEST = np.iinfo(np.int64).max
 
 
-def order_words(column: Column, type_: Type, key: SortKey) -> Int64Array | None:
+def order_words(column: Column, type_: Type, key: SortKey, texts: Texts) -> Int64Array | None:
     """Words that are never less where a row with this value stands behind; None of values that have none."""
     if type_.is_coded:
         return None
-    words: Int64Array
-    if type_ is Type.FLOAT:
-        bits = np.add(column.values, 0.0, dtype=np.float64).view(np.int64)  # negative zero is zero
-        words = bits ^ ((bits >> 63) & _FARTHEST)
-    else:
-        words = column.values.astype(np.int64)
-    if key.descending:
-        np.invert(words, out=words)
+    words = words_in_order(column, type_, key.descending, texts)
     if column.valid is not None:
         words[~column.valid] = -_FARTHEST - 1 if key.nulls_first else _FARTHEST
     return words
@@ -81,7 +75,7 @@ class FirstRows(SortedRows):
         return batch.take(are_near), batch.take(~are_near)
 
     def _words_of(self, column: Column) -> Int64Array | None:
-        return order_words(column, self.schema[self._first].type, self._first_key)
+        return order_words(column, self.schema[self._first].type, self._first_key, self._texts)
 
     def count(self, others: Batch) -> None:
         """Take in changes of rows that are not near."""

@@ -1,4 +1,4 @@
-"""What is left to know of rows that no later row can change, by partition: how many there were, and their aggregate.
+"""What is left to know of rows that no later row can change: their aggregate, by partition.
 
 Invariant: rows are taken in order, and those equal in the sort keys together.
 """
@@ -18,29 +18,19 @@ _PARTITION_BYTES = 400
 """About what a partition takes."""
 
 
-class Passed:
-    """Of one partition. rows: how many have passed.  keys: how many different sort keys they had."""
-
-    def __init__(self, aggregate: Accumulator | None) -> None:
-        self.rows = 0
-        self.keys = 0
-        self.aggregate = aggregate
-
-    def further(self) -> Any:
-        """The aggregate, to be carried on beside this one."""
-        if self.aggregate is None:
-            return None
-        held = vars(self.aggregate)
-        further = object.__new__(type(self.aggregate))
-        vars(further).update({name: held[name][:] if isinstance(held[name], list) else held[name] for name in held})
-        return further
+def further(passed: Accumulator) -> Accumulator:
+    """An aggregate like this one, to be carried on beside it."""
+    held = vars(passed)
+    made: Accumulator = object.__new__(type(passed))
+    vars(made).update({name: held[name][:] if isinstance(held[name], list) else held[name] for name in held})
+    return made
 
 
 class PassedRows:
     """The partitions of which rows have passed, by their values of PARTITION BY."""
 
     def __init__(self) -> None:
-        self.partitions: dict[tuple[Any, ...], Passed] = {}
+        self.partitions: dict[tuple[Any, ...], Accumulator] = {}
 
     @property
     def nbytes(self) -> int:
@@ -48,26 +38,19 @@ class PassedRows:
         return len(self.partitions) * _PARTITION_BYTES
 
     def arrays(self) -> dict[str, AnyArray]:
-        """The state as JSON: of each partition its keys, its counts, and what its aggregate holds."""
+        """The state as JSON: of each partition its keys, and what its aggregate holds."""
         states = [
-            (
-                [(2,) if value is None else (1, value) for value in keys],
-                passed.rows,
-                passed.keys,
-                None if kept is None else (type(kept).__name__, vars(kept)),
-            )
+            ([(2,) if value is None else (1, value) for value in keys], type(passed).__name__, vars(passed))
             for keys, passed in self.partitions.items()
-            for kept in [passed.aggregate]
         ]
         return {"partitions": np.frombuffer(json.dumps(states).encode(), np.uint8)}
 
     def restore(self, state: Mapping[str, AnyArray]) -> None:
         """Take back what `arrays` gave."""
-        self.partitions = {}
-        for keys, rows, different, kept in json.loads(state["partitions"].tobytes()):
-            passed = Passed(None if kept is None else _aggregate(*kept))
-            passed.rows, passed.keys = rows, different
-            self.partitions[tuple(value[0] if value else None for _, *value in keys)] = passed
+        self.partitions = {
+            tuple(value[0] if value else None for _, *value in keys): _aggregate(kind, held)
+            for keys, kind, held in json.loads(state["partitions"].tobytes())
+        }
 
     def live_codes(self) -> Iterable[Int64Array]:
         """None: texts stand here as texts."""

@@ -158,6 +158,11 @@ OVER_ALL = [
     "SELECT k, MEDIAN(v), QUANTILE_CONT(k, 0.7), QUANTILE_DISC(name, 0.4), MEDIAN(DISTINCT v) FROM S GROUP BY k",
     "SELECT COUNT(*) FROM (SELECT DISTINCT k FROM S)",
     "SELECT COUNT(*) FROM S [RANGE 3]",
+    "SELECT k, LAG(name, 2) OVER (PARTITION BY k ORDER BY ts) AS l, AVG(v) OVER (ORDER BY ts ROWS 9 PRECEDING) AS m"
+    " FROM S",
+    "SELECT MIN(name) OVER (PARTITION BY name ORDER BY ts) AS l, RANK() OVER (ORDER BY ts, k) AS r FROM S",
+    "SELECT NTH_VALUE(name, 3) OVER (PARTITION BY k ORDER BY ts) AS n, SUM(k) OVER (ORDER BY ts RANGE 5 PRECEDING) AS s"
+    ", SUM(CAST(k AS DECIMAL(9, 1))) OVER (PARTITION BY name ORDER BY ts) AS d FROM S",
 ]
 
 
@@ -244,7 +249,7 @@ def test_state_of_another_version_is_refused(folder: str, monkeypatch: pytest.Mo
         db.checkpoint()
     with (
         monkeypatch.context() as patch,
-        pytest.raises(Error, match="version 3 of kept state; this minidsms reads up to 1"),
+        pytest.raises(Error, match="version 4 of kept state; this minidsms reads up to 1"),
     ):
         patch.setattr(kept_state, "VERSION", 1)
         minidsms.connect(folder)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 
-from minidsms.synopses import partition_rows
+from minidsms.synopses import frames, partition_rows
 from minidsms.testing.compare import check, run_definition
 from minidsms.testing.feeds import random_feed
 from minidsms.testing.generators import Case, declaration
@@ -67,6 +68,67 @@ def random_case(seed: int) -> Case:
     qualify = f" QUALIFY {rank} OVER {over}) <= {rng.randint(0, 3)}" if rng.random() < 0.3 else ""
     select = f"SELECT {shown}, {call} AS r FROM {source}{qualify}"
     return Case((declaration(name),), select, random_feed(rng, [name], 40, may_be_extreme=False))
+
+
+BACK = (
+    "",
+    "ROWS 2 PRECEDING",
+    "ROWS UNBOUNDED PRECEDING",
+    "ROWS BETWEEN 3 PRECEDING AND 1 PRECEDING",
+    "ROWS BETWEEN UNBOUNDED PRECEDING AND 2 PRECEDING",
+    "ROWS BETWEEN CURRENT ROW AND CURRENT ROW",
+    "RANGE BETWEEN CURRENT ROW AND CURRENT ROW",
+    "RANGE 2 PRECEDING",
+    "RANGE BETWEEN 5 PRECEDING AND 1 PRECEDING",
+    "RANGE BETWEEN UNBOUNDED PRECEDING AND 3 PRECEDING",
+)
+"""Frames that end at the row or before it."""
+
+
+usual = SimpleNamespace(**vars(frames))
+
+
+def case_of_stream(seed: int) -> Case:
+    """Calls over a stream that look at no row behind a row; often many rows of a partition come at one instant."""
+    rng = Random(seed)
+    calls = []
+    for _ in range(rng.randint(1, 2)):
+        frame = rng.choice(BACK)
+        by = rng.sample(("k", "t", "x"), rng.choice((0, 1, 1, 2)))
+        more = rng.sample(("v DESC", "t", "x NULLS FIRST", "k"), rng.choice((0, 0, 1, 2)))
+        keys = ["ts", *more] if not frame.startswith("RANGE") or "CURRENT ROW AND" in frame else ["ts"]
+        over = f"({'PARTITION BY ' * bool(by)}{', '.join(by)} ORDER BY {', '.join(keys)}"
+        any_, number = (
+            rng.choice(("k", "v", "x", "t", "k > 2")),
+            rng.choice(("k", "v", "x", "CAST(k AS DECIMAL(9, 1))")),
+        )
+        calls.append(
+            rng.choice(
+                (
+                    f"{rng.choice(('ROW_NUMBER()', 'RANK()', 'DENSE_RANK()'))} OVER {over})",
+                    f"LAG({any_}, {rng.choice((0, 1, 1, 2, 9))}) OVER {over})",
+                    f"{rng.choice(('SUM', 'AVG'))}({number}) OVER {over} {frame})",
+                    f"{rng.choice(('MIN', 'MAX', 'FIRST_VALUE', 'LAST_VALUE', 'COUNT'))}({any_}) OVER {over} {frame})",
+                    f"{rng.choice((f'NTH_VALUE({any_}, {rng.randint(1, 3)})', 'COUNT(*)'))} OVER {over} {frame})",
+                )
+            )
+        )
+    shown = rng.sample(("k", "v", "x", "t"), rng.randint(1, 4))
+    columns = [*shown, *(f"{call} AS r{i}" for i, call in enumerate(calls))]
+    limit = f" QUALIFY RANK() OVER (PARTITION BY k ORDER BY ts, v) <= {rng.randint(0, 4)}" if rng.random() < 0.2 else ""
+    select = f"SELECT {', '.join(columns)} FROM Sa{limit}"
+    return Case((declaration("Sa"),), select, random_feed(rng, ["Sa"], rng.choice((20, 60)), may_be_extreme=False))
+
+
+@pytest.mark.parametrize("first", range(0, 200, 50))
+def test_the_answer_over_a_stream_is_that_of_the_definition(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for seed in range(first, first + 50):
+        case = case_of_stream(seed)
+        expected = run_definition(case)
+        for name, few in (("_FEWEST", 4), ("_MOST", 4), ("_FIRST_ROWS", 2), ("_WORTH_SHRINKING", 8)):
+            monkeypatch.setattr(frames, name, few if seed % 2 else getattr(usual, name))
+        for batch_size in (1, 7, 65_536):
+            assert check(case, None, expected, batch_size=batch_size) == "agreed", case
 
 
 @pytest.mark.parametrize("first", range(0, 200, 50))

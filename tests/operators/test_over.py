@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from random import Random
 from typing import Any
 
@@ -131,3 +132,37 @@ def test_a_running_sum_that_does_not_fit_ends_the_query_at_its_instant() -> None
         assert [row for _, _, row in q.fetch()] == [(2**62,)]
         with pytest.raises(minidsms.Error, match=r"SUM\(v\) overflows INTEGER"):
             q.fetch()
+
+
+def test_frames_of_many_partitions_move_through_large_pushes() -> None:
+    """Against plain loops; frames get long, short again and long in others, so that rings grow, move and are packed."""
+    rng = Random(3)
+    n = 12_000
+    rows = [(rng.randrange(1 + i % 900), rng.choice((None, i, -i, 5)), rng.random()) for i in range(n)]
+    instants = sorted(rng.randrange(4 * n if i % 3 else n) for i in range(n))
+    distinct = [t for i, t in enumerate(instants) if not i or t != instants[i - 1]]
+    rows = rows[: len(distinct)]
+    over = "OVER (PARTITION BY k ORDER BY ts"
+    expected = []
+    partitions: dict[int, list[tuple[int, Any, float]]] = {}
+    for ts, (k, v, x) in zip(distinct, rows):
+        before = partitions.setdefault(k, [])
+        before.append((ts, v, x))
+        near = [(v, x) for t, v, x in before if t >= ts - 9000]
+        least = min((v for v, _ in near if v is not None), default=None)
+        nine = sum(v for _, v, _ in before[-9:] if v is not None)
+        is_null = all(v is None for _, v, _ in before[-9:])
+        lag = before[-4][1] if len(before) > 3 else None
+        expected.append((k, lag, None if is_null else nine, least, math.fsum(x for _, x in near), near[0][0]))
+    for size in (37, n):
+        with minidsms.connect() as db:
+            db.execute("CREATE STREAM S (k INTEGER, v INTEGER, x FLOAT)")
+            q = db.query(
+                f"SELECT k, LAG(v, 3) {over}) AS a, SUM(v) {over} ROWS 8 PRECEDING) AS b, MIN(v) {over} RANGE 9000"
+                f" PRECEDING) AS c, SUM(x) {over} RANGE 9000 PRECEDING) AS d, FIRST_VALUE(v) {over} RANGE 9000"
+                " PRECEDING) AS e FROM S"
+            )
+            for i in range(0, len(rows), size):
+                db.push("S", rows[i : i + size], ts=distinct[i : i + size])
+            db.advance(distinct[-1] + 1)
+            assert [change.row for change in q.fetch()] == expected

@@ -1,0 +1,301 @@
+"""Rows of a stream on their way through the frames of OVER: which come into a frame, and which leave it.
+
+A row comes behind all rows of its partition that are there, and none is taken back. From the first row of its frame on
+a partition's rows stand in a ring, a stretch of `rows` (cap, 3) = [word of the argument, whether it is not NULL,
+instant]: that of position p at OFFSET + (p & (SIZE - 1)). `partitions` (cap, w) has a row per partition with the fields
+below; rows have come up to position COME, into the frame up to ENTERED, and out of it up to GONE. A ring that is full
+moves to the end of `rows`, and has twice the size there.
+
+Invariant: GONE <= ENTERED <= COME. Kernels never raise; they return why they stopped and go on from their cursor.
+docs/semantics R7.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from minidsms.machine_code import Int8s, Int64s, Int64Table, helper, int64, kernel, uint64
+
+COME, ENTERED, GONE, OFFSET, SIZE, WORD, VALID, KEYS, STAMP, AT, FIELDS = range(11)
+"""WORD, VALID: the value that is kept of a frame that only grows, and 1 where it is one, 2 where it is NULL.  KEYS: how
+many different sort keys have come.  STAMP, AT: instant and place of the last row of a slice.
+"""
+ROW_WORDS = 3
+_WORD, _VALID, _INSTANT = range(ROW_WORDS)
+USED, HELD, RINGS, FIGURES = range(4)
+"""Columns of `figures`: the end of the last ring, how many rows stand in rings, and how many rings there are."""
+NEXT, ARRIVED, WRITTEN, NEEDED, CURSOR_SIZE = range(5)
+"""Columns of `cursor`: the first row that is not done, whether it stands in its ring, elements written, and how many
+rows its ring is to have.
+"""
+DONE, ELEMENTS_FULL, RINGS_FULL = range(3)
+ROW_NUMBER, RANK, DENSE_RANK = range(3)
+LAST, AGGREGATE = 0, -1
+_LEAST_RING = 2
+
+
+class Arriving(NamedTuple):
+    """Rows (n,) by instant, those of a partition in its order: their partitions, instants and arguments.
+
+    is_peer: 1 where a row is equal in all sort keys to the one before it, of its partition; empty where none is.
+    """
+
+    ids: Int64s
+    ts: Int64s
+    words: Int64s
+    valid: Int8s
+    is_peer: Int8s
+
+
+class FrameAsked(NamedTuple):
+    """back, ahead: how many rows before the row the frame begins and ends, or by_value what its instant is ahead of
+    theirs; 0 are the rows equal in all keys.  is_growing: it has no beginning.  place: which value is asked for, from 1
+    on, or LAST; AGGREGATE for none.
+    """
+
+    by_value: bool
+    back: int
+    ahead: int
+    is_growing: bool
+    place: int
+
+
+class FrameRows(NamedTuple):
+    """What is kept (see above)."""
+
+    partitions: Int64Table
+    rows: Int64Table
+    figures: Int64s
+
+
+class Moves(NamedTuple):
+    """Elements for aggregates: a value comes to its group (sign 1), leaves it (-1), or neither (0), so that the answer
+    behind it is there. weight: 0 where it is NULL, too.
+    """
+
+    ids: Int64s
+    sign: Int8s
+    weight: Int8s
+    words: Int64s
+    valid: Int8s
+
+
+@helper(inline=True)
+def _ring_size(rows: int) -> Any:
+    size = int64(_LEAST_RING)
+    while size < rows:
+        size *= 2
+    return size
+
+
+@helper(typed=True)
+def _has_room(kept: FrameRows, group: int, more: int) -> bool:
+    """Whether the ring of a partition takes so many more; it moves where it must."""
+    partitions, rows, figures = kept
+    come, gone, offset, size = (
+        partitions[group, COME], partitions[group, GONE], partitions[group, OFFSET], partitions[group, SIZE]
+    )  # fmt: skip
+    if come - gone + more <= size:
+        return True
+    greater = _ring_size(come - gone + more)
+    to = figures[USED]
+    if to + greater > rows.shape[0]:
+        return False
+    for p in range(gone, come):
+        for c in range(ROW_WORDS):
+            rows[to + (p & (greater - 1)), c] = rows[offset + (p & (size - 1)), c]
+    partitions[group, OFFSET], partitions[group, SIZE] = to, greater
+    figures[USED] = to + greater
+    figures[RINGS] += int64(size == 0)
+    return True
+
+
+@kernel
+def pack(kept: FrameRows, packed: Int64Table) -> int:
+    """Copy all rings to the front of `packed`, as small as they may be; returns how much of it they take."""
+    partitions, rows, _ = kept
+    to = int64(0)
+    for group in range(partitions.shape[0]):
+        come, gone, offset, size = (
+            partitions[group, COME], partitions[group, GONE], partitions[group, OFFSET], partitions[group, SIZE]
+        )  # fmt: skip
+        smaller = _ring_size(come - gone) if size > 0 else int64(0)
+        for p in range(gone, come):
+            for c in range(ROW_WORDS):
+                packed[to + (p & (smaller - 1)), c] = rows[offset + (p & (size - 1)), c]
+        partitions[group, OFFSET], partitions[group, SIZE] = to, smaller
+        to += smaller
+    return int(to)
+
+
+@helper(inline=True)
+def _move(moves: Moves, m: int, group: int, sign: int, word: int, valid: int) -> Any:
+    """A value comes to its group, or leaves it; how many elements there are then."""
+    moves.ids[m], moves.sign[m], moves.weight[m], moves.words[m], moves.valid[m] = (
+        group, sign, sign * valid, word, valid
+    )  # fmt: skip
+    return m + 1
+
+
+@helper(inline=True)
+def _enter(partition: Int64s, frame: FrameAsked, moves: Moves, m: int, group: int, word: int, valid: int) -> Any:
+    """The next value comes into its frame; how many elements there are then."""
+    place = frame.place
+    if place == AGGREGATE:
+        m = _move(moves, m, group, 1, word, valid)
+    elif frame.is_growing and (place == LAST or partition[ENTERED] == place - 1):
+        partition[WORD], partition[VALID] = word, 2 - valid
+    partition[ENTERED] += 1
+    return m
+
+
+@helper(inline=True)
+def _value_at(partition: Int64s, frame: FrameAsked, rows: Int64Table) -> Any:
+    """The value that is asked for of the frame of a partition, and whether it is not NULL."""
+    place = frame.place
+    if frame.is_growing:
+        return partition[WORD], int64(partition[VALID] == 1)
+    at = partition[ENTERED] - 1 if place == LAST else partition[GONE] + place - 1
+    if at < partition[GONE] or at >= partition[ENTERED]:
+        return int64(0), int64(0)
+    row = partition[OFFSET] + (at & (partition[SIZE] - 1))
+    return rows[row, _WORD], rows[row, _VALID]
+
+
+@kernel
+def slide(
+    arriving: Arriving, frame: FrameAsked, kept: FrameRows, moves: Moves, answers: Int64s, told: Int8s, cursor: Int64s
+) -> int:
+    """Let rows arrive; returns DONE, or what is full.
+
+    Of an aggregate, answers[i] is the element behind which the answer for row i stands; else it is the value itself,
+    and told[i] says whether it is not NULL.
+    """
+    ids, ts, words, valid, is_peer = arriving
+    by_value, back, ahead, is_growing, place = frame
+    partitions, rows, figures = kept
+    n, room, has_peers = len(ids), len(moves.ids), len(is_peer) > 0
+    passes = is_growing and ahead == 0  # a row is in all frames from its own on: none is kept
+    i, m, status = cursor[NEXT], 0, DONE
+    while i < n:
+        group, now, began = ids[i], ts[i], m
+        partition = partitions[group]
+        if m + 3 > room:
+            status = ELEMENTS_FULL
+            break
+        j = i + 1
+        while has_peers and by_value and j < n and is_peer[j] != 0:
+            j += 1
+        if passes:
+            r = i + cursor[ARRIVED]
+            while r < j and m < room:
+                m = _enter(partition, frame, moves, m, group, int64(words[r]), int64(valid[r]))
+                r += 1
+            cursor[ARRIVED] = r - i
+            partition[COME] = partition[GONE] = partition[ENTERED]
+        elif cursor[ARRIVED] == 0:
+            if not _has_room(kept, group, j - i):
+                cursor[NEEDED] = partition[COME] - partition[GONE] + j - i
+                status = RINGS_FULL
+                break
+            for r in range(i, j):
+                row = rows[partition[OFFSET] + (partition[COME] & (partition[SIZE] - 1))]
+                row[_WORD], row[_VALID], row[_INSTANT] = words[r], valid[r], ts[r]
+                partition[COME] += 1
+            figures[HELD] += j - i
+            cursor[ARRIVED] = 1
+        come, offset, of_ring = partition[COME], partition[OFFSET], partition[SIZE] - 1
+        while by_value and not is_growing and partition[GONE] < come and m + 1 < room:
+            gone = partition[GONE]
+            row = rows[offset + (gone & of_ring)]
+            if back == 0 and gone >= come - (j - i):
+                break
+            if back != 0 and uint64(now) - uint64(row[_INSTANT]) <= uint64(back):
+                break
+            if gone == partition[ENTERED]:
+                partition[ENTERED] += 1
+            elif place == AGGREGATE:
+                m = _move(moves, m, group, -1, row[_WORD], row[_VALID])
+            partition[GONE] += 1
+            figures[HELD] -= 1
+        while partition[ENTERED] < come and m + 1 < room:
+            row = rows[offset + (partition[ENTERED] & of_ring)]
+            if by_value and ahead != 0 and uint64(now) - uint64(row[_INSTANT]) < uint64(ahead):
+                break
+            if not by_value and partition[ENTERED] >= come - ahead:
+                break
+            m = _enter(partition, frame, moves, m, group, row[_WORD], row[_VALID])
+            if is_growing:
+                partition[GONE] += 1
+                figures[HELD] -= 1
+        if (passes and cursor[ARRIVED] < j - i) or (by_value and not passes and m + 1 >= room):
+            status = ELEMENTS_FULL
+            break
+        if place == AGGREGATE:
+            if m == began:
+                m = _move(moves, m, group, 0, 0, 0)
+            for r in range(i, j):
+                answers[r] = m - 1
+        else:
+            for r in range(i, j):
+                answers[r], told[r] = _value_at(partition, frame, rows)
+        # Not looked at again: the next row's frame begins behind it.
+        if not by_value and not is_growing and partition[GONE] < come - back:
+            if place == AGGREGATE:
+                row = rows[offset + (partition[GONE] & of_ring)]
+                m = _move(moves, m, group, -1, row[_WORD], row[_VALID])
+            partition[GONE] += 1
+            figures[HELD] -= 1
+        i = j
+        cursor[ARRIVED] = 0
+    cursor[NEXT], cursor[WRITTEN] = i, m
+    return status
+
+
+@kernel
+def count_rows(arriving: Arriving, function: int, partitions: Int64Table, answers: Int64s) -> None:
+    """ROW_NUMBER, RANK and DENSE_RANK of rows that arrive, none of which is kept. WORD is the rank of the last."""
+    ids, is_peer = arriving.ids, arriving.is_peer
+    for i in range(len(ids)):
+        partition = partitions[ids[i]]
+        come = partition[COME] + 1
+        partition[COME], partition[ENTERED], partition[GONE] = come, come, come
+        if len(is_peer) == 0 or is_peer[i] == 0:
+            partition[WORD] = come
+            partition[KEYS] += 1
+        answers[i] = come if function == ROW_NUMBER else partition[WORD] if function == RANK else partition[KEYS]
+
+
+@kernel
+def mark_ties(ids: Int64s, ts: Int64s, partitions: Int64Table, is_tied: Int8s) -> int:
+    """is_tied[i] = 1 where another row has the partition and the instant of row i; returns how many there are."""
+    n, ties = len(ids), 0
+    for i in range(n):
+        is_tied[i] = 0
+    for i in range(n):
+        partition = partitions[ids[i]]
+        first = partition[AT]
+        if partition[STAMP] == ts[i] and first < i:
+            ties += 2 - is_tied[first]
+            is_tied[first], is_tied[i] = 1, 1
+        partition[STAMP], partition[AT] = ts[i], i
+    return ties
+
+
+@kernel
+def place_ties(ts: Int64s, is_tied: Int8s, tied: Int64s, are_peers: Int8s, order: Int64s, is_peer: Int8s) -> None:
+    """order: the rows by instant, those that are tied behind the others, as they stand in `tied`. is_peer: likewise."""
+    n, k, first = len(ts), 0, 0
+    while first < n:
+        at = first
+        i = first
+        while i < n and ts[i] == ts[first]:
+            if is_tied[i] == 0:
+                order[at], is_peer[at] = i, 0
+                at += 1
+            i += 1
+        while at < i:
+            order[at], is_peer[at] = tied[k], are_peers[k]
+            at += 1
+            k += 1
+        first = i

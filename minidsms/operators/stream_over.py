@@ -1,0 +1,199 @@
+"""OVER on a stream: each row with its rank, an earlier row's value or a running aggregate, in the order of its
+partition.
+
+A row comes behind all rows of its partition and looks at none behind it, so that its result is final. An aggregate is
+that of a group per partition, into which rows come and out of which they leave in one order (`operators.aggregate`);
+its answer is read at each row.
+
+Invariant: after an instant the rows put out are those of the input with their results; of those whose result is above
+`at_most`, none need be.  docs/semantics R7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from minidsms.aggregates.aggregate import SortKey
+from minidsms.aggregates.over import AGGREGATES, RANKS, OverCall
+from minidsms.aggregates.sorting import sort_columns
+from minidsms.elements import Batch, Column, Int8Array, Int64Array, Schema, Type, is_all_true
+from minidsms.kernels import frames as kernels
+from minidsms.kernels import grouping
+from minidsms.kernels.aggregation import FAILED, NULL
+from minidsms.kernels.arrays import normal
+from minidsms.operators.aggregate import AggregateSpec, GroupStates
+from minidsms.operators.operator import Description
+from minidsms.operators.resuming import Resuming
+from minidsms.queues import Queue
+from minidsms.synopses.frames import Frames, asked
+from minidsms.synopses.group_state import Argument, Run, contiguous_words
+from minidsms.synopses.object_states import Texts
+
+_BY_VALUE = SortKey(nulls_first=True)
+_NO_BATCH = Batch(np.zeros(0, np.int64), None, ())
+_NO_PEERS: Int8Array = np.zeros(0, np.int8)
+_ROW_BYTES = 100
+"""What a row takes on its way, beside the rows that are put out."""
+
+
+class StreamOver(Resuming):
+    """Appends what the call gives.  at_most: rows with a greater rank are of no interest.
+
+    No row leaves, and all rows of an instant stand behind those of earlier ones. O(1) a row, amortised; where several
+    rows of a partition come at one instant, they are sorted.
+    """
+
+    name = "Over"
+    acts_on_time = False
+    knows_rows = False  # they have been forgotten
+
+    def __init__(self, input_: Queue, call: OverCall, schema: Schema, texts: Texts, at_most: int | None = None) -> None:
+        super().__init__([input_], schema)
+        types = input_.schema.types
+        self._call, self._texts, self._types, self._at_most = call, texts, types, at_most
+        arg_type = Type.NULL if call.arg is None else types[call.arg]
+        spec = AggregateSpec(call.function, call.arg or 0, call.type, arg_type)
+        calls = [spec] if call.function in AGGREGATES else []
+        grows = call.frame.start is None
+        keys = tuple(types[i] for i in call.partition)
+        self.groups = GroupStates(keys, calls, False, texts, is_append_only=grows, are_fifo=True)
+        self.frames = Frames(arg_type.is_coded)
+        self._frame = None if call.function in RANKS else asked(call)
+        known = {*call.partition, *(column for column, _ in call.order)}
+        others = [(column, _BY_VALUE) for column in range(len(types)) if column not in known]
+        finds_peers = call.function in RANKS[1:] or (call.is_framed and call.frame.by_value)
+        is_by_place = not finds_peers or call.function not in (*RANKS, *AGGREGATES)
+        self._keys = call.order[1:]
+        """Behind the instant."""
+        self._sorted_by = [*self._keys, *others] if is_by_place else self._keys
+        self._finds_peers = finds_peers
+        self._ones: Int8Array = np.ones(1, np.int8)
+        self.is_self_contained = not any(t.is_coded for t in types)
+
+    def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
+        batch = self.uncounted(batches[0])
+        if batch is None:
+            return ()
+        n, call = len(batch), self._call
+        self.claim(n * _ROW_BYTES)
+        ids = self.groups.acquire([batch.column(i) for i in call.partition], n)
+        self.frames.resize(self.groups.capacity)
+        is_peer = _NO_PEERS
+        if n > 1:
+            order, is_peer = self._in_order(batch, ids)
+            if order is not None:
+                batch, ids = batch.take(order), ids[order]
+        words, valid = ids, self._all(n)
+        if call.arg is not None:
+            column = batch.column(call.arg)
+            words = contiguous_words(column)
+            if column.valid is not None:
+                valid = column.valid.astype(np.int8)
+        arriving = kernels.Arriving(ids, normal(batch.ts), words, valid, is_peer)
+        frame = self._frame
+        result = Column(self._ranks(arriving)) if frame is None else self._of_frames(arriving, frame)
+        told = Batch(batch.ts, None, [*batch.columns, result])
+        if self._at_most is not None:
+            told = told.take(result.words() <= self._at_most)
+        told.is_netted = True
+        if self.failure is None:
+            self.groups.settle(n)
+            self.frames.settle()
+        return (told,)
+
+    def _all(self, n: int) -> Int8Array:
+        """n ones."""
+        if len(self._ones) < n:
+            self._ones = np.ones(n, np.int8)
+        return self._ones[:n]
+
+    # ------------------------------------------------------------------------------------------------------- the order
+
+    def _in_order(self, batch: Batch, ids: Int64Array) -> tuple[Int64Array | None, Int8Array]:
+        """The order in which rows of one instant and partition stand one behind the other, sorted, None for that in
+        which they are; and which are equal in all keys to the one before them.
+        """
+        ts, n = normal(batch.ts), len(ids)
+        is_tied: Int8Array = np.empty(n, np.int8)
+        if not kernels.mark_ties(ids, ts, self.frames.partitions, is_tied):
+            return None, _NO_PEERS
+        tied = is_tied.nonzero()[0]
+        columns: list[tuple[Int64Array, ...]] = [(ts[tied],), (ids[tied],)]
+        for i, key in self._sorted_by:
+            columns.append(sort_columns(batch.column(i).take(tied), self._types[i], key, self._texts))
+        sorted_ = np.lexsort([words for column in reversed(columns) for words in reversed(column)])
+        are_peers: Int8Array = np.zeros(len(tied), np.int8)
+        if self._finds_peers:
+            are_peers[1:] = 1
+            for column in columns[: 2 + len(self._keys)]:
+                for words in column:
+                    in_turn = words[sorted_]
+                    are_peers[1:] &= in_turn[1:] == in_turn[:-1]
+        order, is_peer = np.empty(n, np.int64), np.empty(n, np.int8)
+        kernels.place_ties(ts, is_tied, tied[sorted_], are_peers, order, is_peer)
+        return order, is_peer
+
+    # --------------------------------------------------------------------------------------------------------- results
+
+    def _ranks(self, arriving: kernels.Arriving) -> Int64Array:
+        answers: Int64Array = np.empty(len(arriving.ids), np.int64)
+        kernels.count_rows(arriving, RANKS.index(self._call.function), self.frames.partitions, answers)
+        return answers
+
+    def _of_frames(self, arriving: kernels.Arriving, frame: kernels.FrameAsked) -> Column:
+        """What the call gives of the frame of each row."""
+        n = len(arriving.ids)
+        words, told = np.empty(n, np.int64), np.empty(n, np.int8)
+        is_aggregate = frame.place == kernels.AGGREGATE
+        self.frames.begin(n)
+        first = 0
+        while first < n:
+            done, elements = self.frames.slide(arriving, frame, words, told)
+            if is_aggregate and elements:
+                results, status = self._moved(elements)
+                at = words[first:done]
+                told[first:done] = status[at]
+                words[first:done] = results[at]
+            first = done
+        if self._call.can_fail and FAILED in told:
+            failed = int((told == FAILED).argmax())
+            self.fail(arriving.ts.item(failed), f"{self._call.label} overflows {self._call.type}")
+        valid = None if is_all_true(told.view(np.uint8)) else told != NULL
+        if valid is not None:
+            words[~valid] = 0
+        return Column.from_words(words, valid, self._call.type)
+
+    def _moved(self, n: int) -> tuple[Int64Array, Int8Array]:
+        """What the aggregate answers behind each of so many elements, and whether that is a value."""
+        groups = self.groups
+        records = groups.records
+        ids, sign, weight, words, valid = self.frames.moved(n)
+        results, status = np.empty((n, 1), np.int64), np.empty((n, 1), np.int8)
+        floats = results.view(np.float64)
+        if not groups.is_plain:
+            run = Run(_NO_BATCH, ids, sign, ids, results, floats, status)
+            for _, state, _ in groups.accumulators:
+                state.advance(run, Argument(words, valid, weight), 0)
+            return results[:, 0], status[:, 0]
+        values, weights = words.reshape(1, n), weight.reshape(1, n)
+        if records.sums:
+            grouping.move_sums(ids, records.calls, values, weights, records.records, results, floats, status)
+            return results[:, 0], status[:, 0]
+        done = 0
+        while True:
+            held = records.records, records.nodes, records.pool
+            done = grouping.move_extremes(done, ids, records.calls, values, weights, *held, results, status)
+            if done == n:
+                return results[:, 0], status[:, 0]
+            records.grow_nodes()
+
+    # ------------------------------------------------------------------------------------------------------ for others
+
+    def describe(self) -> Description:
+        nbytes = self.groups.nbytes + self.frames.nbytes
+        return Description(self.name, self._call.label, {"rows": len(self.frames), "bytes": nbytes})
+
+    def synopses(self) -> tuple[GroupStates, Frames]:
+        return self.groups, self.frames
