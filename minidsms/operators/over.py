@@ -2,8 +2,8 @@
 
 Each partition stands in order. A change concerns the rows behind it that see it: as many as the function looks back, or
 all. They are taken back and put out again, and what is equal cancels. Where rows come in the order asked for and none
-leaves, only as many are kept as the function looks back. Streams whose rows look at none behind them take a shorter way
-(`operators.stream_over`), sums of DECIMAL apart.
+leaves, only as many are kept as the function looks back. What kernels can do does not come here: streams whose rows
+look at none behind them (`operators.stream_over`), ranks and neighbours without TEXT (`operators.ranked_over`).
 
 Invariant: after an instant the rows put out are those of the input with their results; of those whose result is above
 `at_most`, none need be.  docs/semantics R7.

@@ -345,22 +345,8 @@ class PhysicalPlanner:
                     self._context.dictionary,
                     node.input.is_append_only,
                 )
-            case bound.Over(call=call) if node.is_append_only and not call.sums_decimals:
-                from minidsms.operators.stream_over import StreamOver
-
-                return StreamOver(self._queue(node.input), call, node.schema, self._context.dictionary, node.at_most)
             case bound.Over():
-                from minidsms.operators.over import Over
-
-                return Over(
-                    self._queue(node.input),
-                    node.call,
-                    node.schema,
-                    self._context.dictionary,
-                    node.at_most,
-                    node.input.is_append_only,
-                    node.in_order,
-                )
+                return self._over(node)
             case bound.SetOperation():
                 return self._set_operation(node)
             case bound.RelationToStream():
@@ -384,6 +370,20 @@ class PhysicalPlanner:
                 return arrival.RestoreArrival(self._queue(node.input))
             case _:
                 return self._beginning(node)
+
+    def _over(self, node: bound.Over) -> Operator:
+        queue, call, schema, texts = self._queue(node.input), node.call, node.schema, self._context.dictionary
+        if node.is_append_only and not call.sums_decimals:
+            from minidsms.operators.stream_over import StreamOver
+
+            return StreamOver(queue, call, schema, texts, node.at_most)
+        from minidsms.operators.ranked_over import RankedOver, takes
+
+        if takes(call, node.input.schema):
+            return RankedOver(queue, call, schema, node.at_most, node.input.is_append_only, node.in_order)
+        from minidsms.operators.over import Over
+
+        return Over(queue, call, schema, texts, node.at_most, node.input.is_append_only, node.in_order)
 
     def _beginning(self, node: Node) -> Operator:
         """What reads an input, or only when something comes of it, and what a family begins with."""

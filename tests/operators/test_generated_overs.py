@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from minidsms.synopses import frames, partition_rows
+from minidsms.synopses import frames, partition_rows, sorted_partitions
 from minidsms.testing.compare import check, run_definition
 from minidsms.testing.feeds import random_feed
 from minidsms.testing.generators import Case, declaration
@@ -85,7 +85,7 @@ BACK = (
 """Frames that end at the row or before it."""
 
 
-usual = SimpleNamespace(**vars(frames))
+usual_frames = SimpleNamespace(**vars(frames))
 
 
 def case_of_stream(seed: int) -> Case:
@@ -120,13 +120,47 @@ def case_of_stream(seed: int) -> Case:
     return Case((declaration("Sa"),), select, random_feed(rng, ["Sa"], rng.choice((20, 60)), may_be_extreme=False))
 
 
+def case_of_ranks(seed: int) -> Case:
+    """Ranks and neighbours of rows without TEXT but in PARTITION BY; few columns are shown, so that many are equal."""
+    rng = Random(seed)
+    name = rng.choice(("Sa", "Rel"))
+    columns = NUMBERS[name]
+    source = rng.choice(("Sa", *SOURCES["Sa"]) if name == "Sa" else SOURCES["Rel"][1:])
+    by = rng.choice(((), ("k",), ("t",), ("t", "k"), (columns[1],)))
+    keys = [
+        column + rng.choice(("", " DESC", " NULLS FIRST", " DESC NULLS FIRST"))
+        for column in rng.sample((*columns, "ts") if source == "Sa" else columns, rng.choice((1, 1, 2)))
+    ]
+    over = f"OVER ({'PARTITION BY ' * bool(by)}{', '.join(by)} ORDER BY {', '.join(keys)})"
+    rank = rng.choice(("ROW_NUMBER()", "RANK()", "DENSE_RANK()"))
+    neighbour = f"{rng.choice(('LAG', 'LEAD'))}({rng.choice((*columns, *by))}, {rng.choice((0, 1, 1, 2, 5))})"
+    shown = rng.sample((*columns, *by), 1)
+    qualify = f" QUALIFY {rank} {over} <= {rng.randint(0, 3)}" if rng.random() < 0.4 else ""
+    select = f"SELECT {', '.join(shown)}, {rng.choice((rank, neighbour))} {over} AS r FROM {source}{qualify}"
+    return Case((declaration(name),), select, random_feed(rng, [name], 60, may_be_extreme=False))
+
+
+usual_room = SimpleNamespace(**vars(sorted_partitions))
+
+
+@pytest.mark.parametrize("first", range(0, 200, 50))
+def test_ranks_and_neighbours_are_those_of_the_definition(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for seed in range(first, first + 50):
+        case = case_of_ranks(seed)
+        expected = run_definition(case)
+        for name, few in (("_FIRST_ROOM", 2), ("_LARGEST_OUTPUT", 8), ("_WORTH_SHRINKING", 8)):
+            monkeypatch.setattr(sorted_partitions, name, few if seed % 2 else getattr(usual_room, name))
+        for batch_size in (1, 7, 65_536):
+            assert check(case, None, expected, batch_size=batch_size) == "agreed", case
+
+
 @pytest.mark.parametrize("first", range(0, 200, 50))
 def test_the_answer_over_a_stream_is_that_of_the_definition(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(first, first + 50):
         case = case_of_stream(seed)
         expected = run_definition(case)
         for name, few in (("_FEWEST", 4), ("_MOST", 4), ("_FIRST_ROWS", 2), ("_WORTH_SHRINKING", 8)):
-            monkeypatch.setattr(frames, name, few if seed % 2 else getattr(usual, name))
+            monkeypatch.setattr(frames, name, few if seed % 2 else getattr(usual_frames, name))
         for batch_size in (1, 7, 65_536):
             assert check(case, None, expected, batch_size=batch_size) == "agreed", case
 

@@ -44,6 +44,8 @@ QUERIES = {
     "sessions": "SELECT k, x, window_start, session_id FROM R [SESSION 3 PARTITION BY t]",
     "first rows": "SELECT k, t FROM R [RANGE 40] ORDER BY t DESC LIMIT 3 OFFSET 1",
     "ranks": "SELECT k, t, DENSE_RANK() OVER (PARTITION BY k ORDER BY t) AS n FROM R [RANGE 40]",
+    "ranks of numbers": "SELECT k, RANK() OVER (PARTITION BY t ORDER BY x DESC) AS n FROM R [RANGE 40]",
+    "neighbours": "SELECT k, x, LEAD(x, 2) OVER (PARTITION BY k ORDER BY x) AS n FROM R [ROWS 30]",
     "running": "SELECT k, SUM(x) OVER (PARTITION BY t ORDER BY ts) AS s, LAG(t, 2) OVER (ORDER BY ts) AS l FROM R",
     "slide": "SELECT k, t FROM R [RANGE 40 SLIDE 10]",
     "panes": "SELECT t, COUNT(*), SUM(k), MIN(x) FROM R [RANGE 40 SLIDE 20] GROUP BY t",

@@ -1,0 +1,71 @@
+"""OVER on a relation, for ranks and neighbours over rows that kernels can sort: without TEXT but in PARTITION BY.
+
+Invariant: after an instant the rows put out are those of the input with their results; of those whose result is above
+`at_most`, none need be.  docs/semantics R7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from minidsms.aggregates.over import NEIGHBOURS, RANKS, OverCall
+from minidsms.elements import Batch, Schema
+from minidsms.kernels import sorted_partitions as kernels
+from minidsms.operators.operator import Description
+from minidsms.operators.resuming import Resuming
+from minidsms.queues import Queue
+from minidsms.synopses.sorted_partitions import SortedPartitions, sorting_columns
+
+
+def takes(call: OverCall, schema: Schema) -> bool:
+    """Whether a call over rows of this schema is one of these."""
+    is_known = call.function in RANKS or call.function in NEIGHBOURS
+    return is_known and not any(schema.types[i].is_coded for i, _ in sorting_columns(call, len(schema)))
+
+
+class RankedOver(Resuming):
+    """Appends what the call gives.  at_most: rows with a greater rank are of no interest.  input_append_only: no row
+    leaves.  in_order: and all rows of an instant stand behind those of earlier ones.
+
+    O(log n) comparisons a change of n rows of a partition, and moving the slots behind it.
+    """
+
+    name = "Over"
+    acts_on_time = False
+    is_self_contained = True
+
+    def __init__(
+        self, input_: Queue, call: OverCall, schema: Schema, at_most: int | None = None,
+        input_append_only: bool = False, in_order: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__([input_], schema)
+        self._call = call
+        keeps = kernels.KEEPS_ALL
+        if input_append_only and in_order:
+            keeps = kernels.KEEPS_LAST
+        elif input_append_only and at_most is not None:
+            keeps = kernels.KEEPS_SHOWN
+        self.knows_rows = keeps != kernels.KEEPS_LAST  # else they have been forgotten
+        self._rows = SortedPartitions(input_.schema, call, at_most, keeps)
+
+    def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
+        batch = self.uncounted(batches[0])
+        if batch is None:
+            return
+        self.claim(8 * len(batch) * (len(self.schema) + 8))
+        for told in self._rows.take(batch):
+            yield self._batch(told)
+
+    def _batch(self, told: kernels.RankedRows) -> Batch:
+        batch = Batch(told.ts, told.sign, self._rows.columns(told, self._call.type), is_own=True)
+        batch.is_netted = True
+        return batch
+
+    def present(self) -> Batch:
+        return self._batch(self._rows.present())
+
+    def describe(self) -> Description:
+        return Description(self.name, self._call.label, {"rows": len(self._rows), "bytes": self._rows.nbytes})
+
+    def synopses(self) -> tuple[SortedPartitions, ...]:
+        return (self._rows,)

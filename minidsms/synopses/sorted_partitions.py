@@ -1,0 +1,216 @@
+"""The rows of a relation by partition, each partition in an order, for ranks and neighbours.
+
+Invariant: a row stands in its partition as often as it is in the relation; a partition without rows has no id between
+slices.  `kernels.sorted_partitions` draws the arrays.  docs/semantics R6, R7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from minidsms.aggregates.aggregate import SortKey
+from minidsms.aggregates.over import RANKS, OverCall
+from minidsms.elements import (
+    AnyArray,
+    Batch,
+    Column,
+    Int64Array,
+    Schema,
+    Type,
+    columns_of_words,
+    row_words,
+    words_width,
+)
+from minidsms.kernels import sorted_partitions as kernels
+from minidsms.kernels.arrays import normal
+from minidsms.synopses.key_table import KeyTable
+
+_FIRST_ROOM = 64
+_WORTH_SHRINKING = 4096
+_LARGEST_OUTPUT = 1 << 14
+_FUNCTIONS = (*RANKS, "lag", "lead")
+_FARTHEST = 1 << 62
+_BY_VALUE = SortKey(nulls_first=True)
+
+
+def sorting_columns(call: OverCall, columns: int) -> list[tuple[int, SortKey]]:
+    """The columns by which the rows of a partition are sorted: those of the call, then all others by value."""
+    known = {*call.partition, *(column for column, _ in call.order)}
+    return [*call.order, *((column, _BY_VALUE) for column in range(columns) if column not in known)]
+
+
+class SortedPartitions:
+    """Of rows of one schema what a rank or a neighbour is computed from. at_most: ranks above are of no interest.
+    keeps: as `kernels.sorted_partitions` has it.
+    """
+
+    def __init__(self, schema: Schema, call: OverCall, at_most: int | None, keeps: int) -> None:
+        self.schema, self._partition = schema, call.partition
+        k = len(schema)
+        by = [
+            (column, key.descending, key.nulls_first, schema.types[column] is Type.FLOAT)
+            for column, key in sorting_columns(call, k)
+        ]
+        self._asked = kernels.RankAsked(
+            _FUNCTIONS.index(call.function),
+            min(call.distance or 0, _FARTHEST),
+            call.arg or 0,
+            kernels.UNBOUNDED if at_most is None else min(max(0, at_most), _FARTHEST),
+            keeps,
+            len(call.order),
+            k,
+            np.array(by, np.int64).reshape(len(by), kernels.BY_WIDTH),
+        )
+        self._width = words_width(k)
+        text = [i for i, column in enumerate(call.partition) if schema.types[column].is_coded]
+        self._table = KeyTable(words_width(len(call.partition)), text)
+        self._spans: Int64Array = np.zeros(kernels.SPANS, np.int64)
+        self._cursor: Int64Array = np.zeros(kernels.CURSOR_SIZE, np.int64)
+        self._clear(_FIRST_ROOM)
+        self._reserve(_FIRST_ROOM)
+
+    def _clear(self, slots: int) -> None:
+        self._partitions: Int64Array = np.zeros((0, kernels.FIELDS), np.int64)
+        self._places: Int64Array = np.zeros(2 * slots, np.int64)
+        self._rows: Int64Array = np.zeros((slots, self._width), np.int64)
+        self._free: Int64Array = np.arange(slots - 1, -1, -1)
+        self._figures: Int64Array = np.zeros(kernels.FIGURES, np.int64)
+        self._figures[kernels.FREE] = slots
+
+    def _reserve(self, n: int) -> None:
+        """Room for so many rows put out in one go, and for what is computed of them."""
+        self._beside = kernels.Beside(
+            np.empty(n, np.int64), np.empty((2, n), np.int64), np.empty((2, n), np.int8), np.empty((n, 3), np.int64),
+            np.empty(n, np.int64),
+        )  # fmt: skip
+        self._out = kernels.RankedRows(
+            np.empty(n, np.int64), np.empty(n, np.int8), np.empty((n, self._width), np.int64), np.empty(n, np.int64),
+            np.empty(n, np.int8),
+        )  # fmt: skip
+
+    def __len__(self) -> int:
+        """How many rows there are."""
+        return self._figures.item(kernels.HELD)
+
+    @property
+    def _kept(self) -> kernels.SortedArrays:
+        return kernels.SortedArrays(self._partitions, self._places, self._rows, self._free, self._figures)
+
+    # ---------------------------------------------------------------------------------------------------- the changes
+
+    def take(self, batch: Batch) -> Iterator[kernels.RankedRows]:
+        """Take changes in; gives the rows that are taken back and put out, by instant, in arrays of their own."""
+        n, cursor = len(batch), self._cursor
+        ids = self._acquire(batch)
+        room: Int64Array = np.empty((3, n), np.int64)
+        changes = kernels.RowChanges(normal(batch.ts), normal(batch.signs), ids, row_words(batch.columns), *room)
+        cursor.fill(0)
+        status = -1
+        while status != kernels.DONE:
+            status = kernels.change(changes, self._kept, self._asked, self._beside, self._out, self._spans, cursor)
+            written, needed = cursor.item(kernels.WRITTEN), cursor.item(kernels.NEEDED)
+            told = self._written(written)
+            if status == kernels.PLACES_FULL:
+                self._pack(2 * needed)
+            elif status == kernels.SLOTS_FULL:
+                self._grow(needed)
+            elif status == kernels.OUTPUT_FULL and (not written or len(self._out.ts) < min(4 * n, _LARGEST_OUTPUT)):
+                self._reserve(max(2 * needed, min(4 * n, _LARGEST_OUTPUT)))
+            if written:
+                yield told
+        self._let_go(changes.emptied[: cursor.item(kernels.EMPTIED)])
+
+    def _acquire(self, batch: Batch) -> Int64Array:
+        if not self._partition:
+            ids = np.zeros(len(batch), np.int64)
+            capacity = 1
+        else:
+            ids = self._table.acquire_columns([batch.column(i) for i in self._partition])
+            capacity = self._table.capacity
+        missing = capacity - len(self._partitions)
+        if missing > 0:
+            self._partitions = np.concatenate([self._partitions, np.zeros((missing, kernels.FIELDS), np.int64)])
+        return ids
+
+    def _written(self, n: int) -> kernels.RankedRows:
+        ts, sign, words, results, told = self._out
+        return kernels.RankedRows(ts[:n].copy(), sign[:n].copy(), words[:n].copy(), results[:n].copy(), told[:n].copy())
+
+    def columns(self, told: kernels.RankedRows, type_: Type) -> list[Column]:
+        """Of rows that `take` or `present` gives; the result has this type."""
+        valid = None if told.told.all() else told.told != 0
+        return [*columns_of_words(told.words, self.schema), Column.from_words(told.results, valid, type_)]
+
+    def present(self) -> kernels.RankedRows:
+        """The rows that are put out at present (ts of no meaning)."""
+        if len(self._out.ts) < len(self):
+            self._reserve(len(self))
+        return self._written(kernels.tell(self._kept, self._asked, self._beside, self._out))
+
+    # ---------------------------------------------------------------------------------------------------------- memory
+
+    def _let_go(self, emptied: Int64Array) -> None:
+        """Forget partitions that are empty, and give memory back where most of it is free."""
+        if self._partition and len(emptied):
+            self._table.release(emptied[self._partitions[emptied, kernels.COUNT] == 0])
+            kept = self._table.compact()
+            if kept is not None:
+                partitions = np.zeros((self._table.capacity, kernels.FIELDS), np.int64)
+                partitions[: len(kept)] = self._partitions[kept]
+                self._partitions = partitions
+        if len(self._rows) > _WORTH_SHRINKING and 16 * len(self) < len(self._rows):
+            self.restore(self.arrays())
+
+    def _grow(self, more: int) -> None:
+        """Twice the slots, and so many more."""
+        old, free = len(self._rows), self._figures.item(kernels.FREE)
+        added = old + more
+        self._rows = np.concatenate([self._rows, np.zeros((added, self._width), np.int64)])
+        self._free = np.concatenate(
+            [self._free[:free], np.arange(old + added - 1, old - 1, -1), np.zeros(old - free, np.int64)]
+        )
+        self._figures[kernels.FREE] = free + added
+
+    def _pack(self, more: int) -> None:
+        """The slots of all partitions anew, with room for so many more."""
+        stretches = np.count_nonzero(self._partitions[:, kernels.SIZE])
+        packed: Int64Array = np.zeros(2 * (2 * len(self) + 4 * stretches + more), np.int64)
+        self._figures[kernels.USED] = kernels.pack(self._kept, packed)
+        self._places = packed
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays held."""
+        arrays = (self._partitions, self._places, self._rows, self._free)
+        return self._table.nbytes + sum(array.nbytes for array in arrays)
+
+    def _words(self) -> Int64Array:
+        stretches = [
+            self._places[offset : offset + count]
+            for offset, count in self._partitions[:, : kernels.COUNT + 1].tolist()
+            if count
+        ]
+        return self._rows[np.concatenate(stretches)] if stretches else self._rows[:0].copy()
+
+    def live_codes(self) -> Iterator[Int64Array]:
+        """The TEXT codes held (0 stands for NULL)."""
+        words = self._words()
+        for i, type_ in enumerate(self.schema.types):
+            if type_.is_coded:
+                yield words[:, i]
+        yield from self._table.live_codes()
+
+    def arrays(self) -> dict[str, AnyArray]:
+        """The state: rows as words, partition by partition, in order."""
+        return {"words": self._words()}
+
+    def restore(self, state: Mapping[str, AnyArray]) -> None:
+        """Take back what `arrays` gave: the rows come once more, and are not put out."""
+        words = np.ascontiguousarray(state["words"], np.int64)
+        self._table = KeyTable(self._table.width, self._table.text)
+        self._clear(max(_FIRST_ROOM, 1 << (2 * len(words)).bit_length()))
+        if len(words):
+            for _ in self.take(Batch(np.zeros(len(words), np.int64), None, columns_of_words(words, self.schema))):
+                pass
