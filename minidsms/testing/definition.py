@@ -14,10 +14,12 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
+from itertools import chain
 from typing import Any
 
 from minidsms.cql import bound
 from minidsms.cql.bound import JoinKind, SetKind, StreamKind
+from minidsms.cql.scalar import conjuncts
 from minidsms.cql.window_spec import WindowKind, WindowSpec
 from minidsms.elements import MIN_INSTANT
 from minidsms.testing.definition_aggregates import OF_ROWS
@@ -254,23 +256,28 @@ class Definition:
                 return list({SetKind.UNION: union, SetKind.EXCEPT: a - b, SetKind.INTERSECT: a & b}[op].elements())
         raise TypeError(f"no relation: {node!r}")
 
-    def _candidates(self, node: bound.Node, outer: tuple[Row, ...]) -> list[tuple[Row, Result]]:
+    def _candidates(
+        self, node: bound.Node, outer: tuple[Row, ...], conditions: Sequence[bound.Expr] = ()
+    ) -> list[tuple[Row, Result]]:
         """The rows of filters over inner joins whose conditions are TRUE, or failed and not FALSE or NULL elsewhere.
 
         WHERE and the ONs of inner joins are one conjunction: an error in one counts only if all others are TRUE (R4).
+        So a condition is judged as soon as its columns are there: a row that it rules out is in no row of the join.
+        conditions: those of nodes above.
         """
         match node:
             case bound.Filter(input=below, condition=condition):
-                before = self._candidates(below, outer)
+                return self._candidates(below, outer, (*conjuncts(condition), *conditions))
             case bound.Join(join=JoinKind.INNER, left=left, right=right, condition=condition):
-                lefts, rights = self._candidates(left, outer), self._candidates(right, outer)
-                before = [(a + b, conjunction((va, vb))) for a, va in lefts for b, vb in rights]
+                conditions = (*conjuncts(condition), *conditions)
+                early = [c for c in conditions if _reads_below(c, len(left.schema))]
+                conditions = [c for c in conditions if c not in early]
+                lefts, rights = self._candidates(left, outer, early), self._candidates(right, outer)
+                rows: Iterable[tuple[Row, tuple[Result, ...]]] = ((a + b, (u, v)) for a, u in lefts for b, v in rights)
             case _:
-                return [(row, True) for row in self.rows(node, outer)]
-        if condition is None:
-            return before
+                rows = ((row, ()) for row in self.rows(node, outer))
         scope = self._scope(outer)
-        verdicts = ((row, conjunction((verdict, judged(condition, row, scope)))) for row, verdict in before)
+        verdicts = ((row, conjunction(chain(told, (judged(c, row, scope) for c in conditions)))) for row, told in rows)
         return [(row, verdict) for row, verdict in verdicts if verdict is not None and verdict is not False]
 
     def _outer_join(self, node: bound.Join, outer: tuple[Row, ...]) -> list[Row]:
@@ -357,6 +364,11 @@ def _bottom_up(node: bound.Node) -> list[bound.Node]:
     for below in _below(node):
         found.update(dict.fromkeys(_bottom_up(below)))
     return [*found, node]
+
+
+def _reads_below(condition: bound.Expr, width: int) -> bool:
+    """Whether the columns up to `width` are all that the condition reads of a row."""
+    return not bound.subqueries(condition) and all(column < width for column in bound.columns_used(condition))
 
 
 def _looks_out(node: bound.Node, depth: int = 0) -> bool:

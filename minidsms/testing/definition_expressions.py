@@ -63,6 +63,8 @@ def evaluate(expr: bound.Expr, row: Row, scope: Scope) -> Value:
     match expr:
         case bound.ColumnRef(index=index):
             return row[index]
+        case bound.Call(function=function, args=(a, b)) if function in COMPARISONS:
+            return compare(function, evaluate(a, row, scope), evaluate(b, row, scope))
         case bound.Call(function=function, args=args) if function not in _BY_CASE:
             return normal(call(function, [evaluate(a, row, scope) for a in args], scope.tick_ns, expr.type))
         case bound.Literal(value=value):
@@ -137,10 +139,15 @@ def known(result: Result) -> Value:
 
 def conjunction(results: Iterable[Result]) -> Result:
     """FALSE if any is FALSE, else NULL if any is NULL, else failed if any failed, else TRUE (R4)."""
-    operands = list(results)
-    if False in operands or None in operands:
-        return False if False in operands else None
-    return next((result for result in operands if isinstance(result, Failed)), True)
+    found: Result = True
+    for result in results:
+        if result is None:
+            found = None
+        elif not result:
+            return False
+        elif found is True and isinstance(result, Failed):
+            found = result
+    return found
 
 
 def disjunction(results: Iterable[Result]) -> Result:

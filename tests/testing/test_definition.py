@@ -237,6 +237,15 @@ def test_r1_a_correlated_subquery_is_answered_for_each_row() -> None:
     assert relation_at(node, fed((1, (0, 1)), (1, (2, 2)), T=[(1, (2, 0))]), 1) == [(2, 2)]
 
 
+def test_r1_a_correlated_subquery_over_a_join_is_answered_for_each_row_of_the_join() -> None:
+    inner = Filter(KV, R, call("=", K, OuterRef(INTEGER, 3, level=1)))
+    join = Join(KV + KV, JoinKind.INNER, unbounded(), unbounded(T), None)
+    node = Filter(join.schema, join, call("and", call("=", V, number(7)), bound.Exists(Type.BOOLEAN, inner)))
+    history = fed((1, (0, 7)), (1, (0, 8)), T=[(1, (0, 4)), (1, (0, 5))])
+    history.relations["r"] = [(1, +1, (5, 0))]
+    assert relation_at(node, history, 1) == [(0, 7, 0, 5)]
+
+
 def test_r3_a_group_without_rows_disappears() -> None:
     schema = Schema.of(("k", INTEGER), ("sum", INTEGER))
     node = Aggregate(schema, range_(2), (K,), (SUM,), False, ())
@@ -333,6 +342,17 @@ def test_r4_the_on_of_an_inner_join_is_a_conjunct_like_those_of_where() -> None:
     assert relation_at(node, history, 2) == []
     with pytest.raises(Failure):
         relation_at(node, history, 3)
+
+
+def test_r4_an_error_over_one_input_counts_only_beside_rows_of_the_others_for_which_all_else_is_true() -> None:
+    overflow = call("=", call("+", V, number(2**63 - 1), type=INTEGER), number(0))
+    join = Join(KV + KV, JoinKind.INNER, unbounded(), unbounded(T), call("=", K, ColumnRef(INTEGER, 2, "k")))
+    node = Filter(join.schema, join, overflow)
+    history = fed((1, (0, 5)), T=[(2, (1, 0)), (3, (0, 0))])
+    assert relation_at(node, history, 2) == []
+    with pytest.raises(Failure) as failure:
+        answer(node, history, 9)
+    assert failure.value.ts == 3
 
 
 def test_r4_a_subquery_that_depends_on_no_row_is_judged_even_where_there_is_none() -> None:
