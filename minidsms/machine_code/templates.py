@@ -197,15 +197,16 @@ def series(function: Callable[..., Any], items: str, names: tuple[str, ...], end
 
 def _defined(function: FunctionType, constants: Mapping[str, Constant]) -> Definition:
     name = hashlib.blake2b(repr(sorted(constants.items())).encode(), digest_size=6).hexdigest()
-    filled = _filled(function, constants, {})
+    filled = _filled(function, constants)
     return defined(filled, (signature_of(filled),), inline=False, form=f".{name}")
 
 
-_Filled: TypeAlias = "dict[tuple[FunctionType, tuple[tuple[str, Constant], ...]], FunctionType]"
-"""Helpers with values for the constants that they ask for."""
+_helpers: dict[tuple[FunctionType, tuple[tuple[str, Constant], ...]], FunctionType] = {}
+"""With values for the constants that they ask for: forms that agree in these share the helper, which is compiled once.
+"""
 
 
-def _filled(function: FunctionType, constants: Mapping[str, Constant], helpers: _Filled) -> FunctionType:
+def _filled(function: FunctionType, constants: Mapping[str, Constant]) -> FunctionType:
     """The function over a namespace with these constants."""
     namespace = {**function.__globals__, **constants}
     for name in function.__code__.co_names:
@@ -217,7 +218,7 @@ def _filled(function: FunctionType, constants: Mapping[str, Constant], helpers: 
             callee, its = _next(_series[callee], constants)
         asked = its.keys() & _names(callee)
         if callee.__module__ == function.__module__ and (asked or its is not constants):
-            namespace[name] = _helper(callee, {name: its[name] for name in sorted(asked)}, helpers)
+            namespace[name] = _helper(callee, {name: its[name] for name in sorted(asked)})
     filled = FunctionType(function.__code__, namespace, function.__name__, function.__defaults__)
     filled.__module__, filled.__qualname__ = function.__module__, function.__qualname__
     filled.__annotations__, filled.__doc__ = function.__annotations__, function.__doc__
@@ -232,13 +233,13 @@ def _next(one: _Series, constants: Mapping[str, Constant]) -> tuple[FunctionType
     return one.function, {**constants, **dict(zip(one.names, items[0], strict=True)), one.items: items[1:]}
 
 
-def _helper(function: FunctionType, constants: Mapping[str, Constant], helpers: _Filled) -> FunctionType:
+def _helper(function: FunctionType, constants: Mapping[str, Constant]) -> FunctionType:
     key = function, tuple(constants.items())
-    if key not in helpers:
+    if key not in _helpers:
         definition = cast(Definition, definition_of(function))
-        helpers[key] = _filled(function, constants, helpers)
-        as_helper(helpers[key], definition.signatures, definition.inline)
-    return helpers[key]
+        _helpers[key] = _filled(function, constants)
+        as_helper(_helpers[key], definition.signatures, definition.inline)
+    return _helpers[key]
 
 
 @cache

@@ -69,6 +69,12 @@ forms = [walk.form(STEP=1, NAMES=(3,)), walk.form(STEP=5, NAMES=(3, 4))]
 assert forms[0] is walk.form(NAMES=(3,), STEP=1)
 print([form.code() is None for form in forms], [form.compiled()(1) for form in forms], "numba" in sys.modules)
 """
+SHARED = """
+from templates_of_test import walk
+forms = [walk.form(STEP=step, NAMES=(n,)) for step, n in ((5, 3), (5, 4), (6, 4))]
+one, two, other = (form.definition.function.__globals__["stepped"] for form in forms)
+print(one is two, two is other, [form.compiled()(1) for form in forms])
+"""
 BESIDE = """
 import sys, time
 from templates_of_test import walk
@@ -110,6 +116,10 @@ def run(folder: Path, program: str, kernels: str = KERNELS, **environment: str) 
 def test_each_form_is_kept_with_the_constants_of_its_helpers_too(tmp_path: Path) -> None:
     assert run(tmp_path, COMPILED) == "[True, True] [23, 634] True"
     assert run(tmp_path, COMPILED) == "[False, False] [23, 634] False"
+
+
+def test_forms_share_the_helpers_that_ask_for_the_same_constants(tmp_path: Path) -> None:
+    assert run(tmp_path, SHARED) == "True False [63, 64, 74]"
 
 
 def test_a_series_does_the_same_for_each_item_with_its_values_as_constants(tmp_path: Path) -> None:
