@@ -96,6 +96,8 @@ _SECONDS = {
     "tests/spark/": 400,
     "tests/joins/": 250,
     "tests/test_allocation_faults.py": 60,
+    "tests/shell/test_interactive.py": 50,
+    "tests/web/test_browser.py": 50,
     "tests/archive/test_elsewhere.py": 40,
     "tests/streamon/caching/test_answers_caches.py": 30,
     "tests/streamon/caching/test_adaptive_caches.py": 30,
@@ -126,7 +128,9 @@ _SECONDS = {
     "tests/test_nexmark.py": 6,
     "tests/testing/test_generators.py": 6,
 }
-"""Of the processor, where the number of tests does not tell that they are so many; kernels that come first included."""
+"""How long they take, where the number of tests does not tell that; kernels that come first and what a shell or a
+browser is waited for included.
+"""
 
 
 class _ByFile(LoadScopeScheduling):  # type: ignore[misc]

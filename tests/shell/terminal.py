@@ -25,6 +25,9 @@ ROOT = Path(__file__).parent.parent.parent
 PATIENCE_S = 240.0
 """How long to wait for what has to come, on a machine that is busy and has its kernels to compile."""
 
+_OF_KERNELS = ("NUMBA_CACHE_DIR", "MINIDSMS_COMPILE_AHEAD")
+"""Where the tests' kernels are, and that nothing but what is needed is compiled (tests/conftest.py)."""
+
 UP, DOWN, RIGHT = "\x1b[A", "\x1b[B", "\x1b[C"
 
 
@@ -42,11 +45,9 @@ class Terminal:
             "TERM": "xterm-256color",
             "LANG": "C.UTF-8",
             "PYTHONPATH": str(ROOT),
-            "NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", ""),
+            **{name: value for name, value in os.environ.items() if name in _OF_KERNELS},
             **variables,
         }
-        if not environment["NUMBA_CACHE_DIR"]:
-            del environment["NUMBA_CACHE_DIR"]
         self._process, self._master = pty.fork()
         if self._process == 0:
             os.chdir(folder)
