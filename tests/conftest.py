@@ -17,6 +17,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
@@ -52,7 +53,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--shuffle", type=int, metavar="SEED", help="run the tests in a random order, with new examples")
 
 
+class _Examples:
+    """Files without examples are not searched for them: one module in fifteen has some, and every worker searches."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collect_file(self, file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+        found = yield
+        return [one for one in found if not isinstance(one, DoctestModule) or b">>>" in file_path.read_bytes()]
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(_Examples())  # a hook of this file is asked about its own folder only
     if config.getoption("--shuffle") is not None:
         settings.load_profile("anew")
     if not hasattr(config, "workerinput") and _has_room(_IN_MEMORY):

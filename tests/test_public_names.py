@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import re
 from pathlib import Path
 
@@ -32,3 +34,10 @@ def test_show_views_shows_the_query_alone() -> None:
     db = minidsms.connect()
     db.execute("CREATE STREAM S (a INTEGER); CREATE VIEW V (b) AS SELECT a\nFROM S; CREATE STREAM T (a INTEGER)")
     assert db.execute("SHOW VIEWS").rows == (("V", "SELECT a FROM S"),)
+
+
+def test_every_module_can_be_imported() -> None:
+    """Those without examples no doctest imports."""
+    names = {found.name for found in pkgutil.walk_packages(minidsms.__path__, "minidsms.")}
+    modules = [importlib.import_module(name) for name in sorted(names) if not name.endswith(".__main__")]
+    assert len(modules) > 500
