@@ -210,8 +210,8 @@ class StreamInput:
         values = self.converter.row(row)
         if self.ended:
             raise self._ended()
+        by = self.definition.timestamp_by
         if ts is None:
-            by = self.definition.timestamp_by
             if by is None:
                 ts = self._now()
             else:
@@ -220,6 +220,8 @@ class StreamInput:
                     raise self.converter.error("the timestamp is NULL", "every element needs an instant")
         if type(ts) is not int or not FIRST_INSTANT < ts < LAST_INSTANT:
             ts = self.converter.instant(ts)
+        if by is not None and values[by] != ts:
+            raise self._timed_otherwise(values[by], ts)
         if refuse is not None:
             refuse(1)
         admission, journal = self._admission, self.journal
@@ -370,12 +372,32 @@ class StreamInput:
     # ------------------------------------------------------------------------------------------------- instants
 
     def _instants(self, ts: Any, n: int, columns: Sequence[Column]) -> Int64Array:
-        if ts is not None:
-            return self.converter.instants(ts, n)
         by = self.definition.timestamp_by
+        if ts is not None:
+            instants = self.converter.instants(ts, n)
+            if by is not None and n:
+                said = columns[by]
+                other = (said.values != instants) if said.valid is None else (said.values != instants) | ~said.valid
+                if other.any():
+                    row = int(other.argmax())
+                    value = None if said.valid is not None and not said.valid[row] else said.values.item(row)
+                    raise self._timed_otherwise(value, instants.item(row), row)
+            return instants
         if by is not None:
             return self.converter.checked_instants(columns[by])
         return np.full(n, self._now(), np.int64) if n else np.zeros(0, np.int64)
+
+    def _timed_otherwise(self, value: int | None, ts: int, row: int | None = None) -> DataError:
+        """TIMESTAMP BY says when a row came; plans go by it, so `ts` may say nothing else."""
+        by = self.definition.timestamp_by
+        assert by is not None
+        where, name = "" if row is None else f"row {row}: ", self.schema[by].name
+        told = "NULL" if value is None else value
+        error = self.converter.error(
+            f"{where}ts is {ts}, and {name}, the stream's TIMESTAMP BY, {told}", "leave ts out"
+        )
+        error.row = row
+        return error
 
     def _now(self) -> int:
         """The clock's instant, never late: a clock that stands or falls back, or is behind a heartbeat, is moved on."""

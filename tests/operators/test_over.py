@@ -134,16 +134,6 @@ def test_a_running_sum_that_does_not_fit_ends_the_query_at_its_instant() -> None
             q.fetch()
 
 
-def test_a_stream_is_in_the_order_of_its_instants_whatever_its_timestamp_column_holds() -> None:
-    with minidsms.connect() as db:
-        db.execute("CREATE STREAM S (t INTEGER, v INTEGER) TIMESTAMP BY t")
-        q = db.query("SELECT t, v, LAG(v) OVER (ORDER BY t) AS l FROM S")
-        for ts, t, v in ((1, 50, 1), (2, 40, 2), (3, 60, 3)):
-            db.push("S", (t, v), ts=ts)
-        db.advance(10)
-        assert [change.row for change in q.fetch()] == [(50, 1, None), (40, 2, 1), (60, 3, 2)]
-
-
 def test_frames_of_many_partitions_move_through_large_pushes() -> None:
     """Against plain loops; frames get long, short again and long in others, so that rings grow, move and are packed."""
     rng = Random(3)
