@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from decimal import Decimal
 
-from minidsms.aggregates.aggregate import Aggregate, Settings
+from minidsms.aggregates.aggregate import Aggregate, Settings, State
 from minidsms.elements import Type
 from minidsms.functions.function import Signature
-from minidsms.values.coded import EXACT
 from minidsms.values.types import MOST_DIGITS
 
 _FLOAT = Type.FLOAT
@@ -146,20 +144,8 @@ def _state(of: Callable[[Moments], float | None]) -> Callable[[Settings], Moment
     return lambda settings: Moments(of)
 
 
-class DecimalSum:
-    """The sum of DECIMALs, exact."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._sum = Decimal(0)
-
-    def add(self, value: Decimal) -> None:
-        self._sum = EXACT.add(self._sum, value)
-
-    def remove(self, value: Decimal) -> None:
-        self._sum = EXACT.subtract(self._sum, value)
-
-    def result(self) -> Decimal:
-        return self._sum
+def _kept_by_kernel(settings: Settings) -> State:
+    raise AssertionError("`synopses.decimal_sums` has the sums of DECIMALs")
 
 
 def _decimal(types: Sequence[Type]) -> Signature | None:
@@ -171,7 +157,7 @@ FUNCTIONS = (
     Aggregate(
         "sum_decimal", 1, 1, _decimal, "DECIMAL or INTEGER",
         "the exact sum, as DECIMAL(38, s); SUM of DECIMALs is this",
-        ("SUM_DECIMAL(CAST(w AS DECIMAL(9, 2)))", "Decimal('110.00')"), DecimalSum, distinct=True,
+        ("SUM_DECIMAL(CAST(w AS DECIMAL(9, 2)))", "Decimal('110.00')"), _kept_by_kernel, distinct=True,
     ),
     Aggregate(
         "var_pop", 1, 1, _numbers, "INTEGER or FLOAT", "the variance of a population", ("VAR_POP(w)", "168.75"),

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from minidsms.answers.rows import Change, Row, change_type, row_type
 from minidsms.elements import Batch, Column, Schema, Type, columns_of_words, row_words
-from minidsms.values.arrow_types import array_of_texts, array_of_words, arrow_type
+from minidsms.values.arrow_types import array_of_texts, array_of_words, arrow_type, decimals_of_codes
 from minidsms.values.coded import as_text, has_shape, shown
 from minidsms.values.dictionary import TextDictionary
 
@@ -103,6 +103,8 @@ class ResultCodec:
         wanted = arrow_type(type_, self._unit)
         if type_ is Type.NULL:
             return pa.nulls(len(column))
+        if type_.kind == "DECIMAL" and (decimals := decimals_of_codes(column, type_)) is not None:
+            return decimals
         if type_.is_coded:
             codes, inverse = np.unique(self._dictionary.clean(column), return_inverse=True)
             distinct = array_of_texts(self._dictionary.decode(Column(codes)), type_, wanted)

@@ -18,7 +18,7 @@ import pyarrow as pa
 from minidsms.archive.format import Archive
 from minidsms.cql.errors import Error
 from minidsms.elements import Batch, Column, Int8Array, Int64Array, Type
-from minidsms.values.arrow_types import array_of_words, stored_type, word_type
+from minidsms.values.arrow_types import array_of_words, decimals_of_codes, stored_type, word_type
 from minidsms.values.dictionary import TextDictionary
 
 if TYPE_CHECKING:
@@ -127,6 +127,8 @@ class Recorder:
 
     def _taken(self, column: Column, type_: Type) -> pa.Array:
         copy = self._archiver.buffers.copy
+        if type_.kind == "DECIMAL" and (decimals := decimals_of_codes(column, type_)) is not None:
+            return decimals
         if type_.is_coded:
             return self._dictionary.dictionary_arrow(column, copy)
         if type_ is Type.NULL:

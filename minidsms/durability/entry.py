@@ -244,6 +244,6 @@ class Rows:
         if type_ is Type.TEXT or type_.is_nested:
             return self._dictionary.decode_arrow(column)
         if type_.is_coded:
-            codes = self._dictionary.clean(column).tolist()
-            return pa.array([self._text(code, type_) if code else None for code in codes], pa.string())
+            values = self._dictionary.values(column, type_)
+            return pa.array([None if value is None else as_text(value, type_) for value in values], pa.string())
         return pa.array(column.values, mask=None if column.valid is None else ~column.valid)

@@ -36,14 +36,17 @@ from minidsms.operators.resuming import Resuming
 from minidsms.operators.stream_source import StreamSource
 from minidsms.plan.copying import CannotCopy
 from minidsms.plan.dividing import own
+from minidsms.values.coded import code_of_digits, digits_of
 from minidsms.values.dictionary import TextDictionary
+from minidsms.values.types import MOST_DIGITS
 
 if TYPE_CHECKING:
     from minidsms.query import Query
 
 VERSION = 4
 """Of the arrays: what they are called and what stands in them. In version 1 they were those of one synopsis, called as
-it calls them; in version 2 quantiles had none; in version 3 those of OVER on a stream were rows in order.
+it calls them; in version 2 quantiles had none; in version 3 those of OVER on a stream were rows in order, and no code of
+a text was computed.
 """
 _CODES_AT_ONCE = 1 << 16
 """Texts stand together by their codes: each so many, used or not."""
@@ -205,7 +208,7 @@ def texts_entry(dictionary: TextDictionary, codes: Sequence[AnyArray]) -> tuple[
     for part in np.split(held, np.flatnonzero(np.diff(held // _CODES_AT_ONCE)) + 1):
         texts = [dictionary.text(code) for code in part.tolist()]
         batches.append(memoryview(pa.record_batch([pa.array(part), pa.array(texts, pa.string())], _TEXTS).serialize()))
-    return {"kind": "texts", "batches": list(map(len, batches))}, [(batch,) for batch in batches]
+    return {"kind": "texts", "version": VERSION, "batches": list(map(len, batches))}, [(batch,) for batch in batches]
 
 
 def take_texts(dictionary: TextDictionary, fields: Fields, data: Content) -> None:
@@ -213,4 +216,12 @@ def take_texts(dictionary: TextDictionary, fields: Fields, data: Content) -> Non
     parts = map(data.take, fields["batches"]) if "batches" in fields else [data.whole()]
     batches = [pa.ipc.read_record_batch(pa.py_buffer(part), _TEXTS) for part in parts]
     codes, texts = ([value for batch in batches for value in batch.column(i).to_pylist()] for i in (0, 1))
+    if fields.get("version", 3) < VERSION and any(map(_is_computed, texts)):
+        told = "state with values of DECIMAL that an older minidsms has kept"
+        raise Error(f"{told}: open the folder with that one, end the queries that hold them, and make a checkpoint")
     dictionary.take(codes, texts)
+
+
+def _is_computed(text: str) -> bool:
+    """It may be a DECIMAL whose code is computed by now."""
+    return len(text) == MOST_DIGITS + 1 and text.isascii() and text.isdigit() and code_of_digits(digits_of(text)) != 0

@@ -1,8 +1,8 @@
 """The attributes of the tuples that a pipeline filters: as words to keep in a sample, and as buckets.
 
 A word is the value itself (int64, float64); of a TEXT and of nested types a hash of what they say, and of a DECIMAL its
-digits as a float, for codes are given to other texts once nobody holds them. These are kept by code for a generation of
-the dictionary.
+digits as a float, for codes are given to other texts once nobody holds them. Hashes are kept by code for a generation
+of the dictionary.
 Invariant: words of one column are all of one dtype; a NULL has word 0 and is not valid.
 """
 
@@ -19,7 +19,7 @@ import numpy.typing as npt
 from minidsms.elements import AnyArray, BoolArray, Column, Int64Array, Schema
 from minidsms.expressions.classifiers import Classifier, Reading, readings_of
 from minidsms.expressions.value import Frame
-from minidsms.values.coded import digits_of
+from minidsms.values.coded import CODE_OF_ZERO, digits_of
 from minidsms.values.dictionary import TextDictionary
 
 UInt8Array = npt.NDArray[np.uint8]
@@ -42,8 +42,7 @@ class Attributes:
         self.fields = schema.fields[:MOST]
         self._dictionary = dictionary
         self._tick_ns = tick_ns
-        self._hashes = _ByCode(dictionary, np.int64, lambda text: zlib.crc32(text.encode("utf-8", "surrogatepass")))
-        self._numbers = _ByCode(dictionary, np.float64, digits_of)
+        self._hashes = _ByCode(dictionary, lambda text: zlib.crc32(text.encode("utf-8", "surrogatepass")))
 
     def readings(self) -> list[tuple[int, Reading]]:
         """Every column with every way to read it."""
@@ -70,12 +69,19 @@ class Attributes:
         """As `words`, of what stands in the column."""
         values: Any = read.values
         if self.fields[column].type.kind == "DECIMAL":
-            values = self._numbers.of(values)
+            values = self._digits(values)
         elif self.is_hashed(column):
             values = self._hashes.of(values)
         elif values.dtype == np.bool_:
             values = values.astype(np.int64)
         return values, read.valid
+
+    def _digits(self, codes: Int64Array) -> AnyArray:
+        """The digits of DECIMALs without the point, as floats; 0 of NULL."""
+        digits = np.where(codes < 0, codes - CODE_OF_ZERO, 0).astype(np.float64)
+        for row in np.flatnonzero(codes > 0).tolist():
+            digits[row] = digits_of(self._dictionary.text(codes.item(row)))
+        return digits
 
     def buckets(self, classifier: Classifier, words: AnyArray, valid: BoolArray | None) -> UInt8Array:
         """(n,) each below `classifier.buckets`."""
@@ -113,13 +119,13 @@ class Attributes:
 
 
 class _ByCode:
-    """Words of the texts that a dictionary codes.  word: of a text, of the dtype."""
+    """Words of the texts that a dictionary codes.  word: of a text."""
 
-    def __init__(self, dictionary: TextDictionary, dtype: type, word: Callable[[str], float]) -> None:
+    def __init__(self, dictionary: TextDictionary, word: Callable[[str], int]) -> None:
         self._dictionary = dictionary
         self._word = word
         self._generation = dictionary.generation
-        self._words: Any = np.zeros(1, dtype)
+        self._words: Any = np.zeros(1, np.int64)
         self._is_known = np.zeros(1, np.bool_)
 
     def of(self, codes: Int64Array) -> AnyArray:

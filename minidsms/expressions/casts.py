@@ -12,6 +12,7 @@ import numpy as np
 
 from minidsms.cql.times import NotATime, iso_ticks
 from minidsms.elements import Type
+from minidsms.expressions import decimals
 from minidsms.expressions.text import CodeTable, per_combination
 from minidsms.expressions.timestamps import day, iso_of_ticks
 from minidsms.expressions.value import INT64_MAX, INT64_MIN, Value, extent, finish
@@ -190,6 +191,21 @@ def _to_time(tick_ns: int) -> Callable[[Value], Value]:
     return apply
 
 
+def _by_values(source: Type, target: Type, dictionary: TextDictionary, tick_ns: int) -> Callable[[Value], Value]:
+    """From or to what is coded: of different values, and between numbers of columns where that is sure."""
+    convert = (
+        writer(source, tick_ns) if target is Type.TEXT else lambda value: _converted(value, source, target, tick_ns)
+    )
+    combined = per_combination(convert, [source], dictionary, target)
+    of_columns = decimals.cast(source, target)
+
+    def apply(a: Value) -> Value:
+        found = None if of_columns is None else of_columns(a)
+        return combined([a]) if found is None else found
+
+    return apply
+
+
 def cast(source: Type, target: Type, dictionary: TextDictionary, tick_ns: int) -> Callable[[Value], Value]:
     """The conversion of a column; every pair the binder lets through has one."""
     if source is target or (
@@ -200,14 +216,10 @@ def cast(source: Type, target: Type, dictionary: TextDictionary, tick_ns: int) -
         return lambda a: Value(a.values.astype(target.dtype), a.valid, a.failed)
     if source.is_nested and target is Type.TEXT:
         return _identity  # its text is its form as TEXT
-    if source.is_coded:
+    if source.is_coded and source.kind != "DECIMAL":
         return CodeTable(dictionary, lambda text: _converted(value_of(text, source), source, target, tick_ns), target)
-    if target.is_coded:
-        convert = (
-            writer(source, tick_ns) if target is Type.TEXT else lambda value: _converted(value, source, target, tick_ns)
-        )
-        combined = per_combination(convert, [source], dictionary, target)
-        return lambda a: combined([a])
+    if source.is_coded or target.is_coded:
+        return _by_values(source, target, dictionary, tick_ns)
     special = {
         (Type.DATE, Type.TIMESTAMP): _date_to_timestamp,
         (Type.TIMESTAMP, Type.DATE): _timestamp_to_date,

@@ -225,7 +225,7 @@ def _literal(expr: bound.Literal, context: Context) -> Node:
         constant = Value(np.zeros(1, expr.type.dtype), np.zeros(1, np.bool_))
         return lambda frame: constant
     if expr.type.is_coded:
-        held = context.dictionary.hold(text_of(value, expr.type))
+        held = context.dictionary.hold(value, expr.type)
         constant = Value(np.array([held.code], np.int64))
         # The closure keeps `held`, and `held` keeps the code from being given to another text.
         return lambda frame, held=held: constant  # type: ignore[misc]
@@ -255,7 +255,7 @@ def _call(expr: bound.Call, context: Context) -> Node:
     if name in LIBRARY:
         return _library_call(expr, context)
     if (exact := decimals.function(name, expr)) is not None:
-        return _text_call(expr, exact, context)
+        return _decimal_call(expr, exact, context)
     if name in text.FUNCTIONS:
         return _text_call(expr, text.FUNCTIONS[name], context)
     if name in ORDERINGS and args[0].type.is_ranked:
@@ -285,6 +285,20 @@ def _call(expr: bound.Call, context: Context) -> Node:
         case "least" | "greatest":
             return _extreme(name, nodes, expr.type, context)
     raise AssertionError(f"no built-in function {name} of {len(args)} arguments")
+
+
+def _decimal_call(expr: bound.Call, exact: Callable[..., Any], context: Context) -> Node:
+    """Of columns as whole numbers, where that is sure; else value by value."""
+    nodes = [compile_node(a, context) for a in expr.args]
+    of_columns = decimals.of_columns(expr.function, expr)
+    one_by_one = text.per_combination(exact, [a.type for a in expr.args], context.dictionary, expr.type)
+
+    def apply(frame: Frame) -> Value:
+        values = [node(frame) for node in nodes]
+        found = of_columns(values)
+        return one_by_one(values) if found is None else found
+
+    return apply
 
 
 def _lambda_call(expr: bound.Call, taken: bound.Lambda, context: Context) -> Node:
@@ -347,7 +361,8 @@ def _text_call(expr: bound.Call, function: text.TextFunction, context: Context, 
         args = [each.arg if _is_written(each) else each for each in args]
     varying = [i for i, a in enumerate(args) if not isinstance(a, bound.Literal)]
     constants = [a.value for a in args if isinstance(a, bound.Literal)]
-    if is_strict and None not in constants and len(varying) == 1 and args[varying[0]].type.is_coded:
+    by_code = len(varying) == 1 and args[varying[0]].type.is_coded and args[varying[0]].type.kind != "DECIMAL"
+    if is_strict and None not in constants and by_code:
         table = text.per_text(function, constants, varying[0], context.dictionary, expr.type, args[varying[0]].type)
         return _unary(table, args[varying[0]], context)
     nodes = [compile_node(a, context) for a in args]
@@ -374,7 +389,7 @@ def _text_ordering(name: str, args: Sequence[bound.Expr], context: Context) -> N
     left, right = args
     for varying, constant, operator in ((left, right, name), (right, left, logic.FLIPPED[name])):
         limit = _constant_text(constant)
-        if limit is not None and not isinstance(varying, bound.Literal):
+        if limit is not None and not isinstance(varying, bound.Literal) and varying.type is Type.TEXT:
             return _unary(_against(operator, limit, context.dictionary), varying, context)
     compare = logic.compare_text(name, context.dictionary)
     first, second = compile_node(left, context), compile_node(right, context)
@@ -573,7 +588,7 @@ def _may_warn(part: bound.Expr) -> bool:
             is_quiet = name in _OF_NUMBERS and name not in _ARITHMETIC
             return not (is_quiet or name in text.FUNCTIONS or all(a.type is not Type.FLOAT for a in (part, *args)))
         case bound.Cast(arg=arg):
-            return arg.type is Type.FLOAT and not part.type.is_coded
+            return arg.type is Type.FLOAT and (not part.type.is_coded or part.type.kind == "DECIMAL")
     return isinstance(part, bound.UserCall)
 
 

@@ -17,7 +17,6 @@ import numpy as np
 
 from minidsms.elements import AnyArray, BoolArray, Column, Int64Array, Type, has_true
 from minidsms.machine_code.compile_time import COMPILED
-from minidsms.values.coded import text_of
 from minidsms.values.dictionary import TextDictionary
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
@@ -56,6 +55,11 @@ class Value:
             lo, hi = extent(self.values)
             self._bounds = int(lo), int(hi)
         return self._bounds
+
+    @property
+    def has_bounds(self) -> bool:
+        """They are known already."""
+        return self._bounds is not None
 
     @property
     def null(self) -> BoolArray:
@@ -246,7 +250,7 @@ def constants(type_: Type, values: Sequence[Any], dictionary: TextDictionary) ->
     away.
     """
     if type_.is_coded:
-        held = [dictionary.hold(text_of(v, type_)) for v in values]
+        held = [dictionary.hold(v, type_) for v in values]
         return np.array([h.code for h in held], np.int64), [*held]
     array = np.array(values, type_.dtype)
     return (array + 0.0 if type_ is Type.FLOAT else array), []

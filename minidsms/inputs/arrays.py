@@ -8,6 +8,7 @@ docs/design, decision 1; docs/semantics R4.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any, cast
 
 import numpy as np
@@ -19,8 +20,10 @@ from minidsms.elements import AnyArray, BoolArray, Column, Int64Array, Type
 from minidsms.inputs.alike import Unknown, different
 from minidsms.inputs.foreign import check_bounds, raised
 from minidsms.inputs.values import INT64_MAX, INT64_MIN, UNIT_NS, ValueRefused, show, value_reader
+from minidsms.values.arrow_types import codes_of_decimals
 from minidsms.values.coded import FIRST_DAY, LAST_DAY
 from minidsms.values.dictionary import TextDictionary
+from minidsms.values.types import MOST_DIGITS
 
 _NEGATIVE_ZERO = -(2**63)
 """Its word as an integer: no other word is as small."""
@@ -33,6 +36,8 @@ _PLAIN_TYPES: dict[Type, frozenset[type]] = {
     Type.TEXT: frozenset((str,)),
 }
 """Python types numpy may convert without a look at each value."""
+_EXACT_TYPES = frozenset((Decimal, type(None)))
+"""Those that Arrow may convert so to DECIMAL."""
 
 
 class ColumnReader:
@@ -58,6 +63,8 @@ class ColumnReader:
 
     def _read_list(self, values: Sequence[Any], type_: Type) -> Column:
         kinds = set(map(type, values))
+        if type_.kind == "DECIMAL" and kinds <= _EXACT_TYPES and (decimals := _decimals(values, type_)) is not None:
+            return decimals
         if kinds - {type(None)} <= _PLAIN_TYPES.get(type_, frozenset()):
             if type_ is Type.TEXT:
                 return self._encode(values)
@@ -83,7 +90,7 @@ class ColumnReader:
                 refused.row = row
                 raise
         if type_.is_coded:
-            return self._encode(stored)
+            return self._encode(stored) if type_.kind != "DECIMAL" else self.dictionary.encode_as(stored, type_)
         valid = np.fromiter((v is not None for v in stored), np.bool_, len(stored))
         array = np.array([0 if v is None else v for v in stored], type_.dtype)
         return Column(array, None if valid.all() else valid)
@@ -116,6 +123,8 @@ class ColumnReader:
         kind = array.dtype.kind
         if kind in "OTUSV" or type_ is Type.NULL:
             return self._read_list(_as_list(array, valid), type_)
+        if kind in "iu" and type_.kind == "DECIMAL":
+            return self._read_arrow(pa.array(array, mask=None if valid is None else ~valid), type_)
         if kind in "iu" and type_ in (Type.INTEGER, Type.TIMESTAMP, Type.INTERVAL):
             return _zero_nulls(_to_int64(array, valid), valid)
         if kind in "fiu" and type_ is Type.FLOAT:
@@ -210,6 +219,9 @@ class ColumnReader:
         elif not type_.is_basic:
             if type_ is Type.DATE and types.is_date32(kind) and (days := self._read_days(array)) is not None:
                 return days
+            is_exact = type_.kind == "DECIMAL" and (types.is_integer(kind) or types.is_decimal(kind))
+            if is_exact and (decimals := codes_of_decimals(array, type_)) is not None:
+                return decimals
             if _can_hold(kind, type_):
                 return self._read_different(array, type_)
         elif type_ is not Type.NULL and (types.is_integer(kind) or (types.is_decimal(kind) and kind.scale <= 0)):
@@ -274,6 +286,14 @@ def as_array(data: Any) -> Any:
         return list(data)
     except Exception as error:
         raise ValueRefused(f"{type(data).__name__} cannot be read as a column: {raised(error)}") from error
+
+
+def _decimals(values: Sequence[Any], type_: Type) -> Column | None:
+    """A list of Decimals and None; None where one is to be looked at."""
+    try:
+        return codes_of_decimals(pa.array(values, pa.decimal128(MOST_DIGITS, type_.scale)), type_)
+    except pa.ArrowException:
+        return None
 
 
 def _as_list(array: AnyArray, valid: BoolArray | None) -> list[Any]:

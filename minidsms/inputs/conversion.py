@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import itertools
 import operator
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, NoReturn
@@ -23,7 +23,7 @@ from minidsms.cql.errors import DataError, Error, quoted
 from minidsms.elements import Column, Int64Array, Schema, Type
 from minidsms.inputs.arrays import ColumnReader
 from minidsms.inputs.foreign import raised
-from minidsms.inputs.values import ValueRefused, show, timestamp_value, value_reader
+from minidsms.inputs.values import ValueRefused, decimal_value, show, timestamp_value, value_reader
 from minidsms.values.coded import shown as shown_value
 from minidsms.values.dictionary import TextDictionary
 
@@ -49,12 +49,24 @@ class Converter:
         self.dictionary = dictionary
         self.tick_ns = tick_ns
         self._columns = ColumnReader(dictionary, tick_ns)
-        self._readers = [value_reader(t, tick_ns) for t in schema.types]
-        self._texts = tuple(i for i, t in enumerate(schema.types) if t.is_coded)
+        self._readers = [self._reader(t) for t in schema.types]
+        self._texts = tuple(i for i, t in enumerate(schema.types) if t.is_coded and t.kind != "DECIMAL")
         self._names = schema.names
         self._positions = {name.lower(): i for i, name in enumerate(schema.names)}
 
     # ---------------------------------------------------------------------------------------------------- rows
+
+    def _reader(self, type_: Type) -> Callable[[Any], Any]:
+        """As `value_reader`, but of a DECIMAL the code."""
+        if type_.kind != "DECIMAL":
+            return value_reader(type_, self.tick_ns)
+        code_of = self.dictionary.code_of
+
+        def read(value: Any) -> int | None:
+            found = decimal_value(value, type_)
+            return None if found is None else code_of(found, type_)
+
+        return read
 
     def row(self, values: tuple[Any, ...]) -> list[Any]:
         """One row as stored scalars (TEXT as codes), None for NULL: the short way for a push of one tuple."""

@@ -9,7 +9,8 @@ int64, all zeros when it is empty.
       deletion of a row needs no value. Amortised O(1).
   Any deletions:  a treap by key with multiplicities, state = [root, extreme node, -, -]. O(log n) expected. Where it
       is to be counted (`kernels.quantiles`), each node's `size` is how many values it and those below it have.
-Keys order as int64, or by ranks[key] for TEXT codes: ranks may be renumbered between calls as long as the order stays.
+Keys order as int64, or by ranks[key] for codes of texts, but those below 0 are computed, and in their order: ranks may
+be renumbered between calls as long as the order stays.
 Both return how far they came, to be called again when the pool has grown.  meta: (3,) [first free node, nodes ever
 used, seed].
 """
@@ -82,7 +83,7 @@ def _give(nodes: np.ndarray, meta: np.ndarray, node: int) -> None:
 @helper("int64(int64, int64[::1], boolean, boolean)")
 def rank_of(key: int, ranks: np.ndarray, is_ranked: bool, largest: bool) -> int:
     """What keys are compared by; the smallest is the extreme: ~x turns the order of int64 round without overflow."""
-    rank = ranks[key] if is_ranked else key
+    rank = ranks[key] if is_ranked and key >= 0 else key
     return ~rank if largest else rank
 
 

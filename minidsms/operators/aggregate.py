@@ -39,10 +39,11 @@ from minidsms.synopses.object_states import ObjectAggregate, ObjectStates, Texts
 
 if TYPE_CHECKING:
     from minidsms.aggregates.ordered import Share
+    from minidsms.synopses.decimal_sums import DecimalSums
     from minidsms.synopses.exact_sums import FloatSumState, VariationState
     from minidsms.synopses.ordered_values import OrderedValues
 
-    Accumulator = FloatSumState | VariationState | OrderedValues
+    Accumulator = DecimalSums | FloatSumState | VariationState | OrderedValues
     State = Accumulator | DistinctValues | ObjectStates | GroupRecords
 
 
@@ -89,7 +90,7 @@ def kind_of(spec: AggregateSpec, is_fifo: bool, is_append_only: bool) -> int:
             return grouping.SUM
         case "avg" if spec.arg_type is not Type.FLOAT:
             return grouping.AVG
-        case "min" | "max" if not spec.arg_type.is_coded and (is_fifo or is_append_only):
+        case "min" | "max" if not spec.arg_type.is_ranked and (is_fifo or is_append_only):
             return grouping.TOP if is_append_only else grouping.EXTREME
     return grouping.EXTERNAL
 
@@ -104,6 +105,11 @@ def accumulator(spec: AggregateSpec, is_fifo: bool, is_append_only: bool, texts:
             from minidsms.synopses.exact_sums import FloatSumState
 
             return FloatSumState(spec.function == "avg")
+        case "sum_decimal":
+            from minidsms.synopses.decimal_sums import DecimalSums
+
+            assert texts is not None, "long sums have codes of the dictionary"
+            return DecimalSums(spec.result_type, texts)
         case "variance" | "stddev":
             from minidsms.synopses.exact_sums import VariationState
 
@@ -178,7 +184,8 @@ class GroupStates:
         if spec.times is not None:
             times = self._row_of(spec.times)
         is_largest, is_float = spec.function == "max", spec.arg_type is Type.FLOAT
-        return Call(kind, argument, is_largest, is_float, spec.result_type.is_coded, times)
+        is_fallible = kind == grouping.SUM or spec.function == "sum_decimal"
+        return Call(kind, argument, is_largest, is_float, spec.result_type.is_coded, times, is_fallible)
 
     def _row_of(self, column: int, is_distinct: bool = False) -> int:
         return self.arguments.setdefault((column, is_distinct), len(self.arguments))

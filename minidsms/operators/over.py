@@ -374,7 +374,7 @@ class Over(Resuming):
     def _column(self, results: list[Any]) -> Column:
         type_ = self._call.type
         if type_.is_coded:
-            return self._texts.encode(results)
+            return self._texts.encode_as(results, type_)
         if None not in results:
             return Column(np.array(results, type_.dtype))
         valid = np.array([r is not None for r in results])

@@ -139,13 +139,13 @@ def _measures(call: AggregateSpec) -> list[tuple[str, int]]:
     """(kind, column) of what is asked of a pane, so that the aggregate follows: the value, and how many it stands for.
     Empty where it does not.
     """
-    arg, is_coded = call.arg, call.arg_type.is_coded
+    arg = call.arg
     if call.objects is not None:
         return []
     match call.function:
         case "count" if arg is None:
             return [("rows", -1)]
-        case "min" | "max" if arg is not None and not is_coded:
+        case "min" | "max" if arg is not None and not call.arg_type.is_ranked:
             return [(call.function, arg)]
         case _ if arg is None or call.distinct:
             return []

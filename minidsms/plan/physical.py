@@ -651,10 +651,10 @@ class PhysicalPlanner:
         specs = []
         for call in node.aggregates:
             share = None if call.settings is None else share_of(AGGREGATES[call.function].state, call.settings)
-            value = call.arg if share is None else call.args[0]
+            has_objects = call.has_objects and share is None and call.function != "sum_decimal"
+            value = call.args[0] if call.has_objects and not has_objects else call.arg
             arg = None if value is None else place(value)
-            args = tuple(place(a) for a in call.args) if share is None else ()
-            has_objects = call.has_objects and share is None
+            args = tuple(place(a) for a in call.args) if has_objects else ()
             label = f"{call.function.upper()}({'*' if call.arg is None else print_expression(call.arg)})"
             label = print_aggregate(call) if call.has_objects else label
             specs.append(

@@ -90,7 +90,7 @@ class Batches:
 
 def _engine_column(array: pa.Array, type_: Type, dictionary: TextDictionary) -> EngineColumn:
     if type_.is_coded:
-        return dictionary.encode(array)
+        return dictionary.encode(array) if type_.kind != "DECIMAL" else dictionary.encode_as(array.to_pylist(), type_)
     valid = None if array.null_count == 0 else array.is_valid().to_numpy(zero_copy_only=False)
     filled = array if valid is None else array.fill_null(False if type_ is Type.BOOLEAN else 0)
     return EngineColumn(filled.to_numpy(zero_copy_only=False).astype(type_.dtype, copy=True), valid)

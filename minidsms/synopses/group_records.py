@@ -25,7 +25,7 @@ class Call:
     """An aggregate as the kernel sees it.
 
     kind: of `kernels.grouping`.  argument: the row of `weights` and `values` it reads.  is_text: the result is a TEXT
-    code.  times: the row of `values` that says for how many each stands, or -1.
+    code.  times: the row of `values` that says for how many each stands, or -1.  is_fallible: there may be no result.
     """
 
     kind: int
@@ -34,6 +34,7 @@ class Call:
     is_float: bool = False
     is_text: bool = False
     times: int = -1
+    is_fallible: bool = False
 
 
 class GroupRecords:
@@ -55,7 +56,7 @@ class GroupRecords:
         kinds = table[:, kernels.KIND]
         sums = table[np.isin(kinds, (kernels.COUNT, kernels.SUM, kernels.AVG))]
         extremes = table[np.isin(kinds, (kernels.EXTREME, kernels.TOP))]
-        stars, fallible = np.flatnonzero(kinds == kernels.STAR), np.flatnonzero(kinds == kernels.SUM)
+        stars, fallible = np.flatnonzero(kinds == kernels.STAR), np.flatnonzero([c.is_fallible for c in calls])
         self._deques = extremes[extremes[:, kernels.KIND] == kernels.EXTREME, kernels.OFFSET].copy()
         self.count = k
         self.constants = tuple(

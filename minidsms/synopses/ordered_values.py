@@ -19,10 +19,12 @@ from minidsms.elements import AnyArray, Int64Array, Type
 from minidsms.kernels import ordered_values as kernels
 from minidsms.kernels.aggregation import NULL, VALUE
 from minidsms.synopses.group_state import Argument, GroupArrays, Run
+from minidsms.values.coded import CODE_OF_ZERO
 
 _FIRST_CAPACITY = 256
 _WORTH_SHRINKING = 2048
 _UNRANKED = -(2**63)
+_BELOW = 2**63 - 1
 _NOTHING: Int64Array = np.empty((0, 4), np.int64)
 
 
@@ -76,7 +78,8 @@ class OrderedValues(GroupArrays):
         words, valid, weight = argument
         keys = self._keys(run, words)
         if self._is_ranked:
-            self._rank(words[valid != 0])
+            codes = words[valid != 0]
+            self._rank(codes[codes > 0])
         n = len(words)
         done = 0
         # NULL is a value to FIRST and LAST, unless they are told to pass over it.
@@ -146,12 +149,18 @@ class OrderedValues(GroupArrays):
         if top < len(self._rank_of) and bool((self._rank_of[codes] != _UNRANKED).all()):
             return
         assert self._ranks is not None, "TEXT is ordered by ranks"
-        wanted = np.unique(np.concatenate([codes, self._held(kernels.KEY)]))
+        held = self._held(kernels.KEY)
+        wanted = np.unique(np.concatenate([codes, held[held > 0]]))
         size = max(int(wanted[-1]) + 1, len(self._rank_of))
         if size > len(self._rank_of):
             size *= 2
         self._rank_of = np.full(size, _UNRANKED, np.int64)
-        self._rank_of[wanted] = self._ranks(wanted)
+        if self._type is Type.TEXT:
+            self._rank_of[wanted] = self._ranks(wanted)
+            return
+        # Of DECIMALs those without a computed code are below all that have one, or above.
+        ranks = self._ranks(np.append(wanted, CODE_OF_ZERO))
+        self._rank_of[wanted] = np.where(ranks < ranks[-1], ranks - _BELOW, ranks)[:-1]
 
     def _held(self, word: int) -> Int64Array:
         used = self._nodes[: self._meta[1]]

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from random import Random
 
 from minidsms.elements import Type
-from minidsms.testing.grammar import RELATIONS, STREAMS
+from minidsms.testing.grammar import PRICE, RELATIONS, STREAMS, TOTAL
 from minidsms.testing.history import Row, Value
+from minidsms.values.coded import scaled
 
 Element = tuple[int, int, Row]
 """(ts, sign, row)."""
@@ -126,6 +127,10 @@ def _value(rng: Random, type_: Type, null: float, extreme: bool) -> Value:
             return rng.randint(-2, 6) / 2
         case Type.TEXT:
             return rng.choice("abcd")
+        case _ if type_ is TOTAL and extreme:
+            return scaled(rng.choice((10**36, -(10**36), 2**61, 1 - 2**61, 0)), 2)
+        case _ if type_ in (PRICE, TOTAL):
+            return scaled(rng.choice((-50, 0, 25, 125, 150)), 2)
         case _:
             return rng.random() < 0.5
 

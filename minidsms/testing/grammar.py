@@ -22,12 +22,15 @@ ROUNDED = ("variance", "stddev", "stddev_pop", "corr")
 
 INTEGER, FLOAT, TEXT, BOOLEAN = Type.INTEGER, Type.FLOAT, Type.TEXT, Type.BOOLEAN
 TIMESTAMP, INTERVAL = Type.TIMESTAMP, Type.INTERVAL
+PRICE, TOTAL = Type.decimal(9, 2), Type.decimal(38, 2)
+"""A DECIMAL whose codes are all computed, and what its sum is, which may have others."""
 
 STREAMS: dict[str, tuple[tuple[str, Type], ...]] = {
     "Sa": (("k", INTEGER), ("v", INTEGER), ("x", FLOAT), ("t", TEXT)),
     "Sb": (("k", INTEGER), ("v", INTEGER), ("t", TEXT)),
     "Sc": (("k", INTEGER), ("b", BOOLEAN)),
     "Sd": (("k", INTEGER), ("at", TIMESTAMP), ("d", INTERVAL), ("v", INTEGER)),
+    "Se": (("k", INTEGER), ("p", PRICE), ("w", TOTAL), ("v", INTEGER)),
 }
 RELATIONS: dict[str, tuple[tuple[str, Type], ...]] = {"Rel": (("k", INTEGER), ("a", INTEGER), ("t", TEXT))}
 
@@ -38,6 +41,7 @@ class Options:
 
     portable: only what other SQL engines define alike (no FIRST and LAST, no division of floats, no CAST to INTEGER).
     extreme: now and then, values at the limits of int64.  times: TIMESTAMP and INTERVAL, and a stream that has them.
+    decimals: DECIMAL, likewise.
     functions: the user's.  slack: streams out of order.  ticks: RSTREAM at every tick.  late: registration amid the
     feed.  limits: ORDER BY .. LIMIT.  overs: OVER.  lists: UNNEST.  filters: further conjuncts in every
     WHERE.  constants: the part of FROM items that are VALUES.
@@ -52,6 +56,7 @@ class Options:
     outputs: bool = True
     extreme: bool = True
     times: bool = True
+    decimals: bool = True
     functions: bool = True
     slack: bool = True
     ticks: bool = True
@@ -104,6 +109,11 @@ class Grammar:
     def times(self) -> bool:
         """Whether instants and durations may be used."""
         return self.options.times and not self.options.portable
+
+    @property
+    def decimals(self) -> bool:
+        """Whether DECIMAL may be used."""
+        return self.options.decimals and not self.options.portable
 
     @property
     def functions(self) -> bool:
@@ -260,6 +270,8 @@ class Grammar:
             BOOLEAN: "COUNT(*) > 1",
             TIMESTAMP: "MAX(CAST(7 AS TIMESTAMP))",
             INTERVAL: "SUM(INTERVAL '2' MILLISECOND)",
+            PRICE: "MAX(DECIMAL '0000001.50')",
+            TOTAL: "SUM(DECIMAL '0.25')",
         }[type_]
         return text, type_
 
@@ -296,6 +308,8 @@ class Grammar:
             number = self.expression(INTEGER, columns, 0)
             choices = [f"SUM({arg})", f"MIN({arg})", f"AVG({arg})", f"AVG({number})", f"AVG(DISTINCT {number})"]
             return self.rng.choice(choices + [f"VARIANCE({number})", f"STDDEV({arg})"] * spread)
+        if type_ is TOTAL and self.chance(0.7):
+            return f"SUM({self.pick('', 'DISTINCT ')}{self.expression(self.rng.choice((PRICE, TOTAL)), columns, 1)})"
         return f"{self.pick('MIN', 'MAX', *['SUM'] * (type_ is INTERVAL))}({arg})"
 
     def of_table(self, type_: Type, columns: list[Column], one_stream: bool, spread: bool) -> str:
@@ -413,7 +427,7 @@ class Grammar:
                 op = self.pick("ISTREAM", "DSTREAM", "RSTREAM")
                 return self.named(f"({op} ({body})) {self.window('c0')} AS {alias}", alias, columns, True)
             return self.named(f"({body}) AS {alias}", alias, columns)
-        name = self.rng.choice(("Sa", "Sa", "Sb", "Sb", "Sc", *["Sd"] * self.times))
+        name = self.rng.choice(("Sa", "Sa", "Sb", "Sb", "Sc", *["Sd"] * self.times, *["Se"] * self.decimals))
         return self.named(f"{name} {self.window('k')} AS {alias}", alias, STREAMS[name], True)
 
     def values(self, alias: str) -> Item:
@@ -475,7 +489,8 @@ class Grammar:
 
     def type(self) -> Type:
         """A column type, integers mostly."""
-        return self.rng.choice((INTEGER, INTEGER, INTEGER, FLOAT, TEXT, BOOLEAN, *[TIMESTAMP, INTERVAL] * self.times))
+        more = [TIMESTAMP, INTERVAL] * self.times + [PRICE, TOTAL] * self.decimals
+        return self.rng.choice((INTEGER, INTEGER, INTEGER, FLOAT, TEXT, BOOLEAN, *more))
 
     def literal(self, type_: Type) -> str:
         """A small constant."""
@@ -487,6 +502,8 @@ class Grammar:
             return self.pick(f"CAST({self.rng.randint(0, 2)} AS TIMESTAMP)", "CAST('1970-01-02' AS TIMESTAMP)")
         if type_ is INTERVAL:
             return self.pick(f"INTERVAL '{self.rng.randint(0, 3)}' MILLISECOND", "2 MILLISECONDS")
+        if type_ in (PRICE, TOTAL):
+            return f"CAST({self.pick('-0.5', '0', '1.25', '3')} AS {type_})"
         return self.pick("'a'", "'b'", "'c'", "'d'") if type_ is TEXT else self.pick("TRUE", "FALSE")
 
     def expression(self, type_: Type, columns: list[Column], depth: int) -> str:
@@ -524,6 +541,11 @@ class Grammar:
         elif type_ is INTERVAL:
             own = [f"{part()} {self.pick('+', '-')} {part()}", f"{part()} {self.pick('*', '/')} {part(INTEGER)}"]
             own += [f"{part(TIMESTAMP)} - {part(TIMESTAMP)}", f"ABS({part()})"]
+        elif type_ in (PRICE, TOTAL):
+            two = f"{part()} {self.pick('+', '-', '*', '%')} {part(self.rng.choice((PRICE, TOTAL, INTEGER)))}"
+            one = f"{self.pick('ABS', 'FLOOR', 'CEIL', 'ROUND', '-')}({part()})"
+            read = [f"{part()} * 1.19", f"ROUND({part(PRICE)} * 0.125, 1)", part(FLOAT), part(INTEGER)]
+            own = [f"CAST({text} AS {type_})" for text in (two, one, *read, part(TOTAL))]
         else:
             own = [
                 f"{part()} || {part()}",

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from minidsms.values.coded import shown, value_of
-from minidsms.values.types import Type
+from minidsms.elements import Column, Int64Array, is_all_true
+from minidsms.values.coded import CODE_OF_ZERO, MOST_COMPUTED, shown, value_of
+from minidsms.values.types import MOST_DIGITS, Type
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,6 +62,42 @@ def word_type(type_: Type) -> pa.DataType:
     return pa.int64() if type_ is Type.DATE else stored_type(type_)
 
 
+def decimals_of_codes(column: Column, type_: Type) -> pa.Array | None:
+    """A column of DECIMAL as Arrow's decimals; None where a code is not computed."""
+    codes: Int64Array = column.values  # type: ignore[assignment]
+    if len(codes) and codes.max() > 0:
+        return None
+    valid = codes != 0
+    words = np.empty((len(codes), 2), np.int64)
+    words[:, 0] = (codes - CODE_OF_ZERO) * valid
+    words[:, 1] = words[:, 0] >> 63
+    bits = None if is_all_true(valid) else pa.py_buffer(np.packbits(valid, bitorder="little"))
+    return pa.Array.from_buffers(arrow_type(type_, None), len(codes), [bits, pa.py_buffer(words)])
+
+
+def codes_of_decimals(array: pa.Array, type_: Type) -> Column | None:
+    """The inverse, of any numbers but floats; None where one has no computed code, or does not fit the type."""
+    try:
+        array = array.cast(pa.decimal128(MOST_DIGITS, type_.scale))
+    except pa.ArrowException:
+        return None
+    n = len(array)
+    words = np.frombuffer(array.buffers()[1], np.int64, 2 * n, 16 * array.offset).reshape(n, 2)
+    digits, above = words[:, 0].copy(), words[:, 1]
+    valid = None
+    if array.null_count:
+        valid = array.is_valid().to_numpy(zero_copy_only=False)
+        digits *= valid
+        above = above * valid
+    most = min(10**type_.digits - 1, MOST_COMPUTED)
+    if n and (digits.min() < -most or digits.max() > most or not np.array_equal(above, digits >> 63)):
+        return None
+    digits += CODE_OF_ZERO
+    if valid is not None:
+        digits *= valid
+    return Column(digits, valid)
+
+
 def array_of_texts(texts: Sequence[str | None], type_: Type, wanted: pa.DataType) -> pa.Array:
     """The values of texts of the dictionary, under their `arrow_type`.
 
@@ -76,7 +114,7 @@ def array_of_words(array: Any, type_: Type, wanted: pa.DataType) -> Any:
     """
     if type_ is Type.DATE:
         return array.cast(pa.int32()).cast(wanted)
-    if not type_.is_coded or type_ is Type.TEXT:
+    if not type_.is_coded or type_ is Type.TEXT or array.type == wanted:
         return array if type_ is Type.TEXT or array.type == wanted else array.cast(wanted)
     if isinstance(array, pa.ChunkedArray):
         return pa.chunked_array([array_of_words(chunk, type_, wanted) for chunk in array.chunks], wanted)

@@ -1,7 +1,8 @@
 """The text dictionary of a connection: TEXT values as int64 codes, so that kernels see numbers only.
 
 A text has one code as long as anybody may hold it; equal texts have equal codes. Code 0 is NULL. What nobody holds is
-reclaimed by `sweep`, and only then may its code name another text.
+reclaimed by `sweep`, and only then may its code name another text. Codes below 0 are computed from their texts
+(`minidsms.values.coded`), which stand nowhere.
 
 Invariants:
   - `_codes[_texts[c]] == c` for every live code c >= 1; freed codes have no text and stand in `_free`;
@@ -24,13 +25,23 @@ import pyarrow as pa
 from minidsms.cql.errors import DataError
 from minidsms.elements import Column, Int64Array, Type, is_all_true
 from minidsms.limits.allowance import OPEN, Allowance
-from minidsms.values.coded import text_of, value_of
+from minidsms.values.coded import (
+    CODE_OF_ZERO,
+    code_of_digits,
+    digits_of,
+    scaled,
+    text_of,
+    text_of_digits,
+    unscaled,
+    value_of,
+)
 
 _UNSEEN = -1
 _SMALL = 8
 """The order of the whole dictionary is kept up for questions of at least 1/8 of its size."""
 
 
+_FIRST = -(2**63)
 _FEW = 16
 """Codes that are ranked in Python, whatever the dictionary's size."""
 _TEXT_NBYTES = 160
@@ -91,8 +102,20 @@ class TextDictionary:
         code = self._codes.get(text)
         return self._add(text) if code is None else code
 
+    def code_of(self, value: Any, type_: Type) -> int:
+        """The code of a value, not NULL, of a coded type."""
+        if type_.kind == "DECIMAL":
+            return self.code_of_digits(unscaled(value, type_.scale))
+        return self.code(text_of(value, type_))
+
+    def code_of_digits(self, digits: int) -> int:
+        """The code of a DECIMAL, given its digits without the point."""
+        return code_of_digits(digits) or self.code(text_of_digits(digits))
+
     def text(self, code: int) -> str:
         """The text of a live code; KeyError for NULL's 0 and for codes nobody has."""
+        if code < 0:
+            return text_of_digits(code - CODE_OF_ZERO)
         text = self._texts[code] if 0 < code < len(self._texts) else None
         if text is None:
             raise KeyError(code)
@@ -108,9 +131,9 @@ class TextDictionary:
                 raise
         self._told = self.nbytes
 
-    def hold(self, text: str) -> HeldText:
-        """The text's code, safe from every sweep while the returned object lives."""
-        held = HeldText(text, self.code(text))
+    def hold(self, value: Any, type_: Type = Type.TEXT) -> HeldText:
+        """The code of a value of a coded type, safe from every sweep while the returned object lives."""
+        held = HeldText(text_of(value, type_), self.code_of(value, type_))
         self._held.add(held)
         return held
 
@@ -209,20 +232,42 @@ class TextDictionary:
 
     def decode(self, column: Column) -> list[Any]:
         """The column's texts, None for NULL."""
+        codes = self.clean(column).tolist()
         texts = self._texts
-        return [texts[code] for code in self.clean(column).tolist()]
+        try:
+            return [texts[code] for code in codes]
+        except IndexError:  # a computed code is below all places from the end
+            return [self.text(code) if code else None for code in codes]
 
     def column(self, values: Sequence[Any], type_: Type) -> Column:
         """Python values of the type (`minidsms.values.coded`), None for NULL, as a column."""
+        if type_.kind == "DECIMAL":
+            return self.digits_column([None if v is None else unscaled(v, type_.scale) for v in values])
         if type_.is_coded:
             return _coded(self._encode_sequence([None if v is None else text_of(v, type_) for v in values]))
         valid = np.array([v is not None for v in values], np.bool_) if None in values else None
         return Column(np.array([v or 0 for v in values], type_.dtype), valid)
 
+    def digits_column(self, digits: Sequence[int | None]) -> Column:
+        """DECIMALs, given by their digits without the point, as a column."""
+        return _coded(np.array([0 if d is None else self.code_of_digits(d) for d in digits], np.int64))
+
+    def encode_as(self, texts: Sequence[str | None], type_: Type) -> Column:
+        """Values of a coded type, given by their texts, as a column."""
+        if type_.kind == "DECIMAL":
+            return self.digits_column([None if text is None else digits_of(text) for text in texts])
+        return self.encode(texts)
+
     def values(self, column: Column, type_: Type) -> list[Any]:
         """The inverse of `column`."""
         if type_ is Type.TEXT:
             return self.decode(column)
+        if type_.kind == "DECIMAL":
+            scale = type_.scale
+            return [
+                scaled(code - CODE_OF_ZERO, scale) if code < 0 else value_of(self.text(code), type_) if code else None
+                for code in self.clean(column).tolist()
+            ]
         if type_.is_coded:
             return [None if text is None else value_of(text, type_) for text in self.decode(column)]
         values = column.values.tolist()
@@ -233,12 +278,25 @@ class TextDictionary:
     def decode_arrow(self, column: Column) -> Any:
         """The column's texts as a pyarrow string array. Each distinct text is touched at most once."""
         codes = self.clean(column)
-        if self._arrow is None and len(codes) * _SMALL < self.capacity:
-            unique, inverse = np.unique(codes, return_inverse=True)
-            return pa.array([self._texts[c] for c in unique.tolist()], pa.string()).take(pa.array(inverse.reshape(-1)))
+        if self._is_small(codes):
+            distinct, inverse = self._distinct(codes)
+            return distinct.take(inverse)
+        return self._all().take(pa.array(codes))
+
+    def _is_small(self, codes: Int64Array) -> bool:
+        """It is better, or there is no other way, to ask for the different texts of a column alone."""
+        return (self._arrow is None and len(codes) * _SMALL < self.capacity) or has_computed(codes)
+
+    def _distinct(self, codes: Int64Array) -> tuple[Any, Any]:
+        """The different texts of a column, and which of them each row has."""
+        unique, inverse = np.unique(codes, return_inverse=True)
+        return pa.array(self.decode(Column(unique)), pa.string()), pa.array(inverse.reshape(-1))
+
+    def _all(self) -> Any:
+        """All texts by their codes."""
         if self._arrow is None:
             self._arrow = pa.array(self._texts, pa.string())
-        return self._arrow.take(pa.array(codes))
+        return self._arrow
 
     def dictionary_arrow(self, column: Column, copy: Callable[[Int64Array], Int64Array] = np.copy) -> Any:
         """The column as a pyarrow dictionary array: codes and their texts, which need not be looked up one by one.
@@ -246,13 +304,10 @@ class TextDictionary:
         copy: makes a copy of the codes, which in the column may change.
         """
         codes = self.clean(column)
-        if self._arrow is None and len(codes) * _SMALL < self.capacity:
-            unique, inverse = np.unique(codes, return_inverse=True)
-            texts = pa.array([self._texts[c] for c in unique.tolist()], pa.string())
-            return pa.DictionaryArray.from_arrays(pa.array(inverse.reshape(-1)), texts)
-        if self._arrow is None:
-            self._arrow = pa.array(self._texts, pa.string())
-        return pa.DictionaryArray.from_arrays(pa.array(copy(codes)), self._arrow, safe=False)
+        if self._is_small(codes):
+            distinct, inverse = self._distinct(codes)
+            return pa.DictionaryArray.from_arrays(inverse, distinct)
+        return pa.DictionaryArray.from_arrays(pa.array(copy(codes)), self._all(), safe=False)
 
     @staticmethod
     def clean(column: Column) -> Int64Array:
@@ -267,12 +322,15 @@ class TextDictionary:
 
         Ranks compare with others of the same call only: rank two columns together by concatenating them.
         """
-        if self._ranks is None:
+        computed = has_computed(codes)
+        if computed and codes.max() <= 0:
+            return np.where(codes == 0, _FIRST, codes)
+        if self._ranks is None or computed:
             if len(codes) <= _FEW:
                 distinct = [*set(codes.tolist())]
                 ranks = dict(zip(distinct, self._order(distinct).tolist()))
                 return np.array([ranks[code] for code in codes.tolist()], np.int64)
-            if len(codes) * _SMALL < self.capacity:
+            if len(codes) * _SMALL < self.capacity or computed:
                 unique, inverse = np.unique(codes, return_inverse=True)
                 return self._order(unique.tolist())[inverse.reshape(-1)]
             self._ranks = self._order(range(self.capacity))
@@ -280,7 +338,7 @@ class TextDictionary:
 
     def _order(self, codes: Sequence[int]) -> Int64Array:
         """The rank of each code among the given ones; freed codes rank with NULL."""
-        texts = [self._texts[c] for c in codes]
+        texts = [self.text(c) if c < 0 else self._texts[c] for c in codes]
         # "" is less than every other text, yet more than NULL: the flag keeps them apart.
         order = sorted(range(len(texts)), key=lambda i: (texts[i] is not None, texts[i] or ""))
         ranks = np.empty(len(texts), np.int64)
@@ -299,9 +357,10 @@ class TextDictionary:
         live = np.zeros(self.capacity, np.bool_)
         live[0] = True
         for codes in live_codes:
-            live[codes] = True
+            live[codes[codes > 0] if has_computed(codes) else codes] = True
         for held in self._held:
-            live[held.code] = True
+            if held.code > 0:
+                live[held.code] = True
         dead = [c for c in np.flatnonzero(~live).tolist() if self._texts[c] is not None]
         if not dead:
             return
@@ -323,6 +382,11 @@ class TextDictionary:
         self._free = [c for c in range(len(self._texts) - 1, 0, -1) if self._texts[c] is None]
         # A dict never gives back room by deletion.
         self._codes = dict(self._codes)
+
+
+def has_computed(codes: Int64Array) -> bool:
+    """Some code is computed: it stands in no table by code."""
+    return bool(len(codes)) and bool(codes.min() < 0)
 
 
 def _coded(codes: Int64Array) -> Column:

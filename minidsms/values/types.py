@@ -16,6 +16,8 @@ Fields = tuple[tuple[str, "Type"], ...]
 
 MOST_DIGITS = 38
 """Of a DECIMAL."""
+COMPUTED_DIGITS = 18
+"""DECIMALs of no more have codes that are computed, and ordered as they are."""
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -100,8 +102,10 @@ class Type:
 
     @property
     def is_ranked(self) -> bool:
-        """It has an order, which is that of its texts in the dictionary, not of their codes."""
-        return self.is_coded and not self.is_nested
+        """It has an order, which is that of its texts in the dictionary, not of their codes. Those of DECIMALs of at
+        most 18 digits are computed, in their order (`minidsms.values.coded`).
+        """
+        return self is Type.TEXT or (self.kind == "DECIMAL" and self.digits > COMPUTED_DIGITS)
 
     @property
     def is_basic(self) -> bool:

@@ -41,7 +41,7 @@ def test_decimals_lie_in_ranges_and_nested_values_by_what_they_say() -> None:
     dictionary = TextDictionary()
     type_ = Type.decimal(38, 2)
     prices = [Decimal("-5"), Decimal("0.10"), Decimal("0.20"), Decimal("12345678901234567890.00")]
-    column = dictionary.encode([None, *(text_of(price, type_) for price in prices)])
+    column = dictionary.column([None, *prices], type_)
     ranges = Classifier(0, "x", Reading.RANGE, 4, (0.0, 15.0))  # of digits: 0.00 and 0.15
     assert buckets(type_, ranges, column, dictionary) == [0, 1, 2, 3, 3]
     lists = Type.INTEGER.list_type

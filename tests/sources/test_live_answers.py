@@ -57,7 +57,7 @@ class Lines:
         if self._format == "csv":
             return (",".join([str(ts), str(sign), *map(_csv_field, row)]) + "\n").encode()
         values = {"ts": ts, "sign": sign, **dict(zip(self._names, row))}
-        return json.dumps(values).replace("Infinity", "1e999").encode() + b"\n"
+        return json.dumps(values, default=str).replace("Infinity", "1e999").encode() + b"\n"
 
 
 def _csv_field(value: Any) -> str:

@@ -24,6 +24,7 @@ from minidsms.spark.slicing import SLICE_BYTES, Extent, read_twice, slices
 from minidsms.testing.compare import Answer, bind_case, catalog_of, difference_of, run_definition
 from minidsms.testing.generators import Case, random_case
 from minidsms.testing.history import Change
+from minidsms.values.arrow_types import array_of_words, stored_type
 from tests.long.archived import archive_feed
 
 
@@ -36,7 +37,9 @@ def answer_by_slices(query: Bound, catalog: Catalog, folder: str, parts: Sequenc
     for part in parts:
         try:
             for table in answer_slice(setting, archives, part):
-                for ts, sign, _, _, *row in zip(*(c.to_pylist() for c in table.columns)):
+                typed = zip(table.columns[4:], query.node.schema.types)
+                columns = [*table.columns[:2], *(array_of_words(c, t, stored_type(t)) for c, t in typed)]
+                for ts, sign, *row in zip(*(c.to_pylist() for c in columns)):
                     assert part.begin <= ts <= part.end
                     changes.append((ts, sign, tuple(row)))
         except QueryError as error:
