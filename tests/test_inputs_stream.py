@@ -511,7 +511,7 @@ def test_ts_says_nothing_else_than_timestamp_by(data: Any) -> None:
         query = db.query("SELECT v FROM S")
         with pytest.raises(DataError, match=r"ts is 1, and t, the stream's TIMESTAMP BY, (50|NULL)") as refused:
             db.push("S", data, ts=1)
-        assert refused.value.hint == "leave ts out"
+        assert "leave ts out" in str(refused.value)
         assert db.push("S", [(1, 2), (3, 4)], ts=[1, 3]) == 2
         db.advance(3)
         assert [change.row for change in query.fetch()] == [(2,), (4,)]

@@ -47,7 +47,8 @@ class ResultCodec:
         self._dictionary = dictionary
         self._tick_ns = tick_ns
         self.change: type[Change] = change_type(tick_ns) if has_times else Change
-        self._unit = _ARROW_UNITS.get(tick_ns)
+        self.unit = _ARROW_UNITS.get(tick_ns)
+        """Arrow's name of a tick; None where it has none."""
 
     def of(self, schema: Schema) -> ResultCodec:
         """The same for another schema."""
@@ -60,6 +61,11 @@ class ResultCodec:
         if not len(self.schema):
             return [self._row(())] * len(batch)
         return list(map(self._row, zip(*[self._values(batch.column(i), t) for i, t in enumerate(self.schema.types)])))
+
+    def values(self, batch: Batch) -> list[list[Any]]:
+        """Instants, signs, and the values of each column as `minidsms.values.coded` has them."""
+        columns = (self._dictionary.values(batch.column(i), t) for i, t in enumerate(self.schema.types))
+        return [batch.ts.tolist(), batch.signs.tolist(), *columns]
 
     @cached_property
     def _row(self) -> Callable[[tuple[Any, ...]], Row]:
@@ -100,7 +106,7 @@ class ResultCodec:
         if type_ is Type.TEXT:
             return self._dictionary.decode_arrow(column)
         mask = None if column.valid is None else ~column.valid
-        wanted = arrow_type(type_, self._unit)
+        wanted = arrow_type(type_, self.unit)
         if type_ is Type.NULL:
             return pa.nulls(len(column))
         if type_.kind == "DECIMAL" and (decimals := decimals_of_codes(column, type_)) is not None:

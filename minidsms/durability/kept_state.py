@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 
 VERSION = 4
 """Of the arrays: what they are called and what stands in them. In version 1 they were those of one synopsis, called as
-it calls them; in version 2 quantiles had none; in version 3 those of OVER on a stream were rows in order, and no code of
-a text was computed.
+it calls them; in version 2 quantiles had none; in version 3 those of OVER on a stream were rows in order, and no
+code of a text was computed.
 """
 _CODES_AT_ONCE = 1 << 16
 """Texts stand together by their codes: each so many, used or not."""

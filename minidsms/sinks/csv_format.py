@@ -7,6 +7,7 @@ a quote, a line's end or blanks at its ends.
 from __future__ import annotations
 
 import io
+import re
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,14 @@ from pyarrow import csv as arrow_csv
 
 from minidsms.answers.results import ResultCodec
 from minidsms.elements import Batch, Schema, Type
+from minidsms.sinks.few_rows import few_rows
 from minidsms.sinks.lines import is_text, join, joined, json_lists, plain_columns, replace_where, written
 
 KERNEL_FROM = 65_536
 """Elements of a sink from which loading the kernel that writes them pays."""
 _NEEDS_QUOTES = r'^\s|\s$|[",\r\n]|^$'
+_ANY_QUOTES = re.compile(r'^[\t\n\f\r ]|[\t\n\f\r ]\Z|[",\r\n]|^\Z').search
+"""The same of one text: blanks are those of ASCII to Arrow."""
 _PLAIN = arrow_csv.WriteOptions(include_header=False, quoting_style="none")
 
 
@@ -32,6 +36,7 @@ class CsvFormat:
         self._has_texts = any(t.is_coded for t in schema.types)
         self._is_whole_numbers = not codec.has_times and all(t in (Type.INTEGER, Type.INTERVAL) for t in schema.types)
         self._written = 0
+        self._few = few_rows(schema, codec, lambda text: _quoted(text) if _ANY_QUOTES(text) else text)
 
     def header(self) -> bytes:
         """The names of the columns."""
@@ -40,11 +45,17 @@ class CsvFormat:
         return (",".join(quoted.to_pylist()) + "\n").encode()
 
     def decode(self, batch: Batch) -> Any:
-        """A table of the elements, or they themselves where no value is a code."""
+        """The values of a few elements, else a table of them, or they themselves where no value is a code."""
+        values = None if self._few is None else self._few.decode(batch)
+        if values is not None:
+            return values
         return self._codec.table((batch,)) if self._has_texts else batch
 
     def text(self, decoded: Any) -> bytes:
         """A line per element."""
+        if isinstance(decoded, list) and self._few is not None:
+            self._written += len(decoded[0])
+            return "".join([",".join(row) + "\n" for row in self._few.rows(decoded)]).encode()
         if isinstance(decoded, Batch):
             self._written += len(decoded)
             if self._is_whole_numbers and self._written >= KERNEL_FROM:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +16,7 @@ import pyarrow.compute as pc
 
 from minidsms.answers.results import ResultCodec
 from minidsms.elements import Batch, Schema
+from minidsms.sinks.few_rows import few_rows
 from minidsms.sinks.lines import is_text, join, joined, json_lists, plain_columns, replace_where, written
 
 _TEXT_OR_INFINITY = re.compile(r'"(?:[^"\\]|\\.)*"|Infinity')
@@ -27,17 +30,23 @@ class JsonFormat:
         self._codec = codec
         names = codec.table(()).column_names
         self._before = [("{" if i == 0 else ",") + json.dumps(name) + ":" for i, name in enumerate(names)]
+        self._few = few_rows(schema, codec, partial(json.dumps, ensure_ascii=False), '"', "1e999", "null")
 
     def header(self) -> bytes:
         """Nothing: every line says its names."""
         return b""
 
     def decode(self, batch: Batch) -> Any:
-        """A table of the elements."""
-        return self._codec.table((batch,))
+        """The values of a few elements, or a table."""
+        values = None if self._few is None else self._few.decode(batch)
+        return self._codec.table((batch,)) if values is None else values
 
     def text(self, table: Any) -> bytes:
         """A line per element."""
+        if isinstance(table, list) and self._few is not None:
+            names = self._before
+            rows = ("".join(chain.from_iterable(zip(names, row))) for row in self._few.rows(table))
+            return "".join([row + "}\n" for row in rows]).encode()
         pieces: list[Any] = []
         for before, column in zip(self._before, plain_columns(table)):
             pieces += [before, _value(column)]
