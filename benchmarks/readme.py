@@ -22,6 +22,8 @@ TITLES = {
     "except": "EXCEPT",
     "partition": "newest ten rows by key",
     "outer_join": "left outer join",
+    "lag": "difference to the row before, by auction (LAG)",
+    "running_sum": "running SUM by auction",
 }
 HEAD = (
     "| query | M elements/s | of the kernel | of the counting kernel | times DuckDB | times counting DuckDB |",

@@ -504,12 +504,12 @@ def test_a_push_into_a_view_or_a_query_says_what_it_is() -> None:
                 db.push(name, (1,), ts=1)
 
 
-@pytest.mark.parametrize("data", [(50, 1), [(1, 0), (50, 1)], {"t": [1, 50], "v": [0, 1]}, [(1, 0), (None, 1)]])
+@pytest.mark.parametrize("data", [(50, 1), [(1, 0), (50, 1)], {"t": [1, 50], "v": [0, 1]}])
 def test_ts_says_nothing_else_than_timestamp_by(data: Any) -> None:
     with minidsms.connect() as db:
         db.execute("CREATE STREAM S (t INTEGER, v INTEGER) TIMESTAMP BY t")
         query = db.query("SELECT v FROM S")
-        with pytest.raises(DataError, match=r"ts is 1, and t, the stream's TIMESTAMP BY, (50|NULL)") as refused:
+        with pytest.raises(DataError, match=r"ts is 1, and t, the stream's TIMESTAMP BY, 50") as refused:
             db.push("S", data, ts=1)
         assert "leave ts out" in str(refused.value)
         assert db.push("S", [(1, 2), (3, 4)], ts=[1, 3]) == 2

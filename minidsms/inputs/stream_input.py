@@ -17,7 +17,7 @@ import numpy as np
 
 from minidsms.cql.catalog import StreamDef
 from minidsms.cql.errors import DataError, LateElementError, one_line
-from minidsms.elements import MAX_INSTANT, MIN_INSTANT, BoolArray, Column, Int64Array, Type
+from minidsms.elements import MAX_INSTANT, MIN_INSTANT, BoolArray, Column, Int64Array, Type, has_true
 from minidsms.expressions.timestamps import iso_of_ticks
 from minidsms.inputs.conversion import FIRST_INSTANT, LAST_INSTANT, Converter, is_one
 from minidsms.inputs.foreign import raised
@@ -220,7 +220,7 @@ class StreamInput:
                     raise self.converter.error("the timestamp is NULL", "every element needs an instant")
         if type(ts) is not int or not FIRST_INSTANT < ts < LAST_INSTANT:
             ts = self.converter.instant(ts)
-        if by is not None and values[by] != ts:
+        if by is not None and values[by] not in (None, ts):
             raise self._timed_otherwise(values[by], ts)
         if refuse is not None:
             refuse(1)
@@ -377,24 +377,24 @@ class StreamInput:
             instants = self.converter.instants(ts, n)
             if by is not None and n:
                 said = columns[by]
-                other = (said.values != instants) if said.valid is None else (said.values != instants) | ~said.valid
-                if other.any():
+                other = said.values != instants
+                if said.valid is not None:
+                    other &= said.valid  # NULL says nothing: a replay does not read columns that nobody asks for
+                if has_true(other):
                     row = int(other.argmax())
-                    value = None if said.valid is not None and not said.valid[row] else said.values.item(row)
-                    raise self._timed_otherwise(value, instants.item(row), row)
+                    raise self._timed_otherwise(said.values.item(row), instants.item(row), row)
             return instants
         if by is not None:
             return self.converter.checked_instants(columns[by])
         return np.full(n, self._now(), np.int64) if n else np.zeros(0, np.int64)
 
-    def _timed_otherwise(self, value: int | None, ts: int, row: int | None = None) -> DataError:
+    def _timed_otherwise(self, value: int, ts: int, row: int | None = None) -> DataError:
         """TIMESTAMP BY says when a row came; plans go by it, so `ts` may say nothing else."""
         by = self.definition.timestamp_by
         assert by is not None
         where, name = "" if row is None else f"row {row}: ", self.schema[by].name
-        told = "NULL" if value is None else value
         error = self.converter.error(
-            f"{where}ts is {ts}, and {name}, the stream's TIMESTAMP BY, {told}", "leave ts out"
+            f"{where}ts is {ts}, and {name}, the stream's TIMESTAMP BY, {value}", "leave ts out"
         )
         error.row = row
         return error
