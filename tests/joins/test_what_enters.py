@@ -47,6 +47,7 @@ WAYS: tuple[dict[str, Any], ...] = (
     {"forced_every": 1},
     {"forced_every": 3, "compilation": "off"},
     {"join_plan": "xjoin"},
+    {"state_reduction": "k-mon", "threads": 2},
 )
 
 
