@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -158,10 +158,16 @@ class Column:
 class ColumnSource(Protocol):
     """Something columns can be gathered from by sequence number: a stream's store."""
 
-    def gather(self, column: int, seq: Int64Array, is_run: bool = False) -> Column:
-        """The column's values of the elements with these sequence numbers. is_run: they follow one another without a
-        gap.
-        """
+    def gather(self, column: int, seq: Int64Array) -> Column:
+        """The column's values of the elements with these sequence numbers."""
+        ...
+
+
+class RunSource(ColumnSource, Protocol):
+    """One in which elements stand one after the other."""
+
+    def view(self, column: int, start: int, stop: int) -> Column:
+        """The column's values of the elements [start, stop)."""
         ...
 
 
@@ -179,7 +185,21 @@ class Batch:
     is_netted: said by whoever makes it: no row is both deleted and inserted at an instant. Passed on to parts alone.
     """
 
-    __slots__ = ("_columns", "_source", "_source_columns", "is_netted", "is_own", "is_run", "seq", "sign", "ts")
+    __slots__ = (
+        "_columns",
+        "_first",
+        "_source",
+        "_source_columns",
+        "is_netted",
+        "is_own",
+        "is_run",
+        "seq",
+        "sign",
+        "ts",
+    )
+
+    _first: int
+    """Of a run, the number of its first element."""
 
     def __init__(
         self,
@@ -207,7 +227,6 @@ class Batch:
         seq: Int64Array,
         source: ColumnSource,
         source_columns: Sequence[int],
-        is_run: bool = False,
     ) -> Batch:
         """A batch whose column i is column source_columns[i] of the source, at seq; gathered when read.
 
@@ -216,8 +235,28 @@ class Batch:
         batch = cls.__new__(cls)
         batch.ts, batch.sign, batch.seq, batch.is_own, batch.is_netted = ts, sign, seq, False, False
         batch._columns = [None] * len(source_columns)
-        batch._source, batch._source_columns, batch.is_run = source, source_columns, is_run
+        batch._source, batch._source_columns, batch.is_run = source, source_columns, False
         return batch
+
+    @classmethod
+    def run(cls, ts: Int64Array, first: int, source: RunSource, source_columns: Sequence[int]) -> Batch:
+        """A batch of insertions that refers to the elements of the source from `first` on, as they stand there; seq is
+        written out when first read.
+        """
+        batch = cls.__new__(cls)
+        batch.ts, batch.sign, batch._first, batch.is_own, batch.is_netted = ts, None, first, False, False
+        batch._columns = [None] * len(source_columns)
+        batch._source, batch._source_columns, batch.is_run = source, source_columns, True
+        return batch
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Int64Array:
+            """Asked for an attribute that is not set, which only seq of a run may be."""
+            if name != "seq":
+                raise AttributeError(name)
+            self.seq = np.arange(self._first, self._first + len(self.ts), dtype=np.int64)
+            return self.seq
 
     def __len__(self) -> int:
         return len(self.ts)
@@ -231,7 +270,7 @@ class Batch:
     def row_nbytes(self) -> int:
         """Bytes an element takes; the columns of references stand in their store. NULL masks are left out."""
         nbytes = 8 if self._source is not None else 8 + 8 * len(self._columns)
-        if self.seq is not None:
+        if self.is_run or self.seq is not None:
             nbytes += 8
         return nbytes if self.sign is None else nbytes + 1
 
@@ -239,6 +278,11 @@ class Batch:
     def reference(self) -> tuple[ColumnSource, Sequence[int]] | None:
         """(store, column numbers in it) when the rows still stand in a store under `seq`, else None."""
         return None if self._source is None else (self._source, self._source_columns)
+
+    @property
+    def first_seq(self) -> int:
+        """The arrival number of the first element, of which there is one."""
+        return self._first if self.is_run else self.seq.item(0)  # type: ignore[union-attr]
 
     @property
     def signs(self) -> Int8Array:
@@ -249,7 +293,11 @@ class Batch:
         """One column, gathered on first use."""
         column = self._columns[index]
         if column is None:
-            column = self._source.gather(self._source_columns[index], self.seq, self.is_run)  # type: ignore[union-attr,arg-type]
+            source, number = self._source, self._source_columns[index]
+            if self.is_run:
+                column = source.view(number, self._first, self._first + len(self.ts))  # type: ignore[union-attr]
+            else:
+                column = source.gather(number, self.seq)  # type: ignore[union-attr,arg-type]
             self._columns[index] = column
         return column
 
@@ -260,43 +308,48 @@ class Batch:
 
     def columns_at(self, indexes: Sequence[int], rows: Int64Array) -> list[Column]:
         """These columns of the elements at these positions (ascending): `select`, `take`, and no batch between."""
-        if self._source is None or self.seq is None:
+        source, numbers = self._source, self._source_columns
+        if source is None or not (self.is_run or self.seq is not None):
             return [self.column(i).take(rows) for i in indexes]
-        seq, source, numbers = self.seq[rows], self._source, self._source_columns
+        seq: Int64Array = self._first + rows if self.is_run else self.seq[rows]  # type: ignore[index]
         return [source.gather(numbers[i], seq) for i in indexes]
 
     def take(self, rows: Int64Array | BoolArray) -> Batch:
         """The elements at these positions (ascending) or where the mask is True; references stay references."""
         referring = self._source is not None
-        batch = Batch(
-            self.ts[rows],
-            None if self.sign is None else self.sign[rows],
-            # Of a reference, what is not read again need not be copied.
-            [None if c is None or referring else c.take(rows) for c in self._columns],  # type: ignore[misc,arg-type]
-            None if self.seq is None else self.seq[rows],
-        )
+        seq: Int64Array | None
+        if self.is_run and rows.dtype != np.bool_:
+            seq = self._first + rows
+        else:
+            seq = None if self.seq is None else self.seq[rows]
+        # Of a reference, what is not read again need not be copied.
+        columns = [None if c is None or referring else c.take(rows) for c in self._columns]  # type: ignore[arg-type]
+        batch = Batch(self.ts[rows], None if self.sign is None else self.sign[rows], columns, seq)  # type: ignore[arg-type]
         batch._source, batch._source_columns = self._source, self._source_columns
         return batch
 
     def slice(self, start: int, stop: int) -> Batch:
         """The elements from start to stop, without a copy."""
-        batch = Batch(
-            self.ts[start:stop],
-            None if self.sign is None else self.sign[start:stop],
-            [None if c is None else c.slice(start, stop) for c in self._columns],  # type: ignore[misc]
-            None if self.seq is None else self.seq[start:stop],
-        )
-        batch._source, batch._source_columns, batch.is_run = self._source, self._source_columns, self.is_run
+        if self.is_run:
+            batch = Batch.run(self.ts[start:stop], self._first + start, self._source, self._source_columns)  # type: ignore[arg-type]
+        else:
+            seq = None if self.seq is None else self.seq[start:stop]
+            batch = Batch(self.ts[start:stop], None if self.sign is None else self.sign[start:stop], (), seq)
+            batch._source, batch._source_columns = self._source, self._source_columns
+        batch._columns = [None if c is None else c.slice(start, stop) for c in self._columns]
         batch.is_netted = self.is_netted
         return batch
 
     def select(self, columns: Sequence[int]) -> Batch:
         """The same elements with only these columns, in this order; references stay references."""
-        batch = Batch(self.ts, self.sign, [self._columns[i] for i in columns], self.seq)  # type: ignore[misc]
-        if self._source is not None:
-            batch._source = self._source
-            batch._source_columns = [self._source_columns[i] for i in columns]
-            batch.is_run = self.is_run
+        if self._source is None:
+            return Batch(self.ts, self.sign, [self._columns[i] for i in columns], self.seq)  # type: ignore[misc]
+        numbers = [self._source_columns[i] for i in columns]
+        if self.is_run:
+            batch = Batch.run(self.ts, self._first, self._source, numbers)  # type: ignore[arg-type]
+        else:
+            batch = Batch.referring(self.ts, self.sign, self.seq, self._source, numbers)  # type: ignore[arg-type]
+        batch._columns = [self._columns[i] for i in columns]
         return batch
 
     def with_columns(self, columns: Sequence[Column]) -> Batch:

@@ -243,10 +243,14 @@ class Converter:
 
     def instants(self, ts: Any, n: int) -> Int64Array:
         """n instants: one for all, or a sequence or array of n."""
+        return self.ordered_instants(ts, n)[0]
+
+    def ordered_instants(self, ts: Any, n: int) -> tuple[Int64Array, bool]:
+        """`instants`, and whether they ascend."""
         if is_one(ts):
             instants: Int64Array = np.empty(n, np.int64)
             instants.fill(self.instant(ts))
-            return instants
+            return instants, True
         try:
             column = self._columns.read(ts, Type.TIMESTAMP)
         except ValueRefused as refused:
@@ -261,19 +265,23 @@ class Converter:
             )
         return self.checked_instants(column)
 
-    def checked_instants(self, column: Column) -> Int64Array:
-        """The instants in a column; NULL and what is out of range is refused."""
+    def checked_instants(self, column: Column) -> tuple[Int64Array, bool]:
+        """The instants in a column, and whether they ascend; NULL and what is out of range is refused."""
         if column.valid is not None and not column.valid.all():
             row = int(np.argmin(column.valid))
             raise self.error(f"row {row}: the timestamp is NULL", "every element needs an instant")
         ts: Int64Array = column.values  # type: ignore[assignment]
-        if len(ts) and not (np.minimum.reduce(ts) > FIRST_INSTANT and np.maximum.reduce(ts) < LAST_INSTANT):
+        if not len(ts):
+            return ts, True
+        ascends = is_ascending(ts)
+        least, greatest = (ts.item(0), ts.item(-1)) if ascends else (np.minimum.reduce(ts), np.maximum.reduce(ts))
+        if not FIRST_INSTANT < least <= greatest < LAST_INSTANT:
             row = int(np.argmax((ts <= FIRST_INSTANT) | (ts >= LAST_INSTANT)))
             raise self.error(
                 f"row {row}: the timestamp {int(ts[row])} is out of range",
                 OUTSIDE,
             )
-        return ts
+        return ts, ascends
 
     # --------------------------------------------------------------------------------------------------- errors
 
@@ -326,3 +334,8 @@ def _is_scalar(value: Any) -> bool:
     if isinstance(value, np.generic):
         return True
     return not hasattr(value, "__len__") and not hasattr(value, "__iter__") and not hasattr(value, "__arrow_c_array__")
+
+
+def is_ascending(ts: Int64Array) -> bool:
+    """No instant is below the one before it."""
+    return bool(np.logical_and.reduce(ts[1:] >= ts[:-1]))

@@ -19,7 +19,7 @@ from minidsms.cql.catalog import StreamDef
 from minidsms.cql.errors import DataError, LateElementError, one_line
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, BoolArray, Column, Int64Array, Type, has_true
 from minidsms.expressions.timestamps import iso_of_ticks
-from minidsms.inputs.conversion import FIRST_INSTANT, LAST_INSTANT, Converter, is_one
+from minidsms.inputs.conversion import FIRST_INSTANT, LAST_INSTANT, Converter, is_ascending, is_one
 from minidsms.inputs.foreign import raised
 from minidsms.inputs.rejected import InputCounters, RejectedRows
 from minidsms.inputs.slack_buffer import Released, SlackBuffer
@@ -129,7 +129,7 @@ class StreamInput:
         n, columns = self.converter.columns(data)
         if self.ended:
             raise self._ended()
-        instants = self._instants(ts, n, columns)
+        instants, ascends = self._instants(ts, n, columns)
         if n == 0:
             return 0
         if refuse is not None:
@@ -137,7 +137,7 @@ class StreamInput:
         if self._admission is not None and not self._admission.is_open:
             self._admission.admit(self, n)
             chunk = self._admission.chunk(self, chunk)
-        late = self._late(instants)
+        late = None if ascends and instants.item(0) > self.progress else self._late(instants)
         if late is not None and not self.definition.late_drop:
             at = int(np.argmax(late))
             raise self._too_late(int(instants[at]), self._progress_before(instants, at), at)
@@ -371,10 +371,11 @@ class StreamInput:
 
     # ------------------------------------------------------------------------------------------------- instants
 
-    def _instants(self, ts: Any, n: int, columns: Sequence[Column]) -> Int64Array:
+    def _instants(self, ts: Any, n: int, columns: Sequence[Column]) -> tuple[Int64Array, bool]:
+        """The instants of a push, and whether they ascend."""
         by = self.definition.timestamp_by
         if ts is not None:
-            instants = self.converter.instants(ts, n)
+            instants, ascends = self.converter.ordered_instants(ts, n)
             if by is not None and n:
                 said = columns[by]
                 other = said.values != instants
@@ -383,10 +384,10 @@ class StreamInput:
                 if has_true(other):
                     row = int(other.argmax())
                     raise self._timed_otherwise(said.values.item(row), instants.item(row), row)
-            return instants
+            return instants, ascends
         if by is not None:
             return self.converter.checked_instants(columns[by])
-        return np.full(n, self._now(), np.int64) if n else np.zeros(0, np.int64)
+        return np.full(n, self._now() if n else 0, np.int64), True
 
     def _timed_otherwise(self, value: int, ts: int, row: int | None = None) -> DataError:
         """TIMESTAMP BY says when a row came; plans go by it, so `ts` may say nothing else."""
@@ -417,8 +418,6 @@ class StreamInput:
 
     def _late(self, ts: Int64Array) -> BoolArray | None:
         """Which rows come at or before the progress their predecessors made; None where none does."""
-        if ts.item(0) > self.progress and _is_sorted(ts):
-            return None
         late: BoolArray = ts <= self.progress
         late[1:] |= ts[1:] <= np.maximum.accumulate(ts)[:-1] - (self._slack + 1)
         return late if late.any() else None
@@ -484,7 +483,9 @@ class StreamInput:
         """
         if not len(ts):
             return 0
-        newest, greatest, progress = int(np.maximum.reduce(ts)), self.greatest_ts, self.progress
+        # Without slack nothing comes out of order.
+        newest = int(np.maximum.reduce(ts)) if self._slack else ts.item(-1)
+        greatest, progress = self.greatest_ts, self.progress
         if greatest is None or newest > greatest:
             greatest, progress = newest, max(progress, newest - self._slack - 1)
         admission, came = self._admission, len(ts)
@@ -496,7 +497,7 @@ class StreamInput:
         recorder = self.recorder
         if not len(ts):
             self.complete(progress, self.begin(progress))
-        elif not self._slack or (not len(self._waiting) and newest <= progress + 1 and _is_sorted(ts)):
+        elif not self._slack or (not len(self._waiting) and newest <= progress + 1 and is_ascending(ts)):
             if recorder is not None:
                 self.store.prepare(ts, columns, is_live)
                 recorder.add(ts, None, columns)
@@ -529,7 +530,7 @@ class StreamInput:
             if self.recorder is not None:
                 self.recorder.add(ts, None, columns)
             self.counters.accepted += len(ts)
-            self.greatest_ts = ts.item(-1)  # without slack nothing comes out of order
+            self.greatest_ts = ts.item(-1)
             self.progress = max(self.progress, self.greatest_ts - 1)
             return len(ts)
 
@@ -547,7 +548,3 @@ def _ends(ts: Int64Array, chunk: int) -> Iterator[int]:
             stop = whole if whole > start else stop
         start = min(stop, n)
         yield start
-
-
-def _is_sorted(ts: Int64Array) -> bool:
-    return bool(np.logical_and.reduce(ts[1:] >= ts[:-1]))

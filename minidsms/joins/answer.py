@@ -163,7 +163,7 @@ class _Tuples:
             (i, c) for i, window in enumerate(index.windows) for c in range(len(window.schema))
         ]
 
-    def gather(self, column: int, seq: Int64Array, is_run: bool = False) -> Column:
+    def gather(self, column: int, seq: Int64Array) -> Column:
         """The column of these tuples."""
         i, c = self.places[column]
         slots = self._slots[i]

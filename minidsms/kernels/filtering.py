@@ -20,38 +20,35 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minidsms.elements import BoolArray, Int64Array
-from minidsms.machine_code import Float64s, Int64s, helper, int64, kernel, uint64
+from minidsms.machine_code import Float64s, Int64s, float64, helper, int64, kernel, uint64
 
 DENSE, AT, GATHERED = 0, 1, 2
 
 _EXACT = 1 << 50
-"""Up to here a quotient taken in float64 is off by one at most; what is beyond is far."""
+"""Up to here a quotient taken in float64 is off by less than one; what is beyond is far."""
+_ROUNDS = float(1 << 52)
+"""Added to a float64 and taken away again, it leaves the nearest whole number."""
 _WORD = 64
 _ALL = (1 << _WORD) - 1
 
 
 @helper(inline=True)
 def _near_remainder(x: Any, divisor: Any, inverse: float) -> Any:
-    """x % divisor with the sign of x, divisor > 0, of a number that is not far: by a multiplication."""
-    rest = x - int64(x * inverse) * divisor
-    if x >= 0:
-        if rest < 0:
-            rest += divisor
-        elif rest >= divisor:
-            rest -= divisor
-    elif rest > 0:
-        rest -= divisor
-    elif rest <= -divisor:
+    """The remainder of a number that is not far, with its sign, as a float64, which holds it exactly: without a
+    division or a branch, so that vectors do it.
+    """
+    size = float64(uint64(-x if x < 0 else x))
+    rest = size - ((size * inverse + _ROUNDS) - _ROUNDS) * divisor
+    if rest < 0.0:
         rest += divisor
-    return rest
+    return -rest if x < 0 else rest
 
 
 @helper(inline=True)
-def _remainder(x: Any, divisor: Any, inverse: float) -> Any:
-    """The same of any number."""
-    if -_EXACT < x < _EXACT:
-        return _near_remainder(x, divisor, inverse)
-    # Python's % takes the divisor's sign; the smallest integer has no absolute value.
+def _remainder(x: Any, divisor: Any) -> Any:
+    """The same of any number, as an integer. Python's % takes the divisor's sign; the smallest integer has no absolute
+    value.
+    """
     rest = x % divisor
     return rest - divisor if x < 0 and rest != 0 else rest
 
@@ -61,18 +58,15 @@ def write_rows(word: Any, rows: Int64s, layout: int, first: int, out: Int64s, k:
     """Of a word of 64 rows from `first` on the positions whose bits are set, behind k others; how many there are."""
     if word == 0:
         return k
-    if layout == DENSE:
-        if word == _ALL:
-            for j in range(_WORD):
-                out[k + j] = first + j
-            return k + _WORD
+    if layout == DENSE and word == _ALL:
         for j in range(_WORD):
-            out[k] = first + j
-            k += int64(word >> uint64(j) & uint64(1))
-        return k
-    for j in range(_WORD):
-        out[k] = rows[first + j]
-        k += int64(word >> uint64(j) & uint64(1))
+            out[k + j] = first + j
+        return k + _WORD
+    for start in range(0, _WORD, 8):
+        if word >> uint64(start) & uint64(255):
+            for j in range(start, start + 8):
+                out[k] = first + j if layout == DENSE else rows[first + j]
+                k += int64(word >> uint64(j) & uint64(1))
     return k
 
 
@@ -93,12 +87,11 @@ def _keep_one_by_one(
     values: Int64s, rows: Int64s, layout: int, wanted: Any, first: int, stop: int, out: Int64s, k: int
 ) -> Any:
     divisor, base, width, negated = wanted
-    inverse = 1.0 / divisor if divisor > 0 else 0.0
     for i in range(first, stop):
         row = i if layout == DENSE else rows[i]
         x = values[row] if layout == AT else values[i]
         if divisor > 0:
-            x = _remainder(x, divisor, inverse)
+            x = _remainder(x, divisor)
         out[k] = row
         k += (uint64(x) - base <= width) != negated
     return k
@@ -108,20 +101,23 @@ def _keep_one_by_one(
 def _keep_by_words(values: Int64s, rows: Int64s, layout: int, divides: bool, wanted: Any, out: Int64s) -> Any:
     divisor, base, width, negated = wanted
     inverse = 1.0 / divisor if divides else 0.0
+    by, least, greatest = float64(divisor), float64(int64(base)), float64(int64(base + width))
     turn = uint64(0) - uint64(negated)
     k = first = 0
     while first + _WORD <= len(values):
-        far = uint64(0)
+        far = uint64(divisor)
         if divides:
             for j in range(_WORD):
-                far |= uint64(values[first + j] + _EXACT)
-        if far < uint64(2 * _EXACT):
+                x = values[first + j]
+                far |= uint64(-x if x < 0 else x)
+        if far <= uint64(_EXACT):
             word = uint64(0)
             for j in range(_WORD):
-                x = values[first + j]
                 if divides:
-                    x = _near_remainder(x, divisor, inverse)
-                word |= uint64(uint64(x) - base <= width) << uint64(j)
+                    rest = _near_remainder(values[first + j], by, inverse)
+                    word |= uint64((rest >= least) & (rest <= greatest)) << uint64(j)
+                else:
+                    word |= uint64(uint64(values[first + j]) - base <= width) << uint64(j)
             k = write_rows(word ^ turn, rows, layout, first, out, k)
         else:
             k = _keep_one_by_one(values, rows, layout, wanted, first, first + _WORD, out, k)

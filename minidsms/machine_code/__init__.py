@@ -60,6 +60,7 @@ __all__ = [
     "Uint8s",
     "Uint64s",
     "byte_at",
+    "float64",
     "grid_of",
     "helper",
     "int16",
@@ -77,6 +78,7 @@ __all__ = [
 int16: Any = np.int16
 int32: Any = np.int32
 int64: Any = np.int64
+float64: Any = np.float64
 uint64: Any = np.uint64
 uint8: Any = np.uint8
 """Conversions inside of kernels, which take Python's numbers there as well."""

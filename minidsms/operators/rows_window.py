@@ -48,7 +48,7 @@ class RowsWindow(Resuming):
         if batch is None:
             return ()
         stub, step = self.stub, self.slide or 1
-        ins_at, ins_seq = map(normal, stub.receive(batch))
+        stub.receive(batch)
         mid = stub.hi - stub.arrived % step
         lo = max(stub.lo, mid - self.rows)
         n_ins, n_del = mid - stub.mid, lo - stub.lo
@@ -58,16 +58,15 @@ class RowsWindow(Resuming):
         del_at = del_seq = NO_INSTANTS
         if n_del:
             del_seq = stub.seq(stub.lo, lo)
+        ins_at, ins_seq = normal(stub.ts(stub.mid, mid)), stub.seq(stub.mid, mid)
         if step == 1:
             if n_del:
                 # What leaves first leaves with the first arrival that finds the window full.
                 start = stub.lo + self.rows - stub.mid
                 del_at = ins_at[start : start + n_del]
         else:
-            came = stub.ts(stub.mid, mid)
             # Arrival numbers relative to the old mid, which is a multiple of the step.
-            ins_at = came[(np.arange(n_ins) // step + 1) * step - 1]
-            ins_seq = stub.seq(stub.mid, mid)
+            came, ins_at = ins_at, ins_at[(np.arange(n_ins) // step + 1) * step - 1]
             leaving = np.arange(stub.lo - stub.mid, lo - stub.mid) + self.rows
             del_at = came[(leaving // step + 1) * step - 1]
         return stub.move(lo, mid, ins_at, ins_seq, del_at, del_seq)

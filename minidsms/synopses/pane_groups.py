@@ -208,8 +208,8 @@ class PaneGroups:
 def _pieces(batch: Batch) -> Sequence[Batch]:
     """The batch, in two where its elements are taken from the end of a ring and from its beginning: as views."""
     reference, n = batch.reference, len(batch.ts)
-    if n < _FEW or not batch.is_run or batch.seq is None or reference is None:
+    if n < _FEW or not batch.is_run or reference is None:
         return (batch,)
-    first, store = batch.seq.item(0), reference[0]
+    first, store = batch.first_seq, reference[0]
     cut = store.stop_of_piece(first, first + n) - first if isinstance(store, StreamStore) else n
     return (batch,) if cut == n else (batch.slice(0, cut), batch.slice(cut, n))

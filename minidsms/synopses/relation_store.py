@@ -81,9 +81,8 @@ class RelationStore:
 
         The columns are copies: a relation's operators may keep them while the log moves on.
         """
-        seq: Int64Array = np.arange(start, stop, dtype=np.int64)
         ts = self._log.ts(start, stop).copy()
-        *columns, inserted = [self._log.gather(i, seq, is_run=True).copy() for i in range(len(self.schema) + 1)]
+        *columns, inserted = [self._log.view(i, start, stop).copy() for i in range(len(self.schema) + 1)]
         if inserted.values.all():
             return Batch(ts, None, columns, is_own=True)
         sign: Int8Array = 2 * inserted.values.view(np.int8) - 1

@@ -207,20 +207,20 @@ class StreamStore:
             return int(self._passing[0][seq - self.tail])
         return self._ts.item(seq & self._mask)
 
-    def gather(self, column: int, seq: Int64Array, is_run: bool = False) -> Column:
+    def gather(self, column: int, seq: Int64Array) -> Column:
         """The column's values at these sequence numbers (all in [tail, head))."""
         n = len(seq)
         if n:
             start = seq.item(0)
-            if is_run or n == 1 or (seq.item(-1) - start == n - 1 and (n == 2 or bool((np.diff(seq) == 1).all()))):
-                return self._view(column, start, start + n)
+            if n == 1 or (seq.item(-1) - start == n - 1 and (n == 2 or bool((np.diff(seq) == 1).all()))):
+                return self.view(column, start, start + n)
         if self._passing is not None:
             return self._passing[1][column].take(seq - self.tail)
         valid = self._valid[column]
         at = seq & self._mask
         return Column(self._values[column][at], None if valid is None else valid[at])
 
-    def _view(self, column: int, start: int, stop: int) -> Column:
+    def view(self, column: int, start: int, stop: int) -> Column:
         """A column of the elements [start, stop); views where they lie in one piece."""
         if self._passing is not None:
             return self._passing[1][column].slice(start - self.tail, stop - self.tail)
@@ -257,12 +257,11 @@ class StreamStore:
 
     def batch(self, start: int, stop: int) -> Batch:
         """The elements [start, stop) as a batch of references."""
-        if stop - start == 1 and self._passing is None:
-            # Of which a range costs twice what the array does.
-            at = start & self._mask
-            return Batch.referring(self._ts[at : at + 1], None, np.array((start,)), self, self._all_columns, True)
-        seq: Int64Array = np.arange(start, stop, dtype=np.int64)
-        return Batch.referring(self.ts(start, stop), None, seq, self, self._all_columns, True)
+        begin = start & self._mask
+        end = begin + stop - start
+        in_one_piece = self._passing is None and end <= self._mask + 1
+        ts = self._ts[begin:end] if in_one_piece else self.ts(start, stop)
+        return Batch.run(ts, start, self, self._all_columns)
 
     def arrays(self) -> tuple[Int64Array, list[Column]]:
         """What is held, oldest first: (ts, columns)."""

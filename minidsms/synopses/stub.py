@@ -61,31 +61,32 @@ class Stub:
 
     # ------------------------------------------------------------------------------------------------- arrivals
 
-    def receive(self, batch: Batch) -> tuple[Int64Array, Int64Array]:
-        """Take in a stream's elements at the end; returns their (ts, seq)."""
+    def receive(self, batch: Batch) -> None:
+        """Take in a stream's elements at the end."""
         if self._appends is None:
             self._appends = not self._may_refer(batch)
-        ts, seq, is_run, reference = batch.ts, batch.seq, batch.is_run, batch.reference
+        ts, is_run, reference = batch.ts, batch.is_run, batch.reference
         n = len(ts)
-        if is_run and seq is not None and reference is not None and not self._appends:
+        if is_run and reference is not None and not self._appends:
             # As below, of what goes on where the window stands: of a stream, nearly always so.
-            first, hi = seq.item(0), self.hi
-            if first == hi > self._last_seq and not self._is_listed:
+            hi = self.hi
+            if batch.first_seq == hi > self._last_seq and not self._is_listed:
                 self.source_columns = reference[1]
                 self.hi = hi = hi + n
                 self._last_seq = hi - 1
                 self.arrived += n
-                return ts, seq
+                return
         if self._appends:
             if self.store is None:
                 self.store = StreamStore(self.schema)
             if self._reader is None:
                 self._reader = self.store.reader()
             first = self.store.append(ts, batch.columns)
-            seq = np.arange(first, first + n, dtype=np.int64)
+            seq: Int64Array = np.arange(first, first + n, dtype=np.int64)
             has_gap = False
         else:
-            assert reference is not None and seq is not None
+            assert reference is not None and batch.seq is not None
+            seq = batch.seq
             store, self.source_columns = reference
             assert self.store is store
             first = seq.item(0)
@@ -102,7 +103,6 @@ class Stub:
         if self._is_listed:
             self._push(ts, seq)
         self.hi += n
-        return ts, seq
 
     def _may_refer(self, batch: Batch) -> bool:
         """Decided by the first batch: can the rows stay where they are?"""

@@ -51,6 +51,18 @@ def test_a_remainder_has_the_sign_of_the_dividend(divisor: int) -> None:
         agrees_with_numpy(IntegerRange(value, GREATEST, False, divisor), values)
 
 
+@pytest.mark.parametrize("divisor", [1, 2, 3, 5, 7, 1000, 2**25 + 1, 2**49 - 1, 2**50 - 1, 2**50])
+def test_quotients_near_whole_and_half_ones_are_taken_exactly(divisor: int) -> None:
+    most = 2**50 // divisor
+    quotients = np.unique(np.concatenate([np.arange(min(most, 40)), most - np.arange(1, min(most, 40))]))
+    rests = [r for r in {0, 1, divisor // 2 - 1, divisor // 2, divisor // 2 + 1, divisor - 1} if 0 <= r < divisor]
+    values = np.array([q * divisor + r for q in quotients.tolist() for r in rests], np.int64)
+    values = np.resize(np.concatenate([values, -values]), 2 * len(values) + 64)
+    for rest in rests:
+        agrees_with_numpy(IntegerRange(rest, rest, divisor=divisor), values)
+        agrees_with_numpy(IntegerRange(-rest, rest, True, divisor), values)
+
+
 def test_an_integer_range_holds_both_its_ends() -> None:
     values = integers(2)
     for lo in EDGES:
