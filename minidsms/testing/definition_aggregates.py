@@ -97,7 +97,8 @@ def _joined(rows: Rows, settings: Settings) -> str:
     return str(settings.parameters[0]).join(_together(rows, settings))
 
 
-def _decimal_sum(values: Sequence[Decimal]) -> Decimal:
+def decimal_sum(values: Sequence[Decimal]) -> Decimal:
+    """Exact, of any number of digits."""
     with localcontext(prec=200):
         return sum(values, Decimal(0))
 
@@ -154,7 +155,7 @@ OF_ROWS: dict[str, Callable[[Rows, Settings], Any]] = {
     "approx_percentile": _chosen,
     "approx_top_k": _most_frequent_ones,
     "histogram": lambda rows, settings: tuple(sorted(Counter(row[0] for row in rows).items())),
-    "sum_decimal": lambda rows, settings: _decimal_sum([row[0] for row in rows]),
+    "sum_decimal": lambda rows, settings: decimal_sum([row[0] for row in rows]),
     "arg_min": lambda rows, settings: min(rows, key=lambda row: (row[1], row[0]))[0],
     "arg_max": lambda rows, settings: max(rows, key=lambda row: (row[1], row[0]))[0],
     "min_n": lambda rows, settings: _ranked(rows, 1, settings),

@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from operator import add, eq, ge, gt, le, lt, mul, ne, neg, not_, sub
 from typing import Any
 
@@ -28,6 +29,7 @@ from minidsms.testing.definition_lists import OF_LISTS
 from minidsms.testing.definition_nested import OF_DECIMALS, OF_NESTED, literal, of_dates, of_decimals
 from minidsms.testing.definition_nested import cast as cast_nested
 from minidsms.testing.history import Row, Value
+from minidsms.values.types import MOST_DIGITS
 
 MIN_INTEGER, MAX_INTEGER = -(2**63), 2**63 - 1
 
@@ -212,11 +214,13 @@ _OF_TABLE = OF_VALUES | OF_DOCUMENTS | OF_LISTS | OF_NESTED
 
 
 def normal(value: Value) -> Value:
-    """NaN is NULL, -0.0 is 0.0, and an integer beyond int64 is a failure: it never wraps."""
+    """NaN is NULL, -0.0 is 0.0; an integer beyond int64 and a DECIMAL of more than 38 digits are failures."""
     if isinstance(value, float):
         return None if math.isnan(value) else value + 0.0
     if isinstance(value, int) and not MIN_INTEGER <= value <= MAX_INTEGER:
         raise Failed("integer overflow")
+    if isinstance(value, Decimal) and len(value.as_tuple().digits) > MOST_DIGITS:
+        raise Failed("too many digits")
     return value
 
 

@@ -6,13 +6,11 @@ import math
 import operator
 from collections.abc import Sequence
 from decimal import Decimal
-from fractions import Fraction
 from typing import Any
 
 from minidsms.aggregates.aggregate import SortKey
 from minidsms.aggregates.over import OverCall
-from minidsms.elements import Type
-from minidsms.testing.definition_nested import decimal
+from minidsms.testing.definition_aggregates import decimal_sum
 from minidsms.testing.history import Row, value_order
 
 
@@ -79,7 +77,7 @@ def _result(rows: Sequence[Row], place: int, peers: range, keys_before: int, cal
         case "nth_value":
             assert call.distance is not None
             return values[call.distance - 1] if call.distance <= len(values) else None
-    return _aggregate(call.function, [value for value in values if value is not None], call.type)
+    return _aggregate(call.function, [value for value in values if value is not None])
 
 
 def _tile(place: int, rows: int, tiles: int) -> int:
@@ -112,7 +110,7 @@ def _compared(row: Row, other: Row, distance: int, call: OverCall) -> int:
     return 0
 
 
-def _aggregate(function: str, values: list[Any], type_: Type) -> Any:
+def _aggregate(function: str, values: list[Any]) -> Any:
     if function == "count":
         return len(values)
     if not values:
@@ -120,7 +118,7 @@ def _aggregate(function: str, values: list[Any], type_: Type) -> Any:
     if function in ("min", "max"):
         return min(values) if function == "min" else max(values)
     if isinstance(values[0], Decimal) and function == "sum":
-        return decimal(sum(map(Fraction, values)), type_)
+        return decimal_sum(values)
     is_exact = isinstance(values[0], int) or any(map(math.isinf, values))
     total = sum(values) if is_exact else math.fsum(values)
     return total if function == "sum" else total / len(values)
