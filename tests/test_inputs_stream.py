@@ -512,6 +512,9 @@ def test_ts_says_nothing_else_than_timestamp_by(data: Any) -> None:
         with pytest.raises(DataError, match=r"ts is 1, and t, the stream's TIMESTAMP BY, 50") as refused:
             db.push("S", data, ts=1)
         assert "leave ts out" in str(refused.value)
+        for absent in ((None, 1), [(1, 0), (None, 1)], {"t": [1, None], "v": [0, 1]}):
+            with pytest.raises(DataError, match=r"ts is 1, and t, the stream's TIMESTAMP BY, NULL\nhelp: give t its"):
+                db.push("S", absent, ts=1)
         assert db.push("S", [(1, 2), (3, 4)], ts=[1, 3]) == 2
         db.advance(3)
         assert [change.row for change in query.fetch()] == [(2,), (4,)]

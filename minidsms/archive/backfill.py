@@ -277,7 +277,8 @@ def _twin(db: Connection, folder: str, name: str, archive: Archive | None) -> _T
             )
     elif archive is not None:
         check_fits(archive, name, "relation", live.schema, unit)
-    return _Twin(live, None if archive is None else _past(archive, live.schema), _own(db, name))
+    by = live.definition.timestamp_by if isinstance(live, StreamInput) else None
+    return _Twin(live, None if archive is None else _past(archive, live.schema, by), _own(db, name))
 
 
 def _own(db: Connection, name: str) -> StreamInput | RelationInput:
@@ -288,12 +289,12 @@ def _own(db: Connection, name: str) -> StreamInput | RelationInput:
     return RelationInput(live.definition, db.dictionary, db.tick_ns, lambda: MIN_INSTANT)
 
 
-def _past(archive: Archive, schema: Schema) -> Past:
+def _past(archive: Archive, schema: Schema, timestamp_by: int | None) -> Past:
     files = archive.files()
     first, last = min((f.first_ts for f in files), default=None), max((f.last_ts for f in files), default=None)
 
     def source(needed: Demand, from_: int | None) -> ReplaySource:
-        return ReplaySource(archive, schema, Span(from_, None, 0, 2**62), needed, local_tables)
+        return ReplaySource(archive, schema, Span(from_, None, 0, 2**62), needed, local_tables, timestamp_by)
 
     return Past(first, last, source)
 

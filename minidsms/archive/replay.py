@@ -230,7 +230,8 @@ class Replay:
 
     def _source(self, archive: Archive, target: StreamInput | RelationInput, first: int, end: int) -> ReplaySource:
         span = Span(self._first(target), self._options.to, first, end)
-        return ReplaySource(archive, target.schema, span, self._demand(target), self._tables)
+        by = target.definition.timestamp_by if isinstance(target, StreamInput) else None
+        return ReplaySource(archive, target.schema, span, self._demand(target), self._tables, by)
 
     def _taken(self) -> int:
         return sum(target.counters.accepted for _, target in self._pairs)

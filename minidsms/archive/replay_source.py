@@ -56,13 +56,23 @@ def local_tables(
 class ReplaySource:
     """A span of an archive, as a source of an input with this schema.
 
-    Columns that are not demanded are NULL.  last_ts: once read, the greatest ts of the span, with the rows left out.
+    Columns that are not demanded are NULL, but for the one that the input is timed by, which is `_ts`.
+
+    last_ts: once read, the greatest ts of the span, with the rows left out.
     position: of the table that was read last, the ts and arrival of its first element; see `sources.source.GoesOn`.
     """
 
     rejected_before = 0
 
-    def __init__(self, archive: Archive, schema: Schema, span: Span, demand: Demand, tables: Tables) -> None:
+    def __init__(
+        self,
+        archive: Archive,
+        schema: Schema,
+        span: Span,
+        demand: Demand,
+        tables: Tables,
+        timestamp_by: int | None = None,
+    ) -> None:
         self.path = archive.folder
         self.schema = schema
         self.rejected = RejectedRows()
@@ -76,6 +86,7 @@ class ReplaySource:
         self._span = span
         self._demand = demand
         self._tables = tables
+        self._timestamp_by = timestamp_by
         self._files = [
             f
             for f in archive.files(span.from_, span.to)
@@ -128,6 +139,8 @@ class ReplaySource:
             whole = table.combine_chunks()
             self.position = {name: table.column(f"_{name}")[0].as_py() for name in ("ts", "arrival")}
             arrays = [_only(whole, f) if i in self._demand.columns else pa.nulls(n) for i, f in enumerate(fields)]
+            if self._timestamp_by is not None and self._timestamp_by not in self._demand.columns:
+                arrays[self._timestamp_by] = _only(whole, TS_COLUMN)
             arrays += [_only(whole, name) for name in own]
             self._reached = arrays[len(fields)][n - 1].as_py()
             yield pa.RecordBatch.from_arrays(arrays, names=names)

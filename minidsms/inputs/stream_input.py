@@ -220,7 +220,7 @@ class StreamInput:
                     raise self.converter.error("the timestamp is NULL", "every element needs an instant")
         if type(ts) is not int or not FIRST_INSTANT < ts < LAST_INSTANT:
             ts = self.converter.instant(ts)
-        if by is not None and values[by] not in (None, ts):
+        if by is not None and values[by] != ts:
             raise self._timed_otherwise(values[by], ts)
         if refuse is not None:
             refuse(1)
@@ -380,23 +380,23 @@ class StreamInput:
                 said = columns[by]
                 other = said.values != instants
                 if said.valid is not None:
-                    other &= said.valid  # NULL says nothing: a replay does not read columns that nobody asks for
+                    other |= ~said.valid
                 if has_true(other):
                     row = int(other.argmax())
-                    raise self._timed_otherwise(said.values.item(row), instants.item(row), row)
+                    is_null = said.valid is not None and not said.valid.item(row)
+                    raise self._timed_otherwise(None if is_null else said.values.item(row), instants.item(row), row)
             return instants, ascends
         if by is not None:
             return self.converter.checked_instants(columns[by])
         return np.full(n, self._now() if n else 0, np.int64), True
 
-    def _timed_otherwise(self, value: int, ts: int, row: int | None = None) -> DataError:
+    def _timed_otherwise(self, value: int | None, ts: int, row: int | None = None) -> DataError:
         """TIMESTAMP BY says when a row came; plans go by it, so `ts` may say nothing else."""
         by = self.definition.timestamp_by
         assert by is not None
         where, name = "" if row is None else f"row {row}: ", self.schema[by].name
-        error = self.converter.error(
-            f"{where}ts is {ts}, and {name}, the stream's TIMESTAMP BY, {value}", "leave ts out"
-        )
+        said, hint = ("NULL", f"give {name} its instant") if value is None else (value, "leave ts out")
+        error = self.converter.error(f"{where}ts is {ts}, and {name}, the stream's TIMESTAMP BY, {said}", hint)
         error.row = row
         return error
 
