@@ -29,6 +29,26 @@ def conjuncts(expr: bound.Expr) -> tuple[bound.Expr, ...]:
     return (expr,)
 
 
+def _null_of_column(expr: bound.Expr) -> tuple[int, bool] | None:
+    """(column, whether it must not be NULL) of IS NULL and IS NOT NULL."""
+    match expr:
+        case bound.Call(function="is null", args=(bound.ColumnRef(index=column),)):
+            return column, False
+        case bound.Call(function="not", args=(bound.Call(function="is null", args=(bound.ColumnRef(index=column),)),)):
+            return column, True
+    return None
+
+
+def _null_rows(frame: Frame, rows: Int64Array | None, column: int, is_not: bool) -> Int64Array:
+    """The rows in question whose value is NULL; is_not: is none."""
+    valid = frame.column(column).valid
+    if valid is None:
+        kept = np.arange(frame.n) if rows is None else rows
+        return kept if is_not else kept[:0]
+    wanted = valid if is_not else ~valid
+    return wanted.nonzero()[0] if rows is None else rows[wanted[rows]]
+
+
 class TupleFilter(Protocol):
     """What a pipeline orders: something that drops tuples or lets them pass.
 
@@ -59,6 +79,7 @@ class Filter:
         self.is_fixed = any(context.functions[call.function.lower()].fixed for call in calls)
         self._calls_user = bool(calls)
         self.is_thread_safe = is_thread_safe(expr, context)
+        self._asks_null = _null_of_column(expr)
         operand, self._test = split(expr, context.dictionary)
         self._column = operand.index if isinstance(operand, bound.ColumnRef) else None
         self._node = compile_quietly(operand, context)
@@ -69,6 +90,8 @@ class Filter:
 
         frame: the chunk.  A user function is called for the rows in question only.
         """
+        if self._asks_null is not None:
+            return _null_rows(frame, rows, *self._asks_null), None
         if self._column is not None:
             value = frame.column(self._column)
             if value.valid is not None:

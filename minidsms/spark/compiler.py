@@ -31,6 +31,7 @@ from minidsms.plan.logical import (
     nodes,
 )
 from minidsms.plan.rules import RULES
+from minidsms.plan.rules.aggregate_partitions import aggregate_partitions
 from minidsms.plan.rules.expand_outer_joins import expand_outer_joins
 from minidsms.plan.rules.merge_joins import merge_joins
 from minidsms.plan.rules.pass_what_enters import pass_what_enters
@@ -66,7 +67,7 @@ def logical_plan(node: Node, text: str) -> Stop:
     """The plan of a bound query that is compiled to Spark. Raises CqlError."""
     root: Node = Stop(node.schema, build(node, text), is_relation=node.kind == "relation")
     for rule in RULES:
-        if rule not in (merge_joins, pipeline_semi_joins, pass_what_enters):
+        if rule not in (aggregate_partitions, merge_joins, pipeline_semi_joins, pass_what_enters):
             root = expand_outer_joins(root, every=True) if rule is expand_outer_joins else rule(root)
     assert isinstance(root, Stop)
     return root

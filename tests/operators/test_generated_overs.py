@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -68,6 +69,67 @@ def random_case(seed: int) -> Case:
     qualify = f" QUALIFY {rank} OVER {over}) <= {rng.randint(0, 3)}" if rng.random() < 0.3 else ""
     select = f"SELECT {shown}, {call} AS r FROM {source}{qualify}"
     return Case((declaration(name),), select, random_feed(rng, [name], 40, may_be_extreme=False))
+
+
+PRICE = "TRY_CAST(v AS DECIMAL(9, 2))"
+WHOLE = ("", "", "", " ORDER BY k ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING")
+PARTED_BY = (
+    *("", "", "k", "t", "v", "x", "k, t", "t, x", "k, v, t", "k + 1", "k IS NULL", PRICE, f"k, {PRICE}"),
+    *("ARRAY[k, v]", "STRUCT(a := k, b := t)"),
+)
+PARTED_FROM = (
+    *("Sa [ROWS 6]", "Sa [RANGE 4]", "Sa [NOW]", "Sa [RANGE 6 SLIDE 2]", "Sa [PARTITION BY t ROWS 2]", "Sa"),
+    "(SELECT * FROM Sa [ROWS 5] WHERE v > 0)",
+    "(SELECT y.k, y.v, x, y.t FROM Sa [ROWS 3] AS y, Sb [ROWS 2] AS z WHERE y.k = z.k)",
+    "(SELECT k, MAX(v) AS v, MIN(x) AS x, t FROM Sa [ROWS 9] GROUP BY k, t)",
+    "(SELECT k, MAX(v) OVER (PARTITION BY k) AS v, x, t FROM Sa [ROWS 5])",
+)
+
+
+OPTIONS: tuple[dict[str, Any], ...] = (
+    {"forced_every": 1},
+    {"adaptive": "off"},
+    {"forced_every": 3, "compilation": "off"},
+    {"threads": 2},
+    {"state_reduction": "k-mon"},
+)
+
+
+def case_of_partitions(seed: int) -> Case:
+    """Aggregates of whole partitions, whose keys may be NULL: several in a row, of the same rows or of others."""
+    rng = Random(seed)
+    parted = rng.choices(PARTED_BY, k=2)
+    calls = [
+        rng.choice(
+            (
+                "COUNT(*)",
+                "COUNT(v)",
+                "SUM(v)",
+                "AVG(v)",
+                "AVG(x)",
+                "SUM(x)",
+                "MIN(t)",
+                "MAX(x)",
+                f"SUM({PRICE})",
+                f"MIN({PRICE})",
+            )
+        )
+        + f" OVER ({f'PARTITION BY {by}' if by else ''}{rng.choice(WHOLE)}) AS r{i}"
+        for i, by in enumerate((parted[0], *rng.choices(parted, k=rng.randint(0, 2))))
+    ]
+    inner = f"SELECT k, v, t, {', '.join(calls)} FROM {rng.choice(PARTED_FROM)}"
+    query = rng.choice(
+        (
+            inner,
+            inner,
+            f"SELECT k, v, r0 FROM ({inner}) WHERE {rng.choice(('k = 1', 'r0 > v', 'v < 3', 'r0 IS NULL'))}",
+            f"SELECT t, COUNT(*) AS n, MAX(r0) AS m FROM ({inner}) GROUP BY t",
+            f"SELECT RSTREAM(*) FROM ({inner})",
+            f"SELECT ISTREAM(*) FROM ({inner})",
+        )
+    )
+    names = ["Sa", "Sb"] if "Sb" in query else ["Sa"]
+    return Case(tuple(map(declaration, names)), query, random_feed(rng, names, 40, may_be_extreme=seed % 4 == 0))
 
 
 BACK = (
@@ -173,3 +235,13 @@ def test_the_answer_is_that_of_the_definition(first: int, monkeypatch: pytest.Mo
         monkeypatch.setattr(partition_rows, "_FEW", (2, 4096)[seed % 2])
         for batch_size in (1, 7, 65_536):
             assert check(case, None, expected, batch_size=batch_size) == "agreed", case
+
+
+@pytest.mark.parametrize("first", range(0, 200, 50))
+def test_aggregates_of_whole_partitions_are_those_of_the_definition(first: int) -> None:
+    for seed in range(first, first + 50):
+        case = case_of_partitions(seed)
+        expected = run_definition(case)
+        for batch_size in (1, 7, 65_536):
+            assert check(case, None, expected, batch_size=batch_size) == "agreed", case
+        assert check(case, None, expected, batch_size=2, **OPTIONS[seed % len(OPTIONS)]) == "agreed", case

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from minidsms.cql.bound import Node
+from minidsms.plan.rules.aggregate_partitions import aggregate_partitions
 from minidsms.plan.rules.drop_empty import drop_empty
 from minidsms.plan.rules.expand_outer_joins import expand_outer_joins
 from minidsms.plan.rules.factor_disjunctions import factor_disjunctions
@@ -25,6 +26,7 @@ RULES: tuple[Callable[[Node], Node], ...] = (
     fold_constants,  # first: what is constant needs no place
     factor_disjunctions,  # before filters move: a common equality joins, and what remains may read one side alone
     skip_windows,  # before filters move: recognises RSTREAM over NOW and ISTREAM over UNBOUNDED as written
+    aggregate_partitions,  # before filters move: some become conditions of the join
     push_filters,  # before joins are ordered: comma joins get their conditions here; never below a ROWS window (W8)
     order_joins,  # needs the conditions
     expand_outer_joins,  # after filters: those that stop at an outer join would not pass its antijoin either

@@ -1,0 +1,84 @@
+"""Aggregates OVER whole partitions are aggregates by group, which their rows are joined with.
+
+    SELECT k, v, AVG(v) OVER (PARTITION BY k) FROM S [ROWS 100]
+    SELECT x.k, v, a FROM S [ROWS 100] AS x JOIN (SELECT k, AVG(v) AS a FROM S [ROWS 100] GROUP BY k) AS y ON x.k = y.k
+
+Rows with NULL in what they are partitioned by are a partition, too (R7), and no equality joins them: they keep their
+OVER, and stand beside the others. A row changes as often as the aggregates of its group, which kernels keep.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from minidsms.aggregates.aggregate import Settings
+from minidsms.aggregates.over import AGGREGATES, PARTITION, OverCall
+from minidsms.cql import bound
+from minidsms.cql.bound import ColumnRef, JoinKind, Node, SetKind
+from minidsms.elements import Schema, Type
+from minidsms.plan.logical import column_refs, conjunction, filtered, nodes, projected
+
+
+def aggregate_partitions(root: Node) -> Node:
+    """Replace each run of such calls that have the partitions in common."""
+    done: dict[int, Node] = {}
+    for node in nodes(root):
+        run = _run(node)
+        if run:
+            done[id(node)] = _joined(done[id(run[0].input)], run)
+        else:
+            done[id(node)] = node.over([done[id(child)] for child in node.inputs])
+    return done[id(root)]
+
+
+def _run(node: Node) -> list[bound.Over]:
+    """The calls up to this one that look at the same rows, the lowest first; none where it is no such call."""
+    run: list[bound.Over] = []
+    while isinstance(node, bound.Over) and _is_whole(node):
+        width = len(node.input.schema)
+        if run and (node.call.partition != run[0].call.partition or any((o.call.arg or 0) >= width for o in run)):
+            break
+        run.insert(0, node)
+        node = node.input
+    return run
+
+
+def _is_whole(node: bound.Over) -> bool:
+    """Its frame is the partition, and its keys can be compared."""
+    call, types = node.call, node.input.schema.types
+    return (
+        call.function in AGGREGATES
+        and (call.frame.start, call.frame.end) == (PARTITION.start, PARTITION.end)
+        and Type.NULL not in (types[i] for i in call.partition)
+    )
+
+
+def _joined(below: Node, run: Sequence[bound.Over]) -> Node:
+    keys = [_column(below.schema, i) for i in run[0].call.partition]
+    calls = [_as_aggregate(o.call, None if o.call.arg is None else _column(below.schema, o.call.arg)) for o in run]
+    results = [(o.call.label, o.call.type) for o in run]
+    schema = Schema.of(*((key.name, key.type) for key in keys), *results)
+    groups = bound.Aggregate(schema, below, tuple(keys), tuple(calls))
+    width, named = len(below.schema), run[-1].schema
+    pairs = [bound.Call(Type.BOOLEAN, "=", (key, _column(schema, i, width))) for i, key in enumerate(keys)]
+    join = bound.Join(below.schema + schema, JoinKind.INNER, below, groups, conjunction(pairs))
+    told = [_column(schema, i, width) for i in range(len(keys), len(schema))]
+    rows = projected(join, [*column_refs(below.schema), *told], named.names)
+    if not keys:
+        return rows
+    of_none = [bound.Call(Type.BOOLEAN, "is null", (key,)) for key in keys]
+    rest = filtered(below, [of_none[0] if len(keys) == 1 else bound.Call(Type.BOOLEAN, "or", tuple(of_none))])
+    for over in run:
+        rest = dataclasses.replace(over, input=rest)
+    return bound.SetOperation(named, SetKind.UNION, True, rows, rest)
+
+
+def _as_aggregate(call: OverCall, arg: ColumnRef | None) -> bound.AggregateCall:
+    if call.sums_decimals and arg is not None:
+        return bound.AggregateCall("sum_decimal", None, call.type, args=(arg,), settings=Settings())
+    return bound.AggregateCall(call.function, arg, call.type)
+
+
+def _column(schema: Schema, i: int, offset: int = 0) -> ColumnRef:
+    return ColumnRef(schema[i].type, i + offset, schema[i].name)
