@@ -47,9 +47,14 @@ SMALL = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": (
+        "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmn200m -XX:MetaspaceSize=300m "
+        "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+    ),
 }
-"""Settings for tiny data: one task a stage, no code generated, and Java compiles its own quickly."""
+"""Settings for tiny data: one task a stage, no code generated, Java compiles its own quickly, does not verify twenty
+thousand classes, and has room for them and for what is young from the start.
+"""
 
 WAYS = ("frames", "engines", "replay")
 PARTITION = 10
