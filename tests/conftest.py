@@ -32,7 +32,9 @@ settings.load_profile("minidsms")
 # Tests have all processors busy already; what one worker compiles the others find.
 os.environ.setdefault("MINIDSMS_COMPILE_AHEAD", "0")
 # The compiler makes hundreds of thousands of objects for a kernel, hardly any of which is garbage before it is done.
-gc.set_threshold(700, 10, 100)
+# Hypothesis looks at the clock before and after each collection.
+gc.set_threshold(20_000, 10, 10)
+gc.disable()  # until the tests are collected: what is made by then stays
 # Hundreds of processes read the bytecode that is kept here, whether or not they keep any themselves.
 sys.dont_write_bytecode = False
 
@@ -175,8 +177,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         Random(seed).shuffle(items)
 
 
-def pytest_collection_finish() -> None:
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop() -> None:
     _keep_what_is_there()
+    gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -193,10 +197,6 @@ def _keep_what_is_there() -> None:
     """
     gc.collect()
     gc.freeze()
-
-
-def pytest_sessionfinish() -> None:
-    gc.unfreeze()
 
 
 @pytest.fixture

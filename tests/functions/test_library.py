@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import math
 import re
@@ -120,11 +121,13 @@ LITERALS: dict[str, tuple[Any, ...]] = {
 }
 
 
+@functools.cache
 def _arguments(name: str) -> st.SearchStrategy[tuple[tuple[Type, ...], tuple[Any, ...], tuple[bool, ...]]]:
     """(types, values, which of them are literals) of a call."""
     function = LIBRARY[name]
     most = function.least if function.most is None else function.most
 
+    @functools.cache
     def of_count(count: int) -> st.SearchStrategy[Any]:
         candidates = (
             (INTERVAL, TIMESTAMP, TIMESTAMP),
@@ -142,6 +145,7 @@ def _arguments(name: str) -> st.SearchStrategy[tuple[tuple[Type, ...], tuple[Any
         tried.append(function.resolve([Type.NULL] * count))
         signatures = list({s.args: s for s in tried if s is not None}.values())
 
+        @functools.cache
         def of_signature(signature: Any) -> st.SearchStrategy[Any]:
             values, literal = [], []
             for i, type_ in enumerate(signature.args):
