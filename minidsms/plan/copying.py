@@ -163,7 +163,7 @@ class _Memory:
                 return self._note(value, copy.deepcopy(value))
         if not type(value).__module__.startswith("minidsms."):
             raise CannotCopy(f"there is no copy of {type(value).__name__}")
-        if isinstance(value, InFiles):
+        if issubclass(type(value), InFiles):  # which is remembered of a class; isinstance looks each time
             try:
                 return self._note(value, value.in_other_files())
             except OSError as error:
@@ -218,7 +218,7 @@ class _Memory:
             made.outputs, made.failures = [], None
         if isinstance(value, Select):
             made.screen = None
-        if isinstance(value, Registered):
+        if issubclass(type(value), Registered):
             self._registered.append(made)
         if isinstance(value, StreamStore):
             made._readers = []
