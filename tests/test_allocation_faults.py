@@ -105,12 +105,17 @@ def test_a_text_for_which_the_dictionary_has_no_room_is_not_there() -> None:
         def __setitem__(self, key: Any, value: int) -> None:
             raise MemoryError
 
+        def update(self, pairs: Any) -> None:
+            self |= [next(iter(pairs))]
+            raise MemoryError
+
     dictionary = TextDictionary()
     a = dictionary.code("a")
     whole, nbytes = dictionary._codes, dictionary.nbytes
     dictionary._codes = Full(whole)
-    with pytest.raises(MemoryError):
-        dictionary.code("b")
+    for texts in (["b"], [str(i) for i in range(100)]):
+        with pytest.raises(MemoryError):
+            dictionary.encode(texts)
     dictionary._codes = whole
     assert (len(dictionary), dictionary.nbytes, dictionary.text(a)) == (1, nbytes, "a")
     dictionary.sweep([])

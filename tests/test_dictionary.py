@@ -41,6 +41,22 @@ def test_arrow_and_python_values_get_the_same_codes(values: list[str | None], fo
     assert d.encode(forms[form]()).values.tolist() == expected
 
 
+@given(st.integers(0, 60), st.integers(0, 60), st.sampled_from((None, "ü", "\ud800", 7)))
+def test_many_new_texts_at_once_get_the_codes_they_get_one_by_one(freed: int, new: int, odd: object) -> None:
+    many, single = TextDictionary(), TextDictionary()
+    for d in (many, single):
+        d.sweep([d.encode([f"old {i}" for i in range(freed)]).values[::3]])
+    values: list[object] = [f"new {i % 50}" for i in range(new)]
+    values.insert(new // 2, odd)
+    codes = [single.code(v) if isinstance(v, str) and v != "\ud800" else 0 for v in values]
+    if odd in ("\ud800", 7):
+        with pytest.raises(DataError):
+            many.encode(values)
+    else:
+        assert many.encode(values).values.tolist() == codes  # type: ignore[arg-type]
+        assert (many.nbytes, len(many), many.capacity) == (single.nbytes, len(single), single.capacity)
+
+
 @given(texts, texts, st.sampled_from((1, 20)))
 def test_ranks_order_texts_by_code_point_and_null_first(
     old: list[str | None], new: list[str | None], times: int

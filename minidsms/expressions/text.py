@@ -145,6 +145,8 @@ class CodeTable:
 def _words_of(found: list[Any], type_: Type, dictionary: TextDictionary) -> tuple[Any, np.ndarray[Any, Any]]:
     """(states, None where all are values; words) of what a function gave; the list is written into."""
     states = None
+    if type_ is Type.TEXT and {*map(type, found)} == {str}:
+        return states, dictionary.column(found, type_).values
     for i in [i for i, value in enumerate(found) if value is None or value is FAILED or value != value]:
         if states is None:
             states = np.full(len(found), _VALUE, np.uint8)
@@ -181,8 +183,8 @@ def per_combination(
 ) -> Callable[[Sequence[Value]], Value]:
     """The function of several varying arguments, computed once per distinct combination in the chunk.
 
-    is_strict: of a NULL it is NULL; else the function is given None.  writers: of each argument what makes it a TEXT,
-    None where it is taken as it is.
+    is_strict: of a NULL it is NULL; else the function is given None.  writers: where arguments are joined, of each what
+    makes it a TEXT, None where it is one.
     """
 
     def apply(args: Sequence[Value]) -> Value:
@@ -200,7 +202,10 @@ def per_combination(
         operands = [_python(a, t, dictionary, usable, n) for a, t in zip(args, arg_types)]
         if writers:
             operands = [of if write is None else map(write, of) for write, of in zip(writers, operands)]
-        states, results = _words_of(list(map(function, *operands)) if operands else [function()], type_, dictionary)
+            found: list[Any] = [*map("".join, zip(*operands))]
+        else:
+            found = [*map(function, *operands)] if operands else [function()]
+        states, results = _words_of(found, type_, dictionary)
         if valid is not None:
             results = _spread(results, is_usable)
             states = None if states is None else _spread(states, is_usable)

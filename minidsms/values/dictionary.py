@@ -16,7 +16,7 @@ from __future__ import annotations
 import copy
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from itertools import repeat
+from itertools import chain, filterfalse, repeat
 from typing import Any, cast
 
 import numpy as np
@@ -121,15 +121,14 @@ class TextDictionary:
             raise KeyError(code)
         return text
 
-    def _tell(self, text: str) -> None:
-        """It is to grow by more than a step since this was told; MemoryLimitError where there is no room."""
-        if not self.allowance.is_open:
-            try:
-                self.allowance.take(self.nbytes - self._told)
-            except BaseException:
-                self.nbytes -= len(text) + _TEXT_NBYTES
-                raise
-        self._told = self.nbytes
+    def _grow(self, nbytes: int) -> None:
+        """It is to grow by so much; MemoryLimitError where there is no room, which is asked at every step."""
+        grown = self.nbytes + nbytes
+        if grown > self._told + _STEP:
+            if not self.allowance.is_open:
+                self.allowance.take(grown - self._told)
+            self._told = grown
+        self.nbytes = grown
 
     def hold(self, value: Any, type_: Type = Type.TEXT) -> HeldText:
         """The code of a value of a coded type, safe from every sweep while the returned object lives."""
@@ -146,9 +145,7 @@ class TextDictionary:
             text.encode("utf-8")
         except UnicodeEncodeError as error:
             raise DataError(f"a TEXT value is not valid Unicode: {text[:40]!a}") from error
-        self.nbytes += len(text) + _TEXT_NBYTES
-        if self.nbytes > self._told + _STEP:
-            self._tell(text)
+        self._grow(len(text) + _TEXT_NBYTES)
         code = self._free[-1] if self._free else len(self._texts)
         try:
             self._codes[text] = code
@@ -164,6 +161,37 @@ class TextDictionary:
         self._ranks = None
         self._arrow = None
         return code
+
+    def _add_all(self, texts: Sequence[Any]) -> bool:
+        """Give codes to texts that have none, all different, at once; to none of them, and False, where one may be
+        refused.
+        """
+        if {*map(type, texts)} != {str}:
+            return False
+        try:
+            for text in filterfalse(str.isascii, texts):
+                text.encode("utf-8")
+        except UnicodeEncodeError:
+            return False
+        nbytes = sum(map(len, texts)) + _TEXT_NBYTES * len(texts)
+        self._grow(nbytes)
+        first = len(self._texts)
+        reused = self._free[: -1 - len(texts) : -1]
+        try:
+            self._texts += texts[len(reused) :]
+            self._codes.update(zip(texts, chain(reused, range(first, len(self._texts)))))
+            for code, text in zip(reused, texts):
+                self._texts[code] = text
+        except MemoryError:
+            for text in texts:
+                self._codes.pop(text, None)
+            del self._texts[first:]
+            self.nbytes -= nbytes
+            raise
+        del self._free[len(self._free) - len(reused) :]
+        self._ranks = None
+        self._arrow = None
+        return True
 
     def take(self, codes: Sequence[int], texts: Sequence[str]) -> None:
         """Let texts have these codes, which rise, in a dictionary that is empty; they stay until somebody says that no
@@ -205,7 +233,13 @@ class TextDictionary:
             codes = np.fromiter(map(self._codes.get, items, repeat(_UNSEEN)), np.int64, len(items))
         except TypeError as error:
             raise DataError("a TEXT value must be a str or None") from error
-        for row in (codes == _UNSEEN).nonzero()[0].tolist():
+        unseen = (codes == _UNSEEN).nonzero()[0]
+        if len(unseen) > _FEW:
+            texts = [items[row] for row in unseen.tolist()]
+            if self._add_all([*dict.fromkeys(texts)]):
+                codes[unseen] = np.fromiter(map(self._codes.__getitem__, texts), np.int64, len(texts))
+                return codes
+        for row in unseen.tolist():
             codes[row] = self.code(items[row])
         return codes
 
@@ -243,6 +277,8 @@ class TextDictionary:
         """Python values of the type (`minidsms.values.coded`), None for NULL, as a column."""
         if type_.kind == "DECIMAL":
             return self.digits_column([None if v is None else unscaled(v, type_.scale) for v in values])
+        if type_ is Type.TEXT:
+            return _coded(self._encode_sequence(values))
         if type_.is_coded:
             return _coded(self._encode_sequence([None if v is None else text_of(v, type_) for v in values]))
         valid = np.array([v is not None for v in values], np.bool_) if None in values else None
