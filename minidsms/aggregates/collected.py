@@ -6,10 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from sortedcontainers import SortedList
-
 from minidsms.aggregates.aggregate import Aggregate, Ordering, Settings
-from minidsms.aggregates.sorting import sort_key
+from minidsms.aggregates.sorting import Few, Rows, sort_key, with_room
 from minidsms.elements import Type
 from minidsms.functions.function import Signature
 
@@ -22,15 +20,16 @@ class Collected:
 
     def __init__(self, settings: Settings) -> None:
         self._keys = settings.keys
-        self._rows: SortedList[Any] = SortedList()
+        self._rows: Rows = Few()
 
     def _row(self, value: Any, by: tuple[Any, ...]) -> tuple[Any, ...]:
-        # Without keys, `by` is the arrival number.
-        place = sort_key(tuple(map(_ordered, by)), self._keys) if self._keys else by
-        return place, value is None, _ordered(value), value
+        if not self._keys:
+            return by[0], value  # by arrival: a number has one value
+        return sort_key(tuple(map(_ordered, by)), self._keys), value is None, _ordered(value), value
 
     def add(self, value: Any, *by: Any) -> None:
         self._rows.add(self._row(value, by))
+        self._rows = with_room(self._rows)
 
     def remove(self, value: Any, *by: Any) -> None:
         self._rows.remove(self._row(value, by))

@@ -12,10 +12,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from sortedcontainers import SortedList
-
 from minidsms.aggregates.aggregate import Aggregate, Ordering, Settings, State
 from minidsms.aggregates.collected import number_of_values
+from minidsms.aggregates.sorting import Few, Rows, with_room
 from minidsms.elements import Type
 from minidsms.functions.function import Signature
 
@@ -59,7 +58,7 @@ class _Values:
     """The values, in order."""
 
     def __init__(self, settings: Settings) -> None:
-        self._values: SortedList[Any] = SortedList()
+        self._values: Rows = Few()
         self.share = _exact(settings.parameters[0]) if settings.parameters else _HALF
         self.is_descending = bool(settings.keys) and settings.keys[0].descending
         if self.is_descending:
@@ -67,6 +66,7 @@ class _Values:
 
     def add(self, value: Any) -> None:
         self._values.add(value)
+        self._values = with_room(self._values)
 
     def remove(self, value: Any) -> None:
         self._values.remove(value)
@@ -108,7 +108,7 @@ class MostFrequent:
 
     def __init__(self, settings: Settings) -> None:
         self._counts: Counter[Any] = Counter()
-        self._ranked: SortedList[Any] = SortedList()
+        self._ranked: Rows = Few()
         self._takes_last = bool(settings.keys) and settings.keys[0].descending
 
     def _move(self, value: Any, step: int) -> None:
@@ -118,6 +118,7 @@ class MostFrequent:
         if count + step:
             self._counts[value] = count + step
             self._ranked.add((-count - step, value))
+            self._ranked = with_room(self._ranked)
         else:
             del self._counts[value]
 
@@ -157,7 +158,7 @@ class Extreme:
     """
 
     def __init__(self, settings: Settings, largest: bool) -> None:
-        self._rows: SortedList[Any] = SortedList()
+        self._rows: Rows = Few()
         self._place = -1 if largest else 0
         self._keeps_one = settings.is_append_only
 
@@ -165,6 +166,7 @@ class Extreme:
         self._rows.add((by, value))
         if self._keeps_one and len(self._rows) > 1:
             del self._rows[-1 - self._place]
+        self._rows = with_room(self._rows)
 
     def remove(self, value: Any, by: Any) -> None:
         self._rows.remove((by, value))
@@ -179,7 +181,7 @@ class Extremes:
     """
 
     def __init__(self, settings: Settings, largest: bool) -> None:
-        self._rows: SortedList[Any] = SortedList()
+        self._rows: Rows = Few()
         (self._wanted,) = settings.parameters
         self._largest = largest
         self._keeps_wanted = settings.is_append_only
@@ -188,6 +190,7 @@ class Extremes:
         self._rows.add(row[::-1])
         if self._keeps_wanted and len(self._rows) > self._wanted:
             del self._rows[0 if self._largest else -1]
+        self._rows = with_room(self._rows)
 
     def remove(self, *row: Any) -> None:
         self._rows.remove(row[::-1])

@@ -1,18 +1,53 @@
-"""Sort keys of values that may be NULL, upwards and downwards."""
+"""Sort keys of values that may be NULL, upwards and downwards, and what stands in their order."""
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Sequence
 from functools import total_ordering
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from sortedcontainers import SortedList
 
 from minidsms.aggregates.aggregate import SortKey
 from minidsms.elements import Column, Int64Array, Type
 
 if TYPE_CHECKING:
     from minidsms.synopses.object_states import Texts  # loads kernels
+
+_FEW = 4096
+"""So many rows stand in a list: to make room in it takes less than to find a place in a SortedList."""
+
+
+class Few(list[Any]):
+    """Few rows in order, with the methods of a SortedList."""
+
+    __slots__ = ()
+
+    def bisect_left(self, row: Any) -> int:
+        return bisect_left(self, row)
+
+    def bisect_right(self, row: Any) -> int:
+        return bisect_right(self, row)
+
+    def add(self, row: Any) -> None:
+        insort(self, row)
+
+    def remove(self, row: Any) -> None:
+        """ValueError where it does not stand here."""
+        at = bisect_left(self, row)
+        if at == len(self) or self[at] != row:
+            raise ValueError(f"{row!r} is not here")
+        del self[at]
+
+
+Rows: TypeAlias = "Few | SortedList[Any]"
+
+
+def with_room(rows: Rows) -> Rows:
+    """The same rows, as they are kept where they are many."""
+    return SortedList(rows) if len(rows) > _FEW and isinstance(rows, Few) else rows
 
 
 @total_ordering

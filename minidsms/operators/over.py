@@ -28,12 +28,13 @@ from minidsms.aggregates.over import (
     slid,
     tile,
 )
+from minidsms.aggregates.sorting import Few, Rows, with_room
 from minidsms.elements import Batch, Column, Schema, bounds_of_instants
 from minidsms.operators.operator import Description
 from minidsms.operators.resuming import Resuming
 from minidsms.queues import Queue
 from minidsms.synopses.object_states import Texts
-from minidsms.synopses.partition_rows import Beside, Entry, Few, Keys, Partition, PartitionRows, Rows, behind, with_room
+from minidsms.synopses.partition_rows import Beside, Entry, Keys, Partition, PartitionRows, behind
 from minidsms.synopses.passed_rows import PassedRows, further
 from minidsms.values.coded import text_of_digits
 from minidsms.values.types import MOST_DIGITS

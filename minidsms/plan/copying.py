@@ -24,6 +24,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from sortedcontainers import SortedList
 
+from minidsms.aggregates.sorting import Few
 from minidsms.cql.bound import Expr, Node
 from minidsms.cql.catalog import AggregateDef, FunctionDef
 from minidsms.cql.window_spec import WindowSpec
@@ -38,7 +39,6 @@ from minidsms.operators.stream_source import StreamSource
 from minidsms.queues import Queue
 from minidsms.screens.box import Box
 from minidsms.screens.screening import Screening
-from minidsms.synopses.partition_rows import Few
 from minidsms.synopses.relation_store import RelationStore
 from minidsms.synopses.stream_store import Reader, StreamStore
 from minidsms.values.dictionary import HeldText, TextDictionary

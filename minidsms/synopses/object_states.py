@@ -13,6 +13,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import repeat
+from operator import ne
 from typing import Any, Protocol
 
 import numpy as np
@@ -100,6 +102,9 @@ class ObjectStates:
         self._is_fifo = is_fifo
         self._rows = 0
         self._come = self._gone = 0
+        type_ = definition.type
+        self._exact = {Type.TEXT: str, Type.BOOLEAN: bool}.get(type_, tuple if type_.is_nested else None)
+        """The class of results that are taken as they are; None where each is looked at."""
 
     @property
     def nbytes(self) -> int:
@@ -119,33 +124,44 @@ class ObjectStates:
         values = [self._python_values(c, t) for c, t in zip(columns, self._definition.arg_types)]
         if self._definition.by_arrival:
             values.append(self._arrivals(run))
-        rows = list(zip(*values)) if values else [()] * len(run.ids)
-        answers: list[tuple[int, Any]] = []
+        n, sign = len(run.ids), run.sign
+        for column in columns[: self._definition.values]:
+            if column.valid is not None:
+                sign = np.where(column.valid, sign, 0)
+        rows = zip(*values) if values else repeat((), n)
+        ts, ids, signs = run.ts.tolist(), run.ids.tolist(), sign.tolist()
+        closes = [*map(ne, ts, ts[1:]), True]
+        states, exact = self._states, self._exact
+        at: list[int] = []
+        answers: list[Any] = []
         last: dict[int, int] = {}
-        ts, ids, signs = run.ts.tolist(), run.ids.tolist(), run.sign.tolist()
-        n = len(ts)
-        failed = None
+        failed, i = None, 0
         with breakable:
-            for i in range(n):
-                last[ids[i]] = i
-                try:
-                    self._move(ids[i], signs[i], rows[i])
-                    if i + 1 == n or ts[i + 1] != ts[i]:
-                        instant = [(at, self._answer(group)) for group, at in last.items()]
-                        answers += [(at, answer) for at, answer in instant if answer is not None]
-                        last.clear()
-                except Exception as error:
-                    failed = (ts[i], f"{self._definition.name}: {told(error)}")
-                    break
+            try:
+                for i, row in enumerate(rows):
+                    group = ids[i]
+                    if signs[i]:
+                        self._move(group, signs[i], row)
+                    last[group] = i
+                    if not closes[i]:
+                        continue
+                    for group, place in last.items():
+                        entry = states.get(group)
+                        answer = None if entry is None else entry[0].result()
+                        if answer is not None and type(answer) is not exact:
+                            answer = self._fitted(answer)
+                        if answer is not None:
+                            at.append(place)
+                            answers.append(answer)
+                    last.clear()
+            except Exception as error:
+                failed = (ts[i], f"{self._definition.name}: {told(error)}")
         if answers:
-            at = np.array([position for position, _ in answers], np.int64)
-            run.results[at, j] = self._column([answer for _, answer in answers]).words()
+            run.results[at, j] = self._column(answers).words()
             run.status[at, j] = VALUE
         return failed
 
     def _move(self, group: int, sign: int, row: tuple[Any, ...]) -> None:
-        if sign == 0 or None in row[: self._definition.values]:
-            return
         entry = self._states.get(group)
         if entry is None:
             made = self._definition.factory()
@@ -170,14 +186,10 @@ class ObjectStates:
         self._come, self._gone = self._come + int(come[-1]), self._gone + int(gone[-1])
         return numbers
 
-    def _answer(self, group: int) -> Any:
-        """The group's result, of the declared type; None for NULL."""
-        entry = self._states.get(group)
-        result = None if entry is None else entry[0].result()
-        if result is None:
-            return None
+    def _fitted(self, result: Any) -> Any:
+        """The result, not None, as one of the declared type; None for NULL."""
         match self._definition.type:
-            case Type.BOOLEAN if isinstance(result, bool | np.bool_):
+            case Type.BOOLEAN if isinstance(result, np.bool_):
                 return bool(result)
             case Type.FLOAT if isinstance(result, int | float | np.integer | np.floating):
                 return None if math.isnan(result) else float(result) + 0.0

@@ -10,17 +10,15 @@ that differ have different places (docs/semantics R6). No partition is empty.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
 from operator import neg
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sortedcontainers import SortedList
 
 from minidsms.aggregates.aggregate import SortKey
-from minidsms.aggregates.sorting import Descending, sortable
+from minidsms.aggregates.sorting import Descending, Few, Rows, sortable, with_room
 from minidsms.elements import (
     AnyArray,
     Batch,
@@ -36,8 +34,6 @@ from minidsms.values.coded import digits_of
 if TYPE_CHECKING:
     from minidsms.synopses.object_states import Texts  # loads kernels
 
-_FEW = 4096
-"""So many rows stand in a list: to make room in it takes less than to find a place in a SortedList."""
 _BY_VALUE = SortKey(nulls_first=True)
 _ROW_BYTES, _COLUMN_BYTES, _PARTITION_BYTES = 150, 50, 300
 """About what a row takes, each of its columns, and a partition beside its rows."""
@@ -65,34 +61,11 @@ class Beside:
 NULL_FIRST, NULL_LAST, BEHIND = Beside(-1), Beside(1), Beside(2)
 
 
-class Few(list[Entry]):
-    """Few rows in order, with the methods of a SortedList."""
-
-    __slots__ = ()
-
-    def bisect_left(self, entry: Entry) -> int:
-        return bisect_left(self, entry)
-
-    def bisect_right(self, entry: Entry) -> int:
-        return bisect_right(self, entry)
-
-    def add(self, entry: Entry) -> None:
-        insort(self, entry)
-
-
-Rows: TypeAlias = "Few | SortedList[Entry]"
-
-
 def behind(rows: Rows, keys: Keys) -> int:
     """The place behind the last row whose keys begin with these."""
     if rows and rows[-1][: len(keys)] == keys:
         return len(rows)
     return int(rows.bisect_left((*keys, BEHIND)))
-
-
-def with_room(rows: Rows) -> Rows:
-    """The same rows, as they are kept where they are many."""
-    return SortedList(rows) if len(rows) > _FEW and isinstance(rows, Few) else rows
 
 
 class PartitionRows:
@@ -156,9 +129,10 @@ class PartitionRows:
         for _ in range(n):
             rows.add(entry)
         self.n += n
-        if len(rows) > _FEW:
-            rows = self.partitions[partition] = with_room(rows)
-        return rows
+        roomy = with_room(rows)
+        if roomy is not rows:
+            self.partitions[partition] = roomy
+        return roomy
 
     def drop(self, partition: Partition, rows: Rows, start: int, end: int) -> None:
         """Let go of the rows of a partition at these places."""

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import minidsms
-from minidsms.aggregates import AGGREGATES, OF_DIFFERENT, SYNONYMS
+from minidsms.aggregates import AGGREGATES, OF_DIFFERENT, SYNONYMS, sorting
 from minidsms.aggregates.aggregate import Settings
 from minidsms.aggregates.moments import Moments
 from minidsms.cql.functions import CALLED
@@ -80,8 +80,12 @@ def _case(name: str, seed: int) -> Case:
 @pytest.mark.parametrize(
     "name", sorted(a.name for a in AGGREGATES.values() if a.state is not None or a.kept_as != a.name)
 )
-def test_an_aggregate_is_that_of_the_rows_present(name: str) -> None:
+def test_an_aggregate_is_that_of_the_rows_present(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for seed, batch_size in enumerate((1, 2, 7, 1000)):
+        check(_case(name, seed), batch_size=batch_size)
+    # Rows are few up to here, and many behind.
+    monkeypatch.setattr(sorting, "_FEW", 2)
+    for seed, batch_size in enumerate((1, 1000), 4):
         check(_case(name, seed), batch_size=batch_size)
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from minidsms.synopses import frames, partition_rows, sorted_partitions
+from minidsms.aggregates import sorting
+from minidsms.synopses import frames, sorted_partitions
 from minidsms.testing.compare import check, run_definition
 from minidsms.testing.feeds import random_feed
 from minidsms.testing.generators import Case, declaration
@@ -232,7 +233,7 @@ def test_the_answer_is_that_of_the_definition(first: int, monkeypatch: pytest.Mo
     for seed in range(first, first + 50):
         case = random_case(seed)
         expected = run_definition(case)
-        monkeypatch.setattr(partition_rows, "_FEW", (2, 4096)[seed % 2])
+        monkeypatch.setattr(sorting, "_FEW", (2, 4096)[seed % 2])
         for batch_size in (1, 7, 65_536):
             assert check(case, None, expected, batch_size=batch_size) == "agreed", case
 
