@@ -488,12 +488,16 @@ class JoinKind(enum.Enum):
 
 @dataclass(frozen=True, eq=False)
 class Join(Node):
-    """left JOIN right ON condition. A comma or CROSS JOIN is INNER with condition None."""
+    """left JOIN right ON condition. A comma or CROSS JOIN is INNER with condition None.
+
+    only_enters: in a plan, whoever reads it passes deletions over; they need not be put out.
+    """
 
     join: JoinKind
     left: Node
     right: Node
     condition: Expr | None
+    only_enters: bool = field(default=False, kw_only=True)
     memory = Memory.ROWS
 
     def text(self) -> str:

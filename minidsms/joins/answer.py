@@ -142,6 +142,11 @@ class Answer:
         tuples = _Tuples(self._index, slots[:, :found])
         return Batch.referring(ts[:found], sign[:found], np.arange(found), tuples, range(len(tuples.places)))
 
+    def choose_entering(self, found: int) -> int:
+        """Keep of the tuples found the insertions alone; returns how many they are."""
+        at = (self.output.out_sign[:found] > 0).nonzero()[0]
+        return found if len(at) == found else self.choose(at)
+
     def choose(self, at: Int64Array) -> int:
         """Keep of the tuples found those at these places alone; returns how many they are."""
         kept = len(at)

@@ -420,8 +420,12 @@ class Join(Operator):
             self.fail(reduced.failure.ts, reduced.failure.reason)
 
     def _rows(self, found: int) -> Batch | None:
-        """The rows of the first tuples found, as far as the condition accepts them; None where it accepts none."""
+        """The rows of the first tuples found, as far as the condition accepts them and they are of use; None where none
+        are.
+        """
         condition = self.spec.condition
+        if self.spec.only_enters:
+            found = self.answer.choose_entering(found)
         if condition is not None:
             whole = self.answer.whole(found)
             accepted, failed = condition.predicate(whole)

@@ -42,6 +42,7 @@ class JoinSpec:
     bands: what the condition, or one that is applied to the rows put out, asks of columns of two inputs: pairs outside
     of a band need not be found.
     outer: of two inputs, whether rows of the first that no row of the second meets are there, too, with NULLs.
+    only_enters: deletions are of no use to who reads the answer; they may be left out.
     """
 
     equalities: Sequence[Equality]
@@ -53,6 +54,7 @@ class JoinSpec:
     condition: Condition | None = None
     bands: Sequence[Band] = ()
     outer: bool = False
+    only_enters: bool = False
 
     def __post_init__(self) -> None:
         assert self.ranges is None or ((self.shown is not None or len(self.ranges) == 2) and not self.bags)

@@ -27,12 +27,8 @@ class Entering(Operator):
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         (batch,) = batches
-        if batch is None:
-            return
-        if batch.sign is None:
-            yield batch
-            return
+        if batch is None or batch.sign is None:
+            return () if batch is None else (batch,)
         entering = batch.take(batch.sign > 0)
-        if len(entering):
-            entering.sign = None
-            yield entering
+        entering.sign = None
+        return (entering,) if len(entering.ts) else ()

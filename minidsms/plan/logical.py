@@ -197,6 +197,7 @@ class MultiJoin(Node):
     the join itself lets their rows go as these windows do; None for a relation, whose changes it follows.  names: what
     FROM calls each window, or "".  bands: what the filter above asks for; pairs outside may be left out. Beside an
     equality they may be a part of what windows are indexed by.  outer: a left outer join of two relations.
+    only_enters: as of `bound.Join`, where it is a relation.
     """
 
     windows: tuple[Node, ...]
@@ -207,6 +208,7 @@ class MultiJoin(Node):
     names: tuple[str, ...] = field(compare=False, default=())
     bands: tuple[Band, ...] = field(default=(), kw_only=True)
     outer: bool = field(default=False, kw_only=True)
+    only_enters: bool = field(default=False, kw_only=True)
     memory = Memory.ROWS
 
     def text(self) -> str:

@@ -74,7 +74,10 @@ def n_way_join(
     ranges = None if node.specs is None else [spec.range_ for spec in node.specs if spec is not None]
     asked = join_plan_of(node, settings)
     bands = () if settings["join_index"] == "hash" else node.bands
-    spec = JoinSpec(node.equalities, node.columns, node.schema, node.shown, ranges, fifo, bands=bands, outer=node.outer)
+    spec = JoinSpec(
+        node.equalities, node.columns, node.schema, node.shown, ranges, fifo,
+        bands=bands, outer=node.outer, only_enters=node.only_enters,
+    )  # fmt: skip
     join = Join(queues, spec, input_names(node.names))
     join.threads = adaptivity.threads
     if isinstance(asked, tuple):

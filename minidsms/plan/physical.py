@@ -556,6 +556,7 @@ class PhysicalPlanner:
             fifo=[left.is_fifo, right.is_fifo],
             condition=None if predicate is None else Condition(predicate, reason),
             outer=node.join is JoinKind.LEFT,
+            only_enters=node.only_enters,
         )
         return Join([self._queue(left), self._queue(right)], spec)
 

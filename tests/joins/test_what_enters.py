@@ -90,3 +90,17 @@ def test_equal_rows_of_instants_that_follow_each_other_are_both_put_out() -> Non
         db.push("S", (1,), ts=3)
         db.advance(9)
         assert [(c.ts, c.row) for c in query.fetch()] == [(1, (10,)), (2, (10,)), (3, (11,))]
+
+
+@pytest.mark.parametrize("kind", ["JOIN", "LEFT JOIN"])
+def test_a_join_that_is_read_alone_puts_out_no_deletions(kind: str) -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (k INTEGER, a INTEGER); CREATE RELATION R (k INTEGER, v INTEGER)")
+        query = db.query(f"SELECT RSTREAM(a + v AS c) FROM S [NOW] {kind} R ON R.k = S.k")
+        db.push("R", (1, 10), ts=0)
+        for ts in range(1, 6):
+            db.push("S", (1, ts), ts=ts)
+        db.advance(9)
+        (join,) = [op for op in query.network.operators if "Join" in op.name]
+        assert (join.counters.elements_in, join.counters.elements_out) == (11, 5)
+        assert [c.row for c in query.fetch()] == [(10 + ts,) for ts in range(1, 6)]
