@@ -150,7 +150,7 @@ class Answer:
     def choose(self, at: Int64Array) -> int:
         """Keep of the tuples found those at these places alone; returns how many they are."""
         kept = len(at)
-        for buffer in self.output:
+        for buffer in self.output if kept else ():
             buffer[..., :kept] = buffer[..., at]
         return kept
 

@@ -43,7 +43,7 @@ _SMALL = 8
 
 _FIRST = -(2**63)
 _FEW = 16
-"""Codes that are ranked in Python, whatever the dictionary's size."""
+"""Codes that are ranked, and values that are looked up, in Python, one by one."""
 _TEXT_NBYTES = 160
 """Bytes of a text beside its characters: the object, its places in the list and in the table of codes."""
 _STEP = 2**18
@@ -230,6 +230,8 @@ class TextDictionary:
     def _encode_sequence(self, values: Sequence[str | None]) -> Int64Array:
         items = values.tolist() if isinstance(values, np.ndarray) else values
         try:
+            if len(items) <= _FEW:
+                return np.array([self.code(item) for item in items], np.int64)
             codes = np.fromiter(map(self._codes.get, items, repeat(_UNSEEN)), np.int64, len(items))
         except TypeError as error:
             raise DataError("a TEXT value must be a str or None") from error
