@@ -14,7 +14,6 @@
     tree.py            which results of inner joins are kept
     directed_graph.py  which edges are many-one: what declared keys let a join do without
     cache_plan.py      which plans with caches are legal, and how the kernels take them
-    cache_program.py   the operations of a join with caches on a block of elements
     tree_pipelines.py  the pipelines of a tree as the kernel takes them
     figures.py         what a join has counted
 

@@ -14,26 +14,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from minidsms.elements import MAX_INSTANT, Int64Array
 from minidsms.joins.answer import Answer
 from minidsms.joins.by_pipelines import ByPipelines
 from minidsms.joins.cache_plan import CompiledPlan, compiled, shapes_of
-from minidsms.joins.cache_program import Program
 from minidsms.joins.figures import CacheFigures, Memory
 from minidsms.joins.graph import JoinGraph
 from minidsms.joins.plan import CacheSpec, JoinPlan
 from minidsms.kernels.join_cache_layout import PART_WORDS, PLACED_WORDS, PlacedPlan
 from minidsms.kernels.join_caches import place
-from minidsms.kernels.join_program import (
-    ANSWERED,
-    BOUND_WORDS,
-    FIRST_ROOM,
-    MOST_ROOM,
-    ROOM,
-    T_BOUNDS,
-    WORK_WORDS,
-    Block,
-)
 from minidsms.synopses.indexed_windows import WindowIndex
 from minidsms.synopses.join_caches import JoinCaches, StoreShape
 
@@ -67,7 +55,6 @@ class ByCaches:
         self._index = index
         self._answer = answer
         self._pipelines = pipelines
-        self._bags = bags
         self._eager = frozenset(range(n)) if options.deletes_at_once and not answer.netted else bags
         self.shapes: Mapping[CacheSpec, StoreShape] = {}
         self._compiled: CompiledPlan | None = None
@@ -75,7 +62,6 @@ class ByCaches:
         self._placed = np.zeros(n * (n - 1) * PLACED_WORDS, np.int64)
         self._parts_placed = np.zeros(0, np.int64)
         self._key = np.zeros(2 * max(1, len(graph.equalities)), np.int64)
-        self._room: Block | None = None
 
     def use(self, plan: JoinPlan) -> None:
         """Use the caches of a legal plan, whose orders the pipelines have."""
@@ -84,7 +70,7 @@ class ByCaches:
         self._compiled = None
         if plan.caches:
             numbers = {shape: self.caches.number(shape) for shape in set(self.shapes.values())}
-            self._compiled = compiled(plan, self._graph, self.shapes, numbers, self.caches.witnesses_at, self._bags)
+            self._compiled = compiled(plan, self._graph, self.shapes, numbers, self.caches.witnesses_at)
             self.caches.add_witnesses(self._compiled.witnesses)
             self._parts_placed = np.zeros(len(self._compiled.key_places) * PART_WORDS, np.int64)
 
@@ -92,6 +78,8 @@ class ByCaches:
 
     def run(self) -> Iterator[int]:
         """Join what waits in the index; see `Answer.fill`."""
+        from minidsms.kernels.cached_mjoin import cached_mjoin
+
         plan, index, caches = self._compiled, self._index, self.caches
         assert plan is not None
         if index.renumberings != self._renumberings:
@@ -99,40 +87,12 @@ class ByCaches:
             caches.clear()
         steps = self._pipelines.steps
         place(steps, plan.lookups, plan.key_places, index.inputs, index.keys, self._placed, self._parts_placed)
-        if plan.program is None:
-            yield from self._answer.fill(lambda found: self._one_by_one(plan, found))
-        else:
-            yield from self._answer.fill(lambda found: self._by_blocks(plan, found), self._more_room)
+        checks, key, answer = self._pipelines.checks, self._key, self._answer
+        placed = PlacedPlan(self._placed, checks, self._parts_placed, plan.updates, key)
+        yield from answer.fill(
+            lambda found: cached_mjoin(index.bundle, placed, answer.run, caches.bundle, answer.output, found)
+        )
         caches.settle(index.inputs, sum(map(len, index.windows)))
-
-    def _more_room(self) -> None:
-        assert self._room is not None
-        self._answer.claim(2 * sum(array.nbytes for array in self._room))
-        self._room = _doubled(self._room)
-
-    def _by_blocks(self, plan: CompiledPlan, found: int) -> int:
-        """As far as the buffers have room; how many tuples stand there."""
-        from minidsms.kernels.block_mjoin import block_mjoin
-
-        answer = self._answer
-        if self._room is None:
-            self._room = _room(self._graph.n)
-        store, placed = self.caches.bundle, self._placed_plan(plan)
-        return block_mjoin(self._index.bundle, placed, answer.run, self._room, store, answer.output, found)
-
-    def _one_by_one(self, plan: CompiledPlan, found: int) -> int:
-        """The same, element by element."""
-        from minidsms.kernels.cached_mjoin import cached_mjoin
-
-        answer = self._answer
-        store, placed = self.caches.bundle, self._placed_plan(plan)
-        return cached_mjoin(self._index.bundle, placed, answer.run, store, answer.output, found)
-
-    def _placed_plan(self, plan: CompiledPlan) -> PlacedPlan:
-        program = plan.program or Program(_NOTHING, _NOTHING)
-        checks, key = self._pipelines.checks, self._key
-        operations, finals = program.operations, program.finals
-        return PlacedPlan(self._placed, checks, self._parts_placed, plan.updates, operations, finals, key)
 
     # ---------------------------------------------------------------------------------------------------- figures
 
@@ -143,30 +103,3 @@ class ByCaches:
     def allot(self, memory: Memory) -> None:
         """Keep to this budget from now on."""
         self.caches.allot(memory.budget, memory.priorities)
-
-
-_NOTHING = np.zeros(0, np.int64)
-
-
-def _room(n: int) -> Block:
-    """For a block of elements."""
-    work = np.zeros(WORK_WORDS, np.int64)
-    work[ROOM], work[ANSWERED] = FIRST_ROOM, MAX_INSTANT
-    bounds, rows = np.zeros((BOUND_WORDS, n), np.int64), np.zeros((n + 1, 3), np.int64)
-    turns = np.zeros(MOST_ROOM * (T_BOUNDS + 2 * n), np.int64)
-    return Block(work, bounds, turns, *_lists(n, MOST_ROOM, rows))
-
-
-def _lists(n: int, capacity: int, rows: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array, Int64Array]:
-    """Lists of so many rows."""
-    lists = np.zeros(2 * (n + 1) * capacity * (n + 1), np.int64)
-    return lists, rows, np.zeros(capacity, np.int64), np.zeros(n * capacity, np.int64)
-
-
-def _doubled(block: Block) -> Block:
-    """Lists of twice the rows, with what is there."""
-    n, old = block.bounds.shape[1], len(block.firsts)
-    lists, rows, firsts, entries = _lists(n, 2 * old, block.rows)
-    lists.reshape(2 * (n + 1), 2 * old, n + 1)[:, :old] = block.lists.reshape(2 * (n + 1), old, n + 1)
-    entries.reshape(n, 2 * old)[:, :old] = block.entries.reshape(n, old)
-    return Block(block.work, block.bounds, block.turns, lists, rows, firsts, entries)

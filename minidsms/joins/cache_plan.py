@@ -16,7 +16,6 @@ from random import Random
 import numpy as np
 
 from minidsms.elements import Int64Array
-from minidsms.joins.cache_program import Program, program_of
 from minidsms.joins.equal_columns import Attribute
 from minidsms.joins.graph import JoinGraph
 from minidsms.joins.plan import (
@@ -105,7 +104,7 @@ def candidates(orders: Orders, graph: JoinGraph, reduced: bool, bags: Collection
 
 def random_plan(graph: JoinGraph, rng: Random, bags: Collection[int] = ()) -> JoinPlan:
     """Any legal plan; those with caches are more likely than most orders would give, and by turns no cache is reduced:
-    most candidates are, and what runs where none is would hardly be drawn.
+    most candidates are.
     """
     orders = _random_orders(graph, rng)
     chosen: list[CacheSpec] = []
@@ -147,15 +146,13 @@ class CompiledPlan:
     """A plan as `kernels.cached_mjoin` takes it.
 
     lookups: (n, n - 1, PLACED_WORDS - LOOKUP).  key_places: (m, 2) input and key.  updates: (u, 2) store, where the
-    parts of its key begin.  witnesses: inputs, to stand behind the stores' members.  program: what `block_mjoin` does;
-    None where it cannot run the plan.
+    parts of its key begin.  witnesses: inputs, to stand behind the stores' members.
     """
 
     lookups: Int64Array
     key_places: Int64Array
     updates: Int64Array
     witnesses: tuple[int, ...]
-    program: Program | None
 
 
 def shapes_of(plan: JoinPlan, graph: JoinGraph, eager: Collection[int]) -> dict[CacheSpec, StoreShape]:
@@ -180,11 +177,8 @@ def compiled(
     shapes: Mapping[CacheSpec, StoreShape],
     numbers: Mapping[StoreShape, int],
     witnesses_at: int,
-    bags: Collection[int],
 ) -> CompiledPlan:
-    """numbers: of the stores.  witnesses_at: where the witnesses' inputs begin among the members.  bags: inputs whose
-    rows leave in any order; blocks know of none, wherever it stands.
-    """
+    """numbers: of the stores.  witnesses_at: where the witnesses' inputs begin among the members."""
     n = graph.n
     place = graph.places()
     lookups = np.zeros((n, n - 1, PLACED_WORDS - LOOKUP), np.int64)
@@ -221,13 +215,11 @@ def compiled(
             lookups[i, d, _UPDATES_END] = len(updates)
             step = lookups[i, d]
             step[_IS_SIMPLE] = step[_COLLECT] < 0 and step[_UPDATE] == len(updates)
-    program = None if bags else program_of(plan, graph.equalities, shapes, numbers, placed)
     return CompiledPlan(
         lookups,
         np.array(key_places, np.int64).reshape(-1, 2),
         np.array(updates, np.int64).reshape(-1, 2),
         tuple(witnesses),
-        program,
     )
 
 

@@ -84,7 +84,7 @@ def _entry_of(store: CacheArrays, c: int, entry: int, place: int, key: Int64s) -
 def _begin_entry(store: CacheArrays, c: int, entry: int, place: int, same: int, key: Int64s) -> Any:
     """Begin the key's entry, empty; its address, -1 where there is no room. As of `begin_entry`."""
     caches, pool = store.caches, store.pool
-    b = begin_entry(store, c, entry, place, same, -1)
+    b = begin_entry(store, c, entry, place, same)
     if b >= 0:
         for w in range(caches[c, KEY_WORDS]):
             pool[b + BUCKET_HEAD + w] = key[w]

@@ -29,7 +29,6 @@ from minidsms.kernels.join_cache_layout import (
     PAGE,
     PAGES,
     PER_CHUNK,
-    PINNED,
     REGRETS,
     SAMPLE_BITS,
     SIZE,
@@ -98,7 +97,6 @@ def take_table_page(store: CacheArrays, c: int, entry: int) -> Any:
             for b in range(page, page + PAGE, caches[c, STRIDE]):
                 pool[b] = -1
                 pool[b + 1] = 0
-                pool[b + PINNED] = 0
             caches[c, TABLE_PAGES] += 1
         tables[entry] = page
     else:
@@ -154,11 +152,11 @@ def drop(caches, c, pool, b):  # type: ignore[no-untyped-def]
 
 
 @helper
-def begin_entry(store: CacheArrays, c: int, entry: int, place: int, same: int, block: int) -> Any:
+def begin_entry(store: CacheArrays, c: int, entry: int, place: int, same: int) -> Any:
     """The address of a bucket with an empty entry in it, whose key the caller writes; -1 where there is no room.
 
     same: a bucket that already has the key, -1 for none: then one of the two from `place` on in the page of
-    tables[entry] gives way, but none that this block has read.
+    tables[entry] gives way, an empty one first.
     """
     caches, tables, pool = store.caches, store.tables, store.pool
     if tables[entry] < 0:
@@ -169,15 +167,12 @@ def begin_entry(store: CacheArrays, c: int, entry: int, place: int, same: int, b
         other = tables[entry] + (place ^ caches[c, STRIDE]) if caches[c, BUCKETS] > 1 else one
         if pool[one] >= 0 and (pool[other] < 0 or caches[c, CREATES] & 1 != 0):
             one, other = other, one
-        if pool[one + PINNED] != block:
-            b = one
-        elif pool[other + PINNED] != block:
-            b = other
+        b = one
     if b >= 0:
         if pool[b] >= 0:
             drop(caches, c, pool, b)
         pool[b] = 0
-        pool[b + SWEEP_AT], pool[b + PINNED] = LEAST_SWEEP, block
+        pool[b + SWEEP_AT] = LEAST_SWEEP
         caches[c, ENTRIES] += 1
         caches[c, CREATES] += 1
     return b

@@ -5,7 +5,7 @@ tuples of the segment's inputs that join with it, as slots. An entry is a *bucke
 are two for a key, side by side, and where both have others, one is replaced (with one, direct-mapped as the thesis has
 it, at four buckets a key every eighth lookup missed what another key had driven out):
 
-    bucket   count | head | sweep at | pinned | key .. | witness .. | tuples ..     count < 0: no entry
+    bucket   count | head | sweep at | key .. | witness .. | tuples ..     count < 0: no entry
     chunk    next | bucket | tuples ..                                     16 words; tuples that do not fit the bucket
 
 `head` and `next` are addresses of chunks plus the number of tuples in them (chunks are aligned, so that the low four
@@ -47,16 +47,13 @@ class PlacedPlan(NamedTuple):
     """Pipelines with caches, placed in the index (`kernels.join_caches.place`).
 
     placed: PLACED_WORDS of each step.  checks: (c, 4) input, key, input, key that are equal.  parts: of keys,
-    PART_WORDS each.  updates: (u, 2) cache, where the parts of its key begin.  program, finals: see
-    `kernels.join_program`, empty where elements are taken one by one.  key: room for one.
+    PART_WORDS each.  updates: (u, 2) cache, where the parts of its key begin.  key: room for one.
     """
 
     placed: Int64s
     checks: Int64Table
     parts: Int64s
     updates: Int64Table
-    program: Int64s
-    finals: Int64s
     key: Int64s
 
 
@@ -66,10 +63,9 @@ PAGE = 1 << PAGE_BITS
 CHUNK = 16
 """Words of a chunk, a power of two, more than the tuples it can hold."""
 CHUNK_HEAD = 2
-BUCKET_HEAD = 4
-SWEEP_AT, PINNED = 2, 3
-"""Words in front: count, head, the count at which the next insertion sweeps out what is dead, and the last block of
-elements that has read the entry: until its answer is out, it keeps its bucket."""
+BUCKET_HEAD = 3
+SWEEP_AT = 2
+"""Words in front: count, head, and the count at which the next insertion sweeps out what is dead."""
 LEAST_SWEEP = 16
 
 (

@@ -128,11 +128,11 @@ deletion; LEAVING: slots that leave at the instant; SERIAL: of the instant's sta
 SIZE, NEEDED, PASSED = range(12, 15)
 """Of a join of streams with ranges: elements of an input in a block, room that an instant needs, and rows that probes
 of the block passed over because they come later."""
-FILLED, BORN, MOST, UNTIL, IS_CHOSEN, IS_OUTER, CLOSED, STATE_WORDS = range(15, 23)
+FILLED, BORN, MOST, IS_CHOSEN, IS_OUTER, CLOSED, STATE_WORDS = range(15, 22)
 """Of a join with subresults: the one that is filled from the windows, or -1, and how many rows of bags have come. MOST:
-slots that a call inspects before it returns, whatever it has found; UNTIL: INSPECTED, when this one has; IS_CHOSEN: it
-has just chosen a slot; IS_OUTER: rows of the first of two inputs without a match are put out, with slot -1; CLOSED: the
-instant up to which rows leave whose deletion is put out, where no run says when."""
+slots that a call inspects before it returns, whatever it has found; IS_CHOSEN: it has just chosen a slot; IS_OUTER:
+rows of the first of two inputs without a match are put out, with slot -1; CLOSED: the instant up to which rows leave
+whose deletion is put out, where no run says when."""
 
 RUN_TS, RUN_DELETIONS, RUN_INSERTIONS, RUN_WORDS = range(4)
 """Of a run: an instant at which an input changes, and how many slots leave and enter."""

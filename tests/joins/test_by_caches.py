@@ -1,4 +1,4 @@
-"""CachedMJoin against the twin of MJoin, whatever its plan, its caches' size and memory, and the way it is fed."""
+"""Joins with caches against the twin of joins without, whatever its plan, its caches' size and memory, and the way it is fed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from minidsms.joins import join as join_module
 from minidsms.joins.equal_columns import Equality
 from minidsms.joins.join import Join
 from minidsms.joins.plan import CacheSpec, JoinPlan
-from minidsms.kernels.join_program import MOST_ROOM
 from minidsms.synopses.join_caches import PAGE_BYTES
 from tests.joins.cached_joins import CheckedMJoin, operator, total
 from tests.joins.made import cached_join_of, join_of
@@ -94,7 +93,7 @@ def test_the_answer_is_the_same_in_caches_of_any_size(
     name: str, options: dict[str, int], mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seed = (len(name) + len(mode) + sum(options.values())) % 2
-    # Where a kernel may inspect few slots it stops amidst the steps of a block, and goes on there.
+    # Where a kernel may inspect few slots it stops amidst a pipeline, and goes on there.
     monkeypatch.setattr(answers, "MOST_INSPECTED", 2 + 5 * seed)
     _, answer, expected = answer_and_twin(ALL[name], mode, 10 + seed, SIZES.get(name, 20), **options)
     assert answer == expected
@@ -158,17 +157,7 @@ def test_small_buffers_and_full_queues_do_not_change_the_answer(
             run_in_order(operator(CHAIN, columns, shown), items, room=room, budget=5)
 
 
-@pytest.mark.parametrize("shown", [None, [0, 1]])
-def test_a_block_that_joins_to_more_than_its_lists_hold_is_joined_in_longer_ones(shown: list[int] | None) -> None:
-    items, columns = windows(3, 5, 60, 1, gap=1), [(0, 1), (2, 2)]
-    op = operator(CHAIN, columns, shown)
-    op.switch(CHAIN_CACHED)
-    answer, expected = feed(op, items, [1000]), twin(items, CHAIN, columns)
-    assert answer == expected if shown is None else entering(answer) == entering(expected)
-    assert op.cached._room is not None and len(op.cached._room.firsts) > MOST_ROOM
-
-
-def test_rows_of_one_key_in_a_block_compute_its_segment_once() -> None:
+def test_rows_of_one_key_compute_its_segment_once() -> None:
     op = operator(CHAIN)
     op.switch(CHAIN_CACHED)
     row = (1, 1, 1, 1)
@@ -176,6 +165,16 @@ def test_rows_of_one_key_in_a_block_compute_its_segment_once() -> None:
     assert sum(feed(op, sides, [5]).get(2, {}).values()) == 60
     (figures,) = op.cache_figures().values()
     assert (figures.probes, figures.hits, figures.creates, figures.created_rows) == (20, 19, 1, 3)
+
+
+def test_the_entry_of_a_key_that_is_not_asked_for_any_more_gives_way() -> None:
+    op = operator(CHAIN, buckets=1)
+    op.switch(CHAIN_CACHED)
+    one, other = (1, 1, 1, 1), (2, 2, 2, 2)
+    both: list[Element] = [(1, 1, one), (1, 1, other)]
+    feed(op, [[(2, 1, one), (3, 1, other), (3, 1, other), (3, 1, other)], both, both], [5])
+    (figures,) = op.cache_figures().values()
+    assert (figures.probes, figures.hits, figures.creates, figures.evictions) == (4, 2, 2, 1)
 
 
 def test_state_given_as_arrays_and_taken_back_continues_alike() -> None:
