@@ -176,9 +176,9 @@ def _update(
     caches = store.caches
     placed, updates, key = plan.placed, plan.updates, plan.key
     c = placed[p + uint64(COLLECT)]
-    if c >= 0 and is_computed:
+    if c >= 0 and is_computed and caches[c, PENDING] >= 0:
         caches[c, CREATED] += 1
-        if caches[c, PENDING] >= 0 and not append(store, c, chosen, caches[c, PENDING]):
+        if not append(store, c, chosen, caches[c, PENDING]):
             caches[c, PENDING] = -1
     for u in range(placed[p + uint64(UPDATE)], placed[p + uint64(UPDATES_END)]):
         c = updates[u, 0]

@@ -1,4 +1,4 @@
-"""Joins with caches against the twin of joins without, whatever its plan, its caches' size and memory, and the way it is fed."""
+"""Joins with caches against the twin of joins, whatever their plan, their caches and the way they are fed."""
 
 from __future__ import annotations
 

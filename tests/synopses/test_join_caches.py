@@ -129,8 +129,9 @@ def test_entries_that_move_to_a_smaller_pool_stay_what_they_were() -> None:
 
 def test_a_store_of_high_priority_takes_pages_from_one_of_low() -> None:
     join = Filled(0, budget=40 * PAGE_BYTES)
-    join.put(1, list(range(1000)) * 3)
-    join.put(3, list(range(1000)) * 3)
+    # More rows to a key than its bucket has room for.
+    join.put(1, list(range(1000)) * 4)
+    join.put(3, list(range(1000)) * 4)
     for first, second, has_less, has_more in ((0, 2, "right", "left"), (2, 0, "left", "right")):
         join.allot(40 * PAGE_BYTES, **{has_less: 1.0, has_more: 2.0})
         for _ in range(2):
