@@ -21,8 +21,8 @@ from minidsms.kernels.join_layout import (
     STORE_MASK,
 )
 from minidsms.kernels.links import Arrivals, came_at, set_upper_half
-from minidsms.kernels.window_index import words_taken
-from minidsms.machine_code import helper, int64, kernel, uint64
+from minidsms.kernels.window_index import KeysOfInput, Stored, words_taken
+from minidsms.machine_code import Int64s, helper, int64, kernel, uint64
 
 _BLOCK = 256
 """Elements whose slots stay in the cache until their words have been taken."""
@@ -34,18 +34,14 @@ def _came(ts, nodes, arrivals, hi, slot):  # type: ignore[no-untyped-def]
     return ts[uint64(slot - hi)] if slot >= hi else came_at(nodes, arrivals, slot)
 
 
-@kernel(
-    "int64(int64[::1], int64[::1], int64, int64, int64[:, ::1], int64, int64[:, ::1], int64[::1], int64[::1],"
-    " int64[:, ::1])"
-)
-def take_arrivals(  # type: ignore[no-untyped-def]
-    seq, ts, first, stop, places, store_mask, columns, nodes, figures, keys
-):
+@kernel
+def take_arrivals(seq: Int64s, ts: Int64s, first: int, stop: int, store: Stored, of: KeysOfInput) -> int:
     """Write the elements [first, stop) of a stream's into the slots from HI + first on: numbers, and words of keys.
 
-    places, columns, keys: as of `take_words`.  STOP is set behind all elements, HAS_NULLS where a key is NULL.
-    Returns the most rows held at once meanwhile, and at least one.
+    STOP is set behind all elements, HAS_NULLS where a key is NULL. Returns the most rows held at once meanwhile, and at
+    least one.
     """
+    figures, nodes = of.figures, of.nodes
     rows, mask, length, hi = figures[ROWS], figures[MASK], figures[LENGTH], figures[HI]
     arrivals = Arrivals(rows, mask, figures[INSTANTS], figures[STORE_MASK])
     lo = figures[LO]
@@ -63,7 +59,7 @@ def take_arrivals(  # type: ignore[no-untyped-def]
         end = min(at + _BLOCK, stop)
         for i in range(at, end):
             set_upper_half(nodes, rows + 2 * ((hi + i) & mask), seq[uint64(i)])
-        if words_taken(places, store_mask, columns, nodes, figures, keys, hi + at, hi + end):
+        if words_taken(store, of, hi + at, hi + end):
             figures[HAS_NULLS] = 1
         at = end
     came = _came(ts, nodes, arrivals, hi, lo) if first < stop else int64(0)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from minidsms.kernels.hashing import hash_of_row
 from minidsms.kernels.join_layout import HAS_NULLS, NODES
 from minidsms.kernels.links import LOWER, UNLINKED, WAITING, set_link
-from minidsms.kernels.window_index import runs_taken
+from minidsms.kernels.window_index import KeysOfInput, runs_taken
 from minidsms.machine_code import Int8s, Int32s, Int64s, Int64Table, helper, int32, int64, kernel
 
 FREE = -2
@@ -64,14 +64,14 @@ def _take_word(bag: BagRows, slot: int, j: int, nodes: Int64s, at: int) -> Any:
 
 @kernel
 def take_rows(
-    ts: Int64s, sign: Int8s, has_signs: bool, rows: Int64Table, bag: BagRows, columns: Int64Table,
-    nodes: Int64s, keys: Int64Table, figures: Int64s, places: Int64s, first: int, runs: Int64Table,
+    ts: Int64s, sign: Int8s, has_signs: bool, rows: Int64Table, bag: BagRows, of: KeysOfInput, places: Int64s,
+    first: int, runs: Int64Table,
 ) -> int:  # fmt: skip
     """Give each element its slot, in the order they come: places[first + k] is where rows[k] is put, or was held.
 
-    ts: by which runs are counted (`window_index.runs_taken`), or empty.  columns: (p, 2) keys, and the words of a row
-    that they are.  nodes, keys, figures: of the window.
+    ts: by which runs are counted (`window_index.runs_taken`), or empty.
     """
+    columns, figures, nodes, keys = of
     words, row_nodes, heads, free, of_bag, seen_nulls = bag
     mask, width, masks = len(heads) - 1, rows.shape[1], len(seen_nulls)
     top, freed, came = of_bag[TOP], of_bag[FREED], int64(0)

@@ -5,6 +5,8 @@ How they stand in arrays says `kernels.join_layout`; how they come into buckets,
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from minidsms.kernels.addresses import VALID, VALUES, WIDTH
 from minidsms.kernels.chains import link_slot, link_slots
 from minidsms.kernels.join_layout import (
@@ -25,7 +27,37 @@ from minidsms.kernels.join_layout import (
 )
 from minidsms.kernels.links import UNLINKED, WAITING, has_link, set_link, set_upper_half, upper_half
 from minidsms.kernels.mixing import bucket, mixed
-from minidsms.machine_code import Int64s, byte_at, helper, int16, int32, int64, kernel, uint64, word_at
+from minidsms.machine_code import (
+    Int8s,
+    Int64s,
+    Int64Table,
+    byte_at,
+    helper,
+    int16,
+    int32,
+    int64,
+    kernel,
+    uint64,
+    word_at,
+)
+
+
+class Stored(NamedTuple):
+    """Where the columns of a store stand (`kernels.addresses`), and the mask of its rows' numbers."""
+
+    places: Int64Table
+    mask: int
+
+
+class KeysOfInput(NamedTuple):
+    """Of an input the keys that are words of its rows. columns: (p, 2) keys, and the columns that they are.  figures:
+    of the input.  nodes, keys: of all inputs.
+    """
+
+    columns: Int64Table
+    figures: Int64s
+    nodes: Int64s
+    keys: Int64Table
 
 
 @helper
@@ -57,10 +89,10 @@ def runs_taken(ts, sign, has_signs, runs, figures):  # type: ignore[no-untyped-d
 
 
 @helper
-def words_taken(  # type: ignore[no-untyped-def]
-    places, store_mask, columns, nodes, figures, keys, lo, hi
-):
+def words_taken(store, of, lo, hi):  # type: ignore[no-untyped-def]
     """See `take_words`."""
+    places, store_mask = store
+    columns, figures, nodes, keys = of
     rows, mask = figures[ROWS], figures[MASK]
     some_null = False
     for p in range(len(columns)):
@@ -76,29 +108,22 @@ def words_taken(  # type: ignore[no-untyped-def]
     return some_null
 
 
-@kernel("boolean(int64[:,::1], int64, int64[:,::1], int64[::1], int64[::1], int64[:,::1], int64, int64)")
-def take_words(  # type: ignore[no-untyped-def]
-    places, store_mask, columns, nodes, figures, keys, lo, hi
-):
-    """Copy the words of the slots [lo, hi) into the nodes of keys; returns whether one is NULL.
-
-    columns: (p, 2) keys, and the columns of the store that they are.  places: see `kernels.addresses`.
-    """
-    return words_taken(places, store_mask, columns, nodes, figures, keys, lo, hi)
+@kernel
+def take_words(store: Stored, of: KeysOfInput, lo: int, hi: int) -> bool:
+    """Copy the words of the slots [lo, hi) into the nodes of keys; returns whether one is NULL."""
+    return bool(words_taken(store, of, lo, hi))
 
 
-@kernel(
-    "int64(int64[::1], int8[::1], boolean, int64[::1], int64[:,::1], int64, int64[:,::1], int64[::1], int64[::1],"
-    " int64[:,::1], int64[:,::1])"
-)
-def take_rows(  # type: ignore[no-untyped-def]
-    ts, sign, has_signs, seq, places, store_mask, columns, nodes, figures, keys, runs
-):
+@kernel
+def take_rows(
+    ts: Int64s, sign: Int8s, has_signs: bool, seq: Int64s, store: Stored, of: KeysOfInput, runs: Int64Table
+) -> int:
     """Take in elements of an input whose rows leave in their order: see `runs_taken`, whose result is given; the
     insertions' numbers and words go into the slots from HI on.
 
-    seq: of all elements, or of the insertions alone.  The rest is as of `take_words`.
+    seq: of all elements, or of the insertions alone.
     """
+    figures, nodes = of.figures, of.nodes
     most = runs_taken(ts, sign, has_signs, runs, figures)
     rows, mask, hi = figures[ROWS], figures[MASK], figures[HI]
     is_of_all = len(seq) == len(ts)
@@ -106,9 +131,9 @@ def take_rows(  # type: ignore[no-untyped-def]
         if not has_signs or sign[i] > 0:
             set_upper_half(nodes, rows + 2 * (hi & mask), seq[i if is_of_all else hi - figures[HI]])
             hi += 1
-    if words_taken(places, store_mask, columns, nodes, figures, keys, figures[HI], hi):
+    if words_taken(store, of, figures[HI], hi):
         figures[HAS_NULLS] = 1
-    return most
+    return int64(most)
 
 
 @kernel(

@@ -1,9 +1,8 @@
 """Kernels of the windows: merging what enters with what leaves.
 
 A first-in-first-out window keeps its elements at consecutive positions [lo, hi). Two runs of positions describe a slice
-of time: those that enter (ins_at[i] is the instant at which position ins_pos + i enters) and those that leave
-(del_at[d], for position del_pos + d). Both runs are nondecreasing in time. The merge puts deletions before insertions
-at each instant and leaves out what would enter and leave at one instant.
+of time: those that enter and those that leave. Both are nondecreasing in time. The merge puts deletions before
+insertions at each instant and leaves out what would enter and leave at one instant.
 
 Invariant: kernels never raise; they return how much they wrote and leave their cursor where to resume.
 docs/semantics W1 to W7; Babu 2005, section 2.3.1.
@@ -11,30 +10,33 @@ docs/semantics W1 to W7; Babu 2005, section 2.3.1.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from minidsms.elements import Int8Array, Int64Array
-from minidsms.machine_code import kernel
+from minidsms.machine_code import Int8s, Int64s, kernel
 
 
-@kernel(
-    "int64(int64[::1], int64[::1], int64, int64[::1], int64[::1], int64, int64[::1],int64[::1], int8[::1], int64[::1])"
-)
+class Moves(NamedTuple):
+    """Elements at consecutive positions of a window, from `first` on, that enter it or leave it: the number of each,
+    and the instant at which it does, nondecreasing.
+    """
+
+    at: Int64s
+    seq: Int64s
+    first: int
+
+
+@kernel
 def merge_changes(
-    ins_at: Int64Array,
-    ins_seq: Int64Array,
-    ins_pos: int,
-    del_at: Int64Array,
-    del_seq: Int64Array,
-    del_pos: int,
-    cursor: Int64Array,
-    out_ts: Int64Array,
-    out_sign: Int8Array,
-    out_seq: Int64Array,
+    entering: Moves, leaving: Moves, cursor: Int64s, out_ts: Int64s, out_sign: Int8s, out_seq: Int64s
 ) -> int:
     """Write the merged changes; returns how many. cursor: (2,) next insertion and next deletion, moved on.
 
     A transient at instant t stands in both runs. Windows being first-in-first-out, the transients of t are the first
     insertions of t and the last deletions of t, so comparing positions at the two cursors finds them.
     """
+    ins_at, ins_seq, ins_pos = entering
+    del_at, del_seq, del_pos = leaving
     i, d = cursor[0], cursor[1]
     n_ins, n_del, room = len(ins_at), len(del_at), len(out_ts)
     k = 0

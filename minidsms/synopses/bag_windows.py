@@ -145,8 +145,9 @@ class BagWindow:
             plain, self._others = words_and_others(self.keys)
             table = [(self.figures.item(KEY) + k, self.layout.columns.index(self.keys[k][0])) for k in plain]
             words = self._words = np.array(table, np.int64).reshape(-1, 2)
-        elements = ts, NO_SIGNS if sign is None else normal(sign), sign is not None, rows, self._rows, words
-        status = self._kernels.take_rows(*elements, index.nodes, index.keys, self.figures, places, first, index.runs)
+        elements = ts, NO_SIGNS if sign is None else normal(sign), sign is not None, rows, self._rows
+        keys: Any = words, self.figures, index.nodes, index.keys  # as `KeysOfInput`
+        status = self._kernels.take_rows(*elements, keys, places, first, index.runs)
         assert status != self._kernels.MISSING, "every deletion cancels an earlier insertion (docs/semantics T2)"
         if self._others:
             places = places[first : first + len(rows)]

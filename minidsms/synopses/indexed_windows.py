@@ -300,11 +300,7 @@ class IndexedWindow:
         """Write the elements [first, stop) of those arriving into the slots from hi on, for which there is room; gives
         the most rows that the range holds at once.
         """
-        index, figures = self._index, self.figures
-        assert self._store is not None
-        places, mask = self._store.places()
-        chains = self._words, index.nodes, figures, index.keys
-        most: int = arrivals.take_arrivals(seq, ts, first, stop, places, mask, *chains)
+        most = arrivals.take_arrivals(seq, ts, first, stop, *self._store_and_keys(self._words))
         if self._others or self.marked is not None:
             at = self._line[HI]
             self._take_others(at + first, at + stop)
@@ -322,8 +318,7 @@ class IndexedWindow:
         if words is None:
             words = self._words = self._tell_words_apart()
         elements = normal(batch.ts), NO_SIGNS if sign is None else normal(sign), sign is not None, normal(seq)
-        chains = words, index.nodes, self.figures, index.keys
-        most: int = kernels.take_rows(*elements, *self._store.places(), *chains, index.runs)
+        most = kernels.take_rows(*elements, *self._store_and_keys(words), index.runs)
         if self._others or self.marked is not None:
             hi = self._line[HI]
             self._take_others(hi, hi + (len(batch.ts) if sign is None else int(np.count_nonzero(sign > 0))))
@@ -367,11 +362,14 @@ class IndexedWindow:
         self._words = None
 
     def _take_words(self, columns: Int64Array, lo: int, hi: int) -> None:
+        if kernels.take_words(*self._store_and_keys(columns), lo, hi):
+            self.figures[HAS_NULLS] = 1
+
+    def _store_and_keys(self, columns: Int64Array | None) -> tuple[Any, Any]:
+        """As kernels take them; plain tuples, which take less time to make."""
         assert self._store is not None
-        index, figures = self._index, self.figures
-        places, mask = self._store.places()
-        if kernels.take_words(places, mask, columns, index.nodes, figures, index.keys, lo, hi):
-            figures[HAS_NULLS] = 1
+        index = self._index
+        return self._store.places(), (columns, self.figures, index.nodes, index.keys)
 
     def write_words(self, x: int, column: int, slots: Slots) -> None:
         """Write a column's words, and whether they are NULL, into key x of these slots, an ascending run."""

@@ -18,7 +18,7 @@ import numpy as np
 from numpy import empty
 
 from minidsms.elements import AnyArray, Batch, Column, Int64Array, Schema
-from minidsms.kernels.windows import merge_changes, slide_range
+from minidsms.kernels.windows import Moves, merge_changes, slide_range
 from minidsms.synopses.stream_store import Reader, StreamStore
 
 _FIRST_CAPACITY = 64
@@ -256,48 +256,30 @@ class Stub:
             return (self._refer(ins_at, None, ins_seq),)
         if n_ins == 0 and n_del <= _LARGEST_OUTPUT:
             return (self._refer(del_at, np.full(n_del, -1, np.int8), del_seq),)
+        entering, leaving = Moves(ins_at, ins_seq, ins_pos), Moves(del_at, del_seq, del_pos)
         if n_ins + n_del <= _LARGEST_OUTPUT:
-            merged = self._merged(n_ins + n_del, ins_at, ins_seq, ins_pos, del_at, del_seq, del_pos, NO_CURSOR.copy())
+            merged = self._merged(n_ins + n_del, entering, leaving, NO_CURSOR.copy())
             return () if merged is None else (merged,)
-        return self._merge(ins_at, ins_seq, ins_pos, del_at, del_seq, del_pos)
+        return self._merge(n_ins + n_del, entering, leaving)
 
     def _refer(self, ts: Int64Array, sign: np.ndarray[tuple[int], np.dtype[np.int8]] | None, seq: Int64Array) -> Batch:
         assert self.store is not None
         return Batch.referring(ts, sign, seq, self.store, self.source_columns)
 
-    def _merge(
-        self,
-        ins_at: Int64Array,
-        ins_seq: Int64Array,
-        ins_pos: int,
-        del_at: Int64Array,
-        del_seq: Int64Array,
-        del_pos: int,
-    ) -> Iterator[Batch]:
+    def _merge(self, total: int, entering: Moves, leaving: Moves) -> Iterator[Batch]:
         cursor = NO_CURSOR.copy()
-        total = len(ins_at) + len(del_at)
         while True:
             room = min(total - int(cursor[0]) - int(cursor[1]), _LARGEST_OUTPUT)
             if room == 0:
                 return
-            batch = self._merged(room, ins_at, ins_seq, ins_pos, del_at, del_seq, del_pos, cursor)
+            batch = self._merged(room, entering, leaving, cursor)
             if batch is not None:
                 yield batch
 
-    def _merged(
-        self,
-        room: int,
-        ins_at: Int64Array,
-        ins_seq: Int64Array,
-        ins_pos: int,
-        del_at: Int64Array,
-        del_seq: Int64Array,
-        del_pos: int,
-        cursor: Int64Array,
-    ) -> Batch | None:
+    def _merged(self, room: int, entering: Moves, leaving: Moves, cursor: Int64Array) -> Batch | None:
         """The changes from the cursor on, `room` of them at most."""
         ts, sign, seq = np.empty(room, np.int64), np.empty(room, np.int8), np.empty(room, np.int64)
-        n = merge_changes(ins_at, ins_seq, ins_pos, del_at, del_seq, del_pos, cursor, ts, sign, seq)
+        n = merge_changes(entering, leaving, cursor, ts, sign, seq)
         if n < room:
             ts, sign, seq = ts[:n], sign[:n], seq[:n]
         return self._refer(ts, sign, seq) if n else None
