@@ -12,10 +12,10 @@ from collections.abc import Iterable, Sequence
 from minidsms.cql.window_spec import WindowKind, WindowSpec
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Batch, Int64Array
 from minidsms.operators.operator import Description
-from minidsms.operators.resuming import Resuming
+from minidsms.operators.stub_window import StubWindow
 from minidsms.queues import Queue
 from minidsms.synopses.stream_store import StreamStore
-from minidsms.synopses.stub import NO_INSTANTS, Stub
+from minidsms.synopses.stub import NO_INSTANTS
 
 
 def next_boundary(ts: Int64Array, slide: int) -> Int64Array:
@@ -23,7 +23,7 @@ def next_boundary(ts: Int64Array, slide: int) -> Int64Array:
     return -(-ts // slide) * slide
 
 
-class RangeWindow(Resuming):
+class RangeWindow(StubWindow):
     """range_: T in ticks, 0 is NOW.  slide: L in ticks, or None.  store, copies: see `Stub`.  lag: 1 of a HOP window.
 
     An element enters at the first boundary not below its ts and leaves at the first one not below ts + T; without
@@ -43,11 +43,10 @@ class RangeWindow(Resuming):
         copies: bool = False,
         lag: int = 0,
     ) -> None:
-        super().__init__([input_], input_.schema)
+        super().__init__(input_, store, copies)
         self.range_ = range_
         self.lag = lag
         self.slide = slide
-        self.stub = Stub(input_.schema, store, copies)
         self._length = max(range_, 1)
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
@@ -86,18 +85,4 @@ class RangeWindow(Resuming):
     def describe(self) -> Description:
         kind = WindowKind.HOP if self.lag else WindowKind.RANGE
         detail = WindowSpec(kind, self.range_, slide=self.slide).text(self.schema)
-        figures = {"rows": len(self.stub), "waiting": self.stub.hi - self.stub.mid, "bytes": self.stub.nbytes}
-        return Description(self.name, detail, figures)
-
-    def present(self) -> Batch:
-        return self.stub.contents()
-
-    def codes(self) -> Iterable[Int64Array]:
-        return self.stub.codes()
-
-    def close(self) -> None:
-        """Give up the claim on the store."""
-        self.stub.release()
-
-    def synopses(self) -> tuple[Stub, ...]:
-        return (self.stub,)
+        return self.described(detail)

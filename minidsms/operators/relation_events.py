@@ -10,14 +10,15 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from minidsms.elements import MIN_INSTANT, Batch, Int64Array
-from minidsms.operators.operator import Description, Operator
+from minidsms.elements import Batch, Int64Array
+from minidsms.operators.operator import Description
+from minidsms.operators.relation_source import ReadsRelation
 from minidsms.operators.window_events import NO_COLUMNS, in_parts
 from minidsms.synopses.instants import distinct
 from minidsms.synopses.relation_store import RelationStore
 
 
-class RelationEvents(Operator):
+class RelationEvents(ReadsRelation):
     """A source of elements without columns, one per instant.
 
     start: the query's first instant; the rows present then count as inserted there, or later if they were.
@@ -26,13 +27,8 @@ class RelationEvents(Operator):
     name = "RelationEvents"
 
     def __init__(self, relation: str, store: RelationStore, start: int) -> None:
-        super().__init__((), NO_COLUMNS)
-        self.relation = relation
-        self.store = store
-        self.start = start
+        super().__init__(relation, store, start, NO_COLUMNS)
         self._present: Int64Array = np.maximum(store.present().ts, start)
-        self.reader = store.reader()
-        self._allowed = MIN_INSTANT
 
     def is_as_new(self, start: int) -> bool:
         """A source made now, with this argument, would tell the same."""
@@ -49,16 +45,6 @@ class RelationEvents(Operator):
             return int(self._present[index])
         return self.store.ts_at(self.reader.lo + index - len(self._present))
 
-    def allow(self, until: int) -> None:
-        """Instants <= until may be told."""
-        self._allowed = max(self._allowed, until)
-
-    def available(self) -> int:
-        return self._allowed
-
-    def has_work(self) -> bool:
-        return self._emission is not None or (self._allowed > self.progress and self.failure is None)
-
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         lo, hi, present = self.reader.lo, self.store.head, self._present
         if lo == hi and not len(present):
@@ -71,10 +57,6 @@ class RelationEvents(Operator):
         instants = np.sort(np.concatenate([present, changed])) if len(present) else changed
         self.counters.elements_in += len(instants)
         return in_parts(distinct(instants.copy())) if len(instants) else ()
-
-    def close(self) -> None:
-        """Give up the claim on the log."""
-        self.store.release(self.reader)
 
     def describe(self) -> Description:
         return Description(self.name, self.relation)

@@ -6,13 +6,39 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from minidsms.elements import MIN_INSTANT, Batch, Int64Array
+from minidsms.elements import MIN_INSTANT, Batch, Int64Array, Schema
 from minidsms.operators.netting import surviving
 from minidsms.operators.operator import Description, Operator
 from minidsms.synopses.relation_store import RelationStore
 
 
-class RelationSource(Operator):
+class ReadsRelation(Operator):
+    """Has a cursor on the changes of a relation, and goes as far as it is allowed to."""
+
+    def __init__(self, relation: str, store: RelationStore, start: int, schema: Schema) -> None:
+        super().__init__((), schema)
+        self.relation = relation
+        self.store = store
+        self.start = start
+        self.reader = store.reader()
+        self._allowed = MIN_INSTANT
+
+    def allow(self, until: int) -> None:
+        """Changes with ts <= until may go."""
+        self._allowed = max(self._allowed, until)
+
+    def available(self) -> int:
+        return self._allowed
+
+    def has_work(self) -> bool:
+        return self._emission is not None or (self._allowed > self.progress and self.failure is None)
+
+    def close(self) -> None:
+        """Give up the claim on the store."""
+        self.store.release(self.reader)
+
+
+class RelationSource(ReadsRelation):
     """Reads a relation from its present content on (docs/semantics T7).
 
     start: the first instant of the query; rows inserted before it enter there, others at their own instant.
@@ -22,15 +48,10 @@ class RelationSource(Operator):
     is_entrance = True
 
     def __init__(self, relation: str, store: RelationStore, start: int) -> None:
-        super().__init__((), store.schema)
-        self.relation = relation
-        self.store = store
-        self.start = start
+        super().__init__(relation, store, start, store.schema)
         present = store.present()
         ts = np.maximum(present.ts, start)
         self._present: Batch | None = Batch(ts, None, present.columns) if len(present) else None
-        self.reader = store.reader()
-        self._allowed = MIN_INSTANT
 
     def is_as_new(self, start: int) -> bool:
         """A source made now, with this argument, would hand on the same."""
@@ -48,16 +69,6 @@ class RelationSource(Operator):
                 return int(self._present.ts[index])
             index -= len(self._present)
         return self.store.ts_at(self.reader.lo + index)
-
-    def allow(self, until: int) -> None:
-        """Changes with ts <= until may go."""
-        self._allowed = max(self._allowed, until)
-
-    def available(self) -> int:
-        return self._allowed
-
-    def has_work(self) -> bool:
-        return self._emission is not None or (self._allowed > self.progress and self.failure is None)
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         given: Batch | None = None
@@ -83,10 +94,6 @@ class RelationSource(Operator):
             for column, type_ in zip(self._present.columns, self.schema.types):
                 if type_.is_coded:
                     yield column.values  # type: ignore[misc]
-
-    def close(self) -> None:
-        """Give up the claim on the store."""
-        self.store.release(self.reader)
 
     def describe(self) -> Description:
         return Description(self.name, self.relation, {"waiting": self.waiting()})

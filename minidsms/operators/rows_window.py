@@ -11,16 +11,16 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from minidsms.elements import Batch, Int64Array
+from minidsms.elements import Batch
 from minidsms.kernels.arrays import normal
 from minidsms.operators.operator import Description
-from minidsms.operators.resuming import Resuming
+from minidsms.operators.stub_window import StubWindow
 from minidsms.queues import Queue
 from minidsms.synopses.stream_store import StreamStore
-from minidsms.synopses.stub import NO_INSTANTS, Stub
+from minidsms.synopses.stub import NO_INSTANTS
 
 
-class RowsWindow(Resuming):
+class RowsWindow(StubWindow):
     """rows: N.  slide: M, or None (the same as 1).  store, copies: see `Stub`.
 
     With arrivals counted from 0, arrival a enters when the batch of M it belongs to is complete, with arrival
@@ -38,10 +38,9 @@ class RowsWindow(Resuming):
         store: StreamStore | None = None,
         copies: bool = False,
     ) -> None:
-        super().__init__([input_], input_.schema)
+        super().__init__(input_, store, copies)
         self.rows = rows
         self.slide = slide
-        self.stub = Stub(input_.schema, store, copies)
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         batch = self.uncounted(batches[0])
@@ -73,18 +72,4 @@ class RowsWindow(Resuming):
 
     def describe(self) -> Description:
         detail = f"ROWS {self.rows}" + ("" if self.slide is None else f" SLIDE {self.slide}")
-        figures = {"rows": len(self.stub), "waiting": self.stub.hi - self.stub.mid, "bytes": self.stub.nbytes}
-        return Description(self.name, detail, figures)
-
-    def present(self) -> Batch:
-        return self.stub.contents()
-
-    def codes(self) -> Iterable[Int64Array]:
-        return self.stub.codes()
-
-    def close(self) -> None:
-        """Give up the claim on the store."""
-        self.stub.release()
-
-    def synopses(self) -> tuple[Stub, ...]:
-        return (self.stub,)
+        return self.described(detail)
