@@ -15,7 +15,7 @@ from tests.long.allocation_cases import CASES, run_all
 from tests.long.allocations import Allocations, failing
 
 STRIDE = 151
-STRIDES = {"join kept in a tree": 449, "caches": 449, "outer join and subquery": 449}
+STRIDES = {"join kept in a tree": 449, "outer join and subquery": 449}
 """Of those that allocate most; `make soak` leaves none out."""
 
 
