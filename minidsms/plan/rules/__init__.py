@@ -26,11 +26,11 @@ RULES: tuple[Callable[[Node], Node], ...] = (
     fold_constants,  # first: what is constant needs no place
     factor_disjunctions,  # before filters move: a common equality joins, and what remains may read one side alone
     skip_windows,  # before filters move: recognises RSTREAM over NOW and ISTREAM over UNBOUNDED as written
-    aggregate_partitions,  # before filters move: some become conditions of the join
     push_filters,  # before joins are ordered: comma joins get their conditions here; never below a ROWS window (W8)
+    aggregate_partitions,  # after filters: those that choose partitions stand below the calls
     order_joins,  # needs the conditions
     expand_outer_joins,  # after filters: those that stop at an outer join would not pass its antijoin either
-    push_filters,  # what the expansion opened
+    push_filters,  # what the expansion opened, and what the joins of partitions take
     fold_constants,  # and what has met its constant: look-ups that nothing links join on 1 = 1
     drop_empty,  # after constants are known
     prune_columns,  # every expression stands where it will be evaluated

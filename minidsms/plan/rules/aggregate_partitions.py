@@ -45,13 +45,9 @@ def _run(node: Node) -> list[bound.Over]:
 
 
 def _is_whole(node: bound.Over) -> bool:
-    """Its frame is the partition, and its keys can be compared."""
-    call, types = node.call, node.input.schema.types
-    return (
-        call.function in AGGREGATES
-        and (call.frame.start, call.frame.end) == (PARTITION.start, PARTITION.end)
-        and Type.NULL not in (types[i] for i in call.partition)
-    )
+    """Its frame is the partition."""
+    call = node.call
+    return call.function in AGGREGATES and (call.frame.start, call.frame.end) == (PARTITION.start, PARTITION.end)
 
 
 def _joined(below: Node, run: Sequence[bound.Over]) -> Node:
