@@ -39,6 +39,11 @@ def test_calls_that_have_the_partitions_in_common_are_one_aggregation(calls: str
     assert counted(f"SELECT k, {calls} FROM S [ROWS 9]") == (overs, aggregates)
 
 
+def test_what_reads_all_of_a_stream_keeps_its_operator() -> None:
+    assert counted("SELECT k, AVG(v) OVER (PARTITION BY k), COUNT(*) OVER () FROM S") == (2, 0)
+    assert counted("SELECT n, SUM(n) OVER () FROM (SELECT COUNT(*) AS n FROM S GROUP BY k)") == (0, 2)
+
+
 def test_what_chooses_partitions_stands_below_the_aggregation() -> None:
     call = "SELECT k, v, AVG(v) OVER (PARTITION BY k) AS m FROM S [RANGE 5]"
     found = plan(f"SELECT * FROM ({call}) WHERE k = 1 AND v > m")

@@ -4,7 +4,8 @@
     SELECT x.k, v, a FROM S [ROWS 100] AS x JOIN (SELECT k, AVG(v) AS a FROM S [ROWS 100] GROUP BY k) AS y ON x.k = y.k
 
 Rows with NULL in what they are partitioned by are a partition, too (R7), and no equality joins them: they keep their
-OVER, and stand beside the others. A row changes as often as the aggregates of its group, which kernels keep.
+OVER, and stand beside the others. A row changes as often as the aggregates of its group, which kernels keep. Over all
+that has come of a stream OVER stays: there folders hold its state by its name.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ def aggregate_partitions(root: Node) -> Node:
 
 def _run(node: Node) -> list[bound.Over]:
     """The calls up to this one that look at the same rows, the lowest first; none where it is no such call."""
+    if _below_calls(node).is_append_only:
+        return []
     run: list[bound.Over] = []
     while isinstance(node, bound.Over) and _is_whole(node):
         width = len(node.input.schema)
@@ -42,6 +45,12 @@ def _run(node: Node) -> list[bound.Over]:
         run.insert(0, node)
         node = node.input
     return run
+
+
+def _below_calls(node: Node) -> Node:
+    while isinstance(node, bound.Over):
+        node = node.input
+    return node
 
 
 def _is_whole(node: bound.Over) -> bool:
