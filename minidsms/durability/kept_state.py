@@ -57,7 +57,9 @@ class NoSuchOperator(Error):
     """A plan has none that could take a state. query: whose it is."""
 
     def __init__(self, message: str, query: str) -> None:
-        super().__init__(message)
+        super().__init__(
+            f"{message}\nhelp: open the folder with the minidsms that wrote it, drop {query}, and CHECKPOINT"
+        )
         self.query = query
 
 
