@@ -35,8 +35,6 @@ def aggregate_partitions(root: Node) -> Node:
 
 def _run(node: Node) -> list[bound.Over]:
     """The calls up to this one that look at the same rows, the lowest first; none where it is no such call."""
-    if _below_calls(node).is_append_only:
-        return []
     run: list[bound.Over] = []
     while isinstance(node, bound.Over) and _is_whole(node):
         width = len(node.input.schema)
@@ -44,13 +42,9 @@ def _run(node: Node) -> list[bound.Over]:
             break
         run.insert(0, node)
         node = node.input
-    return run
-
-
-def _below_calls(node: Node) -> Node:
     while isinstance(node, bound.Over):
         node = node.input
-    return node
+    return [] if run and node.is_append_only else run
 
 
 def _is_whole(node: bound.Over) -> bool:
