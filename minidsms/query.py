@@ -129,7 +129,7 @@ class Query(RunningQuery, AsFrames):
                 for start in range(0, len(batch), _AT_ONCE):
                     let_through()  # millions of rows take seconds; what has been taken is given back
                     part = batch if len(batch) <= _AT_ONCE else batch.slice(start, start + _AT_ONCE)
-                    changes += self._changes(part)
+                    changes += self.codec.changes(part)
             return changes
 
     def fetch_arrow(self, ack: int | None = None) -> pa.Table:
@@ -235,7 +235,7 @@ class Query(RunningQuery, AsFrames):
                 if len(changes) >= n:
                     break
                 last = batch.slice(max(0, len(batch) - (n - len(changes))), len(batch))
-                changes = [*self._changes(last), *changes]
+                changes = [*self.codec.changes(last), *changes]
             return changes
 
     def look_on(self, n: int) -> list[Change]:
@@ -250,7 +250,7 @@ class Query(RunningQuery, AsFrames):
                 self._newest = Newest()
                 for batch in waiting:
                     self._newest.add(batch)
-            return [change for batch in self._newest.last(n) for change in self._changes(batch)]
+            return [change for batch in self._newest.last(n) for change in self.codec.changes(batch)]
 
     def present(self, n: int) -> tuple[int, list[Row]]:
         """How many rows the relation has now, and n of them; otherwise as `snapshot`."""

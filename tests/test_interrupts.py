@@ -174,7 +174,7 @@ def test_a_long_fetch_is_interrupted_between_its_parts_and_gives_everything_the_
         return []
 
     with monkeypatch.context() as patch:
-        patch.setattr(query, "_changes", decoded)
+        patch.setattr(query.codec, "changes", decoded)
         with pytest.raises(KeyboardInterrupt):
             query.fetch()
     assert len(parts) == 1 and parts[0] < 200_000

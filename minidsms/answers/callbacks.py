@@ -11,7 +11,8 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from minidsms.process.interrupts import held, let_through, passing
@@ -100,14 +101,15 @@ class Callbacks:
         with self._lock:
             # Under the lock: another thread may deliver, or reclaim the texts of what has been taken.
             query.take_for_callbacks()
-        while query.untold:
+        untold = query.untold
+        while untold:
             let_through()
-            change = query.untold.popleft()
-            failed = self._call([(fn, change) for fn in query.callbacks()], failed)
+            change = untold.popleft()
+            failed = self._call(zip(query.callbacks(), repeat(change)), failed)
         query.note_told()
         return failed
 
-    def _call(self, calls: Sequence[tuple[Callable[[Any], Any], Any]], failed: Exception | None) -> Exception | None:
+    def _call(self, calls: Iterable[tuple[Callable[[Any], Any], Any]], failed: Exception | None) -> Exception | None:
         """Call the functions, each with what it is told. What interrupts one takes nothing from the others either."""
         interrupt: BaseException | None = None
         self._thread = threading.get_ident()

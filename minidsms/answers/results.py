@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cached_property, partial
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from itertools import repeat
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,8 @@ from minidsms.values.dictionary import TextDictionary
 
 _ARROW_UNITS = {1_000_000_000: "s", 1_000_000: "ms", 1_000: "us", 1: "ns"}
 
+_new_row = cast("Callable[[type[Row], Sequence[Any]], Row]", tuple.__new__)
+_new_change = cast("Callable[[type[Change], Sequence[Any]], Change]", tuple.__new__)
 
 _LARGE = 4_096
 """Elements of a batch that is a chunk of its own in an Arrow table; smaller ones are copied together."""
@@ -58,9 +61,19 @@ class ResultCodec:
         """The rows as tuples of None, bool, int, float, str, Decimal, date, time, list and dict; instants and durations
         are ticks.
         """
+        return list(self._each_row(batch))
+
+    def changes(self, batch: Batch) -> Iterable[Change]:
+        """The elements, in their order."""
+        # `Change(..)` would be a function of Python for each.
+        signs = repeat(1, len(batch)) if batch.sign is None else batch.sign.tolist()
+        return map(_new_change, repeat(self.change), zip(batch.ts.tolist(), signs, self._each_row(batch)))
+
+    def _each_row(self, batch: Batch) -> Iterable[Row]:
         if not len(self.schema):
-            return [self._row(())] * len(batch)
-        return list(map(self._row, zip(*[self._values(batch.column(i), t) for i, t in enumerate(self.schema.types)])))
+            return repeat(_new_row(self._row, ()), len(batch))
+        values = zip(*[self._values(batch.column(i), t) for i, t in enumerate(self.schema.types)])
+        return map(_new_row, repeat(self._row), values)
 
     def values(self, batch: Batch) -> list[list[Any]]:
         """Instants, signs, and the values of each column as `minidsms.values.coded` has them."""
@@ -68,10 +81,10 @@ class ResultCodec:
         return [batch.ts.tolist(), batch.signs.tolist(), *columns]
 
     @cached_property
-    def _row(self) -> Callable[[tuple[Any, ...]], Row]:
+    def _row(self) -> type[Row]:
         """Names the values of a row."""
         times = [i for i, type_ in enumerate(self.schema.types) if type_ is Type.TIMESTAMP]
-        return partial(tuple.__new__, row_type(self.schema.names, times, self._tick_ns))
+        return row_type(self.schema.names, times, self._tick_ns)
 
     def _values(self, column: Column, type_: Type) -> list[Any]:
         values = self._dictionary.values(column, type_)

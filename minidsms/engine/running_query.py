@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -314,7 +314,7 @@ class RunningQuery:
         changes: list[Change] = []
         with Uncollected():
             for batch in pending:
-                changes.extend(self._changes(batch))
+                changes.extend(self.codec.changes(batch))
         return changes
 
     def giving_back(self, unnote: Callable[[], None] = lambda: None) -> Callable[[], None]:
@@ -326,10 +326,6 @@ class RunningQuery:
             unnote()
 
         return give_back
-
-    def _changes(self, batch: Batch) -> Iterable[Change]:
-        signs = [1] * len(batch) if batch.sign is None else batch.sign.tolist()
-        return map(self.codec.change, batch.ts.tolist(), signs, self.codec.rows(batch))
 
     @property
     def failure(self) -> tuple[int, str] | None:

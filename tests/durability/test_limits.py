@@ -43,7 +43,7 @@ def answers(db: minidsms.Connection, name: str) -> list[Change]:
     """Those that a query has given before it failed."""
     with db.lock:
         query = db.queries[name]
-        return sorted((c for batch in query.waiting_batches() for c in query._changes(batch)), key=repr)
+        return sorted((c for batch in query.waiting_batches() for c in query.codec.changes(batch)), key=repr)
 
 
 JOIN = "SELECT A.v, B.v AS w FROM S [RANGE 1 HOUR] AS A, S [RANGE 1 HOUR] AS B WHERE A.v % 2 = B.v % 2"

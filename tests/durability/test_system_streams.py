@@ -45,7 +45,7 @@ QUERIES = {
 
 def answers(db: minidsms.Connection) -> dict[str, Counter[str]]:
     return {
-        name: Counter(repr(c) for batch in query.waiting_batches() for c in query._changes(batch))
+        name: Counter(repr(c) for batch in query.waiting_batches() for c in query.codec.changes(batch))
         for name, query in db.queries.items()
     }
 
