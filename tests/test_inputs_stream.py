@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -518,3 +519,37 @@ def test_ts_says_nothing_else_than_timestamp_by(data: Any) -> None:
         assert db.push("S", [(1, 2), (3, 4)], ts=[1, 3]) == 2
         db.advance(3)
         assert [change.row for change in query.fetch()] == [(2,), (4,)]
+
+
+def test_dicts_may_order_and_spell_their_names_in_different_ways() -> None:
+    source = stream()
+    rows: list[Any] = [{"car": 1, "speed": 2.0, "road": "A"}, {"ROAD": "B", "Car": 3, "speed": None}]
+    rows += [OrderedDict(road="C", car=4, speed=5.0)]
+    for i, given_rows in enumerate((rows[:2], rows, rows[2:] * 2, rows[:1] * 3)):
+        source.push(given_rows, ts=i)
+    read = [(1, 2.0, "A"), (3, None, "B"), (4, 5.0, "C")]
+    assert [row for _, row in content(source)] == [*read[:2], *read, *read[2:] * 2, *read[:1] * 3]
+    other = {"car": 1, "speed": 2.0, "rode": "A"}
+    for refused, told in (([rows[0], other], 'row 1: unknown column "rode"'), ([other] * 2, "row 0: unknown column")):
+        with pytest.raises(DataError, match=told):
+            source.push(refused, ts=9)
+    with pytest.raises(DataError, match='row 1: column "road" is missing'):
+        source.push([rows[0], {"car": 1, "speed": 2.0}], ts=9)
+
+
+@pytest.mark.parametrize("n", [1, 16, 17])
+def test_a_few_values_of_arrow_are_read_as_many_are(n: int) -> None:
+    values = [[1, None, -(2**63)], [-0.0, float("nan"), None], [True, None, False], ["a", None, ""]]
+    kinds = [pa.int64(), pa.float64(), pa.bool_(), pa.string()]
+    read = [[1, None, -(2**63)], [0.0, None, None], [True, None, False], ["a", None, ""]]
+    schema = Schema.of(("i", Type.INTEGER), ("f", Type.FLOAT), ("b", Type.BOOLEAN), ("t", Type.TEXT))
+    for text in (pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())):
+        source = stream(schema)
+        arrays = [pa.array((v * n)[:n], kind) for v, kind in zip(values, [*kinds[:3], text])]
+        source.push(pa.table(arrays, names=["i", "f", "b", "t"]), ts=0)
+        assert [row for _, row in content(source)] == list(zip(*((r * n)[:n] for r in read)))
+    with pytest.raises(DataError, match="not valid Unicode|cannot be read"):
+        bad = pa.Array.from_buffers(
+            pa.string(), 1, [None, pa.array([0, 1], pa.int32()).buffers()[1], pa.py_buffer(b"\xff")]
+        )
+        source.push({"i": pa.array([1]), "f": pa.array([1.0]), "b": pa.array([True]), "t": bad}, ts=1)

@@ -36,6 +36,16 @@ _PLAIN_TYPES: dict[Type, frozenset[type]] = {
     Type.TEXT: frozenset((str,)),
 }
 """Python types numpy may convert without a look at each value."""
+_LIKE_PYTHONS = {
+    pa.int64(): Type.INTEGER,
+    pa.float64(): Type.FLOAT,
+    pa.bool_(): Type.BOOLEAN,
+    pa.string(): Type.TEXT,
+    pa.large_string(): Type.TEXT,
+}
+"""Arrow types whose values Python has as they are."""
+_FEW = 16
+"""Values of an array that are read as a list: a call of Arrow costs more than all of them."""
 _EXACT_TYPES = frozenset((Decimal, type(None)))
 """Those that Arrow may convert so to DECIMAL."""
 
@@ -203,6 +213,8 @@ class ColumnReader:
     def _read_arrow_array(self, array: Any, type_: Type) -> Column:
         kind, types = array.type, pa.types
         n = len(array)
+        if n <= _FEW and _LIKE_PYTHONS.get(kind) is type_:
+            return self._read_list(array.to_pylist(), type_)
         if types.is_null(kind):
             return Column.nulls(n, type_)
         if type_ is Type.TEXT:

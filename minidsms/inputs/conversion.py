@@ -171,24 +171,28 @@ class Converter:
 
     def _transpose(self, rows: list[Any]) -> Sequence[Any]:
         k = len(self.schema)
-        if set(map(type, rows)) == {tuple} or all(isinstance(row, tuple | list) for row in rows):
+        kinds = set(map(type, rows))
+        if kinds == {tuple} or all(isinstance(row, tuple | list) for row in rows):
             widths = set(map(len, rows))
             if widths - {k}:
                 at = next(i for i, row in enumerate(rows) if len(row) != k)
                 self._refuse_width(len(rows[at]), at)
             return [list(map(operator.itemgetter(i), rows)) for i in range(k)]
-        if all(isinstance(row, Mapping) for row in rows):
-            return self._transpose_named(rows)
+        if kinds == {dict} or all(isinstance(row, Mapping) for row in rows):
+            return self._transpose_named(rows, kinds == {dict})
         wanted: type | Any = Mapping if isinstance(rows[0], Mapping) else tuple | list
         at, row = next((i, row) for i, row in enumerate(rows) if not isinstance(row, wanted))
         hint = f"a row is a tuple of {k} ({', '.join(self.schema.names[:30])}), or all rows are dicts"
         raise self.error(f"row {at} does not read like the others: {show(row)}", hint)
 
-    def _transpose_named(self, rows: list[Mapping[Any, Any]]) -> Sequence[Any]:
-        alike = set(map(tuple, rows))
-        if len(alike) == 1:
-            given = list(alike.pop())
-            return [list(map(operator.itemgetter(key), rows)) for key in self._named(given, given, 0)]
+    def _transpose_named(self, rows: list[Mapping[Any, Any]], are_dicts: bool) -> Sequence[Any]:
+        if are_dicts and len(set(map(len, rows))) == 1:
+            given = list(rows[0])
+            named = self._named(given, given, 0)
+            try:  # as many keys, and all of these: no others
+                return [list(map(operator.itemgetter(key), rows)) for key in named]
+            except KeyError:
+                pass
         parts: list[list[Any]] = [[] for _ in self.schema]
         order: dict[tuple[Any, ...], list[Any]] = {}
         for at, row in enumerate(rows):

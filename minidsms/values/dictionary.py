@@ -255,6 +255,8 @@ class TextDictionary:
                 or pa.types.is_string_view(array.type)
             ):
                 raise DataError(f"an Arrow column of {array.type} cannot be read as TEXT")
+            if len(array) <= _FEW:
+                return self._encode_sequence(array.to_pylist())
             if pa.types.is_string_view(array.type):
                 array = array.cast(pa.large_string())
             array = array.dictionary_encode()
@@ -315,6 +317,8 @@ class TextDictionary:
 
     def decode_arrow(self, column: Column) -> Any:
         """The column's texts as a pyarrow string array. Each distinct text is touched at most once."""
+        if len(column) <= _FEW:
+            return pa.array(self.decode(column), pa.string())
         codes = self.clean(column)
         if self._is_small(codes):
             distinct, inverse = self._distinct(codes)
@@ -341,6 +345,8 @@ class TextDictionary:
 
         copy: makes a copy of the codes, which in the column may change.
         """
+        if len(column) <= _FEW:
+            return pa.array(self.decode(column), pa.string())
         codes = self.clean(column)
         if self._is_small(codes):
             distinct, inverse = self._distinct(codes)
