@@ -80,24 +80,27 @@ class Journal:
     def add(self, ts: Int64Array, signs: Int8Array | None, columns: Sequence[Column], is_left: bool = False) -> None:
         """Elements are going to be taken. Error where the log cannot take them. is_left: nothing processes them yet."""
         if self.log is not None:
-            head = self._heads[is_left]
-            if self._coming is not None or self._script is not None:
-                told = {"kind": "push", "to": self._name, **self._told, "left": is_left}
-                if self._coming is not None:
-                    told |= self._coming
-                if self._script is not None:
-                    told["script"], self._script = self._script, None
-                head = encoded(told)
-            self._begun = self.log.append(head, *self.rows.encoded(ts, signs, columns))
+            self._begun = self.log.append(self._head(is_left), *self.rows.encoded(ts, signs, columns))
         self.accepted, self._taken = None, 0
         self.position += len(ts)
 
     def add_row(self, ts: int, values: Sequence[Any], is_left: bool) -> None:
         """`add` of one element of stored scalars."""
         if self.log is not None:
-            self._begun = self.log.append(self._heads[is_left], self.rows.encoded_row(ts, values))
+            self._begun = self.log.append(self._head(is_left), self.rows.encoded_row(ts, values))
         self.accepted, self._taken = None, 0
         self.position += 1
+
+    def _head(self, is_left: bool) -> bytes:
+        """What stands before the elements of a push."""
+        if self._coming is None and self._script is None:
+            return self._heads[is_left]
+        told = {"kind": "push", "to": self._name, **self._told, "left": is_left}
+        if self._coming is not None:
+            told |= self._coming
+        if self._script is not None:
+            told["script"], self._script = self._script, None
+        return encoded(told)
 
     def pass_over(self, n: int) -> None:
         """So many elements have come that the log does not hold any more."""

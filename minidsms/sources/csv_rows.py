@@ -26,6 +26,7 @@ from minidsms.elements import BoolArray, Schema, Type
 from minidsms.inputs.rejected import RejectedRows
 from minidsms.sources.blocks import LINES, Block, Lines, Marks, Reject, are_lines, csv_rows, reject
 from minidsms.sources.csv_form import USUAL, CsvForm
+from minidsms.sources.few_lines import FewLines
 from minidsms.sources.source import SIGN_COLUMN, TS_COLUMN, choose_columns
 from minidsms.sources.text_columns import (
     FALSE_TEXTS,
@@ -85,9 +86,13 @@ class CsvRows:
         self._positions = [*range(len(extra), self._width), *range(len(extra))]
         self._names = [*(f.name for f in self.schema), *extra]
         self._types = [*self.schema.types, *_extra_types(extra)]
+        self._few = FewLines(self._form, self._width, self._positions, self._types)
 
     def read(self, block: Block) -> Any:
-        """The rows of a block as a record batch; those that cannot be read are counted and kept."""
+        """The rows of a block as a record batch, or as PlainRows; those that cannot be read are counted and kept."""
+        few = self._few.rows(block, self._names, list(map(self._ticks.get, self._names)))
+        if few is not None:
+            return few
         batch, rejects = self.parse(block)
         for each in rejects:
             self.rejected.add(*each)
@@ -150,6 +155,7 @@ class CsvRows:
         self._positions = [c.position for c in columns]
         self._names = [c.batch_name for c in columns]
         self._types = [*self.schema.types, *_extra_types(self._names[len(self.schema) :])]
+        self._few = FewLines(self._form, self._width, self._positions, self._types)
 
     def _take_types(self, header: bytes, relation: bool) -> None:
         extra = [TS_COLUMN, SIGN_COLUMN] if relation else [TS_COLUMN]

@@ -22,6 +22,7 @@ from minidsms.elements import MIN_INSTANT, Int64Array
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.sources.driver_entry import Entry, Pacer
+from minidsms.sources.plain_rows import PlainRows
 from minidsms.sources.source import SIGN_COLUMN, LiveSource, Source
 
 _IDLE_S = 0.1
@@ -215,6 +216,11 @@ class SourceDriver:
     def _hand_over(self, entry: Entry, rows: Any, ts: Int64Array | None) -> None:
         """Let the input take rows, or none of them."""
         k = len(entry.target.schema)
+        if isinstance(rows, PlainRows) and rows.num_rows == 1:
+            # A whole column of one costs as much as ten rows.
+            row = tuple([values[0] for values in rows.columns[:k]])
+            entry.target.push(row, None if ts is None else ts.item(0))
+            return
         # Positions, not names: a column of the schema may be called like one of ours.
         data = dict(zip(entry.target.schema.names, rows.columns[:k]))
         if isinstance(entry.target, StreamInput):
@@ -230,6 +236,7 @@ class SourceDriver:
 
     def _hand_over_singly(self, entry: Entry, rows: Any, ts: Int64Array | None) -> None:
         """Of what a live source brings, rows that cannot be taken are counted and kept, and stop nothing."""
+        rows = rows.arrow() if isinstance(rows, PlainRows) else rows
         for row in range(rows.num_rows):
             one = rows.slice(row, 1)
             try:

@@ -23,6 +23,7 @@ from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Int64Array, Type
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.process.interrupts import breakable
+from minidsms.sources.plain_rows import PlainRows
 from minidsms.sources.read_until import ReadUntil
 from minidsms.sources.source import TS_COLUMN, GoesOn, Heartbeat, LiveSource, Source
 
@@ -83,7 +84,8 @@ class Entry:
         self._has_taken = False
         self.source = source
         self.target = target
-        self.bounded = not isinstance(source, LiveSource)
+        self._live = source if isinstance(source, LiveSource) else None
+        self.bounded = self._live is None
         self._batches: Iterator[Any] = iter(()) if isinstance(source, LiveSource) else source.read()
         self.batch: Any = None
         self.ts: Int64Array | None = None
@@ -148,9 +150,9 @@ class Entry:
     def fill(self) -> bool:
         """Make a block wait, or end the input. True for a heartbeat: it is to be answered before anything follows."""
         while self.batch is None and not self.ended and not self.is_paused:
-            if isinstance(self.source, LiveSource):
-                batch = self.source.poll()
-                is_over = batch is None and self.source.has_ended
+            if self._live is not None:
+                batch = self._live.poll()
+                is_over = batch is None and self._live.has_ended
             else:
                 try:
                     with breakable:
@@ -241,6 +243,10 @@ class Entry:
 
     def _take(self, batch: Any) -> None:
         """Set the waiting block and its instants; rows without a timestamp are malformed."""
+        if isinstance(batch, PlainRows):
+            if self._has_taken and isinstance(self.target, StreamInput) and self._take_plain(batch, self.target):
+                return
+            batch = batch.arrow()
         column = self._ts_column(batch)
         if not self._has_taken and column is not None and column.null_count < len(column):
             self._check_epoch(column.drop_null())
@@ -263,6 +269,23 @@ class Entry:
             if batch.num_rows:
                 self.batch, self.ts = batch, ts
                 self._says_when = ts is not None
+
+    def _take_plain(self, rows: PlainRows, target: StreamInput) -> bool:
+        """`_take` of a few rows; False, and nothing has changed, where an instant is missing or cannot be."""
+        k, by = len(target.schema), target.definition.timestamp_by
+        by = k + rows.names[k:].index(TS_COLUMN) if TS_COLUMN in rows.names[k:] else by
+        if by is None:
+            self.batch, self.ts, self._says_when = rows, None, False
+            return True
+        instants = rows.columns[by]
+        if None in instants:
+            return False
+        try:
+            self.ts = target.converter.instants(instants, len(instants))
+        except DataError:
+            return False
+        self.batch, self._says_when = rows, True
+        return True
 
     def _without_bad_instants(self, batch: Any, column: Any) -> Any:
         """The rows of a live source whose timestamps can be; the others are malformed."""

@@ -13,17 +13,21 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from pyarrow import json as arrow_json
 
 from minidsms.elements import Schema, Type
 from minidsms.inputs.rejected import RejectedRows
-from minidsms.inputs.values import ValueRefused, value_reader
+from minidsms.inputs.values import INT64_MIN, ValueRefused, value_reader
 from minidsms.sources.blocks import Block, Reject, lines, reject
+from minidsms.sources.few_lines import is_few
+from minidsms.sources.plain_rows import PlainRows
 from minidsms.sources.source import SIGN_COLUMN, TS_COLUMN
 from minidsms.sources.text_columns import arrow_type, read_iso_times
 
 _LINE = re.compile(rb"\S[^\n]*")
+_TIMES = pa.timestamp("ns")
 _FEW = 64
 """So many lines are read one by one where one of them cannot be read."""
 _BARE_NULL = re.compile(rb"(?:\A|[}\n\r])\s*null")
@@ -55,7 +59,11 @@ class JsonRows:
         """Arrow reads a block at once."""
 
     def read(self, block: Block) -> Any:
-        """The rows of a block as a record batch; lines that cannot be read are counted and kept."""
+        """The rows of a block as a record batch, or as PlainRows; lines that cannot be read are counted and kept."""
+        if self._names is not None and self._is_basic and is_few(block):  # Arrow's reader costs more than they do
+            few, rejects = self._one_by_one(block)
+            if not rejects and few.num_rows and self._with_times(few):
+                return few
         batch, rejects = self.parse(block)
         for each in rejects:
             self.rejected.add(*each)
@@ -152,7 +160,7 @@ class JsonRows:
                 explicit_schema=pa.schema(fields), unexpected_field_behavior="ignore", newlines_in_values=False
             ),
         ).combine_chunks()
-        if table.num_rows != len(_LINE.findall(block.data)):
+        if table.num_rows != block.data.count(b"\n") and table.num_rows != len(_LINE.findall(block.data)):
             # Arrow also takes objects over several lines, or several in one; where a block is cut must not decide.
             raise pa.ArrowInvalid("not one object per line")
         columns = []
@@ -166,6 +174,10 @@ class JsonRows:
 
     def _salvage(self, block: Block) -> tuple[Any, list[Reject]]:
         """The careful way: line by line."""
+        rows, rejects = self._one_by_one(block)
+        return rows.arrow(), rejects
+
+    def _one_by_one(self, block: Block) -> tuple[PlainRows, list[Reject]]:
         assert self._names is not None
         rejects: list[Reject] = []
         readers = [value_reader(t, 1) for t in self._types]
@@ -196,13 +208,20 @@ class JsonRows:
                 continue
             for column, value in zip(kept, row):
                 column.append(value)
-        columns = []
-        for values, type_, ticks in zip(kept, self._types, self._ticks):
-            kind = arrow_type(type_)
-            if type_ is Type.TIMESTAMP:
-                kind = pa.int64() if ticks else pa.timestamp("ns", "UTC")
-            columns.append(pa.array(values, kind))
-        return self._batch(columns), rejects
+        kinds = []
+        for type_, ticks in zip(self._types, self._ticks):
+            is_time = type_ is Type.TIMESTAMP
+            kinds.append(_TIMES if is_time and not ticks else arrow_type(Type.INTEGER if is_time else type_))
+        return PlainRows(self._batch_names, kept, kinds), rejects
+
+    def _with_times(self, rows: PlainRows) -> bool:
+        """Let times be such, not numbers of nanoseconds. False where one is the number that stands for none."""
+        for column, type_, ticks in zip(rows.columns, self._types, self._ticks):
+            if type_ is Type.TIMESTAMP and not ticks:
+                if INT64_MIN in column:
+                    return False
+                column[:] = [None if value is None else np.datetime64(value, "ns") for value in column]
+        return True
 
     def _batch(self, columns: list[Any]) -> Any:
         return pa.RecordBatch.from_arrays(columns, names=self._batch_names)

@@ -77,6 +77,7 @@ class LiveLines:
         self.bytes_read = 0
         self.inbox: Inbox[LineRows] = Inbox()
         self.feeder = feeder
+        self._goes_on = feeder if isinstance(feeder, FeederGoesOn) else None  # a protocol is asked for slowly
         self._relation, self._form, self._is_lenient = relation, form, is_lenient
         # How far each origin has been pushed: the line behind. What was taken last counts when more is asked for.
         self.pushed: dict[LineRows, int] = {}
@@ -142,14 +143,14 @@ class LiveLines:
                 self.state = "failed"
                 self.inbox.end()
                 raise
-            if isinstance(self.feeder, FeederGoesOn):
-                self.position = self.feeder.position(rows, block)
+            if self._goes_on is not None:
+                self.position = self._goes_on.position(rows, block)
         return self._ready.popleft()
 
     def go_on(self, position: Any) -> str:
         """See `GoesOn`."""
-        assert isinstance(self.feeder, FeederGoesOn)
-        return self.feeder.go_on(position)
+        assert self._goes_on is not None
+        return self._goes_on.go_on(position)
 
     @property
     def has_ended(self) -> bool:

@@ -23,6 +23,8 @@ TRUE_TEXTS = ("true", "True", "TRUE", "1", "t", "T")
 FALSE_TEXTS = ("false", "False", "FALSE", "0", "f", "F")
 
 _NUMBERS = {Type.INTEGER: pa.int64(), Type.INTERVAL: pa.int64(), Type.FLOAT: pa.float64()}
+_ARROW_TYPES = {**_NUMBERS, Type.BOOLEAN: pa.bool_(), Type.NULL: pa.null()}
+_STRING = pa.string()
 _PLAIN = {
     Type.INTEGER: r"^-?[0-9]{1,18}$",
     Type.INTERVAL: r"^-?[0-9]{1,18}$",
@@ -35,13 +37,7 @@ _LIKE_A_TIME = r"^[0-9]{4}-[0-9]{2}"
 
 def arrow_type(type_: Type) -> Any:
     """The Arrow type a text reader is asked for. TIMESTAMP is read as text first: it may be ticks or ISO times."""
-    return {
-        Type.INTEGER: pa.int64(),
-        Type.INTERVAL: pa.int64(),
-        Type.FLOAT: pa.float64(),
-        Type.BOOLEAN: pa.bool_(),
-        Type.NULL: pa.null(),
-    }.get(type_, pa.string())
+    return _ARROW_TYPES.get(type_, _STRING)
 
 
 def are_ticks(texts: Any) -> bool | None:
