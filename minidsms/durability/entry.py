@@ -72,6 +72,7 @@ import pyarrow as pa
 
 from minidsms.cql.errors import Error
 from minidsms.durability.blocks import BlockWriter, Content, Piece
+from minidsms.durability.one_row import OneRow
 from minidsms.durability.segments import Found, Part
 from minidsms.elements import Batch, BoolArray, Column, Int8Array, Int64Array, Schema, Type
 from minidsms.inputs.arrays import ColumnReader
@@ -171,6 +172,7 @@ class Rows:
         columns = [(str(i), kind) for i, kind in enumerate(kinds)]
         self._arrow = pa.schema([*own, *columns])
         self._arrow_names, self._row = self._arrow.names, pa.struct(list(self._arrow))
+        self._one = OneRow(self._arrow)
         self._names = schema.names
         self._pieces, self._writing = _Pieces(), threading.Lock()
         self._writer: pa.ipc.RecordBatchStreamWriter | None = None
@@ -183,12 +185,18 @@ class Rows:
         arrays += [self._array(c, t) for c, t in zip(columns, self._types)]
         return self.encoded_batch(pa.RecordBatch.from_arrays(arrays, schema=self._arrow))
 
-    def encoded_row(self, ts: int, values: Sequence[Any]) -> memoryview:
+    def encoded_row(self, ts: int, values: Sequence[Any]) -> Part:
         """One element of stored scalars, None for NULL."""
         shown = [self._text(v, t) if t.is_coded and v is not None else v for v, t in zip(values, self._types)]
+        shown.insert(0, ts)
+        message = self._one.encoded(shown)
+        if message is not None:
+            return message
         # One call that makes a structure, in half of the time of one for each column.
-        row = pa.array([dict(zip(self._arrow_names, (ts, *shown)))], self._row)
-        return memoryview(pa.RecordBatch.from_struct_array(row).serialize())
+        row = pa.array([dict(zip(self._arrow_names, shown))], self._row)
+        written = memoryview(pa.RecordBatch.from_struct_array(row).serialize())
+        self._one.learn(shown, written)
+        return written
 
     def batch(self, data: memoryview, width: int | None = None) -> pa.RecordBatch:
         """The columns `_ts`, `_sign` of a relation, then its own; the first `width` of them, where it had no more."""
@@ -211,11 +219,15 @@ class Rows:
 
     def decoded(self, data: memoryview) -> tuple[Any, Any, Any]:
         """(ts, signs or None, columns by name), as `push` takes them; of one element (ts, None, a tuple)."""
+        row = self._one.decoded(data) if self._are_plain else None
+        if row is not None:
+            return row[0], None, tuple(row[1:])
         batch = self.batch(data)
         first = 1 + self.has_signs
         if batch.num_rows == 1 and self._are_plain:
-            ts, *values = (column[0].as_py() for column in batch.columns)
-            return ts, None, tuple(values)
+            row = [column[0].as_py() for column in batch.columns]
+            self._one.learn(row, data)
+            return row[0], None, tuple(row[1:])
         return (
             batch.column(0),
             batch.column(1) if self.has_signs else None,

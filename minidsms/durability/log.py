@@ -39,7 +39,7 @@ class Log:
         self._syncing = threading.Lock()
         self._due = threading.Condition()
         self._thread: threading.Thread | None = None
-        self._is_over = self._is_urgent = False
+        self._is_over = self._is_urgent = self._is_idle = False
         self.removed_bytes = 0
         self.next = self._size = self._before = 0
         try:
@@ -205,14 +205,18 @@ class Log:
             self._thread = threading.Thread(target=self._run, name="minidsms-log", daemon=True)
             self._thread.start()
             end_at_exit(self)
-        with self._due:
-            self._is_urgent = self._is_urgent or (is_large and self.durability == "sync")
-            self._due.notify_all()
+        is_urgent = is_large and self.durability == "sync"
+        if is_urgent or self._is_idle:  # else it is going to sync anyway, and being woken costs more than the entry
+            with self._due:
+                self._is_urgent = self._is_urgent or is_urgent
+                self._due.notify_all()
 
     def _run(self) -> None:
         while True:
             with self._due:
+                self._is_idle = True  # first: an entry that the question below does not see wakes it
                 self._due.wait_for(lambda: self._is_over or self._is_urgent or self._synced < self.next)
+                self._is_idle = False
                 self._due.wait_for(lambda: self._is_over or self._is_urgent, BATCH_S)
                 if self._is_over:
                     return

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import math
 import os
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +19,7 @@ from minidsms.durability import log as log_module
 from minidsms.durability.entry import Rows
 from minidsms.durability.log import Log
 from minidsms.durability.segments import FRAME, HEADER, entries, segments
-from minidsms.elements import Schema, Type
+from minidsms.elements import Field, Schema, Type
 from minidsms.values.dictionary import TextDictionary
 from tests.long.crashes import with_holes
 
@@ -253,3 +255,25 @@ def test_large_rows_are_written_as_small_ones_are() -> None:
             data = b"".join(rows.encoded_batch(each))
             assert data == each.serialize().to_pybytes()
             assert rows.batch(memoryview(data)).equals(each)
+
+
+def test_a_row_is_written_as_arrow_writes_it_and_read_back() -> None:
+    random = Random(1)
+    types = (Type.INTEGER, Type.TEXT, Type.FLOAT, Type.BOOLEAN, Type.TEXT)
+    dictionary = TextDictionary()
+    schema = Schema(tuple(Field(f"c{i}", type_) for i, type_ in enumerate(types)))
+    rows, reader = Rows(schema, dictionary, False), Rows(schema, dictionary, False)
+    for i in range(400):
+        texts = ["".join(random.choices("aü中😀", k=random.randint(0, 4))) for _ in range(2)]
+        floats = [0.5, math.inf, -2e300, 5e-324]
+        values: list[Any] = [random.randrange(-(2**63), 2**63), texts[0], random.choice(floats), i % 2 == 0, texts[1]]
+        values = [None if random.random() < 0.05 else value for value in values]
+        stored = [dictionary.code(v) if isinstance(v, str) else v for v in values]
+        message = bytes(rows.encoded_row(i, stored))
+        arrays = [
+            pa.array([i]),
+            *(pa.array([v], kind) for v, kind in zip(values, rows.batch(memoryview(message)).schema.types[1:])),
+        ]
+        batch = pa.RecordBatch.from_arrays(arrays, names=["_ts", *map(str, range(5))])
+        assert message == batch.serialize().to_pybytes()
+        assert reader.decoded(memoryview(message)) == (i, None, tuple(values))
