@@ -68,7 +68,7 @@ class Query(RunningQuery, AsFrames):
         target: a path or address, or a function that is given a pyarrow table of each step's elements. format, options:
         as FORMAT and WITH (..). Error where the place cannot be written; then nothing has changed.
         """
-        from minidsms.sinks import function_sink, open_sink
+        from minidsms.sinks.opening import function_sink, open_sink
 
         self._check()
         if not callable(target):

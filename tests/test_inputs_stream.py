@@ -548,7 +548,7 @@ def test_a_few_values_of_arrow_are_read_as_many_are(n: int) -> None:
         arrays = [pa.array((v * n)[:n], kind) for v, kind in zip(values, [*kinds[:3], text])]
         source.push(pa.table(arrays, names=["i", "f", "b", "t"]), ts=0)
         assert [row for _, row in content(source)] == list(zip(*((r * n)[:n] for r in read)))
-    with pytest.raises(DataError, match="not valid Unicode|cannot be read"):
+    with pytest.raises(DataError, match=r"not valid Unicode|cannot be read"):
         bad = pa.Array.from_buffers(
             pa.string(), 1, [None, pa.array([0, 1], pa.int32()).buffers()[1], pa.py_buffer(b"\xff")]
         )

@@ -139,7 +139,7 @@ def open_feed(
     Error where there is no such input, it has a source of its own, or the file does not fit.
     """
     from minidsms.inputs.relation_input import RelationInput
-    from minidsms.sources import open_source
+    from minidsms.sources.opening import open_source
     from minidsms.sources.replay import Replay
 
     entries = []

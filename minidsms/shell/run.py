@@ -169,7 +169,7 @@ def _open_sinks(job: Job, options: argparse.Namespace) -> None:
 
 
 def _file_sink(path: str, format: str | None) -> Sink:
-    from minidsms.sinks import open_sink
+    from minidsms.sinks.opening import open_sink
 
     return open_sink(path, format)
 

@@ -1,8 +1,4 @@
-"""Where a query's answers go when they are not fetched: files in the sources' formats, and the lines of STREAM."""
+"""Where a query's answers go when they are not fetched: files in the sources' formats, and the lines of STREAM.
 
-from __future__ import annotations
-
-from minidsms.sinks.opening import FORMATS, function_sink, open_sink
-from minidsms.sinks.sink import Sink
-
-__all__ = ["FORMATS", "Sink", "function_sink", "open_sink"]
+Nothing is imported here: who fetches answers needs no writers of files.
+"""

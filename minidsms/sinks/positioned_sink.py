@@ -5,14 +5,17 @@ is told again after a crash.
 from __future__ import annotations
 
 from collections import deque
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from minidsms.answers.results import ResultCodec
 from minidsms.elements import Batch, Column, Field, Schema, Type
-from minidsms.sinks.function_sink import FunctionSink
-from minidsms.sinks.lines import LineSink
 from minidsms.sinks.sink import Asked
+
+if TYPE_CHECKING:
+    from minidsms.sinks.function_sink import FunctionSink
+    from minidsms.sinks.lines import LineSink
 
 _POSITION = Field("_position", Type.INTEGER)
 

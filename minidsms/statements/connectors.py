@@ -25,7 +25,7 @@ def open_declared(
     text: str,
 ) -> Source | LiveSource:
     """The source that a declaration names. CqlError at FROM, or at the option that is wrong."""
-    from minidsms.sources import open_definition
+    from minidsms.sources.opening import open_definition
 
     relation = isinstance(statement, syntax.CreateRelation)
     assert statement.source is not None
@@ -50,7 +50,7 @@ def open_into(statement: syntax.CreateQuery, text: str) -> Sink | None:
     """The sink that INTO names, not yet open, or None."""
     if statement.into is None:
         return None
-    from minidsms.sinks import open_sink
+    from minidsms.sinks.opening import open_sink
 
     try:
         return open_sink(statement.into, statement.format, dict(option_values(statement.options)))

@@ -62,7 +62,7 @@ def load_script(db: Connection, text: str, only_declare: bool = False) -> Loaded
 
 def _declare(db: Connection, entry: ScriptEntry, text: str) -> None:
     from minidsms.cql.binder import relation_def, stream_def
-    from minidsms.sources import open_source
+    from minidsms.sources.opening import open_source
 
     statement = entry.statement
     if isinstance(statement, syntax.CreateStream):

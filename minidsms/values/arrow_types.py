@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from minidsms.elements import Column, Int64Array, is_all_true
 from minidsms.values.coded import CODE_OF_ZERO, MOST_COMPUTED, shown, value_of
@@ -119,6 +118,8 @@ def array_of_words(array: Any, type_: Type, wanted: pa.DataType) -> Any:
     if isinstance(array, pa.ChunkedArray):
         return pa.chunked_array([array_of_words(chunk, type_, wanted) for chunk in array.chunks], wanted)
     coded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+    import pyarrow.compute as pc  # a tenth of the time until a first answer, which seldom needs it
+
     used = pc.unique(coded.indices.drop_null())
     return array_of_texts(coded.dictionary.take(used).to_pylist(), type_, wanted).take(pc.index_in(coded.indices, used))
 

@@ -17,7 +17,7 @@ from minidsms.cql.errors import CqlError, Error
 from minidsms.elements import Schema, Type
 from minidsms.sinks.opening import open_sink
 from minidsms.sinks.rolling_sink import RollingSink
-from minidsms.sources import open_source
+from minidsms.sources.opening import open_source
 from tests.sources.test_live import port_of, soon
 
 

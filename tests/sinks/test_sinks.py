@@ -14,7 +14,7 @@ import pytest
 
 import minidsms
 from minidsms.cql.errors import Error
-from minidsms.sinks import open_sink
+from minidsms.sinks.opening import open_sink
 
 DECLARED = "CREATE STREAM S (a INTEGER, b FLOAT, d TEXT, e BOOLEAN, t TIMESTAMP, i INTERVAL)"
 ROWS: list[tuple[Any, ...]] = [
