@@ -17,6 +17,7 @@ from benchmarks import (
     latency,
     memory,
     observing,
+    paths,
     pushes,
     rates,
     starting,
@@ -31,6 +32,7 @@ PARTS = (
     "latency",
     "pushes",
     "typical",
+    "paths",
     "stations",
     "start",
     "memory",
@@ -66,6 +68,7 @@ def main(arguments: list[str]) -> int:
         "latency": lambda: _shown(console, "latency of one push and its advance", latency.measure()),
         "pushes": lambda: _shown(console, "small pushes, processor time", pushes.measure()),
         "typical": lambda: _shown(console, "queries as users write them, processor time of a row", typical.measure()),
+        "paths": lambda: {title: _shown(console, title, found) for title, found in paths.measure().items()},
         "stations": lambda: _stations(console),
         "start": lambda: _shown(
             console, f"seconds to the first answer (goals {starting.GOAL_S})", {"seconds": starting.measure()}
@@ -152,7 +155,7 @@ def _peers(options: argparse.Namespace, console: Console) -> Any:
 
 
 def _shown(console: Console, title: str, found: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
-    columns = list(next(iter(found.values())))
+    columns = list(dict.fromkeys(name for figures in found.values() for name in figures))
     table = Table("", *columns, title=title)
     for name, figures in found.items():
         table.add_row(name, *(f"{figures[c]:,}" if c in figures else "" for c in columns))
