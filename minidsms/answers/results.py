@@ -25,6 +25,10 @@ _LARGE = 4_096
 """Elements of a batch that is a chunk of its own in an Arrow table; smaller ones are copied together."""
 
 
+_FEW = 16
+"""Elements that are a table by one call of Arrow: each of its arrays would cost more than all of them."""
+
+
 def _chunks(batches: Sequence[Batch]) -> list[Batch]:
     """The same elements in fewer batches."""
     runs: list[list[Batch]] = []
@@ -92,6 +96,10 @@ class ResultCodec:
 
     def table(self, batches: Sequence[Batch]) -> pa.Table:
         """The elements as an Arrow table: _ts, _sign, then the columns (a repeated name gets a number)."""
+        if 0 < sum(map(len, batches)) <= _FEW and self._structure is not None:
+            names = [field.name for field in self._structure]
+            rows = [dict(zip(names, row)) for batch in batches for row in zip(*self.values(batch))]
+            return pa.Table.from_struct_array(pa.array(rows, self._structure))
         names = ["_ts", "_sign"]
         for name in self.schema.names:
             unique, n = name, 2
@@ -104,6 +112,12 @@ class ResultCodec:
         columns += [[pa.array(batch.signs) for batch in chunks]]
         columns += [[self._array(batch.column(i), t) for batch in chunks] for i, t in enumerate(self.schema.types)]
         return pa.Table.from_arrays([pa.chunked_array(column) for column in columns], names=names)
+
+    @cached_property
+    def _structure(self) -> pa.StructType | None:
+        """The columns of a table as one; None where Arrow does not take their values as `values` has them."""
+        are_plain = all(t.is_basic and t is not Type.NULL for t in self.schema.types)
+        return pa.struct(list(self.table(()).schema)) if are_plain else None
 
     def table_of_rows(self, rows: Sequence[Row]) -> pa.Table:
         """What `rows` has given, as a table of the columns."""
