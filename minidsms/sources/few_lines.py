@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -81,21 +82,37 @@ class FewLines:
             return None
         try:
             text = block.data.decode()
-            if "\r" in text or (self._quote and self._quote in text):
-                return None
             lines = [line.split(self._delimiter) for line in text.removesuffix("\n").split("\n")]
             if any(len(line) != self._width for line in lines) or (self._width == 1 and [""] in lines):
+                return None
+            has_quotes = bool(self._quote) and self._quote in text
+            if "\r" in text or (has_quotes and not all(map(self._is_closed, chain.from_iterable(lines)))):
                 return None
             columns, kinds = [], []
             for position, type_, are_ticks in zip(self._positions, self._types, ticks):
                 if type_ is Type.TIMESTAMP and are_ticks is None:
                     return None
                 read, kind = _read_by(type_, are_ticks)
-                columns.append([None if line[position] in self._nulls else read(line[position]) for line in lines])
+                texts = [line[position] for line in lines]
+                if has_quotes:
+                    columns.append([self._value(text, read) for text in texts])
+                else:
+                    columns.append([None if text in self._nulls else read(text) for text in texts])
                 kinds.append(kind)
         except (ValueError, KeyError):
             return None
         return PlainRows(names, columns, kinds)
+
+    def _is_closed(self, text: str) -> bool:
+        """A field is in quotes as a whole, or has none."""
+        quote = self._quote
+        return quote not in text or (text[0] == text[-1] == quote and text.count(quote) == 2)
+
+    def _value(self, text: str, read: Callable[[str], Any]) -> Any:
+        """Of a field that may be in quotes: then nothing stands for NULL, but what is empty and no TEXT."""
+        if text[:1] != self._quote:
+            return None if text in self._nulls else read(text)
+        return read(text[1:-1]) if len(text) > 2 or read is str else None
 
 
 def _read_by(type_: Type, are_ticks: bool | None) -> tuple[Callable[[str], Any], pa.DataType]:

@@ -59,6 +59,10 @@ def test_a_few_lines_of_csv_are_read_as_arrow_reads_them(seed: int) -> None:
         for _ in range(random.randint(1, 4)):
             fields = [random.choice(["", *TEXTS[type_][:often]]) for type_ in TYPES]
             fields[4] = random.choice(NUMBERS[:often])
+            if random.random() < 0.3:
+                fields = [f'"{text}"' if random.random() < 0.5 else text for text in fields]
+            if random.random() < 0.1:
+                fields[3] = random.choice(['"a""b"', '"a,b"', '"a', 'a"', 'a"b"', ' "a"', '"a"b', '"'])
             lines.append(",".join(fields) + "\n")
         block = Block("".join(lines).encode(), 1)
         found = rows.read(block)
@@ -109,7 +113,17 @@ def test_many_lines_and_what_is_not_plain_are_left_to_arrow() -> None:
     rows = CsvRows("f", Schema((Field("v", Type.INTEGER), Field("t", Type.TEXT))), RejectedRows(), form=CsvForm())
     rows.take_order(False)
     assert isinstance(rows.read(Block(b"1,a\n" * FEW, 1)), PlainRows)
-    for data in (b"1,a\n" * (FEW + 1), b'1,"a"\n', b"1,a\r\n", b"1,a\n\n2,b\n", b"1,\xff\n", b"1,a,b\n", b"x,a\n"):
+    for data in (
+        b"1,a\n" * (FEW + 1),
+        b'1,"a""b"\n',
+        b'1,"a\n',
+        b'"1,a"\n',
+        b"1,a\r\n",
+        b"1,a\n\n2,b\n",
+        b"1,\xff\n",
+        b"1,a,b\n",
+        b"x,a\n",
+    ):
         assert not isinstance(rows.read(Block(data, 1)), PlainRows), data
 
 
