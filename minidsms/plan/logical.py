@@ -249,6 +249,32 @@ class MultiJoin(Node):
 
 
 @dataclass(frozen=True, eq=False)
+class LookupJoin(Node):
+    """The elements of a stream beside the rows that a relation has of their key at their own instants.
+
+    keys: (column of the stream, column of the relation) that are equal, NULL equals nothing; none: every row will do.
+    columns: the (input, column) of each column of the schema.  outer: elements without such a row are there, too.
+    """
+
+    input: Node
+    right: Node
+    keys: tuple[tuple[int, int], ...]
+    columns: tuple[tuple[int, int], ...]
+    outer: bool
+    kind = "stream"
+    is_fifo = is_append_only = True
+    memory = Memory.ROWS
+
+    def text(self) -> str:
+        names = [each.schema.names for each in self.inputs]
+        on = equalities_text([((0, a), (1, b)) for a, b in self.keys], names)
+        return f"{'Left ' if self.outer else ''}Lookup Join on {on or 'every row'}"
+
+    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
+        return [every_column(child) for child in self.inputs]
+
+
+@dataclass(frozen=True, eq=False)
 class ReducedJoin(MultiJoin):
     """A join over streams and relations that keeps rows of its own, and only those it needs (`plan.state_reduction`).
 

@@ -51,6 +51,7 @@ from minidsms.plan.logical import (
     Entering,
     FirstArrival,
     KeepArrival,
+    LookupJoin,
     MultiJoin,
     Netted,
     Openings,
@@ -326,6 +327,12 @@ class PhysicalPlanner:
                 return self._multi_join(node)
             case SemiJoin():
                 return self._semi_join(node)
+            case LookupJoin():
+                from minidsms.operators.lookup_join import LookupJoin as LookupJoinOperator
+
+                stream, relation = map(self._queue, node.inputs)
+                is_fifo = node.right.is_fifo
+                return LookupJoinOperator(stream, relation, node.keys, node.columns, node.schema, node.outer, is_fifo)
             case ProbedStream():
                 return self._probing_select(node)
             case bound.Aggregate():

@@ -68,7 +68,7 @@ def test_the_plan_keeps_an_account_only_where_rows_may_stay(query: str, passes: 
         for name in NAMES:
             db.execute(declaration(name))
         plan = db.query(query).explain()
-    assert ("Entering" in plan) == passes and ("RStream" in plan) != passes
+    assert ("Entering" in plan or "Lookup Join" in plan) == passes and ("RStream" in plan) != passes
 
 
 def test_rows_that_a_window_reads_again_stand_in_their_order() -> None:
@@ -93,7 +93,7 @@ def test_equal_rows_of_instants_that_follow_each_other_are_both_put_out() -> Non
 
 
 @pytest.mark.parametrize("kind", ["JOIN", "LEFT JOIN"])
-def test_a_join_that_is_read_alone_puts_out_no_deletions(kind: str) -> None:
+def test_a_join_takes_the_stream_itself_and_puts_out_no_deletions(kind: str) -> None:
     with minidsms.connect() as db:
         db.execute("CREATE STREAM S (k INTEGER, a INTEGER); CREATE RELATION R (k INTEGER, v INTEGER)")
         query = db.query(f"SELECT RSTREAM(a + v AS c) FROM S [NOW] {kind} R ON R.k = S.k")
@@ -102,5 +102,5 @@ def test_a_join_that_is_read_alone_puts_out_no_deletions(kind: str) -> None:
             db.push("S", (1, ts), ts=ts)
         db.advance(9)
         (join,) = [op for op in query.network.operators if "Join" in op.name]
-        assert (join.counters.elements_in, join.counters.elements_out) == (11, 5)
+        assert (join.counters.elements_in, join.counters.elements_out) == (6, 5)
         assert [c.row for c in query.fetch()] == [(10 + ts,) for ts in range(1, 6)]

@@ -7,8 +7,8 @@ to speak (docs/semantics S2).
 
     RSTREAM (SELECT * FROM S [NOW] JOIN R ON R.k = S.k)
 
-What chooses rows and computes columns is given what enters alone, and a join that nobody else reads need not put out
-what leaves.
+What stands between becomes the same of a stream: a NOW window is its stream, what chooses rows and computes columns is
+given what enters alone, and a join with a relation whose rows last looks them up.
 
 It holds where the rows of an instant need no order by value (T3). A join that lets rows go by itself nets what it puts
 out, a row of the instant before with an equal one of now, and is left as it is.
@@ -18,41 +18,143 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from minidsms.cql import bound
-from minidsms.cql.bound import JoinKind, Node, StreamKind
-from minidsms.plan.logical import Entering, MultiJoin, SemiJoin, nodes, reader_counts
+from minidsms.cql.bound import Expr, JoinKind, Node, StreamKind
+from minidsms.cql.origins import equal_pair
+from minidsms.plan.logical import (
+    Entering,
+    LookupJoin,
+    MultiJoin,
+    SemiJoin,
+    column_refs,
+    conjuncts,
+    filtered,
+    nodes,
+    projected,
+    reader_counts,
+)
 
 
 def pass_what_enters(root: Node) -> Node:
     """Replace each such relation-to-stream operator."""
-    readers = reader_counts(root)
-    momentary: set[int] = set()
-    done: dict[int, Node] = {}
+    streams = _Streams(reader_counts(root))
     for node in nodes(root):
-        lasting = [id(child) not in momentary for child in node.inputs]
+        streams.visit(node)
+    return streams.done[id(root)]
+
+
+class _Streams:
+    """done: what nodes have become, by id."""
+
+    def __init__(self, readers: Mapping[int, int]) -> None:
+        self.done: dict[int, Node] = {}
+        self._readers = readers
+        self._momentary: set[int] = set()
+
+    def visit(self, node: Node) -> None:
+        """Note what becomes of it; inputs first."""
+        lasting = self._lasting(node)
         if _is_momentary(node, lasting):
-            momentary.add(id(node))
-        new = node.over([done[id(child)] for child in node.inputs])
+            self._momentary.add(id(node))
         is_rstream = isinstance(node, bound.RelationToStream) and node.op is StreamKind.RSTREAM and not node.ordered
-        done[id(node)] = _entering(node, readers, done) if is_rstream and not lasting[0] else new
-    return done[id(root)]
+        if is_rstream and not lasting[0]:
+            new = self._stream(node.inputs[0])
+            if new.schema != node.schema:
+                is_named = isinstance(new, Entering | LookupJoin | bound.Project)
+                as_named = projected(new, column_refs(new.schema), node.schema.names)
+                new = dataclasses.replace(new, schema=node.schema) if is_named else as_named
+        else:
+            new = node.over([self.done[id(child)] for child in node.inputs])
+        self.done[id(node)] = new
+
+    def _lasting(self, node: Node) -> list[bool]:
+        """Of each input, whether some row may outlive the instant at which it came."""
+        return [id(child) not in self._momentary for child in node.inputs]
+
+    def _stream(self, node: Node) -> Node:
+        """What enters a relation whose rows last an instant."""
+        if isinstance(node, bound.Window):
+            return self.done[id(node.input)]
+        below, is_alone = self.done[id(node)], self._readers[id(node)] == 1
+        if isinstance(node, bound.ByRow) and is_alone:
+            return node.over([self._stream(node.input)])
+        if isinstance(node, bound.Join | MultiJoin) and is_alone:
+            found = self._looked_up(node)
+            if found is not None:
+                return found
+            assert isinstance(below, bound.Join | MultiJoin)
+            below = dataclasses.replace(below, only_enters=True)
+        return Entering(below.schema, below)
+
+    def _looked_up(self, join: bound.Join | MultiJoin) -> Node | None:
+        """The join where one of two inputs is momentary, and looks up the rows of the other."""
+        lasting = self._lasting(join)
+        matching = _matching(join) if sorted(lasting) == [False, True] else None
+        if matching is None:
+            return None
+        which = lasting.index(False)
+        relation = self.done[id(join.inputs[1 - which])]
+        if matching.is_banded and (matching.pairs or not _has_one_row(relation)):
+            return None
+        stream = self._stream(join.inputs[which])
+        stream, own = _with_columns(stream, [pair[which] for pair in matching.pairs])
+        relation, others = _with_columns(relation, [pair[1 - which] for pair in matching.pairs])
+        columns = tuple((int(i != which), c) for i, c in matching.columns)
+        looked_up = LookupJoin(join.schema, stream, relation, tuple(zip(own, others)), columns, matching.outer)
+        return filtered(looked_up, matching.rest)
 
 
-def _entering(stream: Node, readers: Mapping[int, int], done: Mapping[int, Node]) -> Node:
-    """What enters a relation that is put out as a stream. done: what nodes have become."""
-    passing: list[Node] = []
-    node = stream.inputs[0]
-    while isinstance(node, bound.ByRow) and readers[id(node)] == 1 and (passing or node.schema == stream.schema):
-        passing.append(node)
-        node = node.input
-    below = done[id(node)]
-    if isinstance(below, bound.Join | MultiJoin) and readers[id(node)] == 1:
-        below = dataclasses.replace(below, only_enters=True)
-    entering: Node = Entering(below.schema if passing else stream.schema, below)
-    for node in reversed(passing):
-        entering = node.over([entering])
-    return entering
+@dataclass(frozen=True)
+class _Matching:
+    """How a join of two matches rows. pairs: of expressions over either that are equal.  columns: the (input, column)
+    of each that it gives.  rest: what else it asks of these.  is_banded: it need not find pairs outside of a band.
+    """
+
+    pairs: Sequence[tuple[Expr, Expr]]
+    columns: Sequence[tuple[int, int]]
+    outer: bool
+    rest: Sequence[Expr] = ()
+    is_banded: bool = False
+
+
+def _matching(join: bound.Join | MultiJoin) -> _Matching | None:
+    """None where a lookup does not find the same."""
+    if isinstance(join, MultiJoin):
+        refs = [column_refs(window.schema) for window in join.windows]
+        sides = [{i: refs[i][c] for i, c in equality} for equality in join.equalities]
+        equal = [(side[0], side[1]) for side in sides]
+        return _Matching(equal, join.columns, join.outer, is_banded=bool(join.bands))
+    width = len(join.left.schema)
+    pairs, rest = [], []
+    for part in conjuncts(join.condition):
+        pair = equal_pair(part, width)
+        if pair is None:
+            rest.append(part)
+        else:
+            pairs.append(pair)
+    outer = join.join is JoinKind.LEFT
+    if outer and rest:
+        return None
+    columns = [(0, c) for c in range(width)] + [(1, c) for c in range(len(join.right.schema))]
+    return _Matching(pairs, columns, outer, rest)
+
+
+def _has_one_row(node: Node) -> bool:
+    """It never has more."""
+    below = bound.beneath(node)
+    return isinstance(below, bound.Aggregate) and not below.keys
+
+
+def _with_columns(node: Node, exprs: Sequence[Expr]) -> tuple[Node, list[int]]:
+    """The node with further columns where expressions are computed, and where each expression stands."""
+    refs = column_refs(node.schema)
+    further = [e for e in exprs if not isinstance(e, bound.ColumnRef)]
+    names = [f"key{len(refs) + k + 1}" for k in range(len(further))]
+    places = iter(range(len(refs), len(refs) + len(further)))
+    at = [e.index if isinstance(e, bound.ColumnRef) else next(places) for e in exprs]
+    return projected(node, [*refs, *further], [*node.schema.names, *names]), at
 
 
 def _is_momentary(node: Node, lasting: Sequence[bool]) -> bool:

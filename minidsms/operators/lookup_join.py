@@ -1,0 +1,161 @@
+"""Lookup join: the elements of a stream beside the rows that a relation has of their key at their own instants.
+
+What a join with a NOW window puts out where only what enters is of use (`plan.rules.pass_what_enters`): a row of the
+window lasts an instant, so it need not be kept for rows of the relation that come later.  docs/semantics R1, R2, S2.
+
+Invariant: between slices nothing of the stream is held, and of the relation the rows that it has at `progress`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from minidsms.elements import Batch, BoolArray, Column, Int64Array, Schema
+from minidsms.joins.equal_columns import equalities_text
+from minidsms.kernels.arrays import normal
+from minidsms.kernels.join_layout import IS_LINKED
+from minidsms.kernels.lookup_join import (
+    AT,
+    DONE,
+    INSPECTED,
+    IS_RUN,
+    MISSING,
+    NOT_BEGUN,
+    SLOT,
+    STATE_WORDS,
+    STATUS,
+    Asking,
+    Met,
+    lookup_join,
+)
+from minidsms.operators.operator import Description, Operator
+from minidsms.queues import Queue
+from minidsms.synopses.bag_windows import NO_TS
+from minidsms.synopses.indexed_windows import WindowIndex
+from minidsms.synopses.shown_tuples import ShownTuples
+from minidsms.synopses.synopsis import Synopsis
+
+_FEW, _MANY = 64, 1 << 14
+"""Rows found before their columns are gathered: of a slice of few elements, and of others."""
+_ALL_KEYED: BoolArray = np.empty(0, np.bool_)
+
+
+class LookupJoin(Operator):
+    """keys: (column of the stream, column of the relation) that are equal and of one type; none: all rows are met.
+
+    columns: the (input, column) of each output column.  outer: elements that meet no row are there, too, with NULLs.
+    right_fifo: the relation's deletions come in the order of its insertions.
+    """
+
+    name = "LookupJoin"
+    acts_on_time = False
+
+    def __init__(
+        self,
+        stream: Queue,
+        right: Queue,
+        keys: Sequence[tuple[int, int]],
+        columns: Sequence[tuple[int, int]],
+        schema: Schema,
+        outer: bool = False,
+        right_fifo: bool = False,
+    ) -> None:
+        super().__init__([stream, right], schema)
+        self.name = "LeftLookupJoin" if outer else self.name
+        self._keys = tuple(keys)
+        self._columns = tuple(columns)
+        self._outer = outer
+        asked = [c for _, c in keys]
+        parts = [(c,) for c in asked]
+        shown = [c for i, c in columns if i == 1]
+        bags = [not right_fifo]
+        self._index = WindowIndex(
+            [right.schema], [parts if len(parts) == 1 else [*parts, tuple(asked)]], None, [shown], bags=bags
+        )
+        self._index.keys[:-1, IS_LINKED] = 0
+        self._right = self._index.windows[0]
+        self._shown = ShownTuples(
+            self._index, [(0, c) for c in shown], Schema(tuple(right.schema[c] for c in shown)), 0 if outer else None
+        )
+        self._state = np.zeros(STATE_WORDS, np.int64)
+        self._line = memoryview(self._state)  # type: ignore[arg-type]
+        self._no_elements = Asking(NO_TS, np.zeros((0, len(keys)), np.int64), _ALL_KEYED)
+        self._room = _room(_FEW)
+
+    def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
+        """Make the relation's changes, and let elements ask; one batch of output per full buffer of rows."""
+        stream, changes = batches
+        if stream is None and changes is None:
+            return
+        self._index.admit([changes])
+        asking = self._no_elements if stream is None else self._asking(stream)
+        state = self._line
+        state[AT], state[SLOT] = 0, NOT_BEGUN
+        if len(asking.ts) > len(self._room.ts) and len(self._room.ts) == _FEW:
+            self._room = _room(_MANY)
+        status = -1
+        while status != DONE:
+            found = lookup_join(self._index.bundle, asking, self._state, self._outer, self._room)
+            status = state[STATUS]
+            assert status != MISSING, "every deletion cancels an earlier insertion (docs/semantics T2)"
+            if found and stream is not None:
+                yield self._rows(stream, found)
+            if status != DONE:
+                self.claim(0)  # the call may have taken too long
+        self._right.settle()
+
+    def _asking(self, stream: Batch) -> Asking:
+        columns = [stream.column(c) for c, _ in self._keys]
+        if len(columns) == 1:
+            words = normal(columns[0].words()).reshape(-1, 1)
+        else:
+            words = np.empty((len(stream.ts), len(columns)), np.int64)
+            for j, column in enumerate(columns):
+                words[:, j] = column.words()
+        keyed: BoolArray | None = None
+        for column in columns:
+            if column.valid is not None:
+                keyed = column.valid if keyed is None else keyed & column.valid
+        return Asking(normal(stream.ts), words, _ALL_KEYED if keyed is None else normal(keyed))
+
+    def _rows(self, stream: Batch, found: int) -> Batch:
+        """Those of the first rows found."""
+        elements, ts, slots = self._room
+        own = [c for i, c in self._columns if i == 0]
+        is_run = self._line[IS_RUN] != 0
+        if is_run:
+            first = elements.item(0)
+            part = stream if found == len(stream.ts) else stream.slice(first, first + found)
+            left: Iterable[Column] = map(part.column, own)
+        else:
+            at: Int64Array = elements[:found].copy()
+            left = stream.columns_at(own, at)
+        right = self._shown.rows(slots, ts, None, found)
+        sides = iter(left), iter(right.columns)
+        return Batch(right.ts, None, [next(sides[i]) for i, _ in self._columns], is_own=not is_run)
+
+    def describe(self) -> Description:
+        """Key columns, rows and bytes held, slots inspected so far."""
+        names = [q.schema.names for q in self.inputs]
+        on = equalities_text([((0, a), (1, b)) for a, b in self._keys], names)
+        figures = {
+            "rows": len(self._right),
+            "fifo": not self._right.is_bag,
+            "bytes": self._right.nbytes,
+            "inspected": int(self._state[INSPECTED]),
+        }
+        return Description(self.name, on or "every row", figures)
+
+    def close(self) -> None:
+        """End the claim on the relation's store."""
+        self._right.release()
+
+    def synopses(self) -> tuple[Synopsis, ...]:
+        """The relation's rows."""
+        return (self._right,)
+
+
+def _room(rows: int) -> Met:
+    return Met(np.empty(rows, np.int64), np.empty(rows, np.int64), np.empty((1, rows), np.int64))
