@@ -15,6 +15,7 @@ QUERIES = {
     "join of relations": "SELECT R.k, S.v FROM R [ROWS 40], S [ROWS 40] WHERE R.k = S.k",
     "outer join": "SELECT R.k, S.v FROM R [RANGE 50] LEFT JOIN S [RANGE 50] ON R.k = S.k",
     "semi-join": "SELECT RSTREAM(k) FROM R [NOW] WHERE k IN (SELECT k FROM S [RANGE 50])",
+    "lookup join": "SELECT RSTREAM(R.k, S.v) FROM R [NOW] JOIN S [PARTITION BY v ROWS 1] ON R.k = S.k",
     "union": "SELECT k FROM R [RANGE 50] UNION SELECT k FROM S [RANGE 50]",
     "newest rows": "SELECT ISTREAM(R.k, S.v) FROM R [RANGE 50], S [PARTITION BY v ROWS 1] WHERE R.k = S.k",
 }

@@ -31,6 +31,7 @@ from minidsms.elements import MIN_INSTANT, AnyArray
 from minidsms.engine.engine import Network
 from minidsms.operators.aggregate import Aggregate
 from minidsms.operators.counting import CountingOperator
+from minidsms.operators.lookup_join import LookupJoin
 from minidsms.operators.operator import Operator
 from minidsms.operators.resuming import Resuming
 from minidsms.operators.stream_source import StreamSource
@@ -43,10 +44,10 @@ from minidsms.values.types import MOST_DIGITS
 if TYPE_CHECKING:
     from minidsms.query import Query
 
-VERSION = 4
+VERSION = 5
 """Of the arrays: what they are called and what stands in them. In version 1 they were those of one synopsis, called as
 it calls them; in version 2 quantiles had none; in version 3 those of OVER on a stream were rows in order, and no
-code of a text was computed.
+code of a text was computed; in version 4 a plan had no lookup joins, but others, which stood elsewhere.
 """
 _CODES_AT_ONCE = 1 << 16
 """Texts stand together by their codes: each so many, used or not."""
@@ -160,7 +161,12 @@ def resume(query: Query, fields: Fields, data: Content, where: str) -> None:
     group = network.group
     assert group is not None
     is_first = fields["version"] == 1
-    place = _place_by_version_1(network, fields["operator"]) if is_first else fields["operator"]
+    if is_first:
+        place = _place_by_version_1(network, fields["operator"])
+    elif fields["version"] < 5 and any(isinstance(each, LookupJoin) for each in network.operators):
+        place = _place_by_name(network, fields["is"])
+    else:
+        place = fields["operator"]
     if place < len(network.operators) and group.users(network.operators[place]) > 1:
         try:
             own(group, network)
@@ -193,6 +199,12 @@ def _place_by_version_1(network: Network, n: int) -> int:
     return found[n] if n < len(found) else len(network.operators)
 
 
+def _place_by_name(network: Network, name: str) -> int:
+    """That of the only operator with state that is so called; behind all where there are several, or none."""
+    found = [i for i, each in enumerate(network.operators) if isinstance(each, Resuming) and _named(each) == name]
+    return found[0] if len(found) == 1 else len(network.operators)
+
+
 def _is_over_stream(operator: Operator) -> bool:
     below = operator.inputs[0].producer
     while below is not None and below.is_stateless and len(below.inputs) == 1:
@@ -218,7 +230,7 @@ def take_texts(dictionary: TextDictionary, fields: Fields, data: Content) -> Non
     parts = map(data.take, fields["batches"]) if "batches" in fields else [data.whole()]
     batches = [pa.ipc.read_record_batch(pa.py_buffer(part), _TEXTS) for part in parts]
     codes, texts = ([value for batch in batches for value in batch.column(i).to_pylist()] for i in (0, 1))
-    if fields.get("version", 3) < VERSION and any(map(_is_computed, texts)):
+    if fields.get("version", 3) < 4 and any(map(_is_computed, texts)):
         told = "state with values of DECIMAL that an older minidsms has kept"
         raise Error(f"{told}: open the folder with that one, end the queries that hold them, and make a checkpoint")
     dictionary.take(codes, texts)

@@ -23,6 +23,7 @@ from minidsms.durability.checking import check
 from minidsms.durability.connection import DurableConnection
 from minidsms.durability.entry import read
 from minidsms.durability.segments import entries
+from minidsms.plan.rules.pass_what_enters import _Streams
 
 
 @pytest.fixture
@@ -249,12 +250,42 @@ def test_state_of_another_version_is_refused(folder: str, monkeypatch: pytest.Mo
         db.checkpoint()
     with (
         monkeypatch.context() as patch,
-        pytest.raises(Error, match="version 4 of kept state; this minidsms reads up to 1"),
+        pytest.raises(Error, match="version 5 of kept state; this minidsms reads up to 1"),
     ):
         patch.setattr(kept_state, "VERSION", 1)
         minidsms.connect(folder)
     with opened(folder) as db:
         assert db.queries["q"].snapshot() == [(3,)]
+
+
+@pytest.mark.parametrize("has_twin", [False, True])
+def test_state_from_before_there_were_lookup_joins_finds_its_operator(
+    folder: str, monkeypatch: pytest.MonkeyPatch, has_twin: bool
+) -> None:
+    """Where two are called alike nothing says which of them it is: the error tells the way out."""
+    twin = " LEFT JOIN U [PARTITION BY k ROWS 1] AS n ON n.k = S.k" if has_twin else ""
+    query = f"SELECT RSTREAM(S.k, m.v) FROM S [NOW] LEFT JOIN T [PARTITION BY k ROWS 1] AS m ON m.k = S.k{twin}"
+    with monkeypatch.context() as patch:
+        patch.setattr(_Streams, "_looked_up", lambda self, join: None)
+        patch.setattr(kept_state, "VERSION", 4)
+        with opened(folder) as db:
+            db.execute("CREATE STREAM S (k INTEGER); CREATE STREAM T (k INTEGER, v INTEGER)")
+            db.execute(f"CREATE STREAM U (k INTEGER, v INTEGER); CREATE QUERY q AS {query}")
+            db.push("T", [(i % 3, i) for i in range(100)], ts=list(range(100)))
+            db.push("U", (2, 0), ts=100)
+            db.push("S", (2,), ts=100)
+            db.advance(150)
+            db.checkpoint()
+    assert kinds(folder).count("synopsis") == 1 + has_twin
+    if has_twin:
+        with pytest.raises(Error, match=r"q has no operator (.|\n)*help: open the folder with the minidsms that wrote"):
+            minidsms.connect(folder)
+        return
+    with opened(folder) as db:
+        assert any(op.name == "LeftLookupJoin" for op in db.queries["q"].network.operators)
+        db.push("S", [(0,), (2,)], ts=151)
+        db.advance(152)
+        assert [change.row for change in db.queries["q"].fetch()][-2:] == [(0, 99), (2, 98)]
 
 
 @pytest.mark.parametrize("slack", ["", " SLACK 2"])
