@@ -18,7 +18,7 @@ from minidsms.cql import bound
 from minidsms.cql.bound import Node, StreamKind
 from minidsms.cql.node import Memory
 from minidsms.cql.window_spec import WindowKind, WindowSpec
-from minidsms.plan.logical import FirstArrival, MultiJoin, ReducedJoin, Stop, WindowEvents, nodes
+from minidsms.plan.logical import FirstArrival, MultiJoin, NewRows, ReducedJoin, Stop, WindowEvents, nodes
 
 Keeps = Callable[[Node], bool | None]
 """Whether a node's state is kept: None where it is not, else whether the rows it gives are known."""
@@ -82,7 +82,7 @@ class _Walk:
                 is_kept = bool(sources) and self._keeps(node) is not None
                 if is_kept or not all([self._add_rows(source, 1) for source in sources]):
                     self._keep(node)
-            case WindowEvents():
+            case WindowEvents() | NewRows():
                 self._keep(node)
             case bound.RelationToStream(op=StreamKind.RSTREAM):
                 if not self._knows([node.input]):

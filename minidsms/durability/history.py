@@ -21,8 +21,7 @@ from minidsms.cql.binder import bind
 from minidsms.cql.errors import CqlError, Error
 from minidsms.durability.entry import Fields
 from minidsms.durability.segments import Part
-from minidsms.plan.planner import plan
-from minidsms.plan.state_reduction import reduce_state
+from minidsms.plan.under_settings import plan_under
 from minidsms.sources.source import SIGN_COLUMN, TS_COLUMN
 from minidsms.statements.connectors import placed_at
 from minidsms.synopses.stream_store import StreamStore
@@ -72,7 +71,7 @@ def _past_for(
         raise placed_at(error, text, statement) from None
     bound = bind(statement.query, db.catalog, text)
     backfill = Backfill(db, folder, bound.streams, bound.relations, "local")
-    logical = reduce_state(plan(bound.node, text), db.catalog, db.settings, db.memory.is_short).root
+    logical = plan_under(bound.node, text, db.catalog, db.settings, db.memory.is_short).root
     told: list[tuple[str, int, int]] = []
     data: list[Part] = []
     pasts = {}

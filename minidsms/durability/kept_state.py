@@ -32,6 +32,7 @@ from minidsms.engine.engine import Network
 from minidsms.operators.aggregate import Aggregate
 from minidsms.operators.counting import CountingOperator
 from minidsms.operators.lookup_join import LookupJoin
+from minidsms.operators.new_rows import NewRows
 from minidsms.operators.operator import Operator
 from minidsms.operators.resuming import Resuming
 from minidsms.operators.stream_source import StreamSource
@@ -47,7 +48,8 @@ if TYPE_CHECKING:
 VERSION = 5
 """Of the arrays: what they are called and what stands in them. In version 1 they were those of one synopsis, called as
 it calls them; in version 2 quantiles had none; in version 3 those of OVER on a stream were rows in order, and no
-code of a text was computed; in version 4 a plan had no lookup joins, but others, which stood elsewhere.
+code of a text was computed; in version 4 a plan had other operators in the place of lookup
+joins and of ISTREAM over NOW windows.
 """
 _CODES_AT_ONCE = 1 << 16
 """Texts stand together by their codes: each so many, used or not."""
@@ -163,7 +165,7 @@ def resume(query: Query, fields: Fields, data: Content, where: str) -> None:
     is_first = fields["version"] == 1
     if is_first:
         place = _place_by_version_1(network, fields["operator"])
-    elif fields["version"] < 5 and any(isinstance(each, LookupJoin) for each in network.operators):
+    elif fields["version"] < 5 and any(isinstance(each, LookupJoin | NewRows) for each in network.operators):
         place = _place_by_name(network, fields["is"])
     else:
         place = fields["operator"]

@@ -89,7 +89,8 @@ class LookupJoin(Operator):
         stream, changes = batches
         if stream is None and changes is None:
             return
-        self._index.admit([changes])
+        if changes is not None:
+            self._index.admit([changes])
         asking = self._no_elements if stream is None else self._asking(stream)
         state = self._line
         state[AT], state[SLOT] = 0, NOT_BEGUN
@@ -104,7 +105,8 @@ class LookupJoin(Operator):
                 yield self._rows(stream, found)
             if status != DONE:
                 self.claim(0)  # the call may have taken too long
-        self._right.settle()
+        if changes is not None:
+            self._right.settle()
 
     def _asking(self, stream: Batch) -> Asking:
         columns = [stream.column(c) for c, _ in self._keys]

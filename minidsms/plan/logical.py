@@ -323,6 +323,26 @@ class Entering(Node):
 
 
 @dataclass(frozen=True, eq=False)
+class NewRows(Node):
+    """Of rows that last an instant, as a stream, those that were not there an instant before (S1)."""
+
+    input: Node
+    kind = "stream"
+    is_fifo = is_append_only = True
+    lookback = 1
+    memory = Memory.ROWS
+
+    def text(self) -> str:
+        return "Istream of rows of one instant"
+
+    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
+        return [every_column(self.input)]
+
+    def origins(self, below: Sequence[Origins]) -> Origins:
+        return below[0]
+
+
+@dataclass(frozen=True, eq=False)
 class KeepArrival(Node):
     """A window's rows with their arrival numbers as a last column (see `operators.arrival`)."""
 

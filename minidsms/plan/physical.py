@@ -54,6 +54,7 @@ from minidsms.plan.logical import (
     LookupJoin,
     MultiJoin,
     Netted,
+    NewRows,
     Openings,
     Panes,
     ProbedStream,
@@ -371,6 +372,10 @@ class PhysicalPlanner:
                 from minidsms.operators.entering import Entering as EnteringOperator
 
                 return EnteringOperator(self._queue(node.input))
+            case NewRows():
+                from minidsms.operators.new_rows import NewRows as NewRowsOperator
+
+                return NewRowsOperator(self._queue(node.input))
             case KeepArrival():
                 return arrival.KeepArrival(self._queue(node.input))
             case RestoreArrival():

@@ -36,6 +36,7 @@ from minidsms.plan.rules.expand_outer_joins import expand_outer_joins
 from minidsms.plan.rules.merge_joins import merge_joins
 from minidsms.plan.rules.pass_what_enters import pass_what_enters
 from minidsms.plan.rules.pipeline_semi_joins import pipeline_semi_joins
+from minidsms.plan.rules.stream_of_instants import stream_of_instants
 from minidsms.plan.unnesting import build
 from minidsms.spark import aggregates, joins, set_operations, streams, windows
 from minidsms.spark.counting import counted, sampled
@@ -62,12 +63,15 @@ if TYPE_CHECKING:
 
 Compiled = Elements | Intervals
 
+_OF_THE_ENGINE = (aggregate_partitions, stream_of_instants, merge_joins, pipeline_semi_joins, pass_what_enters)
+"""Rules that serve the engine's operators alone."""
+
 
 def logical_plan(node: Node, text: str) -> Stop:
     """The plan of a bound query that is compiled to Spark. Raises CqlError."""
     root: Node = Stop(node.schema, build(node, text), is_relation=node.kind == "relation")
     for rule in RULES:
-        if rule not in (aggregate_partitions, merge_joins, pipeline_semi_joins, pass_what_enters):
+        if rule not in _OF_THE_ENGINE:
             root = expand_outer_joins(root, every=True) if rule is expand_outer_joins else rule(root)
     assert isinstance(root, Stop)
     return root

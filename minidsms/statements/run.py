@@ -31,9 +31,8 @@ from minidsms.operators.operator import Failure
 from minidsms.operators.screen import SCREEN_COLUMNS
 from minidsms.plan.explain import Plan, start_text
 from minidsms.plan.physical import Inputs, PhysicalPlanner
-from minidsms.plan.planner import plan
 from minidsms.plan.sharing import RunningOperators
-from minidsms.plan.state_reduction import reduce_state
+from minidsms.plan.under_settings import plan_under
 from minidsms.process.interrupts import let_through
 from minidsms.query import Query
 from minidsms.settings import SETTINGS
@@ -373,7 +372,7 @@ def _register(
         hint = "execute() gives the rows at once; CREATE VIEW names them"
         raise CqlError("a query that reads no stream or relation never changes", text, tree.span, "", hint)
     db.warnings.extend(bound.warnings)
-    logical = reduce_state(plan(bound.node, text), db.catalog, db.settings, db.memory.is_short)
+    logical = plan_under(bound.node, text, db.catalog, db.settings, db.memory.is_short)
     db.system_streams.open(bound.streams)
     db.check_registration(bound.streams, with_history)
     if with_history:
@@ -459,7 +458,7 @@ def explain(db: Connection, bound: Bound, text: str, rules: bool = False, format
         from minidsms.spark.running import explain_connected
 
         return explain_connected(db, print_query(bound.expanded))
-    logical = reduce_state(plan(bound.node, text), db.catalog, db.settings, db.memory.is_short)
+    logical = plan_under(bound.node, text, db.catalog, db.settings, db.memory.is_short)
     db.system_streams.open(bound.streams)
     running = RunningOperators(db.groups.is_sharing)
     inputs = Inputs(db.stream_store, db.relation_store)

@@ -30,8 +30,19 @@ ENTERING = [
     "SELECT RSTREAM(v, (SELECT COUNT(*) FROM Sb [RANGE 3]) AS n) FROM Sa [NOW]",
     "SELECT RSTREAM(v) FROM Sa [NOW] WHERE k IN (SELECT k FROM Sb [ROWS 2]) OR v > 1",
     "SELECT RSTREAM(Sa.v, n) FROM Sa [NOW] JOIN (SELECT k, COUNT(*) AS n FROM Sb [RANGE 3] GROUP BY k) AS g USING (k)",
+    "SELECT RSTREAM(1 AS one) FROM Sa [NOW] JOIN Rel ON Rel.k = Sa.k",
+    "SELECT RSTREAM(Rel.a) FROM Sa [NOW] JOIN Rel ON Rel.k = Sa.k AND Rel.t = Sa.t AND Rel.k = Sa.v",
+    "SELECT RSTREAM(Sa.v * Rel.a AS p) FROM Rel JOIN Sa [NOW] ON Rel.k * 1.5 = Sa.k AND Rel.a IS NOT NULL",
     "SELECT RSTREAM(Sa.v, u.v) FROM Sa [NOW], (SELECT k, v FROM Sb [ROWS 1] UNION ALL SELECT k, a FROM Rel) AS u(k, v)"
     " WHERE Sa.k = u.k",
+]
+STARS = [
+    "SELECT RSTREAM(Sa.v, b.v, c.b) FROM Sa [NOW], Sb [PARTITION BY k ROWS 1] AS b, Sc [PARTITION BY k ROWS 1] AS c"
+    " WHERE Sa.k = b.k AND c.k = b.k",
+    "SELECT RSTREAM(Sa.v, Sa.k, Rel.a, n) FROM Rel, (SELECT k, COUNT(*) AS n FROM Sb [RANGE 3] GROUP BY k) AS g,"
+    " Sa [NOW] WHERE Rel.t = Sa.t AND g.k = Sa.k AND Sa.v > 0",
+    "SELECT RSTREAM(b.t, c.b, Rel.a) FROM Sa [NOW], Sb [PARTITION BY k ROWS 1] AS b, Sc [PARTITION BY k ROWS 1] AS c,"
+    " Rel WHERE Sa.k = b.k AND c.k = Sa.k AND Rel.t = b.t AND Rel.k = c.k AND (Rel.a > 0 OR c.b)",
 ]
 STAYING = [
     "SELECT RSTREAM(Sa.v, Rel.a) FROM Sa [RANGE 2] JOIN Rel ON Rel.k = Sa.k",
@@ -51,7 +62,7 @@ WAYS: tuple[dict[str, Any], ...] = (
 )
 
 
-@pytest.mark.parametrize("query", ENTERING + STAYING)
+@pytest.mark.parametrize("query", ENTERING + STARS + STAYING)
 def test_the_answer_is_that_of_the_definition(query: str) -> None:
     for seed in range(8):
         feed = random_feed(Random(seed), NAMES, 16, may_be_extreme=False)
@@ -62,13 +73,31 @@ def test_the_answer_is_that_of_the_definition(query: str) -> None:
             assert check(case, None if seed % 2 else 1, expected, batch_size=batch_size, **way) == "agreed"
 
 
-@pytest.mark.parametrize(("query", "passes"), [(q, True) for q in ENTERING] + [(q, False) for q in STAYING])
+@pytest.mark.parametrize(("query", "passes"), [(q, True) for q in ENTERING + STARS] + [(q, False) for q in STAYING])
 def test_the_plan_keeps_an_account_only_where_rows_may_stay(query: str, passes: bool) -> None:
     with minidsms.connect() as db:
         for name in NAMES:
             db.execute(declaration(name))
         plan = db.query(query).explain()
     assert ("Entering" in plan or "Lookup Join" in plan) == passes and ("RStream" in plan) != passes
+
+
+@pytest.mark.parametrize("query", STARS)
+@pytest.mark.parametrize("join_plan", ["auto", "mjoin", "xjoin"])
+def test_stars_are_looked_up_where_no_plan_was_asked_for(query: str, join_plan: str) -> None:
+    with minidsms.connect(join_plan=join_plan) as db:
+        for name in NAMES:
+            db.execute(declaration(name))
+        names = [op.name for op in db.query(query).network.operators]
+    assert ("LookupJoin" in names) == (join_plan == "auto") and ("MJoin" in names) == (join_plan != "auto")
+
+
+def test_a_join_of_relations_with_many_rows_of_a_key_is_no_star() -> None:
+    query = "SELECT RSTREAM(Sa.v) FROM Sa [NOW], Sb [ROWS 9] AS b, Sc [ROWS 9] AS c WHERE Sa.k = b.k AND c.k = Sa.k"
+    with minidsms.connect() as db:
+        for name in NAMES:
+            db.execute(declaration(name))
+        assert "LookupJoin" not in [op.name for op in db.query(query).network.operators]
 
 
 def test_rows_that_a_window_reads_again_stand_in_their_order() -> None:

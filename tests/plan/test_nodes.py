@@ -44,6 +44,7 @@ QUERIES: dict[str, tuple[str, dict[str, str]]] = {
     "SemiJoin": ("SELECT k FROM Sa [RANGE 3] WHERE k NOT IN (SELECT k FROM Rel WHERE k IS NOT NULL)", {}),
     "ProbedStream": ("RSTREAM (SELECT k, v FROM Sa [NOW] WHERE k IN (SELECT k FROM Sb [ROWS 3]))", {}),
     "LookupJoin": ("RSTREAM (SELECT a.v, b.v AS w FROM Sa [NOW] AS a LEFT JOIN Sb [ROWS 3] AS b ON a.k = b.k)", {}),
+    "NewRows": ("SELECT ISTREAM(k, v) FROM Sa [NOW]", {}),
     "MultiJoin": ("SELECT a.v, b.v AS w FROM Sa [RANGE 3] AS a, Sb [RANGE 4] AS b WHERE a.k = b.k", {}),
     "KeepArrival RestoreArrival": ("SELECT FIRST(v) AS f FROM Sa [RANGE 5] WHERE k IN (SELECT k FROM Rel)", {}),
     "ReducedJoin": (

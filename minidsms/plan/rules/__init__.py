@@ -21,10 +21,12 @@ from minidsms.plan.rules.pipeline_semi_joins import pipeline_semi_joins
 from minidsms.plan.rules.prune_columns import prune_columns
 from minidsms.plan.rules.push_filters import push_filters
 from minidsms.plan.rules.skip_windows import skip_windows
+from minidsms.plan.rules.stream_of_instants import stream_of_instants
 
 RULES: tuple[Callable[[Node], Node], ...] = (
     fold_constants,  # first: what is constant needs no place
     factor_disjunctions,  # before filters move: a common equality joins, and what remains may read one side alone
+    stream_of_instants,  # before RSTREAM is looked at
     skip_windows,  # before filters move: recognises RSTREAM over NOW and ISTREAM over UNBOUNDED as written
     push_filters,  # before joins are ordered: comma joins get their conditions here; never below a ROWS window (W8)
     aggregate_partitions,  # after filters: those that choose partitions stand below the calls

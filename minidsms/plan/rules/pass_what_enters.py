@@ -23,17 +23,21 @@ from dataclasses import dataclass
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, JoinKind, Node, StreamKind
 from minidsms.cql.origins import equal_pair
+from minidsms.elements import Schema
 from minidsms.plan.logical import (
     Entering,
     LookupJoin,
     MultiJoin,
+    NewRows,
     SemiJoin,
     column_refs,
+    columns_used,
     conjuncts,
     filtered,
     nodes,
     projected,
     reader_counts,
+    renumbered,
 )
 
 
@@ -52,11 +56,13 @@ class _Streams:
         self.done: dict[int, Node] = {}
         self._readers = readers
         self._momentary: set[int] = set()
+        self._netting: set[int] = set()
+        """Of RSTREAM, the nodes that stay what they are."""
 
     def visit(self, node: Node) -> None:
         """Note what becomes of it; inputs first."""
         lasting = self._lasting(node)
-        if _is_momentary(node, lasting):
+        if is_momentary(node, lasting):
             self._momentary.add(id(node))
         is_rstream = isinstance(node, bound.RelationToStream) and node.op is StreamKind.RSTREAM and not node.ordered
         if is_rstream and not lasting[0]:
@@ -67,6 +73,10 @@ class _Streams:
                 new = dataclasses.replace(new, schema=node.schema) if is_named else as_named
         else:
             new = node.over([self.done[id(child)] for child in node.inputs])
+            self._netting.update([id(node)] if is_rstream else [])
+        if isinstance(new, NewRows) and id(node.inputs[0]) in self._netting:
+            assert isinstance(new.input, bound.RelationToStream)
+            new = dataclasses.replace(new.input, op=StreamKind.ISTREAM)
         self.done[id(node)] = new
 
     def _lasting(self, node: Node) -> list[bool]:
@@ -79,7 +89,10 @@ class _Streams:
             return self.done[id(node.input)]
         below, is_alone = self.done[id(node)], self._readers[id(node)] == 1
         if isinstance(node, bound.ByRow) and is_alone:
-            return node.over([self._stream(node.input)])
+            stream = self._stream(node.input)
+            if isinstance(node, bound.Project) and isinstance(stream, LookupJoin):
+                return _narrowed(node, stream)
+            return node.over([stream])
         if isinstance(node, bound.Join | MultiJoin) and is_alone:
             found = self._looked_up(node)
             if found is not None:
@@ -141,6 +154,18 @@ def _matching(join: bound.Join | MultiJoin) -> _Matching | None:
     return _Matching(pairs, columns, outer, rest)
 
 
+def _narrowed(project: bound.Project, join: LookupJoin) -> Node:
+    """The projection of what is looked up, of which only the columns read are put out."""
+    if project.only_chooses:
+        chosen = [e.index for e in project.exprs if isinstance(e, bound.ColumnRef)]
+        return dataclasses.replace(join, schema=project.schema, columns=tuple(join.columns[i] for i in chosen))
+    used = sorted({i for e in project.exprs for i in columns_used(e)})
+    fields, columns = Schema(tuple(join.schema[i] for i in used)), tuple(join.columns[i] for i in used)
+    source = dataclasses.replace(join, schema=fields, columns=columns)
+    exprs = tuple(renumbered(e, used.index) for e in project.exprs)
+    return dataclasses.replace(project, input=source, exprs=exprs)
+
+
 def _has_one_row(node: Node) -> bool:
     """It never has more."""
     below = bound.beneath(node)
@@ -157,7 +182,7 @@ def _with_columns(node: Node, exprs: Sequence[Expr]) -> tuple[Node, list[int]]:
     return projected(node, [*refs, *further], [*node.schema.names, *names]), at
 
 
-def _is_momentary(node: Node, lasting: Sequence[bool]) -> bool:
+def is_momentary(node: Node, lasting: Sequence[bool]) -> bool:
     """No row outlives the instant at which it came. lasting: of each input, whether some row may."""
     match node:
         case bound.Window():
