@@ -29,3 +29,14 @@ def test_what_fails_before_the_start_of_a_global_row_fails_the_query(query: str,
     case = Case(tables, query.format("R LEFT JOIN S [ROWS 1] ON a = k"), (rows, Advance(9)))
     assert run_definition(case).failed_at == 1
     assert check(case, batch_size=batch_size) == "agreed"
+
+
+@pytest.mark.parametrize("batch_size", [1, 7])
+def test_a_window_that_moves_in_steps_moves_over_rows_written_out_alone(batch_size: int) -> None:
+    tables = ("CREATE RELATION R (k INTEGER)",)
+    query = (
+        "RSTREAM (SELECT c.a, k FROM (ISTREAM (SELECT COUNT(*) AS a FROM (VALUES (1), (2)))) [RANGE 6 SLIDE 2] AS c, R)"
+    )
+    case = Case(tables, query, (Push("R", ((1, 1, (7,)),)), Advance(9)))
+    assert run_definition(case).changes == tuple((ts, 1, (2, 7)) for ts in (2, 4, 6))
+    assert check(case, batch_size=batch_size) == "agreed"

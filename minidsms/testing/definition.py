@@ -75,13 +75,16 @@ def relation_at(node: bound.Node, history: History, tau: int) -> list[Row]:
 def instants(node: bound.Node, history: History, until: int) -> list[int]:
     """Every instant <= until at which the node may change or speak, ascending; some at which it does not."""
     found: dict[int, list[int]] = {}
-    for n in _bottom_up(node):
+    nodes = _bottom_up(node)
+    inputs = {id(n): _told(n, history) for n in nodes if isinstance(n, bound.BaseStream | bound.BaseRelation)}
+    first = min((ts for told in inputs.values() for ts in told), default=None)
+    for n in nodes:
         below = sorted({ts for child in _below(n) for ts in found[id(child)]})
         match n:
-            case bound.BaseStream(name=name):
-                own: Iterable[int] = [ts for ts, _ in history.streams.get(name.lower(), [])]
-            case bound.BaseRelation(name=name):
-                own = [ts for ts, _, _ in history.relations.get(name.lower(), [])]
+            case bound.BaseStream() | bound.BaseRelation():
+                own: Iterable[int] = inputs[id(n)]
+            case bound.Constant() if first is not None:
+                own = [first]
             case bound.Window(spec=WindowSpec(step=int(step))) if below:
                 own = range(-(-below[0] // step) * step, until + 1, step)
             case bound.Window(spec=spec):
@@ -92,6 +95,13 @@ def instants(node: bound.Node, history: History, until: int) -> list[int]:
                 own = ()
         found[id(n)] = sorted({ts for ts in (*below, *own) if ts <= until})
     return found[id(node)]
+
+
+def _told(node: bound.BaseStream | bound.BaseRelation, history: History) -> list[int]:
+    """The instants of a stream's elements or of a relation's changes."""
+    if isinstance(node, bound.BaseStream):
+        return [ts for ts, _ in history.streams.get(node.name.lower(), [])]
+    return [ts for ts, _, _ in history.relations.get(node.name.lower(), [])]
 
 
 class Definition:
