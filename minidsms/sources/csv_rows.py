@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
+from minidsms.counted import counted
 from minidsms.cql.errors import Error
 from minidsms.elements import BoolArray, Schema, Type
 from minidsms.inputs.rejected import RejectedRows
@@ -301,7 +302,7 @@ def _lines(block: Block, marks: Marks, records: int) -> Lines:
 
 
 def _of_width(found: int, width: int) -> str:
-    return f"{found} fields, not {width}"
+    return f"{counted(found, 'field')}, not {width}"
 
 
 def _extra_types(names: list[str]) -> list[Type]:

@@ -344,6 +344,20 @@ def test_the_demo_needs_no_files_and_answers_both_queries() -> None:
     assert session.db.queries["fast"].results > 100 and session.db.stream_input("Pos").counters.accepted == 60_000
 
 
+def test_the_demo_is_there_as_a_whole_or_not_at_all() -> None:
+    session, _ = session_of("CREATE RELATION Roads (road TEXT);")
+    with pytest.raises(Error, match=r"taken: Roads\n.*open begins anew"):
+        session.run_text(".demo")
+    assert not session.db.queries and session.db.catalog.kind_of("Pos") is None
+
+
+def test_time_does_not_go_on_from_a_stream_that_has_been_read_to_its_end() -> None:
+    session, _ = session_of("CREATE STREAM Pos (at TIMESTAMP, car INTEGER) TIMESTAMP BY at FROM 'cars.csv';\n.feed")
+    finish(session)
+    with pytest.raises(Error, match="Pos: read to the end"):
+        session.run_text(".advance +5ms")
+
+
 def test_quit_ends_the_session() -> None:
     session, _ = session_of()
     for line in (".quit", ".exit", ".q"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from minidsms.cql.errors import Error
 from minidsms.shell.commands.command import Arguments, Command
 from minidsms.shell.feed import Feed
 from minidsms.shell.modes.mode import ModeSpec
@@ -17,6 +18,11 @@ def _demo(session: Session, arguments: Arguments) -> None:
     from minidsms.sources.replay import Replay
 
     arguments.none()
+    names = [name for name in ("Pos", "Roads") if session.db.catalog.kind_of(name) is not None]
+    names += [name for name in ("roads", "fast") if name in session.db.queries]
+    if names:  # before anything is declared: the demo is there as a whole or not at all
+        reason = f"the demo declares names that are taken: {', '.join(names)}"
+        raise Error(f"{reason}\nhelp: .save keeps the session's statements, .open begins anew")
     for statement in (*demo_traffic.DECLARATIONS, *demo_traffic.QUERIES):
         session.screen.note(f"{statement};")
         session.execute(statement)

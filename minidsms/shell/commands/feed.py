@@ -85,16 +85,14 @@ def _advance(session: Session, arguments: Arguments) -> None:
         raise arguments.wrong("an instant is missing" if not words else "give an instant, or a stream and an instant")
     text = words[0].text
     if text.startswith("+"):
-        latest = _latest(session, stream)
-        if latest is None:
-            raise Error("no stream that goes on has seen anything yet\nhelp: give an instant, such as .advance 1000")
-        ts = latest + _duration(session, text[1:], arguments)
+        ts = _latest(session, stream) + _duration(session, text[1:], arguments)
     else:
         ts = read_instant(text, session.db.tick_ns, ".advance")
     session.db.advance(ts, stream)
 
 
-def _latest(session: Session, stream: str | None) -> int | None:
+def _latest(session: Session, stream: str | None) -> int:
+    """The latest instant of the stream, or of all, that has come. Raises Error where there is none to go on from."""
     catalog = session.db.catalog
     if stream is not None:
         names = [stream]
@@ -107,7 +105,13 @@ def _latest(session: Session, stream: str | None) -> int | None:
         for i in inputs
         if i.greatest_ts is not None and not i.ended
     ]
-    return max(map(max, seen), default=None)
+    if seen:
+        return max(map(max, seen))
+    ended = [name for name, each in zip(names, inputs) if each.ended]
+    if ended and len(ended) == len(names):
+        reason = f"{', '.join(ended)}: read to the end, so no later time comes (docs/semantics T4)"
+        raise Error(f"{reason}\nhelp: declare it without FROM and feed it: .feed {ended[0]} FROM 'file'")
+    raise Error("no stream that goes on has seen anything yet\nhelp: give an instant, such as .advance 1000")
 
 
 def _duration(session: Session, text: str, arguments: Arguments) -> int:
