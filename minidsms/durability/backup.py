@@ -13,7 +13,7 @@ from typing import IO
 from minidsms.archive.atomic import sync_folder
 from minidsms.cql.errors import Error
 from minidsms.durability.blocks import blocks
-from minidsms.durability.folder import FIRST_LOG, Metadata, check_outside, save
+from minidsms.durability.folder import FIRST_LOG, METADATA, Metadata, check_outside, save
 from minidsms.durability.segments import segments
 
 
@@ -25,12 +25,15 @@ def sizes_of(log_folder: str) -> list[tuple[str, int]]:
 
 
 def copy(files: list[tuple[str, int]], metadata: Metadata, target: str) -> None:
-    """Copy so much of the files into a new folder. Error where it is there, or cannot be written; then nothing
-    is left.
+    """Copy so much of the files into a new folder, or an empty one. Error where something is there, or where it cannot
+    be written; then nothing is left, and nothing else is touched.
     """
     check_outside(target)
     try:
-        os.makedirs(os.path.join(target, FIRST_LOG))
+        os.makedirs(target, exist_ok=True)
+        if os.listdir(target):
+            raise FileExistsError
+        os.mkdir(os.path.join(target, FIRST_LOG))
     except FileExistsError:
         raise Error(f"{target!r} is there already\nhelp: name a new folder for the copy") from None
     except OSError as error:
@@ -48,8 +51,11 @@ def copy(files: list[tuple[str, int]], metadata: Metadata, target: str) -> None:
         save(target, Metadata(metadata.settings))
         sync_folder(os.path.dirname(os.path.abspath(target)))
     except BaseException as error:
+        shutil.rmtree(os.path.join(target, FIRST_LOG), ignore_errors=True)
         with contextlib.suppress(OSError):
-            shutil.rmtree(target)
+            os.unlink(os.path.join(target, METADATA))
+        with contextlib.suppress(OSError):  # what else has come into it stays
+            os.rmdir(target)
         if isinstance(error, OSError):
             raise Error(f"the copy {target!r} cannot be written: {error.strerror or error}") from None
         raise

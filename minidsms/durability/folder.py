@@ -31,7 +31,7 @@ queries with BACKFILL.
 """
 CHECKPOINT = "checkpoint"
 FIRST_LOG = "log-1"
-_METADATA = "minidsms.json"
+METADATA = "minidsms.json"
 _LOG = re.compile(r"log-\d+")
 
 
@@ -55,7 +55,7 @@ def prepare(folder: str) -> None:
     check_name(folder)
     if os.path.exists(folder) and not os.path.isdir(folder):
         raise no_folder(folder)
-    is_new = not os.path.exists(os.path.join(folder, _METADATA))
+    is_new = not os.path.exists(os.path.join(folder, METADATA))
     if is_new:
         check_outside(folder)
     try:
@@ -81,18 +81,18 @@ def check_outside(place: str) -> None:
     """Error where a place lies in the folder of a connection, which may remove it."""
     below, above = "", os.path.dirname(os.path.realpath(place))
     while above != below:
-        if os.path.exists(os.path.join(above, _METADATA)):
+        if os.path.exists(os.path.join(above, METADATA)):
             raise Error(f"{place!r} lies in {above!r}, the folder of a connection\nhelp: name a place outside of it")
         below, above = above, os.path.dirname(above)
 
 
 def _is_foreign(name: str) -> bool:
-    return name not in ("lock", FIRST_LOG) and not name.startswith(f".{_METADATA}")
+    return name not in ("lock", FIRST_LOG) and not name.startswith(f".{METADATA}")
 
 
 def metadata_of(folder: str) -> Metadata | None:
-    """What a folder says of itself, or None of a new one. Error where it cannot be read."""
-    path = os.path.join(folder, _METADATA)
+    """What a folder says of itself, or None of a new one. Error where it cannot be read, or is gone."""
+    path = os.path.join(folder, METADATA)
     try:
         with open(path, "rb") as file:
             data = json.loads(file.read())
@@ -108,6 +108,12 @@ def metadata_of(folder: str) -> Metadata | None:
         checkpoints = tuple(map(dict, data.get("checkpoints", ())))
         return Metadata(settings, data["log"], checkpoints, before, data["version"])
     except FileNotFoundError:
+        # It is there before the first entry of a log, and in a copy only after the last.
+        if os.path.isdir(log := os.path.join(folder, FIRST_LOG)) and os.listdir(log):
+            raise Error(
+                f"{path!r} is missing: it tells what the log is, and a copy that was not completed has none\n"
+                "help: open another copy that db.backup(..) has made"
+            ) from None
         return None
     except OSError as error:
         raise Error(f"{path!r} cannot be read: {error.strerror or error}") from None
@@ -128,7 +134,7 @@ def create(folder: str, settings: dict[str, Any]) -> None:
 def save(folder: str, metadata: Metadata) -> None:
     """Let the folder say this of itself from now on. Raises OSError; then it may say either."""
     fields = {"format": FORMAT, **vars(metadata)}
-    path, text = os.path.join(folder, _METADATA), json.dumps(fields, indent=1).encode()
+    path, text = os.path.join(folder, METADATA), json.dumps(fields, indent=1).encode()
 
     def write(file: IO[bytes]) -> None:
         file.write(text)

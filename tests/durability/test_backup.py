@@ -12,7 +12,7 @@ import pytest
 
 import minidsms
 from minidsms.cql.errors import Error
-from minidsms.durability import blocks, kept_state
+from minidsms.durability import backup, blocks, kept_state
 from minidsms.durability.checking import check
 from minidsms.durability.connection import DurableConnection
 from minidsms.durability.entry import decoded
@@ -69,6 +69,39 @@ def test_a_copy_that_cannot_be_written_leaves_nothing(db: minidsms.Connection, t
     with pytest.raises(Error, match="cannot be made"):
         db.backup(tmp_path / "file" / "copy")
     assert db.position("S") == 2
+
+
+def test_a_copy_that_fails_touches_nothing_that_was_there(
+    db: minidsms.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = tmp_path / "mine" / "letter"
+    mine.parent.mkdir()
+    mine.write_text("dear")
+    with pytest.raises(Error, match="there already"):
+        db.backup(mine.parent)
+    with pytest.raises(Error, match="there already"):
+        db.backup(mine)
+    (tmp_path / "empty").mkdir()
+    db.backup(tmp_path / "empty")
+
+    def fails(folder: str, metadata: object) -> None:
+        mine.rename(Path(folder) / "letter")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(backup, "save", fails)
+    with pytest.raises(Error, match="cannot be written: No space left"):
+        db.backup(tmp_path / "copy")
+    assert os.listdir(tmp_path / "copy") == ["letter"]
+
+
+def test_a_copy_that_was_not_completed_does_not_open(db: minidsms.Connection, tmp_path: Path) -> None:
+    db.backup(tmp_path / "copy")
+    (tmp_path / "copy" / "minidsms.json").unlink()
+    for opens in (minidsms.connect, check):
+        with pytest.raises(Error, match=r"minidsms.json' is missing"):
+            opens(str(tmp_path / "copy"))
+    (tmp_path / "new" / "log-1").mkdir(parents=True)  # a process was ended here as it made the folder
+    minidsms.connect(tmp_path / "new").close()
 
 
 def test_check_tells_what_a_folder_holds(
