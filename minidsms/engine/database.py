@@ -42,6 +42,7 @@ from minidsms.scheduler import Scheduler, scheduler_named
 from minidsms.screens.screening import Screening
 from minidsms.settings import UNIT_NS, Settings
 from minidsms.sinks.positioned_sink import PositionedSink
+from minidsms.sinks.sink import asked_of
 from minidsms.sources.source_list import SourceList
 from minidsms.statements.arguments import name_of
 from minidsms.streamon.join_index.adaptive_index import spare_index
@@ -299,11 +300,17 @@ class Database:
                 sink.discard()
 
     def _check_alone(self, sink: Sink, queries: Iterable[RunningQuery]) -> None:
-        """Error where one of the queries writes the same file."""
+        """Error where one of the queries writes the same file, or an input is read from it and it would be replaced."""
+        if sink.path == "-" or "://" in sink.path:
+            return
         place = os.path.realpath(sink.path)
-        is_file = sink.path != "-" and "://" not in sink.path
+        if "append" not in (asked_of(sink) or ("", {}))[1]:
+            for source, target in self.reading.sources:
+                if os.path.realpath(source.path) == place:
+                    reason = f"{target.definition.name} is read from {sink.path!r}, which the answers would replace"
+                    raise Error(f"{reason}\nhelp: give them a file of their own")
         for other in queries:
-            if other.sink is not None and is_file and os.path.realpath(other.sink.path) == place:
+            if other.sink is not None and os.path.realpath(other.sink.path) == place:
                 raise Error(f"query {other.name} writes {sink.path!r} already; give each query a file of its own")
 
     def add_outward(self, query: RunningQuery) -> None:

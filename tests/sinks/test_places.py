@@ -246,3 +246,19 @@ def test_answers_written_as_files_are_sources_again(db: Any, tmp_path: Path) -> 
     q.close()
     source: Any = open_source(str(tmp_path / "x.arrow"), None, Schema.of(("_ts", Type.INTEGER), ("v", Type.INTEGER)))
     assert [batch.to_pydict() for batch in source.read()] == [{"_ts": [1, 2], "v": [1, 2]}]
+
+
+@pytest.mark.parametrize("is_kept", [False, True])
+def test_answers_do_not_replace_the_file_that_an_input_is_read_from(tmp_path: Path, is_kept: bool) -> None:
+    source, link = tmp_path / "in.csv", tmp_path / "link.csv"
+    source.write_text("at,k\n1,2\n")
+    link.symlink_to(source)
+    with minidsms.connect(*[tmp_path / "db"] * is_kept) as db:
+        db.execute(f"CREATE STREAM S (at TIMESTAMP, k INTEGER) TIMESTAMP BY at FROM '{source}'")
+        for place in (source, link):
+            with pytest.raises(Error, match=r"S is read from '.*', which the answers would replace"):
+                db.execute(f"CREATE QUERY q AS SELECT k FROM S INTO '{place}'")
+        with pytest.raises(Error, match="would replace"):
+            db.query("SELECT k FROM S").into(source)
+        db.run()
+    assert source.read_text() == "at,k\n1,2\n"
