@@ -134,8 +134,14 @@ class CsvRows:
                 found = next(csv.reader([line], delimiter=self._form.delimiter, quotechar=self._form.quote), [])
             else:
                 found = line.split(self._form.delimiter)
-        except (UnicodeDecodeError, csv.Error) as error:
-            raise Error(f"{self.path}: the first line cannot be read: {error}") from None
+        except UnicodeDecodeError:
+            reason = f"{self.path}: the first line is no UTF-8"
+            raise Error(f"{reason}\nhelp: convert the file, for example with iconv -f UTF-16 -t UTF-8") from None
+        except csv.Error as error:
+            told = f"the first line cannot be read: {error}"
+            if b"\r" in header:
+                told = "lines end in a carriage return alone\nhelp: write line feeds in their place: tr '\\r' '\\n'"
+            raise Error(f"{self.path}: {told}") from None
         names = [name.strip() for name in found]
         if not any(names):
             raise Error(f"{self.path}: the first line is empty\nhelp: a CSV file begins with the names of its columns")
@@ -235,7 +241,8 @@ class CsvRows:
             column, wrong = self._read(i, fields[i])
             for row in np.flatnonzero(wrong).tolist():
                 shown = fields[i][row].cast(pa.binary()).as_py()[:60].decode("utf-8", "replace")
-                reasons.setdefault(row, f'column "{self._names[i]}": {shown!r} cannot be read as {type_}')
+                told = "is no UTF-8" if type_ is Type.TEXT else f"cannot be read as {type_}"
+                reasons.setdefault(row, f'column "{self._names[i]}": {shown!r} {told}')
             bad |= wrong
             columns.append(column)
         if reasons:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import minidsms
+from minidsms.cql.errors import CqlError
 
 ROWS = [
     ("1767225600", "1,5", "a"),
@@ -161,3 +162,26 @@ def test_rows_in_the_place_of_tables_get_a_way_out(rows: list[Any]) -> None:
         db.feed("S", iter(rows))
         with pytest.raises(minidsms.Error, match=r"help: .*db\.push\(name, rows\)"):
             db.run()
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        ("at,t\n1,a\n".encode("utf-16"), "f.csv: the first line is no UTF-8"),
+        (b"at,t\r1,a\r2,b\r", "f.csv: lines end in a carriage return alone"),
+        (b"at," + b"t" * 200_000 + b"\n1,a\n", "f.csv: the first line cannot be read: field larger"),
+    ],
+)
+def test_a_file_that_is_not_written_as_lines_of_utf_8_is_told_so(tmp_path: Path, data: bytes, told: str) -> None:
+    (tmp_path / "f.csv").write_bytes(data)
+    with minidsms.connect() as db, pytest.raises(CqlError, match=told):
+        db.execute(f"CREATE STREAM S (at TIMESTAMP, t TEXT) TIMESTAMP BY at FROM '{tmp_path / 'f.csv'}'")
+
+
+def test_a_field_that_is_no_utf_8_is_told_so(tmp_path: Path) -> None:
+    (tmp_path / "f.csv").write_bytes(b"at,t\n1,\xe9\n2,b\n")
+    with minidsms.connect() as db:
+        db.execute(f"CREATE STREAM S (at TIMESTAMP, t TEXT) TIMESTAMP BY at FROM '{tmp_path / 'f.csv'}'")
+        db.run()
+        [(_, reason)] = db.stream_input("S").rejected
+        assert 'line 2: column "t"' in reason and "is no UTF-8" in reason
