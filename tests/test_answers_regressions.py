@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minidsms.testing.compare import check, run_definition
+from minidsms.testing.compare import check, check_together, run_definition
 from minidsms.testing.feeds import Advance, Push
 from minidsms.testing.generators import Case, random_case
 
@@ -40,3 +40,14 @@ def test_a_window_that_moves_in_steps_moves_over_rows_written_out_alone(batch_si
     case = Case(tables, query, (Push("R", ((1, 1, (7,)),)), Advance(9)))
     assert run_definition(case).changes == tuple((ts, 1, (2, 7)) for ts in (2, 4, 6))
     assert check(case, batch_size=batch_size) == "agreed"
+
+
+@pytest.mark.parametrize("window", ["RANGE 2 SLIDE 2", "RANGE 4 SLIDE 2", "TUMBLE 2", "RANGE 2"])
+@pytest.mark.parametrize("operator", ["", "DSTREAM"])
+def test_a_query_that_joins_a_family_later_does_not_see_rows_of_others_leave(window: str, operator: str) -> None:
+    texts = [f"{operator} (SELECT m, COUNT(*) AS n FROM S [{window}] WHERE k = {k} GROUP BY m)" for k in range(10)]
+    feed = (Push("S", ((4, 1, (8, 0)),)), Advance(5), Push("S", ((7, 1, (9, None)),)), Advance(18))
+    cases = [
+        Case(("CREATE STREAM S (k INTEGER, m INTEGER)",), text, feed, 2 * (i == 9)) for i, text in enumerate(texts)
+    ]
+    assert check_together(cases, {}) == "agreed"

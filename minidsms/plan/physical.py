@@ -226,7 +226,10 @@ class PhysicalPlanner:
                 shape = shape, plan_key(node, self._adaptivity.settings)
             elif isinstance(node, bound.Filter) and len(conjuncts(node.condition)) > 1:
                 shape = shape, self._adaptivity.condition_key()
-            self._operators[key] = self._found_or_made(shape, node.schema, inputs, lambda: self._make(node))
+            if isinstance(node, bound.Aggregate):
+                self._operators[key] = self._aggregate(node, inputs)
+            else:
+                self._operators[key] = self._found_or_made(shape, node.schema, inputs, lambda: self._make(node))
             self._kept.append(node)
         return self._operators[key]
 
@@ -336,8 +339,6 @@ class PhysicalPlanner:
                 return LookupJoinOperator(stream, relation, node.keys, node.columns, node.schema, node.outer, is_fifo)
             case ProbedStream():
                 return self._probing_select(node)
-            case bound.Aggregate():
-                return self._aggregate(node)
             case bound.Distinct():
                 from minidsms.operators.distinct import DuplicateEliminate
 
@@ -649,7 +650,8 @@ class PhysicalPlanner:
             text,
         )
 
-    def _aggregate(self, node: bound.Aggregate) -> Operator:
+    def _aggregate(self, node: bound.Aggregate, inputs: Sequence[Operator]) -> Operator:
+        """Over the operators of the node's inputs, or by panes: then it is found by what it reads in their place."""
         from minidsms.operators.aggregate import Aggregate, AggregateSpec
 
         exprs: list[Expr] = list(node.keys)
@@ -684,7 +686,7 @@ class PhysicalPlanner:
                     share=share,
                 )
             )
-        parts = by_panes(node.input, exprs, len(node.keys), specs)
+        parts, shape = by_panes(node.input, exprs, len(node.keys), specs), node.shape
         if parts is None:
             names = [f"column{i + 1}" for i in range(len(exprs))]
             source = projected(node.input, exprs, names)
@@ -692,18 +694,24 @@ class PhysicalPlanner:
         else:
             source, keys, specs = parts.input, parts.keys, list(parts.calls)
             self._instead[parts.window] = [parts.of_panes.input, parts.of_panes]
-        return Aggregate(
-            self._queue(source),
-            keys=keys,
-            calls=specs,
-            is_global=node.start is not None,
-            input_fifo=source.is_fifo,
-            groups_fifo=source.fifo_by is not None and source.fifo_by <= set(keys),
-            input_append_only=source.is_append_only,
-            start=None if node.start is None else self._queue(node.start),
-            texts=self._context.dictionary,
-            schema=node.schema,
-        )
+            inputs = [self._operator(source), *inputs[1:]]
+            shape = shape, keys, tuple((call.function, call.arg, call.times) for call in specs)
+
+        def make() -> Operator:
+            return Aggregate(
+                self._queue(source),
+                keys=keys,
+                calls=specs,
+                is_global=node.start is not None,
+                input_fifo=source.is_fifo,
+                groups_fifo=source.fifo_by is not None and source.fifo_by <= set(keys),
+                input_append_only=source.is_append_only,
+                start=None if node.start is None else self._queue(node.start),
+                texts=self._context.dictionary,
+                schema=node.schema,
+            )
+
+        return self._found_or_made(shape, node.schema, inputs, make)
 
     def _objects(self, call: bound.AggregateCall, is_append_only: bool) -> ObjectAggregate:
         """What keeps the states of an aggregate whose states are objects."""

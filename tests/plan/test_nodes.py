@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from random import Random
 
 import pytest
@@ -12,8 +12,9 @@ import pytest
 from minidsms.archive.demand import demand
 from minidsms.archive.horizon import horizon
 from minidsms.cql.binder import bind
-from minidsms.cql.bound import Node, every_column
+from minidsms.cql.bound import Aggregate, Node, every_column
 from minidsms.cql.parser import parse_query
+from minidsms.operators.operator import Operator
 from minidsms.plan.constants import FEWEST, Families
 from minidsms.plan.logical import Stop, nodes
 from minidsms.plan.physical import PhysicalPlanner
@@ -102,13 +103,18 @@ def test_there_is_a_query_for_every_kind_of_node() -> None:
 @pytest.mark.parametrize("names", QUERIES)
 def test_every_kind_of_node_is_run_and_answers_as_defined(names: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made: set[str] = set()
-    make = PhysicalPlanner._make
+    make, aggregate = PhysicalPlanner._make, PhysicalPlanner._aggregate
 
     def noted(planner: PhysicalPlanner, node: Node) -> object:
         made.add(type(node).__name__)
         return make(planner, node)
 
+    def noted_aggregate(planner: PhysicalPlanner, node: Aggregate, inputs: Sequence[Operator]) -> object:
+        made.add(type(node).__name__)
+        return aggregate(planner, node, inputs)
+
     monkeypatch.setattr(PhysicalPlanner, "_make", noted)
+    monkeypatch.setattr(PhysicalPlanner, "_aggregate", noted_aggregate)
     query, settings = QUERIES[names]
     assert check(case_of(query), **settings) == "agreed"
     assert made >= set(names.split())
