@@ -26,7 +26,7 @@ from minidsms.machine_code import binding, environment, store
 from minidsms.machine_code.definition import definition_of
 from minidsms.machine_code.entry import Variant, write_entry
 from minidsms.machine_code.intrinsics import Intrinsic
-from minidsms.machine_code.parts import PartCompiler
+from minidsms.machine_code.pipeline import KernelCompiler, PartCompiler, remembered
 from minidsms.machine_code.records import ArgumentType, Bundle, RecordArray, Signature
 from minidsms.machine_code.store import ObjectCode
 
@@ -42,7 +42,7 @@ def compile_and_keep(definition: Definition) -> ObjectCode | None:
     None where numba, of another version than these, has no longer, or not yet, what is used of its inside.
     """
     try:
-        with global_compiler_lock:
+        with global_compiler_lock, remembered():
             code = _object_code(definition)
     except AttributeError:
         return None
@@ -81,7 +81,7 @@ def _object_code(definition: Definition) -> ObjectCode:
         flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
         flags.enable_pyobject = flags.force_pyobject = False
         made = compiler.compile_extra(
-            typing_context, target_context, function, arguments, result, flags, {}, library=library
+            typing_context, target_context, function, arguments, result, flags, {}, library, KernelCompiler
         )
         variants.append(Variant(made.fndesc, arguments, result))
     symbol = binding.symbol(definition)

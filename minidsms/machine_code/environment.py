@@ -14,7 +14,7 @@ import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
-_DECIDING = ("compiling.py", "entry.py", "environment.py", "intrinsics.py", "parts.py", "records.py")
+_DECIDING = ("compiling.py", "entry.py", "environment.py", "intrinsics.py", "parts.py", "pipeline.py", "records.py")
 """The files here that decide what code is made."""
 
 DATA, DIMENSIONS_COUNT, DIMENSIONS, STRIDES, DTYPE, FLAGS = 16, 24, 32, 40, 56, 64

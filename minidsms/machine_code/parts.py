@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba.core import compiler
 from numba.core.codegen import JITCodeLibrary
 
 
@@ -41,11 +40,3 @@ class _NoEnvironments:
 
 
 _NO_ENVIRONMENTS = _NoEnvironments()
-
-
-class PartCompiler(compiler.Compiler):
-    """numba's compiler, into a `Part`."""
-
-    def __init__(self, typing_context: Any, target_context: Any, library: Any, *rest: Any) -> None:
-        super().__init__(typing_context, target_context, library, *rest)  # type: ignore[no-untyped-call]
-        self.state.library = Part(target_context.codegen(), "part")  # type: ignore[no-untyped-call]
