@@ -26,6 +26,7 @@ from minidsms.machine_code import binding, environment, store
 from minidsms.machine_code.definition import definition_of
 from minidsms.machine_code.entry import Variant, write_entry
 from minidsms.machine_code.intrinsics import Intrinsic
+from minidsms.machine_code.parts import linked
 from minidsms.machine_code.pipeline import KernelCompiler, PartCompiler, remembered
 from minidsms.machine_code.records import ArgumentType, Bundle, RecordArray, Signature
 from minidsms.machine_code.store import ObjectCode
@@ -99,8 +100,8 @@ def _finished(library: Any, symbol: str) -> Any:
     and with all but the entry internal: its name is the only one that other objects see, the rest may be inlined away.
     """
     module = library._final_module
-    for linked in library._linking_libraries:
-        module.link_in(linked._get_module_for_linking(), preserve=True)
+    for other in linked(library):
+        module.link_in(other, preserve=True)
     for thing in (*module.functions, *module.global_variables):
         if not thing.is_declaration and thing.name != symbol and thing.linkage != llvm.Linkage.private:
             thing.linkage = llvm.Linkage.internal

@@ -7,25 +7,35 @@ the time that a large kernel takes.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+import llvmlite.binding as llvm
+from numba.core import cgutils
 from numba.core.codegen import JITCodeLibrary
 
 
 class Part(JITCodeLibrary):
-    """A library that others link, as it was lowered."""
+    """A function as it was lowered, and what it calls beside it: whoever is made of parts links each once."""
 
-    def _optimize_final_module(self) -> None:
-        """Left to those who link it."""
+    def add_ir_module(self, ir_module: Any) -> None:
+        """The only one."""
+        module = llvm.parse_assembly(cgutils.normalize_ir_text(str(ir_module)))
+        module.data_layout = self._codegen._data_layout
+        passes, builder = self._codegen._function_pass_manager()
+        for function in module.functions:
+            if not function.is_declaration:
+                passes.run(function, builder)
+        self._final_module = module
 
-    def _finalize_final_module(self) -> None:
-        """Nobody runs it, so no engine gets it."""
-        self._finalize_dynamic_globals()  # type: ignore[no-untyped-call]
+    def finalize(self) -> None:
+        """Left to those who link it; nobody runs it, so no engine gets it."""
+        self._finalize_dynamic_globals()
         self._finalized = True
 
     def get_pointer_to_function(self, name: str) -> int:
         """None: the symbol is defined nowhere."""
-        self._ensure_finalized()  # type: ignore[no-untyped-call]
+        self._ensure_finalized()
         return 0
 
     @property
@@ -40,3 +50,15 @@ class _NoEnvironments:
 
 
 _NO_ENVIRONMENTS = _NoEnvironments()
+
+
+def linked(library: Any) -> Iterator[Any]:
+    """The modules of all that a library calls, and of what this calls, each once."""
+    waiting, seen = list(library._linking_libraries), set()
+    while waiting:
+        each = waiting.pop(0)
+        if each not in seen:
+            seen.add(each)
+            is_part = isinstance(each, Part)
+            yield each._final_module if is_part else each._get_module_for_linking()
+            waiting += each._linking_libraries if is_part else ()
