@@ -70,9 +70,9 @@ def test_distinct_values_outgrow_their_table_in_the_middle_of_a_slice(fifo: bool
     rows = [(i % 7, None, i * 7919 % 400, i % 300 / 2, True, 0) for i in range(1500)]
     items = random_window(rows, 1, size=700) if fifo else random_relation(rows, 1, life=400)
     calls = [spec("count", 2, distinct=True), spec("sum", 2, distinct=True), spec("avg", 3, distinct=True)]
-    left = list(contents(items).values())[-1]
+    left, expected = list(contents(items).values())[-1], expected_states(items, [0], calls)
     for cuts in ([], random_cuts(1, 2000, 20)):
         operator = Aggregate(queue(SCHEMA), [0], calls, input_fifo=fifo, texts=Texts())
-        check(run_in_order(operator, [items], cuts), expected_states(items, [0], calls), 1)
+        check(run_in_order(operator, [items], cuts), expected, 1)
         for column, (values, _) in operator.groups.distinct.items():
             assert len(values.pairs) == len({(row[0], row[column]) for row in left if row[column] is not None})

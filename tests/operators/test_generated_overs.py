@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -206,36 +207,34 @@ def case_of_ranks(seed: int) -> Case:
 usual_room = SimpleNamespace(**vars(sorted_partitions))
 
 
+SIZES = (1, 7, 65_536)
+"""Of batches: seeds take them by turns, and every one in the long runs."""
+
+
 @pytest.mark.parametrize("first", range(0, 200, 50))
 def test_ranks_and_neighbours_are_those_of_the_definition(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(first, first + 50):
-        case = case_of_ranks(seed)
-        expected = run_definition(case)
         for name, few in (("_FIRST_ROOM", 2), ("_LARGEST_OUTPUT", 8), ("_WORTH_SHRINKING", 8)):
             monkeypatch.setattr(sorted_partitions, name, few if seed % 2 else getattr(usual_room, name))
-        for batch_size in (1, 7, 65_536):
-            assert check(case, None, expected, batch_size=batch_size) == "agreed", case
+        case = case_of_ranks(seed)
+        assert check(case, batch_size=SIZES[seed % 3]) == "agreed", case
 
 
 @pytest.mark.parametrize("first", range(0, 200, 50))
 def test_the_answer_over_a_stream_is_that_of_the_definition(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(first, first + 50):
-        case = case_of_stream(seed)
-        expected = run_definition(case)
         for name, few in (("_FEWEST", 4), ("_MOST", 4), ("_FIRST_ROWS", 2), ("_WORTH_SHRINKING", 8)):
             monkeypatch.setattr(frames, name, few if seed % 2 else getattr(usual_frames, name))
-        for batch_size in (1, 7, 65_536):
-            assert check(case, None, expected, batch_size=batch_size) == "agreed", case
+        case = case_of_stream(seed)
+        assert check(case, batch_size=SIZES[seed % 3]) == "agreed", case
 
 
 @pytest.mark.parametrize("first", range(0, 200, 50))
 def test_the_answer_is_that_of_the_definition(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(first, first + 50):
-        case = random_case(seed)
-        expected = run_definition(case)
         monkeypatch.setattr(sorting, "_FEW", (2, 4096)[seed % 2])
-        for batch_size in (1, 7, 65_536):
-            assert check(case, None, expected, batch_size=batch_size) == "agreed", case
+        case = random_case(seed)
+        assert check(case, batch_size=SIZES[seed % 3]) == "agreed", case
 
 
 @pytest.mark.parametrize("first", range(0, 200, 50))
@@ -243,6 +242,15 @@ def test_aggregates_of_whole_partitions_are_those_of_the_definition(first: int) 
     for seed in range(first, first + 50):
         case = case_of_partitions(seed)
         expected = run_definition(case)
-        for batch_size in (1, 7, 65_536):
-            assert check(case, None, expected, batch_size=batch_size) == "agreed", case
+        assert check(case, None, expected, batch_size=SIZES[seed % 3]) == "agreed", case
         assert check(case, None, expected, batch_size=2, **OPTIONS[seed % len(OPTIONS)]) == "agreed", case
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case_of", [case_of_ranks, case_of_stream, random_case, case_of_partitions])
+def test_more_answers_are_those_of_the_definition(case_of: Callable[[int], Case]) -> None:
+    for seed in range(1_000):
+        case = case_of(seed)
+        expected = run_definition(case)
+        for batch_size in SIZES:
+            assert check(case, None, expected, batch_size=batch_size) == "agreed", case
