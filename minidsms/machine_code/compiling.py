@@ -26,8 +26,6 @@ from minidsms.machine_code import binding, environment, store
 from minidsms.machine_code.definition import definition_of
 from minidsms.machine_code.entry import Variant, write_entry
 from minidsms.machine_code.intrinsics import Intrinsic
-from minidsms.machine_code.parts import linked
-from minidsms.machine_code.pipeline import KernelCompiler, PartCompiler, remembered
 from minidsms.machine_code.records import ArgumentType, Bundle, RecordArray, Signature
 from minidsms.machine_code.store import ObjectCode
 
@@ -43,9 +41,11 @@ def compile_and_keep(definition: Definition) -> ObjectCode | None:
     None where numba, of another version than these, has no longer, or not yet, what is used of its inside.
     """
     try:
+        from minidsms.machine_code.pipeline import remembered
+
         with global_compiler_lock, remembered():
             code = _object_code(definition)
-    except AttributeError:
+    except (AttributeError, ImportError, TypeError):
         return None
     store.write(definition.name, environment.mark(definition.digest), code)
     return code
@@ -54,7 +54,8 @@ def compile_and_keep(definition: Definition) -> ObjectCode | None:
 def plain(definition: Definition) -> Callable[..., Any]:
     """The kernel as numba itself compiles and calls it, kept nowhere."""
     announce()
-    compiled: Callable[..., Any] = numba.njit([*map(_written, definition.signatures)], nogil=True)(_closed(definition))
+    function = _closed(definition, compiler.Compiler)
+    compiled: Callable[..., Any] = numba.njit([*map(_written, definition.signatures)], nogil=True)(function)
     return compiled
 
 
@@ -68,10 +69,12 @@ def announce() -> None:
 
 
 def _object_code(definition: Definition) -> ObjectCode:
+    from minidsms.machine_code.pipeline import KernelCompiler, PartCompiler
+
     typing_context, target_context = cpu_target.typing_context, cpu_target.target_context
     typing_context.refresh()
     target_context.refresh()
-    function = _closed(definition)
+    function = _closed(definition, PartCompiler)
     codegen = target_context.codegen()
     library = codegen.create_library(definition.name)
     variants = []
@@ -99,6 +102,8 @@ def _finished(library: Any, symbol: str) -> Any:
     """What numba's libraries do at their end (`CPUCodeLibrary.finalize`), but for handing the code to numba's engine,
     and with all but the entry internal: its name is the only one that other objects see, the rest may be inlined away.
     """
+    from minidsms.machine_code.parts import linked
+
     module = library._final_module
     for other in linked(library):
         module.link_in(other, preserve=True)
@@ -110,15 +115,15 @@ def _finished(library: Any, symbol: str) -> Any:
     return module
 
 
-def _closed(definition: Definition) -> FunctionType:
-    """The function over a namespace in which the kernels and helpers it calls are numba's."""
+def _closed(definition: Definition, pipeline: Any) -> FunctionType:
+    """The function over a namespace in which the kernels and helpers it calls are numba's. pipeline: their compiler."""
     function = definition.function
     namespace = dict(function.__globals__)
     for name in function.__code__.co_names:
         value = namespace.get(name)
         callee = definition_of(value)
         if callee is not None:
-            namespace[name] = _callee(callee)
+            namespace[name] = _callee(callee, pipeline)
         elif isinstance(value, Intrinsic):
             namespace[name] = _intrinsic(value)
     closed = FunctionType(function.__code__, namespace, function.__name__, function.__defaults__)
@@ -151,13 +156,13 @@ def _intrinsic(value: Intrinsic) -> Any:
 
 
 @cache
-def _callee(definition: Definition) -> Any:
+def _callee(definition: Definition, pipeline: Any) -> Any:
     """A function that kernels call, as numba calls it."""
     options: dict[str, Any] = dict(_OPTIONS, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-    options |= {"pipeline_class": PartCompiler, "forceinline": definition.inline}
+    options |= {"pipeline_class": pipeline, "forceinline": definition.inline}
     decorate = (
         numba.njit([*map(_written, definition.signatures)], **options)
         if definition.signatures
         else numba.njit(**options)
     )
-    return decorate(_closed(definition))
+    return decorate(_closed(definition, pipeline))

@@ -21,11 +21,7 @@ class Part(JITCodeLibrary):
     def add_ir_module(self, ir_module: Any) -> None:
         """The only one."""
         module = llvm.parse_assembly(cgutils.normalize_ir_text(str(ir_module)))
-        module.data_layout = self._codegen._data_layout
-        passes, builder = self._codegen._function_pass_manager()
-        for function in module.functions:
-            if not function.is_declaration:
-                passes.run(function, builder)
+        self._optimize_functions(module)
         self._final_module = module
 
     def finalize(self) -> None:
