@@ -69,7 +69,8 @@ def test_istream_over_a_merged_join_is_the_difference_of_its_relations(cql: str,
 def test_two_streams_are_joined_themselves_where_all_windows_are_ranges(windows: str, is_over_streams: bool) -> None:
     db = minidsms.connect()
     db.execute(DECLARED)
-    for select in ("ISTREAM(R.a, b)", "R.a, b", "R.a, COUNT(*)"):
+    # Below ISTREAM the rows of a NOW window are looked up.
+    for select in ("R.a, b", "R.a, COUNT(*)", *(() if "NOW" in windows else ("ISTREAM(R.a, b)",))):
         of_groups = " GROUP BY R.a" if "COUNT" in select else ""
         plan = db.query(f"SELECT {select} FROM {windows} WHERE R.a = S.a{of_groups}").explain()
         assert ("Window [" not in plan) == is_over_streams
