@@ -1,9 +1,9 @@
 """Joins of a stream's NOW window with several relations become lookups, one behind the other.
 
-Where only what enters is of use (`plan.rules.pass_what_enters`), an element of the stream need be kept for nobody. An
-n-way join, which changes its orders as it runs, saves more than lookups do where a relation may have many rows of a
-key; where each but the last has at most one, in a star, no order makes them meet more. A join whose plan was asked for
-by `SET join_plan` stays as it is.
+Where only what enters is of use (`plan.rules.pass_what_enters`), and so below ISTREAM (`stream_of_instants`), an
+element of the stream need be kept for nobody. An n-way join, which changes its orders as it runs, saves more than
+lookups do where a relation may have many rows of a key; where each but the last has at most one, in a star, no order
+makes them meet more. A join whose plan was asked for by `SET join_plan` stays as it is.
 
 It comes behind the rewrite rules, which know no keys and settings.
 """
@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from minidsms.cql import bound
-from minidsms.cql.bound import Node
+from minidsms.cql.bound import Node, StreamKind
 from minidsms.cql.catalog import Catalog
 from minidsms.elements import Schema
-from minidsms.plan.logical import Entering, Equality, LookupJoin, MultiJoin, Stop, transform
+from minidsms.plan.logical import Entering, Equality, LookupJoin, MultiJoin, NewRows, Stop, nodes, reader_counts
 from minidsms.plan.planner import LogicalPlan
 from minidsms.settings import SettingValues
 
@@ -25,14 +25,30 @@ def look_up_stars(plan: LogicalPlan, catalog: Catalog, settings: SettingValues) 
     """The plan with such joins replaced."""
     if settings["join_plan"] != "auto":
         return plan
+    readers = reader_counts(plan.root)
+    done: dict[int, Node] = {}
 
-    def changed(node: Node) -> Node:
-        join = node.input if isinstance(node, Entering) else None
-        if not isinstance(join, MultiJoin) or not join.only_enters or join.outer or join.bands or join.specs:
-            return node
-        return _lookups(join, node.schema, catalog) or node
+    def entering(node: Node, schema: Schema) -> Node | None:
+        """What enters a star, filtered and projected."""
+        if readers[id(node)] > 1:
+            return None
+        if isinstance(node, bound.ByRow):
+            below = entering(node.input, node.input.schema)
+            return None if below is None else node.over([below])
+        join = done[id(node)]
+        if not isinstance(join, MultiJoin) or join.outer or join.bands or join.specs:
+            return None
+        return _lookups(join, schema, catalog)
 
-    root = transform(plan.root, changed)
+    for node in nodes(plan.root):
+        star: Node | None = None
+        if isinstance(node, Entering):
+            star = entering(node.input, node.schema)
+        elif isinstance(node, bound.RelationToStream) and node.op is StreamKind.ISTREAM and not node.ordered:
+            stream = entering(node.input, node.input.schema)
+            star = None if stream is None else NewRows(node.schema, stream)
+        done[id(node)] = star or node.over([done[id(child)] for child in node.inputs])
+    root = done[id(plan.root)]
     if root is plan.root:
         return plan
     assert isinstance(root, Stop)

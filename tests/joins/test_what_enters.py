@@ -44,6 +44,7 @@ STARS = [
     "SELECT RSTREAM(b.t, c.b, Rel.a) FROM Sa [NOW], Sb [PARTITION BY k ROWS 1] AS b, Sc [PARTITION BY k ROWS 1] AS c,"
     " Rel WHERE Sa.k = b.k AND c.k = Sa.k AND Rel.t = b.t AND Rel.k = c.k AND (Rel.a > 0 OR c.b)",
 ]
+NEW_IN_STARS = [query.replace("RSTREAM", "ISTREAM") for query in STARS]
 STAYING = [
     "SELECT RSTREAM(Sa.v, Rel.a) FROM Sa [RANGE 2] JOIN Rel ON Rel.k = Sa.k",
     "SELECT RSTREAM(Rel.a, Sa.v) FROM Rel LEFT JOIN Sa [NOW] ON Rel.k = Sa.k",
@@ -62,7 +63,7 @@ WAYS: tuple[dict[str, Any], ...] = (
 )
 
 
-@pytest.mark.parametrize("query", ENTERING + STARS + STAYING)
+@pytest.mark.parametrize("query", ENTERING + STARS + NEW_IN_STARS + STAYING)
 def test_the_answer_is_that_of_the_definition(query: str) -> None:
     for seed in range(8):
         feed = random_feed(Random(seed), NAMES, 16, may_be_extreme=False)
@@ -82,7 +83,7 @@ def test_the_plan_keeps_an_account_only_where_rows_may_stay(query: str, passes: 
     assert ("Entering" in plan or "Lookup Join" in plan) == passes and ("RStream" in plan) != passes
 
 
-@pytest.mark.parametrize("query", STARS)
+@pytest.mark.parametrize("query", [*STARS, *NEW_IN_STARS])
 @pytest.mark.parametrize("join_plan", ["auto", "mjoin", "xjoin"])
 def test_stars_are_looked_up_where_no_plan_was_asked_for(query: str, join_plan: str) -> None:
     with minidsms.connect(join_plan=join_plan) as db:
