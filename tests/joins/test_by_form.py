@@ -55,6 +55,8 @@ def random_case(seed: int, where: str = TWO) -> Case:
     shown = SHOWN[seed % len(SHOWN)] if where == TWO else OF_CHAIN
     names = [name for name in "RSTU" if f"{name}." in where]
     ranges = [f"R {rng.choice(RANGES)}", *(f"{name} {rng.choice(RANGES[:3])}" for name in names[1:])]
+    if where == TWO:
+        ranges = [each.replace("[NOW]", "[RANGE 1]") for each in ranges]  # of two, rows of an instant are looked up
     query = f"SELECT ISTREAM({shown}) FROM {', '.join(ranges)} WHERE {where}"
     feed: list[Step] = []
     for turn in range(5):
