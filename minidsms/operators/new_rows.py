@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from minidsms.elements import Batch, Int64Array, row_words
-from minidsms.kernels.new_rows import tell_new_rows
+from minidsms.kernels.new_rows import Compared, tell_new_rows
 from minidsms.operators.operator import Description
 from minidsms.operators.resuming import Resuming
 from minidsms.queues import Queue
@@ -52,9 +52,8 @@ class NewRows(Resuming):
         if follows:
             ts, words = np.concatenate((np.full(held, last.instant), ts)), np.concatenate((last.words, words))
         is_new = np.empty(held + n, np.bool_)
-        links: Int64Array = np.empty(held + n, np.int64)
-        heads: Int64Array = np.empty(2 << (held + n).bit_length(), np.int64)
-        tell_new_rows(ts, words, links, heads, is_new)
+        tags, links = np.empty((2, held + n), np.int64)
+        tell_new_rows(ts, Compared(words, tags, links, np.empty(2 << (held + n).bit_length(), np.int64)), is_new)
         if is_last:
             last.clear()
         else:
