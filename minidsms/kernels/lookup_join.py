@@ -10,9 +10,10 @@ So it does not link, unlink and ask anew what lasts an instant, as the other joi
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from minidsms.elements import MAX_INSTANT
+from minidsms.kernels.access_methods.hashes import has_words, tag_of_words
 from minidsms.kernels.chains import (
     Chain,
     first_of_key,
@@ -27,7 +28,6 @@ from minidsms.kernels.chains import (
 from minidsms.kernels.join_layout import (
     HI,
     IS_BAG,
-    KEY,
     KEYS_END,
     LO,
     MASK,
@@ -40,7 +40,6 @@ from minidsms.kernels.join_layout import (
     RUNS_END,
     Windows,
 )
-from minidsms.kernels.mixing import mixed
 from minidsms.machine_code import Bools, Int64s, Int64Table, helper, int64, kernel
 
 AT, SLOT, HAS_MATCH, INSPECTED, IS_RUN, STATUS, STATE_WORDS = range(7)
@@ -93,25 +92,6 @@ def _change(windows: Windows) -> int:
     return DONE if inputs[0, LO] <= inputs[0, HI] else MISSING
 
 
-@helper(inline=True)
-def _tag(words: Int64Table, at: int) -> Any:
-    """By what the window finds the key of an element (`kernels.access_methods.hashes`)."""
-    width = words.shape[1]
-    tag = words[at, 0] if width == 1 else int64(1)
-    for j in range(width if width != 1 else 0):
-        tag = mixed(tag, words[at, j])
-    return tag
-
-
-@helper(inline=True)
-def _has_key(windows: Windows, slot: int, words: Int64Table, at: int) -> Any:
-    """A slot that has the tag of an element's key has the key."""
-    inputs, equal = windows.inputs, True
-    for j in range(words.shape[1] if words.shape[1] > 1 else 0):
-        equal &= windows.nodes[windows.keys[inputs[0, KEY] + j, NODES] + 2 * (slot & inputs[0, MASK])] == words[at, j]
-    return equal
-
-
 @helper(typed=True)
 def _ask(windows: Windows, asking: Asking, state: Int64s, outer: bool, until: int, met: Met, found: int) -> int:
     """Let the elements before an instant ask; returns how many rows were found. Where one does not fit the state is
@@ -125,7 +105,7 @@ def _ask(windows: Windows, asking: Asking, state: Int64s, outer: bool, until: in
     at, s, has_match = state[AT], state[SLOT], state[HAS_MATCH] != 0
     is_run, inspected = state[IS_RUN] != 0, int64(0)
     while at < len(ts) and ts[at] < until:
-        tag = _tag(words, at)
+        tag = tag_of_words(words, at)
         if s == NOT_BEGUN:
             s, has_match = int64(-1), False
             if len(keyed) == 0 or keyed[at]:
@@ -133,7 +113,7 @@ def _ask(windows: Windows, asking: Asking, state: Int64s, outer: bool, until: in
         s, looked = next_slot(windows.nodes, chain, tag, s)
         inspected += looked
         while s >= low and found < limit:
-            if _has_key(windows, s, words, at):
+            if has_words(windows, s, words, at):
                 elements[found], out_ts[found], slots[0, found] = at, ts[at], s
                 is_run &= not has_match and at == elements[0] + found
                 has_match = True

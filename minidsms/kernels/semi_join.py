@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from minidsms.elements import MAX_INSTANT
+from minidsms.kernels.access_methods.hashes import has_words, tag_of_words
 from minidsms.kernels.chains import Chain, first_of_key, leave, link_slot, lowest_slot, next_slot, older, slot_of
 from minidsms.kernels.join_layout import (
     HI,
@@ -28,7 +29,6 @@ from minidsms.kernels.join_layout import (
     Windows,
 )
 from minidsms.kernels.key_table import Table, acquire, find, release
-from minidsms.kernels.mixing import mixed
 from minidsms.machine_code import Int8s, Int64s, Int64Table, helper, int64, kernel
 
 COUNT, BEFORE, COUNT_WORDS = range(3)
@@ -114,16 +114,6 @@ def _settle(right: Counted, state: Int64s) -> None:
     state[TOUCHED] = 0
 
 
-@helper(inline=True)
-def _tag(keys: Int64Table, e: int) -> Any:
-    """By what left's window finds a key: its word, or the hash of several (`kernels.access_methods.hashes`)."""
-    width = keys.shape[1]
-    tag = keys[e, 0] if width == 1 else int64(1)
-    for j in range(width if width != 1 else 0):
-        tag = mixed(tag, keys[e, j])
-    return tag
-
-
 # ---------------------------------------------------------------------------------------------------------- the rows
 
 
@@ -132,15 +122,6 @@ def _word(windows: Windows, slot: int, j: int) -> Any:
     """Key column j of a slot of left."""
     inputs = windows.inputs
     return windows.nodes[windows.keys[inputs[0, KEY] + j, NODES] + 2 * (slot & inputs[0, MASK])]
-
-
-@helper(inline=True)
-def _has_key(windows: Windows, slot: int, keys: Int64Table, e: int) -> Any:
-    """A slot of left, whose tag is that of key e, has it."""
-    equal = True
-    for j in range(keys.shape[1]):
-        equal &= _word(windows, slot, j) == keys[e, j]
-    return equal
 
 
 @helper(inline=True)
@@ -214,11 +195,11 @@ def _toggle(windows: Windows, right: Counted, state: Int64s, anti: bool, output:
         e = right.touched[touch]
         has = counts[e, COUNT] > 0
         if has != (counts[e, BEFORE] > 0) and (has != anti) == gains:
-            tag = _tag(keys, e)
+            tag = tag_of_words(keys, e)
             s, looked = next_slot(nodes, chain, tag, first_of_key(windows, 0, x, tag) if s < 0 else s)
             state[INSPECTED] += looked
             while s >= low and found < limit:
-                if _has_key(windows, s, keys, e):
+                if has_words(windows, s, keys, e):
                     out[found], out_ts[found], out_sign[found] = s, state[INSTANT], 1 if gains else -1
                     found += 1
                 s, looked = next_slot(nodes, chain, tag, older(nodes, chain, s))

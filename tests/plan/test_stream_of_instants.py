@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from random import Random
 from typing import Any
 
@@ -68,3 +69,15 @@ def test_nothing_is_netted_where_rows_last_an_instant(query: str, passes: bool) 
     assert ("Istream of rows of one instant" in plan) == passes and ("\n        RangeWindow NOW" in plan) <= (
         not passes
     )
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 65_536])
+def test_an_instant_of_more_rows_than_are_gathered_at_once_is_compared_as_one(batch_size: int) -> None:
+    n = 20_000
+    with minidsms.connect(batch_size=batch_size) as db:
+        db.execute("CREATE STREAM S (k INTEGER, v INTEGER); CREATE RELATION R (k INTEGER, a INTEGER)")
+        query = db.query("SELECT ISTREAM(S.v, a) FROM S [NOW] JOIN R ON R.k = S.k")
+        db.push("R", {"k": [1] * n, "a": list(range(n))}, ts=0)
+        db.push("S", [(1, 5), (1, 5), (1, 6), (1, 6), (1, 5), (1, 5)], ts=[1, 2, 2, 3, 3, 5])
+        db.advance(9)
+        assert Counter((change.ts, change.row[0]) for change in query.fetch()) == {(1, 5): n, (2, 6): n, (5, 5): n}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minidsms.kernels.access_methods.contract import Asked, Indexed, Key, Known, Slots, array_of
-from minidsms.kernels.join_layout import MASK, NODES, Windows
+from minidsms.kernels.join_layout import KEY, MASK, NODES, Windows
 from minidsms.kernels.links import UNLINKED, WAITING, has_link, set_link
 from minidsms.kernels.mixing import mixed
 from minidsms.machine_code import Int64s, Int64Table, helper, int64, kernel
@@ -47,6 +47,26 @@ def hashed_tag(windows: Windows, checks: Int64Table, slots: Int64s, first: int, 
         f = checks[c, 0]
         tag = mixed(tag, nodes[keys[checks[c, 1], NODES] + 2 * (slots[first + f] & inputs[f, MASK])])
     return tag
+
+
+@helper(inline=True)
+def tag_of_words(words: Int64Table, row: int) -> Any:
+    """By what the last key of a window finds a row of key words: the word, or the hash of several."""
+    width = words.shape[1]
+    tag = words[row, 0] if width == 1 else int64(1)
+    for j in range(width if width != 1 else 0):
+        tag = mixed(tag, words[row, j])
+    return tag
+
+
+@helper(inline=True)
+def has_words(windows: Windows, slot: int, words: Int64Table, row: int) -> Any:
+    """A slot of input 0 that has the tag of these key words has the words."""
+    inputs, keys, nodes = windows.inputs, windows.keys, windows.nodes
+    equal = True
+    for j in range(words.shape[1] if words.shape[1] > 1 else 0):
+        equal &= nodes[keys[inputs[0, KEY] + j, NODES] + 2 * (slot & inputs[0, MASK])] == words[row, j]
+    return equal
 
 
 @kernel

@@ -75,6 +75,7 @@ class _Streams:
             new = node.over([self.done[id(child)] for child in node.inputs])
             self._netting.update([id(node)] if is_rstream else [])
         if isinstance(new, NewRows) and id(node.inputs[0]) in self._netting:
+            # What lasts an instant where rules began has become a join that lets rows go by itself.
             assert isinstance(new.input, bound.RelationToStream)
             new = dataclasses.replace(new.input, op=StreamKind.ISTREAM)
         self.done[id(node)] = new

@@ -18,6 +18,7 @@ from minidsms.plan.logical import NewRows, nodes
 from minidsms.plan.rules.pass_what_enters import is_momentary
 
 _MOST_JOINS = 1
+"""Inner joins below an ISTREAM that is replaced."""
 
 
 def stream_of_instants(root: Node) -> Node:
