@@ -52,7 +52,7 @@ from minidsms.kernels.join_layout import (
 )
 from minidsms.kernels.join_stamps import deletions_first, is_stamped, stamp
 from minidsms.kernels.links import arrivals_of, came_at
-from minidsms.machine_code import Int64s, helper, int64, uint64
+from minidsms.machine_code import helper, int64, uint64
 
 
 @helper(inline=True)
@@ -98,71 +98,51 @@ def next_runs(windows: Windows, run: JoinRun) -> Any:
 
 
 @helper(inline=True)
-def next_arrivals(windows: Windows, stops: Int64s, state: Int64s) -> Any:
+def next_arrivals(windows: Windows, run: JoinRun) -> Any:
     """As `next_runs`, of streams with ranges: each lo moves past the rows that have left, OLD_LO stands before those
-    of this very instant.
+    of this very instant. Where not netted, rows leave up to the instant state[CLOSED], also while no other comes.
     """
     inputs, nodes = windows.inputs, windows.nodes
-    n = len(inputs)
-    instant = int64(MAX_INSTANT)
-    for j in range(n):
-        if inputs[j, HI] < inputs[j, STOP]:
-            instant = min(instant, came_at(nodes, arrivals_of(windows, j), inputs[j, HI]))
-    leaving = int64(0)
-    for j in range(n if instant < MAX_INSTANT else 0):
-        lo, hi, arrivals = inputs[j, LO], inputs[j, HI], arrivals_of(windows, j)
-        length = uint64(inputs[j, LENGTH])
-        # Rows came before the instant, so that the difference is seen right even where it wraps.
-        while lo < hi and uint64(instant) - uint64(came_at(nodes, arrivals, lo)) > length:
-            lo += 1
-        inputs[j, OLD_LO], inputs[j, OLD_HI] = lo, hi
-        while lo < hi and uint64(instant) - uint64(came_at(nodes, arrivals, lo)) == length:
-            lo += 1
-        leaving += lo - inputs[j, OLD_LO]
-        stop = hi
-        while stop < inputs[j, STOP] and came_at(nodes, arrivals, stop) == instant:
-            stop += 1
-        inputs[j, LO], inputs[j, LINKED], stops[j] = lo, stop, stop
-        inputs[j, PROBE_LO], inputs[j, PROBE_HI] = lo, NO_LIMIT
-    state[INSTANT] = instant
-    state[LEAVING] = leaving
-    return int64(INSERT if instant < MAX_INSTANT else START)
-
-
-@helper(inline=True)
-def next_changes(windows: Windows, run: JoinRun) -> Any:
-    """As `next_runs`, of streams with ranges: rows leave up to the instant state[CLOSED], also while no other comes."""
-    inputs, nodes = windows.inputs, windows.nodes
-    stops, state = run.stops, run.state
+    stops, state, netted = run.stops, run.state, run.netted
     n = len(inputs)
     instant = int64(MAX_INSTANT)
     for j in range(n):
         lo, hi, length = inputs[j, LO], inputs[j, HI], inputs[j, LENGTH]
         if hi < inputs[j, STOP]:
             instant = min(instant, came_at(nodes, arrivals_of(windows, j), hi))
-        if lo < hi and length != NO_RANGE:
+        if netted == 0 and lo < hi and length != NO_RANGE:
             came = came_at(nodes, arrivals_of(windows, j), lo)
-            # As in `next_arrivals`: the sum may wrap.
+            # Rows came before the instant, so that the difference is seen right even where it wraps.
             if uint64(state[CLOSED]) - uint64(came) >= uint64(length):
                 instant = min(instant, came + length)
     leaving = int64(0)
     for j in range(n if instant < MAX_INSTANT else 0):
         lo, hi, arrivals = inputs[j, LO], inputs[j, HI], arrivals_of(windows, j)
-        leave, length = inputs[j, LENGTH] != NO_RANGE, uint64(inputs[j, LENGTH])
-        inputs[j, OLD_LO], inputs[j, OLD_HI], inputs[j, PROBE_LO], inputs[j, PROBE_HI] = lo, hi, lo, NO_LIMIT
-        while leave and lo < hi and uint64(instant) - uint64(came_at(nodes, arrivals, lo)) >= length:
+        length = uint64(inputs[j, LENGTH])
+        while netted != 0 and lo < hi and uint64(instant) - uint64(came_at(nodes, arrivals, lo)) > length:
+            lo += 1
+        inputs[j, OLD_LO], inputs[j, OLD_HI] = lo, hi
+        while lo < hi and uint64(instant) - uint64(came_at(nodes, arrivals, lo)) >= length:
             lo += 1
         leaving += lo - inputs[j, OLD_LO]
         stop = hi
         while stop < inputs[j, STOP] and came_at(nodes, arrivals, stop) == instant:
             stop += 1
         inputs[j, LO], inputs[j, LINKED], stops[j] = lo, stop, stop
+        # Not netted, what leaves is found by what leaves of the inputs before.
+        inputs[j, PROBE_LO], inputs[j, PROBE_HI] = lo if netted != 0 else inputs[j, OLD_LO], NO_LIMIT
     state[INSTANT] = instant
     state[LEAVING] = leaving
     phase = int64(START)
     if instant < MAX_INSTANT:
-        phase = int64(DELETE if leaving > 0 else INSERT)
+        phase = int64(DELETE if netted == 0 and leaving > 0 else INSERT)
     return phase
+
+
+@helper(inline=True)
+def next_changes(windows: Windows, run: JoinRun) -> Any:
+    """Take what changes at the next instant; as `next_runs`."""
+    return next_arrivals(windows, run) if run.of_streams != 0 else next_runs(windows, run)
 
 
 @helper(inline=True)
@@ -216,10 +196,7 @@ def next_element(windows: Windows, run: JoinRun, output: Output, found: int) -> 
                     state[DELETED] += found - state[MIDDLE]
                 phase = int64(START)
         if phase == START:
-            if run.of_streams != 0:
-                phase = next_arrivals(windows, stops, state)
-            else:
-                phase = next_runs(windows, run)
+            phase = next_changes(windows, run)
             waits = phase != START and state[STATUS] != MISSING
             if waits:
                 i, slot = int64(0), inputs[0, OLD_LO] - 1

@@ -31,7 +31,7 @@ from minidsms.kernels.chains import (
     Chain, chain_of, checks_hold, first_of_key, further, is_linked, link_slot, link_slots, lowest_slot, next_slot,
     older, tag_at, unlink_slot,
 )
-from minidsms.kernels.join_instants import next_changes, next_runs
+from minidsms.kernels.join_instants import next_changes
 from minidsms.kernels.join_layout import (
     CHECK, CHECKS_END, DELETE, DEPTH, DONE, FOLLOWING, FROM_KEY, FULL, GAIN, HAS_NULLS, HASHED, HEADS, HI, INPUT,
     INSERT, INSPECTED, INSTANT, IS_BAG, IS_OUTER, LO, LOSE, MASK, MISSING, MOST, NO_LIMIT, NODES, OLD_LO, PAUSED, PHASE,
@@ -214,7 +214,7 @@ def _next_turn(windows: Windows, run: JoinRun, phase: int, i: int, outer: bool) 
     at = int64(0)
     waits = True
     if phase == START:
-        phase = next_changes(windows, run) if run.of_streams != 0 else next_runs(windows, run)
+        phase = next_changes(windows, run)
         phase, i = _first_phase(phase, outer)
         waits = phase != START and state[STATUS] != MISSING
     if waits:
