@@ -23,6 +23,7 @@ from minidsms.kernels.join_layout import (
     Output,
     Windows,
 )
+from minidsms.kernels.merging import exchange
 from minidsms.machine_code import Int64s, Int64Table, helper, int64, uint64
 
 
@@ -80,14 +81,8 @@ def put_tuple(output: Output, chosen: Int64s, found: int, instant: int, sign: in
 
 @helper("void(int64[:, ::1], int8[::1], int64, int64, int64)")
 def deletions_first(out: Int64Array, sign: Int8Array, first: int, middle: int, end: int) -> None:
-    """Swap [first, middle), insertions, with [middle, end), deletions, each in some order (rotation by reversals)."""
+    """Exchange [first, middle), insertions, with [middle, end), deletions."""
     for j in range(len(out)):
-        row = out[j]
-        for a, b in ((first, middle), (middle, end), (first, end)):
-            x, y = a, b - 1
-            while x < y:
-                row[x], row[y] = row[y], row[x]
-                x += 1
-                y -= 1
+        exchange(out[j], first, middle, end)
     for p in range(first, end):
         sign[p] = -1 if p < first + end - middle else 1

@@ -7,6 +7,7 @@ section 6.3.2.
 from __future__ import annotations
 
 from minidsms.elements import BoolArray, Int64Array
+from minidsms.kernels.merging import exchange
 from minidsms.machine_code import helper, int64, kernel
 
 
@@ -42,14 +43,8 @@ def take_least(keys, slots, size):  # type: ignore[no-untyped-def]
 @helper
 def put_first(out, out_sign, first, middle, end):  # type: ignore[no-untyped-def]
     """Exchange the rows [first, middle) and [middle, end), which are of one instant and each of one sign."""
-    for part in range(3):  # each reversed, and then both
-        for c in range(out.shape[1]):
-            a = middle if part == 1 else first
-            b = middle if part == 0 else end
-            while a < b - 1:
-                b -= 1
-                out[a, c], out[b, c] = out[b, c], out[a, c]
-                a += 1
+    for c in range(out.shape[1]):
+        exchange(out[:, c], first, middle, end)
     for x in range(first, end):
         out_sign[x] = -1 if x < first + end - middle else 1
 

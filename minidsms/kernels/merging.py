@@ -1,10 +1,12 @@
-"""Merging two runs of elements, each in the order of instants and, within one, deletions first."""
+"""Merging two runs of elements, each in the order of instants and, within one, deletions first; and exchanging two."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from minidsms.machine_code import kernel
+from minidsms.machine_code import helper, kernel
 
 
 @kernel("void(int64[::1], int8[::1], int64[::1], int8[::1], int64[::1], int64[::1])")
@@ -33,3 +35,14 @@ def merge_runs(
     while j < m:
         to_right[j] = i + j
         j += 1
+
+
+@helper
+def exchange(values: Any, first: int, middle: int, end: int) -> None:
+    """Exchange [first, middle) with [middle, end): each is reversed, and then both."""
+    for a, b in ((first, middle), (middle, end), (first, end)):
+        x, y = a, b - 1
+        while x < y:
+            values[x], values[y] = values[y], values[x]
+            x += 1
+            y -= 1

@@ -32,6 +32,7 @@ from minidsms.kernels.join_layout import (
 from minidsms.kernels.links import (
     UNLINKED, Arrivals, arrivals_of, came_at, has_link, head_slot, older_slot, set_link, upper_half,
 )
+from minidsms.kernels.merging import exchange
 from minidsms.kernels.mixing import bucket
 from minidsms.machine_code import (
     Bools, Int8s, Int32s, Int64s, Int64Table, byte_at, helper, int32, int64, uint64, word_at,
@@ -694,16 +695,6 @@ def _move(room: Room, source: int, target: int, count: int) -> Any:
 
 
 @helper
-def _turn(values: Any, first: int, end: int) -> Any:
-    """Reverse [first, end)."""
-    x, y = first, end - 1
-    while x < y:
-        values[x], values[y] = values[y], values[x]
-        x += 1
-        y -= 1
-
-
-@helper
 def _settle(room: Room, serial: Int64s, first: int, middle: int, end: int) -> Any:
     """Of an instant's insertions [first, middle) and the deletions behind them; returns where its rows end.
 
@@ -720,16 +711,12 @@ def _settle(room: Room, serial: Int64s, first: int, middle: int, end: int) -> An
         sign[first:end] = 1
         return int64(middle)
     for c in range(1 + len(COLUMNS)):
-        _turn(words[c], first, middle)
-        _turn(words[c], middle, end)
-        _turn(words[c], first, end)
+        exchange(words[c], first, middle, end)
     for c in range(len(COLUMNS)):
         begin = c * words.shape[1]
         if COLUMNS[c][1]:
-            _turn(room.valid, begin + first, begin + middle)
-            _turn(room.valid, begin + middle, begin + end)
-            _turn(room.valid, begin + first, begin + end)
-    _turn(sign, first, end)
+            exchange(room.valid, begin + first, begin + middle, begin + end)
+    exchange(sign, first, middle, end)
     serial[1] += end - middle
     return int64(end)
 
