@@ -190,7 +190,7 @@ def step_tag(windows: Windows, steps: Int64Table, r: int, checks: Int64Table, ch
     f = steps[r, FROM]
     tag = nodes[keys[steps[r, FROM_KEY], NODES] + 2 * (chosen[f] & inputs[f, MASK])]
     if steps[r, HASHED] > 0:
-        tag = hashed_tag(windows, checks, chosen, 0, steps[r, CHECK], steps[r, CHECK] + steps[r, HASHED])
+        tag = hashed_tag(windows, checks, chosen, steps[r, CHECK], steps[r, CHECK] + steps[r, HASHED])
     elif steps[r, HASHED] < 0:
         steps[r, REQUESTS] += 1
         tag = first_tag(windows, steps[r], checks, chosen, tag)

@@ -449,7 +449,7 @@ def _drop_ahead(
         chosen[j], r = slots[tried], firsts[tried]
         while r >= chain.low and pairs < AHEAD:
             chosen[k] = r
-            third_tags[pairs] = hashed_tag(windows, checks, chosen, 0, hashed, hashed_end)
+            third_tags[pairs] = hashed_tag(windows, checks, chosen, hashed, hashed_end)
             third_at = buckets + bucket(third_tags[pairs], shift)
             places[pairs], third_firsts[pairs] = tried, head_slot(heads, third_at, third_chain.low)
             pairs += 1
@@ -502,7 +502,7 @@ def _look_ahead(
             break
         chosen[j] = s
         if check == checks_end or checks_hold(windows, checks, chosen, check, checks_end):
-            tags[count] = hashed_tag(windows, checks, chosen, 0, hashed, hashed_end)
+            tags[count] = hashed_tag(windows, checks, chosen, hashed, hashed_end)
             slots[count], firsts[count] = s, head_slot(heads, buckets + bucket(tags[count], shift), near)
             count += 1
         s = older(nodes, chain, s)

@@ -55,7 +55,7 @@ def placed_tag(windows: Windows, placed: Int64s, p: int, checks: Int64Table, cho
     tag = windows.nodes[uint64(placed[q + uint64(SOURCE_NODES)] + 2 * (source & placed[q + uint64(SOURCE_MASK)]))]
     if placed[q + uint64(HASHED)] > 0:
         check = placed[q + uint64(CHECK)]
-        tag = hashed_tag(windows, checks, chosen, 0, check, check + placed[q + uint64(HASHED)])
+        tag = hashed_tag(windows, checks, chosen, check, check + placed[q + uint64(HASHED)])
     return tag
 
 

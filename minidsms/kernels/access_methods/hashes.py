@@ -36,16 +36,13 @@ def combine(index: Indexed, i: int, x: int, key: Key, slots: Slots) -> None:
 
 
 @helper(inline=True)
-def hashed_tag(windows: Windows, checks: Int64Table, slots: Int64s, first: int, begin: int, end: int) -> Any:
-    """The tag that slots give for the keys that checks[begin:end] compare, hashed as one.
-
-    slots: that of input i stands at first + i.
-    """
+def hashed_tag(windows: Windows, checks: Int64Table, chosen: Int64s, begin: int, end: int) -> Any:
+    """The tag that the slots chosen give for the keys that checks[begin:end] compare, hashed as one."""
     inputs, keys, nodes = windows.inputs, windows.keys, windows.nodes
     tag = int64(1)
     for c in range(begin, end):
         f = checks[c, 0]
-        tag = mixed(tag, nodes[keys[checks[c, 1], NODES] + 2 * (slots[first + f] & inputs[f, MASK])])
+        tag = mixed(tag, nodes[keys[checks[c, 1], NODES] + 2 * (chosen[f] & inputs[f, MASK])])
     return tag
 
 
