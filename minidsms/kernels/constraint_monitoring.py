@@ -112,21 +112,15 @@ def _remove(keys: np.ndarray, marks: np.ndarray, born: np.ndarray, hole: int) ->
     marks[hole] = EMPTY
 
 
-@helper("boolean(int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[::1], int64[::1], int64, int64)")
-def sweep(
-    keys: np.ndarray,
-    marks: np.ndarray,
-    born: np.ndarray,
-    kept: np.ndarray,
-    state: np.ndarray,
-    settings: np.ndarray,
-    least_mark: int | np.int64,
-    now: int | np.int64,
-) -> bool:
-    """Drop entries that left with their window, and those before `least_mark` but for a sample, which thins out with
-    age; whether the table still has a good size then. Dormant, all the keys that are watched stay as long as their
-    window.  kept: (3, more than are live), for the time being.
+@helper(typed=True)
+def _sweep(of: Tracked, table: Table, arrival: int, now: int) -> bool:
+    """Drop entries that left with their window, and those more than k_e before an arrival but for a sample, which
+    thins out with age; whether the table still has a good size then. Dormant, all the keys that are watched stay as
+    long as their window.
     """
+    state, settings = of.state, of.settings
+    keys, marks, born, kept = table.keys, table.marks, table.born, table.spare
+    least_mark = arrival - state[K_KEPT] if state[K_KEPT] < INFINITE else np.int64(0)
     slots = keys.shape[0]
     oldest = now - settings[HORIZON]
     live = 0
@@ -165,6 +159,24 @@ def sweep(
     return bool(2 * state[LIVE] <= slots and (8 * state[LIVE] >= slots or slots == SMALLEST))
 
 
+@helper(inline=True)
+def _is_due(state: Int64s, table: Table) -> bool:
+    """The table is to be swept before another entry comes into it."""
+    return bool(state[LIVE] >= table.keys.shape[0] * 5 // 8 or state[SWEEP])
+
+
+@helper(inline=True)
+def _judge(of: Tracked, table: Table, n: int, highest: int, seen: int, now: int) -> bool:
+    """Judge so many distances seen, up to an arrival; whether the table still has a good size. Asleep, nothing stays,
+    or dormant what has not left its window by now.
+    """
+    state = of.state
+    state[SEEN] += seen
+    judge(state, of.peaks, of.settings, n, highest)
+    is_awake = n >= state[ASLEEP]
+    return bool(is_awake or _sweep(of, table, np.int64(0), now if state[DORMANT] else NOTHING_STAYS))
+
+
 @kernel
 def observe_joins(
     parents: Int64s,
@@ -182,15 +194,14 @@ def observe_joins(
     instant the parents come first. A parent whose window is over waits no more. Only the first of a key is known: where
     others may have come before it left and be there still, its distance is taken for theirs, which it exceeds.
     """
-    state, peaks, settings = of.state, of.peaks, of.settings
-    keys, marks, born, spare = table.keys, table.marks, table.born, table.spare
+    state, settings = of.state, of.settings
+    keys, marks, born = table.keys, table.marks, table.born
     p, c = state[AT_PARENT], state[AT_CHILD]
     n, parent = state[ARRIVED], state[PARENTS]
     following, k, highest = state[NEXT], state[K], state[HIGHEST]
     seed, shift = settings[SEED], state[SHIFT]
     span, by_time = settings[SPAN], settings[BY_TIME] != 0
     has_settled, has_nulls = settled.shape[0] > 0, valid.shape[0] > 0
-    room = keys.shape[0] * 5 // 8
     seen = np.int64(0)
     status = DONE
     while p < parents.shape[0] or c < children.shape[0]:
@@ -218,12 +229,10 @@ def observe_joins(
             highest = max(highest, distance)
             seen += distance > 0
             if n >= following or highest > k:
-                state[SEEN] += seen
-                seen = np.int64(0)
-                judge(state, peaks, settings, n, highest)
+                fits = _judge(of, table, n, highest, seen, 2 * (child_ts[c - 1] if by_time else parent))
                 following, k, highest, shift = state[NEXT], state[K], state[HIGHEST], state[SHIFT]
-                now = 2 * (child_ts[c - 1] if by_time else parent) if state[DORMANT] else NOTHING_STAYS
-                if n < state[ASLEEP] and not sweep(keys, marks, born, spare, state, settings, 0, now):
+                seen = np.int64(0)
+                if not fits:
                     status = RESIZE
                     break
             continue
@@ -234,9 +243,8 @@ def observe_joins(
         at = _find(keys, marks, parents[p])
         clock = parent_ts[p] if by_time else parent
         if marks[at] == EMPTY:
-            if state[LIVE] >= room or state[SWEEP]:
-                least = n - state[K_KEPT] + 1 if state[K_KEPT] < INFINITE else np.int64(0)
-                if not sweep(keys, marks, born, spare, state, settings, least, 2 * clock):
+            if _is_due(state, table):
+                if not _sweep(of, table, n + 1, 2 * clock):
                     status = RESIZE
                     break
                 shift = state[SHIFT]
@@ -257,13 +265,12 @@ def observe_joins(
 @kernel
 def observe_clusters(values: Int64s, valid: Bools, of: Tracked, table: Table) -> int:
     """CA: clustering distances of a stream's next tuples. A mark is the thesis' C_v (section 6.7.2)."""
-    state, peaks, settings = of.state, of.peaks, of.settings
-    keys, marks, born, spare = table.keys, table.marks, table.born, table.spare
+    state, settings = of.state, of.settings
+    keys, marks, born = table.keys, table.marks, table.born
     i = state[AT_PARENT]
     n, following, k, highest = state[ARRIVED], state[NEXT], state[K], state[HIGHEST]
     seed, shift = settings[SEED], state[SHIFT]
     has_nulls = valid.shape[0] > 0
-    room = keys.shape[0] * 5 // 8
     seen = np.int64(0)
     status = DONE
     while i < values.shape[0]:
@@ -280,9 +287,8 @@ def observe_clusters(values: Int64s, valid: Bools, of: Tracked, table: Table) ->
                 born[at] = n
                 distance = n + 1 - marks[at]
             else:
-                if state[LIVE] >= room or state[SWEEP]:
-                    least = n - state[K_KEPT] if state[K_KEPT] < INFINITE else np.int64(0)
-                    if not sweep(keys, marks, born, spare, state, settings, least, n):
+                if _is_due(state, table):
+                    if not _sweep(of, table, n, n):
                         status = RESIZE
                         break
                     shift = state[SHIFT]
@@ -294,12 +300,10 @@ def observe_clusters(values: Int64s, valid: Bools, of: Tracked, table: Table) ->
         highest = max(highest, distance)
         seen += distance > 0
         if n >= following or highest > k:
-            state[SEEN] += seen
-            seen = np.int64(0)
-            judge(state, peaks, settings, n, highest)
+            fits = _judge(of, table, n, highest, seen, n)
             following, k, highest, shift = state[NEXT], state[K], state[HIGHEST], state[SHIFT]
-            now = n if state[DORMANT] else NOTHING_STAYS
-            if n < state[ASLEEP] and not sweep(keys, marks, born, spare, state, settings, 0, now):
+            seen = np.int64(0)
+            if not fits:
                 status = RESIZE
                 break
     state[AT_PARENT], state[ARRIVED], state[HIGHEST] = i, n, highest
