@@ -7,7 +7,7 @@ are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from minidsms.joins.equal_columns import Equality
@@ -87,30 +87,13 @@ def orientation(n: int, edges: Sequence[Edge]) -> tuple[tuple[int, ...], tuple[i
     Side 2e is the left end of edge e, side 2e + 1 the right one. A one-one edge may lead either way: it leads so that
     there is one root, if that can be, and the first such input is it. An edge without a key leads nowhere.
     """
-    at: list[list[int]] = [[] for _ in range(n)]
-    for e, edge in enumerate(edges):
-        at[edge.left].append(2 * e)
-        at[edge.right].append(2 * e + 1)
 
     def leads(s: int) -> bool:
         edge = edges[s // 2]
         return edge.left_key if s % 2 else edge.right_key
 
-    def reached_from(start: int) -> list[int]:
-        order: list[int] = []
-        stack, seen = [start], {start}
-        while stack:
-            i = stack.pop()
-            for s in at[i]:
-                j = edges[s // 2].ends[1 - s % 2]
-                if j not in seen and leads(s):
-                    seen.add(j)
-                    order.append(s)
-                    stack.append(j)
-        return order
-
     for root in range(n):
-        order = reached_from(root)
+        order = _sides_from(root, n, edges, leads)
         if len(order) == n - 1:
             return tuple(reversed(order)), (root,)
     down = [s for e in range(len(edges)) for s in [next((s for s in (2 * e, 2 * e + 1) if leads(s)), -1)] if s >= 0]
@@ -126,21 +109,26 @@ def orientation(n: int, edges: Sequence[Edge]) -> tuple[tuple[int, ...], tuple[i
 
 def message_order(n: int, edges: Sequence[Edge]) -> tuple[int, ...]:
     """All sides, each after the other sides of the stream it leads to: along the tree to input 0 and back."""
+    inward = _sides_from(0, n, edges, lambda s: True)
+    return (*reversed(inward), *(s ^ 1 for s in inward))
+
+
+def _sides_from(start: int, n: int, edges: Sequence[Edge], leads: Callable[[int], bool]) -> list[int]:
+    """The sides that lead, one after the other, from an input to all that can be reached."""
     at: list[list[int]] = [[] for _ in range(n)]
     for e, edge in enumerate(edges):
         at[edge.left].append(2 * e)
         at[edge.right].append(2 * e + 1)
-    inward: list[int] = []
-    stack, seen = [0], {0}
+    order: list[int] = []
+    stack, seen = [start], {start}
     while stack:
-        i = stack.pop()
-        for s in at[i]:
+        for s in at[stack.pop()]:
             j = edges[s // 2].ends[1 - s % 2]
-            if j not in seen:
+            if j not in seen and leads(s):
                 seen.add(j)
-                inward.append(s)
+                order.append(s)
                 stack.append(j)
-    return (*reversed(inward), *(s ^ 1 for s in inward))
+    return order
 
 
 def pipelines(n: int, edges: Sequence[Edge]) -> list[list[int]]:

@@ -74,9 +74,10 @@ _NEVER = 2**63 - 1
 
 
 @helper(inline=True)
-def _bucket(cells, at, parts, sides, s, target):  # type: ignore[no-untyped-def]
+def _bucket(rows: RowArrays, at: int, s: int, target: int) -> Any:
     """The bucket, in `heads`, of side `target` that the columns of side s of the row at `at` lead to."""
-    key = key_of(cells, at, parts, sides[s, PART], sides[s, PARTS_END])
+    sides = rows.sides
+    key = key_of(rows.cells, at, rows.parts, sides[s, PART], sides[s, PARTS_END])
     return sides[target, HEADS] + bucket(key, sides[target, SHIFT])
 
 
@@ -94,10 +95,10 @@ def agree(rows: RowArrays, a: int, s: int, b: int, t: int) -> Any:
 @helper(inline=True)
 def _first_equal(rows: RowArrays, at: int, s: int, t: int) -> Any:
     """The newest slot in its window whose side t has the columns of side s of the row at `at`; -1: none."""
-    cells, heads, figures, parts, sides = rows.cells, rows.heads, rows.figures, rows.parts, rows.sides
+    cells, heads, figures, sides = rows.cells, rows.heads, rows.figures, rows.sides
     stream = sides[t, STREAM]
     base, stride, low = figures[stream, BASE], figures[stream, STRIDE], figures[stream, LO]
-    slot = int64(heads[_bucket(cells, at, parts, sides, s, t)])
+    slot = int64(heads[_bucket(rows, at, s, t)])
     while slot >= low and not agree(rows, at, s, base + slot * stride, t):
         slot = cells[base + slot * stride + sides[t, NEXT]]
     return slot if slot >= low else int64(-1)
@@ -114,12 +115,14 @@ def _bucket_of_equals(cells, at, figures, i):  # type: ignore[no-untyped-def]
 
 
 @helper(inline=True)
-def _link(cells, heads, figures, of_stream, parts, sides, i, slot):  # type: ignore[no-untyped-def]
+def _link(rows: RowArrays, i: int, slot: int) -> None:
+    """Put a row of stream i into its buckets."""
+    figures, of_stream, sides, cells, heads = rows.figures, rows.of_stream, rows.sides, rows.cells, rows.heads
     base, stride = figures[i, BASE], figures[i, STRIDE]
     at = base + slot * stride
     for x in range(figures[i, SIDE], figures[i, SIDES_END]):
         s = of_stream[x]
-        b = _bucket(cells, at, parts, sides, s, s)
+        b = _bucket(rows, at, s, s)
         head = int64(heads[b])
         cells[at + sides[s, NEXT]] = head
         if sides[s, PREVIOUS] >= 0:
@@ -137,7 +140,7 @@ def _link(cells, heads, figures, of_stream, parts, sides, i, slot):  # type: ign
 def _take_out(rows: RowArrays, i: int) -> Any:
     """Take the deletion that comes next in stream i: the row it means leaves all buckets; returns its slot, or -1."""
     cells, heads, figures = rows.cells, rows.heads, rows.figures
-    of_stream, parts, sides = rows.of_stream, rows.parts, rows.sides
+    of_stream, sides = rows.of_stream, rows.sides
     base, stride, following = figures[i, BASE], figures[i, STRIDE], figures[i, EQUAL]
     deletion = base + figures[i, HI] * stride
     figures[i, HI] += 1
@@ -163,7 +166,7 @@ def _take_out(rows: RowArrays, i: int) -> Any:
             if younger >= 0:
                 cells[base + younger * stride + sides[s, NEXT]] = older
             else:
-                heads[_bucket(cells, at, parts, sides, s, s)] = older
+                heads[_bucket(rows, at, s, s)] = older
             if older >= 0:
                 cells[base + older * stride + sides[s, PREVIOUS]] = younger
         cells[at + 1] = UNLINKED
@@ -349,8 +352,7 @@ def _enter(rows: RowArrays, state: Int64s, i: int, slot: int) -> Any:
 
     Returns a row that agrees with it in a key, or -1.
     """
-    figures, of_stream, sides = rows.figures, rows.of_stream, rows.sides
-    parts, cells, heads = rows.parts, rows.cells, rows.heads
+    figures, of_stream, sides, cells = rows.figures, rows.of_stream, rows.sides, rows.cells
     at = figures[i, BASE] + slot * figures[i, STRIDE]
     twin = int64(-1)
     for x in range(figures[i, SIDE], figures[i, SIDES_END]):
@@ -376,8 +378,18 @@ def _enter(rows: RowArrays, state: Int64s, i: int, slot: int) -> Any:
         state[WAITING] = slot
         state[PRODUCED] = 0
     else:
-        _link(cells, heads, figures, of_stream, parts, sides, i, slot)
+        _link(rows, i, slot)
     return twin
+
+
+@helper(inline=True)
+def _begin_step(rows: RowArrays, plan: KMonPlan, walks: Int64Table, i: int, depth: int) -> None:
+    """Where the walk of a step begins, by the slots chosen."""
+    figures = rows.figures
+    s = plan.steps[i, depth]
+    own = rows.sides[s, STREAM]
+    source = figures[own, BASE] + walks[1, own] * figures[own, STRIDE]
+    walks[0, depth] = rows.heads[_bucket(rows, source, s, s ^ 1)]
 
 
 @helper(inline=True)
@@ -395,7 +407,7 @@ def _put_out_results(
     """Put out what is left of the results of a row of stream i, depth first; in `walks` stand the slots to look at next
     and those chosen. Returns how it ended, DONE where no result is left, the depth, and what stands in `out`.
     """
-    figures, sides, parts, cells, heads = rows.figures, rows.sides, rows.parts, rows.cells, rows.heads
+    figures, sides, cells = rows.figures, rows.sides, rows.cells
     out, out_ts = output.out, output.out_ts
     steps, outs = plan.steps, plan.outs
     walks, state, deletions = run.walks, run.state, run.deletions
@@ -436,10 +448,7 @@ def _put_out_results(
         walks[0, depth] = x
         if descends:
             depth += 1
-            s = steps[i, depth]
-            own = sides[s, STREAM]
-            source = figures[own, BASE] + walks[1, own] * figures[own, STRIDE]
-            walks[0, depth] = heads[_bucket(cells, source, parts, sides, s, s ^ 1)]
+            _begin_step(rows, plan, walks, i, depth)
         elif status == DONE:
             depth -= 1
     state[INSPECTED] += inspected
@@ -449,16 +458,12 @@ def _put_out_results(
 @helper(inline=True)
 def _settle(rows: RowArrays, state: Int64s, i: int) -> Any:
     """The pipeline of the row of stream i that waits is done: it stays if it has yielded nothing."""
-    figures, of_stream, sides = rows.figures, rows.of_stream, rows.sides
-    parts, cells, heads = rows.parts, rows.cells, rows.heads
+    figures = rows.figures
     if state[PRODUCED] != 0:
-        cells[figures[i, BASE] + state[WAITING] * figures[i, STRIDE] + 1] = UNLINKED
+        rows.cells[figures[i, BASE] + state[WAITING] * figures[i, STRIDE] + 1] = UNLINKED
     else:
-        _link(cells, heads, figures, of_stream, parts, sides, i, state[WAITING])
+        _link(rows, i, state[WAITING])
     state[WAITING] = -1
-
-
-_INT = "int64[:, ::1]"
 
 
 @kernel
@@ -476,9 +481,8 @@ def k_mon_join(
     `out` is in ts order, deletions first; state[STATUS] says how the call ended.
     O(elements + results + slots inspected), and the logarithm of the results kept for each of them.
     """
-    figures, sides, parts, cells, heads = rows.figures, rows.sides, rows.parts, rows.cells, rows.heads
+    figures, cells = rows.figures, rows.cells
     out, out_ts, out_sign = output.out, output.out_ts, output.out_sign
-    steps = plan.steps
     walks, state, deletions, is_netted = run.walks, run.state, run.deletions, run.is_netted
     n, limit = len(figures), len(out_ts)
     phase, i, slot, depth = state[PHASE], state[INPUT], state[SLOT], state[DEPTH]
@@ -545,9 +549,8 @@ def k_mon_join(
                     found = state[FIRST]  # nothing for them to cancel
                 phase = int64(_START)
         if depth == 0:
-            s = steps[i, 0]
             walks[1, i] = slot
-            walks[0, 0] = heads[_bucket(cells, figures[i, BASE] + slot * figures[i, STRIDE], parts, sides, s, s ^ 1)]
+            _begin_step(rows, plan, walks, i, 0)
     state[PHASE], state[INPUT], state[SLOT], state[DEPTH] = phase, i, slot, depth
     state[STATUS] = status
     return found
@@ -559,19 +562,14 @@ def keep_results(rows: RowArrays, plan: KMonPlan, run: KMonRun, i: int, kept: Re
 
     state[STATUS] says how the call ended: GROW, PAUSED or DONE. Between two instants only.
     """
-    figures, sides, parts, cells, heads = rows.figures, rows.sides, rows.parts, rows.cells, rows.heads
-    steps, walks, state = plan.steps, run.walks, run.state
+    figures, walks, state = rows.figures, run.walks, run.state
     slot, depth = state[SLOT], state[DEPTH]
     state[UNTIL_INSPECTED] = state[INSPECTED] + state[MOST]
     status = DONE
     while status in (DONE, FULL) and (depth >= 0 or slot < figures[i, HI]):
-        if depth < 0:
-            at = figures[i, BASE] + slot * figures[i, STRIDE]
-            if cells[at + 1] != UNLINKED:
-                s = steps[i, 0]
-                walks[1, i] = slot
-                walks[0, 0] = heads[_bucket(cells, at, parts, sides, s, s ^ 1)]
-                depth = int64(0)
+        if depth < 0 and rows.cells[figures[i, BASE] + slot * figures[i, STRIDE] + 1] != UNLINKED:
+            depth, walks[1, i] = int64(0), slot
+            _begin_step(rows, plan, walks, i, 0)
         if depth >= 0:
             status, depth, _ = _put_out_results(rows, plan, run, kept, output, _INSERT, i, depth, int64(0))
         if depth < 0:
@@ -579,13 +577,14 @@ def keep_results(rows: RowArrays, plan: KMonPlan, run: KMonRun, i: int, kept: Re
     state[SLOT], state[DEPTH], state[STATUS] = slot, depth, DONE if status == FULL else status
 
 
-@kernel(f"void({_INT}, int64[::1], {_INT}, int64[::1], int64[::1], int32[::1])")
-def link_all(figures, of_stream, sides, parts, cells, heads):  # type: ignore[no-untyped-def]
+@kernel
+def link_all(rows: RowArrays) -> None:
     """Fill empty buckets with the rows of all windows."""
+    figures, cells = rows.figures, rows.cells
     for i in range(len(figures)):
         for slot in range(figures[i, LO], figures[i, HI]):
             if cells[figures[i, BASE] + slot * figures[i, STRIDE] + 1] != UNLINKED:
-                _link(cells, heads, figures, of_stream, parts, sides, i, slot)
+                _link(rows, i, slot)
 
 
 @kernel

@@ -290,7 +290,7 @@ class KMonRows:
         reduction.pack(old_figures, self.figures, old_cells, self.cells, verdicts, begin)
         self.figures[:, END] = self.figures[:, HI]
         self._packed = self.figures[:, END].tolist()
-        kernels.link_all(self.figures, self.of_stream, self.sides, self.parts, self.cells, self.heads)
+        kernels.link_all(self.bundle)
 
     def _rooms(self, staying: Sequence[int], needs: Sequence[int]) -> list[int]:
         """Room for half as many rows as stay, shared out as rows have come lately: so all of it is used up at once."""
