@@ -12,7 +12,7 @@ Invariants, relied on by every kernel:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -388,6 +388,15 @@ def bounds_of_instants(ts: Int64Array) -> list[int]:
     if ts.item(0) == ts.item(-1):
         return [0, len(ts)]
     return [0, *((ts[1:] != ts[:-1]).nonzero()[0] + 1).tolist(), len(ts)]
+
+
+def valid_in_all(masks: Iterable[BoolArray | None]) -> BoolArray | None:
+    """Where each of the masks, None for one that is everywhere true, is true; None: everywhere."""
+    result: BoolArray | None = None
+    for valid in masks:
+        if valid is not None:
+            result = valid if result is None else result & valid
+    return result
 
 
 def row_words(columns: Sequence[Column]) -> Int64Array:

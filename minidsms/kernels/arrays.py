@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from minidsms.elements import AnyArray, Column, Int64Array
+from minidsms.elements import AnyArray, BoolArray, Column, Int64Array, valid_in_all
 from minidsms.kernels.addresses import PLACE_WORDS
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
@@ -18,6 +18,17 @@ _Scalar = TypeVar("_Scalar", bound=np.generic)
 def normal(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
     """The array itself if a kernel can take it, else a copy."""
     return array if array.flags.carray else array.copy(order="C")
+
+
+def key_words(columns: Sequence[Column], n: int) -> tuple[Int64Array, BoolArray | None]:
+    """The words (n, k) of a key's columns, and where none of them is NULL; None: everywhere."""
+    if len(columns) == 1:
+        words = normal(columns[0].words()).reshape(-1, 1)
+    else:
+        words = np.empty((n, len(columns)), np.int64)
+        for j, column in enumerate(columns):
+            words[:, j] = column.words()
+    return words, valid_in_all([column.valid for column in columns])
 
 
 def places(columns: Sequence[Column]) -> tuple[Int64Array, list[AnyArray]]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from minidsms.elements import Batch, BoolArray, Column, Int64Array, Schema
 from minidsms.joins.equal_columns import equalities_text
-from minidsms.kernels.arrays import normal
+from minidsms.kernels.arrays import key_words, normal
 from minidsms.kernels.join_layout import IS_LINKED
 from minidsms.kernels.lookup_join import (
     AT,
@@ -109,17 +109,7 @@ class LookupJoin(Operator):
             self._right.settle()
 
     def _asking(self, stream: Batch) -> Asking:
-        columns = [stream.column(c) for c, _ in self._keys]
-        if len(columns) == 1:
-            words = normal(columns[0].words()).reshape(-1, 1)
-        else:
-            words = np.empty((len(stream.ts), len(columns)), np.int64)
-            for j, column in enumerate(columns):
-                words[:, j] = column.words()
-        keyed: BoolArray | None = None
-        for column in columns:
-            if column.valid is not None:
-                keyed = column.valid if keyed is None else keyed & column.valid
+        words, keyed = key_words([stream.column(c) for c, _ in self._keys], len(stream.ts))
         return Asking(normal(stream.ts), words, _ALL_KEYED if keyed is None else normal(keyed))
 
     def _rows(self, stream: Batch, found: int) -> Batch:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from minidsms.elements import Batch, BoolArray, Column, Int64Array, Schema, row_words, words_width
+from minidsms.elements import Batch, BoolArray, Column, Int64Array, Schema, row_words, valid_in_all, words_width
 from minidsms.synopses.key_table import KeyTable
 
 
@@ -78,11 +78,7 @@ class InstantCounts:
 
     def _usable(self, columns: Sequence[Column]) -> BoolArray | None:
         """The rows whose key counts; None for all."""
-        usable: BoolArray | None = None
-        for column in () if self._null_safe else columns:
-            if column.valid is not None:
-                usable = column.valid if usable is None else usable & column.valid
-        return usable
+        return None if self._null_safe else valid_in_all([column.valid for column in columns])
 
     def present(self, columns: Sequence[Column], ts: Int64Array) -> BoolArray:
         """(n,) whether some row has the key at the instant; keys as columns.  O(n log changes)."""

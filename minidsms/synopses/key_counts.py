@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.elements import Batch, BoolArray, Int8Array, Int64Array, Schema
-from minidsms.kernels.arrays import normal
+from minidsms.elements import Batch, Int8Array, Int64Array, Schema
+from minidsms.kernels.arrays import key_words, normal
 from minidsms.kernels.semi_join import BEFORE, COUNT, COUNT_WORDS, Counted
 from minidsms.synopses.bag_windows import NO_SIGNS, NO_TS
 from minidsms.synopses.key_table import KeyTable
@@ -60,12 +60,8 @@ class KeyCounts:
             if self._idle is None:
                 self._idle = self._counted(NO_TS, NO_SIGNS, np.zeros((0, len(self._keys)), np.int64))
             return self._idle
-        ts, signs, words = batch.ts, batch.signs, np.empty((len(batch), len(self._keys)), np.int64)
-        keyed: BoolArray | None = None
-        for j, column in enumerate(map(batch.column, self._keys)):
-            words[:, j] = column.words()
-            if column.valid is not None:
-                keyed = column.valid if keyed is None else keyed & column.valid
+        ts, signs = batch.ts, batch.signs
+        words, keyed = key_words([batch.column(c) for c in self._keys], len(batch))
         if keyed is not None:
             ts, signs, words = ts[keyed], signs[keyed], words[keyed]
         kept = self._table.compact()

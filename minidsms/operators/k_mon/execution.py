@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.elements import BoolArray, Column, Int8Array, Int64Array
+from minidsms.elements import BoolArray, Column, Int8Array, Int64Array, valid_in_all
 from minidsms.joins.directed_graph import Edge, message_order
 from minidsms.kernels import k_mon_reduction as reduction
 from minidsms.kernels.k_mon_join import (
@@ -396,24 +396,23 @@ class StateReduction:
             failing = failing & (signs > 0)
         for s in self.dead.sides_of[i]:
             if self._asked[s] and self.rows.sides[s, UNIQUE]:
-                found = [columns(pair[s % 2]) for pair in self.edges[s // 2].columns]
-                known = failing.copy()
-                for column in found:
-                    if column.valid is not None:
-                        known &= column.valid
-                if known.any():
-                    self.dead.add(s, clock[known], np.stack([column.words()[known] for column in found], axis=1))
+                keys, at = self._keys_of(s, columns, failing)
+                if len(at):
+                    self.dead.add(s, clock[at], keys)
 
     def _dig_up(self, i: int, columns: Callable[[int], Column], leaving: BoolArray) -> None:
         """Rows of a relation that fail its filter are deleted: whoever has their keys may wait for others."""
         for s in self.dead.sides_of[i]:
-            found = [columns(pair[s % 2]) for pair in self.edges[s // 2].columns]
-            known = leaving.copy()
-            for column in found:
-                if column.valid is not None:
-                    known &= column.valid
-            if known.any():
-                self.dead.remove(s, key_hash(np.stack([column.words()[known] for column in found], axis=1)))
+            keys, at = self._keys_of(s, columns, leaving)
+            if len(at):
+                self.dead.remove(s, key_hash(keys))
+
+    def _keys_of(self, s: int, columns: Callable[[int], Column], chosen: BoolArray) -> tuple[Int64Array, Int64Array]:
+        """Of the rows chosen those without NULL in the columns of a side: their words there, and which they are."""
+        found = [columns(pair[s % 2]) for pair in self.edges[s // 2].columns]
+        valid = valid_in_all([column.valid for column in found])
+        at = np.flatnonzero(chosen if valid is None else chosen & valid)
+        return np.stack([column.words()[at] for column in found], axis=1), at
 
     def synopses(self) -> tuple[Any, ...]:
         """What is kept of rows that have gone, and what the arrivals have told."""
