@@ -291,12 +291,7 @@ class Connection(Archiving, ReadsSources):
 
     def _push(self, name: str, data: Any, ts: Any, sign: Any, block: bool) -> int:
         with self.lock:
-            self._check()
-            if self.archiver is not None:
-                self.archiver.admit()
-            key = name_of(name).lower()
-            if self.replaying is not None:
-                self.await_replay(key)
+            key = self._open_for_rows(name)
             stream = self._streams.get(key)
             if stream is not None:
                 if sign is not None:
@@ -335,12 +330,7 @@ class Connection(Archiving, ReadsSources):
         relation has no KEY; then nothing has changed.
         """
         with self.lock:
-            self._check()
-            if self.archiver is not None:
-                self.archiver.admit()
-            key = name_of(name).lower()
-            if self.replaying is not None:
-                self.await_replay(key)
+            key = self._open_for_rows(name)
             if key not in self._relations:
                 raise (
                     Error(f"{one_line(name)} is a stream: nothing is replaced there")
@@ -355,6 +345,16 @@ class Connection(Archiving, ReadsSources):
         if told:
             self._callbacks.tell()
         return taken
+
+    def _open_for_rows(self, name: str) -> str:
+        """The key of a stream or relation that rows are given to; waits until an archive takes them."""
+        self._check()
+        if self.archiver is not None:
+            self.archiver.admit()
+        key = name_of(name).lower()
+        if self.replaying is not None:
+            self.await_replay(key)
+        return key
 
     def _open_for_change(self, key: str) -> RelationInput:
         """The relation; what the elements left so far have closed is closed for the change."""

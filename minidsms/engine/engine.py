@@ -330,11 +330,7 @@ class Group:
     def _add(self, network: Network) -> None:
         network.group = self
         self._networks[id(network)] = network
-        for queue in network.links:
-            assert queue.producer is not None
-            queue.progress = queue.producer.progress
-            queue.producer.outputs.append(queue)
-        network.links = []
+        _connect(network)
         self.has_endings = self.has_endings or network.ending is not None
         if network.failure is None:
             self._use(network.operators)
@@ -416,11 +412,7 @@ class Group:
         made = folding.tail.definition.network(Leading(network.operators))
         before = network.operators
         network.unfold(made)
-        for queue in network.links:
-            assert queue.producer is not None
-            queue.progress = queue.producer.progress
-            queue.producer.outputs.append(queue)
-        network.links = []
+        _connect(network)
         self._use(network.operators)
         self._leave(before)
         self._is_changed = True
@@ -809,3 +801,12 @@ class Engine:
             scheduler.run(turns if len(released) == 1 and isinstance(turns, list) else _Turns(released))
         else:
             scheduler.run([op for g in released for op in g.screens.turns])
+
+
+def _connect(network: Network) -> None:
+    """Let the operators that a network shares with others feed it, too."""
+    for queue in network.links:
+        assert queue.producer is not None
+        queue.progress = queue.producer.progress
+        queue.producer.outputs.append(queue)
+    network.links = []

@@ -89,22 +89,28 @@ def _ring_size(rows: int) -> Any:
 
 
 @helper(typed=True)
+def _move_ring(kept: FrameRows, group: int, target: Int64Table, to: int, wide: int) -> None:
+    """Move the rows of a partition into a ring of another size, which begins at target[to]."""
+    partitions, rows, _ = kept
+    offset, size = partitions[group, OFFSET], partitions[group, SIZE]
+    for p in range(partitions[group, GONE], partitions[group, COME]):
+        for c in range(ROW_WORDS):
+            target[to + (p & (wide - 1)), c] = rows[offset + (p & (size - 1)), c]
+    partitions[group, OFFSET], partitions[group, SIZE] = to, wide
+
+
+@helper(typed=True)
 def _has_room(kept: FrameRows, group: int, more: int) -> bool:
     """Whether the ring of a partition takes so many more; it moves where it must."""
     partitions, rows, figures = kept
-    come, gone, offset, size = (
-        partitions[group, COME], partitions[group, GONE], partitions[group, OFFSET], partitions[group, SIZE]
-    )  # fmt: skip
-    if come - gone + more <= size:
+    wanted, size = partitions[group, COME] - partitions[group, GONE] + more, partitions[group, SIZE]
+    if wanted <= size:
         return True
-    greater = _ring_size(come - gone + more)
+    greater = _ring_size(wanted)
     to = figures[USED]
     if to + greater > rows.shape[0]:
         return False
-    for p in range(gone, come):
-        for c in range(ROW_WORDS):
-            rows[to + (p & (greater - 1)), c] = rows[offset + (p & (size - 1)), c]
-    partitions[group, OFFSET], partitions[group, SIZE] = to, greater
+    _move_ring(kept, group, rows, to, greater)
     figures[USED] = to + greater
     figures[RINGS] += int64(size == 0)
     return True
@@ -113,17 +119,12 @@ def _has_room(kept: FrameRows, group: int, more: int) -> bool:
 @kernel
 def pack(kept: FrameRows, packed: Int64Table) -> int:
     """Copy all rings to the front of `packed`, as small as they may be; returns how much of it they take."""
-    partitions, rows, _ = kept
+    partitions = kept.partitions
     to = int64(0)
     for group in range(partitions.shape[0]):
-        come, gone, offset, size = (
-            partitions[group, COME], partitions[group, GONE], partitions[group, OFFSET], partitions[group, SIZE]
-        )  # fmt: skip
-        smaller = _ring_size(come - gone) if size > 0 else int64(0)
-        for p in range(gone, come):
-            for c in range(ROW_WORDS):
-                packed[to + (p & (smaller - 1)), c] = rows[offset + (p & (size - 1)), c]
-        partitions[group, OFFSET], partitions[group, SIZE] = to, smaller
+        held = partitions[group, COME] - partitions[group, GONE]
+        smaller = _ring_size(held) if partitions[group, SIZE] > 0 else int64(0)
+        _move_ring(kept, group, packed, to, smaller)
         to += smaller
     return int(to)
 

@@ -46,7 +46,7 @@ def join(world: World, left: Intervals, right: Intervals, condition: Expr | None
     b = _side(world, right, [e for _, e in pairs], "r", left.width, pieces)
     a, b = (F.broadcast(side) if small == name else side for name, side in (("left", a), ("right", b)))
     width = left.width + right.width
-    frame = _meeting(a, b, len(pairs), pieces, null_safe=False)
+    frame = _meeting(a, b, len(pairs), pieces)
     frame = frame.select(FROM, TO, *names(width))
     longest = shortest(left.longest, right.longest)
     is_growing = left.is_growing and right.is_growing
@@ -91,18 +91,25 @@ def slices(from_: Column, to: Column, length: int) -> Column:
     return F.explode(F.sequence(quotient(from_, length), quotient(to - long(1), length)))
 
 
-def _meeting(a: DataFrame, b: DataFrame, keys: int, pieces: int | None, null_safe: bool) -> DataFrame:
+def _meeting(a: DataFrame, b: DataFrame, keys: int, pieces: int | None) -> DataFrame:
     """Pairs of equal keys that overlap in time, with `_from` and `_to` of the time both are there."""
+    from_, to, condition = _overlap(keys, pieces is not None, null_safe=False)
+    if pieces is not None:
+        condition = condition & (F.col(f"l{_SLICE}") == quotient(from_, pieces))
+    return a.join(b, condition).withColumn(FROM, from_).withColumn(TO, to)
+
+
+def _overlap(keys: int, has_slices: bool, null_safe: bool) -> tuple[Column, Column, Column]:
+    """From when to when both rows of a pair are there, and whether there is such a time and the keys are equal."""
     from_ = F.greatest(F.col("l_from"), F.col("r_from"))
     to = F.least(F.col("l_to"), F.col("r_to"))
     condition: Column = from_ < to
     for i in range(keys):
         x, y = F.col(f"lk{i}"), F.col(f"rk{i}")
         condition = (x.eqNullSafe(y) if null_safe else x == y) & condition
-    if pieces is not None:
+    if has_slices:
         condition = condition & (F.col(f"l{_SLICE}") == F.col(f"r{_SLICE}"))
-        condition = condition & (F.col(f"l{_SLICE}") == quotient(from_, pieces))
-    return a.join(b, condition).withColumn(FROM, from_).withColumn(TO, to)
+    return from_, to, condition
 
 
 # ------------------------------------------------------------------------------------------------------- semijoins
@@ -231,13 +238,6 @@ def _meets(
     if has_slices:
         other.append(F.col(_SLICE).alias(f"r{_SLICE}"))
     b = times.select(*other)
-    from_ = F.greatest(F.col("l_from"), F.col("r_from"))
-    to = F.least(F.col("l_to"), F.col("r_to"))
-    condition: Column = from_ < to
-    for i in range(len(keys)):
-        x, y = F.col(f"lk{i}"), F.col(f"rk{i}")
-        condition = (x.eqNullSafe(y) if null_safe else x == y) & condition
-    if has_slices:
-        condition = condition & (F.col(f"l{_SLICE}") == F.col(f"r{_SLICE}"))
+    from_, to, condition = _overlap(len(keys), has_slices, null_safe)
     frame = a.join(b, condition).select(from_.alias(FROM), to.alias(TO), *kept)
     return Intervals(frame, left.width, left.longest, left.is_ordered)

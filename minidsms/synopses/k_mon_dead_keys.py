@@ -10,7 +10,7 @@ known up to multiples of 2^31, so that they fit into half a word.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -141,6 +141,10 @@ class DeadKeys:
         """Keep these of each side, with room for so many."""
         sides = range(len(self.figures))
         held = [(self.keys_of(s)[kept[s]], self._marks_of(s)[:, kept[s]]) for s in sides]
+        self._fill(held, capacities)
+
+    def _fill(self, held: Sequence[tuple[Int64Array, Int32Array]], capacities: list[int]) -> None:
+        """Hold these keys and marks of each side, with room for so many."""
         self._allocate(capacities)
         for s, (keys, marks) in enumerate(held):
             self.figures[s, NO_COUNT] = len(keys)
@@ -184,12 +188,7 @@ class DeadKeys:
     def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         """Hold what `arrays` gave, and nothing else."""
         held = [(arrays[f"keys{s}"].copy(), arrays[f"marks{s}"].copy()) for s in range(len(self.figures))]
-        self._allocate([_roomy(len(keys)) for keys, _ in held])
-        for s, (keys, marks) in enumerate(held):
-            self.figures[s, NO_COUNT] = len(keys)
-            self.keys_of(s)[:] = keys
-            self._marks_of(s)[:] = marks
-        self._link()
+        self._fill(held, [_roomy(len(keys)) for keys, _ in held])
 
 
 def _staying(keys: Int64Array, removed: list[Int64Array]) -> BoolArray:
