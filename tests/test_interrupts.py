@@ -22,12 +22,12 @@ import pytest
 import minidsms
 from minidsms import connection
 from minidsms.elements import Batch
-from minidsms.engine import engine, groups
+from minidsms.engine import group, groups, network
 from minidsms.process.interrupts import EngineLock
 from tests.long.interrupted_calls import CASES, run_case
 
 FUNCTIONS = {"start", "forget", "remove", "_drop", "_leave", "_end", "_forget", "add", "_add", "_use"}
-FILES = {connection.__file__, engine.__file__, groups.__file__}
+FILES = {connection.__file__, group.__file__, groups.__file__, network.__file__}
 """Where queries are wired to the engine and taken from it: the lines that fail."""
 
 

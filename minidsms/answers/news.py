@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from minidsms.engine.engine import Group
+from minidsms.engine.group import Group
 from minidsms.engine.running_query import Change, RunningQuery
 
 Told = Callable[[list[tuple[Any, list[Change]]]], Any]

@@ -36,7 +36,8 @@ from minidsms.plan.physical import Inputs
 if TYPE_CHECKING:
     from minidsms.connection import Connection
     from minidsms.cql.bound import Node
-    from minidsms.engine.engine import Group, InputProgress, RelationProgress
+    from minidsms.engine.group import Group
+    from minidsms.engine.network import InputProgress, RelationProgress
     from minidsms.query import Query
     from minidsms.synopses.relation_store import RelationStore
     from minidsms.synopses.stream_store import StreamStore

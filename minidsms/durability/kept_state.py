@@ -28,7 +28,7 @@ from minidsms.durability.blocks import Content, Piece
 from minidsms.durability.copying import Copying, KeptArray, kept_arrays, nbytes_of
 from minidsms.durability.entry import Fields
 from minidsms.elements import MIN_INSTANT, AnyArray
-from minidsms.engine.engine import Network
+from minidsms.engine.network import Network
 from minidsms.operators.aggregate import Aggregate
 from minidsms.operators.counting import CountingOperator
 from minidsms.operators.lookup_join import LookupJoin

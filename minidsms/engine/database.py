@@ -19,8 +19,10 @@ from minidsms.answers.results import ResultCodec
 from minidsms.cql.catalog import Catalog, RelationDef, StreamDef
 from minidsms.cql.errors import ClosedError, Error, one_line, quoted
 from minidsms.elements import MIN_INSTANT, BoolArray, Int64Array, Schema
-from minidsms.engine.engine import Engine, Group, InputProgress, Network, RelationProgress
+from minidsms.engine.engine import Engine
+from minidsms.engine.group import Group
 from minidsms.engine.groups import Groups
+from minidsms.engine.network import InputProgress, Network, RelationProgress
 from minidsms.engine.running_query import RunningQuery
 from minidsms.inputs.conversion import FIRST_INSTANT, LAST_INSTANT, Converter
 from minidsms.inputs.relation_input import RelationInput

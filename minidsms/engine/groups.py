@@ -10,7 +10,8 @@ from collections.abc import Collection, Sequence
 
 from minidsms.cql.errors import Error
 from minidsms.elements import MIN_INSTANT
-from minidsms.engine.engine import Group, Network
+from minidsms.engine.group import Group
+from minidsms.engine.network import Network
 from minidsms.limits.allowance import OPEN, Allowance
 from minidsms.plan.copying import CannotCopy, copied
 from minidsms.plan.dividing import divide, share

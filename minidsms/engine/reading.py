@@ -17,7 +17,8 @@ from minidsms.plan.reading import end_of
 from minidsms.statements.arguments import name_of
 
 if TYPE_CHECKING:
-    from minidsms.engine.engine import Group, Network
+    from minidsms.engine.group import Group
+    from minidsms.engine.network import Network
     from minidsms.engine.running_query import RunningQuery
     from minidsms.sources.driver import SourceDriver
     from minidsms.sources.source import LiveSource, Source

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from minidsms.archive.recorder import Recorder
     from minidsms.cql.bound import Node
     from minidsms.engine.database import Database
-    from minidsms.engine.engine import Network
+    from minidsms.engine.network import Network
     from minidsms.operators.contents import PresentContents
     from minidsms.operators.operator import Failure
     from minidsms.plan.explain import Plan

@@ -27,7 +27,7 @@ from minidsms.synopses.stream_store import StreamStore
 
 if TYPE_CHECKING:
     from minidsms.engine.database import Database
-    from minidsms.engine.engine import Group
+    from minidsms.engine.group import Group
     from minidsms.engine.running_query import RunningQuery
     from minidsms.limits.memory import MemoryAccount
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from minidsms.engine.engine import Group, Network
+from minidsms.engine.group import Group
+from minidsms.engine.network import Network
 from minidsms.operators.operator import Operator
 from minidsms.operators.stream_source import StreamSource
 from minidsms.plan.copying import CannotCopy, copied

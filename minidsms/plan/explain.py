@@ -11,7 +11,7 @@ from minidsms.counted import counted
 from minidsms.cql.bound import Node
 from minidsms.cql.errors import Error
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT
-from minidsms.engine.engine import Network
+from minidsms.engine.network import Network
 from minidsms.operators.operator import Operator
 from minidsms.operators.select import Select
 from minidsms.plan.formats import FORMATS

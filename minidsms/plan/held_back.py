@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from minidsms.counted import counted
 from minidsms.elements import MIN_INSTANT
-from minidsms.engine.engine import Network
+from minidsms.engine.network import Network
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.synopses.stream_store import StreamStore
 

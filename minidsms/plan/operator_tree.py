@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from minidsms.engine.engine import Network
+    from minidsms.engine.network import Network
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ from minidsms.cql.origins import equal_pair
 from minidsms.cql.scalar_text import print_aggregate
 from minidsms.cql.window_spec import WindowKind
 from minidsms.elements import Batch, Int64Array, Schema
-from minidsms.engine.engine import InputProgress, Network, RelationProgress, close_operator
+from minidsms.engine.network import InputProgress, Network, RelationProgress, close_operator
 from minidsms.expressions import (
     Context,
     Projection,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT
-from minidsms.engine.engine import Network
+from minidsms.engine.network import Network
 from minidsms.operators.operator import Operator
 from minidsms.operators.screen import Screen
 from minidsms.operators.select import Select

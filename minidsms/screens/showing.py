@@ -8,7 +8,7 @@ from minidsms.operators.select import Select
 from minidsms.plan.sharing import Leading
 
 if TYPE_CHECKING:
-    from minidsms.engine.engine import Network
+    from minidsms.engine.network import Network
     from minidsms.screens.tail import Folding
 
 

@@ -17,7 +17,7 @@ from minidsms.elements import Batch
 from minidsms.screens.box import Box
 
 if TYPE_CHECKING:
-    from minidsms.engine.engine import Network
+    from minidsms.engine.network import Network
     from minidsms.engine.running_query import RunningQuery
     from minidsms.operators.screen import Screen
     from minidsms.plan.explain import Plan

@@ -15,7 +15,7 @@ from minidsms.settings import SETTINGS, Settings, checked
 from minidsms.statements.arguments import name_of
 
 if TYPE_CHECKING:
-    from minidsms.engine.engine import Network
+    from minidsms.engine.network import Network
     from minidsms.limits.allowance import Allowance
 
 ALTERABLE = ("batch_size", "queue_size", "queue_bytes", "quantum", "memory_limit", "memory_priority")

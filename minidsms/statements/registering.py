@@ -15,7 +15,8 @@ from minidsms.cql.binder import bind
 from minidsms.cql.parser import parse_query
 from minidsms.cql.printer import print_query
 from minidsms.elements import MIN_INSTANT, Int64Array
-from minidsms.engine.engine import Group, Network
+from minidsms.engine.group import Group
+from minidsms.engine.network import Network
 from minidsms.expressions import Context
 from minidsms.operators.constants import Constant, Constants
 from minidsms.operators.operator import Operator
