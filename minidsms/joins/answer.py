@@ -31,8 +31,8 @@ from minidsms.kernels.join_layout import (
     JoinRun,
     Output,
 )
-from minidsms.synopses.indexed_windows import WindowIndex
 from minidsms.synopses.shown_tuples import ShownTuples, signs_of
+from minidsms.synopses.window_index import WindowIndex
 
 _TUPLES = 1 << 14
 """Tuples found before their rows are gathered: their slots stay in the cache until then."""

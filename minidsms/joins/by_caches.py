@@ -22,8 +22,8 @@ from minidsms.joins.graph import JoinGraph
 from minidsms.joins.plan import CacheSpec, JoinPlan
 from minidsms.kernels.join_cache_layout import PART_WORDS, PLACED_WORDS, PlacedPlan
 from minidsms.kernels.join_caches import place
-from minidsms.synopses.indexed_windows import WindowIndex
 from minidsms.synopses.join_caches import JoinCaches, StoreShape
+from minidsms.synopses.window_index import WindowIndex
 
 
 @dataclass(frozen=True)

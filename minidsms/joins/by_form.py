@@ -38,7 +38,8 @@ from minidsms.kernels.join_layout import (
 )
 from minidsms.kernels.streams_join import SOURCE_WORDS, join_streams
 from minidsms.machine_code.templates import Constant, Form
-from minidsms.synopses.indexed_windows import IndexedWindow, WindowIndex
+from minidsms.synopses.indexed_window import IndexedWindow
+from minidsms.synopses.window_index import WindowIndex
 
 _MOST_INPUTS = 4
 """The compiler takes a second for each step of each pipeline."""

@@ -33,7 +33,7 @@ from minidsms.kernels.entering_join import (
 from minidsms.kernels.join_layout import CROWDED, DONE, NEEDED, PAUSED, REQUESTS, SIZE, STATUS, STEP_WORDS, Pipelines
 from minidsms.kernels.mjoin import mjoin
 from minidsms.kernels.pair_join import pair_join
-from minidsms.synopses.indexed_windows import WindowIndex
+from minidsms.synopses.window_index import WindowIndex
 
 _BLOCK = 128
 """Elements of one input that are linked and probed together, at most, where an instant has not more."""

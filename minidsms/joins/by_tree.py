@@ -36,8 +36,8 @@ from minidsms.kernels.join_layout import (
     STATUS,
 )
 from minidsms.kernels.mjoin import tree_join
-from minidsms.synopses.indexed_windows import WindowIndex
 from minidsms.synopses.subresults import Subresults
+from minidsms.synopses.window_index import WindowIndex
 
 
 class ByTree:

@@ -42,8 +42,9 @@ from minidsms.machine_code.templates import Form
 from minidsms.operators.operator import Description, Failure, Operator
 from minidsms.process.side_by_side import Dividing, is_dividing, usable_threads
 from minidsms.queues import Queue
-from minidsms.synopses.indexed_windows import IndexedWindow, WindowIndex
+from minidsms.synopses.indexed_window import IndexedWindow
 from minidsms.synopses.synopsis import Synopsis
+from minidsms.synopses.window_index import WindowIndex
 
 _PART = 1 << 14
 """Elements of one input indexed at a time: slots that are filled, linked and left while they stand in the cache."""

@@ -19,7 +19,8 @@ from minidsms.expressions.routes import Routes
 from minidsms.joins.plan import JoinRoutes
 from minidsms.kernels.join_layout import HI, LO, MASK, RUN, RUN_INSERTIONS, RUNS_END, STOP
 from minidsms.kernels.join_routes import Routes as Bundle
-from minidsms.synopses.indexed_windows import IndexedWindow, WindowIndex
+from minidsms.synopses.indexed_window import IndexedWindow
+from minidsms.synopses.window_index import WindowIndex
 
 MOST_PIPELINES = 256
 """Of all inputs and routes: their numbers are bytes."""

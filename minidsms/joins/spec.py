@@ -13,7 +13,7 @@ from minidsms.joins.bands import Band
 from minidsms.joins.equal_columns import Equality
 from minidsms.joins.graph import JoinGraph
 from minidsms.kernels.access_methods.cells import Cells, CellsInOrder
-from minidsms.synopses.indexed_windows import WindowIndex
+from minidsms.synopses.window_index import WindowIndex
 
 Predicate = Callable[[Batch], tuple[BoolArray, BoolArray | None]]
 """Rows for which a condition is TRUE, and rows for which it fails (None: none does)."""

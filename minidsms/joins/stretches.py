@@ -24,7 +24,7 @@ from minidsms.kernels.arrivals import expire
 from minidsms.kernels.join_layout import CLOSED, HI, INSPECTED, STOP, Windows
 from minidsms.kernels.window_index import link
 from minidsms.process.side_by_side import NEWEST, side_by_side
-from minidsms.synopses.indexed_windows import WindowIndex
+from minidsms.synopses.window_index import WindowIndex
 
 T = TypeVar("T")
 

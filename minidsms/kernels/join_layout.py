@@ -23,7 +23,7 @@ from minidsms.machine_code import Int8s, Int16s, Int32s, Int64s, Int64Table
 
 
 class Windows(NamedTuple):
-    """The windows of all inputs (`synopses.indexed_windows`).
+    """The windows of all inputs (`synopses.window_index`).
 
     inputs: (n, INPUT_WORDS).  keys: (k, KEY_WORDS).  nodes, heads: of all keys.  places: of the batches of bags.
     marks: of all slots, empty where there are none.  runs: (r, RUN_WORDS) what changes at which instants.

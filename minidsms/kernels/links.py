@@ -4,7 +4,7 @@ Its lower half is the *link*: how many slots back the older slot of the bucket i
 bucket. Slots of a window that may be met are less than 2^31 apart, whatever their numbers; a link that leads further
 back leads to nothing. The upper half is, of a bag, the link to the newer slot of the bucket, and else, of an input's
 first key, the row's number in the store. A bucket head is the lower half of a slot's number, and told by any slot less
-than 2^31 from it: `synopses.indexed_windows` empties buckets in which nothing has come for too long.
+than 2^31 from it: `synopses.window_index` empties buckets in which nothing has come for too long.
 
 Invariant: whoever writes one half leaves the other as it is.
 """

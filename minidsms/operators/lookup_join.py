@@ -33,9 +33,9 @@ from minidsms.kernels.lookup_join import (
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
 from minidsms.synopses.bag_windows import NO_TS
-from minidsms.synopses.indexed_windows import WindowIndex
 from minidsms.synopses.shown_tuples import ShownTuples
 from minidsms.synopses.synopsis import Synopsis
+from minidsms.synopses.window_index import WindowIndex
 
 _FEW, _MANY = 64, 1 << 14
 """Rows found before their columns are gathered: of a slice of few elements, and of others."""

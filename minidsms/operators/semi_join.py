@@ -31,10 +31,10 @@ from minidsms.kernels.semi_join import (
 )
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
-from minidsms.synopses.indexed_windows import WindowIndex
 from minidsms.synopses.key_counts import KeyCounts
 from minidsms.synopses.shown_tuples import ShownTuples, signs_of
 from minidsms.synopses.synopsis import Synopsis
+from minidsms.synopses.window_index import WindowIndex
 
 _ROWS = 1 << 14
 """Rows found before their columns are gathered."""

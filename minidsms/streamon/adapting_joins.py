@@ -14,7 +14,7 @@ from minidsms.joins.join import Join
 from minidsms.plan.n_way_joins import caching_of
 from minidsms.streamon.stream_monitor import StreaMon
 from minidsms.synopses.bag_windows import BagWindow
-from minidsms.synopses.indexed_windows import IndexedWindow
+from minidsms.synopses.indexed_window import IndexedWindow
 
 
 def adapt_join(join: Join, asked: Hashable, streamon: StreaMon, attributes: Callable[[Schema], Attributes]) -> None:

@@ -22,7 +22,7 @@ from minidsms.kernels.join_layout import HAS_NULLS, HI, KEY, NODES, ROWS
 from minidsms.synopses.row_layout import RowLayout
 
 if TYPE_CHECKING:
-    from minidsms.synopses.indexed_windows import WindowIndex
+    from minidsms.synopses.window_index import WindowIndex
 
 _LEAST_CAPACITY = 64
 _SLICES_BEFORE_SHRINKING = 8

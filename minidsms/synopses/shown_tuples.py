@@ -14,7 +14,7 @@ import numpy as np
 from minidsms.elements import Batch, BoolArray, Column, Int8Array, Int64Array, Schema
 from minidsms.kernels.addresses import VALID
 from minidsms.kernels.gathering import SOURCE_WORDS, gather_tuples
-from minidsms.synopses.indexed_windows import WindowIndex
+from minidsms.synopses.window_index import WindowIndex
 
 _INT64 = np.dtype(np.int64)
 _NO_MASKS: BoolArray = np.empty((0, 0), np.bool_)

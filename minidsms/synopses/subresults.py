@@ -38,7 +38,7 @@ from minidsms.kernels.subresults import (
     WIDTH,
     Kept,
 )
-from minidsms.synopses.indexed_windows import WindowIndex
+from minidsms.synopses.window_index import WindowIndex
 
 _LEAST_CAPACITY = 64
 _ROOMY = 8

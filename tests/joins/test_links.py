@@ -11,8 +11,8 @@ import pytest
 from minidsms.joins.spec import JoinSpec
 from minidsms.kernels import links
 from minidsms.kernels.join_layout import HI, IS_BAG, LINKED, LO, STOP
-from minidsms.synopses import indexed_windows
-from minidsms.synopses.indexed_windows import WindowIndex
+from minidsms.synopses import window_index
+from minidsms.synopses.window_index import WindowIndex
 from minidsms.testing.compare import check, difference_of, run_definition, run_together
 from minidsms.testing.feeds import Advance, Push, Step
 from minidsms.testing.generators import Case
@@ -73,7 +73,7 @@ def test_slots_may_have_any_numbers(first: int, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_buckets_are_emptied_before_their_heads_are_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(indexed_windows, "_MOST_ARRIVALS", 6)
+    monkeypatch.setattr(window_index, "_MOST_ARRIVALS", 6)
     agree(3)
 
 

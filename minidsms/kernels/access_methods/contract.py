@@ -55,7 +55,7 @@ class Asked(NamedTuple):
 
 
 class Indexed(Protocol):
-    """The windows of a join, as access methods see them (`synopses.indexed_windows`)."""
+    """The windows of a join, as access methods see them (`synopses.window_index`)."""
 
     nodes: Int64Array
 

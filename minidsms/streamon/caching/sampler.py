@@ -26,7 +26,7 @@ from minidsms.kernels.join_sampling import Sample, sample_pipeline
 from minidsms.machine_code.compile_time import thread_ns
 from minidsms.streamon.caching.contracts import CachingJoin
 from minidsms.streamon.join_watch import JoinWatch
-from minidsms.synopses.indexed_windows import WindowIndex
+from minidsms.synopses.window_index import WindowIndex
 
 ROWS = 64
 """Walked through each pipeline at a time."""

@@ -14,7 +14,7 @@ from minidsms.joins.graph import JoinGraph
 from minidsms.joins.plan import Index, JoinPlan, Key, Patterns
 from minidsms.kernels.access_methods.bit_addresses import MOST_BITS, Bits
 from minidsms.streamon.meter import Meter
-from minidsms.synopses.indexed_windows import WindowIndex
+from minidsms.synopses.window_index import WindowIndex
 
 
 class IndexedJoin(Protocol):

@@ -18,7 +18,7 @@ from minidsms.kernels.access_methods.bit_addresses import MOST_BITS
 from minidsms.kernels.join_sampling import Sample, sample_pipeline
 from minidsms.streamon.join_index.executor import IndexExecutor
 from minidsms.streamon.join_index.selection import Workload
-from minidsms.synopses.indexed_windows import WindowIndex
+from minidsms.synopses.window_index import WindowIndex
 
 ROWS = 16
 """Sampled of an input at a time."""

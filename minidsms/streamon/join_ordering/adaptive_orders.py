@@ -27,7 +27,7 @@ from minidsms.streamon.pipelined_filters.algorithms import OrderingOptions, chec
 from minidsms.streamon.pipelined_filters.change_watch import FRESH, watched_by
 from minidsms.streamon.pipelined_filters.sampling import SamplingSchedule
 from minidsms.streamon.stream_monitor import StreaMon
-from minidsms.synopses.indexed_windows import WindowIndex
+from minidsms.synopses.window_index import WindowIndex
 
 BUDGET = Budget(urgent=0.04, promised=0.03)
 """Of the time of the pipelines with a choice, 4 % more where their filters are not known yet or not any more."""

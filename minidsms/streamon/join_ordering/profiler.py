@@ -21,7 +21,7 @@ from minidsms.kernels.join_layout import NO_LIMIT
 from minidsms.kernels.join_sampling import Sample, sample_pipeline
 from minidsms.machine_code.compile_time import thread_ns
 from minidsms.streamon.contracts import Evaluate, Float64Array, OrderingAlgorithm, Wanted
-from minidsms.synopses.indexed_windows import WindowIndex
+from minidsms.synopses.window_index import WindowIndex
 
 MOST_INSPECTED = 10_000
 """Slots that are inspected to find out whether a logical filter drops one element."""

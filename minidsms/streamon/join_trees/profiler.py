@@ -14,7 +14,7 @@ from minidsms.elements import Int64Array
 from minidsms.joins.graph import JoinGraph
 from minidsms.streamon.contracts import Float64Array
 from minidsms.streamon.join_trees.sizes import JoinSizes, members
-from minidsms.synopses.indexed_windows import WindowIndex
+from minidsms.synopses.window_index import WindowIndex
 
 FORGETTING = 0.5
 """Of the elements counted, whenever the sizes are measured."""

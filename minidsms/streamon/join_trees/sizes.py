@@ -17,7 +17,7 @@ from minidsms.joins.graph import JoinGraph
 from minidsms.kernels.access_methods.bit_addresses import Bits
 from minidsms.kernels.join_layout import Path
 from minidsms.kernels.join_sampling import Sample, sample_pipeline
-from minidsms.synopses.indexed_windows import WindowIndex
+from minidsms.synopses.window_index import WindowIndex
 
 SAMPLED = 256
 """Rows of a window that are joined, at most."""

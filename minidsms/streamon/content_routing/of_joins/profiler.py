@@ -13,7 +13,8 @@ from minidsms.elements import BoolArray, Int64Array
 from minidsms.expressions.attributes import Attributes
 from minidsms.expressions.value import Frame
 from minidsms.streamon.content_routing.sample import Sample
-from minidsms.synopses.indexed_windows import IndexedWindow, WindowIndex
+from minidsms.synopses.indexed_window import IndexedWindow
+from minidsms.synopses.window_index import WindowIndex
 
 CAPACITY = 4096
 """Rows of a sample."""

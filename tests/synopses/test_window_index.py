@@ -7,8 +7,8 @@ import pytest
 
 from minidsms.elements import Column, Field, Schema, Type
 from minidsms.kernels.join_layout import HI, LO
-from minidsms.synopses.indexed_windows import WindowIndex
 from minidsms.synopses.stream_store import StreamStore
+from minidsms.synopses.window_index import WindowIndex
 
 SCHEMA = Schema((Field("a", Type.INTEGER), Field("b", Type.INTEGER)))
 
