@@ -12,7 +12,7 @@ Invariants, relied on by every kernel:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -397,6 +397,22 @@ def valid_in_all(masks: Iterable[BoolArray | None]) -> BoolArray | None:
         if valid is not None:
             result = valid if result is None else result & valid
     return result
+
+
+def arrays_of_columns(columns: Iterable[Column]) -> dict[str, AnyArray]:
+    """Copies of what columns are made of, by names, as a state is kept."""
+    state: dict[str, AnyArray] = {}
+    for i, column in enumerate(columns):
+        state[f"values{i}"] = column.values.copy()
+        if column.valid is not None:
+            state[f"valid{i}"] = column.valid.copy()
+    return state
+
+
+def columns_of_arrays(state: Mapping[str, AnyArray], count: int) -> list[Column]:
+    """The inverse of `arrays_of_columns`, of so many columns."""
+    masks = [state.get(f"valid{i}") for i in range(count)]
+    return [Column(state[f"values{i}"], None if m is None else m.astype(np.bool_)) for i, m in enumerate(masks)]
 
 
 def row_words(columns: Sequence[Column]) -> Int64Array:

@@ -21,6 +21,8 @@ S = TypeVar("S", bound=syntax.Syntax)
 
 MAX_COLUMNS = 10_000
 """How many columns a row may have."""
+_SNIPPET = 60
+"""Characters of the text that are shown of a place."""
 
 
 @dataclass(frozen=True)
@@ -82,11 +84,11 @@ class Session:
         """An error at a place of the text; a tree that was never written has no place."""
         return CqlError(reason, self.text, span if span != (0, 0) else None, note, hint)
 
-    def snippet(self, span: tuple[int, int], limit: int = 60) -> str:
-        """The text at a place, on one line, cut to limit characters."""
+    def snippet(self, span: tuple[int, int]) -> str:
+        """The text at a place, on one line, cut."""
         # A huge text is not split only to be cut.
-        written = " ".join(self.text[span[0] : min(span[1], span[0] + 4 * limit)].split())
-        return written if len(written) <= limit else written[: limit - 2] + ".."
+        written = " ".join(self.text[span[0] : min(span[1], span[0] + 4 * _SNIPPET)].split())
+        return written if len(written) <= _SNIPPET else written[: _SNIPPET - 2] + ".."
 
     def stream(self, key: str) -> bound.BaseStream:
         """The node of a declared stream."""

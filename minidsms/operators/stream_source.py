@@ -10,7 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from minidsms.elements import MAX_INSTANT, MIN_INSTANT, AnyArray, Batch, Column, Int64Array
+from minidsms.elements import (
+    MAX_INSTANT,
+    MIN_INSTANT,
+    AnyArray,
+    Batch,
+    Int64Array,
+    arrays_of_columns,
+    columns_of_arrays,
+)
 from minidsms.operators.operator import Description, Operator
 from minidsms.scheduler.scheduler import BLOCKED, DONE, IDLE, LEFT
 from minidsms.synopses.stream_store import StreamStore
@@ -38,22 +46,14 @@ class OwnRows:
     def arrays(self) -> dict[str, AnyArray]:
         """The rows, and the sequence number of the first."""
         ts, columns = self.own_store.arrays()
-        state: dict[str, AnyArray] = {"first": np.array([self.own_store.tail], np.int64), "ts": ts.copy()}
-        for i, column in enumerate(columns):
-            state[f"values{i}"] = column.values.copy()
-            if column.valid is not None:
-                state[f"valid{i}"] = column.valid.copy()
-        return state
+        first = np.array([self.own_store.tail], np.int64)
+        return {"first": first, "ts": ts.copy(), **arrays_of_columns(columns)}
 
     def restore(self, state: Mapping[str, AnyArray]) -> None:
         """Take back what `arrays` gave, into an empty store."""
         store = self.own_store
         store.start_at(int(state["first"][0]))
-        columns = []
-        for i in range(len(store.schema)):
-            valid = state.get(f"valid{i}")
-            columns.append(Column(state[f"values{i}"], None if valid is None else valid.astype(np.bool_)))
-        store.append(state["ts"].astype(np.int64), columns)
+        store.append(state["ts"].astype(np.int64), columns_of_arrays(state, len(store.schema)))
 
 
 class StreamSource(Operator):

@@ -137,9 +137,9 @@ def names(width: int, prefix: str = "c") -> list[str]:
     return [f"{prefix}{i}" for i in range(width)]
 
 
-def computed_columns(values: Sequence[Computed], exprs: Sequence[bound.Expr], prefix: str = "c") -> list[Column]:
+def computed_columns(values: Sequence[Computed], exprs: Sequence[bound.Expr]) -> list[Column]:
     """The values under the names of a row's columns."""
-    return [v.value.alias(f"{prefix}{i}") for i, (v, _) in enumerate(zip(values, exprs))]
+    return [v.value.alias(f"c{i}") for i, (v, _) in enumerate(zip(values, exprs))]
 
 
 def same(a: Sequence[str], b: Sequence[str]) -> Column:

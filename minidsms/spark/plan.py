@@ -211,19 +211,17 @@ def carry_out_by_slices(
     catalog: Catalog,
     at: Sequence[int] | None = None,
     until: int | None = None,
-    tasks: int | None = None,
 ) -> DataFrame:
     """The same, from engines that read the archives themselves, slices of time or all of it.
 
-    archives: of the query's inputs, in their order.  tasks: for how many that run at a time slices are made; by default
-    Spark says.
+    archives: of the query's inputs, in their order.
     """
     extent = Extent.of(archives, until, choice.root)
     first, last = extent.span
     until = last if until is None else until
     world = World(spark, Expressions(catalog.tick_ns, catalog.functions), min(first, until + 1), until)
     if isinstance(choice.cut, BySlices):
-        parts = parts_of(extent, choice.cut.lookback, tasks or tasks_of(spark), until)
+        parts = parts_of(extent, choice.cut.lookback, tasks_of(spark), until)
     else:
         parts = [Part(world.first, until, WHOLE)] if first <= until else []
     changes = in_own_slices(world, setting_of(query, catalog), archives, parts, (choice.way, choice.shape))

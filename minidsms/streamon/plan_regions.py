@@ -38,9 +38,9 @@ class Region(Generic[P]):
     high: Float64Array
     plan: P
 
-    def contains(self, statistics: Float64Array, margin: Float64Array | float = 0.0) -> bool:
-        """Does it lie in the box, or within the margin of it?"""
-        return bool(((self.low - margin <= statistics) & (statistics <= self.high + margin)).all())
+    def contains(self, statistics: Float64Array) -> bool:
+        """Does it lie in the box?"""
+        return bool(((self.low <= statistics) & (statistics <= self.high)).all())
 
     def with_point(self, statistics: Float64Array) -> Region[P]:
         """The least box that holds this one and the point."""

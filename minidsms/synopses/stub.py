@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 from numpy import empty
 
-from minidsms.elements import AnyArray, Batch, Column, Int64Array, Schema
+from minidsms.elements import AnyArray, Batch, Int64Array, Schema, arrays_of_columns, columns_of_arrays
 from minidsms.kernels.windows import Moves, merge_changes, slide_range
 from minidsms.synopses.stream_store import Reader, StreamStore
 
@@ -341,11 +341,7 @@ class Stub:
         """The state, with the rows, wherever they stand."""
         bounds = [self.mid - self.lo, self.hi - self.lo, self.arrived, self._last_seq]
         state: dict[str, AnyArray] = {"bounds": np.array(bounds, np.int64), "ts": self.ts(self.lo, self.hi).copy()}
-        for i, column in enumerate(self._rows(self.lo, self.hi).columns):
-            state[f"values{i}"] = column.values.copy()
-            if column.valid is not None:
-                state[f"valid{i}"] = column.valid.copy()
-        return state
+        return state | arrays_of_columns(self._rows(self.lo, self.hi).columns)
 
     def numbers(self, state: Mapping[str, AnyArray]) -> Int64Array:
         """By arrival."""
@@ -357,15 +353,11 @@ class Stub:
         mid, hi, self.arrived, self._last_seq = (int(x) for x in state["bounds"])
         self.lo = self._last_seq + 1 - hi
         self.mid, self.hi = self.lo + mid, self.lo + hi
-        columns = []
-        for i in range(len(self.schema)):
-            valid = state.get(f"valid{i}")
-            columns.append(Column(state[f"values{i}"], None if valid is None else valid.astype(np.bool_)))
         self.release()
         self._appends, self._is_listed, self.store = True, False, StreamStore(self.schema)
         self._ts = self._seq = NO_INSTANTS
         self.source_columns = range(len(self.schema))
         self.store.start_at(self.lo)
-        self.store.append(state["ts"].astype(np.int64), columns)
+        self.store.append(state["ts"].astype(np.int64), columns_of_arrays(state, len(self.schema)))
         self._reader = self.store.reader(self.lo)
         self.settle()

@@ -102,11 +102,11 @@ class Optimal:
         return self.window.statistics(self._order)
 
 
-def best_order(bits: UInt8Array, times: Float64Array, weights: Float64Array | None = None) -> Order:
-    """The order of least cost over the tuples (m, n) of weight (m,), filters taking times (n,).  O(m + 2^n * n)."""
+def best_order(bits: UInt8Array, times: Float64Array) -> Order:
+    """The order of least cost over the tuples (m, n), filters taking times (n,).  O(m + 2^n * n)."""
     n = len(times)
     sets = (bits != 0).astype(np.int64) @ (1 << np.arange(n, dtype=np.int64))
-    passing = _passing(np.bincount(sets, weights, minlength=1 << n).astype(np.float64))
+    passing = _passing(np.bincount(sets, minlength=1 << n).astype(np.float64))
     masks = np.arange(1 << n)
     size = np.zeros(1 << n, np.int64)
     for f in range(n):
