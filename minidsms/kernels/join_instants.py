@@ -98,19 +98,19 @@ def next_runs(windows: Windows, run: JoinRun) -> Any:
 
 
 @helper(inline=True)
-def next_arrivals(windows: Windows, run: JoinRun) -> Any:
+def next_arrivals(windows: Windows, run: JoinRun, netted: bool) -> Any:
     """As `next_runs`, of streams with ranges: each lo moves past the rows that have left, OLD_LO stands before those
     of this very instant. Where not netted, rows leave up to the instant state[CLOSED], also while no other comes.
     """
     inputs, nodes = windows.inputs, windows.nodes
-    stops, state, netted = run.stops, run.state, run.netted
+    stops, state = run.stops, run.state
     n = len(inputs)
     instant = int64(MAX_INSTANT)
     for j in range(n):
         lo, hi, length = inputs[j, LO], inputs[j, HI], inputs[j, LENGTH]
         if hi < inputs[j, STOP]:
             instant = min(instant, came_at(nodes, arrivals_of(windows, j), hi))
-        if netted == 0 and lo < hi and length != NO_RANGE:
+        if not netted and lo < hi and length != NO_RANGE:
             came = came_at(nodes, arrivals_of(windows, j), lo)
             # Rows came before the instant, so that the difference is seen right even where it wraps.
             if uint64(state[CLOSED]) - uint64(came) >= uint64(length):
@@ -119,7 +119,7 @@ def next_arrivals(windows: Windows, run: JoinRun) -> Any:
     for j in range(n if instant < MAX_INSTANT else 0):
         lo, hi, arrivals = inputs[j, LO], inputs[j, HI], arrivals_of(windows, j)
         length = uint64(inputs[j, LENGTH])
-        while netted != 0 and lo < hi and uint64(instant) - uint64(came_at(nodes, arrivals, lo)) > length:
+        while netted and lo < hi and uint64(instant) - uint64(came_at(nodes, arrivals, lo)) > length:
             lo += 1
         inputs[j, OLD_LO], inputs[j, OLD_HI] = lo, hi
         while lo < hi and uint64(instant) - uint64(came_at(nodes, arrivals, lo)) >= length:
@@ -130,19 +130,19 @@ def next_arrivals(windows: Windows, run: JoinRun) -> Any:
             stop += 1
         inputs[j, LO], inputs[j, LINKED], stops[j] = lo, stop, stop
         # Not netted, what leaves is found by what leaves of the inputs before.
-        inputs[j, PROBE_LO], inputs[j, PROBE_HI] = lo if netted != 0 else inputs[j, OLD_LO], NO_LIMIT
+        inputs[j, PROBE_LO], inputs[j, PROBE_HI] = lo if netted else inputs[j, OLD_LO], NO_LIMIT
     state[INSTANT] = instant
     state[LEAVING] = leaving
     phase = int64(START)
     if instant < MAX_INSTANT:
-        phase = int64(DELETE if netted == 0 and leaving > 0 else INSERT)
+        phase = int64(DELETE if not netted and leaving > 0 else INSERT)
     return phase
 
 
 @helper(inline=True)
-def next_changes(windows: Windows, run: JoinRun) -> Any:
+def next_changes(windows: Windows, run: JoinRun, netted: bool) -> Any:
     """Take what changes at the next instant; as `next_runs`."""
-    return next_arrivals(windows, run) if run.of_streams != 0 else next_runs(windows, run)
+    return next_arrivals(windows, run, netted) if run.of_streams != 0 else next_runs(windows, run)
 
 
 @helper(inline=True)
@@ -196,7 +196,7 @@ def next_element(windows: Windows, run: JoinRun, output: Output, found: int) -> 
                     state[DELETED] += found - state[MIDDLE]
                 phase = int64(START)
         if phase == START:
-            phase = next_changes(windows, run)
+            phase = next_changes(windows, run, netted != 0)
             waits = phase != START and state[STATUS] != MISSING
             if waits:
                 i, slot = int64(0), inputs[0, OLD_LO] - 1

@@ -214,7 +214,7 @@ def _next_turn(windows: Windows, run: JoinRun, phase: int, i: int, outer: bool) 
     at = int64(0)
     waits = True
     if phase == START:
-        phase = next_changes(windows, run)
+        phase = next_changes(windows, run, False)
         phase, i = _first_phase(phase, outer)
         waits = phase != START and state[STATUS] != MISSING
     if waits:
