@@ -117,18 +117,19 @@ class BlockBinder:
         if limited is not None:
             node = bound.Top(schema, node, keys, limited.limit, limited.offset)
             node = bound.projected(node, bound.column_refs(schema)[:shown], schema.names)
-        tree = replace(
-            select,
-            items=tuple(items),
-            sources=source_trees,
-            where=None if select.where is None else self.session.expand(select.where),
-            having=None if select.having is None else self.session.expand(select.having),
-            qualify=None if select.qualify is None else self.session.expand(select.qualify),
-        )
+        tree = replace(self._expanded(select), items=tuple(items), sources=source_trees)
         if limited is None:
             return Piece(node, tree)
         order = tuple(replace(key, expr=self.session.expand(key.expr)) for key in limited.order)
         return Piece(node, replace(limited, query=tree, order=order))
+
+    def _expanded(self, select: syntax.Select) -> syntax.Select:
+        """With what its conditions have become, subqueries among it."""
+        where, having, qualify = (
+            None if condition is None else self.session.expand(condition)
+            for condition in (select.where, select.having, select.qualify)
+        )
+        return replace(select, where=where, having=having, qualify=qualify)
 
     def _with_elements(self, select: syntax.Select) -> syntax.Select:
         """UNNEST(list) or EXPLODE(list), once in the select list of a block without groups, stands in FROM."""

@@ -130,6 +130,8 @@ class _Shortened:
         self._passed: dict[str, tuple[int | None, int]] = {}
         self._advanced: dict[str | None, int] = {}
         self._gathered: dict[str, tuple[Fields, list[pa.RecordBatch]]] = {}
+        self._is_left = False
+        """A push waits to be processed."""
 
     def _read(self) -> Iterator[tuple[int, Fields, Content]]:
         """(number, fields, what follows them) of every entry."""
@@ -157,7 +159,6 @@ class _Shortened:
         texts = texts_entry(self._moment.dictionary_of_states, codes)
         if texts is not None:
             yield texts
-        is_left = False  # a push waits to be processed
         for number, fields, rows in self._read():
             match fields:
                 case {"kind": "taken" | "written" | "done" | "state" | "input" | "source" | "script" | "archived"}:
@@ -173,7 +174,7 @@ class _Shortened:
                     continue
                 case {"query": str(name)} if name.lower() not in self._moment.queries:
                     continue  # its row of a table of rules is gone
-                case {"kind": "process"} if not is_left:
+                case {"kind": "process"} if not self._is_left:
                     continue
                 case {"kind": "advance", "ts": ts, "stream": stream}:
                     self._advanced[stream] = max(ts, self._advanced.get(stream, ts))
@@ -183,27 +184,7 @@ class _Shortened:
                 case {"kind": "passed", "to": name, "ts": ts, "n": n}:
                     self._pass(name, ts, n)
                 case {"kind": "push", "to": name}:
-                    kept, left_out = self._kept(number, fields, rows)
-                    is_stream = not self._journal(name).rows.has_signs
-                    if kept is not None and number in self._shed:  # what is shed makes time pass
-                        is_left = fields["left"]
-                        yield from self._flushed()
-                        yield fields, rows.pieces
-                        for told in self._shed[number]:
-                            yield told, ()
-                        continue
-                    if is_stream:  # what is left out is older than what is kept
-                        self._pass(name, *left_out)
-                    if kept is not None:
-                        is_left = fields["left"]
-                        pieces = rows.pieces if not left_out[1] and rows.stands_apart else None
-                        if is_stream and not is_left and not self._moment.inputs[name.lower()].drops_late:
-                            yield from self._gather(name, fields, kept, pieces)
-                        else:
-                            yield from self._flushed()
-                            yield fields, pieces or [self._journal(name).rows.encoded_batch(kept)]
-                    if not is_stream:  # changes come in order
-                        self._pass(name, *left_out)
+                    yield from self._pushed(name, number, fields, rows)
                 case _:
                     yield from self._flushed()
                     if "archive" in fields:
@@ -237,6 +218,30 @@ class _Shortened:
             told.append((name, width, sum(map(len, kept))))
             data.append(kept)
         return {**fields, "history": told}, data
+
+    def _pushed(self, name: str, number: int, fields: Fields, rows: Content) -> Iterator[Entry]:
+        """What is kept of the rows of a push."""
+        kept, left_out = self._kept(number, fields, rows)
+        is_stream = not self._journal(name).rows.has_signs
+        if kept is not None:
+            self._is_left = fields["left"]
+        if kept is not None and number in self._shed:  # what is shed makes time pass
+            yield from self._flushed()
+            yield fields, rows.pieces
+            for told in self._shed[number]:
+                yield told, ()
+            return
+        if is_stream:  # what is left out is older than what is kept
+            self._pass(name, *left_out)
+        if kept is not None:
+            pieces = rows.pieces if not left_out[1] and rows.stands_apart else None
+            if is_stream and not self._is_left and not self._moment.inputs[name.lower()].drops_late:
+                yield from self._gather(name, fields, kept, pieces)
+            else:
+                yield from self._flushed()
+                yield fields, pieces or [self._journal(name).rows.encoded_batch(kept)]
+        if not is_stream:  # changes come in order
+            self._pass(name, *left_out)
 
     def _moved(self, moves: Mapping[str, int]) -> Iterator[Entry]:
         """Inputs go on where the archives end with which a query began that is gone."""

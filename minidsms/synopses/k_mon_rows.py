@@ -104,35 +104,13 @@ class KMonRows:
         """Of each stream: the word of each column kept."""
         parts: list[int] = []
         of_stream: list[int] = []
-        heaps = 1
+        self.heaps = 1
         for i in range(n):
             own = [(2 * e + k, edge) for e, edge in enumerate(edges) for k in (0, 1) if edge.ends[k] == i]
-            at = 1
             figures = self.figures[i]
             figures[SIDE], figures[SIDES_END] = len(of_stream), len(of_stream) + len(own)
             of_stream += [s for s, _ in own]
-            for s, _ in own:
-                self.sides[s, STREAM], self.sides[s, NEXT] = i, at
-                at += 1
-            figures[CLOCK], figures[LENGTH], figures[NUMBER] = windows[i].clock, windows[i].length, -1
-            figures[EQUAL] = -1
-            if windows[i].clock == CHANGES:
-                for s, _ in own:
-                    self.sides[s, PREVIOUS] = at
-                    at += 1
-                figures[EQUAL] = at
-                at += 1
-            if windows[i].clock == ROWS:
-                figures[NUMBER], figures[HEAP] = at, heaps
-                heaps += 1
-                at += 1
-            for s, edge in own:
-                is_key = knows_keys and (edge.right_key if s % 2 else edge.left_key)
-                self.sides[s, UNIQUE] = is_key
-                changes = CHANGES in (windows[end].clock for end in edge.ends)
-                if counts_clusters and not changes and (is_key or not (edge.left_key or edge.right_key)):
-                    self.sides[s, CLUSTER] = at
-                    at += 1
+            at = self._lay_out(i, own, knows_keys, counts_clusters)
             joined = [pair[s % 2] for s, edge in own for pair in edge.columns]
             columns = tuple(dict.fromkeys([*joined, *needed[i]]))
             self.columns.append(columns)
@@ -143,7 +121,6 @@ class KMonRows:
                 parts += [self.places[i][pair[s % 2]] for pair in edge.columns]
                 self.sides[s, PARTS_END] = len(parts)
             figures[STRIDE], figures[MASK_AT] = at + len(columns), -1
-        self.heaps = heaps
         self.parts: Int64Array = np.array(parts, np.int64)
         self.of_stream: Int64Array = np.array(of_stream, np.int64)
         self._capacities = [0] * n
@@ -153,6 +130,32 @@ class KMonRows:
         """Rows of each stream that there is room for when room has been made."""
         self.messages = np.zeros(0, np.uint8)
         self._allocate([_LEAST_ROOM] * n)
+
+    def _lay_out(self, i: int, own: Sequence[tuple[int, Edge]], knows_keys: bool, counts_clusters: bool) -> int:
+        """Say where rows of a stream have what stands before their words, and where these begin. own: its sides."""
+        figures, window, at = self.figures[i], self.windows[i], 1
+        for s, _ in own:
+            self.sides[s, STREAM], self.sides[s, NEXT] = i, at
+            at += 1
+        figures[CLOCK], figures[LENGTH], figures[NUMBER], figures[EQUAL] = window.clock, window.length, -1, -1
+        if window.clock == CHANGES:
+            for s, _ in own:
+                self.sides[s, PREVIOUS] = at
+                at += 1
+            figures[EQUAL] = at
+            at += 1
+        if window.clock == ROWS:
+            figures[NUMBER], figures[HEAP] = at, self.heaps
+            self.heaps += 1
+            at += 1
+        for s, edge in own:
+            is_key = knows_keys and (edge.right_key if s % 2 else edge.left_key)
+            self.sides[s, UNIQUE] = is_key
+            changes = CHANGES in (self.windows[end].clock for end in edge.ends)
+            if counts_clusters and not changes and (is_key or not (edge.left_key or edge.right_key)):
+                self.sides[s, CLUSTER] = at
+                at += 1
+        return at
 
     # ------------------------------------------------------------------------------------------------- contents
 
