@@ -401,11 +401,10 @@ def _put_out_results(
     output: Output,
     phase: int,
     i: int,
-    depth: int,
     found: int,
 ) -> Any:
     """Put out what is left of the results of a row of stream i, depth first; in `walks` stand the slots to look at next
-    and those chosen. Returns how it ended, DONE where no result is left, the depth, and what stands in `out`.
+    and those chosen. Returns how it ended, DONE where no result is left, and what stands in `out`.
     """
     figures, sides, cells = rows.figures, rows.sides, rows.cells
     out, out_ts = output.out, output.out_ts
@@ -414,7 +413,7 @@ def _put_out_results(
     last = len(figures) - 2
     status = DONE
     sign = 1 if phase == _INSERT else -1
-    inspected, most = int64(0), state[UNTIL_INSPECTED] - state[INSPECTED]
+    depth, inspected, most = state[DEPTH], int64(0), state[UNTIL_INSPECTED] - state[INSPECTED]
     while depth >= 0 and status == DONE:
         s = steps[i, depth]
         t = s ^ 1
@@ -451,8 +450,9 @@ def _put_out_results(
             _begin_step(rows, plan, walks, i, depth)
         elif status == DONE:
             depth -= 1
+    state[DEPTH] = depth
     state[INSPECTED] += inspected
-    return status, depth, found
+    return status, found
 
 
 @helper(inline=True)
@@ -485,16 +485,17 @@ def k_mon_join(
     out, out_ts, out_sign = output.out, output.out_ts, output.out_sign
     walks, state, deletions, is_netted = run.walks, run.state, run.deletions, run.is_netted
     n, limit = len(figures), len(out_ts)
-    phase, i, slot, depth = state[PHASE], state[INPUT], state[SLOT], state[DEPTH]
+    phase, i, slot = state[PHASE], state[INPUT], state[SLOT]
     status = DONE
     state[UNTIL_INSPECTED] = state[INSPECTED] + state[MOST]
     may_leave_later = is_netted and deletions == PROBED
     for j in range(n):
         may_leave_later = may_leave_later and figures[j, CLOCK] != CHANGES
     while status == DONE:
-        status, depth, found = _put_out_results(rows, plan, run, kept, output, phase, i, depth, found)
+        status, found = _put_out_results(rows, plan, run, kept, output, phase, i, found)
         if status != DONE:
             break
+        begins = False
         if state[WAITING] >= 0:
             _settle(rows, state, i)
         if phase == _START:
@@ -516,13 +517,11 @@ def k_mon_join(
             i = _first_leaving(figures, cells, state, i) if deletions == PROBED else int64(n)
             if i < n and figures[i, CLOCK] == CHANGES:
                 slot = _take_out(rows, i)
-                if slot >= 0:
-                    depth = int64(0)
+                begins = slot >= 0
             elif i < n:
                 slot = figures[i, LO]
                 figures[i, LO] += 1
-                if cells[figures[i, BASE] + slot * figures[i, STRIDE] + 1] != UNLINKED:
-                    depth = int64(0)
+                begins = cells[figures[i, BASE] + slot * figures[i, STRIDE] + 1] != UNLINKED
             elif state[LEAVES_LATER] != 0:
                 put_first(out, out_sign, state[FIRST], state[MIDDLE], found)
                 figures[:, CAP] = _NEVER
@@ -536,7 +535,7 @@ def k_mon_join(
             if i < n:
                 slot = figures[i, HI]
                 twin = _enter(rows, state, i, slot)
-                depth = int64(0)
+                begins = True
                 if twin >= 0:
                     state[OTHER] = twin
                     status = VIOLATED
@@ -548,11 +547,10 @@ def k_mon_join(
                 if is_netted and state[LEAVES_LATER] == 0 and found == state[MIDDLE] and state[FIRST] >= 0:
                     found = state[FIRST]  # nothing for them to cancel
                 phase = int64(_START)
-        if depth == 0:
-            walks[1, i] = slot
+        if begins:
+            state[DEPTH], walks[1, i] = 0, slot
             _begin_step(rows, plan, walks, i, 0)
-    state[PHASE], state[INPUT], state[SLOT], state[DEPTH] = phase, i, slot, depth
-    state[STATUS] = status
+    state[PHASE], state[INPUT], state[SLOT], state[STATUS] = phase, i, slot, status
     return found
 
 
@@ -563,18 +561,18 @@ def keep_results(rows: RowArrays, plan: KMonPlan, run: KMonRun, i: int, kept: Re
     state[STATUS] says how the call ended: GROW, PAUSED or DONE. Between two instants only.
     """
     figures, walks, state = rows.figures, run.walks, run.state
-    slot, depth = state[SLOT], state[DEPTH]
+    slot = state[SLOT]
     state[UNTIL_INSPECTED] = state[INSPECTED] + state[MOST]
     status = DONE
-    while status in (DONE, FULL) and (depth >= 0 or slot < figures[i, HI]):
-        if depth < 0 and rows.cells[figures[i, BASE] + slot * figures[i, STRIDE] + 1] != UNLINKED:
-            depth, walks[1, i] = int64(0), slot
+    while status in (DONE, FULL) and (state[DEPTH] >= 0 or slot < figures[i, HI]):
+        if state[DEPTH] < 0 and rows.cells[figures[i, BASE] + slot * figures[i, STRIDE] + 1] != UNLINKED:
+            state[DEPTH], walks[1, i] = 0, slot
             _begin_step(rows, plan, walks, i, 0)
-        if depth >= 0:
-            status, depth, _ = _put_out_results(rows, plan, run, kept, output, _INSERT, i, depth, int64(0))
-        if depth < 0:
+        if state[DEPTH] >= 0:
+            status, _ = _put_out_results(rows, plan, run, kept, output, _INSERT, i, int64(0))
+        if state[DEPTH] < 0:
             slot += 1
-    state[SLOT], state[DEPTH], state[STATUS] = slot, depth, DONE if status == FULL else status
+    state[SLOT], state[STATUS] = slot, DONE if status == FULL else status
 
 
 @kernel
