@@ -228,10 +228,37 @@ class Window(Node):
 
 
 @dataclass(frozen=True, eq=False)
-class Stamped(Node):
-    """The elements of a stream with their instants as a last column (W10)."""
+class Extending(Node):
+    """The rows of input with further columns behind theirs, made of nothing that stands in a row."""
 
     input: Node
+
+    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
+        return [mine & every_column(self.input)]
+
+    def pushed(self, condition: Expr) -> Sequence[Expr]:
+        return _of_input(self.input, condition)
+
+    def narrowed(self, mine: Set[int], inputs: Sequence[Narrowed]) -> Narrowed:
+        (source,) = inputs
+        own, new = len(self.input.schema), len(source.node.schema)
+        further = self.schema.fields[own:]
+        if mine <= every_column(self.input):
+            return Narrowed(self.schema, source.node, source.place)
+        node = dataclasses.replace(self, schema=source.node.schema + Schema(further), input=source.node)
+        return Narrowed(self.schema, node, {**source.place, **{own + i: new + i for i in range(len(further))}})
+
+    def known_keys(self, catalog: Catalog) -> list[Key]:
+        return self.input.known_keys(catalog)
+
+    def origins(self, below: Sequence[Origins]) -> Origins:
+        return [*below[0], *([None] * (len(self.schema) - len(below[0])))]
+
+
+@dataclass(frozen=True, eq=False)
+class Stamped(Extending):
+    """The elements of a stream with their instants as a last column (W10)."""
+
     kind = "stream"
     is_fifo = is_append_only = True
     memory = Memory.NOTHING
@@ -243,34 +270,14 @@ class Stamped(Node):
     def text(self) -> str:
         return "Instant as a column"
 
-    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
-        return [mine & every_column(self.input)]
-
-    def pushed(self, condition: Expr) -> Sequence[Expr]:
-        return _of_input(self.input, condition)
-
-    def narrowed(self, mine: Set[int], inputs: Sequence[Narrowed]) -> Narrowed:
-        (source,) = inputs
-        own = len(self.input.schema)
-        if own not in mine:
-            return Narrowed(self.schema, source.node, source.place)
-        return Narrowed(self.schema, Stamped.of(source.node), {**source.place, own: len(source.node.schema)})
-
-    def known_keys(self, catalog: Catalog) -> list[Key]:
-        return self.input.known_keys(catalog)
-
-    def origins(self, below: Sequence[Origins]) -> Origins:
-        return [*below[0], *([None] * (len(self.schema) - len(below[0])))]
-
 
 @dataclass(frozen=True, eq=False)
-class Bounds(Node):
+class Bounds(Extending):
     """What a window that moves in steps holds, each row with the window's start and end as last columns (W10).
 
     input: the window, perhaps filtered and projected.  spec: the window's.
     """
 
-    input: Node
     spec: WindowSpec
     is_fifo = True
     memory = Memory.ROWS
@@ -281,25 +288,6 @@ class Bounds(Node):
 
     def text(self) -> str:
         return "Bounds of the window as columns"
-
-    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
-        return [mine & every_column(self.input)]
-
-    def pushed(self, condition: Expr) -> Sequence[Expr]:
-        return _of_input(self.input, condition)
-
-    def narrowed(self, mine: Set[int], inputs: Sequence[Narrowed]) -> Narrowed:
-        (source,) = inputs
-        own, new = len(self.input.schema), len(source.node.schema)
-        if mine <= every_column(self.input):
-            return Narrowed(self.schema, source.node, source.place)
-        return Narrowed(self.schema, Bounds.of(source.node, self.spec), {**source.place, own: new, own + 1: new + 1})
-
-    def known_keys(self, catalog: Catalog) -> list[Key]:
-        return self.input.known_keys(catalog)
-
-    def origins(self, below: Sequence[Origins]) -> Origins:
-        return [*below[0], *([None] * (len(self.schema) - len(below[0])))]
 
 
 @dataclass(frozen=True, eq=False)
