@@ -102,13 +102,7 @@ class IntegerRange:
         v: Any = np.fmod(values, self.divisor) if self.divisor else values
         if self.lo == self.hi:
             return v != self.lo if self.negated else v == self.lo  # type: ignore[no-any-return]
-        if self.lo == INT64_MIN:
-            inside = v <= self.hi
-        elif self.hi == INT64_MAX:
-            inside = v >= self.lo
-        else:
-            inside = (v >= self.lo) & (v <= self.hi)
-        return ~inside if self.negated else inside  # type: ignore[no-any-return]
+        return _inside(v, self, INT64_MIN, INT64_MAX)
 
     def passes(self, value: Any) -> bool:
         if self.divisor:
@@ -132,14 +126,7 @@ class FloatRange:
     negated: bool = False
 
     def mask(self, values: AnyArray) -> BoolArray:
-        v: Any = values
-        if self.lo == -math.inf:
-            inside = v <= self.hi
-        elif self.hi == math.inf:
-            inside = v >= self.lo
-        else:
-            inside = (v >= self.lo) & (v <= self.hi)
-        return ~inside if self.negated else inside  # type: ignore[no-any-return]
+        return _inside(values, self, -math.inf, math.inf)
 
     def passes(self, value: Any) -> bool:
         return (self.lo <= value <= self.hi) is not self.negated
@@ -150,6 +137,17 @@ class FloatRange:
         room = len(values) if layout == DENSE else len(rows)
         arguments = (normal(values), rows, layout, self.lo, self.hi, self.negated)
         return filtering.keep(filtering.keep_floats, *arguments, room=room)
+
+
+def _inside(values: Any, test: IntegerRange | FloatRange, least: float, greatest: float) -> BoolArray:
+    """Which values pass the test; where it is open on one side, the other is compared alone."""
+    if test.lo == least:
+        inside = values <= test.hi
+    elif test.hi == greatest:
+        inside = values >= test.lo
+    else:
+        inside = (values >= test.lo) & (values <= test.hi)
+    return ~inside if test.negated else inside  # type: ignore[no-any-return]
 
 
 class Members:

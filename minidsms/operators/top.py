@@ -105,23 +105,24 @@ class Top(Resuming):
         rows = self._sorted.rows
         place = rows.bisect_left(entry)
         rows.add(entry)
-        if place < self._stop:
-            if max(place, self._start) < len(rows):
-                yield rows[max(place, self._start)], 1
-            if self._stop < len(rows):
-                yield rows[self._stop], -1
+        yield from self._shifted(place, 1)
         if not self._keeps_all and self._stop < len(rows):
             del rows[self._stop]
 
     def _delete(self, entry: Entry) -> Iterator[tuple[Entry, int]]:
         rows = self._sorted.rows
         place = rows.bisect_left(entry)
+        yield from self._shifted(place, -1)
+        del rows[place]
+
+    def _shifted(self, place: int, sign: int) -> Iterator[tuple[Entry, int]]:
+        """Which rows come to be shown, and which no more, by the row at a place: it has come, or is about to leave."""
+        rows = self._sorted.rows
         if place < self._stop:
             if max(place, self._start) < len(rows):
-                yield rows[max(place, self._start)], -1
+                yield rows[max(place, self._start)], sign
             if self._stop < len(rows):
-                yield rows[self._stop], 1
-        del rows[place]
+                yield rows[self._stop], -sign
 
     def _batch(self, changes: Sequence[tuple[int, int, Entry]]) -> Batch:
         ts = np.array([ts for ts, _, _ in changes], np.int64)
