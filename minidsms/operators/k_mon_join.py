@@ -180,11 +180,7 @@ class KMonJoin(Operator):
         else:
             self.deletions = KEPT if reduces and single and not has_changes else PROBED
         if reduces and single and self.trusts_keys and self.deletions != PROBED:
-            root = self.roots[0]
-            sides = self.rows.sides
-            own = [s for s in range(len(sides)) if sides[s, kernels.STREAM] == root]
-            all_keys = all(sides[s ^ 1, UNIQUE] for s in self.down)
-            self.rows.figures[root, LEAVES_AT_ONCE] = all_keys and not any(sides[s, UNIQUE] for s in own)
+            self._let_leave_at_once(self.roots[0])
         self._steps: Int64Array = np.array(pipelines(n, edges), np.int64).reshape(n, n - 1)
         self.results = KeptResults(self.schema, self.rows.heaps)
         self.reduction: StateReduction | None = None
@@ -214,6 +210,13 @@ class KMonJoin(Operator):
         self._buffers = _buffers(64, len(self.outputs_of))
         self._outs = self._output_places()
         self._closed = int(self.progress)
+
+    def _let_leave_at_once(self, root: int) -> None:
+        """Rows of the root that yield a result are not kept where keys say that they yield no other."""
+        sides = self.rows.sides
+        own = [s for s in range(len(sides)) if sides[s, kernels.STREAM] == root]
+        all_keys = all(sides[s ^ 1, UNIQUE] for s in self.down)
+        self.rows.figures[root, LEAVES_AT_ONCE] = all_keys and not any(sides[s, UNIQUE] for s in own)
 
     # ------------------------------------------------------------------------------------------------ the slice
 
