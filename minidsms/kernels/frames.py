@@ -30,6 +30,9 @@ rows its ring is to have.
 """
 DONE, ELEMENTS_FULL, RINGS_FULL = range(3)
 ROW_NUMBER, RANK, DENSE_RANK = range(3)
+ALONE, FIRST, A_FOLLOWER = range(3)
+_FEW = 8
+"""Rows that are sorted by insertion."""
 LAST, AGGREGATE = 0, -1
 _LEAST_RING = 2
 
@@ -45,6 +48,15 @@ class Arriving(NamedTuple):
     words: Int64s
     valid: Int8s
     is_peer: Int8s
+
+
+class Ties(NamedTuple):
+    """Of rows (n,) what `mark_ties` tells, and room for two words of each."""
+
+    role: Int8s
+    following: Int64s
+    number: Int64s
+    beside: Int64s
 
 
 class FrameAsked(NamedTuple):
@@ -268,35 +280,85 @@ def count_rows(arriving: Arriving, function: int, partitions: Int64Table, answer
 
 
 @kernel
-def mark_ties(ids: Int64s, ts: Int64s, partitions: Int64Table, is_tied: Int8s) -> int:
-    """is_tied[i] = 1 where another row has the partition and the instant of row i; returns how many there are."""
-    n, ties = len(ids), 0
-    for i in range(n):
-        is_tied[i] = 0
-    for i in range(n):
+def mark_ties(ids: Int64s, ts: Int64s, partitions: Int64Table, role: Int8s, following: Int64s) -> int:
+    """role[i]: whether row i is ALONE of its partition at its instant, FIRST, or A_FOLLOWER; following[i]: the next row
+    of both, or -1. Returns how many are not alone.
+    """
+    ties = 0
+    for i in range(len(ids)):
+        role[i], following[i] = ALONE, -1
         partition = partitions[ids[i]]
-        first = partition[AT]
-        if partition[STAMP] == ts[i] and first < i:
-            ties += 2 - is_tied[first]
-            is_tied[first], is_tied[i] = 1, 1
+        last = partition[AT]
+        # A partition that is new has zeros, which say nothing.
+        if partition[STAMP] == ts[i] and last < i and ids[last] == ids[i]:
+            ties += 2 if role[last] == ALONE else 1
+            role[last] = max(role[last], int64(FIRST))
+            role[i], following[last] = A_FOLLOWER, i
         partition[STAMP], partition[AT] = ts[i], i
     return ties
 
 
-@kernel
-def place_ties(ts: Int64s, is_tied: Int8s, tied: Int64s, are_peers: Int8s, order: Int64s, is_peer: Int8s) -> None:
-    """order: the rows by instant, those that are tied behind the others, as they stand in `tied`. is_peer: likewise."""
-    n, k, first = len(ts), 0, 0
-    while first < n:
-        at = first
-        i = first
-        while i < n and ts[i] == ts[first]:
-            if is_tied[i] == 0:
-                order[at], is_peer[at] = i, 0
+@helper(inline=True)
+def _stands_behind(row: int, other: int, by: Int64Table, number: Int64s) -> Any:
+    """Whether a row is greater than another one by the first column in which they differ."""
+    c, columns = 0, by.shape[1]
+    while c < columns and by[number[row], c] == by[number[other], c]:
+        c += 1
+    return c < columns and by[number[row], c] > by[number[other], c]
+
+
+@helper(typed=True)
+def _sort_stretch(order: Int64s, first: int, last: int, by: Int64Table, number: Int64s, beside: Int64s) -> None:
+    """Sort order[first:last], stably: by insertion a few at a time, then by merging. beside: room for as much."""
+    for low in range(first, last, _FEW):
+        for i in range(low + 1, min(low + _FEW, last)):
+            row, at = order[i], i
+            while at > low and _stands_behind(order[at - 1], row, by, number):
+                order[at] = order[at - 1]
+                at -= 1
+            order[at] = row
+    width = int64(_FEW)
+    while width < last - first:
+        for low in range(first, last - width, 2 * width):
+            middle, high = low + width, min(low + 2 * width, last)
+            for i in range(low, middle):
+                beside[i] = order[i]
+            left, right, at = low, middle, low
+            while left < middle:
+                if right < high and _stands_behind(beside[left], order[right], by, number):
+                    order[at] = order[right]
+                    right += 1
+                else:
+                    order[at] = beside[left]
+                    left += 1
                 at += 1
-            i += 1
-        while at < i:
-            order[at], is_peer[at] = tied[k], are_peers[k]
+        width *= 2
+
+
+@kernel
+def place_ties(ties: Ties, by: Int64Table, keys: int, order: Int64s, is_peer: Int8s) -> None:
+    """order: the rows, those that share partition and instant one behind the other, sorted by the columns of `by`
+    (all rows or those that are not alone, columns).  is_peer: which are equal in the first `keys` columns to the one
+    before them.
+    """
+    role, following, number, beside = ties
+    at, k, has_all = 0, 0, by.shape[0] == len(role)
+    for i in range(len(role)):
+        number[i] = k
+        k += int64(has_all or role[i] != ALONE)
+    for i in range(len(role)):
+        if role[i] == A_FOLLOWER:
+            continue
+        first, row = at, i
+        while row >= 0:
+            order[at], is_peer[at] = row, 0
             at += 1
-            k += 1
-        first = i
+            row = following[row]
+        if at == first + 1:
+            continue
+        _sort_stretch(order, first, at, by, number, beside)
+        for j in range(first + 1, at):
+            c = 0
+            while c < keys and by[number[order[j]], c] == by[number[order[j - 1]], c]:
+                c += 1
+            is_peer[j] = c == keys

@@ -34,6 +34,9 @@ from minidsms.synopses.object_states import Texts
 _BY_VALUE = SortKey(nulls_first=True)
 _NO_BATCH = Batch(np.zeros(0, np.int64), None, ())
 _NO_PEERS: Int8Array = np.zeros(0, np.int8)
+_FEW_TIED = 4
+"""Where not even one row of so many shares its instant with another of its partition, these are taken out to be sorted.
+"""
 _ROW_BYTES = 100
 """What a row takes on its way, beside the rows that are put out."""
 
@@ -115,25 +118,26 @@ class StreamOver(Resuming):
         """The order in which rows of one instant and partition stand one behind the other, sorted, None for that in
         which they are; and which are equal in all keys to the one before them.
         """
-        ts, n = normal(batch.ts), len(ids)
-        is_tied: Int8Array = np.empty(n, np.int8)
-        if not kernels.mark_ties(ids, ts, self.frames.partitions, is_tied):
+        n = len(ids)
+        room: Int64Array = np.empty((3, n), np.int64)
+        ties = kernels.Ties(np.empty(n, np.int8), *room)
+        tied = kernels.mark_ties(ids, normal(batch.ts), self.frames.partitions, ties.role, ties.following)
+        if tied == 0:
             return None, _NO_PEERS
-        tied = is_tied.nonzero()[0]
-        columns: list[tuple[Int64Array, ...]] = [(ts[tied],), (ids[tied],)]
-        for i, key in self._sorted_by:
-            columns.append(sort_columns(batch.column(i).take(tied), self._types[i], key, self._texts))
-        sorted_ = np.lexsort([words for column in reversed(columns) for words in reversed(column)])
-        are_peers: Int8Array = np.zeros(len(tied), np.int8)
-        if self._finds_peers:
-            are_peers[1:] = 1
-            for column in columns[: 2 + len(self._keys)]:
-                for words in column:
-                    in_turn = words[sorted_]
-                    are_peers[1:] &= in_turn[1:] == in_turn[:-1]
+        rows = ties.role.nonzero()[0] if tied * _FEW_TIED < n else None
+        columns: list[Int64Array] = []
+        keys = 0
+        for k, (i, key) in enumerate(self._sorted_by):
+            column = batch.column(i) if rows is None else batch.column(i).take(rows)
+            columns += sort_columns(column, self._types[i], key, self._texts)
+            if k < len(self._keys):
+                keys = len(columns)
+        by: Int64Array = np.empty((n if rows is None else tied, len(columns)), np.int64)
+        for c, words in enumerate(columns):
+            by[:, c] = words
         order, is_peer = np.empty(n, np.int64), np.empty(n, np.int8)
-        kernels.place_ties(ts, is_tied, tied[sorted_], are_peers, order, is_peer)
-        return order, is_peer
+        kernels.place_ties(ties, by, keys, order, is_peer)
+        return order, is_peer if self._finds_peers else _NO_PEERS
 
     # --------------------------------------------------------------------------------------------------------- results
 
