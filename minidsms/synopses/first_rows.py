@@ -64,14 +64,18 @@ class FirstRows(SortedRows):
         return len(self.rows) + len(self._others)
 
     def parted(self, batch: Batch) -> tuple[Batch | None, Batch | None]:
-        """The rows of a batch that are near, and the others; None for no rows."""
+        """The rows of a batch that are near, None for no rows, and the others; None where no row is far, of those
+        held, either.
+        """
         words = None if self._limit == _FARTHEST else self._words_of(batch.column(self._first))
         if words is None:
             return batch, None
         are_near = words <= self._limit
         n = np.count_nonzero(are_near)
-        if n == 0 or n == len(words):
-            return (batch, None) if n else (None, batch)
+        if n == 0:
+            return None, batch
+        if n == len(words):
+            return batch, batch.slice(0, 0)
         return batch.take(are_near), batch.take(~are_near)
 
     def _words_of(self, column: Column) -> Int64Array | None:

@@ -126,3 +126,15 @@ def test_rows_that_are_counted_come_to_be_first(
             assert feed(operator, [changes], cuts=cuts) == expected, seed
         counted += len(operator.synopses()[0]) - len(operator.synopses()[0].rows)
     assert counted > 20
+
+
+@pytest.mark.parametrize("cut", [1, 2, 7, 1000])
+def test_rows_are_fetched_though_no_change_is_far(cut: int) -> None:
+    n, limit = 600, 10
+    coming = [(1, 1, (i, 0)) for i in range(n)]
+    leaving = [(2 + i, -1, (i, 0)) for i in range(n)]
+    operator = Top(queue(SCHEMA), [(0, SortKey())], limit, 0, TextDictionary())
+    expected = {1: Counter({(i, 0): 1 for i in range(limit)})}
+    for i in range(n):
+        expected[2 + i] = Counter({(i, 0): -1, (i + limit, 0): 1} if i + limit < n else {(i, 0): -1})
+    assert feed(operator, [coming + leaving], cuts=[2, *range(3, n, cut)]) == expected
