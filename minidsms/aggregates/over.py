@@ -289,12 +289,3 @@ def tile(place: int, rows: int, tiles: int) -> int:
     if place < greater * (size + 1):
         return place // (size + 1) + 1
     return greater + (place - greater * (size + 1)) // size + 1
-
-
-def neighbours(values: Sequence[Any], first: int, last: int, by: int) -> list[Any]:
-    """For the places from first to before last the values `by` places further on; None where there is none.
-
-    >>> neighbours("abc", 0, 3, -1)
-    [None, 'a', 'b']
-    """
-    return [values[i + by] if 0 <= i + by < len(values) else None for i in range(first, last)]

@@ -15,22 +15,26 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from minidsms.kernels.text_order import WrittenTexts, compare_texts
 from minidsms.machine_code import Int8s, Int8Table, Int64s, Int64Table, helper, int64, kernel
 
 OFFSET, COUNT, SIZE, HEAD, TAIL, STAMP, COMING, FIELDS = range(8)
 """Where a partition's slots stand, how many there are, and for how many there is room.  HEAD, TAIL, COMING: of the
 instant STAMP, the first and last of its changes, and how many rows come.
 """
-COLUMN, IS_DESCENDING, NULLS_FIRST, IS_FLOAT, BY_WIDTH = range(5)
+COLUMN, IS_DESCENDING, NULLS_FIRST, KIND, BY_WIDTH = range(5)
 """Columns of `by`, a row per column that sorts."""
+WORDS, FLOATS, TEXTS = range(3)
+"""KIND: of what the words are."""
 USED, FREE, HELD, STAMPS, FIGURES = range(5)
 """Columns of `figures`: the end of the last stretch of `places`, free slots, rows held, instants stamped."""
-NEXT, WRITTEN, EMPTIED, NEEDED, CURSOR_SIZE = range(5)
-"""Columns of `cursor`: the first change that is not done, rows written, partitions noted as emptied, and how much of
-what is lacking is needed.
+NEXT, WRITTEN, EMPTIED, NEEDED, LEAST, CURSOR_SIZE = range(6)
+"""Columns of `cursor`: the first change that is not done, rows written, partitions noted as emptied, how much of what
+is lacking is needed, and how many rows must stay where others leave.
 """
-DONE, OUTPUT_FULL, SLOTS_FULL, PLACES_FULL = range(4)
-ROW_NUMBER, RANK, DENSE_RANK, LAG, LEAD = range(5)
+DONE, OUTPUT_FULL, SLOTS_FULL, PLACES_FULL, ROWS_FEW = range(5)
+ROW_NUMBER, SHOWN, RANK, DENSE_RANK, LAG, LEAD = range(6)
+"""SHOWN: no value, of the rows up to `at_most` but the first `distance`. It and ROW_NUMBER look at places alone."""
 LOW, WERE, ARE, BEFORE, AFTER, TAKEN, COME, TOUCHED, BOUND, SPANS = range(10)
 """What a step of `change` tells the next one: the place from which on rows may have other results, up to where they had
 them and have them, how many rows there were and are, rows taken back and noted to come; partitions of an instant, and
@@ -71,6 +75,7 @@ class SortedArrays(NamedTuple):
 class RankAsked(NamedTuple):
     """by: how rows are sorted, at first by `keys` sort keys.  columns: of a row.  at_most: ranks above are of no
     interest, or UNBOUNDED.  keeps: which rows of a partition; of LEAD the last `distance`, where no more come between.
+    texts: of all codes by which rows are sorted.
     """
 
     function: int
@@ -81,6 +86,7 @@ class RankAsked(NamedTuple):
     keys: int
     columns: int
     by: Int64Table
+    texts: WrittenTexts
 
 
 class Beside(NamedTuple):
@@ -123,9 +129,10 @@ def _compare(row: Int64s, other: Int64s, asked: RankAsked, n: int) -> int:
             return -1 if is_null == by[c, NULLS_FIRST] else 1
         one, two = row[column], other[column]
         if is_null == 0 and one != two:
-            if by[c, IS_FLOAT] != 0:
+            if by[c, KIND] == FLOATS:
                 one, two = one ^ ((one >> 63) & _LARGEST), two ^ ((two >> 63) & _LARGEST)
-            return -1 if (one < two) != (by[c, IS_DESCENDING] != 0) else 1
+            is_less = compare_texts(one, two, asked.texts) < 0 if by[c, KIND] == TEXTS else one < two
+            return -1 if is_less != (by[c, IS_DESCENDING] != 0) else 1
     return 0
 
 
@@ -188,7 +195,7 @@ def _shown(slots: Int64s, count: int, rows: Int64Table, asked: RankAsked) -> int
     at_most, function = asked.at_most, asked.function
     if at_most < 0 or count == 0:
         return count
-    if function == ROW_NUMBER or at_most == 0:
+    if function <= SHOWN or at_most == 0:
         return min(at_most, count)
     place, keys = int64(0), int64(1)
     while place < count:
@@ -224,8 +231,8 @@ def _results(
     elif function == DENSE_RANK:
         rank = 1 + int64(_steps(slots, 1, low, rows, asked))
     for place in range(low, high):
-        if function == ROW_NUMBER:
-            rank = place + 1
+        if function <= SHOWN:
+            rank = place + 1 if function == ROW_NUMBER else int64(0)
         elif place > low and _compare(rows[slots[place - 1]], rows[slots[place]], asked, keys) != 0:
             rank = rank + 1 if function == DENSE_RANK else place + 1
         to[place - low], told[place - low] = rank, 1
@@ -390,7 +397,7 @@ def _begin(changes: RowChanges, start: int, kept: SortedArrays, asked: RankAsked
             of[STAMP], of[HEAD], of[COMING] = figures[STAMPS], i, 0
             changes.touched[touched] = ids[i]
             touched += 1
-            is_limited = asked.function == ROW_NUMBER and asked.at_most >= 0
+            is_limited = asked.function <= SHOWN and asked.at_most >= 0
             bound += 2 * (min(of[COUNT], asked.at_most) if is_limited else of[COUNT])
         else:
             following[of[TAIL]] = i
@@ -404,6 +411,14 @@ def _begin(changes: RowChanges, start: int, kept: SortedArrays, asked: RankAsked
             cursor[NEEDED] = _make_room(kept, changes.touched[t], partitions[changes.touched[t], COMING])
     spans[TOUCHED], spans[BOUND] = touched, bound
     return int(i)
+
+
+@helper(inline=True)
+def _leaving(changes: RowChanges, start: int, end: int) -> Any:
+    n = int64(0)
+    for i in range(start, end):
+        n += int64(changes.sign[i] < 0)
+    return n
 
 
 @kernel
@@ -420,6 +435,8 @@ def change(
     while i < len(changes.ts):
         end = _begin(changes, i, kept, asked, spans, cursor)
         cursor[WRITTEN] = k
+        if cursor[LEAST] > 0 and figures[HELD] - _leaving(changes, i, end) < cursor[LEAST]:
+            return ROWS_FEW
         if cursor[NEEDED] > 0:
             return PLACES_FULL
         if k + spans[BOUND] > len(out.ts):
@@ -443,12 +460,14 @@ def change(
                 first = max(0, first - (distance if function == LEAD else 0))
                 behind = distance if function == LAG else 0
                 were, are = min(were, count - last + behind), min(are, after - last + behind)
-            elif function == ROW_NUMBER and count == after:
+            elif function <= SHOWN and count == after:
                 were, are = min(were, count - last), min(are, after - last)
             elif function == DENSE_RANK and count - last < were and after - last < are:
                 steps = _steps(beside.before, first, count - last, rows, asked)
                 if steps == _steps(slots, first, after - last, rows, asked):
                     were, are = count - last, after - last
+            if function == SHOWN:
+                first, were, are = max(first, distance), max(were, distance), max(are, distance)
             first = min(first, were, are)
             if function < LAG:
                 _results(beside.before, first, were, count, rows, asked, beside.results[0], beside.told[0])
@@ -482,7 +501,7 @@ def tell(kept: SortedArrays, asked: RankAsked, beside: Beside, out: RankedRows) 
         slots = kept.places[offset : offset + count]
         are = _shown(slots, count, kept.rows, asked)
         _results(slots, 0, are, count, kept.rows, asked, beside.results[0], beside.told[0])
-        for p in range(are):
+        for p in range(asked.distance if asked.function == SHOWN else 0, are):
             _write(out, k, 0, 1, kept.rows[slots[p]], beside.results[0, p], int64(beside.told[0, p]))
             k += 1
     return int(k)

@@ -1,34 +1,23 @@
-"""Over: each row with its rank, a neighbour's value or a running aggregate, in the order of its partition.
+"""Over: each row with a running aggregate or its share, in the order of its partition.
 
 Each partition stands in order. A change concerns the rows behind it that see it: as many as the function looks back, or
 all. They are taken back and put out again, and what is equal cancels. Where rows come in the order asked for and none
 leaves, only as many are kept as the function looks back. What kernels can do does not come here: streams whose rows
-look at none behind them (`operators.stream_over`), ranks and neighbours without TEXT (`operators.ranked_over`).
+look at none behind them (`operators.stream_over`), ranks and neighbours (`operators.ranked_over`).
 
-Invariant: after an instant the rows put out are those of the input with their results; of those whose result is above
-`at_most`, none need be.  docs/semantics R7.
+Invariant: after an instant the rows put out are those of the input with their results.  docs/semantics R7.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby, pairwise, repeat
+from itertools import pairwise, repeat
 from typing import Any
 
 import numpy as np
 
-from minidsms.aggregates.over import (
-    NEIGHBOURS,
-    RANKS,
-    SHARES,
-    Accumulator,
-    OverCall,
-    accumulator,
-    neighbours,
-    slid,
-    tile,
-)
-from minidsms.aggregates.sorting import Few, Rows, with_room
+from minidsms.aggregates.over import SHARES, Accumulator, OverCall, accumulator, slid, tile
+from minidsms.aggregates.sorting import Rows
 from minidsms.elements import Batch, Column, Schema, bounds_of_instants
 from minidsms.operators.operator import Description
 from minidsms.operators.resuming import Resuming
@@ -53,7 +42,7 @@ Placed = tuple[Entry, int, int, int]
 class Over(Resuming):
     """Appends what the call gives. O(log n) a change beside the rows that it concerns, n the rows kept of a partition.
 
-    at_most: rows with a greater rank are of no interest.  input_append_only: no row leaves.  in_order: and all rows
+    input_append_only: no row leaves.  in_order: and all rows
     of an instant stand behind those of earlier ones.
     """
 
@@ -66,16 +55,13 @@ class Over(Resuming):
         call: OverCall,
         schema: Schema,
         texts: Texts,
-        at_most: int | None = None,
         input_append_only: bool = False,
         in_order: bool = False,
     ) -> None:
         super().__init__([input_], schema)
         self._rows = PartitionRows(input_.schema, call.partition, call.order, call.arg, call.sums_decimals, texts)
         self._passed = PassedRows()
-        self._different: dict[Partition, Rows] = {}
         self._call, self._texts, self._width = call, texts, len(call.order)
-        self._at_most = at_most
         sees_all = call.function in SHARES or (call.is_framed and call.frame.end is None)
         self._in_order = in_order and input_append_only and not sees_all
         self._kept = (call.frame.reach if call.is_framed else call.distance) or 0
@@ -83,8 +69,6 @@ class Over(Resuming):
         self._carries = call.is_framed and call.frame.start is None
         self._back, self._on = _reach(call)
         self._by_value = call.is_framed and call.frame.by_value
-        self._is_dense = call.function == "dense_rank"
-        self._forgets = self._in_order or (input_append_only and at_most is not None)
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         batch = self.uncounted(batches[0])
@@ -125,41 +109,24 @@ class Over(Resuming):
         if not rows:  # all that comes is put out, and nothing else
             for entry, n in net:
                 rows = self._rows.add(partition, rows, entry, n)
-                if self._is_dense:
-                    self._note_keys(partition, rows, entry[: self._width])
-            come += self._shown(partition, rows, 0, self._shown_up_to(partition, rows), passed)
-            if self._forgets:
-                self._forget(partition, rows)
+            come += self._shown(rows, 0, len(rows), passed)
+            if self._in_order:
+                self._pass(partition, rows, self._passing(rows))
             return
         placed = _placed(rows, net)
-        turning = self._turning(rows, placed) if self._is_dense else set()
-        before = self._told(partition, rows, placed, 0, turning, passed)
+        before = self._told(rows, placed, 0, passed)
         rows = self._move(partition, rows, placed)
-        after = self._told(partition, rows, placed, 1, turning, passed) if rows else []
+        after = self._told(rows, placed, 1, passed) if rows else []
         if not before:
             come += after
         elif not after:
             gone += before
         else:
             _difference(before, after, gone, come)
-        if self._forgets:
-            self._forget(partition, rows)
+        if self._in_order:
+            self._pass(partition, rows, self._passing(rows))
 
     # ------------------------------------------------------------------------------------------------ where rows stand
-
-    def _shown_up_to(self, partition: Partition, rows: Rows) -> int:
-        """The place behind the rows of a partition that are of interest."""
-        end = len(rows)
-        if self._at_most is None or not end:
-            return end
-        shown = max(0, self._at_most)
-        if self._is_dense:
-            different = self._different[partition]
-            return end if len(different) <= shown else int(rows.bisect_left(different[shown]))
-        if shown >= end:
-            return end
-        is_rank = self._call.function == "rank" and shown
-        return behind(rows, rows[shown - 1][: self._width]) if is_rank else shown
 
     def _seen_by_value(self, rows: Rows, entry: Entry, low: int, high: int) -> tuple[int, int]:
         """The places of the rows in whose frames a row is, if it comes or leaves at these places."""
@@ -176,20 +143,11 @@ class Over(Resuming):
 
     # ---------------------------------------------------------------------------------------------------------- results
 
-    def _told(
-        self,
-        partition: Partition,
-        rows: Rows,
-        placed: list[Placed],
-        moved: int,
-        turning: set[Keys],
-        passed: Accumulator | None,
-    ) -> list[Shown]:
+    def _told(self, rows: Rows, placed: list[Placed], moved: int, passed: Accumulator | None) -> list[Shown]:
         """The rows whose results may differ before and after, with their results now. moved: 1 after the changes, else
         0.
         """
         told: list[Shown] = []
-        most = len(rows) if self._at_most is None else self._shown_up_to(partition, rows)
         at = by = 0
         for entry, n, low, high in placed:
             low += by
@@ -197,65 +155,40 @@ class Over(Resuming):
             high += by
             if self._by_value:
                 low, high = self._seen_by_value(rows, entry, low, high)
-            elif not self._is_dense or entry[: self._width] in turning:
+            else:
                 low = 0 if self._back is None else low - self._back
-                high = most if self._on is None else high + self._on
-            low, high = max(at, low), min(high, most)
+                high = len(rows) if self._on is None else high + self._on
+            low, high = max(at, low), min(high, len(rows))
             if low < high:
-                told += self._shown(partition, rows, low, high, passed)
+                told += self._shown(rows, low, high, passed)
                 at = high
         return told
 
-    def _shown(
-        self, partition: Partition, rows: Rows, low: int, high: int, passed: Accumulator | None
-    ) -> Iterable[Shown]:
+    def _shown(self, rows: Rows, low: int, high: int, passed: Accumulator | None) -> Iterable[Shown]:
         """The rows at these places of a partition with their results."""
         if low >= high:
             return ()
         words = [entry[-2] for entry in rows[low:high]]
         call = self._call
-        if call.function in RANKS:
-            return zip(words, self._ranks(partition, rows, low, high))
-        if call.function in NEIGHBOURS:
-            assert call.distance is not None
-            first, last = max(0, low - call.distance), high + call.distance
-            by = -call.distance if call.function == "lag" else call.distance
-            return zip(words, neighbours(_arguments(rows, first, last), low - first, high - first, by))
         if call.function in SHARES:
-            return zip(words, self._shares(partition, rows, low, high))
+            return zip(words, self._shares(rows, low, high))
         frames = self._frames(rows, low, high)
         first, last = frames[0][0], max(frames[-1][1], frames[0][0])
         found = accumulator(call) if passed is None else further(passed)
         return zip(words, self._in_range(slid(found, _arguments(rows, first, last), frames, first)))
 
-    def _ranks(self, partition: Partition, rows: Rows, low: int, high: int) -> Sequence[int]:
-        if self._call.function == "row_number":
-            return range(low + 1, high + 1)
-        keys = [entry[: self._width] for entry in rows[low:high]]
-        if self._is_dense:
-            rank = int(self._different[partition].bisect_left(keys[0])) + 1
-            ranks = [rank]
-            for one, other in pairwise(keys):
-                rank += one != other
-                ranks.append(rank)
-            return ranks
-        rank = int(rows.bisect_left(keys[0])) + 1
-        ranks = [rank]
-        for place, (one, other) in enumerate(pairwise(keys), low + 2):
-            if one != other:
-                rank = place
-            ranks.append(rank)
-        return ranks
-
-    def _shares(self, partition: Partition, rows: Rows, low: int, high: int) -> list[float]:
+    def _shares(self, rows: Rows, low: int, high: int) -> list[float]:
         """The places of these rows among all of the partition."""
         call, n = self._call, len(rows)
         if call.function == "ntile":
             assert call.distance is not None
             return [tile(place, n, call.distance) for place in range(low, high)]
+        keys = [entry[: self._width] for entry in rows[low:high]]
         if call.function == "percent_rank":
-            return [(rank - 1) / (n - 1) if n > 1 else 0.0 for rank in self._ranks(partition, rows, low, high)]
-        return [behind(rows, entry[: self._width]) / n for entry in rows[low:high]]
+            before = {each: int(rows.bisect_left(each)) for each in keys}
+            return [before[each] / (n - 1) if n > 1 else 0.0 for each in keys]
+        up_to = {each: behind(rows, each) for each in keys}
+        return [up_to[each] / n for each in keys]
 
     def _frames(self, rows: Rows, low: int, high: int) -> list[tuple[int, int]]:
         """From which place to before which the frame of each row reaches."""
@@ -291,15 +224,6 @@ class Over(Resuming):
 
     # ------------------------------------------------------------------------------------------------------------ state
 
-    def _turning(self, rows: Rows, placed: list[Placed]) -> set[Keys]:
-        """The sort keys that appear or disappear by these changes."""
-        come: dict[Keys, int] = {}
-        for entry, n, _, _ in placed:
-            keys = entry[: self._width]
-            come[keys] = come.get(keys, 0) + n
-        before = {keys: behind(rows, keys) - int(rows.bisect_left(keys)) for keys in come}
-        return {keys for keys, n in before.items() if (n == 0) != (n + come[keys] == 0)}
-
     def _move(self, partition: Partition, rows: Rows, placed: list[Placed]) -> Rows:
         """Carry changes out, the last first, so that places stay; returns where the rows are now."""
         for entry, n, low, _ in reversed(placed):
@@ -307,40 +231,7 @@ class Over(Resuming):
                 rows = self._rows.add(partition, rows, entry, n)
             else:
                 self._rows.drop(partition, rows, low, low - n)
-        if self._is_dense:
-            for entry, _, _, _ in placed:
-                self._note_keys(partition, rows, entry[: self._width])
         return rows
-
-    def _note_keys(self, partition: Partition, rows: Rows, keys: Keys) -> None:
-        """Different sort keys are those of the rows that are there."""
-        different = self._different.setdefault(partition, Few())
-        place, first = int(different.bisect_left(keys)), int(rows.bisect_left(keys))
-        is_there = first < len(rows) and rows[first][: self._width] == keys
-        is_noted = place < len(different) and different[place] == keys
-        if is_there and not is_noted:
-            different.add(keys)
-            self._different[partition] = with_room(different)
-        elif is_noted and not is_there:
-            del different[place]
-            if not different:
-                del self._different[partition]
-
-    def _forget(self, partition: Partition, rows: Rows) -> None:
-        """Let go of rows that no later one can change, and of those that will never be of interest."""
-        if self._in_order:
-            self._pass(partition, rows, self._passing(rows))
-        else:
-            self._drop(partition, rows, self._shown_up_to(partition, rows), len(rows))
-
-    def _drop(self, partition: Partition, rows: Rows, start: int, end: int) -> None:
-        """Let go of the rows at these places."""
-        if start >= end:
-            return
-        gone = {entry[: self._width] for entry in rows[start:end]} if self._is_dense else set()
-        self._rows.drop(partition, rows, start, end)
-        for keys in gone:
-            self._note_keys(partition, rows, keys)
 
     def _passing(self, rows: Rows) -> int:
         """The place of the first row that one which comes may still change, or see."""
@@ -352,7 +243,7 @@ class Over(Resuming):
         if end <= 0:
             return
         arguments = _arguments(rows, 0, end)
-        self._drop(partition, rows, 0, end)
+        self._rows.drop(partition, rows, 0, end)
         if self._carries:
             passed = self._passed.partitions.get(partition)
             if passed is None:
@@ -384,17 +275,8 @@ class Over(Resuming):
     def present(self) -> Batch:
         shown: list[Shown] = []
         for partition, rows in self._rows.partitions.items():
-            most = self._shown_up_to(partition, rows)
-            shown += self._shown(partition, rows, 0, most, self._passed.partitions.get(partition))
+            shown += self._shown(rows, 0, len(rows), self._passed.partitions.get(partition))
         return self._batch([(0, 0, len(shown))], shown)
-
-    def restore(self, arrays: dict[str, Any]) -> None:
-        super().restore(arrays)
-        if self._is_dense:
-            self._different = {
-                partition: with_room(Few(keys for keys, _ in groupby(entry[: self._width] for entry in rows)))
-                for partition, rows in self._rows.partitions.items()
-            }
 
     def describe(self) -> Description:
         nbytes = self._rows.nbytes + self._passed.nbytes
@@ -406,13 +288,9 @@ class Over(Resuming):
 
 def _reach(call: OverCall) -> tuple[int | None, int | None]:
     """How many rows before and behind one that comes or leaves may have another result; None for all."""
-    distance, frame = call.distance or 0, call.frame
-    if call.function in NEIGHBOURS:
-        return (0, distance) if call.function == "lag" else (distance, 0)
+    frame = call.frame
     if call.function in SHARES:
         return None, None
-    if call.function in RANKS:
-        return 0, None
     return None if frame.end is None else max(0, frame.end), None if frame.start is None else max(0, -frame.start)
 
 

@@ -1,4 +1,4 @@
-"""OVER on a relation, for ranks and neighbours over rows that kernels can sort: without TEXT but in PARTITION BY.
+"""OVER on a relation, for ranks and neighbours.
 
 Invariant: after an instant the rows put out are those of the input with their results; of those whose result is above
 `at_most`, none need be.  docs/semantics R7.
@@ -8,19 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from minidsms.aggregates.over import NEIGHBOURS, RANKS, OverCall
+from minidsms.aggregates.over import OverCall
 from minidsms.elements import Batch, Schema
 from minidsms.kernels import sorted_partitions as kernels
 from minidsms.operators.operator import Description
 from minidsms.operators.resuming import Resuming
 from minidsms.queues import Queue
-from minidsms.synopses.sorted_partitions import SortedPartitions, sorting_columns
-
-
-def takes(call: OverCall, schema: Schema) -> bool:
-    """Whether a call over rows of this schema is one of these."""
-    is_known = call.function in RANKS or call.function in NEIGHBOURS
-    return is_known and not any(schema.types[i].is_coded for i, _ in sorting_columns(call, len(schema)))
+from minidsms.synopses.object_states import Texts
+from minidsms.synopses.sorted_partitions import SortedPartitions
 
 
 class RankedOver(Resuming):
@@ -32,10 +27,9 @@ class RankedOver(Resuming):
 
     name = "Over"
     acts_on_time = False
-    is_self_contained = True
 
     def __init__(
-        self, input_: Queue, call: OverCall, schema: Schema, at_most: int | None = None,
+        self, input_: Queue, call: OverCall, schema: Schema, texts: Texts, at_most: int | None = None,
         input_append_only: bool = False, in_order: bool = False,
     ) -> None:  # fmt: skip
         super().__init__([input_], schema)
@@ -46,7 +40,8 @@ class RankedOver(Resuming):
         elif input_append_only and at_most is not None:
             keeps = kernels.KEEPS_SHOWN
         self.knows_rows = keeps != kernels.KEEPS_LAST  # else they have been forgotten
-        self._rows = SortedPartitions(input_.schema, call, at_most, keeps)
+        self._rows = SortedPartitions(input_.schema, call, at_most, keeps, texts)
+        self.is_self_contained = not any(type_.is_coded for type_ in input_.schema.types)
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         batch = self.uncounted(batches[0])

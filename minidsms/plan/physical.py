@@ -16,6 +16,7 @@ import numpy as np
 
 from minidsms.aggregates import AGGREGATES
 from minidsms.aggregates.ordered import share_of
+from minidsms.aggregates.over import NEIGHBOURS, RANKS
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, JoinKind, Node, SetKind, StreamKind
 from minidsms.cql.catalog import Catalog
@@ -390,13 +391,13 @@ class PhysicalPlanner:
             from minidsms.operators.stream_over import StreamOver
 
             return StreamOver(queue, call, schema, texts, node.at_most)
-        from minidsms.operators.ranked_over import RankedOver, takes
+        if call.function in RANKS or call.function in NEIGHBOURS:
+            from minidsms.operators.ranked_over import RankedOver
 
-        if takes(call, node.input.schema):
-            return RankedOver(queue, call, schema, node.at_most, node.input.is_append_only, node.in_order)
+            return RankedOver(queue, call, schema, texts, node.at_most, node.input.is_append_only, node.in_order)
         from minidsms.operators.over import Over
 
-        return Over(queue, call, schema, texts, node.at_most, node.input.is_append_only, node.in_order)
+        return Over(queue, call, schema, texts, node.input.is_append_only, node.in_order)
 
     def _beginning(self, node: Node) -> Operator:
         """What reads an input, or only when something comes of it, and what a family begins with."""

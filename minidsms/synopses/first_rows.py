@@ -1,10 +1,11 @@
 """The rows of a relation of which the first are in order, and the others counted.
 
-A row that is far behind the first costs one look into a table, where keeping its place would take comparisons in
-Python. Which rows are near is decided by their first sort key, as a word: those up to `_limit`. When rows leave and too
+A row that is far behind the first costs one look into a table; its place would take comparisons, and moving all behind
+it. Which rows are near is decided by their first sort key, as a word: those up to `_limit`. When rows leave and too
 few are near, the nearest of the others are fetched; when there are many, the farthest are given to them.
 
-Invariant: every row that is not near stands behind all that are.
+Invariant: every row that is not near stands behind all that are, and as long as there are others, so many are near as
+are shown.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from minidsms.aggregates.aggregate import SortKey
+from minidsms.aggregates.over import OverCall
 from minidsms.aggregates.sorting import words_in_order
-from minidsms.elements import AnyArray, Batch, Column, Int64Array, Schema, Type, columns_of_words
+from minidsms.elements import AnyArray, Batch, Column, Int64Array, Schema, Type
+from minidsms.kernels import sorted_partitions as kernels
 from minidsms.synopses.object_states import Texts
 from minidsms.synopses.row_counts import RowCounts
-from minidsms.synopses.sorted_rows import SortedRows
+from minidsms.synopses.sorted_partitions import SHOWN, SortedPartitions
 
 _LEAST = 32
 _TIMES = 4
@@ -26,6 +29,8 @@ _TIMES = 4
 _MANY = 4
 """Times as many are given up, as far as they differ in their first key."""
 _FARTHEST = np.iinfo(np.int64).max
+_AT_ONCE = 1 << 12
+"""Changes after which rows may come to be far."""
 
 
 def order_words(column: Column, type_: Type, key: SortKey, texts: Texts) -> Int64Array | None:
@@ -38,32 +43,73 @@ def order_words(column: Column, type_: Type, key: SortKey, texts: Texts) -> Int6
     return words
 
 
-class FirstRows(SortedRows):
-    """shown: so many of the first must be near, as long as there are. keeps_all: rows behind them may come to be
-    first.
+class FirstRows(SortedPartitions):
+    """order: by which columns, and how.  limit, offset: so many rows are shown, behind so many. keeps_all: rows behind
+    them may come to be first.
     """
 
     def __init__(
-        self,
-        schema: Schema,
-        order: Sequence[tuple[int, SortKey]],
-        texts: Texts,
-        shown: int,
+        self, schema: Schema, order: Sequence[tuple[int, SortKey]], texts: Texts, limit: int, offset: int,
         keeps_all: bool,
-    ) -> None:
-        super().__init__(schema, order, texts)
+    ) -> None:  # fmt: skip
+        self._shown = min(offset + limit, _FARTHEST // 2)
+        call = OverCall(SHOWN, Type.NULL, (), tuple(order), "", distance=offset)
+        keeps = kernels.KEEPS_ALL if keeps_all else kernels.KEEPS_SHOWN
+        super().__init__(schema, call, self._shown, keeps, texts)
         (self._first, self._first_key), *_ = order
-        self._shown = shown
-        self._aim = max(_LEAST, _TIMES * shown)
-        self._looks_at = _MANY * self._aim if keeps_all else _FARTHEST
+        self._dictionary = texts
+        self._aim = max(_LEAST, _TIMES * self._shown)
+        self._gives_up = keeps_all
+        self._begin()
+
+    def _begin(self) -> None:
+        """All rows are near."""
+        self._looks_at = _MANY * self._aim if self._gives_up else _FARTHEST
         self._limit = _FARTHEST
-        self._others = RowCounts(schema)
+        self._others = RowCounts(self.schema)
+
+    @property
+    def near(self) -> int:
+        """How many rows are in order."""
+        return super().__len__()
 
     def __len__(self) -> int:
         """Near rows, and different ones of the others."""
-        return len(self.rows) + len(self._others)
+        return self.near + len(self._others)
 
-    def parted(self, batch: Batch) -> tuple[Batch | None, Batch | None]:
+    # ---------------------------------------------------------------------------------------------------- the changes
+
+    def take(self, batch: Batch) -> Iterator[kernels.RankedRows]:
+        """As of all rows in order."""
+        start, n = 0, len(batch)
+        while start < n:
+            end = n
+            if n - start > _AT_ONCE:
+                end = int(np.searchsorted(batch.ts, batch.ts[start + _AT_ONCE - 1], "right"))
+            part = batch if end - start == n else batch.slice(start, end)
+            near, far = self._parted(part)
+            undone = None
+            if near is not None:
+                self._least = 0 if far is None else self._shown
+                yield from super().take(near)
+                undone = self.undone
+                self._least = 0
+            if undone is None:
+                start = end
+            else:
+                assert near is not None and far is not None
+                ts = near.ts[undone]
+                far = far.slice(0, int(np.searchsorted(far.ts, ts)))
+                start += int(np.searchsorted(part.ts, ts))
+            if far is not None and len(far):
+                self._others.count(far)
+            if undone is None:
+                self._settle()
+            else:
+                assert near is not None
+                self._fetch(int(np.count_nonzero(near.signs[near.ts == ts] < 0)))
+
+    def _parted(self, batch: Batch) -> tuple[Batch | None, Batch | None]:
         """The rows of a batch that are near, None for no rows, and the others; None where no row is far, of those
         held, either.
         """
@@ -79,47 +125,37 @@ class FirstRows(SortedRows):
         return batch.take(are_near), batch.take(~are_near)
 
     def _words_of(self, column: Column) -> Int64Array | None:
-        return order_words(column, self.schema[self._first].type, self._first_key, self._texts)
+        return order_words(column, self.schema[self._first].type, self._first_key, self._dictionary)
 
-    def count(self, others: Batch) -> None:
-        """Take in changes of rows that are not near."""
-        if len(others):
-            self._others.count(others)
-
-    def fetch(self, leaving: int) -> None:
+    def _fetch(self, leaving: int) -> None:
         """See that enough rows are near where so many are about to leave: others become so, and at last all."""
         others = self._others.present()
-        words = self._words_of(self._columns_of(others)[self._first]) if len(others) else None
-        wanted = self._aim + leaving - len(self.rows)
+        words = self._words_of(self._insertions(others[:, 1:]).column(self._first))
+        wanted = self._aim + leaving - self.near
         if words is None or len(words) <= wanted:
             self._limit, chosen = _FARTHEST, np.ones(len(others), np.bool_)
         else:
             self._limit = int(np.partition(words, wanted)[wanted])
             chosen = words <= self._limit
-        self.rows.update(self.entries(self._insertions(others[chosen])))
+        self._add(np.repeat(others[chosen, 1:], others[chosen, 0], axis=0))
         self._others.hold(others[~chosen])
 
-    def settle(self) -> None:
+    def _settle(self) -> None:
         """Give far rows to the others where many are near."""
         self._others.settle()
-        if len(self.rows) <= self._looks_at:
+        if self.near <= self._looks_at:
             return
-        near = Batch(np.zeros(len(self.rows), np.int64), None, self.columns(self.rows))
-        words = self._words_of(near.columns[self._first])
+        rows = self._insertions(self._words())
+        words = self._words_of(rows.columns[self._first])
         if words is not None:
             self._limit = int(words[self._aim])
             first = int(np.searchsorted(words, self._limit, "right"))
             if first < len(words):
-                self._others.count(near.slice(first, len(words)))
-                del self.rows[first:]
-        self._looks_at = max(_MANY * self._aim, 2 * len(self.rows))
+                self._others.count(rows.slice(first, len(words)))
+                self._cut(first)
+        self._looks_at = max(_MANY * self._aim, 2 * self.near)
 
-    def _columns_of(self, rows: Int64Array) -> list[Column]:
-        return columns_of_words(rows[:, 1:], self.schema)
-
-    def _insertions(self, rows: Int64Array) -> Batch:
-        rows = np.repeat(rows, rows[:, 0], axis=0)
-        return Batch(np.zeros(len(rows), np.int64), None, self._columns_of(rows))
+    # ---------------------------------------------------------------------------------------------------------- memory
 
     @property
     def nbytes(self) -> int:
@@ -137,12 +173,10 @@ class FirstRows(SortedRows):
     def arrays(self) -> dict[str, AnyArray]:
         """The state: rows as words, the near ones first, in order."""
         others = self._others.present()
-        words = super().arrays()["words"]
-        return {"words": np.concatenate([words, np.repeat(others[:, 1:], others[:, 0], axis=0)])}
+        return {"words": np.concatenate([self._words(), np.repeat(others[:, 1:], others[:, 0], axis=0)])}
 
     def restore(self, state: Mapping[str, AnyArray]) -> None:
         """Take back what `arrays` gave."""
+        self._begin()
         super().restore(state)
-        self._limit = _FARTHEST
-        self._others = RowCounts(self.schema)
-        self.settle()
+        self._settle()

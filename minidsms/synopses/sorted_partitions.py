@@ -1,4 +1,4 @@
-"""The rows of a relation by partition, each partition in an order, for ranks and neighbours.
+"""The rows of a relation by partition, each partition in an order, for ranks, neighbours and the first rows.
 
 Invariant: a row stands in its partition as often as it is in the relation; a partition without rows has no id between
 slices.  `kernels.sorted_partitions` draws the arrays.  docs/semantics R6, R7.
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from minidsms.aggregates.aggregate import SortKey
-from minidsms.aggregates.over import RANKS, OverCall
+from minidsms.aggregates.over import OverCall
 from minidsms.elements import (
     AnyArray,
     Batch,
@@ -26,11 +26,15 @@ from minidsms.elements import (
 from minidsms.kernels import sorted_partitions as kernels
 from minidsms.kernels.arrays import normal
 from minidsms.synopses.key_table import KeyTable
+from minidsms.synopses.object_states import Texts
+from minidsms.synopses.text_bytes import TextBytes
 
 _FIRST_ROOM = 64
 _WORTH_SHRINKING = 4096
 _LARGEST_OUTPUT = 1 << 14
-_FUNCTIONS = (*RANKS, "lag", "lead")
+SHOWN = "shown"
+"""What is asked for of the first rows."""
+_FUNCTIONS = ("row_number", SHOWN, "rank", "dense_rank", "lag", "lead")
 _FARTHEST = 1 << 62
 _BY_VALUE = SortKey(nulls_first=True)
 
@@ -46,13 +50,13 @@ class SortedPartitions:
     keeps: as `kernels.sorted_partitions` has it.
     """
 
-    def __init__(self, schema: Schema, call: OverCall, at_most: int | None, keeps: int) -> None:
+    def __init__(self, schema: Schema, call: OverCall, at_most: int | None, keeps: int, texts: Texts) -> None:
         self.schema, self._partition = schema, call.partition
         k = len(schema)
-        by = [
-            (column, key.descending, key.nulls_first, schema.types[column] is Type.FLOAT)
-            for column, key in sorting_columns(call, k)
-        ]
+        sorting = sorting_columns(call, k)
+        by = [(column, key.descending, key.nulls_first, _kind(schema.types[column])) for column, key in sorting]
+        self._coded = [column for column, _ in sorting if schema.types[column].is_coded]
+        self._texts = TextBytes(texts, self._held_codes)
         self._asked = kernels.RankAsked(
             _FUNCTIONS.index(call.function),
             min(call.distance or 0, _FARTHEST),
@@ -62,7 +66,11 @@ class SortedPartitions:
             len(call.order),
             k,
             np.array(by, np.int64).reshape(len(by), kernels.BY_WIDTH),
+            self._texts.written,
         )
+        self._least = 0
+        self.undone: int | None = None
+        """The first change that was not carried out, for fewer than `_least` rows would have stayed."""
         self._width = words_width(k)
         text = [i for i, column in enumerate(call.partition) if schema.types[column].is_coded]
         self._table = KeyTable(words_width(len(call.partition)), text)
@@ -105,10 +113,15 @@ class SortedPartitions:
         n, cursor = len(batch), self._cursor
         ids = self._acquire(batch)
         room: Int64Array = np.empty((3, n), np.int64)
-        changes = kernels.RowChanges(normal(batch.ts), normal(batch.signs), ids, row_words(batch.columns), *room)
+        words = row_words(batch.columns)
+        if self._coded:
+            self._texts.cover(self._codes(words))
+            self._asked = self._asked._replace(texts=self._texts.written)
+        changes = kernels.RowChanges(normal(batch.ts), normal(batch.signs), ids, words, *room)
         cursor.fill(0)
+        cursor[kernels.LEAST] = self._least
         status = -1
-        while status != kernels.DONE:
+        while status not in (kernels.DONE, kernels.ROWS_FEW):
             status = kernels.change(changes, self._kept, self._asked, self._beside, self._out, self._spans, cursor)
             written, needed = cursor.item(kernels.WRITTEN), cursor.item(kernels.NEEDED)
             told = self._written(written)
@@ -120,7 +133,15 @@ class SortedPartitions:
                 self._reserve(max(2 * needed, min(4 * n, _LARGEST_OUTPUT)))
             if written:
                 yield told
+        self.undone = cursor.item(kernels.NEXT) if status == kernels.ROWS_FEW else None
         self._let_go(changes.emptied[: cursor.item(kernels.EMPTIED)])
+
+    def _codes(self, words: Int64Array) -> Int64Array:
+        """Those by whose texts rows are sorted."""
+        return words[:, self._coded].ravel()
+
+    def _held_codes(self) -> Int64Array:
+        return self._codes(self._words())
 
     def _acquire(self, batch: Batch) -> Int64Array:
         if not self._partition:
@@ -145,8 +166,8 @@ class SortedPartitions:
 
     def present(self) -> kernels.RankedRows:
         """The rows that are put out at present (ts of no meaning)."""
-        if len(self._out.ts) < len(self):
-            self._reserve(len(self))
+        if len(self._out.ts) < self._figures.item(kernels.HELD):
+            self._reserve(self._figures.item(kernels.HELD))
         return self._written(kernels.tell(self._kept, self._asked, self._beside, self._out))
 
     # ---------------------------------------------------------------------------------------------------------- memory
@@ -160,8 +181,8 @@ class SortedPartitions:
                 partitions = np.zeros((self._table.capacity, kernels.FIELDS), np.int64)
                 partitions[: len(kept)] = self._partitions[kept]
                 self._partitions = partitions
-        if len(self._rows) > _WORTH_SHRINKING and 16 * len(self) < len(self._rows):
-            self.restore(self.arrays())
+        if len(self._rows) > _WORTH_SHRINKING and 16 * self._figures.item(kernels.HELD) < len(self._rows):
+            self._hold(self._words())
 
     def _grow(self, more: int) -> None:
         """Twice the slots, and so many more."""
@@ -176,14 +197,15 @@ class SortedPartitions:
     def _pack(self, more: int) -> None:
         """The slots of all partitions anew, with room for so many more."""
         stretches = np.count_nonzero(self._partitions[:, kernels.SIZE])
-        packed: Int64Array = np.zeros(2 * (2 * len(self) + 4 * stretches + more), np.int64)
+        held = self._figures.item(kernels.HELD)
+        packed: Int64Array = np.zeros(2 * (2 * held + 4 * stretches + more), np.int64)
         self._figures[kernels.USED] = kernels.pack(self._kept, packed)
         self._places = packed
 
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays held."""
-        arrays = (self._partitions, self._places, self._rows, self._free)
+        arrays = (self._partitions, self._places, self._rows, self._free, self._texts)
         return self._table.nbytes + sum(array.nbytes for array in arrays)
 
     def _words(self) -> Int64Array:
@@ -195,7 +217,8 @@ class SortedPartitions:
         return self._rows[np.concatenate(stretches)] if stretches else self._rows[:0].copy()
 
     def live_codes(self) -> Iterator[Int64Array]:
-        """The TEXT codes held (0 stands for NULL)."""
+        """The TEXT codes held (0 stands for NULL). Whoever asks may reuse all others."""
+        self._texts.forget()
         words = self._words()
         for i, type_ in enumerate(self.schema.types):
             if type_.is_coded:
@@ -207,10 +230,36 @@ class SortedPartitions:
         return {"words": self._words()}
 
     def restore(self, state: Mapping[str, AnyArray]) -> None:
-        """Take back what `arrays` gave: the rows come once more, and are not put out."""
-        words = np.ascontiguousarray(state["words"], np.int64)
+        """Take back what `arrays` gave."""
+        self._hold(np.ascontiguousarray(state["words"], np.int64))
+
+    def _hold(self, words: Int64Array) -> None:
+        """These rows and no others: they come once more, and are not put out."""
         self._table = KeyTable(self._table.width, self._table.text)
+        self._texts.forget()
         self._clear(max(_FIRST_ROOM, 1 << (2 * len(words)).bit_length()))
         if len(words):
-            for _ in self.take(Batch(np.zeros(len(words), np.int64), None, columns_of_words(words, self.schema))):
-                pass
+            self._add(words)
+
+    def _add(self, words: Int64Array) -> None:
+        """Rows come, and are not put out."""
+        for _ in SortedPartitions.take(self, self._insertions(words)):
+            pass
+
+    def _cut(self, first: int) -> None:
+        """Let go of the rows of the only partition from this place on."""
+        of, figures = self._partitions[0], self._figures
+        gone = self._places[of[kernels.OFFSET] + first : of[kernels.OFFSET] + of[kernels.COUNT]]
+        free = figures.item(kernels.FREE)
+        self._free[free : free + len(gone)] = gone
+        figures[kernels.FREE] += len(gone)
+        figures[kernels.HELD] -= len(gone)
+        of[kernels.COUNT] = first
+
+    def _insertions(self, words: Int64Array) -> Batch:
+        """Rows as a batch (ts of no meaning)."""
+        return Batch(np.zeros(len(words), np.int64), None, columns_of_words(words, self.schema))
+
+
+def _kind(type_: Type) -> int:
+    return kernels.TEXTS if type_.is_coded else kernels.FLOATS if type_ is Type.FLOAT else kernels.WORDS

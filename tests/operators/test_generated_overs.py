@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from minidsms.aggregates import sorting
-from minidsms.synopses import frames, sorted_partitions
+from minidsms.synopses import first_rows, frames, sorted_partitions
 from minidsms.testing.compare import check, run_definition
 from minidsms.testing.feeds import random_feed
 from minidsms.testing.generators import Case, declaration
@@ -184,27 +184,54 @@ def case_of_stream(seed: int) -> Case:
     return Case((declaration("Sa"),), select, random_feed(rng, ["Sa"], rng.choice((20, 60)), may_be_extreme=False))
 
 
+WIDE = "t || CHR(1 + v % 3) || t AS t, CAST(3 * v - 4 AS DECIMAL(38, 18)) AS d, [t, CAST(v AS TEXT)] AS l"
+"""Texts with the byte 1, DECIMALs with and without computed codes, lists."""
+
+
+def source_of_ranks(rng: Random, name: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """What is read, its columns, and those that have an order; often some are of types that the dictionary codes."""
+    columns = NUMBERS[name]
+    if rng.random() < 0.5 and name == "Sa":
+        source = f"(SELECT k, v, x, {WIDE} FROM {rng.choice(SOURCES['Sa'][1:])}) AS W"
+        return source, (*columns, "t", "d", "l"), (*columns, "t", "t", "d", "d")
+    source = rng.choice(("Sa", *SOURCES["Sa"]) if name == "Sa" else SOURCES["Rel"][1:])
+    return source, (*columns, "t"), (*columns, "ts" if source == "Sa" else "t")
+
+
+def sorted_by(rng: Random, columns: Sequence[str]) -> str:
+    keys = rng.sample(columns, rng.choice((1, 1, 2)))
+    return ", ".join(key + rng.choice(("", " DESC", " NULLS FIRST", " DESC NULLS FIRST")) for key in keys)
+
+
 def case_of_ranks(seed: int) -> Case:
-    """Ranks and neighbours of rows without TEXT but in PARTITION BY; few columns are shown, so that many are equal."""
+    """Ranks and neighbours; few columns are shown, so that many rows are equal."""
     rng = Random(seed)
     name = rng.choice(("Sa", "Rel"))
-    columns = NUMBERS[name]
-    source = rng.choice(("Sa", *SOURCES["Sa"]) if name == "Sa" else SOURCES["Rel"][1:])
+    source, columns, ordered = source_of_ranks(rng, name)
     by = rng.choice(((), ("k",), ("t",), ("t", "k"), (columns[1],)))
-    keys = [
-        column + rng.choice(("", " DESC", " NULLS FIRST", " DESC NULLS FIRST"))
-        for column in rng.sample((*columns, "ts") if source == "Sa" else columns, rng.choice((1, 1, 2)))
-    ]
-    over = f"OVER ({'PARTITION BY ' * bool(by)}{', '.join(by)} ORDER BY {', '.join(keys)})"
+    over = f"OVER ({'PARTITION BY ' * bool(by)}{', '.join(by)} ORDER BY {sorted_by(rng, ordered)})"
     rank = rng.choice(("ROW_NUMBER()", "RANK()", "DENSE_RANK()"))
     neighbour = f"{rng.choice(('LAG', 'LEAD'))}({rng.choice((*columns, *by))}, {rng.choice((0, 1, 1, 2, 5))})"
-    shown = rng.sample((*columns, *by), 1)
+    shown = rng.sample((*columns, *by), rng.choice((1, 1, 2)))
     qualify = f" QUALIFY {rank} {over} <= {rng.randint(0, 3)}" if rng.random() < 0.4 else ""
     select = f"SELECT {', '.join(shown)}, {rng.choice((rank, neighbour))} {over} AS r FROM {source}{qualify}"
     return Case((declaration(name),), select, random_feed(rng, [name], 60, may_be_extreme=False))
 
 
+def case_of_first_rows(seed: int) -> Case:
+    """ORDER BY .. LIMIT of rows of all types."""
+    rng = Random(seed)
+    name = rng.choice(("Sa", "Rel"))
+    source, columns, ordered = source_of_ranks(rng, name)
+    shown = rng.sample(columns, rng.choice((1, 2, 3)))
+    by = sorted_by(rng, [column for column in ordered if column != "ts"])
+    offset = rng.choice(("", "", " OFFSET 1", " OFFSET 4"))
+    select = f"SELECT {', '.join(shown)} FROM {source} ORDER BY {by} LIMIT {rng.choice((0, 1, 2, 3, 8))}{offset}"
+    return Case((declaration(name),), select, random_feed(rng, [name], 60, may_be_extreme=False))
+
+
 usual_room = SimpleNamespace(**vars(sorted_partitions))
+usual_first_rows = SimpleNamespace(**vars(first_rows))
 
 
 SIZES = (1, 7, 65_536)
@@ -217,6 +244,15 @@ def test_ranks_and_neighbours_are_those_of_the_definition(first: int, monkeypatc
         for name, few in (("_FIRST_ROOM", 2), ("_LARGEST_OUTPUT", 8), ("_WORTH_SHRINKING", 8)):
             monkeypatch.setattr(sorted_partitions, name, few if seed % 2 else getattr(usual_room, name))
         case = case_of_ranks(seed)
+        assert check(case, batch_size=SIZES[seed % 3]) == "agreed", case
+
+
+@pytest.mark.parametrize("first", range(0, 150, 50))
+def test_first_rows_are_those_of_the_definition(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for seed in range(first, first + 50):
+        for name, few in (("_LEAST", 1), ("_TIMES", 1), ("_MANY", 1), ("_AT_ONCE", 3)):
+            monkeypatch.setattr(first_rows, name, few if seed % 2 else getattr(usual_first_rows, name))
+        case = case_of_first_rows(seed)
         assert check(case, batch_size=SIZES[seed % 3]) == "agreed", case
 
 
@@ -247,7 +283,9 @@ def test_aggregates_of_whole_partitions_are_those_of_the_definition(first: int) 
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("case_of", [case_of_ranks, case_of_stream, random_case, case_of_partitions])
+@pytest.mark.parametrize(
+    "case_of", [case_of_ranks, case_of_first_rows, case_of_stream, random_case, case_of_partitions]
+)
 def test_more_answers_are_those_of_the_definition(case_of: Callable[[int], Case]) -> None:
     for seed in range(1_000):
         case = case_of(seed)
