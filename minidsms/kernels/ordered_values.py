@@ -9,8 +9,7 @@ int64, all zeros when it is empty.
       deletion of a row needs no value. Amortised O(1).
   Any deletions:  a treap by key with multiplicities, state = [root, extreme node, -, -]. O(log n) expected. Where it
       is to be counted (`kernels.quantiles`), each node's `size` is how many values it and those below it have.
-Keys order as int64, or by ranks[key] for codes of texts, but those below 0 are computed, and in their order: ranks may
-be renumbered between calls as long as the order stays.
+Keys order as int64, or as the texts of codes.
 Both return how far they came, to be called again when the pool has grown.  meta: (3,) [first free node, nodes ever
 used, seed].
 """
@@ -21,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minidsms.kernels.text_order import WrittenTexts, compare_texts
 from minidsms.machine_code import Int8s, Int8Table, Int64s, Int64Table, helper, kernel
 
 KEY, WORD, VALID, COUNT, LEFT, RIGHT, PRIORITY, SIZE = range(8)
@@ -38,12 +38,12 @@ class Valued(NamedTuple):
 
 
 class OrderedBy(NamedTuple):
-    """ranks: of keys, where is_ranked.  largest: the extreme is the largest.  by_arrival: FIRST and LAST.
+    """is_text: keys are codes of texts.  largest: the extreme is the largest.  by_arrival: FIRST and LAST.
     is_sized: nodes know how many values are below them.
     """
 
-    ranks: Int64s
-    is_ranked: bool
+    texts: WrittenTexts
+    is_text: bool
     largest: bool
     by_arrival: bool
     is_sized: bool
@@ -80,11 +80,13 @@ def _give(nodes: np.ndarray, meta: np.ndarray, node: int) -> None:
     meta[0] = node
 
 
-@helper("int64(int64, int64[::1], boolean, boolean)")
-def rank_of(key: int, ranks: np.ndarray, is_ranked: bool, largest: bool) -> int:
-    """What keys are compared by; the smallest is the extreme: ~x turns the order of int64 round without overflow."""
-    rank = ranks[key] if is_ranked and key >= 0 else key
-    return ~rank if largest else rank
+@helper(typed=True)
+def is_before(key: int, other: int, by: OrderedBy) -> bool:
+    """Whether a key is nearer to the extreme than another one."""
+    if key == other:
+        return False
+    is_less = compare_texts(key, other, by.texts) < 0 if by.is_text else key < other
+    return bool(is_less != by.largest)
 
 
 @kernel
@@ -103,7 +105,7 @@ def deque_extremes(
     append_only: nothing is ever deleted, so the extreme alone is kept.
     """
     state, nodes, meta = ordered.state, ordered.nodes, ordered.meta
-    ranks, is_ranked, largest, by_arrival = by.ranks, by.is_ranked, by.largest, by.by_arrival
+    by_arrival = by.by_arrival
     ids, sign, valid, keys, words = elements.ids, elements.sign, elements.valid, elements.keys, elements.words
     for i in range(start, ids.shape[0]):
         group = ids[i]
@@ -112,13 +114,10 @@ def deque_extremes(
             key = number if by_arrival else keys[i]
             back = state[group, _BACK]
             wanted = by_arrival or valid[i] != 0
-            rank: Any = np.int64(0)
+            if wanted and append_only and back > 0:
+                wanted = is_before(key, nodes[back, KEY], by)
             if wanted:
-                rank = rank_of(key, ranks, is_ranked, largest)
-                if append_only and back > 0:
-                    wanted = rank < rank_of(nodes[back, KEY], ranks, is_ranked, largest)
-            if wanted:
-                while back > 0 and rank_of(nodes[back, KEY], ranks, is_ranked, largest) >= rank:
+                while back > 0 and not is_before(nodes[back, KEY], key, by):
                     before = nodes[back, LEFT]
                     _give(nodes, meta, back)
                     back = before
@@ -189,15 +188,14 @@ def _merge(nodes: np.ndarray, left: Any, right: Any) -> Any:
 
 
 @helper(typed=True)
-def _split(nodes: Int64Table, tree: int, top: int, rank: int, smaller: int, by: OrderedBy) -> None:
-    """Hang the part of tree before rank, of so many smaller values, under top's left, the part after it under top's
+def _split(nodes: Int64Table, tree: int, top: int, key: int, smaller: int, by: OrderedBy) -> None:
+    """Hang the part of tree before the key, of so many smaller values, under top's left, the part after it under top's
     right.
     """
-    ranks, is_ranked, largest = by.ranks, by.is_ranked, by.largest
     before, before_side = top, LEFT
     after, after_side = top, RIGHT
     while tree > 0:
-        if rank_of(nodes[tree, KEY], ranks, is_ranked, largest) < rank:
+        if is_before(nodes[tree, KEY], key, by):
             nodes[before, before_side] = tree
             before, before_side = tree, RIGHT
             size = smaller
@@ -214,29 +212,28 @@ def _split(nodes: Int64Table, tree: int, top: int, rank: int, smaller: int, by: 
 
 
 @helper(typed=True)
-def _resize(nodes: Int64Table, tree: int, node: int, rank: int, step: int, by: OrderedBy) -> None:
+def _resize(nodes: Int64Table, tree: int, node: int, step: int, by: OrderedBy) -> None:
     """Add step to the sizes of the tree down to this node of it."""
+    key = nodes[node, KEY]
     while tree != node:
         nodes[tree, SIZE] += step
-        is_before = rank < rank_of(nodes[tree, KEY], by.ranks, by.is_ranked, by.largest)
-        tree = nodes[tree, LEFT] if is_before else nodes[tree, RIGHT]
+        tree = nodes[tree, LEFT if is_before(key, nodes[tree, KEY], by) else RIGHT]
     nodes[node, SIZE] += step
 
 
 @helper(typed=True)
-def add_to_treap(elements: Valued, i: int, rank: int, by: OrderedBy, ordered: OrderedArrays) -> int:
-    """Add the value of element i, which has this rank, to its group's; returns its node, 0 where the pool is full."""
+def add_to_treap(elements: Valued, i: int, by: OrderedBy, ordered: OrderedArrays) -> int:
+    """Add the value of element i to its group's; returns its node, 0 where the pool is full."""
     state, nodes, meta = ordered.state, ordered.nodes, ordered.meta
-    ranks, is_ranked, largest = by.ranks, by.is_ranked, by.largest
     group, key = elements.ids[i], elements.keys[i]
     root = state[group, _HEAD]
     at = root
     while at > 0 and nodes[at, KEY] != key:
-        at = nodes[at, LEFT if rank < rank_of(nodes[at, KEY], ranks, is_ranked, largest) else RIGHT]
+        at = nodes[at, LEFT if is_before(key, nodes[at, KEY], by) else RIGHT]
     if at > 0:
         nodes[at, COUNT] += 1
         if by.is_sized:
-            _resize(nodes, root, at, rank, 1, by)
+            _resize(nodes, root, at, 1, by)
         return int(at)
     node = _take(nodes, meta)
     if node == 0:
@@ -255,19 +252,19 @@ def add_to_treap(elements: Valued, i: int, rank: int, by: OrderedBy, ordered: Or
     while at > 0 and nodes[at, PRIORITY] >= priority:
         nodes[at, SIZE] += 1
         parent = at
-        side = LEFT if rank < rank_of(nodes[at, KEY], ranks, is_ranked, largest) else RIGHT
+        side = LEFT if is_before(key, nodes[at, KEY], by) else RIGHT
         at = nodes[at, side]
     nodes[node, SIZE] = nodes[at, SIZE] + 1
     smaller = np.int64(0)
     if by.is_sized:
         below = at
         while below > 0:
-            if rank < rank_of(nodes[below, KEY], ranks, is_ranked, largest):
+            if is_before(key, nodes[below, KEY], by):
                 below = nodes[below, LEFT]
             else:
                 smaller += nodes[nodes[below, LEFT], SIZE] + nodes[below, COUNT]
                 below = nodes[below, RIGHT]
-    _split(nodes, at, node, rank, smaller, by)
+    _split(nodes, at, node, key, smaller, by)
     if parent == 0:
         state[group, _HEAD] = node
     else:
@@ -276,10 +273,9 @@ def add_to_treap(elements: Valued, i: int, rank: int, by: OrderedBy, ordered: Or
 
 
 @helper(typed=True)
-def take_from_treap(elements: Valued, i: int, rank: int, by: OrderedBy, ordered: OrderedArrays) -> int:
-    """Take the value of element i, which has this rank, from its group's; returns the node this has freed, or 0."""
+def take_from_treap(elements: Valued, i: int, by: OrderedBy, ordered: OrderedArrays) -> int:
+    """Take the value of element i from its group's; returns the node this has freed, or 0."""
     state, nodes, meta = ordered.state, ordered.nodes, ordered.meta
-    ranks, is_ranked, largest = by.ranks, by.is_ranked, by.largest
     group, key = elements.ids[i], elements.keys[i]
     root = state[group, _HEAD]
     parent = np.int64(0)
@@ -287,13 +283,13 @@ def take_from_treap(elements: Valued, i: int, rank: int, by: OrderedBy, ordered:
     at = root
     while at > 0 and nodes[at, KEY] != key:
         parent = at
-        side = LEFT if rank < rank_of(nodes[at, KEY], ranks, is_ranked, largest) else RIGHT
+        side = LEFT if is_before(key, nodes[at, KEY], by) else RIGHT
         at = nodes[at, side]
     if at == 0:
         return 0
     nodes[at, COUNT] -= 1
     if by.is_sized:
-        _resize(nodes, root, at, rank, -1, by)
+        _resize(nodes, root, at, -1, by)
     if nodes[at, COUNT] > 0:
         return 0
     rest = _merge(nodes, nodes[at, LEFT], nodes[at, RIGHT])
@@ -311,20 +307,19 @@ def treap_extremes(
 ) -> int:
     """Deletions in any order. by_arrival: FIRST and LAST, whose keys are arrival numbers and whose NULLs are values."""
     state, nodes = ordered.state, ordered.nodes
-    ranks, is_ranked, largest, by_arrival = by.ranks, by.is_ranked, by.largest, by.by_arrival
+    by_arrival = by.by_arrival
     ids, sign, valid, keys = elements.ids, elements.sign, elements.valid, elements.keys
     for i in range(start, ids.shape[0]):
         group = ids[i]
         if sign[i] != 0 and (by_arrival or valid[i]):
-            rank = rank_of(keys[i], ranks, is_ranked, largest)
             extreme = state[group, _BACK]
             if sign[i] > 0:
-                node = add_to_treap(elements, i, rank, by, ordered)
+                node = add_to_treap(elements, i, by, ordered)
                 if node == 0:
                     return i
-                if extreme == 0 or rank < rank_of(nodes[extreme, KEY], ranks, is_ranked, largest):
+                if extreme == 0 or is_before(keys[i], nodes[extreme, KEY], by):
                     state[group, _BACK] = node
-            elif extreme > 0 and take_from_treap(elements, i, rank, by, ordered) == extreme:
+            elif extreme > 0 and take_from_treap(elements, i, by, ordered) == extreme:
                 extreme = state[group, _HEAD]
                 while extreme > 0 and nodes[extreme, LEFT] > 0:
                     extreme = nodes[extreme, LEFT]

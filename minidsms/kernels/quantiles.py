@@ -26,7 +26,6 @@ from minidsms.kernels.ordered_values import (
     OrderedBy,
     Valued,
     add_to_treap,
-    rank_of,
     take_from_treap,
 )
 from minidsms.machine_code import Float64Table, Int8Table, Int64s, Int64Table, helper, kernel
@@ -226,10 +225,9 @@ def treap_quantiles(
     for i in range(start, n):
         group = ids[i]
         if sign[i] != 0:
-            rank = rank_of(elements.keys[i], by.ranks, by.is_ranked, False)
             if sign[i] < 0:
-                take_from_treap(elements, i, rank, by, ordered)
-            elif add_to_treap(elements, i, rank, by, ordered) == 0:
+                take_from_treap(elements, i, by, ordered)
+            elif add_to_treap(elements, i, by, ordered) == 0:
                 return i
         state[group, _LAST] = i + 1
         if i + 1 < n and ts[i + 1] == ts[i]:

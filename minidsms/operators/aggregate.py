@@ -119,10 +119,9 @@ def accumulator(spec: AggregateSpec, is_fifo: bool, is_append_only: bool, texts:
             largest = spec.function in ("max", "last")
             from minidsms.synopses.ordered_values import OrderedValues
 
-            ranks = None if texts is None else texts.ranks
             grows = is_fifo and is_append_only
             return OrderedValues(
-                spec.arg_type, largest, by_arrival, is_fifo, ranks, grows, spec.ignores_nulls, spec.share
+                spec.arg_type, largest, by_arrival, is_fifo, texts, grows, spec.ignores_nulls, spec.share
             )
     raise AssertionError(f"no aggregate {spec.function!r}")
 

@@ -8,7 +8,7 @@ structures. The kernels of quantiles are loaded with the first that is asked for
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
@@ -19,21 +19,20 @@ from minidsms.elements import AnyArray, Int64Array, Type
 from minidsms.kernels import ordered_values as kernels
 from minidsms.kernels.aggregation import NULL, VALUE
 from minidsms.synopses.group_state import Argument, GroupArrays, Run
-from minidsms.values.coded import CODE_OF_ZERO
+from minidsms.synopses.object_states import Texts
+from minidsms.synopses.text_bytes import TextBytes
 
 _FIRST_CAPACITY = 256
 _WORTH_SHRINKING = 2048
-_UNRANKED = -(2**63)
-_BELOW = 2**63 - 1
 _NOTHING: Int64Array = np.empty((0, 4), np.int64)
 
 
 class OrderedValues(GroupArrays):
     """The extreme of each group's values, or the one at a share.
 
-    largest: MAX and LAST.  by_arrival: FIRST and LAST.  ranks: of TEXT codes, in the order of their texts; may be
-    renumbered as the dictionary grows.  is_fifo: deletions come in the order of insertions.  is_append_only: and there
-    are none.  ignores_nulls: of FIRST and LAST; all others do.  share: of quantiles.
+    largest: MAX and LAST.  by_arrival: FIRST and LAST.  texts: of codes, if there are any.  is_fifo: deletions come in
+    the order of insertions.  is_append_only: and there are none.  ignores_nulls: of FIRST and LAST; all others do.
+    share: of quantiles.
     """
 
     def __init__(
@@ -42,7 +41,7 @@ class OrderedValues(GroupArrays):
         largest: bool,
         by_arrival: bool,
         is_fifo: bool,
-        ranks: Callable[[Int64Array], Int64Array] | None,
+        texts: Texts | None,
         is_append_only: bool = False,
         ignores_nulls: bool = False,
         share: Share | None = None,
@@ -55,9 +54,8 @@ class OrderedValues(GroupArrays):
         self._is_append_only = is_append_only
         self._ignores_nulls = ignores_nulls or share is not None
         self._share = share
-        self._ranks = ranks
-        self._is_ranked = arg_type.is_ranked and not by_arrival
-        self._rank_of: Int64Array = np.zeros(1, np.int64)
+        self._texts = TextBytes(texts, self._held_codes)
+        self._is_text = arg_type.is_ranked and not by_arrival
         self._nodes: Int64Array = np.zeros((_FIRST_CAPACITY, 8), np.int64)
         self._meta: Int64Array = np.array([0, 1, 88172645463325252], np.int64)
         self._since_look = 0
@@ -68,7 +66,7 @@ class OrderedValues(GroupArrays):
 
     @property
     def nbytes(self) -> int:
-        return super().nbytes + self._nodes.nbytes + self._rank_of.nbytes
+        return super().nbytes + self._nodes.nbytes + self._texts.nbytes
 
     def advance(self, run: Run, argument: Argument, j: int) -> None:
         """Take a batch in; answers go to column j of the run.
@@ -77,15 +75,14 @@ class OrderedValues(GroupArrays):
         """
         words, valid, weight = argument
         keys = self._keys(run, words)
-        if self._is_ranked:
-            codes = words[valid != 0]
-            self._rank(codes[codes > 0])
+        if self._is_text:
+            self._texts.cover(words[valid != 0])
         n = len(words)
         done = 0
         # NULL is a value to FIRST and LAST, unless they are told to pass over it.
         elements = kernels.Valued(run.ids, weight if self._ignores_nulls else run.sign, valid, keys, words)
         share = self._share
-        by = kernels.OrderedBy(self._rank_of, self._is_ranked, self._largest, self._by_arrival, share is not None)
+        by = kernels.OrderedBy(self._texts.written, self._is_text, self._largest, self._by_arrival, share is not None)
         unknown = _NOTHING
         if share is not None:
             unknown = np.empty((n + 1, 4), np.int64)
@@ -136,41 +133,20 @@ class OrderedValues(GroupArrays):
             return ordered
         return words
 
-    # ------------------------------------------------------------------------------------------------ TEXT ranks
-
-    def _rank(self, codes: Int64Array) -> None:
-        """See that `_rank_of` covers these codes and all those held.
-
-        The ranks of one moment order all codes it knew, so they serve until a code comes that they do not cover.
-        """
-        if not len(codes):
-            return
-        top = int(codes.max())
-        if top < len(self._rank_of) and bool((self._rank_of[codes] != _UNRANKED).all()):
-            return
-        assert self._ranks is not None, "TEXT is ordered by ranks"
-        held = self._held(kernels.KEY)
-        wanted = np.unique(np.concatenate([codes, held[held > 0]]))
-        size = max(int(wanted[-1]) + 1, len(self._rank_of))
-        if size > len(self._rank_of):
-            size *= 2
-        self._rank_of = np.full(size, _UNRANKED, np.int64)
-        if self._type is Type.TEXT:
-            self._rank_of[wanted] = self._ranks(wanted)
-            return
-        # Of DECIMALs those without a computed code are below all that have one, or above.
-        ranks = self._ranks(np.append(wanted, CODE_OF_ZERO))
-        self._rank_of[wanted] = np.where(ranks < ranks[-1], ranks - _BELOW, ranks)[:-1]
+    # ---------------------------------------------------------------------------------------------------------- texts
 
     def _held(self, word: int) -> Int64Array:
         used = self._nodes[: self._meta[1]]
         held: Int64Array = used[(used[:, kernels.COUNT] > 0) & (used[:, kernels.VALID] != 0), word]
         return held
 
+    def _held_codes(self) -> Int64Array:
+        return self._held(kernels.KEY)
+
     def live_codes(self) -> Iterable[Int64Array]:
-        """The TEXT codes held. Whoever asks may reuse all others, so their ranks are forgotten."""
+        """The TEXT codes held. Whoever asks may reuse all others."""
         if self._type.is_coded:
-            self._rank_of = np.full(1, _UNRANKED, np.int64)
+            self._texts.forget()
             yield self._held(kernels.WORD)
 
     # ---------------------------------------------------------------------------------------------------- memory
@@ -203,4 +179,4 @@ class OrderedValues(GroupArrays):
         self._nodes = np.zeros((max(_FIRST_CAPACITY, 1 << n.bit_length()), 8), np.int64)
         self._nodes[:n] = arrays["nodes"]
         self._meta = np.array(arrays["meta"], np.int64)
-        self._rank_of = np.full(1, _UNRANKED, np.int64)
+        self._texts.forget()

@@ -24,9 +24,9 @@ _UNKNOWN = -1
 
 
 class TextBytes:
-    """texts: the dictionary.  held: the codes that are held, with their texts, by whoever has this."""
+    """texts: the dictionary; None where there are no codes.  held: gives the codes whose texts its owner holds."""
 
-    def __init__(self, texts: Texts, held: Callable[[], Int64Array]) -> None:
+    def __init__(self, texts: Texts | None, held: Callable[[], Int64Array]) -> None:
         self._texts, self._held = texts, held
         self.forget()
 
@@ -97,6 +97,7 @@ class TextBytes:
         self._used += total
 
     def _in_bytes(self, codes: Int64Array) -> list[bytes]:
+        assert self._texts is not None
         return [
             text.encode().replace(b"\1", b"\1\2").replace(b"\0", b"\1\1") + b"\0"
             for text in self._texts.decode(Column(codes))

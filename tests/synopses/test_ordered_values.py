@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -77,15 +79,15 @@ def test_the_answer_is_the_extreme_of_the_values_present(is_fifo: bool, largest:
     assert len(state) <= sum(len(p) for p in present)
 
 
+def texts_by(text: Callable[[int], str]) -> Any:
+    """A dictionary that has this text for a code."""
+    return SimpleNamespace(decode=lambda column: [text(code) for code in column.values.tolist()])
+
+
 @pytest.mark.parametrize("is_fifo", [True, False])
-def test_text_stays_in_order_when_ranks_are_renumbered_and_codes_used_again(is_fifo: bool) -> None:
+def test_text_stays_in_order_when_codes_are_used_again(is_fifo: bool) -> None:
     texts = ["", "m", "c", "x"]
-
-    def ranks(codes: np.ndarray) -> np.ndarray:
-        order = sorted({texts[c] for c in codes.tolist()})
-        return np.array([order.index(texts[c]) for c in codes.tolist()], np.int64)
-
-    state = OrderedValues(Type.TEXT, False, False, is_fifo, ranks)
+    state = OrderedValues(Type.TEXT, False, False, is_fifo, texts_by(lambda code: texts[code]))
     assert answers(state, [(0, 1, 1, 0), (0, 1, 3, 1)], Type.TEXT) == [1, 1]
     texts += ["a", "n"]
     assert answers(state, [(0, 1, 5, 2), (0, -1, 1, 0), (0, 1, 2, 3)], Type.TEXT) == [1, 5, 2]
@@ -105,7 +107,7 @@ def test_where_nothing_leaves_one_value_per_group_is_kept(largest: bool, by_arri
     drawn = [*range(1, 600), *range(600, 1, -1), *(rng.randrange(1, 600) for _ in range(300))]
     values = [None if rng.random() < 0.1 else v for v in drawn]
     moves = [(rng.randrange(3), 1, value, seq) for seq, value in enumerate(values)]
-    state = OrderedValues(type_, largest, by_arrival, True, lambda codes: codes, is_append_only=True)
+    state = OrderedValues(type_, largest, by_arrival, True, texts_by("{:05}".format), is_append_only=True)
     found: list[Any] = []
     for start in range(0, len(moves), 100):
         found += answers(state, moves[start : start + 100], type_)
