@@ -89,6 +89,10 @@ if TYPE_CHECKING:
     from minidsms.synopses.object_states import ObjectAggregate
 
 
+class _MeetsOthers(Exception):
+    """A plan would need a new operator behind one that holds the rows of other queries."""
+
+
 @dataclass(frozen=True)
 class Inputs:
     """What a plan is connected to. stream, relation: by declared name, the store and the input's progress, and for a
@@ -119,13 +123,17 @@ class PhysicalPlanner:
         running: the operators of the group the network will join.
         """
         self._adaptivity = adaptivity
-        self._running = running or RunningOperators(True)
         self._with_history = with_history
         self._inputs = inputs
         self._catalog = catalog
         self._context = context
         self._queue_size = queue_size
         self._start = start
+        self._begin(running or RunningOperators(True))
+
+    def _begin(self, running: RunningOperators) -> None:
+        """Nothing has been made yet. running: the operators that may be taken."""
+        self._running = running
         self._operators: dict[int, Operator] = {}
         self._made: list[Operator] = []
         self._links: list[Queue] = []
@@ -148,10 +156,14 @@ class PhysicalPlanner:
         """The running plan of a query. tail: where a screen may run it.  constant: where it is one of a family."""
         try:
             return self._network(root, deliver, tail, constant)
-        except BaseException:
+        except BaseException as error:
             for operator in self._made:
                 close_operator(operator)
-            raise
+            if not isinstance(error, _MeetsOthers):
+                raise
+        # Beside the family, not in it.
+        self._begin(RunningOperators(self._running.is_sharing))
+        return self.network(root, deliver, tail, constant)
 
     def _network(
         self, root: Stop, deliver: Callable[[Batch], int | None], tail: Tail | None, constant: constants.Constant | None
@@ -253,6 +265,9 @@ class PhysicalPlanner:
         if like is not None and (self._running.is_sharing or key in self._sources):
             return like
         operator = make()
+        if self._keeps_apart and not operator.is_stateless and any(map(self._passes_others, inputs)):
+            self._made.append(operator)
+            raise _MeetsOthers
         self._adaptivity.adapt_form(operator)
         self._made.append(operator)
         if not inputs:
@@ -285,6 +300,15 @@ class PhysicalPlanner:
             store, _, earlier = self._inputs.stream(operator.stream)
             return operator.store is store and operator.own is None and operator.waits_for(earlier)
         return not getattr(operator, "is_worn", False)
+
+    def _passes_others(self, operator: Operator) -> bool:
+        """Rows that other queries brought may leave it, which a new operator behind it has never seen come."""
+        if isinstance(operator, StreamSource | constants.Constants | constants.Openings):
+            return False
+        producers = [queue.producer for queue in operator.inputs if queue.producer is not None]
+        is_new = any(operator is made for made in self._made)
+        holds = not (is_new or operator.is_stateless or operator.is_fresh)
+        return holds or any(map(self._passes_others, producers))
 
     def _queue(self, node: Node) -> Queue:
         """A new queue from the node's operator to one more reader."""

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import minidsms
+from minidsms import Change
 from minidsms.operators import constants
 from minidsms.operators.operator import Operator
 from minidsms.query import Query
@@ -230,3 +231,21 @@ def test_families_whose_queries_come_and_go_answer_as_with_sharing_off(seed: int
         assert netted(queries[0]) == netted(queries[1]), queries[0].text
         if queries[0].kind == "relation":
             assert Counter(queries[0].snapshot()) == Counter(queries[1].snapshot())
+
+
+@pytest.mark.parametrize("top", ["SELECT DISTINCT k FROM S", "SELECT k, COUNT(*) AS n FROM S"])
+def test_a_late_query_that_finds_a_window_but_not_what_stands_above_it_runs_beside_the_family(top: str) -> None:
+    group_by = " GROUP BY k" if "COUNT" in top else ""
+    with connected() as db:
+        text = f"{top} [RANGE 4] WHERE v = {{}}{group_by}"
+        early = [db.query(text.format(v)) for v in range(12)]
+        db.push("S", [(1, v, 1.0) for v in range(12)], ts=1)
+        db.advance(1)
+        running = early[-1].network.group.running
+        for operator in operators(early, "DuplicateEliminate") | operators(early, "Aggregate"):
+            running.remove(operator)
+        late = db.query(text.format(11))
+        db.push("S", (2, 11, 1.0), ts=2)
+        db.advance(9)
+        rest = (1,) if group_by else ()
+        assert late.fetch() == [Change(2, 1, (2, *rest)), Change(6, -1, (2, *rest))]
