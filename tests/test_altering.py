@@ -189,6 +189,7 @@ def test_a_quantum_bounds_what_an_operator_takes_in_a_turn() -> None:
         ("ALTER QUERY q SET time_unit = s", "setting of the connection", "time_unit"),
         ("ALTER QUERY q SET batch_size = 0", "at least 1", "batch_size"),
         ("ALTER STREAM nobody PAUSE", 'no stream "nobody"', "nobody"),
+        ("ALTER STREAM nobody PAUSE", "^ there are: S, T", "nobody"),
         ("ALTER STREAM S PAUSE", "no source to pause", "S"),
         ("ALTER QUERY q STOP", "STOP", "STOP"),
         ("ALTER VIEW v PAUSE", "VIEW", "VIEW"),

@@ -34,6 +34,7 @@ from minidsms.sources.text_columns import (
     TRUE_TEXTS,
     are_ticks,
     arrow_type,
+    may_be_misread,
     read_texts,
 )
 
@@ -184,7 +185,10 @@ class CsvRows:
         """The block's chosen columns, typed by Arrow or as they stand; rows of another width go to `skip`, or raise."""
         names = [str(i) for i in range(self._width)]
         chosen = [names[i] for i in self._positions]
-        kinds = [arrow_type(type_) if are_typed else pa.binary() for type_ in self._types]
+        kinds = [
+            arrow_type(type_) if are_typed and not may_be_misread(block.data, type_) else pa.binary()
+            for type_ in self._types
+        ]
         table = arrow_csv.read_csv(
             pa.BufferReader(block.data),
             read_options=arrow_csv.ReadOptions(column_names=names, block_size=len(block.data) + 1, use_threads=False),

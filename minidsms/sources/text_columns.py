@@ -35,6 +35,11 @@ _ZONED = r"(?i)^.{10}.*(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
 _LIKE_A_TIME = r"^[0-9]{4}-[0-9]{2}"
 
 
+def may_be_misread(data: bytes, type_: Type) -> bool:
+    """Arrow may take a text of this block for a value of the type, which it is not: a hexadecimal number."""
+    return _NUMBERS.get(type_) == pa.int64() and (b"0x" in data or b"0X" in data)
+
+
 def arrow_type(type_: Type) -> Any:
     """The Arrow type a text reader is asked for. TIMESTAMP is read as text first: it may be ticks or ISO times."""
     return _ARROW_TYPES.get(type_, _STRING)
@@ -113,6 +118,8 @@ def read_texts(
         return _checked(texts, type_, bad), bad
     texts = pc.utf8_trim_whitespace(texts)
     if type_ in _NUMBERS:
+        if type_ is not Type.FLOAT:
+            texts = _whole_numbers(texts, bad)
         kind, texts = _NUMBERS[type_], _without(texts, bad)
         numbers = _cast(texts, kind)
         if numbers is None:
@@ -131,6 +138,12 @@ def read_texts(
         return _read_iso_times(texts, bad), bad
     bad |= pc.is_valid(texts).to_numpy(zero_copy_only=False)
     return pa.nulls(len(texts)), bad
+
+
+def _whole_numbers(texts: Any, bad: BoolArray) -> Any:
+    """Texts of whole numbers as Arrow reads them, without a plus; sets bad where one is hexadecimal."""
+    bad |= pc.fill_null(pc.match_substring(texts, "x", ignore_case=True), False).to_numpy(zero_copy_only=False)
+    return pc.replace_substring_regex(texts, r"^\+([0-9])", r"\1")
 
 
 def _checked(texts: Any, type_: Type, bad: BoolArray) -> Any:

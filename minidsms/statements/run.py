@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from os.path import realpath
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from minidsms.archive.connected import is_archived_in
 from minidsms.counted import counted
 from minidsms.cql import syntax
 from minidsms.cql.binder import Bound, bind, bind_view, relation_def, stream_def, view_def
-from minidsms.cql.catalog import Catalog
+from minidsms.cql.catalog import Catalog, RelationDef, StreamDef, ViewDef
 from minidsms.cql.declarations import option_values
 from minidsms.cql.errors import CqlError, Error, one_line, quoted
 from minidsms.cql.functions import CALLED
@@ -127,7 +127,7 @@ def carry_out(db: Connection, statement: syntax.Statement, text: str) -> Any:
             return None
         case syntax.AlterStream() | syntax.AddColumn():
             if statement.name.lower() not in db.catalog.streams:
-                names = [s.name for s in db.catalog.streams.values()]
+                names = _own_names(db, db.catalog.streams)
                 raise _no_such(statement.name, "stream", names, text, statement.name_span)
             if isinstance(statement, syntax.AddColumn):
                 add_column(db, statement, text)
@@ -229,8 +229,7 @@ def _drop(db: Connection, statement: syntax.Drop, text: str) -> None:
     if kind != statement.kind:
         note = "" if kind is None else f"{statement.name} is a {kind}"
         table = {"stream": db.catalog.streams, "relation": db.catalog.relations, "view": db.catalog.views}
-        definitions = table[statement.kind].values()  # type: ignore[attr-defined]
-        names = [d.name for d in definitions if d.name.lower() not in db.system_streams.definitions()]
+        names = _own_names(db, table[statement.kind])  # type: ignore[arg-type]
         raise _no_such(statement.name, statement.kind, names, text, statement.name_span, note)
     users = [v.name for k, v in db.catalog.views.items() if k != key and key in tables_named(v.query)]
     if users:
@@ -246,6 +245,11 @@ def _drop(db: Connection, statement: syntax.Drop, text: str) -> None:
         reason = f"{statement.name} is read by query {readers[0]}"
         raise CqlError(reason, text, statement.name_span, "", f"DROP QUERY {readers[0]} first")
     db.drop_input(key)
+
+
+def _own_names(db: Connection, definitions: Mapping[str, StreamDef | RelationDef | ViewDef]) -> list[str]:
+    """The names of those that users have declared."""
+    return [d.name for key, d in definitions.items() if key not in db.system_streams.definitions()]
 
 
 def _registered(db: Connection, name: str, text: str, span: tuple[int, int] | None) -> Query:

@@ -229,6 +229,55 @@ def test_what_csv_writers_write_is_read_back_also_beside_a_bad_row(
     assert source.rejected.count == int(with_bad_row)
 
 
+NUMBERS = [
+    "7",
+    "+7",
+    "-7",
+    "-007",
+    "0x10",
+    "-0x1",
+    "0X1F",
+    "1_000",
+    "1e3",
+    "7.0",
+    ".5",
+    "5.",
+    "+.5",
+    "+-7",
+    "--7",
+    "++7",
+    "+",
+    "inf",
+    "-Infinity",
+    "nan",
+    "NaN",
+    "1e400",
+    "0b1",
+    "7L",
+    "x",
+    "9223372036854775808",
+    " 7 ",
+    "+ 7",
+]
+
+
+@pytest.mark.parametrize("neighbours", ["", "x,x,0x0\n", "1,1,0x0\n", "1,1,\n"])
+@pytest.mark.parametrize("text", NUMBERS)
+def test_csv_reads_numbers_as_cast_does(tmp_path: Path, text: str, neighbours: str) -> None:
+    path = tmp_path / "x.csv"
+    for type_, column in ((Type.INTEGER, 0), (Type.FLOAT, 1)):
+        fields = ["1", "1", "end"]
+        fields[column] = text
+        path.write_text(f"i,f,t\n{neighbours}{','.join(fields)}\n")
+        schema = Schema.of(("i", Type.INTEGER), ("f", Type.FLOAT), ("t", Type.TEXT))
+        found = [row[column] for row in rows_of(CsvSource(str(path), schema)) if row[2] == "end"]
+        try:
+            cast = list(minidsms.connect().execute(f"SELECT CAST('{text}' AS {type_})").rows[0])
+        except minidsms.Error:
+            cast = []
+        assert [None if value != value else value for value in found] == cast  # NaN becomes NULL as it is pushed
+
+
 @fuzzed
 @given(st.lists(st.tuples(field, field, field), min_size=1, max_size=6))
 def test_a_row_is_read_the_same_beside_good_and_bad_neighbours(tmp_path: Path, rows: list[tuple[str, ...]]) -> None:
