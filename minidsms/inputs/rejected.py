@@ -5,6 +5,7 @@ Invariant: at most `limit` rows are kept, however many were refused (docs/semant
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Any
 
 KEPT_ROWS = 1000
 """How many rejected rows an input keeps for inspection."""
+_MOST_EXAMPLES = 3
 
 
 @dataclass
@@ -48,6 +50,12 @@ class RejectedRows:
     def skip(self, n: int) -> None:
         """Count n rows that newer ones would push out at once."""
         self.count += n
+
+    def examples(self) -> str:
+        """Why the first of those kept were left out, a line each; the end of a sentence that says how many were."""
+        reasons = [reason for _, reason in itertools.islice(self._rows, _MOST_EXAMPLES)]
+        told = "\n  ".join(["", *reasons]) if len(reasons) > 1 else "".join(f" {reason}" for reason in reasons)
+        return f", for example:{told}" if reasons else ""
 
     def __len__(self) -> int:
         return len(self._rows)

@@ -274,9 +274,7 @@ def _report_losses(db: Connection, name: str) -> None:
     taken = db.stream_input(name)
     lost = taken.counters.rejected
     if lost:
-        first = next(iter(taken.rejected), None)
-        example = "" if first is None else f", for example: {first[1]}"
-        _tell([f"{name}: {counted(lost, 'row')} left out, unreadable or refused{example}"])
+        _tell([f"{name}: {counted(lost, 'row')} left out, unreadable or refused{taken.rejected.examples()}"])
     late = taken.counters.late_dropped
     if late:
         _tell([f"{name}: {counted(late, 'late row')} left out by LATE DROP; SLACK waits for such rows"])

@@ -310,9 +310,8 @@ class Session:
         for name in feed.names:
             lost = feed.lost(name)
             if lost:
-                first = next(iter(self.db.stream_input(name).rejected), None)
-                example = "" if first is None else f", for example: {first[1]}"
-                self.screen.warn(harmless(f"{name}: {counted(lost, 'row')} left out{example}"))
+                examples = self.db.stream_input(name).rejected.examples()
+                self.screen.warn(harmless(f"{name}: {counted(lost, 'row')} left out{examples}"))
 
     def _tell_open_windows(self, feed: Feed) -> None:
         """Say until when time has to go on for the last windows to be shown, where the streams stay open."""

@@ -123,6 +123,15 @@ def test_rows_that_cannot_be_read_are_told_with_an_example(folder: Path) -> None
     assert accepted(session, "A") == 2
 
 
+def test_of_several_rows_that_cannot_be_read_three_are_told(folder: Path) -> None:
+    (folder / "bad.csv").write_text("t,v\n1,1\n2,two\n3,3\n4\nfive,5\n6,six\n")
+    session, screen = session_of(f"{STREAMS}.feed A FROM 'bad.csv'")
+    finish(session)
+    told = screen.take("warning")
+    assert "A: 4 rows left out, for example:\n" in told
+    assert [place for place in range(2, 8) if f"line {place}: " in told] == [3, 5, 6]
+
+
 # ------------------------------------------------------------------------------------------------------- activity
 
 
