@@ -50,13 +50,17 @@ def test_queries_that_run_and_queries_that_come_answer_as_if_the_stream_had_alwa
         for name, text in texts.items():
             narrow.query(text, name)
             wide.query(text.replace("*", "k, v") if text.startswith("SELECT *") else text, name)
-        ts, told = 0, rng.randrange(6, 20)
+        ts, told, begun = 0, rng.randrange(6, 20), rng.randrange(20, 29)
         for step in range(30):
             if step == told:
                 narrow.execute("ALTER STREAM S ADD COLUMN name TEXT")
                 for n, text in enumerate(QUERIES + WIDE):
                     for db in (narrow, wide):
                         db.query(text, f"new{n}")
+            if step == begun and options["sharing"] == "on":
+                for n, text in enumerate(QUERIES + WIDE):
+                    for db in (narrow, wide):
+                        db.execute(f"CREATE QUERY past{n} AS {text} WITH HISTORY")
             ts += rng.randrange(3)
             row = (rng.randrange(3), rng.randrange(5))
             name = rng.choice(("a", "b", None)) if step >= told else None
@@ -116,6 +120,31 @@ def test_what_waits_for_slack_has_null_in_a_column_that_came_later() -> None:
     db.push("S", (3, 3, "x"), ts=11)
     db.advance(20)
     assert changes(q) == [(11, 1, (3, 3, "x"))]  # the others came before the query
+
+
+@pytest.mark.parametrize("checkpoint", [False, True])
+def test_a_query_with_history_sees_what_windows_of_fewer_columns_hold(tmp_path: Any, checkpoint: bool) -> None:
+    folder = str(tmp_path / "db")
+    with minidsms.connect(folder) as db:
+        db.execute("CREATE STREAM S (k INTEGER, t TEXT)")
+        db.query("SELECT * FROM S [RANGE 100]", name="old")
+        db.push("S", [(1, "a"), (2, "b")], ts=[1, 5])
+        db.execute("ALTER STREAM S ADD COLUMN x TEXT")
+        db.push("S", [(3, "c", "new"), (4, "d", None)], ts=[6, 7])
+        db.execute("ALTER STREAM S ADD COLUMN y INTEGER")
+        db.push("S", (5, "e", "newer", 50), ts=9)
+        db.advance(10)
+        if checkpoint:
+            db.checkpoint()
+    with minidsms.connect(folder) as db:
+        db.execute("CREATE QUERY past AS SELECT k, x, y FROM S [RANGE 20] WITH HISTORY")
+    with minidsms.connect(folder) as db:
+        held = [(1, None, None), (2, None, None), (3, "new", None), (4, None, None), (5, "newer", 50)]
+        assert sorted(db.queries["past"].snapshot()) == held
+        db.queries["old"].close()
+        db.advance(26)
+        assert sorted(db.queries["past"].snapshot()) == held[3:]
+        assert len(db.stream_input("S").store) == 2  # type: ignore[arg-type]
 
 
 def test_a_stream_that_cannot_be_widened_says_what_to_do(tmp_path: Any) -> None:

@@ -43,8 +43,8 @@ def history_for(db: DurableConnection, statement: syntax.Statement, text: str) -
         return {}, ()
     streams = bind(statement.query, db.catalog, text).streams
     db.system_streams.open(streams)
-    db.check_registration(streams, True)
     db.gather_history(streams)
+    db.check_registration(streams, True)
     told: list[tuple[str, int, int]] = []
     data: list[Part] = []
     for name in streams:

@@ -95,6 +95,7 @@ class StreamInput:
         """
         before, store = self.store, StreamStore(definition.schema)
         store.start_at(before.head)
+        store.begins = before.head
         if before.is_read:
             store.mirrors.append(before)
         waiting = self._waiting.widened(definition.schema)

@@ -8,7 +8,7 @@ docs/design, points 3 and 10; Babu 2005, section 2.3.1.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from minidsms.engine.group import Group
 from minidsms.engine.network import Network
@@ -81,10 +81,14 @@ def share(group: Group) -> None:
             taken.setdefault(operator.lineage, operator)
 
 
-def take_back_all(groups: Iterable[Group], store: StreamStore) -> None:
-    """Let a stream's store hold again what the queries hold that have the rows to themselves, for one that begins with
-    it. They go on for themselves.
+def take_back_all(groups: Collection[Group], store: StreamStore) -> None:
+    """Let a stream's store hold again what the queries hold that have the rows to themselves, or in a store with fewer
+    columns, for one that begins with it. They go on for themselves.
     """
+    for mirror in store.mirrors:
+        take_back_all(groups, mirror)
+        if store.tail <= store.begins:
+            store.take_back(mirror, mirror.tail)
     for group in groups:
         for source in _sources(group.operators):
             if source.store is store and source.own is not None:

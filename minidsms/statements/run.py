@@ -378,9 +378,9 @@ def _register(
     db.warnings.extend(bound.warnings)
     logical = plan_under(bound.node, text, db.catalog, db.settings, db.memory.is_short)
     db.system_streams.open(bound.streams)
-    db.check_registration(bound.streams, with_history)
     if with_history:
         db.gather_history(bound.streams)
+    db.check_registration(bound.streams, with_history)
     frontier = db.frontier(bound.streams, bound.relations)
     query = Query(
         db,

@@ -45,7 +45,7 @@ class StreamStore:
     """A ring of columns whose capacity, a power of two, doubles until it holds what must stand there at once.
 
     mirrors: stores that take what comes here, too, as long as anybody reads them; those with fewer columns take the
-    first ones.
+    first ones. What a mirror holds of it is held here, too, for a query that begins with it and asks for all columns.
 
     A large push into an empty store is not copied into the ring as long as nobody needs it there: the arrays pushed are
     read themselves (`append` with `passes`, and `_passing`), and a query that keeps nothing is done with them when the
@@ -57,6 +57,8 @@ class StreamStore:
     """The instants and columns of [tail, head) where they stand outside the ring."""
     history: int | None = None
     """The first element that a query WITH HISTORY sees, where that is not the first one held."""
+    begins: int = 0
+    """The first element that came here, not to a store before this one."""
     table: Int64Array | None = None
     """What `places` gives; None where an array has been replaced since, or elements stand outside the ring. Never that
     of another store: a copy has none.
@@ -318,6 +320,8 @@ class StreamStore:
         if head == tail and is_small:
             return
         claimed = self.first_claimed() if head > tail else head
+        for mirror in self.mirrors:
+            claimed = min(claimed, mirror.tail)
         if self._passing is None:
             if is_small:
                 # It keeps its size, whatever it has held.
@@ -354,12 +358,15 @@ class StreamStore:
         self.tail = self.head = seq
 
     def take_back(self, other: StreamStore, lo: int) -> None:
-        """Hold the elements [lo, tail) again, which another store has under the same numbers."""
+        """Hold the elements [lo, tail) again, which another store has under the same numbers; NULL in columns that it
+        has not.
+        """
         if lo >= self.tail:
             return
         self.reserve(self.tail - lo)
         seq = np.arange(lo, self.tail, dtype=np.int64)
-        ts, columns = other.ts(lo, self.tail), [other.gather(i, seq) for i in range(len(self.schema))]
+        ts, columns = other.ts(lo, self.tail), [other.gather(i, seq) for i in range(len(other.schema))]
+        columns += [Column.nulls(len(seq), type_) for type_ in self.schema.types[len(columns) :]]
         self._put(lo & self._mask, ts, columns)
         self.tail = lo
 
