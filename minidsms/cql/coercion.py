@@ -53,7 +53,7 @@ def _coerce_list(session: Session, expr: bound.LiteralList, target: Type) -> bou
         return replace(expr, type=target)
     if (expr.type is Type.TEXT and target in _READ) or target.kind == "DECIMAL":
         one = bound.Literal(expr.type, None, span=expr.span)
-        read = [coerce(session, _exact(replace(one, value=v)), target) for v in expr.values]
+        read = [coerce(session, exact_number(replace(one, value=v)), target) for v in expr.values]
         if all(isinstance(r, bound.Literal) for r in read):
             return replace(expr, type=target, values=tuple(r.value for r in read if isinstance(r, bound.Literal)))  # type: ignore[misc]
     raise _cannot_stand(session, expr, target)
@@ -92,22 +92,22 @@ def read_literals(session: Session, exprs: Sequence[bound.Expr]) -> list[bound.E
         is_text = [isinstance(e, bound.Literal | bound.LiteralList) and e.type is Type.TEXT for e in exprs]
         return [coerce(session, e, time) if reads else e for e, reads in zip(exprs, is_text)]
     if any(e.type.kind == "DECIMAL" for e in exprs):
-        return [_exact(e) if isinstance(e, bound.Literal) else e for e in exprs]
+        return [exact_number(e) if isinstance(e, bound.Literal) else e for e in exprs]
     return list(exprs)
 
 
-def _exact(literal: bound.Literal) -> bound.Literal:
-    """A number as DECIMAL, if it is one of at most 38 digits."""
+def exact_number(literal: bound.Literal) -> bound.Literal:
+    """A number as DECIMAL, if it is one of at most 38 digits, or its FLOAT is."""
     value = literal.value
     if literal.type not in (Type.INTEGER, Type.FLOAT) or value is None or value in (math.inf, -math.inf):
         return literal
-    exact = Decimal(repr(value))
-    scale = max(-int(exact.as_tuple().exponent), 0)
-    digits = max(exact.adjusted() + 1 + scale, scale, 1)
-    if digits > MOST_DIGITS:
-        return literal
-    type_ = Type.decimal(digits, scale)
-    return replace(literal, type=type_, value=fitted(exact, type_))
+    for exact in (literal.exact or Decimal(repr(value)), Decimal(repr(value))):
+        scale = max(-int(exact.as_tuple().exponent), 0)
+        digits = max(exact.adjusted() + 1 + scale, scale, 1)
+        if digits <= MOST_DIGITS:
+            type_ = Type.decimal(digits, scale)
+            return replace(literal, type=type_, value=fitted(exact, type_), exact=None)
+    return literal
 
 
 def agree(session: Session, exprs: Sequence[bound.Expr], what: str) -> list[bound.Expr]:

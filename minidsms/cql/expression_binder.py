@@ -6,6 +6,7 @@ failure to get there is a CqlError at the place that caused it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never
@@ -20,6 +21,7 @@ from minidsms.cql.coercion import agree, coerce, coerce_columns, mismatch, read_
 from minidsms.cql.errors import CqlError
 from minidsms.cql.foreign_names import foreign_hint
 from minidsms.cql.functions import CALLED, FUNCTIONS, INT64_MAX, INT64_MIN, SYNONYMS, can_cast, common_type
+from minidsms.cql.long_number import LongNumber
 from minidsms.cql.over import Overs
 from minidsms.cql.rewriting import connective, seen_from_inside
 from minidsms.cql.scope import Ambiguous, Scope, ambiguous, did_you_mean, listing
@@ -269,7 +271,8 @@ class ExpressionBinder:
             return bound.Literal(Type.INTEGER, value, span=expr.span)
         if isinstance(value, float):
             # Adding zero turns -0.0 into 0.0; a NaN is NULL (R4).
-            return bound.Literal(Type.FLOAT, None if value != value else value + 0.0, span=expr.span)
+            exact = value.exact if isinstance(value, LongNumber) else None
+            return bound.Literal(Type.FLOAT, None if math.isnan(value) else value + 0.0, exact, span=expr.span)
         return bound.Literal(Type.TEXT, value, span=expr.span)
 
     def _literal_list(self, values: Sequence[int | float | str], expr: syntax.Expr) -> bound.Expr:
@@ -399,7 +402,8 @@ class ExpressionBinder:
             if operand.type in (Type.INTEGER, Type.INTERVAL) and operand.value != INT64_MIN:
                 return replace(operand, value=-operand.value, span=expr.span)
             if operand.type is Type.FLOAT:
-                return replace(operand, value=-operand.value + 0.0, span=expr.span)
+                exact = None if operand.exact is None else operand.exact.copy_negate()
+                return replace(operand, value=-operand.value + 0.0, exact=exact, span=expr.span)
         return self.apply("neg", [operand], expr)
 
     def _binary(self, op: str, left: syntax.Expr, right: syntax.Expr, expr: syntax.Expr) -> bound.Expr:

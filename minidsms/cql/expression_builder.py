@@ -23,6 +23,7 @@ from minidsms.aggregates import AGGREGATES, SYNONYMS
 from minidsms.cql import syntax
 from minidsms.cql.errors import CqlError
 from minidsms.cql.lexer import UNITS
+from minidsms.cql.long_number import LongNumber, number_of
 from minidsms.cql.syntax import Span
 from minidsms.elements import Type
 from minidsms.values.types import MOST_DIGITS
@@ -53,7 +54,7 @@ def part_span(part: Part) -> Span:
 
 
 def _number(text: str) -> int | float:
-    return float(text) if "." in text else int(text)
+    return number_of(text) if "." in text else int(text)
 
 
 class ExpressionBuilder(Transformer[Token, Part]):
@@ -97,7 +98,7 @@ class ExpressionBuilder(Transformer[Token, Part]):
         token: Token = parts[0]
         if _COUNT.fullmatch(token):
             return syntax.Literal(self.integer_of(token), span=part_span(token))
-        value = float(token)
+        value = number_of(token)
         if math.isinf(value):
             raise self.fail("this number is too large for a FLOAT", token)
         return syntax.Literal(value, span=part_span(token))
@@ -252,7 +253,10 @@ class ExpressionBuilder(Transformer[Token, Part]):
             values = tuple(map(int, numbers)) if "." not in listed else tuple(map(_number, numbers))
         else:
             values = tuple(t[1:-1].replace("''", "'") for t in _TEXT.findall(listed))
-        items = (syntax.LiteralList(values, span=part_span(listed)),)
+        span = part_span(listed)
+        items: tuple[syntax.Expr, ...] = (syntax.LiteralList(values, span=span),)
+        if any(isinstance(value, LongNumber) for value in values):
+            items = tuple(syntax.Literal(value, span=span) for value in values)
         return syntax.InList(parts[0], items, parts[1] is not None, span=span_of(parts))
 
     def in_value(self, parts: list[Part]) -> syntax.Expr:

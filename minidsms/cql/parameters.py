@@ -34,7 +34,8 @@ def cut(text: str) -> tuple[list[str], list[re.Match[str]]]:
 def written(text: str, values: Parameters | None) -> str:
     """The text with each parameter's value in its place. Raises CqlError where one is missing, or too many are given.
 
-    values: None, bool, int, float, str, Decimal, datetime, timedelta; a list or a tuple of them is `(a, b, ..)`.
+    values: None, bool, int, float, str, Decimal, datetime, date, time, timedelta; a list or a tuple of
+    them is `(a, b, ..)`.
 
     >>> written("SELECT k FROM S WHERE t = ? AND k IN ?", ["it's", (1, 2)])
     "SELECT k FROM S WHERE t = 'it''s' AND k IN (1, 2)"
@@ -101,15 +102,14 @@ def literal(value: Any) -> str:
         case str():
             return print_text(value)
         case int() | float() | decimal.Decimal():
-            if not math.isfinite(value):
-                raise Error(f"CQL has no literal for {value!r}")
-            shown = format(value, "f") if isinstance(value, decimal.Decimal) else repr(value)
-            return f"({shown})" if shown.startswith("-") else shown
+            return _number(value)
         case dt.datetime():
             moment = value if value.tzinfo is None else value.astimezone(dt.UTC)
             return f"TIMESTAMP '{moment.replace(tzinfo=None).isoformat(sep=' ')}'"
         case dt.date():
-            return f"TIMESTAMP '{value.isoformat()}'"
+            return f"DATE '{value.isoformat()}'"
+        case dt.time() if value.tzinfo is None:
+            return f"TIME '{value.isoformat()}'"
         case dt.timedelta():
             micros = value // dt.timedelta(microseconds=1)
             return f"({'-' if micros < 0 else ''}INTERVAL '{abs(micros)}' MICROSECOND)"
@@ -118,3 +118,14 @@ def literal(value: Any) -> str:
                 raise Error("an empty list has no literal: x IN () is never true")
             return f"({', '.join(map(literal, value))})"
     raise Error(f"a parameter cannot be a {type(value).__name__}")
+
+
+def _number(value: float | decimal.Decimal) -> str:
+    if math.isnan(value):
+        raise Error(f"CQL has no literal for {value!r}; None is NULL")
+    if math.isinf(value):
+        return f"CAST('{'-' if value < 0 else ''}Infinity' AS FLOAT)"
+    shown = format(value, "f") if isinstance(value, decimal.Decimal) else repr(value)
+    if isinstance(value, decimal.Decimal) and "." not in shown and abs(value) >= 1 << 63:
+        shown = f"DECIMAL '{shown}'"  # bare it would be an INTEGER
+    return f"({shown})" if shown.startswith("-") else shown

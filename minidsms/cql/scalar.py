@@ -62,9 +62,13 @@ class OverRef(Expr):
 
 @dataclass(frozen=True)
 class Literal(Expr):
-    """A constant: None, bool, int (INTEGER, TIMESTAMP and INTERVAL in ticks, DATE, TIME), float, str or Decimal."""
+    """A constant: None, bool, int (INTEGER, TIMESTAMP and INTERVAL in ticks, DATE, TIME), float, str or Decimal.
+
+    exact: of a FLOAT, what is written, where that has more digits.
+    """
 
     value: bool | int | float | str | Decimal | None
+    exact: Decimal | None = None
 
 
 @dataclass(frozen=True)

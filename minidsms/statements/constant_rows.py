@@ -7,6 +7,7 @@ error, and then none is.
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from minidsms.expressions import Context, constant_column
 from minidsms.plan.physical import Inputs, PhysicalPlanner
 from minidsms.plan.planner import plan
 from minidsms.statements.connectors import placed_at
+from minidsms.values.coded import fitted
 
 if TYPE_CHECKING:
     from minidsms.connection import Connection
@@ -82,7 +84,8 @@ def insert(db: Connection, statement: syntax.Insert, text: str) -> int:
             hint = f"it has {', '.join(definition.schema.names)}; ts is the instant"
             raise CqlError(reason, text, statement.span, "", hint)
     check_widths([len(columns), *(len(row) for row in statement.rows)], text, statement)
-    given = dict(zip(columns, zip(*_values(db, statement, text))))
+    types = [definition.schema[names.index(name)].type if name in names else Type.TIMESTAMP for name in columns]
+    given = dict(zip(columns, zip(*_values(db, statement, types, text))))
     ts = None if "ts" in names else given.pop("ts", None)
     n = len(statement.rows)
     rows = list(zip(*(given.get(name, (None,) * n) for name in names)))
@@ -96,8 +99,8 @@ def insert(db: Connection, statement: syntax.Insert, text: str) -> int:
         raise placed_at(error, text, statement) from None
 
 
-def _values(db: Connection, statement: syntax.Insert, text: str) -> list[list[Any]]:
-    """The values of every row, each as `push` takes it."""
+def _values(db: Connection, statement: syntax.Insert, types: Sequence[Type], text: str) -> list[list[Any]]:
+    """The values of every row, each as `push` takes it. types: of the columns they are for."""
     bind = constant_binder(Session(db.catalog, text))
     context = Context(db.dictionary, db.tick_ns, db.catalog.functions)
 
@@ -105,9 +108,12 @@ def _values(db: Connection, statement: syntax.Insert, text: str) -> list[list[An
     def codec(type_: Type) -> ResultCodec:
         return ResultCodec(Schema((Field("value", type_),)), db.dictionary, db.tick_ns)
 
-    def value(expr: syntax.Expr) -> Any:
+    def value(expr: syntax.Expr, type_: Type) -> Any:
         found = bind(expr)
+        if isinstance(found, bound.Literal) and found.exact is not None and type_.kind == "DECIMAL":
+            rounded = fitted(found.exact, type_)
+            return found.exact if rounded is None else rounded
         column = constant_column([found], found.type, context, text)
         return codec(found.type).rows(Batch(np.zeros(1, np.int64), None, [column]))[0][0]
 
-    return [[value(expr) for expr in row] for row in statement.rows]
+    return [list(map(value, row, types)) for row in statement.rows]

@@ -115,9 +115,11 @@ class QueryEach:
     def _literal(self, value: Any, column: int) -> str:
         type_ = self._types[column]
         if type_ is Type.TIMESTAMP and value is not None:
-            return f"'{iso_of_ticks(value, self._db.tick_ns)}'"
+            text = iso_of_ticks(value, self._db.tick_ns)
+            # Beyond the years of four digits nothing but ticks can be read.
+            return f"'{text}'" if text[:4].isdigit() and text[4] == "-" else f"CAST({literal(value)} AS TIMESTAMP)"
         if type_ is Type.INTERVAL and value is not None:
-            raise Error(f"a template cannot take the {type_} {value!r}")
+            return f"CAST({literal(value)} AS INTERVAL)"
         return literal(value)
 
     def _drop(self, key: Key) -> None:

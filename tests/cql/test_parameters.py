@@ -45,9 +45,12 @@ def test_lists_stand_behind_in_and_rows_compare() -> None:
 def test_times_decimals_and_numbers_of_numpy() -> None:
     berlin = dt.timezone(dt.timedelta(hours=1))
     assert literal(dt.datetime(2026, 1, 2, 3, 4, 5, 600, berlin)) == "TIMESTAMP '2026-01-02 02:04:05.000600'"
-    assert literal(dt.date(2026, 1, 2)) == "TIMESTAMP '2026-01-02'"
+    assert literal(dt.date(2026, 1, 2)) == "DATE '2026-01-02'"
+    assert literal(dt.time(3, 4, 5, 600)) == "TIME '03:04:05.000600'"
     assert literal(dt.timedelta(milliseconds=-5)) == "(-INTERVAL '5000' MICROSECOND)"
     assert literal(Decimal("1E-7")) == "0.0000001"
+    assert literal(Decimal("-1E+20")) == "DECIMAL '-100000000000000000000'"
+    assert literal(float("-inf")) == "CAST('-Infinity' AS FLOAT)"
     assert literal(np.float64(2.5)) == "2.5" and literal(np.int8(-1)) == "(-1)" and literal(np.str_("a")) == "'a'"
 
 
@@ -83,3 +86,41 @@ def test_a_query_answers_with_its_parameters_and_shows_them() -> None:
     assert query.text == "SELECT k FROM S WHERE t = 'it''s' AND k > 1"
     with pytest.raises(CqlError, match="params="):
         db.query("SELECT k FROM S WHERE k = ?")
+
+
+VALUES_OF = {
+    "INTEGER": [0, -1, 2**63 - 1, -(2**63)],
+    "FLOAT": [0.1, -1.5, float("inf"), -float("inf"), 5e-324, 1.7976931348623157e308],
+    "TEXT": ["", "it's", "$v", "a\nb", "\0", "😀"],
+    "BOOLEAN": [True, False],
+    "TIMESTAMP": [0, -1, 2**62, -(2**63)],
+    "INTERVAL": [1, -1, 2**63 - 1, -(2**63)],
+    "DATE": [dt.date(1, 1, 1), dt.date(9999, 12, 31)],
+    "TIME": [dt.time(0), dt.time(23, 59, 59, 999_999)],
+    "DECIMAL(9, 2)": [Decimal("-1.50"), Decimal("9999999.99")],
+    "DECIMAL(38, 4)": [Decimal("230584300921369.3951"), Decimal(f"-{'9' * 34}.9999"), Decimal("1E+30")],
+}
+
+
+@pytest.mark.parametrize("type_", VALUES_OF)
+def test_a_parameter_and_a_value_of_a_rule_find_the_rows_that_have_it(type_: str) -> None:
+    values = VALUES_OF[type_]
+    with minidsms.connect() as db:
+        db.execute(f"CREATE STREAM S (v {type_}, n INTEGER); CREATE RELATION R (k INTEGER, v {type_}) KEY (k)")
+        db.push("R", list(enumerate(values)))
+        rules = db.query_each("SELECT ISTREAM(n) FROM S WHERE v = $v", "R")
+        queries = [db.query("SELECT ISTREAM(n) FROM S WHERE v = ?", params=[value]) for value in values]
+        for n, value in enumerate(values):
+            db.execute("INSERT INTO S (v, n, ts) VALUES (?, ?, ?)", [value, n, n])
+        db.advance(len(values))
+        assert [(key, change.row) for key, change in rules.fetch()] == [(n, (n,)) for n in range(len(values))]
+        assert [[change.row for change in query.fetch()] for query in queries] == [[(n,)] for n in range(len(values))]
+
+
+def test_a_day_is_an_instant_too() -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (at TIMESTAMP)")
+        query = db.query("SELECT ISTREAM(1) FROM S WHERE at = ?", params=[dt.date(1970, 1, 2)])
+        db.execute("INSERT INTO S (at, ts) VALUES (?, 1)", [dt.date(1970, 1, 2)])
+        db.advance(2)
+        assert len(query.fetch()) == 1
