@@ -19,7 +19,7 @@ from pyarrow import json as arrow_json
 
 from minidsms.elements import Schema, Type
 from minidsms.inputs.rejected import RejectedRows
-from minidsms.inputs.values import INT64_MIN, ValueRefused, value_reader
+from minidsms.inputs.values import INT64_MAX, INT64_MIN, ValueRefused, value_reader
 from minidsms.sources.blocks import Block, Reject, lines, reject
 from minidsms.sources.few_lines import is_few
 from minidsms.sources.plain_rows import PlainRows
@@ -27,7 +27,8 @@ from minidsms.sources.source import SIGN_COLUMN, TS_COLUMN
 from minidsms.sources.text_columns import arrow_type, read_iso_times
 
 _LINE = re.compile(rb"\S[^\n]*")
-_TIMES = pa.timestamp("ns")
+_TIMES, _FAR_TIMES = pa.timestamp("ns"), pa.timestamp("us")
+_IN_NANOSECONDS, _IN_MICROSECONDS = value_reader(Type.TIMESTAMP, 1), value_reader(Type.TIMESTAMP, 1000)
 _FEW = 64
 """So many lines are read one by one where one of them cannot be read."""
 _BARE_NULL = re.compile(rb"(?:\A|[}\n\r])\s*null")
@@ -180,7 +181,10 @@ class JsonRows:
     def _one_by_one(self, block: Block) -> tuple[PlainRows, list[Reject]]:
         assert self._names is not None
         rejects: list[Reject] = []
-        readers = [value_reader(t, 1) for t in self._types]
+        readers = [
+            _nanoseconds if type_ is Type.TIMESTAMP and not ticks else value_reader(type_, 1)
+            for type_, ticks in zip(self._types, self._ticks)
+        ]
         kept: list[list[Any]] = [[] for _ in self._types]
         for line, text in lines(block):
             found = _object(text, exact=not self._is_basic)
@@ -209,22 +213,35 @@ class JsonRows:
             for column, value in zip(kept, row):
                 column.append(value)
         kinds = []
-        for type_, ticks in zip(self._types, self._ticks):
-            is_time = type_ is Type.TIMESTAMP
-            kinds.append(_TIMES if is_time and not ticks else arrow_type(Type.INTEGER if is_time else type_))
+        for i, (type_, ticks) in enumerate(zip(self._types, self._ticks)):
+            if type_ is not Type.TIMESTAMP or ticks:
+                kinds.append(arrow_type(Type.INTEGER if type_ is Type.TIMESTAMP else type_))
+            elif all(value is None or INT64_MIN < value <= INT64_MAX for value in kept[i]):
+                kinds.append(_TIMES)
+            else:
+                kept[i] = [None if value is None else value // 1000 for value in kept[i]]
+                kinds.append(_FAR_TIMES)
         return PlainRows(self._batch_names, kept, kinds), rejects
 
     def _with_times(self, rows: PlainRows) -> bool:
-        """Let times be such, not numbers of nanoseconds. False where one is the number that stands for none."""
-        for column, type_, ticks in zip(rows.columns, self._types, self._ticks):
-            if type_ is Type.TIMESTAMP and not ticks:
-                if INT64_MIN in column:
-                    return False
+        """Let times be such, not numbers of nanoseconds. False where these do not reach one."""
+        if _FAR_TIMES in rows.kinds:
+            return False
+        for column, kind in zip(rows.columns, rows.kinds):
+            if kind == _TIMES:
                 column[:] = [None if value is None else np.datetime64(value, "ns") for value in column]
         return True
 
     def _batch(self, columns: list[Any]) -> Any:
         return pa.RecordBatch.from_arrays(columns, names=self._batch_names)
+
+
+def _nanoseconds(value: Any) -> int | None:
+    """An ISO time in nanoseconds since 1970; beyond 64 bits in whole microseconds. Raises ValueRefused."""
+    try:
+        return _IN_NANOSECONDS(value)  # type: ignore[no-any-return]
+    except ValueRefused:
+        return int(_IN_MICROSECONDS(value)) * 1000
 
 
 def _json(value: Any) -> str:

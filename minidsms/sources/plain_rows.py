@@ -17,10 +17,10 @@ class PlainRows:
     names, kinds: of the columns; the Arrow types that they would have.
     """
 
-    __slots__ = ("_kinds", "columns", "names", "num_rows")
+    __slots__ = ("columns", "kinds", "names", "num_rows")
 
     def __init__(self, names: Sequence[str], columns: list[list[Any]], kinds: Sequence[pa.DataType]) -> None:
-        self.names, self.columns, self._kinds = names, columns, kinds
+        self.names, self.columns, self.kinds = names, columns, kinds
         self.num_rows = len(columns[0])
 
     def slice(self, start: int, length: int | None = None) -> PlainRows:
@@ -28,9 +28,9 @@ class PlainRows:
         if not start and (length is None or length >= self.num_rows):
             return self
         stop = None if length is None else start + length
-        return PlainRows(self.names, [column[start:stop] for column in self.columns], self._kinds)
+        return PlainRows(self.names, [column[start:stop] for column in self.columns], self.kinds)
 
     def arrow(self) -> Any:
         """The rows as a record batch."""
-        arrays = [pa.array(values, kind) for values, kind in zip(self.columns, self._kinds)]
+        arrays = [pa.array(values, kind) for values, kind in zip(self.columns, self.kinds)]
         return pa.RecordBatch.from_arrays(arrays, names=list(self.names))

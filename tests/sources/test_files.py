@@ -177,6 +177,25 @@ def test_malformed_json_lines_are_kept_with_their_line(tmp_path: Path) -> None:
     assert [reason.split("line ")[1].split(":")[0] for reason in reasons(source)] == ["2", "3", "5", "7", "8"]
 
 
+@pytest.mark.parametrize("form", ["json", "csv"])
+@pytest.mark.parametrize("bad", [[], ["x"]])
+@pytest.mark.parametrize("near", [[], ["2024-01-01 00:00:00.000000001Z"]])
+def test_instants_of_all_years_are_read_also_beside_one_that_is_none(
+    tmp_path: Path, form: str, bad: list[str], near: list[str]
+) -> None:
+    path = tmp_path / f"x.{form}"
+    times = ["0001-01-01 00:00:00Z", *bad, "1970-01-01 00:00:00.001Z", *near, "9999-12-31 23:59:59.999Z"]
+    rows = [json.dumps({"at": i, "t": time}) if form == "json" else f"{i},{time}" for i, time in enumerate(times)]
+    path.write_text("\n".join(([] if form == "json" else ["at,t"]) + rows))
+    with minidsms.connect() as db:
+        db.execute(f"CREATE STREAM S (at TIMESTAMP, t TIMESTAMP) TIMESTAMP BY at FROM '{path}'")
+        query = db.query("SELECT ISTREAM(t) FROM S [NOW]")
+        db.run()
+        found = [change.row[0] for change in query.fetch()]
+        assert found == [-62135596800000, 1, *([1704067200000] * len(near)), 253402300799999]
+        assert len(db.stream_input("S").rejected) == len(bad)  # type: ignore[arg-type]
+
+
 # ------------------------------------------------------------------------------------------------------------ laws
 
 FOUR = Schema.of(("i", Type.INTEGER), ("f", Type.FLOAT), ("b", Type.BOOLEAN), ("t", Type.TEXT))
