@@ -14,13 +14,11 @@ import pyarrow.compute as pc
 
 from minidsms.answers.results import ResultCodec
 from minidsms.elements import Batch, Schema, Type
-from minidsms.values.arrow_types import arrow_type
-from minidsms.values.coded import FIRST_DAY, LAST_DAY, as_text, date_of
+from minidsms.sinks.instant_texts import instant_text, time_text
+from minidsms.values.coded import as_text
 
 FEW = 16
 """Elements that are written so."""
-_DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
-"""Behind the point of a second."""
 
 Write = Callable[[Any], str]
 
@@ -77,11 +75,11 @@ def _writer(type_: Type, unit: str | None, text: Write, quote: str, infinity: st
         case "DECIMAL":
             return str
         case "TIMESTAMP" if unit is not None:
-            return lambda ticks: f"{quote}{_instant(ticks, unit)}{quote}"
+            return lambda ticks: f"{quote}{instant_text(ticks, unit)}{quote}"
         case "DATE":
             return lambda day: f"{quote}{as_text(day, Type.DATE)}{quote}"
         case "TIME":
-            return lambda value: f"{quote}{_time(value, 1_000_000, 6)}{quote}"
+            return lambda value: f"{quote}{time_text(value, 1_000_000, 6)}{quote}"
     return str
 
 
@@ -91,21 +89,6 @@ def _float(value: float, infinity: str) -> str:
     if math.isinf(value):
         return infinity if value > 0 else f"-{infinity}"
     return _by_arrow(value, pa.float64())
-
-
-def _instant(ticks: int, unit: str) -> str:
-    a_second = 10 ** _DIGITS[unit]
-    day, rest = divmod(ticks, 86_400 * a_second)
-    if not FIRST_DAY <= day <= LAST_DAY:
-        return _by_arrow(ticks, arrow_type(Type.TIMESTAMP, unit))
-    return f"{date_of(day)} {_time(rest, a_second, _DIGITS[unit])}Z"
-
-
-def _time(count: int, a_second: int, digits: int) -> str:
-    """A time of day, counted in parts of a second."""
-    seconds, part = divmod(count, a_second)
-    behind = f".{part:0{digits}d}" if digits else ""
-    return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}{behind}"
 
 
 def _by_arrow(value: Any, kind: pa.DataType) -> str:

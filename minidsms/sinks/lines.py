@@ -20,6 +20,7 @@ from minidsms.answers.results import ResultCodec
 from minidsms.elements import Batch, Schema
 from minidsms.process.behind import Behind
 from minidsms.sinks.destination import Destination
+from minidsms.sinks.instant_texts import far_as_texts, offset_text
 from minidsms.sinks.sink import Asked
 
 ROWS_AT_ONCE = 65_536
@@ -177,11 +178,13 @@ class LineSink:
 
 
 def plain_columns(table: Any) -> Iterator[Any]:
-    """The table's columns as single arrays; INTERVAL as ticks."""
+    """The table's columns as single arrays; INTERVAL as ticks, instants as texts where Arrow would write others."""
     for column in table.columns:
         array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
         if isinstance(array, pa.ChunkedArray):
             array = array.chunk(0)
+        if pa.types.is_timestamp(array.type):
+            array = far_as_texts(array)
         yield array.cast(pa.int64()) if pa.types.is_duration(array.type) else array
 
 
@@ -189,25 +192,26 @@ def json_lists(array: Any) -> Any:
     """A column of what is nested as JSON texts, with instants as texts and durations in ticks; any other as it is."""
     if not pa.types.is_nested(array.type):
         return array
-    array = array.cast(_with_ticks(array.type))
-    values = [_with_objects(v, array.type) for v in array.to_pylist()]
+    values = [_with_objects(v, array.type) for v in array.cast(_with_ticks(array.type)).to_pylist()]
     texts = [None if v is None else json.dumps(v, ensure_ascii=False, default=str) for v in values]
     return pa.array(texts, pa.large_string())
 
 
 def _with_ticks(kind: Any) -> Any:
-    """An Arrow type with int64 for durations."""
+    """An Arrow type with int64 for durations and instants."""
     if pa.types.is_list(kind):
         return pa.list_(_with_ticks(kind.value_type))
     if pa.types.is_struct(kind):
         return pa.struct([(field.name, _with_ticks(field.type)) for field in kind])
     if pa.types.is_map(kind):
         return pa.map_(kind.key_type, _with_ticks(kind.item_type))
-    return pa.int64() if pa.types.is_duration(kind) else kind
+    return pa.int64() if pa.types.is_duration(kind) or pa.types.is_timestamp(kind) else kind
 
 
 def _with_objects(value: Any, kind: Any) -> Any:
-    """A value with dicts for maps, which Arrow gives as pairs."""
+    """A value with dicts for maps, which Arrow gives as pairs, and texts for instants, which come in ticks."""
+    if value is not None and pa.types.is_timestamp(kind):
+        return offset_text(value, kind.unit)
     if value is None or not pa.types.is_nested(kind):
         return value
     if pa.types.is_list(kind):

@@ -88,3 +88,35 @@ def test_nested_values_are_left_to_arrow(format: Callable[..., Any]) -> None:
     batch = Batch(np.zeros(1, np.int64), None, [texts.column([("a", None)], NESTED), Column(np.array([7]))])
     line = lines_of(format(schema, ResultCodec(schema, texts, 1, False)), batch)
     assert line in (b'0,1,"[""a"", null]",7\n', b'{"_ts":0,"_sign":1,"c":["a", null],"d":7}\n')
+
+
+@pytest.mark.parametrize("format", [CsvFormat, JsonFormat])
+@pytest.mark.parametrize("few", [0, 100])
+@pytest.mark.parametrize("beside", ["a", 'a,"b'])
+def test_instants_of_far_years_are_written_as_they_are(
+    format: Callable[..., Any], few: int, beside: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(few_rows, "FEW", few)
+    texts = TextDictionary()
+    schema = Schema((Field("at", Type.TIMESTAMP), Field("t", Type.TEXT)))
+    values = [2**60, -(2**60), 253402300800000, 10**15, 0, None]
+    columns = [texts.column(values, Type.TIMESTAMP), texts.column([beside] * len(values), Type.TEXT)]
+    batch = Batch(np.arange(len(values)), None, columns)
+    written = lines_of(format(schema, ResultCodec(schema, texts, 1_000_000, False)), batch).decode().splitlines()
+    instants = (
+        "36536598-01-28 21:54:06.976Z",
+        "-36532659-12-03 02:05:53.024Z",
+        "10000-01-01 00:00:00.000Z",
+        "33658-09-27 01:46:40.000Z",
+        "1970-01-01 00:00:00.000Z",
+    )
+    assert all(instant in line for instant, line in zip(instants, written[-6:-1], strict=True))
+
+
+@pytest.mark.parametrize("format", [CsvFormat, JsonFormat])
+def test_far_instants_in_lists_are_written(format: Callable[..., Any]) -> None:
+    texts = TextDictionary()
+    schema = Schema((Field("at", Type.TIMESTAMP.list_type),))
+    batch = Batch(np.arange(1), None, [texts.column([[2**60, 1, None]], Type.TIMESTAMP.list_type)])
+    written = lines_of(format(schema, ResultCodec(schema, texts, 1_000_000, False)), batch).decode()
+    assert "36536598-01-28 21:54:06.976+00:00" in written and "1970-01-01 00:00:00.001000+00:00" in written
