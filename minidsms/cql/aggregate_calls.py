@@ -14,6 +14,7 @@ from minidsms.cql import bound, syntax
 from minidsms.cql.coercion import coerce
 from minidsms.cql.errors import CqlError
 from minidsms.cql.functions import can_cast
+from minidsms.cql.long_number import LongNumber
 from minidsms.cql.session import Session
 from minidsms.elements import Type
 
@@ -126,7 +127,7 @@ class AggregateCallBinder:
             problem = check(arg.value)
             if problem is not None:
                 raise self._error(f"{self._expr.function}: {problem}", place=arg)
-            parameters.append(arg.value)
+            parameters.append(arg.value if arg.exact is None else LongNumber(str(arg.exact)))
         return [a for i, a in enumerate(args) if i not in row.literals], tuple(parameters)
 
     def _sorted_by(

@@ -46,6 +46,15 @@ def test_all_digits_of_a_number_count_beside_a_decimal(condition: str) -> None:
     assert LONG in printed and parse_query(printed) == parse_query(query)
 
 
+@pytest.mark.parametrize("call", ["QUANTILE_DISC(x, {})", "PERCENTILE_DISC({}) WITHIN GROUP (ORDER BY x)"])
+@pytest.mark.parametrize(("share", "found"), [("0.5", 1.0), ("0.50000000000000000001", 2.0)])
+def test_a_percentage_is_the_decimal_that_is_written(call: str, share: str, found: float) -> None:
+    query = f"SELECT {call.format(share)} AS q FROM S"
+    case = Case(("CREATE STREAM S (x FLOAT)",), query, (Push("S", ((1, 1, (1.0,)), (1, 1, (2.0,)))), Advance(9)))
+    assert check(case) == "agreed"
+    assert [row for _, sign, row in run_definition(case).changes if sign > 0] == [(found,)]
+
+
 def test_what_is_inserted_has_the_digits_written() -> None:
     with minidsms.connect() as db:
         db.execute("CREATE STREAM S (p DECIMAL(38, 4), x FLOAT)")
