@@ -34,7 +34,8 @@ from minidsms.sources.text_columns import (
     TRUE_TEXTS,
     are_ticks,
     arrow_type,
-    may_be_misread,
+    is_whole,
+    may_hold_hexadecimals,
     read_texts,
 )
 
@@ -185,8 +186,9 @@ class CsvRows:
         """The block's chosen columns, typed by Arrow or as they stand; rows of another width go to `skip`, or raise."""
         names = [str(i) for i in range(self._width)]
         chosen = [names[i] for i in self._positions]
+        are_read_later = are_typed and may_hold_hexadecimals(block.data)
         kinds = [
-            arrow_type(type_) if are_typed and not may_be_misread(block.data, type_) else pa.binary()
+            arrow_type(type_) if are_typed and not (are_read_later and is_whole(type_)) else pa.binary()
             for type_ in self._types
         ]
         table = arrow_csv.read_csv(

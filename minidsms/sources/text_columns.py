@@ -35,9 +35,14 @@ _ZONED = r"(?i)^.{10}.*(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
 _LIKE_A_TIME = r"^[0-9]{4}-[0-9]{2}"
 
 
-def may_be_misread(data: bytes, type_: Type) -> bool:
-    """Arrow may take a text of this block for a value of the type, which it is not: a hexadecimal number."""
-    return _NUMBERS.get(type_) == pa.int64() and (b"0x" in data or b"0X" in data)
+def is_whole(type_: Type) -> bool:
+    """Values of the type are read as whole numbers."""
+    return type_ in (Type.INTEGER, Type.INTERVAL)
+
+
+def may_hold_hexadecimals(data: bytes) -> bool:
+    """Arrow may take a text of this block for a whole number, and it is none: 0x10."""
+    return any(letter in data and b"0" + letter in data for letter in (b"x", b"X"))
 
 
 def arrow_type(type_: Type) -> Any:
