@@ -6,6 +6,7 @@ import math
 import random
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -132,18 +133,27 @@ def same(a: Any, b: Any) -> bool:
 def expected_states(
     items: Sequence[Element], keys: Sequence[int], calls: Sequence[AggregateSpec], is_global: bool = False
 ) -> dict[int, dict[Row, Row]]:
-    present: dict[int, Row] = {}
+    """Every group at every instant. A group is computed afresh from its rows at each instant that changes them."""
+    groups: dict[Row, dict[int, Row]] = {(): {}} if is_global else {}
+    shown = {(): tuple(twin(c, []) for c in calls)} if is_global else {}
     result = {}
-    for ts in sorted({e[0] for e in items}):
-        for _, sign, row, seq in (e for e in items if e[0] == ts):
+    for ts, at in groupby(sorted(items, key=lambda e: e[0]), key=lambda e: e[0]):
+        changed = set()
+        for _, sign, row, seq in at:
+            key = tuple(row[k] for k in keys)
+            changed.add(key)
             if sign > 0:
-                present[seq] = row
+                groups.setdefault(key, {})[seq] = row
             else:
-                del present[seq]
-        groups: dict[Row, list[Row]] = {(): []} if is_global else {}
-        for seq in sorted(present):
-            groups.setdefault(tuple(present[seq][k] for k in keys), []).append(present[seq])
-        result[ts] = {key: tuple(twin(c, rows) for c in calls) for key, rows in groups.items()}
+                del groups[key][seq]
+        for key in changed:
+            rows = [groups[key][seq] for seq in sorted(groups[key])]
+            if rows or is_global:
+                shown[key] = tuple(twin(c, rows) for c in calls)
+            else:
+                del groups[key]
+                shown.pop(key, None)
+        result[ts] = dict(shown)
     return result
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -89,6 +90,7 @@ PARTED_FROM = (
 
 
 OPTIONS: tuple[dict[str, Any], ...] = (
+    {},
     {"forced_every": 1},
     {"adaptive": "off"},
     {"forced_every": 3, "compilation": "off"},
@@ -276,10 +278,9 @@ def test_the_answer_is_that_of_the_definition(first: int, monkeypatch: pytest.Mo
 @pytest.mark.parametrize("first", range(0, 200, 50))
 def test_aggregates_of_whole_partitions_are_those_of_the_definition(first: int) -> None:
     for seed in range(first, first + 50):
-        case = case_of_partitions(seed)
-        expected = run_definition(case)
-        assert check(case, None, expected, batch_size=SIZES[seed % 3]) == "agreed", case
-        assert check(case, None, expected, batch_size=2, **OPTIONS[seed % len(OPTIONS)]) == "agreed", case
+        case, options = case_of_partitions(seed), OPTIONS[seed % len(OPTIONS)]
+        batch_size = (2, *SIZES)[seed // len(OPTIONS) % 4]
+        assert check(case, batch_size=batch_size, **options) == "agreed", case
 
 
 @pytest.mark.long
@@ -290,5 +291,5 @@ def test_more_answers_are_those_of_the_definition(case_of: Callable[[int], Case]
     for seed in range(1_000):
         case = case_of(seed)
         expected = run_definition(case)
-        for batch_size in SIZES:
-            assert check(case, None, expected, batch_size=batch_size) == "agreed", case
+        for batch_size, options in product((2, *SIZES), ({}, OPTIONS[seed % len(OPTIONS)])):
+            assert check(case, None, expected, batch_size=batch_size, **options) == "agreed", case

@@ -55,8 +55,8 @@ def test_the_answer_is_that_of_the_definition(query: str) -> None:
         feed = random_feed(Random(seed), NAMES, 24, may_be_extreme=False)
         case = Case(tuple(map(declaration, NAMES)), query, feed, registered=0 if seed % 3 else 2)
         expected = run_definition(case)
-        for i, way in enumerate(WAYS):
-            batch_size = (1, 2, 7, 65_536)[(seed + i) % 4]
+        for i, way in enumerate(WAYS[seed % 2 :: 2]):
+            batch_size = (1, 2, 7, 65_536)[(seed // 2 + i) % 4]
             assert check(case, None if seed % 2 else 1, expected, batch_size=batch_size, **way) == "agreed"
 
 

@@ -214,7 +214,7 @@ def test_values_that_return_later_than_a_trial_lasts_are_not_taken_for_clusters(
     settings = MonitorSettings(growth=1.2, window=50, threshold=300, horizon=12_000)
     monitor = ClusteredMonitor(CA, settings)
     found = []
-    for rows in sliced([i % 5000 + 5000 * (i // 40_000) for i in range(1_000_000)], 500):
+    for rows in sliced([i % 5000 + 5000 * (i // 40_000) for i in range(400_000)], 500):
         monitor.observe(rows)
         found.append(monitor.k)
     assert found[5] == 0

@@ -5,7 +5,10 @@ Babu 2005, section 6.2 (distances), definitions 6.6.1, 6.7.1 and 6.8.1, section 
 
 from __future__ import annotations
 
+import bisect
+import math
 from collections.abc import Sequence
+from itertools import accumulate
 
 Event = tuple[str, int | None]
 """'parent' or 'child', and the key; None for NULL. In the order of arrival."""
@@ -44,26 +47,19 @@ def join_distances_within(events: Sequence[Event], span: int, by_time: bool) -> 
 
 
 def clustering_distances(values: Sequence[int | None]) -> list[int]:
-    """Of each arrival the greatest distance from an earlier row of its value: the others between them."""
+    """Of each arrival the greatest distance from an earlier row of its value, the first: the others between them."""
     return [
-        max(
-            (sum(between != own for between in values[j + 1 : i]) for j in range(i) if values[j] == own),
-            default=0,
-        )
-        if own is not None
-        else 0
+        sum(between != own for between in values[values.index(own) : i]) if own is not None else 0
         for i, own in enumerate(values)
     ]
 
 
 def scrambling_distances(values: Sequence[float | None]) -> list[int]:
-    """Of each arrival the greatest distance from an earlier row of greater value."""
-    return [
-        max(
-            (i - j for j in range(i) if own is not None and (other := values[j]) is not None and other > own), default=0
-        )
-        for i, own in enumerate(values)
-    ]
+    """Of each arrival the greatest distance from an earlier row of greater value: the first, with which the maximum
+    of all so far exceeds it.
+    """
+    greatest = [*accumulate((-math.inf if value is None else value for value in values), max)]
+    return [max(i - bisect.bisect_right(greatest, own), 0) if own is not None else 0 for i, own in enumerate(values)]
 
 
 class Estimating:
@@ -113,8 +109,8 @@ def estimates_of_order(values: Sequence[int | None], estimating: Estimating) -> 
         before = [own for own in values[: n - limit] if own is not None] if value is not None and n > limit else []
         if before:
             known = max(known, _first_at(values, max(before)))
-        later = [j for j in range(known, n) if _exceeds(values, j, value)]
-        found.append(estimating.add(n - later[0] if later else 0))
+        later = next((j for j in range(known, n) if _exceeds(values, j, value)), n)
+        found.append(estimating.add(n - later))
     return found
 
 
