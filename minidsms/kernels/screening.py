@@ -187,6 +187,16 @@ def _fetch(words: Any, first: Any, end: Any) -> Any:
     return int64(seen == ~uint64(0) >> uint64(1))
 
 
+@helper
+def _fetch_rows(table: Any, first: Any, end: Any) -> Any:
+    """The same of rows of small numbers >= 0, two of which may share a line."""
+    seen = int64(0)
+    for i in range(first, end, 2):
+        for j in range(0, table.shape[1], LINE):
+            seen |= int64(table[uint64(i), uint64(j)])
+    return int64(seen == int64(-1))
+
+
 @kernel(
     "void(int32[:,::1], int32[:,::1], Tuple((int64[:,::1], int64[:,::1], uint64[::1], uint64[::1], int32[:,::1],"
     " int32[::1], int32[:,::1])), int32[::1], Tuple((int32[::1], uint64[::1], int64[::1])),"
@@ -229,7 +239,7 @@ def screen_homes(
                 if last - turn >= FETCHED:
                     looked += _fetch(packed, blocks[number, 1], blocks[number + 1, 1])
                     looked += _fetch(bits, group, group + homes[home, 2])
-                    looked += _fetch(tests.reshape(-1), bit * tests.shape[1], (bit + 64 * BLOCK) * tests.shape[1])
+                    looked += _fetch_rows(tests, bit, bit + 64 * BLOCK)
                 while turn < last:
                     stop = min(turn + STEP, last)
                     if k + (stop - turn) * (64 * BLOCK) > len(rows):

@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from minidsms import kernels
-from minidsms.machine_code import compiling
+from minidsms.kernels import screening
+from minidsms.machine_code import binding, compiling, environment, store
+from minidsms.machine_code.definition import definition_of, definitions
 
 PROGRAM = """
 import numba
@@ -60,12 +62,10 @@ def test_a_terminal_is_told_once_that_kernels_are_compiled_and_not_when_the_cach
     assert told(tmp_path, True).split("\r\n") == ["ours", ""]
 
 
-def test_what_is_no_terminal_is_told_nothing(tmp_path: Path) -> None:
+def test_what_is_no_terminal_is_told_nothing_and_a_terminal_while_another_process_compiles_the_same(
+    tmp_path: Path,
+) -> None:
     assert told(tmp_path, False) == "ours\n"
-
-
-def test_a_terminal_is_told_as_well_while_another_process_compiles_the_same(tmp_path: Path) -> None:
-    told(tmp_path, False)
     kernel = next(tmp_path.rglob("*.merge_instants-*.kernel"))
     kernel.unlink()
     screen, terminal = pty.openpty()
@@ -120,6 +120,18 @@ def test_no_file_of_kernels_loads_the_compiler() -> None:
             assert not [name for name in names if name.partition(".")[0] in ("numba", "llvmlite")], (
                 f"{path.name}: kernels are made by minidsms.machine_code, which keeps them so that numba need not load"
             )
+
+
+def test_what_kernels_refer_to_every_process_has() -> None:
+    """Else each compiles them anew. Looked at are those that are kept by now, and one that has been so."""
+    once = definition_of(screening.screen_homes)
+    assert once is not None
+    binding._engine()
+    for kernel in definitions():
+        code = store.read(kernel.name, environment.mark(kernel.digest))
+        if code is None and kernel is once:
+            code = compiling.compile_and_keep(kernel)
+        assert code is None or all(map(binding.is_defined, code.symbols)), (kernel.name, code.symbols)
 
 
 JOINING = """
