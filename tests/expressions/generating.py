@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -89,8 +90,9 @@ def call(type_: Type, function: str, *args: Expr) -> Call:
 _COMPARISONS = st.sampled_from(["=", "<>", "<", "<=", ">", ">=", "is distinct from"])
 
 
+@cache
 def expressions(type_: Type, depth: int) -> st.SearchStrategy[Expr]:
-    """Expressions of the type, at most that deep."""
+    """Expressions of the type, at most that deep; made once, for that takes longer than drawing from them."""
     columns = [ColumnRef(f.type, i, f.name) for i, f in enumerate(SCHEMA) if f.type is type_]
     leaves = st.one_of(
         st.sampled_from(columns),

@@ -49,11 +49,11 @@ SMALL = {
     "spark.driver.memory": "1g",
     "spark.driver.extraJavaOptions": (
         "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmn200m -XX:MetaspaceSize=300m "
-        "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+        "-XX:ReservedCodeCacheSize=240m -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
     ),
 }
 """Settings for tiny data: one task a stage, no code generated, Java compiles its own quickly, does not verify twenty
-thousand classes, and has room for them and for what is young from the start.
+thousand classes, and has room for them, for their code and for what is young from the start.
 """
 
 WAYS = ("frames", "engines", "replay")

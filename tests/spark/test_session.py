@@ -14,7 +14,8 @@ from minidsms import Error
 from minidsms.shell.main import main
 from minidsms.spark import java
 from minidsms.spark.class_archive import archive_options
-from minidsms.spark.session import LOOPBACK, given, prepared, session
+from minidsms.spark.session import JAVA_OPTIONS, LOOPBACK, given, prepared, session
+from tests.long.spark_answers import SMALL
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -147,8 +148,9 @@ def test_a_program_that_was_submitted_keeps_what_submit_said(tmp_path: Path) -> 
     home = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     submit = [f"{home}/bin/spark-submit", "--master", "local[3]", "--name", "theirs", "--conf", "spark.ui.port=0"]
     submit += ["--conf", "spark.driver.bindAddress=127.0.0.1", "--conf", "spark.driver.memory=512m"]
-    submit += ["--driver-java-options", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"]
+    submit += ["--driver-java-options", SMALL[JAVA_OPTIONS]]
     environment = os.environ | {"JAVA_HOME": java.java_home(), "PYSPARK_PYTHON": sys.executable}
+    environment |= {"SPARK_LAUNCHER_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
     environment |= {"SPARK_LOCAL_IP": LOOPBACK, "PYTHONPATH": os.getcwd(), "SPARK_MASTER": "local[1]"}
     environment.pop("PYSPARK_GATEWAY_PORT", None)
     done = subprocess.run([*submit, str(program)], capture_output=True, text=True, env=environment, check=False)
