@@ -45,7 +45,12 @@ def plain(batch: Any) -> list[list[Any]]:
     return columns
 
 
-@pytest.mark.parametrize("seed", range(30))
+def seeds(few: int, many: int) -> list[Any]:
+    """A few, and the others for long runs."""
+    return [*range(few), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(few, many))]
+
+
+@pytest.mark.parametrize("seed", seeds(12, 60))
 def test_a_few_lines_of_csv_are_read_as_arrow_reads_them(seed: int) -> None:
     random = Random(seed)
     form = CsvForm(nulls=("", "-") if seed % 3 else ("",), quote='"' if seed % 2 else "")
@@ -88,7 +93,7 @@ def _json_value(random: Random, type_: Type, is_ticks: bool) -> Any:
     return random.choice([0, -1, 2**62, 7])
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(8, 40))
 def test_a_few_lines_of_json_are_read_as_arrow_reads_them(seed: int) -> None:
     random = Random(seed)
     rows = JsonRows("f", SCHEMA, RejectedRows())
