@@ -52,9 +52,10 @@ def random_case(seed: int) -> Case:
 
 
 BATCHES = (1, 2, 7, 65_536)
+MANY = [pytest.param(first, marks=pytest.mark.long) for first in range(40, 400, 20)]
 
 
-@pytest.mark.parametrize("first", [0, 20])
+@pytest.mark.parametrize("first", [0, 20, *MANY])
 def test_the_answer_is_that_of_the_definition(first: int) -> None:
     """Of the batch sizes each case takes two, one of them with plans that are switched."""
     for seed in range(first, first + 20):

@@ -149,10 +149,8 @@ def test_without_a_home_directory_kernels_are_compiled_and_queries_run(tmp_path:
             raise RuntimeError("Could not determine home directory.")
         pathlib.Path.home = home
         from minidsms.machine_code import store
-        usable, store._usable = store._usable, lambda folder: None
+        store._usable = lambda folder: None
         assert store.kept_in() is None
-        store.kept_in.cache_clear()
-        store._usable = usable
         import minidsms
         db = minidsms.connect()
         db.execute("CREATE STREAM S (v INTEGER)")
