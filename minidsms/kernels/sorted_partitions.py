@@ -153,22 +153,33 @@ def _find(row: Int64s, kept: SortedArrays, partition: int, asked: RankAsked) -> 
 
 
 @helper(typed=True)
-def _make_room(kept: SortedArrays, partition: int, more: int) -> int:
-    """For so many more slots of a partition; 0, or for how many `places` must have room."""
-    partitions, places, figures = kept.partitions, kept.places, kept.figures
-    count, offset = partitions[partition, COUNT], partitions[partition, OFFSET]
-    if count + more <= partitions[partition, SIZE]:
+def _wanted(of: Int64s) -> int:
+    """How large a stretch a partition needs for the rows that come to it; 0 where they have room."""
+    rows, size = of[COUNT] + of[COMING], int64(_LEAST_STRETCH)
+    if rows <= of[SIZE]:
         return 0
-    size = int64(_LEAST_STRETCH)
-    while size < count + more:
+    while size < rows:
         size *= 2
-    to = figures[USED]
-    if to + size > len(places):
-        return int(size)
-    for i in range(count):
-        places[to + i] = places[offset + i]
-    partitions[partition, OFFSET], partitions[partition, SIZE] = to, size
-    figures[USED] = to + size
+    return int(size)
+
+
+@helper(typed=True)
+def _make_room(changes: RowChanges, touched: int, kept: SortedArrays) -> int:
+    """For the rows that come to so many partitions; 0, or for how many `places` must have room, and nothing is done."""
+    partitions, places, figures = kept.partitions, kept.places, kept.figures
+    needed = int64(0)
+    for t in range(touched):
+        needed += _wanted(partitions[changes.touched[t]])
+    if figures[USED] + needed > len(places):
+        return int(needed)
+    for t in range(touched):
+        of = partitions[changes.touched[t]]
+        size, offset, to = _wanted(of), of[OFFSET], figures[USED]
+        if size > 0:
+            for i in range(of[COUNT]):
+                places[to + i] = places[offset + i]
+            of[OFFSET], of[SIZE] = to, size
+            figures[USED] = to + size
     return 0
 
 
@@ -405,10 +416,7 @@ def _begin(changes: RowChanges, start: int, kept: SortedArrays, asked: RankAsked
         of[COMING] += int64(sign[i] > 0)
         bound += 2
         i += 1
-    cursor[NEEDED] = 0
-    for t in range(touched):
-        if cursor[NEEDED] == 0:
-            cursor[NEEDED] = _make_room(kept, changes.touched[t], partitions[changes.touched[t], COMING])
+    cursor[NEEDED] = _make_room(changes, touched, kept)
     spans[TOUCHED], spans[BOUND] = touched, bound
     return int(i)
 

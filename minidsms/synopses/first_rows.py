@@ -90,10 +90,8 @@ class FirstRows(SortedPartitions):
             near, far = self._parted(part)
             undone = None
             if near is not None:
-                self._least = 0 if far is None else self._shown
-                yield from super().take(near)
-                undone = self.undone
-                self._least = 0
+                yield from self._carry_out(near, 0 if far is None else self._shown)
+                undone = self._undone
             if undone is None:
                 start = end
             else:

@@ -68,9 +68,8 @@ class SortedPartitions:
             np.array(by, np.int64).reshape(len(by), kernels.BY_WIDTH),
             self._texts.written,
         )
-        self._least = 0
-        self.undone: int | None = None
-        """The first change that was not carried out, for fewer than `_least` rows would have stayed."""
+        self._undone: int | None = None
+        """The first change that was not carried out, if there is one."""
         self._width = words_width(k)
         text = [i for i, column in enumerate(call.partition) if schema.types[column].is_coded]
         self._table = KeyTable(words_width(len(call.partition)), text)
@@ -110,6 +109,10 @@ class SortedPartitions:
 
     def take(self, batch: Batch) -> Iterator[kernels.RankedRows]:
         """Take changes in; gives the rows that are taken back and put out, by instant, in arrays of their own."""
+        return self._carry_out(batch)
+
+    def _carry_out(self, batch: Batch, least: int = 0) -> Iterator[kernels.RankedRows]:
+        """The same, up to an instant after which fewer than `least` rows would be left; `_undone` tells which."""
         n, cursor = len(batch), self._cursor
         ids = self._acquire(batch)
         room: Int64Array = np.empty((3, n), np.int64)
@@ -119,7 +122,7 @@ class SortedPartitions:
             self._asked = self._asked._replace(texts=self._texts.written)
         changes = kernels.RowChanges(normal(batch.ts), normal(batch.signs), ids, words, *room)
         cursor.fill(0)
-        cursor[kernels.LEAST] = self._least
+        cursor[kernels.LEAST] = least
         status = -1
         while status not in (kernels.DONE, kernels.ROWS_FEW):
             status = kernels.change(changes, self._kept, self._asked, self._beside, self._out, self._spans, cursor)
@@ -133,8 +136,9 @@ class SortedPartitions:
                 self._reserve(max(2 * needed, min(4 * n, _LARGEST_OUTPUT)))
             if written:
                 yield told
-        self.undone = cursor.item(kernels.NEXT) if status == kernels.ROWS_FEW else None
+        undone = cursor.item(kernels.NEXT) if status == kernels.ROWS_FEW else None
         self._let_go(changes.emptied[: cursor.item(kernels.EMPTIED)])
+        self._undone = undone  # only now, for letting go may carry changes out
 
     def _codes(self, words: Int64Array) -> Int64Array:
         """Those by whose texts rows are sorted."""
@@ -243,7 +247,7 @@ class SortedPartitions:
 
     def _add(self, words: Int64Array) -> None:
         """Rows come, and are not put out."""
-        for _ in SortedPartitions.take(self, self._insertions(words)):
+        for _ in self._carry_out(self._insertions(words)):
             pass
 
     def _cut(self, first: int) -> None:

@@ -254,6 +254,8 @@ def test_first_rows_are_those_of_the_definition(first: int, monkeypatch: pytest.
     for seed in range(first, first + 50):
         for name, few in (("_LEAST", 1), ("_TIMES", 1), ("_MANY", 1), ("_AT_ONCE", 3)):
             monkeypatch.setattr(first_rows, name, few if seed % 2 else getattr(usual_first_rows, name))
+        for name, few in (("_FIRST_ROOM", 2), ("_LARGEST_OUTPUT", 8), ("_WORTH_SHRINKING", 2)):
+            monkeypatch.setattr(sorted_partitions, name, few if seed % 2 else getattr(usual_room, name))
         case = case_of_first_rows(seed)
         assert check(case, batch_size=SIZES[seed % 3]) == "agreed", case
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from random import Random
 from typing import Any
 
@@ -166,3 +167,24 @@ def test_frames_of_many_partitions_move_through_large_pushes() -> None:
                 db.push("S", rows[i : i + size], ts=distinct[i : i + size])
             db.advance(distinct[-1] + 1)
             assert [change.row for change in q.fetch()] == expected
+
+
+@pytest.mark.parametrize(("keys", "rows", "before"), [(40, 1500, 0), (40, 1500, 300), (3, 5000, 10), (300, 600, 100)])
+def test_many_rows_come_to_many_partitions_at_one_instant(keys: int, rows: int, before: int) -> None:
+    rng = Random(1)
+    drawn = [(rng.randrange(keys), rng.randrange(2000)) for _ in range(before + rows)]
+    with minidsms.connect() as db:
+        db.execute("CREATE RELATION R (k INTEGER, v INTEGER);")
+        query = db.query("SELECT k, v, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v) AS n FROM R")
+        for ts, come in ((1, drawn[:before]), (2, drawn[before:])):
+            db.push("R", come, ts=[ts] * len(come))
+            db.advance(ts)
+        present: Counter[tuple[Any, ...]] = Counter()
+        for change in query.fetch():
+            present[change.row] += change.sign
+    places: Counter[int] = Counter()
+    expected: Counter[tuple[Any, ...]] = Counter()
+    for key, value in sorted(drawn):
+        places[key] += 1
+        expected[key, value, places[key]] += 1
+    assert +present == expected

@@ -1,0 +1,20 @@
+"""Queries over thousands of rows beside DuckDB's answers: a few cases of `make beside`."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.long import beside_duckdb
+
+
+@pytest.mark.parametrize("seed", [6, 25, 31, 590])
+def test_answers_over_thousands_of_rows_are_those_of_duckdb(seed: int) -> None:
+    assert beside_duckdb.difference_of(seed) is None
+
+
+def test_a_difference_is_told_with_the_command_that_shows_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(beside_duckdb, "answered_by_duckdb", lambda *_: {})
+    assert beside_duckdb.main(["--cases", "1", "--seed", "31"]) == 1
+    assert "again: python -m tests.long.beside_duckdb --cases 1 --seed 31" in capsys.readouterr().out
