@@ -33,16 +33,6 @@ _AT_ONCE = 1 << 12
 """Changes after which rows may come to be far."""
 
 
-def order_words(column: Column, type_: Type, key: SortKey, texts: Texts) -> Int64Array | None:
-    """Words that are never less where a row with this value stands behind; None of values that have none."""
-    if type_.is_coded:
-        return None
-    words = words_in_order(column, type_, key.descending, texts)
-    if column.valid is not None:
-        words[~column.valid] = -_FARTHEST - 1 if key.nulls_first else _FARTHEST
-    return words
-
-
 class FirstRows(SortedPartitions):
     """order: by which columns, and how.  limit, offset: so many rows are shown, behind so many. keeps_all: rows behind
     them may come to be first.
@@ -68,14 +58,9 @@ class FirstRows(SortedPartitions):
         self._limit = _FARTHEST
         self._others = RowCounts(self.schema)
 
-    @property
-    def near(self) -> int:
-        """How many rows are in order."""
-        return super().__len__()
-
     def __len__(self) -> int:
-        """Near rows, and different ones of the others."""
-        return self.near + len(self._others)
+        """Near rows, which are held in order, and different ones of the others."""
+        return self.held + len(self._others)
 
     # ---------------------------------------------------------------------------------------------------- the changes
 
@@ -123,13 +108,20 @@ class FirstRows(SortedPartitions):
         return batch.take(are_near), batch.take(~are_near)
 
     def _words_of(self, column: Column) -> Int64Array | None:
-        return order_words(column, self.schema[self._first].type, self._first_key, self._dictionary)
+        """Words of the first sort key that are never less where a row stands behind; None where it has no such."""
+        type_, key = self.schema[self._first].type, self._first_key
+        if type_.is_coded:
+            return None
+        words = words_in_order(column, type_, key.descending, self._dictionary)
+        if column.valid is not None:
+            words[~column.valid] = -_FARTHEST - 1 if key.nulls_first else _FARTHEST
+        return words
 
     def _fetch(self, leaving: int) -> None:
         """See that enough rows are near where so many are about to leave: others become so, and at last all."""
         others = self._others.present()
         words = self._words_of(self._insertions(others[:, 1:]).column(self._first))
-        wanted = self._aim + leaving - self.near
+        wanted = self._aim + leaving - self.held
         if words is None or len(words) <= wanted:
             self._limit, chosen = _FARTHEST, np.ones(len(others), np.bool_)
         else:
@@ -141,7 +133,7 @@ class FirstRows(SortedPartitions):
     def _settle(self) -> None:
         """Give far rows to the others where many are near."""
         self._others.settle()
-        if self.near <= self._looks_at:
+        if self.held <= self._looks_at:
             return
         rows = self._insertions(self._words())
         words = self._words_of(rows.columns[self._first])
@@ -151,7 +143,7 @@ class FirstRows(SortedPartitions):
             if first < len(words):
                 self._others.count(rows.slice(first, len(words)))
                 self._cut(first)
-        self._looks_at = max(_MANY * self._aim, 2 * self.near)
+        self._looks_at = max(_MANY * self._aim, 2 * self.held)
 
     # ---------------------------------------------------------------------------------------------------------- memory
 

@@ -97,9 +97,14 @@ class SortedPartitions:
             np.empty(n, np.int8),
         )  # fmt: skip
 
+    @property
+    def held(self) -> int:
+        """How many rows are in order."""
+        return self._figures.item(kernels.HELD)
+
     def __len__(self) -> int:
         """How many rows there are."""
-        return self._figures.item(kernels.HELD)
+        return self.held
 
     @property
     def _kept(self) -> kernels.SortedArrays:
@@ -170,8 +175,8 @@ class SortedPartitions:
 
     def present(self) -> kernels.RankedRows:
         """The rows that are put out at present (ts of no meaning)."""
-        if len(self._out.ts) < self._figures.item(kernels.HELD):
-            self._reserve(self._figures.item(kernels.HELD))
+        if len(self._out.ts) < self.held:
+            self._reserve(self.held)
         return self._written(kernels.tell(self._kept, self._asked, self._beside, self._out))
 
     # ---------------------------------------------------------------------------------------------------------- memory
@@ -185,7 +190,7 @@ class SortedPartitions:
                 partitions = np.zeros((self._table.capacity, kernels.FIELDS), np.int64)
                 partitions[: len(kept)] = self._partitions[kept]
                 self._partitions = partitions
-        if len(self._rows) > _WORTH_SHRINKING and 16 * self._figures.item(kernels.HELD) < len(self._rows):
+        if len(self._rows) > _WORTH_SHRINKING and 16 * self.held < len(self._rows):
             self._hold(self._words())
 
     def _grow(self, more: int) -> None:
@@ -201,8 +206,7 @@ class SortedPartitions:
     def _pack(self, more: int) -> None:
         """The slots of all partitions anew, with room for so many more."""
         stretches = np.count_nonzero(self._partitions[:, kernels.SIZE])
-        held = self._figures.item(kernels.HELD)
-        packed: Int64Array = np.zeros(2 * (2 * held + 4 * stretches + more), np.int64)
+        packed: Int64Array = np.zeros(2 * (2 * self.held + 4 * stretches + more), np.int64)
         self._figures[kernels.USED] = kernels.pack(self._kept, packed)
         self._places = packed
 

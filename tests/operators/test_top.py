@@ -124,7 +124,7 @@ def test_rows_that_are_counted_come_to_be_first(
             assert found == expected, seed
         else:
             assert feed(operator, [changes], cuts=cuts) == expected, seed
-        counted += len(operator.synopses()[0]) - operator.synopses()[0].near
+        counted += len(operator.synopses()[0]) - operator.synopses()[0].held
     assert counted > 20
 
 
