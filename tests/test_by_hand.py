@@ -119,7 +119,7 @@ def test_queues_are_told_how_far_operators_are_before_a_slice_passes_through_the
 ) -> None:
     answers = []
     for options in ({}, {"queue_size": MOST_BY_HAND}):
-        with minidsms.connect(**options) as db:
+        with minidsms.connect(quantum=MOST_BY_HAND, **options) as db:
             db.execute(DECLARED)
             q = db.query(query)
             for i in range(40):
@@ -132,3 +132,75 @@ def test_queues_are_told_how_far_operators_are_before_a_slice_passes_through_the
             progress = [[o.progress, *(p.progress for p in o.inputs)] for o in q.network.operators]
             answers.append((sorted((c.ts, c.sign, c.row) for c in q.fetch()), progress))
     assert passed and answers[0] == answers[1]
+
+
+PATHS = (
+    ("SELECT k, v FROM S WHERE v > 3", True),
+    ("SELECT k, COUNT(*), MAX(v) FROM S [RANGE 5] GROUP BY k", True),
+    ("SELECT ISTREAM(k, COUNT(*)) FROM S [RANGE 6 SLIDE 3] WHERE v < 7 GROUP BY k", True),
+    ("SELECT DISTINCT k FROM S [ROWS 90] WHERE v < 7", True),
+    ("SELECT S.k, w FROM S [RANGE 5] LEFT JOIN R [ROWS 3] ON S.k = R.k", False),
+    ("SELECT k FROM S [RANGE 4] UNION ALL SELECT v FROM S [RANGE 2]", False),
+)
+
+
+def told_of_many(query: str, at_an_instant: int, **options: Any) -> tuple[Any, ...]:
+    """As `told`, of pushes of thousands of rows."""
+    rows = 3 * MOST_BY_HAND * 7
+    with minidsms.connect(**options) as db:
+        db.execute(DECLARED)
+        q = db.query(query)
+        db.push("R", [(i % 5, i) for i in range(9)], ts=0)
+        for start in range(0, 3 * rows, rows):
+            ts = [i // at_an_instant for i in range(start, start + rows)]
+            db.push("S", [(i % 7 % 4, i % 11) for i in range(start, start + rows)], ts=ts)
+        db.advance(9 * rows)
+        operators = [(o.name, o.counters.elements_in, o.counters.elements_out, o.progress) for o in q.network.operators]
+        return sorted((c.ts, c.sign, c.row) for c in q.fetch()), q.failure, operators
+
+
+@pytest.mark.parametrize("scheduler", ["chain", "greedy", "fifo", "round_robin"])
+@pytest.mark.parametrize("query, is_path", PATHS)
+def test_along_a_path_slices_of_any_size_pass_by_hand(
+    query: str, is_path: bool, scheduler: str, passed: list[bool]
+) -> None:
+    by_hand = told_of_many(query, 40, scheduler=scheduler)
+    assert (len(passed) >= 3 and all(passed)) if is_path else len(passed) < 3
+    assert by_hand == told_of_many(query, 40, scheduler=scheduler, queue_size=MOST_BY_HAND)
+
+
+def test_of_what_waits_a_slice_passes_and_an_instant_whole(passed: list[bool]) -> None:
+    query, sizes = PATHS[1][0], {"batch_size": 500, "quantum": 1000}
+    answers = told_of_many(query, 40)
+    passed.clear()
+    assert told_of_many(query, 40, **sizes)[:2] == answers[:2]
+    assert sum(passed) > 20 and all(passed)
+    passed.clear()
+    told_of_many(query, 40, batch_size=2000, quantum=1000)  # less than a quantum is left at the end of a push
+    assert len(passed) < 9
+    assert told_of_many(query, 3000, **sizes)[:2] == told_of_many(query, 3000)[:2]
+
+
+def test_what_a_quantum_is_may_change_between_slices(passed: list[bool]) -> None:
+    answers = []
+    for change in ("SET quantum = 65536", "SET quantum = 100"):
+        with minidsms.connect() as db:
+            db.execute(DECLARED)
+            q = db.query(PATHS[1][0])
+            for at in range(1, 9):
+                if at == 3:
+                    db.execute(change)
+                db.push("S", [(i % 4, i % 11) for i in range(200 * at)], ts=at)
+                db.advance(at)
+            answers.append(sorted((c.ts, c.sign, c.row) for c in q.fetch()))
+    assert answers[0] == answers[1] and all(passed)
+
+
+@pytest.mark.parametrize("queue_size", [MOST_BY_HAND + 1, 1000])
+def test_along_a_path_what_a_queue_has_no_room_for_stands_in_it(queue_size: int, passed: list[bool]) -> None:
+    for query, is_path in PATHS:
+        if is_path:
+            roomy = told_of_many(query, 40, quantum=2000, batch_size=2000)
+            passed.clear()
+            assert told_of_many(query, 40, queue_size=queue_size, quantum=2000, batch_size=2000)[:2] == roomy[:2]
+            assert False in passed

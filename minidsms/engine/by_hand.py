@@ -1,8 +1,11 @@
-"""Few elements pass from hand to hand: through all operators of a group, one after the other, and no queue.
+"""Slices pass from hand to hand: through all operators of a group, one after the other, and no queue.
 
 A turn among a scheduler's looks at queues, room, and what has been begun, and puts what it makes where the next turn
 finds it; of a slice of few elements that would be half of the time. Here the operators' turns, in an order in which
 producers stand before consumers, are one sequence of calls, each of which gives what the next ones take.
+
+Few elements pass so through any plan. Along a path, where every operator has one reader and one producer, all slices
+do: whatever the scheduler, only the operator that was handed something is ready.
 
 Invariant: afterwards operators and counters are as after turns of all; queues have held nothing, and are told how far
 their producers are before anything passes through them again (`tell_queues`). What does not pass so stands in queues as
@@ -11,6 +14,7 @@ if the operators before it had had their turns.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 
 from minidsms.elements import Batch
@@ -30,13 +34,16 @@ def tell_queues(operators: Sequence[Operator]) -> None:
 
 
 class ByHand:
-    """The operators of a group. most: elements that may pass so; -1 where time may not pass so either: where a reader
-    has little room, or does not stand behind the operator that it reads.  has_passed: a slice has, and queues have not
-    been told.
+    """The operators of a group. quantum: elements that an operator may take in a turn.
+
+    most: elements that may pass so; -1 where time may not pass so either: where a reader has little room, or does not
+    stand behind the operator that it reads.  is_path: they follow one on the other.  has_passed: a slice has, and
+    queues have not been told.
     """
 
-    def __init__(self, operators: Sequence[Operator]) -> None:
+    def __init__(self, operators: Sequence[Operator], quantum: int = 0) -> None:
         self._operators = operators
+        self.quantum = quantum
         self.has_passed = False
         self._queues = [queue for operator in operators for queue in operator.inputs]
         self._stations: list[_Station] = []
@@ -49,7 +56,13 @@ class ByHand:
                 all(queue.ample >= MOST_BY_HAND for queue in operator.outputs) and min(readers, default=end) >= end
             )
             self._stations.append((operator.take_by_hand, slice(first, end), readers))
-        self.most = min((MOST_BY_HAND, *(operator.quantum for operator in operators))) if may_pass else -1
+        self.is_path = may_pass and all(
+            reader.inputs == operator.outputs for operator, reader in itertools.pairwise(operators)
+        )
+        most = quantum if self.is_path else min(quantum, MOST_BY_HAND)
+        self.most = min((most, *(operator.quantum for operator in operators))) if may_pass else -1
+        for operator in operators:
+            operator.most_by_hand = min((most, *(queue.ample for queue in operator.outputs)))
 
     def pass_on(self, until: int) -> bool:
         """Let the slice pass that sources have been allowed, up to an instant; False where some of it stands in queues.

@@ -11,7 +11,7 @@ processed every closed instant.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from time import perf_counter_ns
 
 from minidsms.elements import MIN_INSTANT
@@ -58,10 +58,10 @@ class Engine:
             self._in_turn = RoundRobin(scheduler.quantum)
         return self._in_turn
 
-    def step(self, groups: Iterable[Group]) -> bool:
+    def step(self, groups: Sequence[Group]) -> bool:
         """Process everything that is due in these groups; whether an operator ran."""
-        pending: Iterable[Group] = groups
-        has_run = False
+        pending = groups
+        has_run, is_alone = False, len(groups) == 1
         while pending:
             released: list[Group] = []
             cut: list[Group] = []
@@ -71,7 +71,7 @@ class Engine:
                         has_run = True
                         if group.is_cut:
                             cut.append(group)
-                        if not group.pass_by_hand(self.scheduler.least):
+                        if not group.pass_by_hand(self.scheduler, is_alone):
                             group.let_go()
                             released.append(group)
                 except MemoryError:  # its queries end before the slice
@@ -82,7 +82,7 @@ class Engine:
                 except MemoryError:
                     for group in released:
                         group.stop(NO_MEMORY)
-            pending = [group for group in cut if group.is_cut] if cut else ()
+            pending = [group for group in cut if group.is_cut]
         return has_run
 
     def _run(self, released: Sequence[Group]) -> None:

@@ -33,6 +33,7 @@ from minidsms.operators.screen import Screen
 from minidsms.plan.sharing import Leading, RunningOperators, operators_behind
 from minidsms.plan.tails import filter_of
 from minidsms.scheduler.parallel import Parallel
+from minidsms.scheduler.scheduler import Scheduler
 from minidsms.screens.of_group import Screens
 from minidsms.screens.screening import Screening
 from minidsms.synopses.stream_store import StreamStore
@@ -87,7 +88,7 @@ class Group:
         self.is_cut = False
         self.has_endings = False
         """Queries have an `ending`."""
-        self.released = 0
+        self.released = self._most = 0
         self.batch_size: int | None = None
         self.queue_size: int | None = None
         self.queue_bytes: int | None = None
@@ -346,13 +347,13 @@ class Group:
             self._is_changed = False
             self._arrange()
             tell_queues(self.operators)
-            self._by_hand = ByHand(() if any(self.screens) else self.operators)
+            self._by_hand = ByHand(())
             self._timed = [op for op in self.operators if op.acts_on_time and not is_entrance(type(op))]  # type: ignore[arg-type]
         if not self.is_immediate and earliest > until and self._sleeps(until):
             # The operators' own progress follows with the next slice, which then is longer.
             self.progress = until
             return self.is_cut and self.release(heartbeat, batch_size)
-        self._until, self.released = until, released
+        self._until, self.released, self._most = until, released, batch_size
         self._in_flight = True
         return True
 
@@ -398,12 +399,21 @@ class Group:
         # Who else has a turn is only known as operators run.
         return self._awake_in_turn() if self.screens.woken.behind else self.screens.awake
 
-    def pass_by_hand(self, least: int) -> bool:
-        """Let the slice pass from hand to hand where it has few elements (`engine.by_hand`); whether it has passed.
-        least: elements from which there is something to choose.
+    def pass_by_hand(self, scheduler: Scheduler, is_alone: bool) -> bool:
+        """Let the slice pass from hand to hand where nobody needs to choose (`engine.by_hand`); whether it has passed.
+        is_alone: no other group might pass at the same time.
         """
-        by_hand, released = self._by_hand, self.released
-        if released <= by_hand.most and released < least and self.allowance.is_open and by_hand.pass_on(self._until):
+        by_hand, elements = self._by_hand, self.released
+        if by_hand.quantum != scheduler.quantum:
+            if by_hand.has_passed:
+                by_hand.tell_queues()
+            by_hand = self._by_hand = ByHand(() if any(self.screens) else self.operators, scheduler.quantum)
+        if by_hand.is_path and is_alone:
+            # Of what waits a slice has no more than these, or an instant, which an operator takes in one turn, too.
+            elements = elements if self.is_immediate else min(elements, self._most)
+        elif elements >= scheduler.least:
+            return False
+        if elements <= by_hand.most and self.allowance.is_open and by_hand.pass_on(self._until):
             self._in_flight = False
             self.progress = self._until
             if self._failed:

@@ -36,7 +36,8 @@ SMALL = 2048
 LARGE = 8_192
 """Elements of batches that are taken one at a time: to join them is to copy them."""
 MOST_BY_HAND = 256
-"""Elements of a slice, and of what an operator makes of it, that pass from hand to hand (`engine.by_hand`)."""
+"""Elements of a slice, and of what an operator makes of it, that pass from hand to hand in any plan
+(`engine.by_hand`)."""
 QUEUED = Batch.empty(Schema(()))
 """In place of what is given by hand: it stands in the output queues, or what it is made of in the input queues."""
 _NO_MORE: Iterator[Batch] = iter(())
@@ -174,6 +175,8 @@ class Operator:
         self._until = MIN_INSTANT
         # Asked in every turn: what stands in the class is found later.
         self.compilation, self._resumed = None, None
+        self.most_by_hand = MOST_BY_HAND
+        """Elements that it may hand on so."""
 
     # ------------------------------------------------------------------------------------------ for subclasses
 
@@ -327,6 +330,8 @@ class Operator:
             if self.compilation is not None:
                 self.compilation.between(counters.elements_in, self.progress)
             counters.elements_in += consumed
+            if untimed and consumed >= SMALL:
+                start = perf_counter_ns() - COMPILED.wall_ns
             produced = self.process(batches, until)
             if type(produced) is tuple and len(produced) == 1:
                 given = produced[0]
@@ -335,11 +340,11 @@ class Operator:
                 emission = iter(produced)
                 for batch in emission:
                     if given is not None:
-                        n = MOST_BY_HAND + 1
+                        n = MAX_INSTANT
                         emission = chain((batch,), emission)
                         break
                     given, n = batch, len(batch.ts)
-            if n <= MOST_BY_HAND and self.failure is None and self.allowance.is_open:
+            if n <= self.most_by_hand and self.failure is None and self.allowance.is_open:
                 if not n:
                     given = None
                 counters.elements_out += n

@@ -1,4 +1,4 @@
-"""Slices of few elements pass through the plan in one turn; larger ones are scheduled."""
+"""Slices of few elements pass through the plan in one turn, and all along a path; larger ones are scheduled."""
 
 from __future__ import annotations
 
@@ -27,11 +27,15 @@ def scheduled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return given
 
 
-def answers(elements: int, **options: Any) -> list[tuple[Any, ...]]:
+PATH = "SELECT a, COUNT(*) FROM S [RANGE 5] WHERE a > 1 GROUP BY a"
+PARTED = f"{PATH} UNION ALL SELECT a, 0 FROM S [RANGE 5]"
+
+
+def answers(elements: int, query: str = PARTED, **options: Any) -> list[tuple[Any, ...]]:
     """To one push of so many elements."""
     with connect(**options) as db:
         db.execute("CREATE STREAM S (a INTEGER)")
-        q = db.query("SELECT a, COUNT(*) FROM S [RANGE 5] WHERE a > 1 GROUP BY a")
+        q = db.query(query)
         db.push("S", {"a": [i % 7 for i in range(elements)]}, ts=list(range(elements)))
         db.advance(elements + 10)
         return sorted((c.ts, c.sign, *c.row) for c in q.fetch())
@@ -50,3 +54,11 @@ def test_a_small_quantum_or_a_bound_on_the_wait_has_few_elements_scheduled(sched
     assert answers(100, quantum=10) == expected and scheduled
     scheduled.clear()
     assert answers(100, chain_latency_bound=3) == expected and scheduled
+
+
+def test_along_a_path_there_is_nothing_to_schedule(scheduled: list[int]) -> None:
+    expected = answers(LITTLE + 10, PATH, queue_size=100)
+    assert scheduled
+    scheduled.clear()
+    assert answers(LITTLE + 10, PATH) == answers(LITTLE + 10, PATH, chain_latency_bound=3) == expected
+    assert not scheduled
