@@ -20,6 +20,7 @@ from minidsms.cql.printer import print_text
 Parameters = Sequence[Any] | Mapping[str, Any]
 
 _SKIPPED = r"""'[^']*(?:''[^']*)*' | "[^"]*(?:""[^"]*)*" | `[^`]*(?:``[^`]*)*` | --[^\n]* | \#[^\n]* | /\*.*?\*/"""
+_BEFORE_ROWS = re.compile(r"(?<![\w.])(?:IN|VALUES)\s*\Z", re.IGNORECASE)
 _PARAMETER = re.compile(rf"{_SKIPPED} | (?P<place>\?) | \$(?P<name>[^\W\d]\w*)", re.VERBOSE | re.DOTALL)
 
 
@@ -34,11 +35,13 @@ def cut(text: str) -> tuple[list[str], list[re.Match[str]]]:
 def written(text: str, values: Parameters | None) -> str:
     """The text with each parameter's value in its place. Raises CqlError where one is missing, or too many are given.
 
-    values: None, bool, int, float, str, Decimal, datetime, date, time, timedelta; a list or a tuple of
-    them is `(a, b, ..)`.
+    values: None, bool, int, float, str, Decimal, datetime, date, time, timedelta; a list of them, or a numpy array, is
+    `(a, b, ..)` behind IN and VALUES, else the list `[a, b, ..]`; a tuple is `(a, b, ..)`.
 
     >>> written("SELECT k FROM S WHERE t = ? AND k IN ?", ["it's", (1, 2)])
     "SELECT k FROM S WHERE t = 'it''s' AND k IN (1, 2)"
+    >>> written("SELECT k FROM S WHERE k = ANY(?)", [[1, 2]])
+    'SELECT k FROM S WHERE k = ANY([1, 2])'
     >>> written("SELECT k FROM S WHERE v > $most", {"most": -1.5})
     'SELECT k FROM S WHERE v > (-1.5)'
     """
@@ -77,23 +80,25 @@ def _by_name(text: str, between: list[str], found: list[re.Match[str]], values: 
 
 
 def _filled(text: str, between: list[str], found: list[re.Match[str]], values: list[Any]) -> str:
-    parts = [between[0]]
+    parts, has_row = [between[0]], False
     for match, value, behind in zip(found, values, between[1:], strict=True):
+        before = parts[-1]
+        has_row = (has_row and before.strip() == ",") or _BEFORE_ROWS.search(before) is not None
         try:
-            parts += [literal(value), behind]
+            parts += [literal(value, has_row), behind]
         except Error as error:
             raise CqlError(str(error), text, match.span()) from None
     return "".join(parts)
 
 
-def literal(value: Any) -> str:
-    """A value as CQL writes it. Raises Error for what CQL has no literal for.
+def literal(value: Any, is_row: bool = False) -> str:
+    """A value as CQL writes it. Raises Error for what CQL has no literal for.  is_row: lists are rows, as tuples are.
 
-    >>> literal(None), literal(True), literal(-3), literal("a'b"), literal([1, 2])
-    ('NULL', 'TRUE', '(-3)', "'a''b'", '(1, 2)')
+    >>> literal(None), literal(True), literal(-3), literal("a'b"), literal((1, 2)), literal([1, 2])
+    ('NULL', 'TRUE', '(-3)', "'a''b'", '(1, 2)', '[1, 2]')
     """
-    if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
-        value = value.item()  # numpy's
+    if hasattr(value, "tolist"):
+        value = value.tolist()  # numpy's
     match value:
         case None:
             return "NULL"
@@ -114,9 +119,12 @@ def literal(value: Any) -> str:
             micros = value // dt.timedelta(microseconds=1)
             return f"({'-' if micros < 0 else ''}INTERVAL '{abs(micros)}' MICROSECOND)"
         case list() | tuple():
+            inner = ", ".join(literal(each, is_row) for each in value)
+            if isinstance(value, list) and not is_row:
+                return f"[{inner}]"
             if not value:
                 raise Error("an empty list has no literal: x IN () is never true")
-            return f"({', '.join(map(literal, value))})"
+            return f"({inner})"
     raise Error(f"a parameter cannot be a {type(value).__name__}")
 
 

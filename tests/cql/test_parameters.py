@@ -42,6 +42,32 @@ def test_lists_stand_behind_in_and_rows_compare() -> None:
     assert text == "SELECT k FROM S WHERE k IN (1, (-2)) AND t NOT IN ('a', NULL)"
 
 
+@pytest.mark.parametrize(
+    ("text", "values", "expected"),
+    [
+        ("k = ANY(?)", [[1, 2]], "k = ANY([1, 2])"),
+        ("l = $l", {"l": [1, None]}, "l = [1, NULL]"),
+        ("LIST_CONTAINS(?, k)", [np.array([1, 2])], "LIST_CONTAINS([1, 2], k)"),
+        ("k in\n ?", [np.array([1, 2])], "k in\n (1, 2)"),
+        ("(k, v) IN ?", [[[1, 2], (3, 4)]], "(k, v) IN ((1, 2), (3, 4))"),
+        ("(k, v) <> ? AND LIST_SORT(l) = ?", [(1, 2), [1, 2]], "(k, v) <> (1, 2) AND LIST_SORT(l) = [1, 2]"),
+        ("join = ? OR s.in > ?", [[1], [2]], "join = [1] OR s.in > [2]"),
+        ("VALUES ?, ?, (?, ?)", [[1, 2], [3, 4], [5], (6, 7)], "VALUES (1, 2), (3, 4), ([5], (6, 7))"),
+    ],
+)
+def test_a_list_is_a_row_only_where_rows_stand(text: str, values: Any, expected: str) -> None:
+    assert written(text, values) == expected
+
+
+def test_lists_of_parameters_are_compared_with_lists() -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (k INTEGER, l INTEGER[])")
+        same = db.query("SELECT k FROM S WHERE l = ? AND k = ANY(?)", params=[[1, 2], [3, 4]])
+        db.push("S", [(3, [1, 2]), (4, [2, 1]), (5, [1, 2])], ts=1)
+        db.advance(1)
+        assert [change.row for change in same.fetch()] == [(3,)]
+
+
 def test_times_decimals_and_numbers_of_numpy() -> None:
     berlin = dt.timezone(dt.timedelta(hours=1))
     assert literal(dt.datetime(2026, 1, 2, 3, 4, 5, 600, berlin)) == "TIMESTAMP '2026-01-02 02:04:05.000600'"
