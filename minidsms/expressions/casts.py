@@ -20,16 +20,13 @@ from minidsms.functions.function import FAILED
 from minidsms.inputs.values import ValueRefused, inner_reader
 from minidsms.values.coded import DAY_US, FIRST_DAY, LAST_DAY, as_text, fitted, value_of
 from minidsms.values.dictionary import TextDictionary
+from minidsms.values.types import FALSE_WORDS, TRUE_WORDS
 
 _INTEGER_TEXT = re.compile(r"\s*[+-]?[0-9]+\s*")
 _FLOAT_TEXT = re.compile(
     r"\s*[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)\s*", re.IGNORECASE | re.ASCII
 )
-_TRUTHS = {
-    word: truth
-    for truth, words in ((True, ("true", "t", "yes", "y", "1")), (False, ("false", "f", "no", "n", "0")))
-    for word in words
-}
+_TRUTHS = dict.fromkeys(TRUE_WORDS, True) | dict.fromkeys(FALSE_WORDS, False)
 _MOST_DIGITS = 400
 """A longer number is not read: reading takes time quadratic in its length."""
 

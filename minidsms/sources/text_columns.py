@@ -18,9 +18,13 @@ import pyarrow.compute as pc
 from minidsms.elements import BoolArray, Int64Array, Type
 from minidsms.inputs.values import ValueRefused, value_reader
 from minidsms.sources.csv_form import TICKS_OR_ISO, Times
+from minidsms.values.types import FALSE_WORDS, TRUE_WORDS
 
-TRUE_TEXTS = ("true", "True", "TRUE", "1", "t", "T")
-FALSE_TEXTS = ("false", "False", "FALSE", "0", "f", "F")
+TRUE_TEXTS, FALSE_TEXTS = (
+    tuple(dict.fromkeys(text for word in words for text in (word, word.capitalize(), word.upper())))
+    for words in (TRUE_WORDS, FALSE_WORDS)
+)
+"""Those that are read in whole columns."""
 
 _NUMBERS = {Type.INTEGER: pa.int64(), Type.INTERVAL: pa.int64(), Type.FLOAT: pa.float64()}
 _ARROW_TYPES = {**_NUMBERS, Type.BOOLEAN: pa.bool_(), Type.NULL: pa.null()}
@@ -134,8 +138,8 @@ def read_texts(
             numbers = pc.cast(_without(texts, bad), kind)
         return numbers, bad
     if type_ is Type.BOOLEAN:
-        true = pc.is_in(texts, pa.array(TRUE_TEXTS))
-        false = pc.is_in(texts, pa.array(FALSE_TEXTS))
+        texts = pc.utf8_lower(texts)
+        true, false = (pc.is_in(texts, pa.array(words)) for words in (TRUE_WORDS, FALSE_WORDS))
         known = pc.or_(pc.or_(true, false), pc.is_null(texts)).to_numpy(zero_copy_only=False)
         bad |= ~known
         return _without(pc.if_else(pc.is_null(texts), pa.scalar(None, pa.bool_()), true), bad), bad

@@ -14,8 +14,8 @@ from pyspark.sql import types as T
 
 from minidsms.cql.errors import Error
 from minidsms.elements import Type
-from minidsms.sources.text_columns import FALSE_TEXTS, TRUE_TEXTS
 from minidsms.spark.batches import read_values
+from minidsms.values.types import FALSE_WORDS, TRUE_WORDS
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -61,7 +61,8 @@ def _float(text: Column, tick_ns: int) -> Column:
 
 
 def _boolean(text: Column, tick_ns: int) -> Column:
-    return F.when(text.isin(*TRUE_TEXTS), F.lit(True)).when(text.isin(*FALSE_TEXTS), F.lit(False))
+    word = F.lower(text)
+    return F.when(word.isin(*TRUE_WORDS), F.lit(True)).when(word.isin(*FALSE_WORDS), F.lit(False))
 
 
 def _timestamp(text: Column, tick_ns: int) -> Column:

@@ -18,6 +18,9 @@ MOST_DIGITS = 38
 """Of a DECIMAL."""
 COMPUTED_DIGITS = 18
 """DECIMALs of no more have codes that are computed, and ordered as they are."""
+TRUE_WORDS = "true", "t", "yes", "y", "1"
+FALSE_WORDS = "false", "f", "no", "n", "0"
+"""What texts spell a BOOLEAN, in any case."""
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 

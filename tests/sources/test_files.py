@@ -254,16 +254,19 @@ NUMBERS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("neighbours", ["", "x,x,0x0\n", "1,1,0x0\n", "1,1,\n"])
-@pytest.mark.parametrize("text", NUMBERS)
-def test_csv_reads_numbers_as_cast_does(tmp_path: Path, text: str, neighbours: str) -> None:
+TRUTHS = ["true", "T", "Yes", "YES", "yEs", " y ", "1", "FALSE", "f", "No", "n", "0", "tRUE", "ye", "on", "2", "true1"]
+
+
+@pytest.mark.parametrize("neighbours", ["", "x,x,x,0x0\n", "1,1,true,0x0\n", "1,1,1,\n"])
+@pytest.mark.parametrize("text", [*NUMBERS, *TRUTHS])
+def test_csv_reads_numbers_and_truths_as_cast_does(tmp_path: Path, text: str, neighbours: str) -> None:
     path = tmp_path / "x.csv"
-    for type_, column in ((Type.INTEGER, 0), (Type.FLOAT, 1)):
-        fields = ["1", "1", "end"]
+    for column, type_ in enumerate((Type.INTEGER, Type.FLOAT, Type.BOOLEAN)):
+        fields = ["1", "1", "1", "end"]
         fields[column] = text
-        path.write_text(f"i,f,t\n{neighbours}{','.join(fields)}\n")
-        schema = Schema.of(("i", Type.INTEGER), ("f", Type.FLOAT), ("t", Type.TEXT))
-        found = [row[column] for row in rows_of(CsvSource(str(path), schema)) if row[2] == "end"]
+        path.write_text(f"i,f,b,t\n{neighbours}{','.join(fields)}\n")
+        schema = Schema.of(("i", Type.INTEGER), ("f", Type.FLOAT), ("b", Type.BOOLEAN), ("t", Type.TEXT))
+        found = [row[column] for row in rows_of(CsvSource(str(path), schema)) if row[3] == "end"]
         try:
             cast = list(minidsms.connect().execute(f"SELECT CAST('{text}' AS {type_})").rows[0])
         except minidsms.Error:
