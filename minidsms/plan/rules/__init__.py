@@ -16,6 +16,7 @@ from minidsms.plan.rules.factor_disjunctions import factor_disjunctions
 from minidsms.plan.rules.fold_constants import fold_constants
 from minidsms.plan.rules.merge_joins import merge_joins
 from minidsms.plan.rules.order_joins import order_joins
+from minidsms.plan.rules.part_disjunctions import part_disjunctions
 from minidsms.plan.rules.pass_what_enters import pass_what_enters
 from minidsms.plan.rules.pipeline_semi_joins import pipeline_semi_joins
 from minidsms.plan.rules.prune_columns import prune_columns
@@ -32,6 +33,7 @@ RULES: tuple[Callable[[Node], Node], ...] = (
     aggregate_partitions,  # after filters: those that choose partitions stand below the calls
     order_joins,  # needs the conditions
     expand_outer_joins,  # after filters: those that stop at an outer join would not pass its antijoin either
+    part_disjunctions,  # after outer joins, of which inner ones have become
     push_filters,  # what the expansion opened, and what the joins of partitions take
     fold_constants,  # and what has met its constant: look-ups that nothing links join on 1 = 1
     drop_empty,  # after constants are known
