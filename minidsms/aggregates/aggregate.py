@@ -63,6 +63,11 @@ class Settings:
     is_append_only: bool = False
 
 
+def kept_by_kernel(settings: Settings) -> State:
+    """In place of a state of Python values, of aggregates that have `Settings` though kernels keep them."""
+    raise AssertionError("`operators.aggregate.accumulator` makes these states")
+
+
 @dataclass(frozen=True)
 class Aggregate:
     """A built-in aggregate.

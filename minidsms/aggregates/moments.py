@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from minidsms.aggregates.aggregate import Aggregate, Settings, State
+from minidsms.aggregates.aggregate import Aggregate, Settings, kept_by_kernel
 from minidsms.elements import Type
 from minidsms.functions.function import Signature
 from minidsms.values.types import MOST_DIGITS
@@ -144,10 +144,6 @@ def _state(of: Callable[[Moments], float | None]) -> Callable[[Settings], Moment
     return lambda settings: Moments(of)
 
 
-def _kept_by_kernel(settings: Settings) -> State:
-    raise AssertionError("`synopses.decimal_sums` has the sums of DECIMALs")
-
-
 def _decimal(types: Sequence[Type]) -> Signature | None:
     type_ = Type.decimal(19, 0) if types[0] in (Type.INTEGER, Type.NULL) else types[0]
     return Signature((type_,), Type.decimal(MOST_DIGITS, type_.scale)) if type_.kind == "DECIMAL" else None
@@ -157,7 +153,7 @@ FUNCTIONS = (
     Aggregate(
         "sum_decimal", 1, 1, _decimal, "DECIMAL or INTEGER",
         "the exact sum, as DECIMAL(38, s); SUM of DECIMALs is this",
-        ("SUM_DECIMAL(CAST(w AS DECIMAL(9, 2)))", "Decimal('110.00')"), _kept_by_kernel, distinct=True,
+        ("SUM_DECIMAL(CAST(w AS DECIMAL(9, 2)))", "Decimal('110.00')"), kept_by_kernel, distinct=True,
     ),
     Aggregate(
         "var_pop", 1, 1, _numbers, "INTEGER or FLOAT", "the variance of a population", ("VAR_POP(w)", "168.75"),

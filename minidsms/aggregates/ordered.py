@@ -12,7 +12,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from minidsms.aggregates.aggregate import Aggregate, Ordering, Settings, State
+from minidsms.aggregates.aggregate import Aggregate, Ordering, Settings, State, kept_by_kernel
 from minidsms.aggregates.collected import number_of_values
 from minidsms.aggregates.sorting import Few, Rows, with_room
 from minidsms.elements import Type
@@ -151,30 +151,6 @@ class Histogram(MostFrequent):
         return tuple(sorted(self._counts.items()))
 
 
-class Extreme:
-    """The first argument in the row whose second is least, or greatest; of several, its own least or greatest.
-
-    Where rows only come, the row alone is kept.
-    """
-
-    def __init__(self, settings: Settings, largest: bool) -> None:
-        self._rows: Rows = Few()
-        self._place = -1 if largest else 0
-        self._keeps_one = settings.is_append_only
-
-    def add(self, value: Any, by: Any) -> None:
-        self._rows.add((by, value))
-        if self._keeps_one and len(self._rows) > 1:
-            del self._rows[-1 - self._place]
-        self._rows = with_room(self._rows)
-
-    def remove(self, value: Any, by: Any) -> None:
-        self._rows.remove((by, value))
-
-    def result(self) -> Any:
-        return self._rows[self._place][1]
-
-
 class Extremes:
     """The first arguments in the n rows whose last argument is least, or greatest; of several, their own least first,
     or greatest.
@@ -198,14 +174,6 @@ class Extremes:
     def result(self) -> tuple[Any, ...]:
         rows = self._rows[: -self._wanted - 1 : -1] if self._largest else self._rows[: self._wanted]
         return tuple(row[-1] for row in rows)
-
-
-def _least(settings: Settings) -> State:
-    return Extreme(settings, largest=False)
-
-
-def _greatest(settings: Settings) -> State:
-    return Extreme(settings, largest=True)
 
 
 def _least_ones(settings: Settings) -> State:
@@ -293,12 +261,12 @@ FUNCTIONS = (
     Aggregate(
         "arg_min", 2, 2, _same, "two values of any type",
         "the first argument in the row where the second is least; of several, its least",
-        ("ARG_MIN(t, w)", "'a'"), _least, several="arg_min_n",
+        ("ARG_MIN(t, w)", "'a'"), kept_by_kernel, several="arg_min_n",
     ),
     Aggregate(
         "arg_max", 2, 2, _same, "two values of any type",
         "the first argument in the row where the second is greatest; of several, its greatest",
-        ("ARG_MAX(t, w)", "'c'"), _greatest, several="arg_max_n",
+        ("ARG_MAX(t, w)", "'c'"), kept_by_kernel, several="arg_max_n",
     ),
     Aggregate(
         "min_n", 2, 2, _listed_by, "any type but lists, and a number of values",

@@ -1,4 +1,4 @@
-"""The least or greatest of each group's values while values come and go: MIN, MAX, FIRST and LAST.
+"""The least or greatest of each group's values while values come and go: MIN, MAX, FIRST, LAST, ARG_MIN and ARG_MAX.
 
 All groups' values stand in one pool, `nodes` (cap, 8) int64 = [key, value, is not NULL, count, left, right,
 priority, size]; node 0 is nobody, free nodes are chained through `left`. A group knows its nodes by `state` (cap, 4)
@@ -9,7 +9,7 @@ int64, all zeros when it is empty.
       deletion of a row needs no value. Amortised O(1).
   Any deletions:  a treap by key with multiplicities, state = [root, extreme node, -, -]. O(log n) expected. Where it
       is to be counted (`kernels.quantiles`), each node's `size` is how many values it and those below it have.
-Keys order as int64, or as the texts of codes.
+Keys order as int64, or as the texts of codes; of ARG_MIN and ARG_MAX equal ones as their values, the arguments.
 Both return how far they came, to be called again when the pool has grown.  meta: (3,) [first free node, nodes ever
 used, seed].
 """
@@ -25,6 +25,8 @@ from minidsms.machine_code import Int8s, Int8Table, Int64s, Int64Table, helper, 
 
 KEY, WORD, VALID, COUNT, LEFT, RIGHT, PRIORITY, SIZE = range(8)
 _HEAD, _BACK, _COME, _GONE = range(4)
+NO_TIES, TIED_WORDS, TIED_FLOATS, TIED_TEXTS = range(4)
+"""How the values of equal keys are ordered: not at all, or as what their words are."""
 
 
 class Valued(NamedTuple):
@@ -39,7 +41,7 @@ class Valued(NamedTuple):
 
 class OrderedBy(NamedTuple):
     """is_text: keys are codes of texts.  largest: the extreme is the largest.  by_arrival: FIRST and LAST.
-    is_sized: nodes know how many values are below them.
+    is_sized: nodes know how many values are below them.  ties: NO_TIES or how the values of equal keys are ordered.
     """
 
     texts: WrittenTexts
@@ -47,6 +49,7 @@ class OrderedBy(NamedTuple):
     largest: bool
     by_arrival: bool
     is_sized: bool
+    ties: int
 
 
 class OrderedArrays(NamedTuple):
@@ -81,12 +84,26 @@ def _give(nodes: np.ndarray, meta: np.ndarray, node: int) -> None:
 
 
 @helper(typed=True)
-def is_before(key: int, other: int, by: OrderedBy) -> bool:
-    """Whether a key is nearer to the extreme than another one."""
-    if key == other:
+def is_before(key: int, word: int, other: int, other_word: int, by: OrderedBy) -> bool:
+    """Whether a key, with its value, is nearer to the extreme than another one."""
+    if key != other:
+        is_less = compare_texts(key, other, by.texts) < 0 if by.is_text else key < other
+    elif by.ties == NO_TIES or word == other_word:
         return False
-    is_less = compare_texts(key, other, by.texts) < 0 if by.is_text else key < other
+    elif by.ties == TIED_TEXTS:
+        is_less = compare_texts(word, other_word, by.texts) < 0
+    elif by.ties == TIED_FLOATS:
+        # Bits of floats in the order of the floats: those of negative ones run backwards.
+        is_less = word ^ ((word >> 63) & 0x7FFFFFFFFFFFFFFF) < other_word ^ ((other_word >> 63) & 0x7FFFFFFFFFFFFFFF)
+    else:
+        is_less = word < other_word
     return bool(is_less != by.largest)
+
+
+@helper(typed=True)
+def _is_at(nodes: Int64Table, node: int, key: int, word: int, by: OrderedBy) -> bool:
+    """The node has this key, and this value if that makes a difference."""
+    return bool(nodes[node, KEY] == key and (by.ties == NO_TIES or nodes[node, WORD] == word))
 
 
 @kernel
@@ -111,13 +128,13 @@ def deque_extremes(
         group = ids[i]
         if sign[i] > 0:
             number = state[group, _COME]
-            key = number if by_arrival else keys[i]
+            key, word = number if by_arrival else keys[i], words[i]
             back = state[group, _BACK]
             wanted = by_arrival or valid[i] != 0
             if wanted and append_only and back > 0:
-                wanted = is_before(key, nodes[back, KEY], by)
+                wanted = is_before(key, word, nodes[back, KEY], nodes[back, WORD], by)
             if wanted:
-                while back > 0 and not is_before(nodes[back, KEY], key, by):
+                while back > 0 and not is_before(nodes[back, KEY], nodes[back, WORD], key, word, by):
                     before = nodes[back, LEFT]
                     _give(nodes, meta, back)
                     back = before
@@ -128,7 +145,7 @@ def deque_extremes(
                 if node == 0:
                     return i
                 nodes[node, KEY] = key
-                nodes[node, WORD] = words[i]
+                nodes[node, WORD] = word
                 nodes[node, VALID] = valid[i]
                 nodes[node, COUNT] = number + 1
                 nodes[node, LEFT] = back
@@ -188,14 +205,15 @@ def _merge(nodes: np.ndarray, left: Any, right: Any) -> Any:
 
 
 @helper(typed=True)
-def _split(nodes: Int64Table, tree: int, top: int, key: int, smaller: int, by: OrderedBy) -> None:
-    """Hang the part of tree before the key, of so many smaller values, under top's left, the part after it under top's
-    right.
+def _split(nodes: Int64Table, tree: int, top: int, smaller: int, by: OrderedBy) -> None:
+    """Hang the part of tree before the key of top, of so many smaller values, under its left, the part after it under
+    its right.
     """
+    key, word = nodes[top, KEY], nodes[top, WORD]
     before, before_side = top, LEFT
     after, after_side = top, RIGHT
     while tree > 0:
-        if is_before(nodes[tree, KEY], key, by):
+        if is_before(nodes[tree, KEY], nodes[tree, WORD], key, word, by):
             nodes[before, before_side] = tree
             before, before_side = tree, RIGHT
             size = smaller
@@ -214,10 +232,10 @@ def _split(nodes: Int64Table, tree: int, top: int, key: int, smaller: int, by: O
 @helper(typed=True)
 def _resize(nodes: Int64Table, tree: int, node: int, step: int, by: OrderedBy) -> None:
     """Add step to the sizes of the tree down to this node of it."""
-    key = nodes[node, KEY]
+    key, word = nodes[node, KEY], nodes[node, WORD]
     while tree != node:
         nodes[tree, SIZE] += step
-        tree = nodes[tree, LEFT if is_before(key, nodes[tree, KEY], by) else RIGHT]
+        tree = nodes[tree, LEFT if is_before(key, word, nodes[tree, KEY], nodes[tree, WORD], by) else RIGHT]
     nodes[node, SIZE] += step
 
 
@@ -225,11 +243,11 @@ def _resize(nodes: Int64Table, tree: int, node: int, step: int, by: OrderedBy) -
 def add_to_treap(elements: Valued, i: int, by: OrderedBy, ordered: OrderedArrays) -> int:
     """Add the value of element i to its group's; returns its node, 0 where the pool is full."""
     state, nodes, meta = ordered.state, ordered.nodes, ordered.meta
-    group, key = elements.ids[i], elements.keys[i]
+    group, key, word = elements.ids[i], elements.keys[i], elements.words[i]
     root = state[group, _HEAD]
     at = root
-    while at > 0 and nodes[at, KEY] != key:
-        at = nodes[at, LEFT if is_before(key, nodes[at, KEY], by) else RIGHT]
+    while at > 0 and not _is_at(nodes, at, key, word, by):
+        at = nodes[at, LEFT if is_before(key, word, nodes[at, KEY], nodes[at, WORD], by) else RIGHT]
     if at > 0:
         nodes[at, COUNT] += 1
         if by.is_sized:
@@ -241,7 +259,7 @@ def add_to_treap(elements: Valued, i: int, by: OrderedBy, ordered: OrderedArrays
     meta[2] = meta[2] * 6364136223846793005 + 1442695040888963407
     priority = meta[2] >> 1
     nodes[node, KEY] = key
-    nodes[node, WORD] = elements.words[i]
+    nodes[node, WORD] = word
     nodes[node, VALID] = elements.valid[i]
     nodes[node, COUNT] = 1
     nodes[node, PRIORITY] = priority
@@ -252,19 +270,19 @@ def add_to_treap(elements: Valued, i: int, by: OrderedBy, ordered: OrderedArrays
     while at > 0 and nodes[at, PRIORITY] >= priority:
         nodes[at, SIZE] += 1
         parent = at
-        side = LEFT if is_before(key, nodes[at, KEY], by) else RIGHT
+        side = LEFT if is_before(key, word, nodes[at, KEY], nodes[at, WORD], by) else RIGHT
         at = nodes[at, side]
     nodes[node, SIZE] = nodes[at, SIZE] + 1
     smaller = np.int64(0)
     if by.is_sized:
         below = at
         while below > 0:
-            if is_before(key, nodes[below, KEY], by):
+            if is_before(key, word, nodes[below, KEY], nodes[below, WORD], by):
                 below = nodes[below, LEFT]
             else:
                 smaller += nodes[nodes[below, LEFT], SIZE] + nodes[below, COUNT]
                 below = nodes[below, RIGHT]
-    _split(nodes, at, node, key, smaller, by)
+    _split(nodes, at, node, smaller, by)
     if parent == 0:
         state[group, _HEAD] = node
     else:
@@ -276,14 +294,14 @@ def add_to_treap(elements: Valued, i: int, by: OrderedBy, ordered: OrderedArrays
 def take_from_treap(elements: Valued, i: int, by: OrderedBy, ordered: OrderedArrays) -> int:
     """Take the value of element i from its group's; returns the node this has freed, or 0."""
     state, nodes, meta = ordered.state, ordered.nodes, ordered.meta
-    group, key = elements.ids[i], elements.keys[i]
+    group, key, word = elements.ids[i], elements.keys[i], elements.words[i]
     root = state[group, _HEAD]
     parent = np.int64(0)
     side = LEFT
     at = root
-    while at > 0 and nodes[at, KEY] != key:
+    while at > 0 and not _is_at(nodes, at, key, word, by):
         parent = at
-        side = LEFT if is_before(key, nodes[at, KEY], by) else RIGHT
+        side = LEFT if is_before(key, word, nodes[at, KEY], nodes[at, WORD], by) else RIGHT
         at = nodes[at, side]
     if at == 0:
         return 0
@@ -308,7 +326,7 @@ def treap_extremes(
     """Deletions in any order. by_arrival: FIRST and LAST, whose keys are arrival numbers and whose NULLs are values."""
     state, nodes = ordered.state, ordered.nodes
     by_arrival = by.by_arrival
-    ids, sign, valid, keys = elements.ids, elements.sign, elements.valid, elements.keys
+    ids, sign, valid, keys, words = elements.ids, elements.sign, elements.valid, elements.keys, elements.words
     for i in range(start, ids.shape[0]):
         group = ids[i]
         if sign[i] != 0 and (by_arrival or valid[i]):
@@ -317,7 +335,7 @@ def treap_extremes(
                 node = add_to_treap(elements, i, by, ordered)
                 if node == 0:
                     return i
-                if extreme == 0 or is_before(keys[i], nodes[extreme, KEY], by):
+                if extreme == 0 or is_before(keys[i], words[i], nodes[extreme, KEY], nodes[extreme, WORD], by):
                     state[group, _BACK] = node
             elif extreme > 0 and take_from_treap(elements, i, by, ordered) == extreme:
                 extreme = state[group, _HEAD]

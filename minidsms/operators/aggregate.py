@@ -54,7 +54,8 @@ class AggregateSpec:
     function: as in `bound.AggregateCall`.  arg: an input column, None for COUNT(*).  label: its text, for failures
     and EXPLAIN.  objects: what keeps its states where those are objects, of the input columns `args`.  ignores_nulls:
     of FIRST and LAST.  times: of COUNT and AVG, the input column that says for how many values an element stands; None:
-    for one.  share: of a quantile that kernels keep.
+    for one.  share: of a quantile that kernels keep.  by, by_type: of ARG_MIN and ARG_MAX, the input column that
+    chooses the value.
     """
 
     function: str
@@ -68,12 +69,15 @@ class AggregateSpec:
     ignores_nulls: bool = False
     times: int | None = None
     share: Share | None = None
+    by: int | None = None
+    by_type: Type | None = None
 
     def __str__(self) -> str:
         inside = "*" if self.arg is None else f"{'DISTINCT ' if self.distinct else ''}#{self.arg}"
         return self.label or f"{self.function.upper()}({inside})"
 
 
+_EXTREMES = ("min", "max", "first", "last", "arg_min", "arg_max")
 _SAME_IF_DISTINCT = ("min", "max", "first", "last")
 
 
@@ -114,14 +118,14 @@ def accumulator(spec: AggregateSpec, is_fifo: bool, is_append_only: bool, texts:
             from minidsms.synopses.exact_sums import VariationState
 
             return VariationState(spec.function == "stddev", spec.arg_type)
-        case function if spec.share is not None or function in ("min", "max", "first", "last"):
+        case function if spec.share is not None or function in _EXTREMES:
             by_arrival = spec.function in ("first", "last")
-            largest = spec.function in ("max", "last")
+            largest = spec.function in ("max", "last", "arg_max")
             from minidsms.synopses.ordered_values import OrderedValues
 
             grows = is_fifo and is_append_only
             return OrderedValues(
-                spec.arg_type, largest, by_arrival, is_fifo, texts, grows, spec.ignores_nulls, spec.share
+                spec.arg_type, largest, by_arrival, is_fifo, texts, grows, spec.ignores_nulls, spec.share, spec.by_type
             )
     raise AssertionError(f"no aggregate {spec.function!r}")
 
@@ -155,12 +159,12 @@ class GroupStates:
         """Columns that aggregates read, and whether equal values count once: equal ones share a row of words."""
         made = [self._call(c, kind) for c, kind in zip(calls, kinds)]
         self.records = GroupRecords(made)
-        self.accumulators: list[tuple[int, Accumulator, int]] = [
-            (j, accumulator(c, are_fifo, is_append_only, texts), one.argument)
+        self.accumulators: list[tuple[int, Accumulator, tuple[int, ...]]] = [
+            (j, accumulator(c, are_fifo, is_append_only, texts), self._rows_of(c, one))
             for j, (c, one) in enumerate(zip(calls, made))
             if one.kind == grouping.EXTERNAL and c.objects is None
         ]
-        """Each with the aggregate whose state it is, and the row of its argument."""
+        """Each with the aggregate whose state it is, and the rows of its arguments."""
         self.objects = [
             (j, ObjectStates(c.objects, texts, is_fifo), c.args) for j, c in enumerate(calls) if c.objects is not None
         ]
@@ -185,6 +189,9 @@ class GroupStates:
         is_largest, is_float = spec.function == "max", spec.arg_type is Type.FLOAT
         is_fallible = kind == grouping.SUM or spec.function == "sum_decimal"
         return Call(kind, argument, is_largest, is_float, spec.result_type.is_coded, times, is_fallible)
+
+    def _rows_of(self, spec: AggregateSpec, call: Call) -> tuple[int, ...]:
+        return (call.argument,) if spec.by is None else (call.argument, self._row_of(spec.by))
 
     def _row_of(self, column: int, is_distinct: bool = False) -> int:
         return self.arguments.setdefault((column, is_distinct), len(self.arguments))
@@ -323,7 +330,8 @@ class Aggregate(Resuming):
         """Which row of a slice's words has the values of an output column, and their type where they are not the words.
         """
         # Functions of the user and the order of texts belong to the connection.
-        self.is_self_contained = not any(c.objects is not None or c.arg_type.is_coded for c in calls)
+        coded = (c.arg_type.is_coded or (c.by_type is not None and c.by_type.is_coded) for c in calls)
+        self.is_self_contained = not any(coded) and not groups.objects
         self._slices = groups.slices(self._keys, self._move_outside, self.claim)
         self.form: Form | None = None
 
@@ -381,8 +389,8 @@ class Aggregate(Resuming):
         groups = self.groups
         for values, i in groups.distinct.values():
             values.weigh(run.ids, arguments[i])
-        for j, state, i in groups.accumulators:
-            state.advance(run, arguments[i], j)
+        for j, state, (i, *by) in groups.accumulators:
+            state.advance(run, arguments[i], j, *(arguments[k] for k in by))
         for j, objects, columns in groups.objects:
             failed = objects.advance(run, [run.batch.column(i) for i in columns], j)
             if failed is not None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from minidsms.aggregates import AGGREGATES
+from minidsms.aggregates.aggregate import kept_by_kernel
 from minidsms.aggregates.ordered import share_of
 from minidsms.aggregates.over import NEIGHBOURS, RANKS
 from minidsms.cql import bound
@@ -690,8 +691,10 @@ class PhysicalPlanner:
 
         specs = []
         for call in node.aggregates:
-            share = None if call.settings is None else share_of(AGGREGATES[call.function].state, call.settings)
-            has_objects = call.has_objects and share is None and call.function != "sum_decimal"
+            state = None if call.settings is None else AGGREGATES[call.function].state
+            share = None if call.settings is None else share_of(state, call.settings)
+            has_objects = call.has_objects and share is None and state is not kept_by_kernel
+            by = call.args[1] if state is kept_by_kernel and len(call.args) > 1 else None
             value = call.args[0] if call.has_objects and not has_objects else call.arg
             arg = None if value is None else place(value)
             args = tuple(place(a) for a in call.args) if has_objects else ()
@@ -709,6 +712,8 @@ class PhysicalPlanner:
                     args=args,
                     ignores_nulls=call.ignores_nulls,
                     share=share,
+                    by=None if by is None else place(by),
+                    by_type=None if by is None else by.type,
                 )
             )
         parts, shape = by_panes(node.input, exprs, len(node.keys), specs), node.shape

@@ -1,4 +1,4 @@
-"""The values of every group in order, for MIN, MAX, FIRST and LAST, MEDIAN and other quantiles.
+"""The values of every group in order, for MIN, MAX, FIRST and LAST, ARG_MIN and ARG_MAX, MEDIAN and other quantiles.
 
 Invariant: a group's answer is the extreme of the values present, or the value at a share of the way through them. For
 extremes under FIFO deletions only values that can still become the answer are kept (a monotone deque), without
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from minidsms.aggregates.ordered import Share, between
-from minidsms.elements import AnyArray, Int64Array, Type
+from minidsms.elements import AnyArray, BoolArray, Int64Array, Type
 from minidsms.kernels import ordered_values as kernels
 from minidsms.kernels.aggregation import NULL, VALUE
 from minidsms.synopses.group_state import Argument, GroupArrays, Run
@@ -30,7 +30,8 @@ _NOTHING: Int64Array = np.empty((0, 4), np.int64)
 class OrderedValues(GroupArrays):
     """The extreme of each group's values, or the one at a share.
 
-    largest: MAX and LAST.  by_arrival: FIRST and LAST.  texts: of codes, if there are any.  is_fifo: deletions come in
+    largest: MAX, LAST and ARG_MAX.  by_type: of ARG_MIN and ARG_MAX, of what chooses the value.  by_arrival: FIRST and
+    LAST.  texts: of codes, if there are any.  is_fifo: deletions come in
     the order of insertions.  is_append_only: and there are none.  ignores_nulls: of FIRST and LAST; all others do.
     share: of quantiles.
     """
@@ -45,6 +46,7 @@ class OrderedValues(GroupArrays):
         is_append_only: bool = False,
         ignores_nulls: bool = False,
         share: Share | None = None,
+        by_type: Type | None = None,
     ) -> None:
         super().__init__(places=(4, np.int64))
         self._type = arg_type
@@ -55,7 +57,9 @@ class OrderedValues(GroupArrays):
         self._ignores_nulls = ignores_nulls or share is not None
         self._share = share
         self._texts = TextBytes(texts, self._held_codes)
-        self._is_text = arg_type.is_ranked and not by_arrival
+        self._by_type = arg_type if by_type is None else by_type
+        self._is_text = self._by_type.is_ranked and not by_arrival
+        self._ties = kernels.NO_TIES if by_type is None else _tied(arg_type)
         self._nodes: Int64Array = np.zeros((_FIRST_CAPACITY, 8), np.int64)
         self._meta: Int64Array = np.array([0, 1, 88172645463325252], np.int64)
         self._since_look = 0
@@ -68,21 +72,25 @@ class OrderedValues(GroupArrays):
     def nbytes(self) -> int:
         return super().nbytes + self._nodes.nbytes + self._texts.nbytes
 
-    def advance(self, run: Run, argument: Argument, j: int) -> None:
-        """Take a batch in; answers go to column j of the run.
+    def advance(self, run: Run, argument: Argument, j: int, by: Argument | None = None) -> None:
+        """Take a batch in; answers go to column j of the run.  by: of ARG_MIN and ARG_MAX, what chooses the value.
 
         Quantiles are there at the last element of each group and instant.
         """
         words, valid, weight = argument
-        keys = self._keys(run, words)
-        if self._is_text:
-            self._texts.cover(words[valid != 0])
+        if by is None:
+            keys = self._keys(run, words)
+        else:
+            keys, valid = self._keys(run, by.words), valid & by.valid
+        self._cover(words, keys, valid != 0)
         n = len(words)
         done = 0
         # NULL is a value to FIRST and LAST, unless they are told to pass over it.
         elements = kernels.Valued(run.ids, weight if self._ignores_nulls else run.sign, valid, keys, words)
         share = self._share
-        by = kernels.OrderedBy(self._texts.written, self._is_text, self._largest, self._by_arrival, share is not None)
+        order = kernels.OrderedBy(
+            self._texts.written, self._is_text, self._largest, self._by_arrival, share is not None, self._ties
+        )
         unknown = _NOTHING
         if share is not None:
             unknown = np.empty((n + 1, 4), np.int64)
@@ -91,12 +99,12 @@ class OrderedValues(GroupArrays):
             places: Any = self.tables["places"]
             ordered = kernels.OrderedArrays(places, self._nodes, self._meta)
             if share is not None:
-                done = self._quantiles(share, done, run, elements, by, ordered, unknown, j)
+                done = self._quantiles(share, done, run, elements, order, ordered, unknown, j)
             elif self._is_fifo:
                 is_growing = self._is_append_only
-                done = kernels.deque_extremes(done, elements, by, is_growing, ordered, run.results, run.status, j)
+                done = kernels.deque_extremes(done, elements, order, is_growing, ordered, run.results, run.status, j)
             else:
-                done = kernels.treap_extremes(done, elements, by, ordered, run.results, run.status, j)
+                done = kernels.treap_extremes(done, elements, order, ordered, run.results, run.status, j)
             if done == n:
                 break
             self._nodes = np.concatenate([self._nodes, np.zeros_like(self._nodes)])
@@ -127,7 +135,7 @@ class OrderedValues(GroupArrays):
         if self._by_arrival and not self._is_fifo:
             assert run.batch.seq is not None, "FIRST and LAST need arrival numbers unless deletions are FIFO"
             return run.batch.seq if run.batch.seq.flags.c_contiguous else run.batch.seq.copy()
-        if self._type is Type.FLOAT:
+        if self._by_type is Type.FLOAT:
             # Bits of floats in the order of the floats: those of negative ones run backwards.
             ordered: Int64Array = words ^ ((words >> 63) & 0x7FFFFFFFFFFFFFFF)
             return ordered
@@ -140,14 +148,29 @@ class OrderedValues(GroupArrays):
         held: Int64Array = used[(used[:, kernels.COUNT] > 0) & (used[:, kernels.VALID] != 0), word]
         return held
 
+    def _cover(self, words: Int64Array, keys: Int64Array, is_value: BoolArray) -> None:
+        """See that the texts that may be compared are there."""
+        if self._ties != kernels.TIED_TEXTS:
+            if self._is_text:
+                self._texts.cover(keys[is_value])
+        elif self._is_text:
+            self._texts.cover(np.concatenate([keys[is_value], words[is_value]]))
+        else:
+            self._texts.cover(words[is_value])
+
     def _held_codes(self) -> Int64Array:
-        return self._held(kernels.KEY)
+        held = [self._held(kernels.KEY)] if self._is_text else []
+        if self._ties == kernels.TIED_TEXTS:
+            held.append(self._held(kernels.WORD))
+        return np.concatenate(held)
 
     def live_codes(self) -> Iterable[Int64Array]:
         """The TEXT codes held. Whoever asks may reuse all others."""
+        self._texts.forget()
         if self._type.is_coded:
-            self._texts.forget()
             yield self._held(kernels.WORD)
+        if self._by_type.is_coded and self._ties != kernels.NO_TIES:
+            yield self._held(kernels.KEY)
 
     # ---------------------------------------------------------------------------------------------------- memory
 
@@ -180,3 +203,10 @@ class OrderedValues(GroupArrays):
         self._nodes[:n] = arrays["nodes"]
         self._meta = np.array(arrays["meta"], np.int64)
         self._texts.forget()
+
+
+def _tied(type_: Type) -> int:
+    """How kernels order the values of equal keys."""
+    if type_.is_ranked:
+        return kernels.TIED_TEXTS
+    return kernels.TIED_FLOATS if type_ is Type.FLOAT else kernels.TIED_WORDS

@@ -206,15 +206,6 @@ def test_explain_shows_the_call_as_written() -> None:
         assert "STRING_AGG(t, '-' ORDER BY v DESC)" in plan and "QUANTILE_DISC(v, 0.5)" in plan
 
 
-def test_where_rows_only_come_arg_min_keeps_one() -> None:
-    state = AGGREGATES["arg_min"].state
-    assert state is not None
-    rows: Any = state(Settings(is_append_only=True))
-    for value in (5, 3, 9, 3, 4):
-        rows.add(f"of {value}", value)
-    assert rows.result() == "of 3" and len(rows._rows) == 1
-
-
 # ------------------------------------------------------------------------------------------------------------ the page
 
 PAGE = Path(__file__).parents[2] / "docs" / "aggregates.md"

@@ -1,8 +1,9 @@
-"""MIN, MAX, FIRST and LAST over many values, against sorting those present after every element."""
+"""MIN, MAX, FIRST, LAST, ARG_MIN and ARG_MAX over many values, against sorting those present after every element."""
 
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -121,3 +122,48 @@ def test_where_nothing_leaves_one_value_per_group_is_kept(largest: bool, by_arri
             assert mine == here[-1 if largest else 0]
         else:
             assert mine == ((max if largest else min)(here) if here else None)
+
+
+@pytest.mark.parametrize("deletions", ["fifo", "any", "none"])
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize("by", ["INTEGER", "FLOAT", "TEXT"])
+@pytest.mark.parametrize("of", ["INTEGER", "FLOAT", "TEXT"])
+def test_of_equal_ones_the_extreme_has_the_extreme_argument(of: str, by: str, largest: bool, deletions: str) -> None:
+    rng = random.Random(f"{of} {by} {largest} {deletions}")
+    texts = {code: "".join(rng.choice("ab\0") for _ in range(rng.randrange(5))) + str(code) for code in range(1, 40)}
+    few: dict[str, Any] = {
+        "INTEGER": lambda: rng.choice((None, 0, 1, -1, 2**63 - 1, -(2**63))),
+        "FLOAT": lambda: rng.choice((None, 0.0, -0.5, -1.5, 1.5, float("inf"), -float("inf"))),
+        "TEXT": lambda: rng.choice((None, *range(1, 40))),
+    }
+    moves = some_moves(rng, 900, deletions == "fifo", lambda: (few[of](), few[by]()))
+    moves = [move for move in moves if move[1] > 0 or deletions != "none"]
+    of_type, by_type = getattr(Type, of), getattr(Type, by)
+    grows = deletions == "none"
+    state = OrderedValues(
+        of_type, largest, False, deletions != "any", texts_by(texts.__getitem__), grows, by_type=by_type
+    )
+    state.resize(3)
+
+    def rank(value: Any, name: str) -> Any:
+        return texts[value] if name == "TEXT" else value
+
+    present: list[Counter[Any]] = [Counter(), Counter(), Counter()]
+    start = 0
+    while start < len(moves):
+        part = moves[start : start + rng.choice((1, 7, 400))]
+        groups, sign, values = [m[0] for m in part], np.array([m[1] for m in part], np.int8), [m[2] for m in part]
+        run, argument = run_over(Batch(np.arange(len(part)), sign, [column([v[0] for v in values], of_type)]), groups)
+        _, second = run_over(Batch(np.arange(len(part)), sign, [column([v[1] for v in values], by_type)]), groups)
+        state.advance(run, argument, 0, second)
+        words = normal(run.results[:, 0])
+        found = (words.view(np.float64) if of == "FLOAT" else words).tolist()
+        for (group, step, (value, key), _), mine, ok in zip(part, found, run.status[:, 0].tolist()):
+            if value is not None and key is not None:
+                present[group][rank(key, by), rank(value, of), value] += step
+            here = [row for row, n in present[group].items() if n]
+            assert (mine if ok else None) == ((max if largest else min)(here)[-1] if here else None)
+        held = {code for codes in state.live_codes() for code in codes.tolist()}
+        assert not held or "TEXT" in (of, by)
+        start += len(part)
+    assert len(state) <= (3 if grows else sum(n > 0 for group in present for n in group.values()))
