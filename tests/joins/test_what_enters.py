@@ -35,6 +35,8 @@ ENTERING = [
     "SELECT RSTREAM(Sa.v * Rel.a AS p) FROM Rel JOIN Sa [NOW] ON Rel.k * 1.5 = Sa.k AND Rel.a IS NOT NULL",
     "SELECT RSTREAM(Sa.v, u.v) FROM Sa [NOW], (SELECT k, v FROM Sb [ROWS 1] UNION ALL SELECT k, a FROM Rel) AS u(k, v)"
     " WHERE Sa.k = u.k",
+    "SELECT RSTREAM(Sa.v, Rel.a) FROM Sa [NOW] JOIN Rel ON Rel.k = Sa.k OR Rel.a = Sa.v OR Rel.t = Sa.t",
+    "RSTREAM (SELECT k, v FROM Sa [NOW] WHERE v > 0 UNION ALL SELECT Sb.k, a FROM Sb [NOW] JOIN Rel USING (k))",
 ]
 STARS = [
     "SELECT RSTREAM(Sa.v, b.v, c.b) FROM Sa [NOW], Sb [PARTITION BY k ROWS 1] AS b, Sc [PARTITION BY k ROWS 1] AS c"

@@ -53,7 +53,9 @@ def test_an_or_of_equalities_is_a_union_of_joins(query: str, joins: int) -> None
         for declared in STREAMS:
             db.execute(declared)
         plan = db.query(query).explain()
-    assert plan.split("Physical plan")[1].count("MJoin") == joins and "every pair" not in plan
+    physical = plan.split("Physical plan")[1]
+    assert physical.count("MJoin") + physical.count("LookupJoin") == joins and "every" not in physical
+    assert ("LookupJoin" in physical) == ("[NOW]" in query)
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,8 @@ class _Streams:
             if isinstance(node, bound.Project) and isinstance(stream, LookupJoin):
                 return _narrowed(node, stream)
             return node.over([stream])
+        if isinstance(node, bound.SetOperation) and is_alone:
+            return node.over([self._stream(child) for child in node.inputs])
         if isinstance(node, bound.Join | MultiJoin) and is_alone:
             found = self._looked_up(node)
             if found is not None:
