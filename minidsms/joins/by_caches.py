@@ -12,16 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
 from minidsms.joins.answer import Answer
 from minidsms.joins.by_pipelines import ByPipelines
 from minidsms.joins.cache_plan import CompiledPlan, compiled, shapes_of
 from minidsms.joins.figures import CacheFigures, Memory
 from minidsms.joins.graph import JoinGraph
 from minidsms.joins.plan import CacheSpec, JoinPlan
-from minidsms.kernels.join_cache_layout import PART_WORDS, PLACED_WORDS, PlacedPlan
-from minidsms.kernels.join_caches import place
 from minidsms.synopses.join_caches import JoinCaches, StoreShape
 from minidsms.synopses.window_index import WindowIndex
 
@@ -59,9 +55,6 @@ class ByCaches:
         self.shapes: Mapping[CacheSpec, StoreShape] = {}
         self._compiled: CompiledPlan | None = None
         self._renumberings = 0
-        self._placed = np.zeros(n * (n - 1) * PLACED_WORDS, np.int64)
-        self._parts_placed = np.zeros(0, np.int64)
-        self._key = np.zeros(2 * max(1, len(graph.equalities)), np.int64)
 
     def use(self, plan: JoinPlan) -> None:
         """Use the caches of a legal plan, whose orders the pipelines have."""
@@ -72,7 +65,6 @@ class ByCaches:
             numbers = {shape: self.caches.number(shape) for shape in set(self.shapes.values())}
             self._compiled = compiled(plan, self._graph, self.shapes, numbers, self.caches.witnesses_at)
             self.caches.add_witnesses(self._compiled.witnesses)
-            self._parts_placed = np.zeros(len(self._compiled.key_places) * PART_WORDS, np.int64)
 
     # ---------------------------------------------------------------------------------------------------- running
 
@@ -85,12 +77,11 @@ class ByCaches:
         if index.renumberings != self._renumberings:
             self._renumberings = index.renumberings
             caches.clear()
-        steps = self._pipelines.steps
-        place(steps, plan.lookups, plan.key_places, index.inputs, index.keys, self._placed, self._parts_placed)
-        checks, key, answer = self._pipelines.checks, self._key, self._answer
-        placed = PlacedPlan(self._placed, checks, self._parts_placed, plan.updates, key)
+        pipelines, answer = self._pipelines.bundle, self._answer
         yield from answer.fill(
-            lambda found: cached_mjoin(index.bundle, placed, answer.run, caches.bundle, answer.output, found)
+            lambda found: cached_mjoin(
+                index.bundle, pipelines, plan.bundle, answer.run, caches.bundle, answer.output, found
+            )
         )
         caches.settle(index.inputs, sum(map(len, index.windows)))
 

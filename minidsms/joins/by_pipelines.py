@@ -24,11 +24,11 @@ from minidsms.kernels.entering_join import (
     AHEAD,
     AHEAD_ROWS,
     BEGUN_WORDS,
-    PLACED_WORDS,
+    DROP_WORDS,
     THERE_ROWS,
     Scratch,
+    begin_part,
     join_entering,
-    place_steps,
 )
 from minidsms.kernels.join_layout import CROWDED, DONE, NEEDED, PAUSED, REQUESTS, SIZE, STATUS, STEP_WORDS, Pipelines
 from minidsms.kernels.mjoin import mjoin
@@ -40,7 +40,7 @@ _BLOCK = 128
 
 
 class ByPipelines:
-    """steps, checks: of the orders that run, as the kernels take them.  rows: which pipelines they take."""
+    """bundle: the pipelines that run, as the kernels take them.  rows: which of them rows take."""
 
     def __init__(self, graph: JoinGraph, index: WindowIndex, answer: Answer) -> None:
         self._graph = graph
@@ -77,10 +77,9 @@ class ByPipelines:
         self._more = [(i, order) for i, each in self._routes for order in each.orders]
         plan = self.orders, self.patterns, self._index.configurations
         self._steps, self.checks = self._graph.pipelines(*plan, self._more)
-        self.steps = self._steps[: self._graph.n]
         table, lengths = self._steps.reshape(-1, STEP_WORDS), np.full(len(self._steps), self._graph.n - 1, np.int64)
-        self._bundle = Pipelines(table, lengths, self.checks)
-        self._placed = np.zeros(len(table) * PLACED_WORDS, np.int64)
+        self.bundle = Pipelines(table, lengths, self.checks)
+        self._drops = np.zeros((len(table), DROP_WORDS), np.int64)
         self._has_bits = any(self._index.configurations)
 
     def requests(self) -> Sequence[Mapping[int, int]]:
@@ -110,7 +109,7 @@ class ByPipelines:
     def _changes(self, found: int) -> int:
         """Insertions and deletions, by their runs; rows found by bits also by their instants."""
         answer = self._answer
-        windows, pipelines = self._index.bundle, self._bundle
+        windows, pipelines = self._index.bundle, self.bundle
         if self._graph.n == 2 and not answer.netted:
             return pair_join(windows, pipelines, answer.run, answer.output, found)
         return mjoin(windows, pipelines, self.rows.bundle, answer.run, answer.output, found)
@@ -118,14 +117,14 @@ class ByPipelines:
     def _arrivals(self) -> Iterator[int]:
         """Elements of streams whose rows leave by the join's clock: whole instants fit the buffers, or these grow."""
         index, answer, state = self._index, self._answer, self._answer.state
-        place_steps(self._steps, index.inputs, index.keys, self._placed)
         if self._scratch is None:
             self._scratch = _scratch(self._graph.n, _BLOCK)
         scratch = self._scratch
+        # As `entering_join.Pipelines`, which takes longer to make.
+        pipelines: Any = self.bundle.steps, self._drops, self.checks, self.rows.bundle
+        begin_part(index.bundle, pipelines, self._graph.n - 1)
         status = -1
         while status != DONE:
-            # As `entering_join.Pipelines`, which takes longer to make.
-            pipelines: Any = self._bundle.steps, self._placed, self.checks, self.rows.bundle
             found = join_entering(index.bundle, scratch, pipelines, answer.run, answer.output)
             status = int(state[STATUS])
             if status == PAUSED:

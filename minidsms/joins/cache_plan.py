@@ -15,7 +15,6 @@ from random import Random
 
 import numpy as np
 
-from minidsms.elements import Int64Array
 from minidsms.joins.equal_columns import Attribute
 from minidsms.joins.graph import JoinGraph
 from minidsms.joins.plan import (
@@ -31,11 +30,20 @@ from minidsms.joins.plan import (
     satisfies_prefix,
     shared_key,
 )
-from minidsms.kernels.join_cache_layout import LOOKUP, PART_WORDS, PLACED_WORDS
+from minidsms.kernels.join_cache_layout import (
+    AFTER,
+    COLLECT,
+    IS_SIMPLE,
+    LOOKUP,
+    LOOKUP_PARTS,
+    LOOKUP_WORDS,
+    PART_WORDS,
+    UPDATE,
+    UPDATES_END,
+    WITNESS,
+    CachePlan,
+)
 from minidsms.synopses.join_caches import StoreShape
-
-_LOOKUP, _AFTER, _PARTS, _WITNESS, _COLLECT, _UPDATE, _UPDATES_END, _IS_SIMPLE = range(PLACED_WORDS - LOOKUP)
-
 
 # ---------------------------------------------------------------------------------------------------------- legality
 
@@ -143,15 +151,9 @@ def _random_orders(graph: JoinGraph, rng: Random) -> Orders:
 
 @dataclass(frozen=True)
 class CompiledPlan:
-    """A plan as `kernels.cached_mjoin` takes it.
+    """bundle: as `kernels.cached_mjoin` takes it.  witnesses: inputs, to stand behind the stores' members."""
 
-    lookups: (n, n - 1, PLACED_WORDS - LOOKUP).  key_places: (m, 2) input and key.  updates: (u, 2) store, where the
-    parts of its key begin.  witnesses: inputs, to stand behind the stores' members.
-    """
-
-    lookups: Int64Array
-    key_places: Int64Array
-    updates: Int64Array
+    bundle: CachePlan
     witnesses: tuple[int, ...]
 
 
@@ -181,46 +183,47 @@ def compiled(
     """numbers: of the stores.  witnesses_at: where the witnesses' inputs begin among the members."""
     n = graph.n
     place = graph.places()
-    lookups = np.zeros((n, n - 1, PLACED_WORDS - LOOKUP), np.int64)
-    lookups[:, :, [_LOOKUP, _WITNESS, _COLLECT]] = -1
-    key_places: list[tuple[int, int]] = []
+    lookups = np.zeros((n, n - 1, LOOKUP_WORDS), np.int64)
+    lookups[:, :, [LOOKUP, WITNESS, COLLECT]] = -1
+    parts: list[tuple[int, ...]] = []
     witnesses: list[int] = []
 
     def placed(attributes: Iterable[Attribute]) -> int:
-        at = PART_WORDS * len(key_places)
-        key_places.extend((i, place[i, (c,)]) for i, c in attributes)
+        at = len(parts)
+        parts.extend((i, place[i, (c,)], 0, 0) for i, c in attributes)
         return at
 
     for spec in plan.caches:
         i, j = spec.pipeline, position(spec, plan.orders)
         step = lookups[i, j]
-        step[_LOOKUP], step[_AFTER] = numbers[shapes[spec]], j + len(spec.segment)
-        step[_PARTS] = placed(part.probe for part in key_parts(spec, plan.orders, graph.equalities))
-        lookups[i, j + len(spec.segment) - 1, _COLLECT] = step[_LOOKUP]
+        step[LOOKUP], step[AFTER] = numbers[shapes[spec]], j + len(spec.segment)
+        step[LOOKUP_PARTS] = placed(part.probe for part in key_parts(spec, plan.orders, graph.equalities))
+        lookups[i, j + len(spec.segment) - 1, COLLECT] = step[LOOKUP]
         if i in spec.reduced_by:
             before = _before(spec, plan.orders)
-            step[_WITNESS] = witnesses_at + len(witnesses)
+            step[WITNESS] = witnesses_at + len(witnesses)
             # The kernel reads as many inputs as the store has words for.
             witnesses += before + before[:1] * (shapes[spec].witnesses - 1 - len(before))
     updates: list[tuple[int, int]] = []
     for i in range(n):
         own = {shapes[spec] for spec in plan.caches if spec.pipeline == i}
         for d in range(n - 1):
-            lookups[i, d, _UPDATE] = len(updates)
+            lookups[i, d, UPDATE] = len(updates)
             for shape, c in sorted(numbers.items(), key=lambda item: item[1]):
                 inputs = {*shape.key.inputs, *shape.key.reduced_by}
                 # What a pipeline looks up itself, it finds complete or computes.
                 if i in inputs and d == len(inputs) - 2 and shape not in own:
                     updates.append((c, placed(shape.key.stored)))
-            lookups[i, d, _UPDATES_END] = len(updates)
+            lookups[i, d, UPDATES_END] = len(updates)
             step = lookups[i, d]
-            step[_IS_SIMPLE] = step[_COLLECT] < 0 and step[_UPDATE] == len(updates)
-    return CompiledPlan(
-        lookups,
-        np.array(key_places, np.int64).reshape(-1, 2),
+            step[IS_SIMPLE] = step[COLLECT] < 0 and step[UPDATE] == len(updates)
+    bundle = CachePlan(
+        lookups.reshape(-1, LOOKUP_WORDS),
+        np.array(parts, np.int64).reshape(-1, PART_WORDS),
         np.array(updates, np.int64).reshape(-1, 2),
-        tuple(witnesses),
+        np.zeros(2 * max(1, len(graph.equalities)), np.int64),
     )
+    return CompiledPlan(bundle, tuple(witnesses))
 
 
 def _before(spec: CacheSpec, orders: Orders) -> tuple[int, ...]:

@@ -288,7 +288,8 @@ class JoinGraph:
             asked = method_of(probed).ask(Known(parts, columns, ways, self.columns(j), is_order))
             checks.extend(asked.rows)
             at = visited.index(source)
-            steps[d] = j, place[j, probed], source, place[source, key], begin, end, at, asked.hashed, asked.reach, 0, -1
+            words = j, place[j, probed], source, place[source, key], begin, end, at, asked.hashed, asked.reach, 0, -1
+            steps[d, : len(words)] = words
 
     def _cells_to(self, visited: Sequence[int], j: int, index: Index) -> tuple[Key, list[tuple[int, Key, int]]]:
         """By which key with cells a step visits input j, and of what the tag is made: inputs visited and their keys,

@@ -18,8 +18,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from minidsms.kernels.join_cache_layout import CacheArrays, PlacedPlan
-from minidsms.kernels.join_layout import JoinRun, Output, Windows
+from minidsms.kernels.join_cache_layout import CacheArrays, CachePlan
+from minidsms.kernels.join_layout import JoinRun, Output, Pipelines, Windows
 from minidsms.machine_code import Int64s, Int64Table
 
 # A name to a line would be a fifth of the file.
@@ -31,18 +31,18 @@ from minidsms.kernels.join_cache_entries import (
 )
 from minidsms.kernels.join_cache_layout import (
     AFTER, BUCKETS, BUCKET_HEAD, COLLECT, CREATED, CURSOR, DELETES, EAGER, HITS, IGNORED, INLINE, INSERTS, IS_REDUCED,
-    IS_SIMPLE, KEY_WORDS, LEVEL_WORDS,
-    LOOKUP, LOOKUP_PARTS, MEMBERS, PAGE, PAGE_BITS, PART_INPUT, PART_MASK, PART_NODES, PART_WORDS, PENDING,
-    PLACED_WORDS, PROBES, REST, SIZE, STRIDE, SWEPT, TABLE, TAG, UP, UPDATE, UPDATES_END, WITNESS, WITNESSES,
+    IS_SIMPLE, KEY_WORDS, LEVEL_WORDS, LOOKUP, LOOKUP_PARTS, MEMBERS, PAGE, PAGE_BITS, PART_INPUT, PART_KEY, PART_MASK,
+    PART_NODES, PENDING, PROBES, REST, SIZE, STRIDE, SWEPT, TABLE, TAG, UP, UPDATE, UPDATES_END, WITNESS, WITNESSES,
 )
 from minidsms.kernels.join_instants import next_element
 from minidsms.kernels.join_layout import (
-    CANCEL, CHECK, CHECKS_END, DELETE, DEPTH, DONE, FULL, INPUT, INSERT, INSPECTED, INSTANT, LO, MOST, PAUSED, PHASE,
-    PROBE_HI, PROBE_LO, STATUS, TARGET,
+    CANCEL, CHECK, CHECKS_END, DELETE, DEPTH, DONE, FULL, INPUT, INSERT, INSPECTED, INSTANT, MASK, MOST, NODES, PAUSED,
+    PHASE, PROBE_LO, STATUS, TARGET,
 )
 from minidsms.kernels.join_stamps import are_stamped, put_tuple
-from minidsms.kernels.placed_steps import placed_chain, placed_first, placed_tag
-from minidsms.kernels.chains import checks_hold, next_slot, older
+from minidsms.kernels.chains import (
+    chain_of, checks_hold, first_slot, next_slot, older, place_steps, step_tag,
+)
 # fmt: on
 # isort: on
 
@@ -51,17 +51,24 @@ from minidsms.kernels.chains import checks_hold, next_slot, older
 
 
 @helper
-def _hash(caches: Int64Table, c: int, q: int, chosen: Int64s, plan: PlacedPlan, nodes: Int64s) -> Any:
+def _place_parts(windows: Windows, parts: Int64Table) -> None:
+    """Write where the nodes of the parts of keys are, as `chains.place_steps` does."""
+    for q in range(len(parts)):
+        parts[q, PART_NODES] = windows.keys[parts[q, PART_KEY], NODES]
+        parts[q, PART_MASK] = windows.inputs[parts[q, PART_INPUT], MASK]
+
+
+@helper
+def _hash(caches: Int64Table, c: int, q: int, chosen: Int64s, plan: CachePlan, nodes: Int64s) -> Any:
     """Write the key of the slots chosen, whose parts begin at q, into `key`; its hash."""
     parts, key = plan.parts, plan.key
     h = uint64(0)
-    part = uint64(q)
     for w in range(caches[c, KEY_WORDS]):
-        slot = chosen[uint64(parts[part + uint64(PART_INPUT)])]
-        word = nodes[uint64(parts[part + uint64(PART_NODES)] + 2 * (slot & parts[part + uint64(PART_MASK)]))]
+        part = uint64(q + w)
+        slot = chosen[uint64(parts[part, PART_INPUT])]
+        word = nodes[uint64(parts[part, PART_NODES] + 2 * (slot & parts[part, PART_MASK]))]
         key[uint64(w)] = word
         h = mixed(h, word)
-        part += uint64(PART_WORDS)
     return h
 
 
@@ -143,17 +150,17 @@ def _delete(store: CacheArrays, c: int, chosen: Int64s, b: int) -> Any:
 
 @helper
 def _look_up(
-    i: int, p: int, c: int, phase: int, windows: Windows, plan: PlacedPlan, chosen: Int64s, store: CacheArrays
+    i: int, r: int, c: int, phase: int, windows: Windows, plan: CachePlan, chosen: Int64s, store: CacheArrays
 ) -> Any:
     """CacheLookup: the bucket with the entry of the slots chosen; -1 where there is none, then one is begun."""
     inputs, nodes = windows.inputs, windows.nodes
     caches, ghosts = store.caches, store.ghosts
-    placed, key = plan.placed, plan.key
-    h = _hash(caches, c, placed[p + uint64(LOOKUP_PARTS)], chosen, plan, nodes)
+    lookups, key = plan.lookups, plan.key
+    h = _hash(caches, c, lookups[r, LOOKUP_PARTS], chosen, plan, nodes)
     place = bucket_of(h, caches[c, BUCKETS]) * caches[c, STRIDE]
     entry, place = caches[c, TABLE] + (place >> PAGE_BITS), place & (PAGE - 1)
     b = _entry_of(store, c, entry, place, key)
-    begin = placed[p + uint64(WITNESS)]
+    begin = lookups[r, WITNESS]
     is_hit = b >= 0 and (begin < 0 or _has_witness(store, c, inputs, b, i, begin))
     caches[c, PROBES] += 1
     if is_hit:
@@ -169,20 +176,20 @@ def _look_up(
 
 @helper
 def _update(
-    p: int, is_computed: int, phase: int, windows: Windows, plan: PlacedPlan, chosen: Int64s, store: CacheArrays
+    r: int, is_computed: int, phase: int, windows: Windows, plan: CachePlan, chosen: Int64s, store: CacheArrays
 ) -> Any:
     """Behind a segment's last step: what a miss has computed goes into the entry begun, and what has been joined so far
     into those of the caches whose segments it changes (CacheUpdate).
     """
     inputs, nodes = windows.inputs, windows.nodes
     caches = store.caches
-    placed, updates, key = plan.placed, plan.updates, plan.key
-    c = placed[p + uint64(COLLECT)]
+    lookups, updates, key = plan.lookups, plan.updates, plan.key
+    c = lookups[r, COLLECT]
     if c >= 0 and is_computed and caches[c, PENDING] >= 0:
         caches[c, CREATED] += 1
         if not append(store, c, chosen, caches[c, PENDING]):
             caches[c, PENDING] = -1
-    for u in range(placed[p + uint64(UPDATE)], placed[p + uint64(UPDATES_END)]):
+    for u in range(lookups[r, UPDATE], lookups[r, UPDATES_END]):
         c = updates[u, 0]
         if phase == INSERT or caches[c, EAGER] != 0:
             h = _hash(caches, c, updates[u, 1], chosen, plan, nodes)
@@ -223,14 +230,6 @@ def _choose(store: CacheArrays, c: int, at: int, inputs: Int64Table, chosen: Int
     return lives
 
 
-@helper(inline=True)
-def _begin_step(windows: Windows, plan: PlacedPlan, p: int, chosen: Int64s) -> Any:
-    """The tag that the step at placed[p] asks for, and the newest slot of its bucket."""
-    tag = placed_tag(windows, plan.placed, p, plan.checks, chosen)
-    near = windows.inputs[uint64(plan.placed[p + uint64(TARGET)]), LO]
-    return tag, placed_first(windows, plan.placed, p, tag, near)
-
-
 class Element(NamedTuple):
     """What is joined: in which phase of which instant, and the sign of its tuples."""
 
@@ -240,26 +239,28 @@ class Element(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """Through a bucket: the tag, the slot to look at next, and whether the step is the pipeline's last."""
+    """Through a bucket: the tag, the slot to look at next, whether the step is the pipeline's last, and whether it is
+    and nothing stands behind it.
+    """
 
     tag: int
     s: int
     is_last: bool
+    is_simple: bool
 
 
 @helper(inline=True)
 def _next_of_bucket(
-    windows: Windows, plan: PlacedPlan, run: JoinRun, output: Output, element: Element, p: int, walk: Walk, found: int
-) -> Any:
-    """Choose the next slot that the step at placed[p] finds; tuples of a last step that nothing stands behind are put
+    windows: Windows, pipelines: Pipelines, run: JoinRun, output: Output, element: Element, r: int, walk: Walk,
+    found: int,
+) -> Any:  # fmt: skip
+    """Choose the next slot that step r finds; tuples of a last step that nothing stands behind are put
     out, as long as there is room. (the slot to go on at, whether one is chosen, slots inspected, tuples in `out`)
     """
-    inputs, nodes, chosen, placed = windows.inputs, windows.nodes, run.chosen, plan.placed
-    tag, s, is_last = walk
-    is_simple = is_last and placed[p + uint64(IS_SIMPLE)] != 0
-    j = uint64(placed[p + uint64(TARGET)])
-    chain = placed_chain(placed, p, inputs[j, PROBE_LO], inputs[j, PROBE_HI])
-    begin, end = placed[p + uint64(CHECK)], placed[p + uint64(CHECKS_END)]
+    nodes, chosen, steps = windows.nodes, run.chosen, pipelines.steps
+    tag, s, is_last, is_simple = walk
+    chain = chain_of(windows, steps, r)
+    j, begin, end = uint64(steps[r, TARGET]), steps[r, CHECK], steps[r, CHECKS_END]
     is_found, inspected = False, int64(0)
     while not is_found:
         s, looked = next_slot(nodes, chain, tag, s)
@@ -267,7 +268,7 @@ def _next_of_bucket(
         if s < chain.low:
             break
         chosen[j] = s
-        is_found = checks_hold(windows, plan.checks, chosen, begin, end)
+        is_found = checks_hold(windows, pipelines.checks, chosen, begin, end)
         if is_found and element.phase == CANCEL and is_last:
             is_found = are_stamped(windows, run)
         if is_found and is_last and found == len(output.out_ts):
@@ -283,19 +284,18 @@ def _next_of_bucket(
 
 @kernel
 def cached_mjoin(
-    windows: Windows, plan: PlacedPlan, run: JoinRun, store: CacheArrays, output: Output, found: int
-) -> int:
+    windows: Windows, pipelines: Pipelines, plan: CachePlan, run: JoinRun, store: CacheArrays, output: Output,
+    found: int,
+) -> int:  # fmt: skip
     """As `kernels.mjoin.mjoin`, with caches; of streams with ranges (`of_streams`, netted) by when rows came.
 
-    placed: see `kernels.join_caches.place`.  chosen, stops: (n,) of each input the slot chosen and where the insertions
-    of the instant end.  levels: (n * LEVEL_WORDS,).  caches: (m, CACHE_WORDS).  members: the
-    caches' segments one after the other.  parts: of keys, PART_WORDS each.  updates: (u, 2): cache, where the parts of
-    its key begin.  owners: of each page of the pool, 2 * cache + kind.  free: how many pages nobody has, and which.
-    key: room for one.
+    pipelines: all of n - 1 steps, without bands and bits.
     O(elements + tuples + slots inspected + tuples cached and swept).
     """
     inputs, chosen, levels, state = windows.inputs, run.chosen, run.levels, run.state
-    caches, pool, placed = store.caches, store.pool, plan.placed
+    caches, pool, steps, lookups = store.caches, store.pool, pipelines.steps, plan.lookups
+    place_steps(windows, steps)
+    _place_parts(windows, plan.parts)
     # The walk through an entry stays in this loop: written as a function of its own it took a tenth longer.
     last, limit, most = len(inputs) - 1, len(output.out_ts), state[MOST]
     depth, enters = state[DEPTH], False
@@ -309,22 +309,23 @@ def cached_mjoin(
         element = Element(phase, instant, sign)
         while depth >= 0 and (inspected + turns < most or enters):
             turns += 1
-            p = uint64((i * last + depth) * PLACED_WORDS)
-            c = placed[p + uint64(LOOKUP)] if phase != CANCEL else int64(-1)
+            r = uint64(i * last + depth)
+            c = lookups[r, LOOKUP] if phase != CANCEL else int64(-1)
             if enters:
                 enters = False
-                tag = _look_up(i, p, c, phase, windows, plan, chosen, store) if c >= 0 else int64(-1)
+                tag = _look_up(i, r, c, phase, windows, plan, chosen, store) if c >= 0 else int64(-1)
                 if tag >= 0:
                     s, rest = pool[uint64(tag + 1)], min(pool[uint64(tag)], caches[c, INLINE])
                 else:
-                    tag, s = _begin_step(windows, plan, p, chosen)
+                    tag = step_tag(windows, steps, r, pipelines.checks, chosen)
+                    s = first_slot(windows, steps, r, tag)
                     rest = int64(-1)
             is_found = False
             if rest >= 0:
                 # The next live tuple of the entry; dead ones are swept.
-                following = placed[p + uint64(AFTER)]
-                q = uint64((i * last + following - 1) * PLACED_WORDS)
-                is_simple = following == last and placed[q + uint64(UPDATE)] == placed[q + uint64(UPDATES_END)]
+                following = lookups[r, AFTER]
+                q = uint64(i * last + following - 1)
+                is_simple = following == last and lookups[q, UPDATE] == lookups[q, UPDATES_END]
                 while s != 0 or rest > 0:
                     at = tuple_at(caches, c, tag, s, rest)
                     is_found = _choose(store, c, at, inputs, chosen)
@@ -344,8 +345,8 @@ def cached_mjoin(
             else:
                 # The next slot of the bucket that matches.
                 following = depth + 1
-                walk = Walk(tag, s, following == last)
-                s, is_found, looked, found = _next_of_bucket(windows, plan, run, output, element, p, walk, found)
+                walk = Walk(tag, s, following == last, following == last and lookups[r, IS_SIMPLE] != 0)
+                s, is_found, looked, found = _next_of_bucket(windows, pipelines, run, output, element, r, walk, found)
                 inspected += looked
             if state[STATUS] == FULL:
                 break
@@ -356,9 +357,9 @@ def cached_mjoin(
                 tag, s, rest = _level(levels, max(depth, 0))
                 continue
             # What stands behind the segment's last step: CacheUpdates.
-            p = uint64((i * last + following - 1) * PLACED_WORDS)
-            if placed[p + uint64(IS_SIMPLE)] == 0 and phase != CANCEL:
-                _update(p, rest < 0, phase, windows, plan, chosen, store)
+            r = uint64(i * last + following - 1)
+            if lookups[r, IS_SIMPLE] == 0 and phase != CANCEL:
+                _update(r, rest < 0, phase, windows, plan, chosen, store)
             if following < last:
                 _leave(levels, depth, tag, s, rest)
                 levels[uint64(following * LEVEL_WORDS + UP)] = depth

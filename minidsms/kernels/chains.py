@@ -39,7 +39,13 @@ from minidsms.kernels.join_layout import (
     REQUESTS,
     ROWS,
     SHIFT,
+    SOURCE_MASK,
+    SOURCE_NODES,
     TARGET,
+    TARGET_HEADS,
+    TARGET_MASK,
+    TARGET_NODES,
+    TARGET_SHIFT,
     Windows,
 )
 from minidsms.kernels.links import (
@@ -180,20 +186,32 @@ def leave(windows: Windows, i: int, slot: int) -> Any:
     return stood
 
 
-# -------------------------------------------------------------------------------------------------------- the tag
+# ----------------------------------------------------------------------------------------------- steps, and their tags
+
+
+@helper
+def place_steps(windows: Windows, steps: Int64Table) -> None:
+    """Write into steps, (m, STEP_WORDS), where the index holds what they read; of a subresult its own file says it."""
+    inputs, keys = windows.inputs, windows.keys
+    for r in range(len(steps)):
+        f, y, j, x = steps[r, FROM], steps[r, FROM_KEY], steps[r, TARGET], steps[r, PROBED]
+        steps[r, SOURCE_NODES], steps[r, SOURCE_MASK] = keys[y, NODES], inputs[f, MASK]
+        if j < len(inputs):
+            steps[r, TARGET_NODES], steps[r, TARGET_MASK] = keys[x, NODES], inputs[j, MASK]
+            steps[r, TARGET_HEADS], steps[r, TARGET_SHIFT] = keys[x, HEADS], keys[x, SHIFT]
 
 
 @helper(inline=True)
 def step_tag(windows: Windows, steps: Int64Table, r: int, checks: Int64Table, chosen: Int64s) -> Any:
-    """The tag that step r asks for first: of a slot chosen, or hashed of several inputs'.  steps: (m, STEP_WORDS)."""
-    inputs, keys, nodes = windows.inputs, windows.keys, windows.nodes
-    f = steps[r, FROM]
-    tag = nodes[keys[steps[r, FROM_KEY], NODES] + 2 * (chosen[f] & inputs[f, MASK])]
-    if steps[r, HASHED] > 0:
-        tag = hashed_tag(windows, checks, chosen, steps[r, CHECK], steps[r, CHECK] + steps[r, HASHED])
-    elif steps[r, HASHED] < 0:
-        steps[r, REQUESTS] += 1
-        tag = first_tag(windows, steps[r], checks, chosen, tag)
+    """The tag that step r asks for first: of a slot chosen, or hashed of several inputs'.  steps: placed."""
+    q = uint64(r)
+    source = chosen[uint64(steps[q, FROM])]
+    tag = windows.nodes[uint64(steps[q, SOURCE_NODES] + 2 * (source & steps[q, SOURCE_MASK]))]
+    if steps[q, HASHED] > 0:
+        tag = hashed_tag(windows, checks, chosen, steps[q, CHECK], steps[q, CHECK] + steps[q, HASHED])
+    elif steps[q, HASHED] < 0:
+        steps[q, REQUESTS] += 1
+        tag = first_tag(windows, steps[q], checks, chosen, tag)
     return tag
 
 
@@ -228,15 +246,23 @@ class Chain(NamedTuple):
 @helper(inline=True)
 def chain_of(windows: Windows, steps: Int64Table, r: int) -> Any:
     """Where step r walks, among what pipelines may join now."""
-    inputs, j = windows.inputs, steps[r, TARGET]
-    base = windows.keys[steps[r, PROBED], NODES]
-    return Chain(base, int64(2), inputs[j, MASK], inputs[j, PROBE_LO], inputs[j, PROBE_HI])
+    j = uint64(steps[uint64(r), TARGET])
+    return chain_between(steps, r, windows.inputs[j, PROBE_LO], windows.inputs[j, PROBE_HI])
+
+
+@helper(inline=True)
+def chain_between(steps: Int64Table, r: int, low: int, high: int) -> Any:
+    """Where step r walks, among the slots [low, high)."""
+    q = uint64(r)
+    return Chain(steps[q, TARGET_NODES], int64(2), steps[q, TARGET_MASK], low, high)
 
 
 @helper(inline=True)
 def first_slot(windows: Windows, steps: Int64Table, r: int, tag: int) -> Any:
     """The newest slot of the bucket in which step r finds the tag."""
-    return first_of_key(windows, steps[r, TARGET], steps[r, PROBED], tag)
+    q = uint64(r)
+    b = steps[q, TARGET_HEADS] + bucket(tag, steps[q, TARGET_SHIFT])
+    return head_slot(windows.heads, b, windows.inputs[uint64(steps[q, TARGET]), LO])
 
 
 @helper(inline=True)

@@ -22,15 +22,18 @@ from typing import Any, NamedTuple
 
 from minidsms.elements import MAX_INSTANT
 from minidsms.kernels.access_methods.hashes import hashed_tag
-from minidsms.kernels.access_methods.methods import first_tag
 from minidsms.kernels.chains import (
     Chain,
+    chain_between,
     checks_hold,
+    first_slot,
     further,
     is_linked,
     link_slots,
     next_slot,
     older,
+    place_steps,
+    step_tag,
     tag_at,
 )
 from minidsms.kernels.join_layout import (
@@ -59,12 +62,18 @@ from minidsms.kernels.join_layout import (
     REACH,
     ROWS,
     SIZE,
+    SOURCE_MASK,
+    SOURCE_NODES,
     STATUS,
     STOP,
     SURVIVOR,
     SURVIVORS,
     TAG,
     TARGET,
+    TARGET_HEADS,
+    TARGET_MASK,
+    TARGET_NODES,
+    TARGET_SHIFT,
     JoinRun,
     Output,
     Windows,
@@ -73,25 +82,11 @@ from minidsms.kernels.join_routes import Routes, pipeline_of
 from minidsms.kernels.join_stamps import deletions_first, is_stamped, put_tuple, stamp
 from minidsms.kernels.links import Arrivals, arrivals_of, came_at, has_link, head_slot, older_slot
 from minidsms.kernels.mixing import bucket
-from minidsms.kernels.placed_steps import (
-    PLACES_END,
-    SOURCE_MASK,
-    SOURCE_NODES,
-    TARGET_HEADS,
-    TARGET_MASK,
-    TARGET_NODES,
-    TARGET_SHIFT,
-    place_step,
-    placed_chain,
-    placed_first,
-    placed_tag,
-)
 from minidsms.machine_code import Int64Cube, Int64s, Int64Table, helper, int64, kernel, uint64
 
-TARGET_LENGTH, TRIED, DROPPED, IS_DROPPING, LOOKS_AHEAD, PLACED_WORDS = range(PLACES_END, PLACES_END + 6)
-"""Of a placed step (`placed_steps`): how long rows of its target stay, of how many elements drop probing behind another
-step has dropped how many, and whether drop probing asks it: for the one tag of a row; whether its rows are looked up
-before any is gone on with (`_look_ahead`). PLACED_WORDS: how many there are."""
+TRIED, DROPPED, IS_DROPPING, LOOKS_AHEAD, DROP_WORDS = range(5)
+"""Of a step: of how many elements drop probing behind another step has dropped how many, and whether drop probing asks
+it: for the one tag of a row; whether its rows are looked up before any is gone on with (`_look_ahead`)."""
 
 _LEAST_BLOCK = 4
 
@@ -113,10 +108,10 @@ class Scratch(NamedTuple):
 
 
 class Pipelines(NamedTuple):
-    """steps, checks, routes: as of `mjoin`.  placed: PLACED_WORDS of each step of all (`place_steps`)."""
+    """steps, checks, routes: as of `mjoin`.  drops: DROP_WORDS of each step (`begin_part`)."""
 
     steps: Int64Table
-    placed: Int64s
+    drops: Int64Table
     checks: Int64Table
     routes: Routes
 
@@ -135,21 +130,18 @@ for it; how many tuples stand in `out`, where those of the instant begin, and, -
 where those do that are cancelled."""
 
 
-@kernel("void(int64[:, :, ::1], int64[:, ::1], int64[:, ::1], int64[::1])")
-def place_steps(steps, inputs, keys, placed):  # type: ignore[no-untyped-def]
-    """Write the steps with the places of their nodes and heads, which hold until the index is laid out anew."""
-    at = 0
-    for i in range(steps.shape[0]):
-        for d in range(steps.shape[1]):
-            step = placed[at : at + PLACED_WORDS]
-            place_step(steps[i, d], inputs, keys, step)
-            step[TARGET_LENGTH] = inputs[step[TARGET], LENGTH]
-            step[TRIED] = step[DROPPED] = 0
-            step[IS_DROPPING] = int64(step[HASHED] == 0 and step[REACH] == 0)
-            step[LOOKS_AHEAD] = 0
-            if d + 1 < steps.shape[1] and step[REACH] == 0:
-                step[LOOKS_AHEAD] = int64(steps[i, d + 1, HASHED] > 0 and steps[i, d + 1, ASKED] == d + 1)
-            at += PLACED_WORDS
+@kernel
+def begin_part(windows: Windows, pipelines: Pipelines, most: int) -> None:
+    """Before what has come is joined: place the steps, of pipelines of `most` each, and forget what they dropped."""
+    steps, drops = pipelines.steps, pipelines.drops
+    place_steps(windows, steps)
+    for r in range(len(steps)):
+        drops[r, TRIED] = drops[r, DROPPED] = 0
+        drops[r, IS_DROPPING] = int64(steps[r, HASHED] == 0 and steps[r, REACH] == 0)
+        drops[r, LOOKS_AHEAD] = 0
+        d = r % most
+        if d + 1 < most and steps[r, REACH] == 0:
+            drops[r, LOOKS_AHEAD] = int64(steps[r + 1, HASHED] > 0 and steps[r + 1, ASKED] == d + 1)
 
 
 LEAVING, STAYING, ARRIVING, LATER, THERE_ROWS = range(5)
@@ -158,16 +150,16 @@ at it or later, and the first whose row comes later."""
 
 
 @helper(inline=True)
-def _chain(placed: Int64s, p: int, i: int, there: Int64Table, cancels: bool) -> Any:
-    """Where the step at placed[p] of the pipeline of input i walks. cancels: by a row that leaves."""
-    j = placed[uint64(p) + uint64(TARGET)]
+def _chain(steps: Int64Table, r: int, i: int, there: Int64Table, cancels: bool) -> Any:
+    """Where step r of the pipeline of input i walks. cancels: by a row that leaves."""
+    j = steps[uint64(r), TARGET]
     low, high = there[STAYING, j], there[ARRIVING, j]
     if cancels and j > i:
         low = there[LEAVING, j]
     if not cancels and j < i:
         # Of two elements of an instant, that of the later input finds the other.
         high = there[LATER, j]
-    return placed_chain(placed, p, low, high)
+    return chain_between(steps, r, low, high)
 
 
 class Bounds(NamedTuple):
@@ -207,26 +199,17 @@ def _present(nodes: Int64s, target: Arrivals, length: Any, bounds: Bounds, insta
     return Bounds(low, high, low_came, high_came, linked)
 
 
-@helper(inline=True)
-def _further(windows: Windows, pipelines: Pipelines, p: int, chosen: Int64s, chain: Chain, tag: int) -> Any:
-    """As `chains.further`, of the step at placed[p]."""
-    return further(windows, pipelines.steps, int64(p) // PLACED_WORDS, pipelines.checks, chosen, chain, tag)
-
-
 @helper(typed=True)
-def _drop(
-    i: int, p: int, count: int, alive: Int64s, firsts: Int64s, placed: Int64s, windows: Windows, state: Int64s
-) -> int:
-    """Drop probing by the step at placed[p] of input i: which of the `count` slots alive find a row, and the first.
+def _drop(i: int, step: Int64s, count: int, alive: Int64s, firsts: Int64s, windows: Windows, state: Int64s) -> int:
+    """Drop probing by a step of input i: which of the `count` slots alive find a row, and the first.
 
     firsts: by slot, counted from the block's first.  Returns how many of `alive` are left; state[PASSED] counts rows
     passed over that come later.
     """
     inputs, nodes, heads = windows.inputs, windows.nodes, windows.heads
-    step = placed[p : p + PLACED_WORDS]
     base, mask, buckets, shift = step[TARGET_NODES], step[TARGET_MASK], step[TARGET_HEADS], step[TARGET_SHIFT]
     own, own_mask, arrivals = step[SOURCE_NODES], step[SOURCE_MASK], arrivals_of(windows, i)
-    target, length = arrivals_of(windows, step[TARGET]), uint64(step[TARGET_LENGTH])
+    target, length = arrivals_of(windows, step[TARGET]), uint64(inputs[step[TARGET], LENGTH])
     bounds = _bounds_of(windows, target, step[TARGET])
     first, near = inputs[i, HI], inputs[step[TARGET], LO]
     # Of two elements of an instant, that of the later input finds the other.
@@ -269,21 +252,21 @@ def _drop(
 
 @helper(typed=True)
 def _drop_behind(
-    i: int, p: int, q: int, alive: Int64s, firsts: Int64s, placed: Int64s, windows: Windows, state: Int64s
+    i: int, p: int, q: int, alive: Int64s, firsts: Int64s, pipelines: Pipelines, windows: Windows, state: Int64s
 ) -> int:
-    """Drop probing by the step at placed[q], which asks for the keys of the rows that the one at placed[p] finds.
+    """Drop probing by step q, which asks for the keys of the rows that step p finds.
 
     Of the slots alive those are left for which a row found by the first finds a row; `firsts`, as of `_drop`, moves on
     to it. What is passed by joins with nothing.
     """
     inputs, nodes, heads = windows.inputs, windows.nodes, windows.heads
-    step, behind = placed[p : p + PLACED_WORDS], placed[q : q + PLACED_WORDS]
+    step, behind, drops = pipelines.steps[p], pipelines.steps[q], pipelines.drops[q]
     base, mask = step[TARGET_NODES], step[TARGET_MASK]
     own, own_mask, first, arrivals = step[SOURCE_NODES], step[SOURCE_MASK], inputs[i, HI], arrivals_of(windows, i)
     target, target2 = arrivals_of(windows, step[TARGET]), arrivals_of(windows, behind[TARGET])
     source, near = behind[SOURCE_NODES], inputs[behind[TARGET], LO]
     base2, mask2 = behind[TARGET_NODES], behind[TARGET_MASK]
-    length, length2 = uint64(step[TARGET_LENGTH]), uint64(behind[TARGET_LENGTH])
+    length, length2 = uint64(inputs[step[TARGET], LENGTH]), uint64(inputs[behind[TARGET], LENGTH])
     bounds, bounds2 = _bounds_of(windows, target, step[TARGET]), _bounds_of(windows, target2, behind[TARGET])
     buckets, shift = behind[TARGET_HEADS], behind[TARGET_SHIFT]
     is_later, is_later2 = int64(step[TARGET] < i), int64(behind[TARGET] < i)
@@ -309,8 +292,8 @@ def _drop_behind(
         alive[uint64(kept)] = slot
         if r >= low2 or (s >= low and inspected >= most):
             kept += 1
-    behind[TRIED] += len(alive)
-    behind[DROPPED] += len(alive) - kept
+    drops[TRIED] += len(alive)
+    drops[DROPPED] += len(alive) - kept
     state[INSPECTED] += inspected
     return int64(kept)
 
@@ -320,7 +303,7 @@ def _survivors(i: int, stop: int, windows: Windows, scratch: Scratch, pipelines:
     """Drop probing of the slots [HI, stop) of input i; returns how many of alive[i] it leaves, ascending."""
     inputs, nodes = windows.inputs, windows.nodes
     alive, part, firsts = scratch.alive[i], scratch.alive[len(inputs)], scratch.firsts[i]
-    placed, routes = pipelines.placed, pipelines.routes
+    steps, routes = pipelines.steps, pipelines.routes
     base, mask, has_nulls = inputs[i, ROWS], inputs[i, MASK], inputs[i, HAS_NULLS] != 0
     count = int64(0)
     for slot in range(inputs[i, HI], stop):
@@ -328,16 +311,16 @@ def _survivors(i: int, stop: int, windows: Windows, scratch: Scratch, pipelines:
         if not has_nulls or has_link(nodes, base + 2 * (slot & mask)):
             count += 1
     if routes.begins[i] < 0:
-        return _probed(i, i, count, windows, alive, firsts, placed, state)
+        return _probed(i, i, count, windows, alive, firsts, pipelines, state)
     # Route after route; who is left of one is marked until all are done.
-    for pipeline in range(len(placed) // (len(firsts) * PLACED_WORDS)):
+    for pipeline in range(len(steps) // len(firsts)):
         size = int64(0)
         for a in range(count):
             slot = alive[uint64(a)]
             part[uint64(size)] = slot
             if slot >= 0 and pipeline_of(windows, routes, i, slot) == pipeline:
                 size += 1
-        kept = _probed(i, pipeline, size, windows, part, firsts, placed, state)
+        kept = _probed(i, pipeline, size, windows, part, firsts, pipelines, state)
         at = int64(0)
         for a in range(count):
             if at < kept and alive[uint64(a)] == part[uint64(at)]:
@@ -360,23 +343,23 @@ def _probed(
     windows: Windows,
     alive: Int64s,
     firsts: Int64Table,
-    placed: Int64s,
+    pipelines: Pipelines,
     state: Int64s,
 ) -> int:
     """Drop probing of the `count` slots alive of input i by the steps of a pipeline; returns how many it leaves."""
-    begin = pipeline * len(firsts)
+    begin, steps, drops = pipeline * len(firsts), pipelines.steps, pipelines.drops
     for d in range(len(firsts)):
-        p = (begin + d) * PLACED_WORDS
-        if placed[p + ASKED] == 0 and placed[p + IS_DROPPING] != 0 and count > 0:
-            count = _drop(i, p, count, alive, firsts[d], placed, windows, state)
+        r = begin + d
+        if steps[r, ASKED] == 0 and drops[r, IS_DROPPING] != 0 and count > 0:
+            count = _drop(i, steps[r], count, alive, firsts[d], windows, state)
     for d in range(1, len(firsts)):
-        q = (begin + d) * PLACED_WORDS
-        e = placed[q + ASKED] - 1
-        p = (begin + e) * PLACED_WORDS
-        pays = placed[q + TRIED] < _ENOUGH or placed[q + DROPPED] * 4 >= placed[q + TRIED]
-        pays &= placed[p + IS_DROPPING] != 0 and placed[q + IS_DROPPING] != 0
-        if e >= 0 and placed[p + ASKED] == 0 and count > 0 and pays:
-            count = _drop_behind(i, p, q, alive[:count], firsts[e], placed, windows, state)
+        q = begin + d
+        e = steps[q, ASKED] - 1
+        p = begin + max(e, 0)
+        pays = drops[q, TRIED] < _ENOUGH or drops[q, DROPPED] * 4 >= drops[q, TRIED]
+        pays &= drops[p, IS_DROPPING] != 0 and drops[q, IS_DROPPING] != 0
+        if e >= 0 and steps[p, ASKED] == 0 and count > 0 and pays:
+            count = _drop_behind(i, p, q, alive[:count], firsts[e], pipelines, windows, state)
     return count
 
 
@@ -417,7 +400,7 @@ def _has_leaving(there: Int64Table) -> Any:
 
 @helper(typed=True)
 def _drop_ahead(
-    p: int, depth: int, i: int, count: int, windows: Windows, scratch: Scratch, pipelines: Pipelines, run: JoinRun
+    r: int, depth: int, i: int, count: int, windows: Windows, scratch: Scratch, pipelines: Pipelines, run: JoinRun
 ) -> int:
     """Of the `count` rows ahead at this depth, for which the step behind finds something, leave those for which the
     step behind that one may find something, too; returns how many.
@@ -425,9 +408,9 @@ def _drop_ahead(
     Only where that one asks as soon as the step before it has chosen, and while it drops a quarter and more.
     """
     nodes, heads, chosen, state, ahead = windows.nodes, windows.heads, run.chosen, run.state, scratch.ahead
-    placed, checks = pipelines.placed, pipelines.checks
-    behind, third = placed[p + PLACED_WORDS : p + 2 * PLACED_WORDS], placed[p + 2 * PLACED_WORDS : p + 3 * PLACED_WORDS]
-    pays = third[TRIED] < _ENOUGH or third[DROPPED] * 4 >= third[TRIED]
+    steps, checks = pipelines.steps, pipelines.checks
+    behind, third, drops = steps[r + 1], steps[r + 2], pipelines.drops[r + 2]
+    pays = drops[TRIED] < _ENOUGH or drops[DROPPED] * 4 >= drops[TRIED]
     if third[HASHED] <= 0 or third[ASKED] != depth + 2 or not pays:
         return count
     slots, tags, firsts = ahead[AHEAD_SLOT, depth], ahead[AHEAD_TAG, depth], ahead[AHEAD_FOUND, depth]
@@ -437,36 +420,33 @@ def _drop_ahead(
         ahead[AHEAD_TAG, depth + 1],
         ahead[AHEAD_FOUND, depth + 1],
     )
-    j, k = placed[p + TARGET], behind[TARGET]
-    chain, third_chain = (
-        _chain(placed, p + PLACED_WORDS, i, scratch.there, False),
-        _chain(placed, p + 2 * PLACED_WORDS, i, scratch.there, False),
-    )
+    j, k = steps[r, TARGET], behind[TARGET]
+    chain, third_chain = _chain(steps, r + 1, i, scratch.there, False), _chain(steps, r + 2, i, scratch.there, False)
     buckets, shift, hashed = third[TARGET_HEADS], third[TARGET_SHIFT], third[CHECK]
     hashed_end = hashed + third[HASHED]
     inspected, pairs, tried = 0, 0, int64(0)
     while tried < count and pairs < AHEAD:
-        chosen[j], r = slots[tried], firsts[tried]
-        while r >= chain.low and pairs < AHEAD:
-            chosen[k] = r
+        chosen[j], s = slots[tried], firsts[tried]
+        while s >= chain.low and pairs < AHEAD:
+            chosen[k] = s
             third_tags[pairs] = hashed_tag(windows, checks, chosen, hashed, hashed_end)
             third_at = buckets + bucket(third_tags[pairs], shift)
             places[pairs], third_firsts[pairs] = tried, head_slot(heads, third_at, third_chain.low)
             pairs += 1
-            r, looked = next_slot(nodes, chain, tags[tried], older(nodes, chain, r))
+            s, looked = next_slot(nodes, chain, tags[tried], older(nodes, chain, s))
             inspected += looked
-        if r < chain.low:
+        if s < chain.low:
             tried += 1
     kept = int64(0)
     for a in range(pairs):
-        r, looked = next_slot(nodes, third_chain, third_tags[a], third_firsts[a])
+        s, looked = next_slot(nodes, third_chain, third_tags[a], third_firsts[a])
         inspected += looked
         place = places[a]
-        if place < tried and r >= third_chain.low and (kept == 0 or slots[kept - 1] != slots[place]):
+        if place < tried and s >= third_chain.low and (kept == 0 or slots[kept - 1] != slots[place]):
             slots[kept], firsts[kept] = slots[place], firsts[place]
             kept += 1
-    third[TRIED] += tried
-    third[DROPPED] += tried - kept
+    drops[TRIED] += tried
+    drops[DROPPED] += tried - kept
     for a in range(tried, count):
         slots[kept], firsts[kept] = slots[a], firsts[a]
         kept += 1
@@ -476,9 +456,9 @@ def _drop_ahead(
 
 @helper(typed=True)
 def _look_ahead(
-    p: int, depth: int, i: int, s: int, windows: Windows, scratch: Scratch, pipelines: Pipelines, run: JoinRun
+    r: int, depth: int, i: int, s: int, windows: Windows, scratch: Scratch, pipelines: Pipelines, run: JoinRun
 ) -> int:
-    """Fill `ahead` with rows of the step at placed[p] from slot s on for which the step behind it, whose tag is hashed
+    """Fill `ahead` with rows of step r from slot s on for which the step behind it, whose tag is hashed
     of several inputs, finds something; returns the slot to go on at.
 
     All tags and heads first: the next row does not wait for what the last one finds. 100 values a column and
@@ -486,10 +466,10 @@ def _look_ahead(
     """
     nodes, heads = windows.nodes, windows.heads
     walks, chosen, state, ahead = run.walks, run.chosen, run.state, scratch.ahead
-    placed, checks = pipelines.placed, pipelines.checks
-    step, behind = placed[p : p + PLACED_WORDS], placed[p + PLACED_WORDS : p + 2 * PLACED_WORDS]
+    steps, checks = pipelines.steps, pipelines.checks
+    step, behind = steps[r], steps[r + 1]
     j, tag = step[TARGET], walks[TAG, depth]
-    chain = _chain(placed, p, i, scratch.there, False)
+    chain = _chain(steps, r, i, scratch.there, False)
     check, checks_end = step[CHECK], step[CHECKS_END]
     buckets, shift, hashed = behind[TARGET_HEADS], behind[TARGET_SHIFT], behind[CHECK]
     hashed_end, near = hashed + behind[HASHED], windows.inputs[behind[TARGET], LO]
@@ -506,17 +486,17 @@ def _look_ahead(
             slots[count], firsts[count] = s, head_slot(heads, buckets + bucket(tags[count], shift), near)
             count += 1
         s = older(nodes, chain, s)
-    chain = _chain(placed, p + PLACED_WORDS, i, scratch.there, False)
+    chain = _chain(steps, r + 1, i, scratch.there, False)
     kept = int64(0)
     for a in range(count):
-        r, looked = next_slot(nodes, chain, tags[a], firsts[a])
+        first, looked = next_slot(nodes, chain, tags[a], firsts[a])
         inspected += looked
-        slots[kept], tags[kept], firsts[kept] = slots[a], tags[a], r
-        if r >= chain.low:
+        slots[kept], tags[kept], firsts[kept] = slots[a], tags[a], first
+        if first >= chain.low:
             kept += 1
     state[INSPECTED] += inspected
     if depth + 2 < len(windows.inputs) - 1:
-        kept = _drop_ahead(p, depth, i, kept, windows, scratch, pipelines, run)
+        kept = _drop_ahead(r, depth, i, kept, windows, scratch, pipelines, run)
     ahead[AHEAD_COUNTS, depth, 0], ahead[AHEAD_COUNTS, depth, 1] = 0, kept
     return int64(s)
 
@@ -563,15 +543,6 @@ def _next_cancelling(windows: Windows, run: JoinRun, there: Int64Table, i: int, 
             if i < n:
                 slot = there[LEAVING, i] - 1
     return i, slot, cancels
-
-
-@helper(inline=True)
-def _tag_of(windows: Windows, placed: Int64s, p: int, checks: Int64Table, chosen: Int64s) -> Any:
-    """The tag that the step at placed[p] asks for first."""
-    tag = placed_tag(windows, placed, p, checks, chosen)
-    if placed[p + uint64(HASHED)] < 0:
-        tag = first_tag(windows, placed[int64(p) : int64(p) + PLACED_WORDS], checks, chosen, tag)
-    return tag
 
 
 @helper
@@ -631,37 +602,37 @@ def _next_element(windows: Windows, scratch: Scratch, run: JoinRun, output: Outp
 
 @helper(inline=True)
 def _drop_probe(
-    windows: Windows, scratch: Scratch, pipelines: Pipelines, run: JoinRun, at: Element, p: int, position: int,
+    windows: Windows, scratch: Scratch, pipelines: Pipelines, run: JoinRun, at: Element, r: int, position: int,
     known: int,
 ) -> Any:  # fmt: skip
     """Whether all steps that ask for the keys of the slot chosen at a position find a row, and how many slots were
-    inspected. p: where the step at this position is placed.  known: what it finds, -1 where nobody has looked.
+    inspected. r: the step at this position.  known: what it finds, -1 where nobody has looked.
     """
     inputs, walks, chosen, there = windows.inputs, run.walks, run.chosen, scratch.there
-    placed, checks = pipelines.placed, pipelines.checks
+    steps, checks = pipelines.steps, pipelines.checks
     finds, inspected = True, int64(0)
     for d in range(position, len(inputs) - 1):
-        if placed[p + uint64(ASKED)] == position:
-            tag = _tag_of(windows, placed, p, checks, chosen)
-            if position == 0 and placed[p + uint64(IS_DROPPING)] != 0 and not at.cancels:
+        if steps[r, ASKED] == position:
+            tag = step_tag(windows, steps, r, checks, chosen)
+            if position == 0 and pipelines.drops[r, IS_DROPPING] != 0 and not at.cancels:
                 s = scratch.firsts[at.i, d, at.slot - inputs[at.i, HI]]
             elif known >= 0 and d == position:
                 s = known
             else:
-                chain = _chain(placed, p, at.i, there, at.cancels)
-                s, looked = next_slot(windows.nodes, chain, tag, placed_first(windows, placed, p, tag, chain.low))
+                chain = _chain(steps, r, at.i, there, at.cancels)
+                s, looked = next_slot(windows.nodes, chain, tag, first_slot(windows, steps, r, tag))
                 inspected += looked
-                if s < chain.low and placed[p + uint64(REACH)] != 0:
-                    tag, s, looked = _further(windows, pipelines, p, chosen, chain, tag)
+                if s < chain.low and steps[r, REACH] != 0:
+                    tag, s, looked = further(windows, steps, int64(r), checks, chosen, chain, tag)
                     inspected += looked
                 if s < chain.low:
                     s = int64(-1)  # where a walk ends that finds nothing, some other row may stand
-            if s < inputs[placed[p + uint64(TARGET)], LO]:
+            if s < inputs[steps[r, TARGET], LO]:
                 finds = False
                 break
             walks[TAG, uint64(d)] = tag
             walks[FOUND, uint64(d)] = s
-        p += uint64(PLACED_WORDS)
+        r += uint64(1)
     return finds, inspected
 
 
@@ -703,7 +674,7 @@ def _generate(
     """
     nodes, there, ahead, begun = windows.nodes, scratch.there, scratch.ahead, scratch.begun
     walks, chosen, state = run.walks, run.chosen, run.state
-    placed, checks = pipelines.placed, pipelines.checks
+    steps, checks = pipelines.steps, pipelines.checks
     last, limit, until = len(windows.inputs) - 2, len(output.out_ts), state[INSPECTED] + state[MOST]
     inspected = 0
     element = Element(int64(last + 2), int64(0), int64(0), found, found, False)
@@ -722,11 +693,11 @@ def _generate(
             break
         # Its pipeline. `is_chosen`: a row has just been chosen, and the steps that ask for its keys have not been.
         chosen[i] = slot
-        begin = uint64(pipeline_of(windows, pipelines.routes, i, slot) * (last + 1) * PLACED_WORDS)
+        begin = pipeline_of(windows, pipelines.routes, i, slot) * (last + 1)
         while depth >= 0 or is_chosen:
             if is_chosen:
-                p = begin + uint64((depth + 1) * PLACED_WORDS)
-                is_chosen, looked = _drop_probe(windows, scratch, pipelines, run, element, p, depth + 1, known)
+                r = uint64(begin + depth + 1)
+                is_chosen, looked = _drop_probe(windows, scratch, pipelines, run, element, r, depth + 1, known)
                 inspected += looked
                 if is_chosen:
                     depth += 1
@@ -735,27 +706,27 @@ def _generate(
                 elif depth < 0:
                     break
             # The next row of the step.
-            p = begin + uint64(depth * PLACED_WORDS)
-            j = placed[p + uint64(TARGET)]
-            chain = _chain(placed, p, i, there, cancels)
-            if is_chosen and placed[p + uint64(REACH)] != 0:
+            r = uint64(begin + depth)
+            j = steps[r, TARGET]
+            chain = _chain(steps, r, i, there, cancels)
+            if is_chosen and steps[r, REACH] != 0:
                 # With the row chosen before, the walk may have gone on to another tag.
                 walks[TAG, uint64(depth)] = tag_at(nodes, chain, walks[FOUND, uint64(depth)])
             tag, s = walks[TAG, uint64(depth)], walks[FOLLOWING, uint64(depth)]
             is_chosen, known = False, int64(-1)
-            looks_ahead = placed[p + uint64(LOOKS_AHEAD)] != 0 and not cancels
+            looks_ahead = pipelines.drops[r, LOOKS_AHEAD] != 0 and not cancels
             if looks_ahead:
                 while ahead[AHEAD_COUNTS, depth, 0] == ahead[AHEAD_COUNTS, depth, 1] and s >= chain.low:
                     if inspected + state[INSPECTED] >= until:
                         break
-                    s = _look_ahead(int64(p), depth, i, s, windows, scratch, pipelines, run)
+                    s = _look_ahead(int64(r), depth, i, s, windows, scratch, pipelines, run)
                 is_chosen, known = _take_ahead(ahead, depth, j, chosen)
-            check, checks_end = placed[p + uint64(CHECK)], placed[p + uint64(CHECKS_END)]
+            check, checks_end = steps[r, CHECK], steps[r, CHECKS_END]
             while not is_chosen and not looks_ahead:
                 s, looked = next_slot(nodes, chain, tag, s)
                 inspected += looked
-                if s < chain.low and placed[p + uint64(REACH)] != 0:
-                    tag, s, looked = _further(windows, pipelines, p, chosen, chain, tag)
+                if s < chain.low and steps[r, REACH] != 0:
+                    tag, s, looked = further(windows, steps, int64(r), checks, chosen, chain, tag)
                     walks[TAG, uint64(depth)] = tag
                     inspected += looked
                 if s < chain.low:

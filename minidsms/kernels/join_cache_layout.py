@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from minidsms.kernels.placed_steps import PLACES_END
 from minidsms.machine_code import Int64s, Int64Table
 
 
@@ -43,16 +42,15 @@ class CacheArrays(NamedTuple):
     free: Int64s
 
 
-class PlacedPlan(NamedTuple):
-    """Pipelines with caches, placed in the index (`kernels.join_caches.place`).
+class CachePlan(NamedTuple):
+    """Where the pipelines of a join look caches up, and change them.
 
-    placed: PLACED_WORDS of each step.  checks: (c, 4) input, key, input, key that are equal.  parts: of keys,
-    PART_WORDS each.  updates: (u, 2) cache, where the parts of its key begin.  key: room for one.
+    lookups: (n * (n - 1), LOOKUP_WORDS), of each step.  parts: (p, PART_WORDS) of keys.  updates: (u, 2) cache, where
+    the parts of its key begin.  key: room for one.
     """
 
-    placed: Int64s
-    checks: Int64Table
-    parts: Int64s
+    lookups: Int64Table
+    parts: Int64Table
     updates: Int64Table
     key: Int64s
 
@@ -117,15 +115,14 @@ GHOSTS = 1 << GHOST_BITS
 """Of each cache the hashes of so many keys that missed last are kept, of one key in 2 to the SAMPLE_BITS: those that
 miss again would have hit in a wider table."""
 
-LOOKUP, AFTER, LOOKUP_PARTS, WITNESS, COLLECT, UPDATE, UPDATES_END, IS_SIMPLE, PLACED_WORDS = range(
-    PLACES_END, PLACES_END + 9
-)
-"""Of a placed step (`placed_steps`): the cache looked up here, -1 for none, the depth after its segment, the parts of
+LOOKUP, AFTER, LOOKUP_PARTS, WITNESS, COLLECT, UPDATE, UPDATES_END, IS_SIMPLE, LOOKUP_WORDS = range(9)
+"""Of a step: the cache looked up here, -1 for none, the depth after its segment, the parts of
 its key, and (among the members) the inputs whose slots are its witness, -1 for none; the cache that this step ends the
 segment of, -1 for none; the caches whose segment's changes are complete here; whether there is neither."""
 
-PART_INPUT, PART_NODES, PART_MASK, PART_WORDS = range(4)
-"""Of a part of a key: the input whose slot has it, and where its nodes are."""
+PART_INPUT, PART_KEY, PART_NODES, PART_MASK, PART_WORDS = range(5)
+"""Of a part of a key: the input whose slot has it, and the input's key; and where the nodes of that are, which the
+kernel writes as it begins."""
 
 TAG, CURSOR, REST, UP, LEVEL_WORDS = range(5)
 """Of a depth left for a deeper one: the tag probed or the bucket hit; the slot to look at next or the chunk being read;

@@ -18,15 +18,9 @@ from minidsms.kernels.join_cache_layout import (
     FILL,
     FREE_CHUNK,
     KEY_WORDS,
-    LOOKUP,
     PAGE,
     PAGE_BITS,
     PAGES,
-    PART_INPUT,
-    PART_MASK,
-    PART_NODES,
-    PART_WORDS,
-    PLACED_WORDS,
     STRIDE,
     TABLE,
     TABLE_PAGES,
@@ -34,30 +28,7 @@ from minidsms.kernels.join_cache_layout import (
     WANTED,
     CacheArrays,
 )
-from minidsms.kernels.join_layout import MASK, NODES
-from minidsms.kernels.placed_steps import place_step
 from minidsms.machine_code import Int64s, helper, int64, kernel, uint64
-
-
-@kernel("void(int64[:, :, ::1], int64[:, :, ::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[::1])")
-def place(steps, lookups, key_parts, inputs, keys, placed, parts):  # type: ignore[no-untyped-def]
-    """Write the steps, and the parts of the caches' keys, with the places of their nodes and heads, which hold until
-    the index is laid out anew.
-
-    steps: (n, n - 1, STEP_WORDS).  lookups: (n, n - 1, PLACED_WORDS - LOOKUP).  key_parts: (m, 2), input and key.
-    """
-    n = len(inputs)
-    for i in range(n):
-        for d in range(n - 1):
-            step, at = steps[i, d], (i * (n - 1) + d) * PLACED_WORDS
-            place_step(step, inputs, keys, placed[at : at + PLACED_WORDS])
-            for w in range(PLACED_WORDS - LOOKUP):
-                placed[at + LOOKUP + w] = lookups[i, d, w]
-    for m in range(len(key_parts)):
-        at = m * PART_WORDS
-        parts[at + PART_INPUT] = key_parts[m, 0]
-        parts[at + PART_NODES] = keys[key_parts[m, 1], NODES]
-        parts[at + PART_MASK] = inputs[key_parts[m, 0], MASK]
 
 
 @helper

@@ -110,7 +110,7 @@ the answer shows, or that is equal to one; whether slots stand in buckets of it:
 addresses, or by several columns' cells, the columns' nodes have the words alone; and of cells in order, the last
 one."""
 
-TARGET, PROBED, FROM, FROM_KEY, CHECK, CHECKS_END, ASKED, HASHED, REACH, REQUESTS, KEPT, STEP_WORDS = range(12)
+TARGET, PROBED, FROM, FROM_KEY, CHECK, CHECKS_END, ASKED, HASHED, REACH, REQUESTS, KEPT = range(11)
 """Of a step: the input and its key that are probed, the input and its key that give the tag, its further checks, and
 the position in the pipeline of the input that gives the tag: 0 is the arriving element, d + 1 what step d chose; of how
 many of its checks, the first ones, the tag is the hash, where several inputs give it (0: one does; negative: another
@@ -118,6 +118,9 @@ access method, see `access_methods.methods`); how far from that tag lies the oth
 none); how often it has asked in such a way; and, of a tree, the subresult that takes the tuple it completes, or -1.
 There, TARGET counts subresults after the inputs, PROBED is then a key of the subresult, and a step asks for keys no
 earlier than the first step of its node: a row that it drops has completed the nodes below."""
+TARGET_NODES, TARGET_MASK, TARGET_HEADS, TARGET_SHIFT, SOURCE_NODES, SOURCE_MASK, STEP_WORDS = range(11, 18)
+"""And, so that a walk loads no layout on its way, where the index holds what it probes and what gives its tag: kernels
+write these words as they begin (`chains.place_steps`), for the index may be laid out anew between two calls."""
 
 TAG, FOLLOWING, FOUND, WALKS = range(4)
 """Rows of `walks`, of each step: its tag, the slot to look at next, and the first that matches. WALKS: how many."""

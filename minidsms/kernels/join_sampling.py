@@ -13,7 +13,7 @@ import numpy as np
 
 from minidsms.elements import MIN_INSTANT
 from minidsms.kernels.chains import (
-    Chain,
+    chain_between,
     checks_hold,
     first_slot,
     further,
@@ -21,6 +21,7 @@ from minidsms.kernels.chains import (
     lowest_slot,
     next_slot,
     older,
+    place_steps,
     step_tag,
 )
 from minidsms.kernels.join_layout import (
@@ -32,7 +33,6 @@ from minidsms.kernels.join_layout import (
     MASK,
     NO_LIMIT,
     NODES,
-    PROBED,
     REACH,
     TAG,
     TARGET,
@@ -71,11 +71,11 @@ def _next_match(windows: Windows, path: Path, depth: int, now: int) -> Any:
 
     now: where rows stay for a range, the instant at which they must be there; _WHENEVER: all held are met.
     """
-    inputs, keys, nodes = windows.inputs, windows.keys, windows.nodes
+    inputs, nodes = windows.inputs, windows.nodes
     steps, walks, chosen = path.steps, path.walks, path.chosen
     j = steps[depth, TARGET]
     low = lowest_slot(windows, j)
-    chain = Chain(keys[steps[depth, PROBED], NODES], int64(2), inputs[j, MASK], low, int64(NO_LIMIT))
+    chain = chain_between(steps, depth, low, int64(NO_LIMIT))
     tag, s = walks[TAG, depth], walks[FOLLOWING, depth]
     matches = False
     inspected = int64(0)
@@ -110,6 +110,7 @@ def sample_pipeline(
     inputs, keys, nodes, chosen = windows.inputs, windows.keys, windows.nodes, path.chosen
     reached, drops, at, parts, found = sample.reached, sample.drops, sample.at, sample.parts, sample.found
     last = path.steps.shape[0] - 1
+    place_steps(windows, path.steps)
     count, inspected = int64(0), int64(0)
     for m in range(len(slots)):
         if inspected > most or (at >= 0 and count == len(found)):

@@ -26,6 +26,7 @@ from minidsms.kernels.chains import (
     next_held,
     next_slot,
     older,
+    place_steps,
     step_tag,
     tag_at,
 )
@@ -152,6 +153,7 @@ def _join(
     # One loop: parted into functions that are called, for drop probing and output generation, it took a tenth longer.
     n, width, limit, most = len(windows.inputs), len(steps) // len(lengths), len(output.out_ts), state[MOST]
     depth, is_chosen = state[DEPTH], state[IS_CHOSEN] != 0
+    place_steps(windows, steps)
     inspected, begin, last = 0, int64(0), int64(0)
     state[STATUS], state[IS_CHOSEN] = DONE, 0
     while True:

@@ -28,14 +28,14 @@ from minidsms.machine_code import Int64s, Int64Table
 from minidsms.machine_code import helper, int64, kernel, uint64
 from minidsms.kernels.access_methods.methods import first_tag
 from minidsms.kernels.chains import (
-    Chain, chain_of, checks_hold, first_of_key, further, is_linked, link_slot, link_slots, lowest_slot, next_slot,
-    older, tag_at, unlink_slot,
+    Chain, chain_between, chain_of, checks_hold, first_of_key, further, is_linked, link_slot, link_slots, lowest_slot,
+    next_slot, older, place_steps, tag_at, unlink_slot,
 )
 from minidsms.kernels.join_instants import next_changes
 from minidsms.kernels.join_layout import (
-    CHECK, CHECKS_END, DELETE, DEPTH, DONE, FOLLOWING, FROM_KEY, FULL, GAIN, HAS_NULLS, HASHED, HEADS, HI, INPUT,
+    CHECK, CHECKS_END, DELETE, DEPTH, DONE, FOLLOWING, FROM_KEY, FULL, GAIN, HAS_NULLS, HASHED, HI, INPUT,
     INSERT, INSPECTED, INSTANT, IS_BAG, IS_OUTER, LO, LOSE, MASK, MISSING, MOST, NO_LIMIT, NODES, OLD_LO, PAUSED, PHASE,
-    PROBE_LO, PROBED, REACH, SHIFT, SLOT, START, STATUS, TAG,
+    PROBE_LO, REACH, SLOT, SOURCE_MASK, SOURCE_NODES, START, STATUS, TAG, TARGET_HEADS, TARGET_SHIFT,
 )
 from minidsms.kernels.links import head_slot
 from minidsms.kernels.mixing import bucket
@@ -82,10 +82,9 @@ class Turn(NamedTuple):
 @helper(inline=True)
 def _step_of(windows: Windows, steps: Int64Table, i: int, chain: Chain) -> Any:
     """The step of input i."""
-    keys, inputs, x, source = windows.keys, windows.inputs, steps[i, PROBED], steps[i, FROM_KEY]
     return Step(
-        i, keys[source, NODES], inputs[i, MASK], keys[x, HEADS], keys[x, SHIFT], inputs[1 - i, LO], chain,
-        steps[i, CHECK], steps[i, CHECKS_END], steps[i, HASHED], steps[i, REACH],
+        i, steps[i, SOURCE_NODES], steps[i, SOURCE_MASK], steps[i, TARGET_HEADS], steps[i, TARGET_SHIFT],
+        windows.inputs[1 - i, LO], chain, steps[i, CHECK], steps[i, CHECKS_END], steps[i, HASHED], steps[i, REACH],
     )  # fmt: skip
 
 
@@ -151,8 +150,7 @@ def _has_match(windows: Windows, pipelines: Pipelines, chosen: Int64s, low: int)
     """Whether the row chosen of input 0 has a match in a slot of input 1 from `low` on, other than the one chosen; and
     how many were inspected.
     """
-    base, width, mask, _, _ = chain_of(windows, pipelines.steps, 0)
-    step = _step_of(windows, pipelines.steps, int64(0), Chain(base, width, mask, low, int64(NO_LIMIT)))
+    step = _step_of(windows, pipelines.steps, int64(0), chain_between(pipelines.steps, 0, low, int64(NO_LIMIT)))
     own = chosen[1]
     tag, s, inspected = _first_match(windows, pipelines, chosen, step)
     if s == own:
@@ -263,6 +261,7 @@ def pair_join(windows: Windows, pipelines: Pipelines, run: JoinRun, output: Outp
     phase, i, at = state[PHASE], state[INPUT], state[SLOT]
     s = walks[FOLLOWING, 0] if state[DEPTH] >= 0 else int64(-1)
     inspected, waits = 0, True
+    place_steps(windows, steps)
     state[STATUS], state[DEPTH] = DONE, -1
     while waits:
         end = inputs[i, LO] if phase in (DELETE, GAIN) else run.stops[i]
