@@ -11,7 +11,6 @@ import numpy as np
 
 from minidsms.elements import Batch, Column, Int64Array
 from minidsms.joins.spec import JoinSpec
-from minidsms.kernels.join_cache_layout import LEVEL_WORDS
 from minidsms.kernels.join_layout import (
     CROWDED,
     DELETED,
@@ -67,7 +66,6 @@ class Answer:
             stops=np.zeros(n, np.int64),
             walks=np.zeros((WALKS, n), np.int64),
             chosen=np.zeros(n, np.int64),
-            levels=np.zeros(n * LEVEL_WORDS, np.int64),
             netted=int(self.netted),
             of_streams=int(self.of_streams),
         )

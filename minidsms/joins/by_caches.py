@@ -18,6 +18,8 @@ from minidsms.joins.cache_plan import CompiledPlan, compiled, shapes_of
 from minidsms.joins.figures import CacheFigures, Memory
 from minidsms.joins.graph import JoinGraph
 from minidsms.joins.plan import CacheSpec, JoinPlan
+from minidsms.kernels.join_cache_layout import Caching
+from minidsms.kernels.mjoin import cached_mjoin
 from minidsms.synopses.join_caches import JoinCaches, StoreShape
 from minidsms.synopses.window_index import WindowIndex
 
@@ -70,8 +72,6 @@ class ByCaches:
 
     def run(self) -> Iterator[int]:
         """Join what waits in the index; see `Answer.fill`."""
-        from minidsms.kernels.cached_mjoin import cached_mjoin
-
         plan, index, caches = self._compiled, self._index, self.caches
         assert plan is not None
         if index.renumberings != self._renumberings:
@@ -80,7 +80,7 @@ class ByCaches:
         pipelines, answer = self._pipelines.bundle, self._answer
         yield from answer.fill(
             lambda found: cached_mjoin(
-                index.bundle, pipelines, plan.bundle, answer.run, caches.bundle, answer.output, found
+                index.bundle, pipelines, answer.run, Caching(plan.bundle, caches.bundle), answer.output, found
             )
         )
         caches.settle(index.inputs, sum(map(len, index.windows)))

@@ -151,7 +151,7 @@ def _random_orders(graph: JoinGraph, rng: Random) -> Orders:
 
 @dataclass(frozen=True)
 class CompiledPlan:
-    """bundle: as `kernels.cached_mjoin` takes it.  witnesses: inputs, to stand behind the stores' members."""
+    """bundle: as `kernels.mjoin.cached_mjoin` takes it.  witnesses: inputs, to stand behind the stores' members."""
 
     bundle: CachePlan
     witnesses: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""How the caches of an n-way join stand in arrays, as `kernels.cached_mjoin` and `kernels.join_caches` see them.
+"""How the caches of an n-way join stand in arrays, as `kernels.cache_lookups` and `kernels.join_caches` see them.
 
 A cache stands for a segment of a pipeline, positions j to k: it maps the key of a tuple that reaches position j to the
 tuples of the segment's inputs that join with it, as slots. An entry is a *bucket*, found by the key's hash alone; there
@@ -53,6 +53,13 @@ class CachePlan(NamedTuple):
     parts: Int64Table
     updates: Int64Table
     key: Int64s
+
+
+class Caching(NamedTuple):
+    """What a join with caches has beside its windows and pipelines."""
+
+    plan: CachePlan
+    store: CacheArrays
 
 
 PAGE_BITS = 9
@@ -123,10 +130,6 @@ segment of, -1 for none; the caches whose segment's changes are complete here; w
 PART_INPUT, PART_KEY, PART_NODES, PART_MASK, PART_WORDS = range(5)
 """Of a part of a key: the input whose slot has it, and the input's key; and where the nodes of that are, which the
 kernel writes as it begins."""
-
-TAG, CURSOR, REST, UP, LEVEL_WORDS = range(5)
-"""Of a depth left for a deeper one: the tag probed or the bucket hit; the slot to look at next or the chunk being read;
-inline tuples left, -1 where tuples do not come from a cache; the depth to go back to."""
 
 FILL = CHUNK - 1
 """Bits of a chunk's address that are free: they say how many tuples it has."""

@@ -42,8 +42,8 @@ class JoinRun(NamedTuple):
     """How far a join is.
 
     state: (STATE_WORDS,).  stamps: (n, STAMPS) where netted, else empty.  stops: (n,), where the insertions of the
-    instant stop.  walks: (WALKS, n), see TAG.  chosen: (n,) of each input a slot.  levels: (5 n,).  netted: the
-    consumer is ISTREAM, and no input is a bag.  of_streams: rows leave by the instants at which they came, not by runs.
+    instant stop.  walks: (WALKS, n), see TAG.  chosen: (n,) of each input a slot.  netted: the consumer
+    is ISTREAM, and no input is a bag.  of_streams: rows leave by the instants at which they came, not by runs.
     """
 
     state: Int64s
@@ -51,7 +51,6 @@ class JoinRun(NamedTuple):
     stops: Int64s
     walks: Int64Table
     chosen: Int64s
-    levels: Int64s
     netted: int
     of_streams: int
 
@@ -122,8 +121,10 @@ TARGET_NODES, TARGET_MASK, TARGET_HEADS, TARGET_SHIFT, SOURCE_NODES, SOURCE_MASK
 """And, so that a walk loads no layout on its way, where the index holds what it probes and what gives its tag: kernels
 write these words as they begin (`chains.place_steps`), for the index may be laid out anew between two calls."""
 
-TAG, FOLLOWING, FOUND, WALKS = range(4)
-"""Rows of `walks`, of each step: its tag, the slot to look at next, and the first that matches. WALKS: how many."""
+TAG, FOLLOWING, FOUND, REST, UP, WALKS = range(6)
+"""Rows of `walks`, of each step: its tag, the slot to look at next, and the first that matches. With caches, where its
+tuples come from an entry: the bucket, the chunk being read, and REST: how many are left in the bucket, -1 where they
+come from no entry; and the depth to go back to. WALKS: how many."""
 
 PHASE, INPUT, SLOT, DEPTH, INSTANT, FIRST, MIDDLE, LEAVING, SERIAL, DELETED, INSPECTED, STATUS = range(12)
 """Of the whole: where a call stopped; FIRST, MIDDLE: the open instant's first tuple and, where netted, its first

@@ -9,7 +9,9 @@ match, in the order of the pipeline: without one the slot is dropped, and matche
 In a tree of joins, whose inner results are kept (`kernels.subresults`), the pipeline climbs: it visits its siblings,
 windows or subresults, adds the tuples found to the subresult of their node, goes on with them to the node's siblings,
 and so forth; depth first, so that what is not kept is not written anywhere (XJoins, and trees of MJoins: section 5.3,
-figures 5.5 and 5.6). One loop walks both: the compiler leaves out what only trees need where there are no subresults.
+figures 5.5 and 5.6). With caches (`kernels.cache_lookups`) rows are not dropped as soon as they are chosen: a step may
+begin the walk through an entry, and what stands behind the entry's segment follows (section 5.4). One loop walks all
+three: the compiler leaves out what only the others need.
 
 Which elements come when says `kernels.join_instants`, how windows stand in arrays `kernels.join_layout`.
 """
@@ -18,6 +20,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from minidsms.kernels.cache_lookups import Step, complete, enter, leave, next_of_entry, place_parts
 from minidsms.kernels.chains import (
     chain_of,
     checks_hold,
@@ -30,6 +33,7 @@ from minidsms.kernels.chains import (
     step_tag,
     tag_at,
 )
+from minidsms.kernels.join_cache_layout import Caching
 from minidsms.kernels.join_instants import next_element
 from minidsms.kernels.join_layout import (
     ASKED,
@@ -56,6 +60,7 @@ from minidsms.kernels.join_layout import (
     PHASE,
     PROBED,
     REACH,
+    REST,
     SLOT,
     START,
     STATUS,
@@ -69,7 +74,7 @@ from minidsms.kernels.join_layout import (
 from minidsms.kernels.join_routes import Routes, pipeline_of
 from minidsms.kernels.join_stamps import are_stamped, put_tuple
 from minidsms.kernels.subresults import Kept, chain_of_cells, choose_cell, first_cell, keep, note_birth
-from minidsms.machine_code import Int64Table, helper, int64, kernel
+from minidsms.machine_code import Int64Table, helper, int64, kernel, uint64
 
 
 @helper(inline=True)
@@ -143,84 +148,114 @@ def _next_element(windows: Windows, run: JoinRun, subresults: Kept | None, outpu
 
 
 @helper(inline=True)
+def _next_of_bucket(
+    windows: Windows, pipelines: Pipelines, run: JoinRun, subresults: Kept | None, caching: Caching | None,
+    output: Output, step: Step, found: int,
+) -> Any:  # fmt: skip
+    """Go on to the next match of a step, which is chosen. (whether there is one, slots inspected, tuples in `out`: of a
+    last step all are put there that fit)
+    """
+    nodes, steps, checks = windows.nodes, pipelines.steps, pipelines.checks
+    walks, chosen, state, r, d = run.walks, run.chosen, run.state, uint64(step.r), uint64(step.depth)
+    n, limit, phase, instant = len(windows.inputs), len(output.out_ts), state[PHASE], state[INSTANT]
+    chain = _chain(windows, steps, subresults, step.r)
+    j, check, checks_end, is_last = steps[r, TARGET], steps[r, CHECK], steps[r, CHECKS_END], step.depth == step.last
+    tag, s = step.tag, step.s
+    is_chosen, inspected = False, int64(0)
+    while not is_chosen:
+        if subresults is not None and j >= n:
+            s, joins, looked = choose_cell(windows, pipelines, run, subresults, step.r, chain, tag, s)
+            inspected += looked
+            if s < chain.low:
+                break
+        else:
+            s, looked = next_slot(nodes, chain, tag, s)
+            inspected += looked
+            if s < chain.low and steps[r, REACH] != 0:
+                tag, s, looked = further(windows, steps, step.r, checks, chosen, chain, tag)
+                walks[TAG, d] = tag
+                inspected += looked
+            if s < chain.low:
+                break
+            chosen[j] = s
+            joins = check == checks_end or checks_hold(windows, checks, chosen, check, checks_end)
+        if subresults is not None:
+            v = steps[r, KEPT]
+            if joins and v >= 0 and (phase == INSERT or v == state[FILLED]):
+                if not keep(windows, subresults, run, v):
+                    state[STATUS], state[NEEDED] = CROWDED, v
+                    break
+                joins = v != state[FILLED]
+        if joins and is_last:
+            joins = phase != CANCEL or are_stamped(windows, run)
+            if joins and found == limit:
+                state[STATUS] = FULL
+                break
+        if caching is not None and joins:
+            complete(windows, run, caching, step.r, True)
+        if joins and is_last:
+            put_tuple(output, chosen, found, instant, 1 if phase == INSERT else -1)
+            found += 1
+        is_chosen = joins and not is_last
+        if subresults is not None and j >= n:
+            s = older(subresults.cells, chain, s)
+        else:
+            s = older(nodes, chain, s)
+    walks[FOLLOWING, d] = s
+    return is_chosen, inspected, found
+
+
+@helper(inline=True)
 def _join(
     windows: Windows, pipelines: Pipelines, routes: Routes | None, run: JoinRun, subresults: Kept | None,
-    output: Output, found: int,
+    caching: Caching | None, output: Output, found: int,
 ) -> Any:  # fmt: skip
-    """Of both kernels."""
-    nodes, steps, checks, lengths = windows.nodes, pipelines.steps, pipelines.checks, pipelines.lengths
-    walks, chosen, state = run.walks, run.chosen, run.state
-    # One loop: parted into functions that are called, for drop probing and output generation, it took a tenth longer.
-    n, width, limit, most = len(windows.inputs), len(steps) // len(lengths), len(output.out_ts), state[MOST]
+    """Of all kernels. What each does not ask for the compiler leaves out."""
+    steps, lengths, chosen, state, walks = pipelines.steps, pipelines.lengths, run.chosen, run.state, run.walks
+    width, most = len(steps) // len(lengths), state[MOST]
     depth, is_chosen = state[DEPTH], state[IS_CHOSEN] != 0
+    inspected, turns, begin, last, tag, s = 0, 0, int64(0), int64(0), int64(0), int64(0)
     place_steps(windows, steps)
-    inspected, begin, last = 0, int64(0), int64(0)
     state[STATUS], state[IS_CHOSEN] = DONE, 0
     while True:
         # The pipeline of the element, as far as the buffer has room. `is_chosen`: a row has just been chosen, and the
         # steps that ask for its keys have not been.
-        i, phase = state[INPUT], state[PHASE]
+        i = state[INPUT]
         if depth >= 0 or is_chosen:
             if routes is not None:
                 i = pipeline_of(windows, routes, i, chosen[i])
             begin, last = i * width, lengths[i] - 1
         while depth >= 0 or is_chosen:
             if is_chosen:
-                is_chosen, looked = _drop_probe(windows, pipelines, run, subresults, begin, last, depth + 1)
-                inspected += looked
-                depth += int64(is_chosen)
+                if caching is not None:
+                    depth, tag, s = enter(windows, pipelines, run, caching, begin, depth)
+                else:
+                    is_chosen, looked = _drop_probe(windows, pipelines, run, subresults, begin, last, depth + 1)
+                    inspected += looked
+                    depth += int64(is_chosen)
                 if depth < 0:
                     break
-            r = begin + depth
-            chain = _chain(windows, steps, subresults, r)
-            j, check, checks_end = steps[r, TARGET], steps[r, CHECK], steps[r, CHECKS_END]
-            tag, s = walks[TAG, depth], walks[FOLLOWING, depth]
-            is_chosen = False
-            while not is_chosen:
-                if subresults is not None and j >= n:
-                    s, joins, looked = choose_cell(windows, pipelines, run, subresults, r, chain, tag, s)
-                    inspected += looked
-                    if s < chain.low:
-                        break
-                else:
-                    s, looked = next_slot(nodes, chain, tag, s)
-                    inspected += looked
-                    if s < chain.low and steps[r, REACH] != 0:
-                        tag, s, looked = further(windows, steps, r, checks, chosen, chain, tag)
-                        walks[TAG, depth] = tag
-                        inspected += looked
-                    if s < chain.low:
-                        break
-                    chosen[j] = s
-                    joins = check == checks_end or checks_hold(windows, checks, chosen, check, checks_end)
-                if subresults is not None:
-                    v = steps[r, KEPT]
-                    if joins and v >= 0 and (phase == INSERT or v == state[FILLED]):
-                        if not keep(windows, subresults, run, v):
-                            state[STATUS], state[NEEDED] = CROWDED, v
-                            break
-                        joins = v != state[FILLED]
-                if joins and depth == last:
-                    if phase != CANCEL or are_stamped(windows, run):
-                        if found == limit:
-                            state[STATUS] = FULL
-                            break
-                        put_tuple(output, chosen, found, state[INSTANT], 1 if phase == INSERT else -1)
-                        found += 1
-                else:
-                    is_chosen = joins
-                if subresults is not None and j >= n:
-                    s = older(subresults.cells, chain, s)
-                else:
-                    s = older(nodes, chain, s)
-            walks[FOLLOWING, depth] = s
+            if caching is None or not is_chosen:
+                tag, s = walks[TAG, uint64(depth)], walks[FOLLOWING, uint64(depth)]
+            step = Step(begin + depth, depth, last, tag, s)
+            if caching is not None and walks[REST, uint64(depth)] >= 0:
+                is_chosen, looked, found = next_of_entry(windows, run, caching, output, step, found)
+                turns += looked
+            else:
+                is_chosen, looked, found = _next_of_bucket(
+                    windows, pipelines, run, subresults, caching, output, step, found
+                )
+                inspected += looked
             if state[STATUS] != DONE:
                 break
             if not is_chosen:
-                depth -= 1
-            if inspected >= most:
+                if caching is not None:
+                    depth = leave(run, caching, step.r, depth)
+                else:
+                    depth -= 1
+            if inspected + turns >= most:
                 break
-        if inspected >= most and state[STATUS] == DONE:
+        if inspected + turns >= most and state[STATUS] == DONE:
             state[STATUS], state[IS_CHOSEN] = PAUSED, int64(is_chosen)
         if state[STATUS] != DONE:
             break
@@ -243,7 +278,7 @@ def mjoin(windows: Windows, pipelines: Pipelines, routes: Routes, run: JoinRun, 
     those from state[FIRST] on at its beginning. `found` are there already.
     O(elements + tuples + slots inspected).
     """
-    return int64(_join(windows, pipelines, routes, run, None, output, found))
+    return int64(_join(windows, pipelines, routes, run, None, None, output, found))
 
 
 @kernel
@@ -256,4 +291,17 @@ def tree_join(
     windows' present rows, found from the rows of state[INPUT], and nothing is put out.
     O(elements + tuples + tuples kept + slots and cells inspected).
     """
-    return int64(_join(windows, pipelines, None, run, subresults, output, found))
+    return int64(_join(windows, pipelines, None, run, subresults, None, output, found))
+
+
+@kernel
+def cached_mjoin(
+    windows: Windows, pipelines: Pipelines, run: JoinRun, caching: Caching, output: Output, found: int
+) -> int:
+    """As `mjoin`, with caches.
+
+    pipelines: of n - 1 steps each, without bands and bits.
+    O(elements + tuples + slots inspected + tuples cached and swept).
+    """
+    place_parts(windows, caching.plan.parts)
+    return int64(_join(windows, pipelines, None, run, None, caching, output, found))

@@ -5,7 +5,7 @@ it. Pipelines that need the same store share it. All stores take pages from one 
 that wants a page gets a free one, else one of a store of lower priority, else goes on with what it has. Pages are
 moved between slices only, never while tuples are joined. Babu 2005, sections 5.4.1 and 5.6.
 
-Invariants: entries are consistent (see `kernels.cached_mjoin`); the pool has no more pages than the budget allows.
+Invariants: entries are consistent (see `kernels.cache_lookups`); the pool has no more pages than the budget allows.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Joining n windows with caches in the pipelines: CacheLookup and CacheUpdate as loops over arrays.
+"""Caches in the pipelines of `kernels.mjoin`: CacheLookup and CacheUpdate.
 
 The windows and their index are those of `join_layout`; how caches stand in arrays says `kernels.join_cache_layout`.
 A pipeline's step may begin a CacheLookup: on a hit the tuples of its segment come from the entry, on a miss they are
@@ -8,7 +8,8 @@ the change of a segment, into the entries that are there.
 A tuple is dead once a slot of it has left its window. Dead tuples are left out and swept when a hit meets them; caches
 marked EAGER have them deleted by the deletion's own pipeline instead. Babu 2005, sections 5.4 and 5.7.
 
-Where 98 of 100 lookups hit, it takes 0.6 of the time of plain pipelines; where all changes of windows are put out, 0.2.
+Where 98 of 100 lookups hit, a join takes 0.6 of the time of plain pipelines; where all changes of windows are put out,
+0.2.
 
 Invariant: between elements the live tuples of an entry are the join of its segment for its key; where the segment is
 reduced by other inputs Y, at least those that join with Y.
@@ -18,31 +19,27 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from minidsms.kernels.join_cache_layout import CacheArrays, CachePlan
+from minidsms.kernels.join_cache_layout import CacheArrays, CachePlan, Caching
 from minidsms.kernels.join_layout import JoinRun, Output, Pipelines, Windows
 from minidsms.machine_code import Int64s, Int64Table
 
 # A name to a line would be a fifth of the file.
 # isort: off
 # fmt: off
-from minidsms.machine_code import helper, int64, kernel, uint64
+from minidsms.machine_code import helper, int64, uint64
+from minidsms.kernels.chains import first_slot, step_tag
 from minidsms.kernels.join_cache_entries import (
     append, begin_entry, bucket_of, find, mixed, note_miss, remove, sweep_when_due, tuple_at, tuple_behind,
 )
 from minidsms.kernels.join_cache_layout import (
-    AFTER, BUCKETS, BUCKET_HEAD, COLLECT, CREATED, CURSOR, DELETES, EAGER, HITS, IGNORED, INLINE, INSERTS, IS_REDUCED,
-    IS_SIMPLE, KEY_WORDS, LEVEL_WORDS, LOOKUP, LOOKUP_PARTS, MEMBERS, PAGE, PAGE_BITS, PART_INPUT, PART_KEY, PART_MASK,
-    PART_NODES, PENDING, PROBES, REST, SIZE, STRIDE, SWEPT, TABLE, TAG, UP, UPDATE, UPDATES_END, WITNESS, WITNESSES,
+    AFTER, BUCKETS, BUCKET_HEAD, COLLECT, CREATED, DELETES, EAGER, HITS, IGNORED, INLINE, INSERTS, IS_REDUCED,
+    IS_SIMPLE, KEY_WORDS, LOOKUP, LOOKUP_PARTS, MEMBERS, PAGE, PAGE_BITS, PART_INPUT, PART_KEY, PART_MASK, PART_NODES,
+    PENDING, PROBES, SIZE, STRIDE, SWEPT, TABLE, UPDATE, UPDATES_END, WITNESS, WITNESSES,
 )
-from minidsms.kernels.join_instants import next_element
 from minidsms.kernels.join_layout import (
-    CANCEL, CHECK, CHECKS_END, DELETE, DEPTH, DONE, FULL, INPUT, INSERT, INSPECTED, INSTANT, MASK, MOST, NODES, PAUSED,
-    PHASE, PROBE_LO, STATUS, TARGET,
+    CANCEL, DELETE, FOLLOWING, FULL, INPUT, INSERT, INSTANT, MASK, NODES, PHASE, PROBE_LO, REST, STATUS, TAG, UP,
 )
-from minidsms.kernels.join_stamps import are_stamped, put_tuple
-from minidsms.kernels.chains import (
-    chain_of, checks_hold, first_slot, next_slot, older, place_steps, step_tag,
-)
+from minidsms.kernels.join_stamps import put_tuple
 # fmt: on
 # isort: on
 
@@ -51,7 +48,7 @@ from minidsms.kernels.chains import (
 
 
 @helper
-def _place_parts(windows: Windows, parts: Int64Table) -> None:
+def place_parts(windows: Windows, parts: Int64Table) -> None:
     """Write where the nodes of the parts of keys are, as `chains.place_steps` does."""
     for q in range(len(parts)):
         parts[q, PART_NODES] = windows.keys[parts[q, PART_KEY], NODES]
@@ -205,20 +202,6 @@ def _update(
 
 
 @helper(inline=True)
-def _level(levels: Int64s, depth: int) -> Any:
-    """Where the walk at a depth is: TAG, CURSOR and REST."""
-    at = uint64(depth * LEVEL_WORDS)
-    return levels[at + uint64(TAG)], levels[at + uint64(CURSOR)], levels[at + uint64(REST)]
-
-
-@helper(inline=True)
-def _leave(levels: Int64s, depth: int, tag: int, s: int, rest: int) -> None:
-    """Note it."""
-    at = uint64(depth * LEVEL_WORDS)
-    levels[at + uint64(TAG)], levels[at + uint64(CURSOR)], levels[at + uint64(REST)] = tag, s, rest
-
-
-@helper(inline=True)
 def _choose(store: CacheArrays, c: int, at: int, inputs: Int64Table, chosen: Int64s) -> Any:
     """Choose the slots of the tuple at an address; False where one has left."""
     caches, members, pool = store.caches, store.members, store.pool
@@ -230,153 +213,90 @@ def _choose(store: CacheArrays, c: int, at: int, inputs: Int64Table, chosen: Int
     return lives
 
 
-class Element(NamedTuple):
-    """What is joined: in which phase of which instant, and the sign of its tuples."""
+class Step(NamedTuple):
+    """Of a pipeline: its number, its depth, and the pipeline's last depth; its tag, and the slot to look at next."""
 
-    phase: int
-    instant: int
-    sign: int
-
-
-class Walk(NamedTuple):
-    """Through a bucket: the tag, the slot to look at next, whether the step is the pipeline's last, and whether it is
-    and nothing stands behind it.
-    """
-
+    r: int
+    depth: int
+    last: int
     tag: int
     s: int
-    is_last: bool
-    is_simple: bool
 
 
 @helper(inline=True)
-def _next_of_bucket(
-    windows: Windows, pipelines: Pipelines, run: JoinRun, output: Output, element: Element, r: int, walk: Walk,
-    found: int,
-) -> Any:  # fmt: skip
-    """Choose the next slot that step r finds; tuples of a last step that nothing stands behind are put
-    out, as long as there is room. (the slot to go on at, whether one is chosen, slots inspected, tuples in `out`)
+def _cache_of(caching: Caching, r: int, phase: int) -> Any:
+    """The cache that step r looks up in a phase; -1 where it does not."""
+    return caching.plan.lookups[uint64(r), LOOKUP] if phase != CANCEL else int64(-1)
+
+
+@helper(inline=True)
+def enter(windows: Windows, pipelines: Pipelines, run: JoinRun, caching: Caching, begin: int, depth: int) -> Any:
+    """A tuple goes on from a depth, -1 that of the element, of the pipeline that begins at this step: begin the walk
+    through an entry or a bucket; its depth, tag and slot, as of `Step`.
     """
-    nodes, chosen, steps = windows.nodes, run.chosen, pipelines.steps
-    tag, s, is_last, is_simple = walk
-    chain = chain_of(windows, steps, r)
-    j, begin, end = uint64(steps[r, TARGET]), steps[r, CHECK], steps[r, CHECKS_END]
-    is_found, inspected = False, int64(0)
-    while not is_found:
-        s, looked = next_slot(nodes, chain, tag, s)
-        inspected += looked
-        if s < chain.low:
-            break
-        chosen[j] = s
-        is_found = checks_hold(windows, pipelines.checks, chosen, begin, end)
-        if is_found and element.phase == CANCEL and is_last:
-            is_found = are_stamped(windows, run)
-        if is_found and is_last and found == len(output.out_ts):
-            run.state[STATUS] = FULL
-            break
-        if is_found and is_simple:
-            is_found = False
-            put_tuple(output, chosen, found, element.instant, element.sign)
-            found += 1
-        s = older(nodes, chain, s)
-    return s, is_found, inspected, found
+    walks, chosen, state, pool = run.walks, run.chosen, run.state, caching.store.pool
+    at = depth + 1
+    if depth >= 0 and walks[REST, uint64(depth)] >= 0:
+        at = caching.plan.lookups[uint64(begin + depth), AFTER]
+    r, d = begin + at, uint64(at)
+    c, b = _cache_of(caching, r, state[PHASE]), int64(-1)
+    if c >= 0:
+        b = _look_up(state[INPUT], r, c, state[PHASE], windows, caching.plan, chosen, caching.store)
+    if b >= 0:
+        s, rest = pool[uint64(b + 1)], min(pool[uint64(b)], caching.store.caches[c, INLINE])
+    else:
+        b = step_tag(windows, pipelines.steps, r, pipelines.checks, chosen)
+        s, rest = first_slot(windows, pipelines.steps, r, b), int64(-1)
+    walks[TAG, d], walks[FOLLOWING, d], walks[REST, d], walks[UP, d] = b, s, rest, depth
+    return at, b, s
 
 
-@kernel
-def cached_mjoin(
-    windows: Windows, pipelines: Pipelines, plan: CachePlan, run: JoinRun, store: CacheArrays, output: Output,
-    found: int,
-) -> int:  # fmt: skip
-    """As `kernels.mjoin.mjoin`, with caches; of streams with ranges (`of_streams`, netted) by when rows came.
+@helper(inline=True)
+def leave(run: JoinRun, caching: Caching, r: int, depth: int) -> Any:
+    """Step r has found all: the depth to go back to."""
+    d = uint64(depth)
+    c = _cache_of(caching, r, run.state[PHASE])
+    if c >= 0 and run.walks[REST, d] < 0:
+        caching.store.caches[c, PENDING] = -1
+    return run.walks[UP, d]
 
-    pipelines: all of n - 1 steps, without bands and bits.
-    O(elements + tuples + slots inspected + tuples cached and swept).
+
+@helper(inline=True)
+def complete(windows: Windows, run: JoinRun, caching: Caching, r: int, is_computed: bool) -> None:
+    """What stands behind step r, which has been chosen, and which may end a segment: CacheUpdates."""
+    if caching.plan.lookups[uint64(r), IS_SIMPLE] == 0 and run.state[PHASE] != CANCEL:
+        _update(r, is_computed, run.state[PHASE], windows, caching.plan, run.chosen, caching.store)
+
+
+@helper(inline=True)
+def next_of_entry(windows: Windows, run: JoinRun, caching: Caching, output: Output, step: Step, found: int) -> Any:
+    """Go on to the next live tuple of the entry at a depth, which is chosen; dead ones are swept. (whether there is
+    one, tuples looked at, tuples in `out`: where its segment ends the pipeline, all are put there that fit)
     """
-    inputs, chosen, levels, state = windows.inputs, run.chosen, run.levels, run.state
-    caches, pool, steps, lookups = store.caches, store.pool, pipelines.steps, plan.lookups
-    place_steps(windows, steps)
-    _place_parts(windows, plan.parts)
-    # The walk through an entry stays in this loop: written as a function of its own it took a tenth longer.
-    last, limit, most = len(inputs) - 1, len(output.out_ts), state[MOST]
-    depth, enters = state[DEPTH], False
-    inspected, turns = int64(0), int64(0)
-    tag, s, rest = _level(levels, max(depth, 0))
-    state[STATUS] = DONE
-    while True:
-        # The pipeline of the element, as far as the buffer has room. tag, s, rest: of this depth.
-        i, phase = state[INPUT], state[PHASE]
-        instant, sign = state[INSTANT], 1 if phase == INSERT else -1
-        element = Element(phase, instant, sign)
-        while depth >= 0 and (inspected + turns < most or enters):
-            turns += 1
-            r = uint64(i * last + depth)
-            c = lookups[r, LOOKUP] if phase != CANCEL else int64(-1)
-            if enters:
-                enters = False
-                tag = _look_up(i, r, c, phase, windows, plan, chosen, store) if c >= 0 else int64(-1)
-                if tag >= 0:
-                    s, rest = pool[uint64(tag + 1)], min(pool[uint64(tag)], caches[c, INLINE])
-                else:
-                    tag = step_tag(windows, steps, r, pipelines.checks, chosen)
-                    s = first_slot(windows, steps, r, tag)
-                    rest = int64(-1)
-            is_found = False
-            if rest >= 0:
-                # The next live tuple of the entry; dead ones are swept.
-                following = lookups[r, AFTER]
-                q = uint64(i * last + following - 1)
-                is_simple = following == last and lookups[q, UPDATE] == lookups[q, UPDATES_END]
-                while s != 0 or rest > 0:
-                    at = tuple_at(caches, c, tag, s, rest)
-                    is_found = _choose(store, c, at, inputs, chosen)
-                    if is_found and following == last and found == limit:
-                        state[STATUS] = FULL
-                        break
-                    s, rest = tuple_behind(pool, s, rest)
-                    if not is_found:
-                        remove(caches, c, pool, tag, at)
-                        caches[c, SWEPT] += 1
-                    elif is_simple:
-                        is_found = False
-                        put_tuple(output, chosen, found, instant, sign)
-                        found += 1
-                    else:
-                        break
-            else:
-                # The next slot of the bucket that matches.
-                following = depth + 1
-                walk = Walk(tag, s, following == last, following == last and lookups[r, IS_SIMPLE] != 0)
-                s, is_found, looked, found = _next_of_bucket(windows, pipelines, run, output, element, r, walk, found)
-                inspected += looked
-            if state[STATUS] == FULL:
-                break
-            if not is_found:
-                if c >= 0 and rest < 0:
-                    caches[c, PENDING] = -1
-                depth = levels[uint64(depth * LEVEL_WORDS + UP)]
-                tag, s, rest = _level(levels, max(depth, 0))
-                continue
-            # What stands behind the segment's last step: CacheUpdates.
-            r = uint64(i * last + following - 1)
-            if lookups[r, IS_SIMPLE] == 0 and phase != CANCEL:
-                _update(r, rest < 0, phase, windows, plan, chosen, store)
-            if following < last:
-                _leave(levels, depth, tag, s, rest)
-                levels[uint64(following * LEVEL_WORDS + UP)] = depth
-                depth, enters = following, True
-            else:
+    walks, chosen, state, d = run.walks, run.chosen, run.state, uint64(step.depth)
+    store = caching.store
+    caches, pool = store.caches, store.pool
+    c, following = caching.plan.lookups[uint64(step.r), LOOKUP], caching.plan.lookups[uint64(step.r), AFTER]
+    end, is_last = step.r + following - 1 - step.depth, following > step.last
+    instant, sign = state[INSTANT], 1 if state[PHASE] == INSERT else -1
+    b, s, rest = step.tag, step.s, walks[REST, d]
+    is_chosen, looked = False, int64(0)
+    while not is_chosen and (s != 0 or rest > 0):
+        at = tuple_at(caches, c, b, s, rest)
+        lives = _choose(store, c, at, windows.inputs, chosen)
+        if lives and is_last and found == len(output.out_ts):
+            state[STATUS] = FULL
+            break
+        s, rest = tuple_behind(pool, s, rest)
+        looked += 1
+        if not lives:
+            remove(caches, c, pool, b, at)
+            caches[c, SWEPT] += 1
+        else:
+            complete(windows, run, caching, end, False)
+            if is_last:
                 put_tuple(output, chosen, found, instant, sign)
                 found += 1
-        if inspected + turns >= most and state[STATUS] == DONE:
-            state[STATUS] = PAUSED
-        own = next_element(windows, run, output, found) if state[STATUS] == DONE else int64(-1)
-        if own < 0:
-            break
-        chosen[state[INPUT]] = own
-        levels[UP] = -1
-        depth, enters = int64(0), True
-    if depth >= 0:
-        _leave(levels, depth, tag, s, rest)
-    state[DEPTH] = depth
-    state[INSPECTED] += inspected
-    return found
+            is_chosen = not is_last
+    walks[FOLLOWING, d], walks[REST, d] = s, rest
+    return is_chosen, looked, found
