@@ -14,7 +14,7 @@ Invariant: an operator goes on from kept state, and from what came later, or fro
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -78,7 +78,7 @@ class KeptState:
     until: int
     reach: Reach
     operators: tuple[tuple[int, str, Mapping[str, KeptArray]], ...] = ()
-    held: Sequence[Iterable[AnyArray]] = ()
+    held: Sequence[Sequence[AnyArray]] = ()
 
     @property
     def codes(self) -> list[AnyArray]:
@@ -125,7 +125,10 @@ def kept_state(query: Query, late: Collection[str] = (), copying: Copying | None
         return KeptState(query.name, query.closed_until, found)
     places = map(query.network.operators.index, operators)
     states = [kept_arrays(each) if copying is None else copying.state_of(each) for each in operators]
-    held = [each.codes() if copying is None else copying.codes_of(each) for each in operators]
+    held = [
+        copying.codes_of(each) if copying is not None else [np.array(codes) for codes in each.codes()]
+        for each in operators
+    ]
     told = zip(places, map(_named, operators), states)
     return KeptState(query.name, query.closed_until, found, tuple(told), held)
 

@@ -437,6 +437,32 @@ def test_a_query_that_does_not_come_out_the_same_keeps_its_past(folder: str) -> 
         assert what_is_there(db) == before
 
 
+def test_texts_in_state_stay_where_a_checkpoint_is_begun_again(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One query keeps texts in its state, and another one does not come out as it is at first."""
+    with opened(folder) as db:
+        db.execute("CREATE STREAM S (k INTEGER, name TEXT); CREATE STREAM T (k INTEGER)")
+        newest = db.query("SELECT k, name FROM S [PARTITION BY k ROWS 1]", name="newest")
+        db.query("SELECT k FROM T [RANGE 5]", name="other")
+        db.push("S", [(k, f"n{k}") for k in range(50)], ts=1)
+        db.push("T", (1,), ts=8)
+        db.advance(9)
+        newest.fetch()
+        is_like, told = moment.QueryMoment.is_like, []
+
+        def is_like_at_second(self: moment.QueryMoment, query: minidsms.Query) -> bool:
+            told.append(self.name)
+            return is_like(self, query) and told != ["newest", "other"]
+
+        monkeypatch.setattr(moment.QueryMoment, "is_like", is_like_at_second)
+        db.checkpoint()
+        assert told == ["newest", "other"] * 2 and "synopsis" in kinds(folder)
+    with opened(folder) as db:
+        db.push("S", [(k, "later") for k in range(50)], ts=10)
+        db.advance(10)
+        left = {change.row for change in db.queries["newest"].fetch() if change.sign < 0}
+        assert left == {(k, f"n{k}") for k in range(50)}
+
+
 @pytest.mark.parametrize("name", ["replace", "fsync", "open", "write"])
 def test_a_checkpoint_that_fails_changes_nothing(folder: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     db = opened(folder)
@@ -623,6 +649,30 @@ def test_calls_go_on_while_a_checkpoint_is_made(folder: str, monkeypatch: pytest
         before = what_is_there(db)
     with opened(folder) as db:
         assert what_is_there(db) == before and db.position("S") == 499
+
+
+def test_texts_that_leave_while_a_checkpoint_is_made_are_in_it(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(folder) as db:
+        db.execute("CREATE STREAM S (k INTEGER, name TEXT)")
+        newest = db.query("SELECT k, name FROM S [PARTITION BY k ROWS 1]", name="newest")
+        db.push("S", [(k, f"n{k}") for k in range(50)], ts=1)
+        db.advance(9)
+        newest.fetch()
+        n = 10
+
+        def push_more() -> None:
+            nonlocal n
+            if n < 40:
+                n += 1
+                db.push("S", [(k, "later") for k in range(n)], ts=n)
+                db.advance(n)
+
+        monkeypatch.setattr(db.checkpoints, "_go_on", push_more)
+        db.checkpoint()
+        assert n == 40 and "synopsis" in kinds(folder)
+        expected = newest.fetch(ack=newest.position)
+    with opened(folder) as db:
+        assert db.queries["newest"].fetch() == expected
 
 
 def test_what_an_interrupted_fetch_takes_back_hides_no_later_entry(
