@@ -7,14 +7,17 @@ import pytest
 from tests.long import beside_duckdb
 
 
-@pytest.mark.parametrize("seed", [6, 25, 31, 590])
-def test_answers_over_thousands_of_rows_are_those_of_duckdb(seed: int) -> None:
-    assert beside_duckdb.difference_of(seed) is None
+@pytest.mark.parametrize(
+    ("kind", "seed"),
+    [("plain", 6), ("plain", 25), ("plain", 31), ("plain", 590), ("wide", 5), ("streams", 5), ("folder", 8)],
+)
+def test_answers_over_thousands_of_rows_are_those_of_duckdb(kind: str, seed: int) -> None:
+    assert beside_duckdb.difference_of(seed, kind) is None
 
 
 def test_a_difference_is_told_with_the_command_that_shows_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(beside_duckdb, "answered_by_duckdb", lambda *_: {})
-    assert beside_duckdb.main(["--cases", "1", "--seed", "31"]) == 1
-    assert "again: python -m tests.long.beside_duckdb --cases 1 --seed 31" in capsys.readouterr().out
+    assert beside_duckdb.main(["--kind", "plain", "--cases", "1", "--seed", "31"]) == 1
+    assert "again: python -m tests.long.beside_duckdb --kind plain --cases 1 --seed 31" in capsys.readouterr().out

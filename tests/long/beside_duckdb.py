@@ -1,23 +1,27 @@
 """Queries over thousands of rows against DuckDB's answers to the same text: `python -m tests.long.beside_duckdb`.
 
-Each case takes a query, what it reads, settings and a feed from its seed. The feed comes in pushes of one to 1,500
-rows, and now and then row by row, where a relation loses its least or greatest rows: so structures grow, shrink, give
-memory back, and count or fetch what is far from what is shown, as they do not in the small cases that the definition
-answers. After each part the changes fetched so far must come to what DuckDB answers about the rows that are there. A
-difference, or a call that raises, is told with the command that shows it again, and the exit status is 1.
+Each case takes a query, what it reads, settings and a feed from its seed (`beside_cases.py`). The feed comes in pushes
+of one to 1,500 rows, and now and then row by row, where a relation loses its least or greatest rows: so structures
+grow, shrink, give memory back, and count or fetch what is far from what is shown, as they do not in the small cases
+that the definition answers. After each part the changes fetched so far must come to what DuckDB answers about the rows
+that are there, and what ISTREAM or DSTREAM of the same query gives to the changes of their instants. A difference, or a
+call that raises, is told with the command that shows it again, and the exit status is 1.
 
-Invariant: what runs depends on the seed alone.  docs/semantics R1 to R7.
+Invariant: what runs depends on the kind and the seed alone.  docs/semantics R1 to R7, S1.
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime
 import sys
+import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from random import Random
 from typing import Any
 
@@ -25,84 +29,55 @@ import duckdb
 import pyarrow as pa
 
 import minidsms
+from minidsms.durability.connection import DurableConnection
+from tests.long.beside_cases import FIRST_ROWS, IN_OTHER_WORDS, KINDS, VIEWS, WIDE, Kind
 
 Row = tuple[Any, ...]
 Answer = Counter[Row]
 
-DECLARED = "CREATE STREAM S (k INTEGER, v INTEGER, t TEXT); CREATE RELATION Rel (k INTEGER, v INTEGER, t TEXT);"
-SOURCES = {
-    "Rel": "SELECT k, v, t FROM Rel",
-    "S": "SELECT k, v, t FROM S",
-    "S [RANGE 400]": "SELECT k, v, t FROM S WHERE ts > {now} - 400",
-    "S [RANGE 3000]": "SELECT k, v, t FROM S WHERE ts > {now} - 3000",
-    "S [RANGE 2000 SLIDE 500]":
-        "SELECT k, v, t FROM S WHERE ts > {now} // 500 * 500 - 2000 AND ts <= {now} // 500 * 500",
-    "S [ROWS 700]": "SELECT k, v, t FROM (FROM S ORDER BY number DESC LIMIT 700)",
-    "S [ROWS 5000]": "SELECT k, v, t FROM (FROM S ORDER BY number DESC LIMIT 5000)",
-    "S [PARTITION BY k ROWS 2]":
-        "SELECT k, v, t FROM S QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY number DESC) <= 2",
+_ARROW = {
+    "t": pa.string(), "f": pa.float64(), "p": pa.decimal128(9, 2), "w": pa.timestamp("ms"), "b": pa.bool_(),
 }  # fmt: skip
-"""What is read, and the text that gives the same rows of a table of all that has come."""
-FIRST_ROWS = {
-    "SELECT k, v, t FROM {A} AS a ORDER BY v DESC LIMIT {n} OFFSET {m}":
-        "v DESC NULLS LAST, k NULLS FIRST, t NULLS FIRST",
-    "SELECT t, k FROM {A} AS a ORDER BY t LIMIT {n} OFFSET {m}": "t NULLS LAST, k NULLS FIRST",
-    "SELECT k, COUNT(*) AS c FROM {A} AS a GROUP BY k ORDER BY c DESC LIMIT {n}": "c DESC NULLS LAST, k NULLS FIRST",
-    "SELECT t, SUM(v) AS c FROM {A} AS a GROUP BY t ORDER BY c LIMIT {n}": "c NULLS LAST, t NULLS FIRST",
-}  # fmt: skip
-"""Queries, and how DuckDB is told to sort as R6 says."""
-QUERIES = (
-    *FIRST_ROWS,
-    "SELECT k, COUNT(*), SUM(v), MIN(v), MAX(v), MIN(t), MAX(t) FROM {A} AS a GROUP BY k",
-    "SELECT t, COUNT(v), COUNT(DISTINCT v), COUNT(DISTINCT k), MAX(k) FROM {A} AS a GROUP BY t",
-    "SELECT COUNT(*), SUM(v), MIN(t), MAX(t), MIN(v), COUNT(DISTINCT t) FROM {A} AS a",
-    "SELECT DISTINCT t, v % 7 AS m FROM {A} AS a",
-    "SELECT k, MEDIAN(v), QUANTILE_DISC(v, 0.3) FROM {A} AS a WHERE v IS NOT NULL GROUP BY k",
-    "SELECT k, COUNT(*) FROM {A} AS a GROUP BY k HAVING COUNT(*) > 3 AND MAX(v) > 20",
-    "SELECT k, AVG(c) AS m FROM (SELECT k, t, COUNT(*) AS c FROM {A} AS a GROUP BY k, t) AS g GROUP BY k",
-    "SELECT k, v, t, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v, t) AS r FROM {A} AS a QUALIFY r <= 3",
-    "SELECT DISTINCT k, v, t, RANK() OVER (PARTITION BY k ORDER BY v) AS r FROM {A} AS a QUALIFY r <= 4",
-    "SELECT DISTINCT k, v, DENSE_RANK() OVER (PARTITION BY k ORDER BY t DESC) AS r FROM {A} AS a",
-    "SELECT k, v, SUM(v) OVER (PARTITION BY t) AS s FROM {A} AS a",
-    "SELECT a.k, a.v, b.t FROM {A} AS a JOIN {B} AS b ON a.k = b.k AND a.v = b.v",
-    "SELECT a.k, a.v, b.t FROM {A} AS a LEFT JOIN {B} AS b ON a.k = b.k AND a.v = b.v",
-    "SELECT a.k, a.v, b.t, b.k FROM {A} AS a FULL JOIN {B} AS b ON a.v = b.v AND a.k = b.k",
-    "SELECT a.v, COUNT(*) FROM {A} AS a JOIN {B} AS b ON a.t = b.t AND a.v = b.v GROUP BY a.v",
-    "SELECT a.k, a.v, b.v, c.v FROM {A} AS a, {B} AS b, {C} AS c WHERE a.k = b.k AND b.v = c.v AND a.v = b.v",
-    "SELECT k, v FROM {A} AS a WHERE EXISTS (SELECT 1 FROM {B} AS b WHERE b.k = a.k AND b.v > a.v)",
-    "SELECT k, v FROM {A} AS a WHERE v NOT IN (SELECT v FROM {B} AS b WHERE b.k = a.k)",
-    "SELECT k, v FROM {A} AS a WHERE v > (SELECT AVG(v) FROM {B} AS b WHERE b.k = a.k)",
-    "SELECT k, v FROM {A} AS a WHERE NOT EXISTS (SELECT 1 FROM {B} AS b WHERE b.t = a.t AND b.v = a.v)",
-    "SELECT k, (SELECT MAX(b.v) FROM {B} AS b WHERE b.t = a.t) AS m FROM {A} AS a",
-    "SELECT k, v FROM {A} AS a EXCEPT SELECT k, v FROM {B} AS b",
-    "SELECT k, v FROM {A} AS a EXCEPT ALL SELECT k, v FROM {B} AS b",
-    "SELECT k, v FROM {A} AS a INTERSECT ALL SELECT k, v FROM {B} AS b",
-    "SELECT k, v FROM {A} AS a UNION SELECT v, k FROM {B} AS b",
-)
-OPTIONS: tuple[dict[str, Any], ...] = (
-    {}, {}, {"compilation": "at once"}, {"compilation": "off"}, {"adaptive": "off"}, {"threads": 2},
-    {"batch_size": 700},
-)  # fmt: skip
-MOST = 400_000
-"""Rows of an answer; a case with more ends there."""
+"""Types of columns; the others are INTEGER."""
 _DIGITS = 6
 """Of FLOAT, compared: DuckDB sums as rows come."""
+_EPOCH, _TICK = datetime.datetime(1970, 1, 1), datetime.timedelta(milliseconds=1)
+_NEVER = 1 << 60
 
 
 @dataclass
 class Feed:
-    """What has come: all elements of S, and the rows of Rel that are there."""
+    """What has come: all elements of S, the rows of Rel that are there, and all changes of Rel."""
 
     rng: Random
+    columns: Sequence[str]
     keys: int
     values: int
     ts: int = 1
     elements: list[Row] = field(default_factory=list)
     present: list[Row] = field(default_factory=list)
+    changes: list[tuple[Row, int, int]] = field(default_factory=list)
+
+    def begin(self, db: minidsms.Connection) -> None:
+        row = (1, 2, "n1", 0.5, Decimal("1.50"), 0, True)[: len(self.columns)]
+        for name in ("S", "Rel"):
+            db.push(name, row, ts=1)
+        self.elements.append((*row, 1))
+        self._changed([row], 1)
 
     def row(self) -> Row:
-        drawn = self.rng.randrange(self.keys), self.rng.randrange(self.values), f"n{self.rng.randrange(400)}"
-        return tuple(None if self.rng.random() < 0.03 else value for value in drawn)
+        rng = self.rng
+        drawn: Row = (rng.randrange(self.keys), rng.randrange(self.values), f"n{rng.randrange(400)}")
+        if len(self.columns) > len(drawn):
+            number = Decimal(rng.randrange(-500, 9000)) / 100
+            instant = rng.randrange(600) * 60_000
+            drawn = (*drawn, rng.randrange(-400, 4000) / 4, number, instant, rng.random() < 0.5)
+        return tuple(None if rng.random() < 0.03 else value for value in drawn)
+
+    def _changed(self, rows: Sequence[Row], sign: int) -> None:
+        self.changes += [(row, self.ts, sign) for row in rows]
+        if sign > 0:
+            self.present += rows
 
     def push_many(self, db: minidsms.Connection, size: int) -> None:
         """Elements, rows that come, or rows that go."""
@@ -118,11 +93,12 @@ class Feed:
         elif kind < 0.8 or not self.present:
             rows = [self.row() for _ in range(size)]
             db.push("Rel", rows, ts=[self.ts] * size)
-            self.present += rows
+            self._changed(rows, 1)
         else:
             rng.shuffle(self.present)
             going, self.present = self.present[:size], self.present[size:]
             db.push("Rel", going, ts=[self.ts] * len(going), sign=-1)
+            self._changed(going, -1)
 
     def trickle(self, db: minidsms.Connection, size: int) -> None:
         """Row by row, elements and, from one end of an order, rows that go."""
@@ -137,76 +113,181 @@ class Feed:
                 db.push("S", row, ts=self.ts)
                 self.elements.append((*row, self.ts))
             elif self.present:
-                db.push("Rel", self.present.pop(), ts=self.ts, sign=-1)
+                row = self.present.pop()
+                db.push("Rel", row, ts=self.ts, sign=-1)
+                self._changed([row], -1)
             if rng.random() < 0.8:
                 db.advance(self.ts)
 
     def tables(self) -> Iterator[tuple[str, pa.Table]]:
         """All that has come, as tables."""
         numbered = [(*element, i) for i, element in enumerate(self.elements)]
-        yield "S", _table(numbered, "k", "v", "t", "ts", "number")
-        yield "Rel", _table(self.present, "k", "v", "t")
+        yield "S", _table(numbered, *self.columns, "ts", "number")
+        yield "Rel", _table(self.present, *self.columns)
+        yield "Log", _table(self._log(), *self.columns, "ts", "gone")
+
+    def _log(self) -> list[Row]:
+        """Each row that Rel has had, and from when on and until when."""
+        there: dict[Row, list[int]] = {}
+        found = []
+        for row, ts, sign in self.changes:
+            if sign > 0:
+                there.setdefault(row, []).append(ts)
+            else:
+                found.append((*row, there[row].pop(), ts))
+        return found + [(*row, since, _NEVER) for row, all_since in there.items() for since in all_since]
 
 
 def _table(rows: Sequence[Row], *names: str) -> pa.Table:
-    types = {name: pa.string() if name == "t" else pa.int64() for name in names}
-    return pa.table({name: pa.array([row[i] for row in rows], types[name]) for i, name in enumerate(names)})
+    types = [_ARROW.get(name, pa.int64()) for name in names]
+    return pa.table({name: pa.array([row[i] for row in rows], types[i]) for i, name in enumerate(names)})
 
 
-def rounded(answer: Answer) -> Answer:
-    """Only rows that are there, floats to a few digits."""
-    found: Answer = Counter()
-    for row, n in answer.items():
-        if n:
-            found[tuple(round(value, _DIGITS) if isinstance(value, float) else value for value in row)] += n
-    return found
+def _plain(value: Any) -> Any:
+    """A value as both sides have it: instants and durations as ticks, floats to a few digits, lists as tuples."""
+    match value:
+        case float():
+            return round(value, _DIGITS)
+        case datetime.datetime():
+            return (value - _EPOCH) // _TICK
+        case datetime.timedelta():
+            return value // _TICK
+        case list():
+            return tuple(map(_plain, value))
+        case _:
+            return value
 
 
-def answered_by_duckdb(text: str, sources: dict[str, str], feed: Feed, now: int) -> Answer:
+def plain(row: Sequence[Any]) -> Row:
+    return tuple(map(_plain, row))
+
+
+def answered_by_duckdb(text: str, kind: Kind, sources: Mapping[str, str], feed: Feed, now: int) -> Answer:
     """The rows of the query over what has come up to now."""
     order = FIRST_ROWS.get(text)
     if order is not None:
         text = f"{text[: text.rindex('ORDER BY')]}ORDER BY {order} {text[text.rindex('LIMIT') :]}"
-    filled = text.format_map({name: f"({SOURCES[source].format(now=now)})" if name in "ABC" else source
-                              for name, source in sources.items()})  # fmt: skip
+    text = IN_OTHER_WORDS.get(text, text)
+    filled = text.format_map({name: f"({kind.sources[source].format(now=now)})" if name in "ABC" else source
+                              for name, source in sources.items()} | {"now": str(now)})  # fmt: skip
     with duckdb.connect(config={"threads": 1}) as con:
         for name, table in feed.tables():
             con.register(name, table)
-        return Counter(con.execute(filled).fetchall())
+        return Counter(map(plain, con.execute(filled).fetchall()))
 
 
-def difference_of(seed: int) -> str | None:
-    """What differs in the case of this seed, in words."""
-    rng = Random(seed)
-    text = rng.choice(QUERIES)
-    sources = {name: rng.choice((*SOURCES, "Rel", "Rel")) for name in "ABC"}
+class Asked:
+    """A query that runs, and ISTREAM or DSTREAM of it; what they have answered so far. sign: of the changes that the
+    latter gives, or 0.
+    """
+
+    def __init__(self, db: minidsms.Connection, text: str, sign: int) -> None:
+        is_relation = db.query(text, name="asked").kind == "relation"
+        self._sign = sign if is_relation else 0
+        if self._sign:
+            db.query(f"{'ISTREAM' if sign > 0 else 'DSTREAM'} ({text})", name="stream")
+        self._net: Answer = Counter()
+        self._unlike: Answer = Counter()
+        """By instant and row, changes less what the stream has given."""
+
+    def fetch(self, db: minidsms.Connection) -> Answer:
+        """The rows that are there by now, or all that a stream has given."""
+        for change in db.queries["asked"].fetch():
+            row = plain(change.row)
+            self._net[row] += change.sign
+            if change.sign == self._sign:
+                self._unlike[change.ts, row] += 1
+        if self._sign:
+            for change in db.queries["stream"].fetch():
+                self._unlike[change.ts, plain(change.row)] -= 1
+        return Counter({row: n for row, n in self._net.items() if n})
+
+    @property
+    def difference(self) -> Answer:
+        """Between the changes of the query and what the stream has given."""
+        return Counter({row: n for row, n in self._unlike.items() if n})
+
+
+class Place:
+    """The connection of a case, which may have a folder."""
+
+    def __init__(self, rng: Random, kind: Kind, options: dict[str, Any]) -> None:
+        self._rng, self._options = rng, options
+        self._folder = tempfile.TemporaryDirectory() if kind.in_folder else None
+        self.db = self._opened()
+        self.db.execute(f"CREATE STREAM S ({kind.columns}); CREATE RELATION Rel ({kind.columns})")
+        if kind.columns == WIDE:
+            for name, text in VIEWS.items():
+                self.db.execute(f"CREATE VIEW {name} AS {text}")
+
+    def _opened(self) -> minidsms.Connection:
+        return minidsms.connect(*([self._folder.name] if self._folder else []), **self._options)
+
+    def move(self, feed: Feed, asked: Asked) -> None:
+        """In a folder, now and then make a checkpoint, while rows come and are fetched, and open it again."""
+        if not isinstance(self.db, DurableConnection):
+            return
+        db, left, rng = self.db, self._rng.randrange(12), self._rng
+
+        def go_on() -> None:
+            nonlocal left
+            left -= 1
+            if left >= 0:
+                feed.push_many(db, rng.choice((1, 30, 300)))
+            if left >= 0 and rng.random() < 0.3:
+                asked.fetch(db)
+
+        if rng.random() < 0.5:
+            db.checkpoints._go_on = go_on  # type: ignore[method-assign]
+            db.checkpoint()
+            left = 0
+        if rng.random() < 0.4:
+            db.close()
+            self.db = self._opened()
+
+    def close(self) -> None:
+        self.db.close()
+        if self._folder:
+            self._folder.cleanup()
+
+
+def difference_of(seed: int, name: str = "plain") -> str | None:
+    """What differs in the case of this kind and seed, in words."""
+    rng, kind = Random(seed), KINDS[name]
+    text = rng.choice(kind.queries)
+    sources = {name: rng.choice((*kind.sources, "Rel", "Rel")) for name in "ABC"}
     sources |= {"n": str(rng.choice((1, 3, 10, 40, 300))), "m": str(rng.choice((0, 0, 2, 50)))}
-    keys, values = (900, 2000) if "{B}" in text else (rng.choice((3, 40, 900)), rng.choice((30, 2000)))
-    options, feed, net = rng.choice(OPTIONS), Feed(rng, keys, values), Counter[Row]()
-    query_text = text.format_map(sources)
-    with minidsms.connect(**options) as db:
-        db.execute(DECLARED)
-        query = db.query(query_text)
-        for name in ("S", "Rel"):
-            db.push(name, (1, 2, "n1"), ts=1)
-        feed.elements.append((1, 2, "n1", 1))
-        feed.present.append((1, 2, "n1"))
-        for part in range(rng.choice((12, 25))):
+    is_joined = "{B}" in text or "{A}" not in text
+    keys, values = (900, 2000) if is_joined else (rng.choice((3, 40, 900)), rng.choice((30, 2000)))
+    options = rng.choice(kind.options)
+    if kind.columns == WIDE:
+        keys = max(keys, 40)  # rows that share a partition cost their square
+    feed = Feed(rng, [column.split()[0] for column in kind.columns.split(", ") if column[0].isalpha()], keys, values)
+    place = Place(rng, kind, options)
+    try:
+        sign = 0 if kind.columns != WIDE else rng.choice((0, 1, -1))
+        query_text = text.format_map(sources)
+        asked = Asked(place.db, query_text, sign)
+        feed.begin(place.db)
+        for part in range(rng.choice((12, 25) if kind.columns != WIDE else (8, 14))):
             for _ in range(rng.choice((1, 1, 4))):
                 if rng.random() < 0.3:
-                    feed.trickle(db, rng.choice((20, 150)))
+                    feed.trickle(place.db, rng.choice((20, 150)))
                 else:
-                    feed.push_many(db, rng.choice((1, 2, 30, 600, 1500)))
+                    feed.push_many(place.db, rng.choice((1, 2, 30, 600, 1500)))
+            place.move(feed, asked)
             now = feed.ts = feed.ts + rng.choice((0, 1, 500, 3000))
-            db.advance(now)
-            for change in query.fetch():
-                net[tuple(change.row)] += change.sign
-            expected, found = rounded(answered_by_duckdb(text, sources, feed, now)), rounded(net)
-            if expected != found:
+            place.db.advance(now)
+            found, expected = asked.fetch(place.db), answered_by_duckdb(text, kind, sources, feed, now)
+            if expected != found or asked.difference:
                 missing, wrong = (expected - found).most_common(4), (found - expected).most_common(4)
-                return f"{query_text}; {options}, part {part}, instant {now}\nmissing {missing}\nwrong {wrong}"
-            if sum(expected.values()) > MOST:
+                streamed = f"\n{sign:+} as a stream {asked.difference.most_common(4)}" if asked.difference else ""
+                where = f"{query_text}; {options}, part {part}, instant {now}"
+                return f"{where}\nmissing {missing}\nwrong {wrong}{streamed}"
+            if sum(expected.values()) > kind.most:
                 break
+    finally:
+        place.close()
     return None
 
 
@@ -215,16 +296,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=1000, help="how many")
     parser.add_argument("--seed", type=int, default=0, help="of the first; the others follow")
+    parser.add_argument("--kind", choices=KINDS, help="of all; without it the kinds take turns")
     given = parser.parse_args(arguments)
-    begun, failures = time.monotonic(), 0
+    begun, failures, kinds = time.monotonic(), 0, [given.kind] if given.kind else [*KINDS]
     for seed in range(given.seed, given.seed + given.cases):
+        kind = kinds[seed % len(kinds)]
         try:
-            difference = difference_of(seed)
+            difference = difference_of(seed, kind)
         except Exception:
             difference = traceback.format_exc()
         if difference is not None:
             failures += 1
-            print(f"{difference}\nagain: python -m tests.long.beside_duckdb --cases 1 --seed {seed}\n", flush=True)
+            again = f"python -m tests.long.beside_duckdb --kind {kind} --cases 1 --seed {seed}"
+            print(f"{difference}\nagain: {again}\n", flush=True)
     print(f"{given.cases} cases, {failures} of them differ, {time.monotonic() - begun:.0f} s")
     return 1 if failures else 0
 
