@@ -12,6 +12,7 @@ are walked now and then, as much as takes SHARE of the join's time.  Babu 2005, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -20,7 +21,7 @@ from minidsms.elements import Batch, Int64Array
 from minidsms.joins.equal_columns import Attribute
 from minidsms.joins.figures import PipelineFigures, ProbeSample
 from minidsms.joins.graph import JoinGraph
-from minidsms.joins.plan import CacheSpec, Index, Orders, key_parts, members_of, position
+from minidsms.joins.plan import CacheSpec, Configurations, Index, Orders, key_parts, members_of, position
 from minidsms.kernels.join_layout import KEY, Path
 from minidsms.kernels.join_sampling import Sample, sample_pipeline
 from minidsms.machine_code.compile_time import thread_ns
@@ -73,7 +74,7 @@ class PipelineSampler:
         self._measures_time = measures_time
         self._reached: Int64Array = np.zeros((n, n), np.int64)
         self._paths: list[Path] = []
-        self._sampled_plan: tuple[Orders, Index] = ((), ())
+        self._sampled: tuple[Orders, Index, Configurations] = ((), (), ())
         self._profiled: dict[CacheSpec, tuple[int, Int64Array]] = {}
         self._stored: dict[CacheSpec, tuple[int, Int64Array]] = {}
         self._changes: dict[CacheSpec, list[Int64Array]] = {}
@@ -121,10 +122,7 @@ class PipelineSampler:
         if self._measures_time and self.spent_ns > share * self._watch.joining_ns:
             return
         began = thread_ns()
-        plan = self._join.plan
-        if (plan.orders, plan.index) != self._sampled_plan:
-            self._sampled_plan = plan.orders, plan.index
-            self._paths = [self._join.graph.path(i, order, plan.index) for i, order in enumerate(plan.orders)]
+        self._find_paths()
         arrived = [self._arrived(i, batch) for i, batch in enumerate(part)]
         for i, slots in enumerate(arrived):
             if len(slots):
@@ -140,6 +138,14 @@ class PipelineSampler:
                     if len(keys):
                         self._changes.setdefault(spec, []).append(keys)
         self.spent_ns += thread_ns() - began
+
+    def _find_paths(self) -> None:
+        """The pipelines, over what the windows are indexed by."""
+        plan, configurations = self._join.plan, [list(each) for each in self._join.index.configurations]
+        if (plan.orders, plan.index, configurations) != self._sampled:
+            self._sampled = plan.orders, plan.index, configurations
+            path = partial(self._join.graph.path, index=plan.index, configurations=configurations)
+            self._paths = [path(i, order) for i, order in enumerate(plan.orders)]
 
     def _arrived(self, i: int, batch: Batch | None) -> Int64Array:
         return _NO_SLOTS if batch is None else self._join.index.windows[i].arrived(batch)

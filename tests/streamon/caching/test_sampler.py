@@ -21,9 +21,11 @@ QUERIES = {
 }
 
 
-def joined(query: str, rows: dict[str, list[tuple[int, ...]]]) -> tuple[Any, list[Batch | None]]:
+def joined(
+    query: str, rows: dict[str, list[tuple[int, ...]]], join_index: str = "auto"
+) -> tuple[Any, list[Batch | None]]:
     """A join that has taken all rows, at one instant, and the part that they were."""
-    db = minidsms.connect(join_plan="mjoin", caching="prefix")
+    db = minidsms.connect(join_plan="mjoin", caching="prefix", join_index=join_index)
     db.execute("CREATE STREAM R (a INTEGER); CREATE STREAM S (a INTEGER, b INTEGER); CREATE STREAM T (b INTEGER)")
     q = db.query(query)
     join: Any = next(op for op in q.network.operators if op.name == "MJoin")
@@ -45,10 +47,12 @@ def some_rows() -> dict[str, list[tuple[int, ...]]]:
     }
 
 
+@pytest.mark.parametrize("join_index", ["auto", "bit_address"])
 @pytest.mark.parametrize("query", QUERIES)
-def test_samples_count_the_tuples_that_reach_each_position(query: str) -> None:
+def test_samples_count_the_tuples_that_reach_each_position(query: str, join_index: str) -> None:
     rows = some_rows()
-    join, part = joined(QUERIES[query], rows)
+    join, part = joined(QUERIES[query], rows, join_index)
+    assert any(join.index.configurations) == (join_index == "bit_address")
     sampler = PipelineSampler(join, join.watch, measures_time=False)
     sampler.joined(part)
     of_t = [[s for s in rows["S"] if s[1] == t[0]] for t in rows["T"]]
