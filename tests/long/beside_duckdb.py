@@ -5,7 +5,8 @@ of one to 1,500 rows, and now and then row by row, where a relation loses its le
 grow, shrink, give memory back, and count or fetch what is far from what is shown, as they do not in the small cases
 that the definition answers. After each part the changes fetched so far must come to what DuckDB answers about the rows
 that are there, and what ISTREAM or DSTREAM of the same query gives to the changes of their instants. A difference, or a
-call that raises, is told with the command that shows it again, and the exit status is 1.
+call that raises, is told with the command that shows it again, and the exit status is 1. So it is where a case never
+ends, and the last kind and seed told are its.
 
 Invariant: what runs depends on the kind and the seed alone.  docs/semantics R1 to R7, S1.
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import faulthandler
 import sys
 import tempfile
 import time
@@ -43,6 +45,8 @@ _DIGITS = 6
 """Of FLOAT, compared: DuckDB sums as rows come."""
 _EPOCH, _TICK = datetime.datetime(1970, 1, 1), datetime.timedelta(milliseconds=1)
 _NEVER = 1 << 60
+_HANGS_S = 900.0
+"""A case that takes longer never ends."""
 
 
 @dataclass
@@ -301,10 +305,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     begun, failures, kinds = time.monotonic(), 0, [given.kind] if given.kind else [*KINDS]
     for seed in range(given.seed, given.seed + given.cases):
         kind = kinds[seed % len(kinds)]
+        print(f"\r{kind} {seed} ", end="", file=sys.stderr)
+        faulthandler.dump_traceback_later(_HANGS_S, exit=True, file=2)
         try:
             difference = difference_of(seed, kind)
         except Exception:
             difference = traceback.format_exc()
+        finally:
+            faulthandler.cancel_dump_traceback_later()
         if difference is not None:
             failures += 1
             again = f"python -m tests.long.beside_duckdb --kind {kind} --cases 1 --seed {seed}"
