@@ -115,8 +115,8 @@ _FRAMES = (
 _GROUPED = (
     "k, SUM(p), MIN(p), MAX(p), COUNT(DISTINCT p) FROM {A} AS a GROUP BY k",
     "SUM(p), SUM(f), AVG(f), MIN(w), MAX(w), BOOL_AND(b), BOOL_OR(b) FROM {A} AS a",
-    "b, SUM(f), AVG(f), MIN(f), MAX(f), VAR_POP(v) FROM {A} AS a GROUP BY b",
-    "k, STDDEV(v), COVAR_POP(v, f), MEDIAN(f) FROM {A} AS a WHERE k < 20 GROUP BY k",
+    "b, SUM(f), AVG(f), MIN(f), MAX(f), STDDEV_POP(v) FROM {A} AS a GROUP BY b",
+    "k, STDDEV(v), MEDIAN(f) FROM {A} AS a WHERE k < 20 GROUP BY k",
     "k, STRING_AGG(t, '-' ORDER BY t DESC) FROM {A} AS a WHERE v % 5 = 1 AND t IS NOT NULL GROUP BY k",
     "k, ARRAY_AGG(v ORDER BY v), MAX(w) - MIN(w) FROM {A} AS a WHERE v % 5 = 1 GROUP BY k",
     "k, COUNT(DISTINCT t), SUM(DISTINCT v), BIT_XOR(v) FROM {A} AS a GROUP BY k",

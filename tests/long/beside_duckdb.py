@@ -42,7 +42,7 @@ _ARROW = {
 }  # fmt: skip
 """Types of columns; the others are INTEGER."""
 _DIGITS = 6
-"""Of FLOAT, compared: DuckDB sums as rows come."""
+"""Of FLOAT, compared: DuckDB sums as rows come. Where a value may end in a 5 behind them, it is no use."""
 _EPOCH, _TICK = datetime.datetime(1970, 1, 1), datetime.timedelta(milliseconds=1)
 _NEVER = 1 << 60
 _HANGS_S = 900.0
