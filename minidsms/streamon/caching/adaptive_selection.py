@@ -127,7 +127,7 @@ class CacheSelection:
         foreseen, self._foreseen = self._foreseen, None
         if foreseen is not None and foreseen.plan.orders == self._executor.plan.orders:
             return foreseen
-        if self._executor.plan.orders != self._orders:
+        if not self.knows_orders:
             self._meet_orders()
         rests = not self._is_profiling and self._executor.elements < self._look_at
         if rests and not self._profiler.arrivals_shifted():
@@ -166,6 +166,8 @@ class CacheSelection:
 
     def start_over(self) -> None:
         """Conditions have changed: what was seen before does not count, and all that is not used is profiled."""
+        if not self.knows_orders:
+            self._meet_orders()
         self._foreseen = None
         self._refused.clear()
         self._values.clear()

@@ -5,7 +5,7 @@ Steps are counted, not timed: looking a row up costs 1 + the rows found, so does
 
 from __future__ import annotations
 
-from minidsms.joins.plan import CacheSpec, JoinPlan
+from minidsms.joins.plan import CacheSpec, JoinPlan, position
 from minidsms.streamon.caching.adaptive_selection import DEARER, INTERVAL, CacheSelection, SelectionOptions, State
 from minidsms.streamon.caching.executor import CacheExecutor
 from minidsms.streamon.caching.profiler import CacheProfiler
@@ -203,3 +203,15 @@ def test_new_orders_bring_new_candidates_and_keep_what_is_used() -> None:
     assert all(state is not State.UNUSED for state in running.selection.states.values())
     running.run(5 * INTERVAL)
     assert running.used == (OUTER,)
+
+
+def test_where_conditions_change_behind_new_orders_their_candidates_are_profiled() -> None:
+    join = four_way(inner=0.9, outer=0.9)
+    running = Running(join)
+    running.run(500)
+    assert INNER in running.selection.states
+    orders = (*FOUR_ORDERS[:3], (0, 2, 1))
+    join.switch(JoinPlan(orders))
+    running.selection.start_over()
+    assert INNER not in running.selection.states
+    assert join.profiled and {position(spec, orders) for spec in join.profiled} <= {0, 1, 2}
