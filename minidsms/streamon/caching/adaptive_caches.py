@@ -172,7 +172,7 @@ class AdaptiveCaches:
     def describe(self) -> tuple[str, ...]:
         """A line per candidate: how it is used, what it does, what it saves and costs."""
         lines = [self._used_line(spec) for spec in self.executor.plan.caches]
-        if self._selection is not None:
+        if self._selection is not None and self._selection.knows_orders:
             for spec, state in self._selection.states.items():
                 if state is not State.USED:
                     lines.append(f"{self.executor.cache_name(spec)}   [{'; '.join([state.value, *self._worth(spec)])}]")

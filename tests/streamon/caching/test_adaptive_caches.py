@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -113,3 +114,14 @@ def test_answers_with_and_without_caches_are_equal(running: Running) -> None:
     for each in (running, plain):
         each.run()
     assert running.query.fetch() == plain.query.fetch()
+
+
+def test_candidates_of_orders_that_are_gone_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{__name__}.QUERY", QUERY.replace("S.b", "S.a"))
+    running = Running(caching="prefix")
+    running.run()
+    assert "[unused" in running.query.explain(analyze=True)
+    (executor,) = (a.executor for a in running.join.adaptations() if a.technique == "caching")
+    executor.switch(replace(running.join.plan, orders=((1, 2), (0, 2), (1, 0)), caches=()))
+    assert "[unused" not in running.query.explain(analyze=True)
+    running.db.close()
