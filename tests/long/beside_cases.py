@@ -183,6 +183,14 @@ STREAMS = (
     "FROM S [SESSION 60 PARTITION BY k] GROUP BY k, window_start) AS d WHERE d.ts = last + 60",
 )
 """Queries that are streams, over S and Rel."""
+JOINS = (
+    "SELECT a.k, c.v, d.t FROM {A} AS a, {B} AS c, {C} AS d WHERE a.k = c.k AND c.v = d.v",
+    "SELECT a.k, a.v, c.v, d.v FROM {A} AS a, {B} AS c, {C} AS d WHERE a.k = c.k AND c.k = d.k AND a.v = d.v",
+    "SELECT a.v, COUNT(*) FROM {A} AS a, {B} AS c, {C} AS d WHERE a.k = c.k AND c.v = d.v AND a.v > 500 GROUP BY a.v",
+    "SELECT a.k, c.v, d.t, e.k FROM {A} AS a, {B} AS c, {C} AS d, {A} AS e "
+    "WHERE a.k = c.k AND c.v = d.v AND d.k = e.k AND e.v = a.v",
+    "SELECT a.k, a.v, c.v FROM {A} AS a, {B} AS c WHERE a.v BETWEEN c.v - 2 AND c.v + 2 AND a.k = c.k",
+)
 IN_OTHER_WORDS = {
     WIDE_QUERIES[-2]: """SELECT k, MAX(struct_pack(v := v, t := t)).t, MIN(struct_pack(v := v, t := t)).t FROM {A} AS a
         WHERE t IS NOT NULL AND v IS NOT NULL GROUP BY k""",
@@ -210,6 +218,14 @@ WIDE_OPTIONS: tuple[dict[str, Any], ...] = (
     *PLAIN_OPTIONS, {"batch_size": 64}, {"sharing": "off"}, {"state_reduction": "k-mon"}, {"caching": "global"},
     {"scheduler": "round_robin", "queue_size": 500, "batch_size": 100},
 )  # fmt: skip
+JOIN_OPTIONS: tuple[dict[str, Any], ...] = (
+    {"caching": "global", "cache_interval": 500, "cache_memory": 20_000}, {"caching": "prefix", "cache_interval": 500},
+    {"join_plan": "xjoin"}, {"join_plan": "mjoin"}, {"state_reduction": "k-mon"}, {"state_reduction": "swj"},
+    {"join_index": "bit_address", "caching": "global", "index_window": 2000, "cache_interval": 500},
+    {"join_index": "bit_address", "index_migration": "partial", "index_window": 500},
+    {"join_index": "bit_address", "join_plan": "xjoin"}, {"join_index": "patterns", "caching": "global"},
+    {"threads": 2}, {"batch_size": 50}, {"compilation": "at once"},
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -229,5 +245,6 @@ KINDS = {
     "plain": Kind(PLAIN, SOURCES, QUERIES, PLAIN_OPTIONS, 400_000),
     "wide": Kind(WIDE, WIDE_SOURCES, WIDE_QUERIES, WIDE_OPTIONS, 30_000),
     "streams": Kind(WIDE, WIDE_SOURCES, STREAMS, WIDE_OPTIONS, 60_000),
+    "joins": Kind(PLAIN, SOURCES, JOINS, JOIN_OPTIONS, 30_000),
     "folder": Kind(WIDE, WIDE_SOURCES, (*QUERIES, *WIDE_QUERIES, *STREAMS), ({}, {}, {"sharing": "off"}), 20_000, True),
 }
