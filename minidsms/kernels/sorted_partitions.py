@@ -1,4 +1,4 @@
-"""Rows of a relation by partition, each partition in an order, and what a change does to their ranks and neighbours.
+"""Rows of a relation by partition, each partition in an order, and what a change does to their places and neighbours.
 
 Rows stand in slots of `rows` (cap, w), as `elements.row_words` writes them; free slots are stacked in `free`. The slots
 of a partition stand in order in a stretch of `places`, `partitions` (cap, FIELDS) says where; one that is full moves to
@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from minidsms.kernels.text_order import WrittenTexts, compare_texts
-from minidsms.machine_code import Int8s, Int8Table, Int64s, Int64Table, helper, int64, kernel
+from minidsms.machine_code import Float64Table, Int8s, Int8Table, Int64s, Int64Table, helper, int64, kernel
 
 OFFSET, COUNT, SIZE, HEAD, TAIL, STAMP, COMING, FIELDS = range(8)
 """Where a partition's slots stand, how many there are, and for how many there is room.  HEAD, TAIL, COMING: of the
@@ -33,8 +33,9 @@ NEXT, WRITTEN, EMPTIED, NEEDED, LEAST, CURSOR_SIZE = range(6)
 is lacking is needed, and how many rows must stay where others leave.
 """
 DONE, OUTPUT_FULL, SLOTS_FULL, PLACES_FULL, ROWS_FEW = range(5)
-ROW_NUMBER, SHOWN, RANK, DENSE_RANK, LAG, LEAD = range(6)
-"""SHOWN: no value, of the rows up to `at_most` but the first `distance`. It and ROW_NUMBER look at places alone."""
+ROW_NUMBER, SHOWN, NTILE, RANK, DENSE_RANK, PERCENT_RANK, CUME_DIST, LAG, LEAD = range(9)
+"""SHOWN: no value, of the rows up to `at_most` but the first `distance`. It, ROW_NUMBER and NTILE look at places alone.
+"""
 LOW, WERE, ARE, BEFORE, AFTER, TAKEN, COME, TOUCHED, BOUND, SPANS = range(10)
 """What a step of `change` tells the next one: the place from which on rows may have other results, up to where they had
 them and have them, how many rows there were and are, rows taken back and noted to come; partitions of an instant, and
@@ -90,7 +91,8 @@ class RankAsked(NamedTuple):
 
 
 class Beside(NamedTuple):
-    """Room for what was before and is now: slots, and of both the results and whether these are not NULL.
+    """Room for what was before and is now: slots, and of both the results, seen as floats, too, and whether these are
+    not NULL.
 
     come: slots and results of the rows that are put out behind those taken back.  dead: slots of rows that have gone
     at an instant.
@@ -98,6 +100,7 @@ class Beside(NamedTuple):
 
     before: Int64s
     results: Int64Table
+    floats: Float64Table
     told: Int8Table
     come: Int64Table
     dead: Int64s
@@ -219,11 +222,12 @@ def _shown(slots: Int64s, count: int, rows: Int64Table, asked: RankAsked) -> int
 
 
 @helper(typed=True)
-def _results(
-    slots: Int64s, low: int, high: int, count: int, rows: Int64Table, asked: RankAsked, to: Int64s, told: Int8s
-) -> None:
-    """What the rows at the places from low to before high have: to[0] is that of the first."""
-    function, arg, keys = asked.function, asked.arg, asked.keys
+def _results(slots: Int64s, low: int, high: int, rows: Int64Table, asked: RankAsked, beside: Beside, side: int) -> None:
+    """What the rows of a partition, in these slots, have from place low to before high. side: 0 before the changes, 1
+    behind them.
+    """
+    function, arg, keys, count = asked.function, asked.arg, asked.keys, len(slots)
+    to, floats, told = beside.results[side], beside.floats[side], beside.told[side]
     if function >= LAG:
         by = -asked.distance if function == LAG else asked.distance
         for place in range(low, high):
@@ -231,22 +235,45 @@ def _results(
             is_there = other >= 0 and other < count
             row = rows[slots[other if is_there else place]]
             is_value = is_there and _is_null(row, arg, asked.columns) == 0
-            to[place - low], told[place - low] = row[arg] if is_value else 0, is_value
+            to[place], told[place] = row[arg] if is_value else 0, is_value
         return
     if low >= high:
         return
+    if function == CUME_DIST:
+        up_to = high
+        while up_to < count and _compare(rows[slots[up_to - 1]], rows[slots[up_to]], asked, keys) == 0:
+            up_to += 1
+        for place in range(high - 1, low - 1, -1):
+            if place < high - 1 and _compare(rows[slots[place]], rows[slots[place + 1]], asked, keys) != 0:
+                up_to = place + 1
+            floats[place], told[place] = up_to / count, 1
+        return
     rank = int64(low + 1)
-    if function == RANK:
+    if function in (RANK, PERCENT_RANK):
         while rank > 1 and _compare(rows[slots[rank - 2]], rows[slots[low]], asked, keys) == 0:
             rank -= 1
     elif function == DENSE_RANK:
         rank = 1 + int64(_steps(slots, 1, low, rows, asked))
     for place in range(low, high):
-        if function <= SHOWN:
-            rank = place + 1 if function == ROW_NUMBER else int64(0)
+        if function <= NTILE:
+            rank = place + 1
+            if function != ROW_NUMBER:
+                rank = int64(_tile(place, count, asked.distance)) if function == NTILE else int64(0)
         elif place > low and _compare(rows[slots[place - 1]], rows[slots[place]], asked, keys) != 0:
             rank = rank + 1 if function == DENSE_RANK else place + 1
-        to[place - low], told[place - low] = rank, 1
+        if function == PERCENT_RANK:
+            floats[place] = (rank - 1) / (count - 1) if count > 1 else 0.0
+        else:
+            to[place] = rank
+        told[place] = 1
+
+
+@helper(inline=True)
+def _tile(place: int, rows: int, tiles: int) -> Any:
+    """In which of so many parts a row stands, from 1: the parts are as equal as can be, the greater ones first."""
+    size, greater = rows // tiles, rows % tiles
+    in_greater = greater * (size + 1)
+    return place // (size + 1) + 1 if place < in_greater else greater + (place - in_greater) // max(size, 1) + 1
 
 
 @helper(typed=True)
@@ -272,7 +299,7 @@ def _has_stayed(i: int, j: int, slots: Int64s, spans: Int64s, asked: RankAsked, 
     if before[i] != slots[j]:
         return False
     if asked.function < LAG:
-        return bool(results[0, i - spans[LOW]] == results[1, j - spans[LOW]])
+        return bool(results[0, i] == results[1, j])
     by = -asked.distance if asked.function == LAG else asked.distance
     was_there, is_there = 0 <= i + by < spans[BEFORE], 0 <= j + by < spans[AFTER]
     return was_there == is_there and (not was_there or before[i + by] == slots[j + by])
@@ -287,8 +314,8 @@ def _differ(
     order, and what is equal cancels. k, come: how many there are; spans then has both.
     """
     rows, before, results, told = kept.rows, beside.before, beside.results, beside.told
-    low, were, are, n = spans[LOW], spans[WERE], spans[ARE], asked.by.shape[0]
-    i, j = low, low
+    were, are, n = spans[WERE], spans[ARE], asked.by.shape[0]
+    i, j = spans[LOW], spans[LOW]
     while i < were or j < are:
         if i < were and j < are and _has_stayed(i, j, slots, spans, asked, beside):
             i, j = i + 1, j + 1
@@ -305,26 +332,26 @@ def _differ(
             while starts < are and _compare(rows[slots[j]], rows[slots[starts]], asked, n) == 0:
                 starts += 1
         if asked.function >= LAG:
-            _results(before, i, ends, spans[BEFORE], rows, asked, results[0, i - low :], told[0, i - low :])
-            _results(slots, j, starts, spans[AFTER], rows, asked, results[1, j - low :], told[1, j - low :])
+            _results(before[: spans[BEFORE]], i, ends, rows, asked, beside, 0)
+            _results(slots[: spans[AFTER]], j, starts, rows, asked, beside, 1)
         if order == 0:
             first = j
             for p in range(i, ends):
                 for q in range(first, starts):
-                    is_same = results[0, p - low] == results[1, q - low] and told[0, p - low] == told[1, q - low]
-                    if told[1, q - low] < 2 and is_same:
-                        told[0, p - low], told[1, q - low] = 2, 2
-                        while first < starts and told[1, first - low] == 2:
+                    is_same = results[0, p] == results[1, q] and told[0, p] == told[1, q]
+                    if told[1, q] < 2 and is_same:
+                        told[0, p], told[1, q] = 2, 2
+                        while first < starts and told[1, first] == 2:
                             first += 1
                         break
         for p in range(i, ends):
-            if told[0, p - low] < 2:
-                _write(out, k, now, -1, rows[before[p]], results[0, p - low], int64(told[0, p - low]))
+            if told[0, p] < 2:
+                _write(out, k, now, -1, rows[before[p]], results[0, p], int64(told[0, p]))
                 k += 1
         for q in range(j, starts):
-            if told[1, q - low] < 2:
+            if told[1, q] < 2:
                 note = beside.come[come]
-                note[0], note[1], note[2] = slots[q], results[1, q - low], told[1, q - low]
+                note[0], note[1], note[2] = slots[q], results[1, q], told[1, q]
                 come += 1
         i, j = ends, starts
     spans[TAKEN], spans[COME] = k, come
@@ -468,8 +495,10 @@ def change(
                 first = max(0, first - (distance if function == LEAD else 0))
                 behind = distance if function == LAG else 0
                 were, are = min(were, count - last + behind), min(are, after - last + behind)
-            elif function <= SHOWN and count == after:
+            elif function <= NTILE and count == after:
                 were, are = min(were, count - last), min(are, after - last)
+            elif function in (NTILE, PERCENT_RANK, CUME_DIST):
+                first = 0
             elif function == DENSE_RANK and count - last < were and after - last < are:
                 steps = _steps(beside.before, first, count - last, rows, asked)
                 if steps == _steps(slots, first, after - last, rows, asked):
@@ -478,8 +507,8 @@ def change(
                 first, were, are = max(first, distance), max(were, distance), max(are, distance)
             first = min(first, were, are)
             if function < LAG:
-                _results(beside.before, first, were, count, rows, asked, beside.results[0], beside.told[0])
-                _results(slots, first, are, after, rows, asked, beside.results[1], beside.told[1])
+                _results(beside.before[:count], first, were, rows, asked, beside, 0)
+                _results(slots[:after], first, are, rows, asked, beside, 1)
             spans[LOW], spans[WERE], spans[ARE], spans[BEFORE], spans[AFTER] = first, were, are, count, after
             _differ(slots, spans, now, come, kept, asked, beside, out, k)
             k, come = spans[TAKEN], spans[COME]
@@ -508,7 +537,7 @@ def tell(kept: SortedArrays, asked: RankAsked, beside: Beside, out: RankedRows) 
         offset, count = partitions[partition, OFFSET], partitions[partition, COUNT]
         slots = kept.places[offset : offset + count]
         are = _shown(slots, count, kept.rows, asked)
-        _results(slots, 0, are, count, kept.rows, asked, beside.results[0], beside.told[0])
+        _results(slots, 0, are, kept.rows, asked, beside, 0)
         for p in range(asked.distance if asked.function == SHOWN else 0, are):
             _write(out, k, 0, 1, kept.rows[slots[p]], beside.results[0, p], int64(beside.told[0, p]))
             k += 1

@@ -1,4 +1,4 @@
-"""OVER on a relation, for ranks and neighbours.
+"""OVER on a relation, for ranks, shares and neighbours.
 
 Invariant: after an instant the rows put out are those of the input with their results; of those whose result is above
 `at_most`, none need be.  docs/semantics R7.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from minidsms.aggregates.over import OverCall
+from minidsms.aggregates.over import SHARES, OverCall
 from minidsms.elements import Batch, Schema
 from minidsms.kernels import sorted_partitions as kernels
 from minidsms.operators.operator import Description
@@ -35,7 +35,7 @@ class RankedOver(Resuming):
         super().__init__([input_], schema)
         self._call = call
         keeps = kernels.KEEPS_ALL
-        if input_append_only and in_order:
+        if input_append_only and in_order and call.function not in SHARES:
             keeps = kernels.KEEPS_LAST
         elif input_append_only and at_most is not None:
             keeps = kernels.KEEPS_SHOWN

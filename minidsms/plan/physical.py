@@ -17,7 +17,7 @@ import numpy as np
 from minidsms.aggregates import AGGREGATES
 from minidsms.aggregates.aggregate import kept_by_kernel
 from minidsms.aggregates.ordered import share_of
-from minidsms.aggregates.over import NEIGHBOURS, RANKS
+from minidsms.aggregates.over import NEIGHBOURS, RANKS, SHARES
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, JoinKind, Node, SetKind, StreamKind
 from minidsms.cql.catalog import Catalog
@@ -416,7 +416,7 @@ class PhysicalPlanner:
             from minidsms.operators.stream_over import StreamOver
 
             return StreamOver(queue, call, schema, texts, node.at_most)
-        if call.function in RANKS or call.function in NEIGHBOURS:
+        if call.function in (*RANKS, *SHARES, *NEIGHBOURS):
             from minidsms.operators.ranked_over import RankedOver
 
             return RankedOver(queue, call, schema, texts, node.at_most, node.input.is_append_only, node.in_order)

@@ -34,7 +34,7 @@ _WORTH_SHRINKING = 4096
 _LARGEST_OUTPUT = 1 << 14
 SHOWN = "shown"
 """What is asked for of the first rows."""
-_FUNCTIONS = ("row_number", SHOWN, "rank", "dense_rank", "lag", "lead")
+_FUNCTIONS = ("row_number", SHOWN, "ntile", "rank", "dense_rank", "percent_rank", "cume_dist", "lag", "lead")
 _FARTHEST = 1 << 62
 _BY_VALUE = SortKey(nulls_first=True)
 
@@ -88,9 +88,10 @@ class SortedPartitions:
 
     def _reserve(self, n: int) -> None:
         """Room for so many rows put out in one go, and for what is computed of them."""
+        results: Int64Array = np.empty((2, n), np.int64)
         self._beside = kernels.Beside(
-            np.empty(n, np.int64), np.empty((2, n), np.int64), np.empty((2, n), np.int8), np.empty((n, 3), np.int64),
-            np.empty(n, np.int64),
+            np.empty(n, np.int64), results, results.view(np.float64), np.empty((2, n), np.int8),
+            np.empty((n, 3), np.int64), np.empty(n, np.int64),
         )  # fmt: skip
         self._out = kernels.RankedRows(
             np.empty(n, np.int64), np.empty(n, np.int8), np.empty((n, self._width), np.int64), np.empty(n, np.int64),
