@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_left, insort
 from collections.abc import Sequence
 from functools import total_ordering
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -27,9 +27,6 @@ class Few(list[Any]):
 
     def bisect_left(self, row: Any) -> int:
         return bisect_left(self, row)
-
-    def bisect_right(self, row: Any) -> int:
-        return bisect_right(self, row)
 
     def add(self, row: Any) -> None:
         insort(self, row)
@@ -85,16 +82,6 @@ def _sorted_by(value: Any, key: SortKey) -> tuple[Any, ...]:
         return (1, value)
     # Numbers are compared without a call.
     return (1, -value) if isinstance(value, int | float) else (1, Descending(value))
-
-
-def sortable(column: Column, type_: Type, texts: Texts) -> list[Any]:
-    """The values of a column as they are sorted: numbers, texts, None for NULL."""
-    if type_.is_coded:
-        return texts.decode(column)
-    values: list[Any] = column.values.tolist()
-    if column.valid is None:
-        return values
-    return [value if valid else None for value, valid in zip(values, column.valid.tolist())]
 
 
 def words_in_order(column: Column, type_: Type, descending: bool, texts: Texts) -> Int64Array:

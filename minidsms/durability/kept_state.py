@@ -45,11 +45,12 @@ from minidsms.values.types import MOST_DIGITS
 if TYPE_CHECKING:
     from minidsms.query import Query
 
-VERSION = 5
+VERSION = 6
 """Of the arrays: what they are called and what stands in them. In version 1 they were those of one synopsis, called as
 it calls them; in version 2 quantiles had none; in version 3 those of OVER on a stream were rows in order, and no
 code of a text was computed; in version 4 a plan had other operators in the place of lookup
-joins and of ISTREAM over NOW windows.
+joins and of ISTREAM over NOW windows; in version 5 sums of DECIMAL and rows that look ahead were objects of Python in
+OVER on a stream.
 """
 _CODES_AT_ONCE = 1 << 16
 """Texts stand together by their codes: each so many, used or not."""
@@ -183,7 +184,7 @@ def resume(query: Query, fields: Fields, data: Content, where: str) -> None:
     if not isinstance(operator, Resuming) or _named(operator) != fields["is"]:
         has = f"query {query.name} has no operator {fields['is']!r} any more, whose state this is"
         raise NoSuchOperator(f"{where}: {has}", query.name.lower())
-    if fields["version"] < 4 and operator.name == "Over" and not operator.knows_rows:
+    if _is_other_over(operator, fields):
         raise NoSuchOperator(f"{where}: this minidsms keeps other state of {fields['is']!r}", query.name.lower())
     arrays: dict[str, Any] = {}
     for name, dtype, shape in fields["arrays"]:
@@ -193,6 +194,14 @@ def resume(query: Query, fields: Fields, data: Content, where: str) -> None:
         arrays[name] = array.view(dtype).reshape(shape)
     operator.resume(arrays, fields["until"])
     group.refit()  # it acts on time now
+
+
+def _is_other_over(operator: Resuming, fields: Fields) -> bool:
+    """It is of an OVER on a stream that another operator has computed."""
+    if operator.name != "Over" or operator.knows_rows:
+        return False
+    is_in_python = any(name == "1.partitions" and dtype == "|u1" for name, dtype, _ in fields["arrays"])
+    return bool(fields["version"] < 4 or (fields["version"] < 6 and is_in_python))
 
 
 def _place_by_version_1(network: Network, n: int) -> int:

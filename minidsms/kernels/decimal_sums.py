@@ -34,7 +34,7 @@ class Answers(NamedTuple):
 
 
 @helper(inline=True)
-def _add(sum_: Int64s, digits: int) -> Any:
+def add_digits(sum_: Int64s, digits: int) -> Any:
     """Carries go from word to word; those above are all zeros, or all ones of a number below 0."""
     above = digits >> 63
     low = uint64(sum_[LOW]) + uint64(digits)
@@ -64,7 +64,7 @@ def sum_decimals(start: int, elements: Summed, sums: Int64Table, answers: Answer
                 stopped = i
                 break
             sum_[COUNT] += way
-            _add(sum_, way * (codes[i] - CODE_OF_ZERO))
+            add_digits(sum_, way * (codes[i] - CODE_OF_ZERO))
         low = sum_[LOW]
         if sum_[COUNT] == 0:
             results[i, j] = 0

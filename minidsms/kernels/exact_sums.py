@@ -53,13 +53,31 @@ class Room(NamedTuple):
     result: Int64s
 
 
-@helper("void(int64[:,::1], int64, int64, int64, int64)")
-def _add_bits(limbs: np.ndarray, group: Any, position: Any, part: Any, weight: Any) -> None:
-    """Add part (32 bits) at a bit position counted from the first column."""
+@helper("void(int64[::1], int64, int64, int64)")
+def _add_bits(limbs: np.ndarray, position: Any, part: Any, weight: Any) -> None:
+    """Add part (32 bits) at a bit position counted from the first limb."""
     shifted = part << (position & 31)
     limb = position >> 5
-    limbs[group, limb] += weight * (shifted & _MASK)
-    limbs[group, limb + 1] += weight * (shifted >> 32)
+    limbs[limb] += weight * (shifted & _MASK)
+    limbs[limb + 1] += weight * (shifted >> 32)
+
+
+@helper("int64(int64)")
+def position_of(word: int) -> int:
+    """At which bit the mantissa of a finite float begins, given its bits."""
+    return max(((word >> 52) & 2047) - 1, 0)
+
+
+@helper("void(int64[::1], int64, int64, int64)")
+def add_float(limbs: np.ndarray, base: int, word: int, weight: int) -> None:
+    """Add a finite float, given its bits, to a sum whose first limb is `base`."""
+    mantissa = word & 0xFFFFFFFFFFFFF
+    if (word >> 52) & 2047 > 0:
+        mantissa |= 1 << 52
+    signed = -weight if word < 0 else weight
+    at = position_of(word) - 32 * base
+    _add_bits(limbs, at, mantissa & _MASK, signed)
+    _add_bits(limbs, at + 32, mantissa >> 32, signed)
 
 
 @helper("int64(int64[::1], int64[::1], int64)")
@@ -108,6 +126,19 @@ def _leading(digits: np.ndarray) -> tuple[float, int]:
     return float(kept), 32 * top + bits - 53
 
 
+@helper("float64(int64[::1], int64[::1], int64, int64)")
+def rounded(limbs: np.ndarray, digits: np.ndarray, base: int, count: int) -> float:
+    """A sum of floats, whose first limb is `base`, divided by a count. digits: two more than limbs, for the call."""
+    sign = 1.0
+    if _normalise(limbs, digits, 1) < 0:
+        _normalise(limbs, digits, -1)
+        sign = -1.0
+    total, exponent = _leading(digits)
+    if total == 0.0:
+        return 0.0
+    return math.ldexp(sign * (total / count), int(exponent + 32 * base - 1074)) + 0.0  # never -0.0
+
+
 @kernel
 def sum_floats(
     start: int,
@@ -135,19 +166,13 @@ def sum_floats(
             if exponent == 2047:
                 counts[group, 1 if word >= 0 else 2] += w
             else:
-                mantissa = word & 0xFFFFFFFFFFFFF
-                if exponent > 0:
-                    mantissa |= 1 << 52
-                    exponent -= 1
-                if mantissa != 0:
-                    at = exponent - 32 * base
-                    if at < 0 or (at >> 5) + 3 > width:
-                        meta[0] = exponent >> 5
-                        meta[1] = (exponent >> 5) + 3
+                if word << 1 != 0:
+                    first = position_of(word) >> 5
+                    if first < base or first + 3 > base + width:
+                        meta[0] = first
+                        meta[1] = first + 3
                         return i
-                    signed = -w if word < 0 else w
-                    _add_bits(limbs, group, at, mantissa & _MASK, signed)
-                    _add_bits(limbs, group, at + 32, mantissa >> 32, signed)
+                    add_float(limbs[group], base, word, w)
                 counts[group, 0] += w
         n = counts[group, 0] + counts[group, 1] + counts[group, 2]
         floats[i, j] = 0.0
@@ -160,15 +185,7 @@ def sum_floats(
         elif counts[group, 2] > 0:
             floats[i, j] = -np.inf
         else:
-            sign = 1.0
-            if _normalise(limbs[group], digits, 1) < 0:
-                _normalise(limbs[group], digits, -1)
-                sign = -1.0
-            total, exponent = _leading(digits)
-            if total > 0.0:
-                if average:
-                    total /= n
-                floats[i, j] = math.ldexp(sign * total, int(exponent + 32 * base - 1074))
+            floats[i, j] = rounded(limbs[group], digits, base, n if average else 1)
     return len(ids)
 
 
@@ -250,11 +267,11 @@ def vary(
                 a = magnitude & np.uint64(_MASK)
                 b = magnitude >> np.uint64(32)
                 signed = -w if word < 0 else w
-                _add_bits(sums, group, at, np.int64(a), signed)
-                _add_bits(sums, group, at + 32, np.int64(b), signed)
+                _add_bits(sums[group], at, np.int64(a), signed)
+                _add_bits(sums[group], at + 32, np.int64(b), signed)
                 for shift, product in ((0, a * a), (33, a * b), (64, b * b)):
-                    _add_bits(squares, group, at_square + shift, np.int64(product & np.uint64(_MASK)), w)
-                    _add_bits(squares, group, at_square + shift + 32, np.int64(product >> np.uint64(32)), w)
+                    _add_bits(squares[group], at_square + shift, np.int64(product & np.uint64(_MASK)), w)
+                    _add_bits(squares[group], at_square + shift + 32, np.int64(product >> np.uint64(32)), w)
             counts[group, 0] += w
         n = counts[group, 0]
         floats[i, j] = 0.0

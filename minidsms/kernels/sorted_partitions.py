@@ -1,11 +1,12 @@
-"""Rows of a relation by partition, each partition in an order, and what a change does to their places and neighbours.
+"""Rows of a relation by partition, each partition in an order, and what a change does to their ranks and shares.
 
 Rows stand in slots of `rows` (cap, w), as `elements.row_words` writes them; free slots are stacked in `free`. The slots
 of a partition stand in order in a stretch of `places`, `partitions` (cap, FIELDS) says where; one that is full moves to
-the end of `places`, and has twice the size there. Equal rows have a slot each.
+the end of `places`, and has up to three times the size there. Equal rows have a slot each.
 
-A change moves the slots behind it. What was before and what is now are told apart only from the first place that has
-changed on, and up to the last one whose result may have.
+The changes of an instant are sorted, and carried out in one pass over the slots behind the first; where rows leave at
+the front, the stretch begins behind them. What was before and what is now are told apart only from the first place that
+has changed on, and up to the last one whose result may have.
 
 Invariant: kernels never raise; they return what they lack before an instant begins, and go on from their cursor.
 docs/semantics R7.
@@ -32,18 +33,25 @@ NEXT, WRITTEN, EMPTIED, NEEDED, LEAST, CURSOR_SIZE = range(6)
 """Columns of `cursor`: the first change that is not done, rows written, partitions noted as emptied, how much of what
 is lacking is needed, and how many rows must stay where others leave.
 """
-DONE, OUTPUT_FULL, SLOTS_FULL, PLACES_FULL, ROWS_FEW = range(5)
-ROW_NUMBER, SHOWN, NTILE, RANK, DENSE_RANK, PERCENT_RANK, CUME_DIST, LAG, LEAD = range(9)
+DONE, OUTPUT_FULL, SLOTS_FULL, PLACES_FULL, ROWS_FEW, OVERFLOWS = range(6)
+CANCELLED = 2
+"""In place of whether a result is not NULL."""
+ROW_NUMBER, SHOWN, NTILE, RANK, DENSE_RANK, PERCENT_RANK, CUME_DIST, FRAMED = range(8)
 """SHOWN: no value, of the rows up to `at_most` but the first `distance`. It, ROW_NUMBER and NTILE look at places alone.
+FRAMED: of the rows of a frame (`kernels.sorted_frames`).
 """
-LOW, WERE, ARE, BEFORE, AFTER, TAKEN, COME, TOUCHED, BOUND, SPANS = range(10)
-"""What a step of `change` tells the next one: the place from which on rows may have other results, up to where they had
-them and have them, how many rows there were and are, rows taken back and noted to come; partitions of an instant, and
-how many rows it may put out.
+NOW, END, TOUCHED, BOUND, TAKEN, COME, DEAD, LOW, WERE, LOW_NOW, ARE, SPANS = range(12)
+"""What a step of `change` tells the next one, of an instant: when it is, up to where its changes stand, how many
+partitions they are of, how many rows it may put out, rows written, those noted to come, slots to be freed; of a
+partition the places between which rows may have had other results, and have them now.
 """
+CHANGE, PLACE, MOVE_WORDS = range(3)
+"""Columns of `moves`: a change, and where its row stands, or would, before all changes."""
 KEEPS_ALL, KEEPS_SHOWN, KEEPS_LAST = range(3)
 UNBOUNDED = -1
 _LEAST_STRETCH = 4
+_FEW = 16
+"""Rows that are moved rather than their stretch."""
 _LARGEST = 0x7FFFFFFFFFFFFFFF
 
 
@@ -74,9 +82,9 @@ class SortedArrays(NamedTuple):
 
 
 class RankAsked(NamedTuple):
-    """by: how rows are sorted, at first by `keys` sort keys.  columns: of a row.  at_most: ranks above are of no
-    interest, or UNBOUNDED.  keeps: which rows of a partition; of LEAD the last `distance`, where no more come between.
-    texts: of all codes by which rows are sorted.
+    """by: how rows are sorted, at first by `keys` sort keys.  columns: of a row.  arg: which is asked for; -1 for none.
+    at_most: ranks above are of no interest, or UNBOUNDED.  keeps: which rows of a partition.  texts: of all codes that
+    are compared.
     """
 
     function: int
@@ -94,47 +102,70 @@ class Beside(NamedTuple):
     """Room for what was before and is now: slots, and of both the results, seen as floats, too, and whether these are
     not NULL.
 
-    come: slots and results of the rows that are put out behind those taken back.  dead: slots of rows that have gone
-    at an instant.
+    high: of sums of DECIMAL, whose digits results have the lower words of, the higher ones; else empty.  come: slots
+    and results of the rows that are put out behind those taken back.  dead: slots of rows that have gone at an instant.
+    moves: of the changes to a partition.
     """
 
     before: Int64s
     results: Int64Table
     floats: Float64Table
     told: Int8Table
+    high: Int64Table
     come: Int64Table
     dead: Int64s
+    moves: Int64Table
 
 
 class RankedRows(NamedTuple):
-    """The rows that are taken back and put out, with their results."""
+    """The rows that are taken back and put out, with their results. high: as above."""
 
     ts: Int64s
     sign: Int8s
     words: Int64Table
     results: Int64s
     told: Int8s
+    high: Int64s
+
+
+class Work(NamedTuple):
+    """All that a slice takes."""
+
+    changes: RowChanges
+    kept: SortedArrays
+    asked: RankAsked
+    beside: Beside
+    out: RankedRows
+    spans: Int64s
 
 
 @helper(inline=True)
-def _is_null(row: Int64s, column: int, columns: int) -> Any:
+def is_null(row: Int64s, column: int, columns: int) -> Any:
     return row[columns + column // 62] >> (column % 62) & 1
 
 
 @helper(typed=True)
-def _compare(row: Int64s, other: Int64s, asked: RankAsked, n: int) -> int:
+def order_of(one: int, two: int, kind: int, texts: WrittenTexts) -> int:
+    """Below 0 where a word stands before another one, else above. They differ."""
+    if kind == TEXTS:
+        return compare_texts(one, two, texts)
+    if kind == FLOATS:
+        one, two = one ^ ((one >> 63) & _LARGEST), two ^ ((two >> 63) & _LARGEST)
+    return -1 if one < two else 1
+
+
+@helper(typed=True)
+def compare(row: Int64s, other: Int64s, asked: RankAsked, n: int) -> int:
     """By the first n columns that sort: -1 where the row stands before the other one, 1 behind, 0 with it."""
     by, columns = asked.by, asked.columns
     for c in range(n):
         column = by[c, COLUMN]
-        is_null, other_is = _is_null(row, column, columns), _is_null(other, column, columns)
-        if is_null != other_is:
-            return -1 if is_null == by[c, NULLS_FIRST] else 1
+        is_none, other_is = is_null(row, column, columns), is_null(other, column, columns)
+        if is_none != other_is:
+            return -1 if is_none == by[c, NULLS_FIRST] else 1
         one, two = row[column], other[column]
-        if is_null == 0 and one != two:
-            if by[c, KIND] == FLOATS:
-                one, two = one ^ ((one >> 63) & _LARGEST), two ^ ((two >> 63) & _LARGEST)
-            is_less = compare_texts(one, two, asked.texts) < 0 if by[c, KIND] == TEXTS else one < two
+        if is_none == 0 and one != two:
+            is_less = order_of(one, two, by[c, KIND], asked.texts) < 0
             return -1 if is_less != (by[c, IS_DESCENDING] != 0) else 1
     return 0
 
@@ -144,26 +175,31 @@ def _find(row: Int64s, kept: SortedArrays, partition: int, asked: RankAsked) -> 
     """The place, from 0, of the first row of a partition that does not stand before this one."""
     offset, low, high = kept.partitions[partition, OFFSET], int64(0), kept.partitions[partition, COUNT]
     n = asked.by.shape[0]
-    if high > 0 and _compare(kept.rows[kept.places[offset + high - 1]], row, asked, n) < 0:
+    if high > 0 and compare(kept.rows[kept.places[offset + high - 1]], row, asked, n) < 0:
         return int(high)
     while low < high:
         middle = (low + high) >> 1
-        if _compare(kept.rows[kept.places[offset + middle]], row, asked, n) < 0:
+        if compare(kept.rows[kept.places[offset + middle]], row, asked, n) < 0:
             low = middle + 1
         else:
             high = middle
     return int(low)
 
 
-@helper(typed=True)
-def _wanted(of: Int64s) -> int:
-    """How large a stretch a partition needs for the rows that come to it; 0 where they have room."""
-    rows, size = of[COUNT] + of[COMING], int64(_LEAST_STRETCH)
-    if rows <= of[SIZE]:
-        return 0
-    while size < rows:
+@helper(inline=True)
+def _stretch(rows: int) -> Any:
+    """Half as much again at least, for stretches whose first rows leave get shorter."""
+    size = int64(_LEAST_STRETCH)
+    while size < rows + (rows >> 1):
         size *= 2
-    return int(size)
+    return size
+
+
+@helper(inline=True)
+def _wanted(of: Int64s) -> Any:
+    """How large a stretch a partition needs for the rows that come to it; 0 where they have room."""
+    rows = of[COUNT] + of[COMING]
+    return _stretch(rows) if rows > of[SIZE] else int64(0)
 
 
 @helper(typed=True)
@@ -193,9 +229,7 @@ def pack(kept: SortedArrays, packed: Int64s) -> int:
     to = int64(0)
     for partition in range(partitions.shape[0]):
         count, offset = partitions[partition, COUNT], partitions[partition, OFFSET]
-        size = int64(_LEAST_STRETCH) if partitions[partition, SIZE] > 0 else int64(0)
-        while size < count:
-            size *= 2
+        size = _stretch(count) if partitions[partition, SIZE] > 0 else int64(0)
         for i in range(count):
             packed[to + i] = places[offset + i]
         partitions[partition, OFFSET], partitions[partition, SIZE] = to, size
@@ -213,7 +247,7 @@ def _shown(slots: Int64s, count: int, rows: Int64Table, asked: RankAsked) -> int
         return min(at_most, count)
     place, keys = int64(0), int64(1)
     while place < count:
-        if place > 0 and _compare(rows[slots[place - 1]], rows[slots[place]], asked, asked.keys) != 0:
+        if place > 0 and compare(rows[slots[place - 1]], rows[slots[place]], asked, asked.keys) != 0:
             keys += 1
             if (place >= at_most) if function == RANK else (keys > at_most):
                 break
@@ -226,31 +260,22 @@ def _results(slots: Int64s, low: int, high: int, rows: Int64Table, asked: RankAs
     """What the rows of a partition, in these slots, have from place low to before high. side: 0 before the changes, 1
     behind them.
     """
-    function, arg, keys, count = asked.function, asked.arg, asked.keys, len(slots)
+    function, keys, count = asked.function, asked.keys, len(slots)
     to, floats, told = beside.results[side], beside.floats[side], beside.told[side]
-    if function >= LAG:
-        by = -asked.distance if function == LAG else asked.distance
-        for place in range(low, high):
-            other = place + by
-            is_there = other >= 0 and other < count
-            row = rows[slots[other if is_there else place]]
-            is_value = is_there and _is_null(row, arg, asked.columns) == 0
-            to[place], told[place] = row[arg] if is_value else 0, is_value
-        return
     if low >= high:
         return
     if function == CUME_DIST:
         up_to = high
-        while up_to < count and _compare(rows[slots[up_to - 1]], rows[slots[up_to]], asked, keys) == 0:
+        while up_to < count and compare(rows[slots[up_to - 1]], rows[slots[up_to]], asked, keys) == 0:
             up_to += 1
         for place in range(high - 1, low - 1, -1):
-            if place < high - 1 and _compare(rows[slots[place]], rows[slots[place + 1]], asked, keys) != 0:
+            if place < high - 1 and compare(rows[slots[place]], rows[slots[place + 1]], asked, keys) != 0:
                 up_to = place + 1
             floats[place], told[place] = up_to / count, 1
         return
     rank = int64(low + 1)
     if function in (RANK, PERCENT_RANK):
-        while rank > 1 and _compare(rows[slots[rank - 2]], rows[slots[low]], asked, keys) == 0:
+        while rank > 1 and compare(rows[slots[rank - 2]], rows[slots[low]], asked, keys) == 0:
             rank -= 1
     elif function == DENSE_RANK:
         rank = 1 + int64(_steps(slots, 1, low, rows, asked))
@@ -259,7 +284,7 @@ def _results(slots: Int64s, low: int, high: int, rows: Int64Table, asked: RankAs
             rank = place + 1
             if function != ROW_NUMBER:
                 rank = int64(_tile(place, count, asked.distance)) if function == NTILE else int64(0)
-        elif place > low and _compare(rows[slots[place - 1]], rows[slots[place]], asked, keys) != 0:
+        elif place > low and compare(rows[slots[place - 1]], rows[slots[place]], asked, keys) != 0:
             rank = rank + 1 if function == DENSE_RANK else place + 1
         if function == PERCENT_RANK:
             floats[place] = (rank - 1) / (count - 1) if count > 1 else 0.0
@@ -281,149 +306,238 @@ def _steps(slots: Int64s, first: int, last: int, rows: Int64Table, asked: RankAs
     """How many rows from place first to last have other sort keys than the one before them."""
     n = int64(0)
     for place in range(max(first, 1), last + 1):
-        n += int64(_compare(rows[slots[place - 1]], rows[slots[place]], asked, asked.keys) != 0)
+        n += int64(compare(rows[slots[place - 1]], rows[slots[place]], asked, asked.keys) != 0)
     return int(n)
 
 
-@helper(typed=True)
-def _write(out: RankedRows, k: int, ts: int, sign: int, row: Int64s, result: int, told: int) -> None:
-    out.ts[k], out.sign[k], out.results[k], out.told[k] = ts, sign, result, told
+@helper(inline=True)
+def write(out: RankedRows, k: int, now: int, sign: int, row: Int64s) -> Any:
+    """A row, to which its result is still to come."""
+    out.ts[k], out.sign[k] = now, sign
     for c in range(len(row)):
         out.words[k, c] = row[c]
 
 
-@helper(typed=True)
-def _has_stayed(i: int, j: int, slots: Int64s, spans: Int64s, asked: RankAsked, beside: Beside) -> bool:
-    """What stood at place i and stands at j is one row, with one result."""
-    before, results = beside.before, beside.results
-    if before[i] != slots[j]:
-        return False
-    if asked.function < LAG:
-        return bool(results[0, i] == results[1, j])
-    by = -asked.distance if asked.function == LAG else asked.distance
-    was_there, is_there = 0 <= i + by < spans[BEFORE], 0 <= j + by < spans[AFTER]
-    return was_there == is_there and (not was_there or before[i + by] == slots[j + by])
+@helper(inline=True)
+def are_same(beside: Beside, i: int, j: int) -> Any:
+    """The result of the row at place i before, and of that at place j now."""
+    results, told, high = beside.results, beside.told, beside.high
+    is_same = results[0, i] == results[1, j] and told[0, i] == told[1, j]
+    return is_same and (high.shape[1] == 0 or high[0, i] == high[1, j])
+
+
+@helper(inline=True)
+def write_result(out: RankedRows, k: int, beside: Beside, side: int, place: int) -> Any:
+    out.results[k], out.told[k] = beside.results[side, place], beside.told[side, place]
+    if len(out.high) > 0:
+        out.high[k] = beside.high[side, place]
 
 
 @helper(typed=True)
-def _differ(
-    slots: Int64s, spans: Int64s, now: int, come: int, kept: SortedArrays, asked: RankAsked, beside: Beside,
-    out: RankedRows, k: int,
-) -> None:  # fmt: skip
+def differ(work: Work, slots: Int64s) -> None:
     """Take back what was before and is no more, and note what has come: rows of both, with their results, are in one
-    order, and what is equal cancels. k, come: how many there are; spans then has both.
+    order, and what is equal cancels.
     """
-    rows, before, results, told = kept.rows, beside.before, beside.results, beside.told
+    _, kept, asked, beside, out, spans = work
+    rows, before, told = kept.rows, beside.before, beside.told
     were, are, n = spans[WERE], spans[ARE], asked.by.shape[0]
-    i, j = spans[LOW], spans[LOW]
+    i, j, k, come = spans[LOW], spans[LOW_NOW], spans[TAKEN], spans[COME]
     while i < were or j < are:
-        if i < were and j < are and _has_stayed(i, j, slots, spans, asked, beside):
+        if i < were and j < are and before[i] == slots[j] and are_same(beside, i, j):
             i, j = i + 1, j + 1
             continue
         order = int64(1)
         if j >= are:
             order = int64(-1)
         elif i < were:
-            order = int64(_compare(rows[before[i]], rows[slots[j]], asked, n))
+            order = int64(compare(rows[before[i]], rows[slots[j]], asked, n))
         ends, starts = i + int64(order <= 0), j + int64(order >= 0)
         if order == 0:  # of rows that are equal, each may have another result
-            while ends < were and _compare(rows[before[i]], rows[before[ends]], asked, n) == 0:
+            while ends < were and compare(rows[before[i]], rows[before[ends]], asked, n) == 0:
                 ends += 1
-            while starts < are and _compare(rows[slots[j]], rows[slots[starts]], asked, n) == 0:
+            while starts < are and compare(rows[slots[j]], rows[slots[starts]], asked, n) == 0:
                 starts += 1
-        if asked.function >= LAG:
-            _results(before[: spans[BEFORE]], i, ends, rows, asked, beside, 0)
-            _results(slots[: spans[AFTER]], j, starts, rows, asked, beside, 1)
-        if order == 0:
             first = j
             for p in range(i, ends):
                 for q in range(first, starts):
-                    is_same = results[0, p] == results[1, q] and told[0, p] == told[1, q]
-                    if told[1, q] < 2 and is_same:
-                        told[0, p], told[1, q] = 2, 2
-                        while first < starts and told[1, first] == 2:
+                    if told[1, q] != CANCELLED and are_same(beside, p, q):
+                        told[0, p], told[1, q] = CANCELLED, CANCELLED
+                        while first < starts and told[1, first] == CANCELLED:
                             first += 1
                         break
         for p in range(i, ends):
-            if told[0, p] < 2:
-                _write(out, k, now, -1, rows[before[p]], results[0, p], int64(told[0, p]))
+            if told[0, p] != CANCELLED:
+                write(out, k, spans[NOW], -1, rows[before[p]])
+                write_result(out, k, beside, 0, p)
                 k += 1
         for q in range(j, starts):
-            if told[1, q] < 2:
+            if told[1, q] != CANCELLED:
                 note = beside.come[come]
-                note[0], note[1], note[2] = slots[q], results[1, q], told[1, q]
+                note[0], note[1], note[2] = slots[q], beside.results[1, q], told[1, q]
+                if beside.high.shape[1] > 0:
+                    note[3] = beside.high[1, q]
                 come += 1
         i, j = ends, starts
     spans[TAKEN], spans[COME] = k, come
 
 
 @helper(typed=True)
-def _move(
-    changes: RowChanges, partition: int, kept: SortedArrays, asked: RankAsked, spans: Int64s, dead: int, beside: Beside
-) -> int:
-    """Carry the changes of an instant to a partition out, rows that come first. spans: then has how many of its first
-    places (LOW) and of its last (WERE) have stayed as they were. dead: slots of rows that have gone.
-    """
-    partitions, places, rows, free, figures = kept
-    offset = partitions[partition, OFFSET]
-    first, last = partitions[partition, COUNT], partitions[partition, COUNT]
-    for sign in (1, -1):
-        i = partitions[partition, HEAD]
-        while i >= 0:
-            if changes.sign[i] == sign:
-                count = partitions[partition, COUNT]
-                at = _find(changes.words[i], kept, partition, asked)
-                first = min(first, at)
-                if sign > 0:
-                    last = min(last, count - at)
-                    figures[FREE] -= 1
-                    slot = free[figures[FREE]]
-                    for c in range(rows.shape[1]):
-                        rows[slot, c] = changes.words[i, c]
-                    for p in range(offset + count, offset + at, -1):
-                        places[p] = places[p - 1]
-                    places[offset + at] = slot
-                else:
-                    last = min(last, count - at - 1)
-                    beside.dead[dead] = places[offset + at]
-                    dead += 1
-                    for p in range(offset + at, offset + count - 1):
-                        places[p] = places[p + 1]
-                partitions[partition, COUNT] += sign
-                figures[HELD] += sign
-            i = changes.following[i]
-    spans[LOW], spans[WERE] = first, last
-    return dead
+def _sort(moves: Int64Table, m: int, words: Int64Table, asked: RankAsked) -> None:
+    """Sort changes by their rows: as a heap, if they are not in order."""
+    n, at = asked.by.shape[0], int64(1)
+    while at < m and compare(words[moves[at - 1, CHANGE]], words[moves[at, CHANGE]], asked, n) <= 0:
+        at += 1
+    if at >= m:
+        return
+    size, root = int64(m), m >> 1
+    while size > 1:
+        if root > 0:
+            root -= 1
+        else:
+            size -= 1
+            moves[0, CHANGE], moves[size, CHANGE] = moves[size, CHANGE], moves[0, CHANGE]
+        parent, sinking = root, moves[root, CHANGE]
+        while 2 * parent + 1 < size:
+            child = 2 * parent + 1
+            if child + 1 < size:
+                beside = words[moves[child + 1, CHANGE]]
+                child += int64(compare(words[moves[child, CHANGE]], beside, asked, n) < 0)
+            if compare(words[sinking], words[moves[child, CHANGE]], asked, n) >= 0:
+                break
+            moves[parent, CHANGE] = moves[child, CHANGE]
+            parent = child
+        moves[parent, CHANGE] = sinking
 
 
 @helper(typed=True)
-def _forget(partition: int, kept: SortedArrays, asked: RankAsked, dead: int, beside: Beside) -> int:
-    """Let go of the rows of a partition that are of no interest any more; how many slots are dead then."""
+def _net(moves: Int64Table, m: int, changes: RowChanges, asked: RankAsked) -> int:
+    """Leave out of sorted changes what comes and goes; returns how many are left."""
+    n, kept, first = asked.by.shape[0], int64(0), int64(0)
+    while first < m:
+        last, net = first, int64(0)
+        while last < m and (
+            last == first
+            or compare(changes.words[moves[first, CHANGE]], changes.words[moves[last, CHANGE]], asked, n) == 0
+        ):
+            net += changes.sign[moves[last, CHANGE]]
+            last += 1
+        for c in range(first, last):
+            if net * changes.sign[moves[c, CHANGE]] > 0:
+                moves[kept, CHANGE] = moves[c, CHANGE]
+                kept += 1
+                net -= changes.sign[moves[c, CHANGE]]
+        first = last
+    return int(kept)
+
+
+@helper(typed=True)
+def place_changes(work: Work, partition: int) -> int:
+    """Note what the changes of the instant to a partition come to, in the order of their rows, and where these stand,
+    or would; returns how many changes there are.
+    """
+    changes, kept, asked, beside, _, _ = work
+    moves, words = beside.moves, changes.words
+    i, m = kept.partitions[partition, HEAD], int64(0)
+    while i >= 0:
+        moves[m, CHANGE] = i
+        m += 1
+        i = changes.following[i]
+    if m > 1:
+        _sort(moves, m, words, asked)
+        m = int64(_net(moves, m, changes, asked))
+    for c in range(m):
+        i = moves[c, CHANGE]
+        before = moves[c - 1, CHANGE] if c > 0 else i
+        is_again = c > 0 and changes.sign[i] < 0 and changes.sign[before] < 0
+        if is_again and compare(words[before], words[i], asked, asked.by.shape[0]) == 0:
+            moves[c, PLACE] = moves[c - 1, PLACE] + 1  # of rows that are equal one each
+        else:
+            moves[c, PLACE] = _find(words[i], kept, partition, asked)
+    return int(m)
+
+
+@helper(typed=True)
+def _shift(work: Work, partition: int, m: int, front: int, to_the_left: bool) -> None:
+    """Move the slots between the changes that move to the left, the first ones first, or those that move to the right,
+    the last ones first. front: so much farther to the right.
+    """
+    changes, kept, _, beside, _, _ = work
+    moves, places = beside.moves, kept.places
+    offset, end = kept.partitions[partition, OFFSET], kept.partitions[partition, COUNT]
+    by = int64(front)
+    if to_the_left:
+        for c in range(m):
+            sign = int64(changes.sign[moves[c, CHANGE]])
+            by += sign
+            if by < 0:
+                last = moves[c + 1, PLACE] if c + 1 < m else end
+                for p in range(offset + moves[c, PLACE] + int64(sign < 0), offset + last):
+                    places[p + by] = places[p]
+        return
+    for c in range(m):
+        by += int64(changes.sign[moves[c, CHANGE]])
+    for c in range(m - 1, -1, -1):
+        sign = int64(changes.sign[moves[c, CHANGE]])
+        if by > 0:
+            for p in range(offset + end - 1, offset + moves[c, PLACE] + int64(sign < 0) - 1, -1):
+                places[p + by] = places[p]
+        by -= sign
+        end = moves[c, PLACE]
+
+
+@helper(typed=True)
+def carry_out(work: Work, partition: int, m: int) -> None:
+    """Carry the changes out that `place_changes` has noted."""
+    changes, kept, _, beside, _, spans = work
+    moves, places, figures = beside.moves, kept.places, kept.figures
+    of = kept.partitions[partition]
+    front = int64(0)
+    while of[COUNT] > _FEW and front < m and moves[front, PLACE] == front and changes.sign[moves[front, CHANGE]] < 0:
+        front += 1
+    for c in range(m):
+        if changes.sign[moves[c, CHANGE]] < 0:
+            beside.dead[spans[DEAD]] = places[of[OFFSET] + moves[c, PLACE]]
+            spans[DEAD] += 1
+    _shift(work, partition, m, front, True)
+    _shift(work, partition, m, front, False)
+    by = front
+    for c in range(m):
+        i = moves[c, CHANGE]
+        if changes.sign[i] > 0:
+            figures[FREE] -= 1
+            slot = kept.free[figures[FREE]]
+            for w in range(kept.rows.shape[1]):
+                kept.rows[slot, w] = changes.words[i, w]
+            places[of[OFFSET] + moves[c, PLACE] + by] = slot
+        by += int64(changes.sign[i])
+    of[OFFSET] += front
+    of[SIZE] -= front
+    of[COUNT] += by - front
+    figures[HELD] += by - front
+
+
+@helper(typed=True)
+def let_go(work: Work, partition: int, begin: int, end: int) -> None:
+    """Keep of a partition the rows at places from `begin` to before `end`."""
+    _, kept, _, beside, _, spans = work
     of, places = kept.partitions[partition], kept.places
     offset, count = of[OFFSET], of[COUNT]
-    if asked.keeps == KEEPS_ALL:
-        return dead
-    begin, end = int64(0), count
-    if asked.keeps == KEEPS_SHOWN:
-        end = int64(_shown(places[offset : offset + count], count, kept.rows, asked))
-    else:
-        begin = max(int64(0), count - asked.distance)
     for p in range(count):
         if p < begin or p >= end:
-            beside.dead[dead] = places[offset + p]
-            dead += 1
+            beside.dead[spans[DEAD]] = places[offset + p]
+            spans[DEAD] += 1
         else:
             places[offset + p - begin] = places[offset + p]
     of[COUNT] = end - begin
-    kept.figures[HELD] -= count - (end - begin)
-    return dead
+    kept.figures[HELD] -= count - of[COUNT]
 
 
 @helper(typed=True)
-def _begin(changes: RowChanges, start: int, kept: SortedArrays, asked: RankAsked, spans: Int64s, cursor: Int64s) -> int:
-    """Chain the changes of the instant that begins at `start` by partition, and make room for them in `places`, or say
-    how much is needed. Returns the end of the instant.
+def _begin(work: Work, start: int) -> int:
+    """Chain the changes of the instant that begins at `start` by partition, and make room for them in `places`; returns
+    how much is lacking.
     """
+    changes, kept, asked, _, _, spans = work
     partitions, figures = kept.partitions, kept.figures
     ts, sign, ids, following = changes.ts, changes.sign, changes.ids, changes.following
     figures[STAMPS] += 1
@@ -443,9 +557,9 @@ def _begin(changes: RowChanges, start: int, kept: SortedArrays, asked: RankAsked
         of[COMING] += int64(sign[i] > 0)
         bound += 2
         i += 1
-    cursor[NEEDED] = _make_room(changes, touched, kept)
-    spans[TOUCHED], spans[BOUND] = touched, bound
-    return int(i)
+    spans[NOW], spans[END], spans[TOUCHED], spans[BOUND] = ts[start], i, touched, bound
+    spans[COME], spans[DEAD] = 0, 0
+    return _make_room(changes, touched, kept)
 
 
 @helper(inline=True)
@@ -456,82 +570,112 @@ def _leaving(changes: RowChanges, start: int, end: int) -> Any:
     return n
 
 
-@kernel
-def change(
-    changes: RowChanges, kept: SortedArrays, asked: RankAsked, beside: Beside, out: RankedRows, spans: Int64s,
-    cursor: Int64s,
-) -> int:  # fmt: skip
-    """Carry out changes, instant by instant, and write what becomes of the rows with their results; returns DONE, or
-    what is full.
-    """
-    partitions, places, rows, free, figures = kept
-    function, distance = asked.function, asked.distance
-    i, k = cursor[NEXT], int64(0)
-    while i < len(changes.ts):
-        end = _begin(changes, i, kept, asked, spans, cursor)
-        cursor[WRITTEN] = k
-        if cursor[LEAST] > 0 and figures[HELD] - _leaving(changes, i, end) < cursor[LEAST]:
-            return ROWS_FEW
-        if cursor[NEEDED] > 0:
-            return PLACES_FULL
-        if k + spans[BOUND] > len(out.ts):
-            cursor[NEEDED] = spans[BOUND]
-            return OUTPUT_FULL
-        if end - i > figures[FREE]:
-            cursor[NEEDED] = end - i
-            return SLOTS_FULL
-        now, dead, come = changes.ts[i], 0, int64(0)
-        for t in range(spans[TOUCHED]):
-            partition = changes.touched[t]
-            of = partitions[partition]
-            slots, count = places[of[OFFSET] : of[OFFSET] + of[SIZE]], of[COUNT]
-            were = _shown(slots, count, rows, asked)
-            for p in range(were):
-                beside.before[p] = slots[p]
-            dead = _move(changes, partition, kept, asked, spans, dead, beside)
-            first, last, after = spans[LOW], spans[WERE], of[COUNT]
-            are = _shown(slots, after, rows, asked)
-            if function >= LAG:
-                first = max(0, first - (distance if function == LEAD else 0))
-                behind = distance if function == LAG else 0
-                were, are = min(were, count - last + behind), min(are, after - last + behind)
-            elif function <= NTILE and count == after:
-                were, are = min(were, count - last), min(are, after - last)
-            elif function in (NTILE, PERCENT_RANK, CUME_DIST):
-                first = 0
-            elif function == DENSE_RANK and count - last < were and after - last < are:
-                steps = _steps(beside.before, first, count - last, rows, asked)
-                if steps == _steps(slots, first, after - last, rows, asked):
-                    were, are = count - last, after - last
-            if function == SHOWN:
-                first, were, are = max(first, distance), max(were, distance), max(are, distance)
-            first = min(first, were, are)
-            if function < LAG:
-                _results(beside.before[:count], first, were, rows, asked, beside, 0)
-                _results(slots[:after], first, are, rows, asked, beside, 1)
-            spans[LOW], spans[WERE], spans[ARE], spans[BEFORE], spans[AFTER] = first, were, are, count, after
-            _differ(slots, spans, now, come, kept, asked, beside, out, k)
-            k, come = spans[TAKEN], spans[COME]
-            dead = _forget(partition, kept, asked, dead, beside)
-            if of[COUNT] == 0:
-                changes.emptied[cursor[EMPTIED]] = partition
-                cursor[EMPTIED] += 1
-        for c in range(come):
-            note = beside.come[c]
-            _write(out, k, now, 1, rows[note[0]], note[1], note[2])
-            k += 1
-        for d in range(dead):
-            free[figures[FREE]] = beside.dead[d]
-            figures[FREE] += 1
-        i = end
-        cursor[NEXT] = i
-    cursor[WRITTEN] = k
+@helper(typed=True)
+def begin_instant(work: Work, cursor: Int64s) -> int:
+    """DONE, or what is lacking for the next instant, and nothing is done."""
+    changes, kept, _, _, out, spans = work
+    start = cursor[NEXT]
+    lacking = int64(_begin(work, start))
+    end = spans[END]
+    cursor[WRITTEN] = spans[TAKEN]
+    if cursor[LEAST] > 0 and kept.figures[HELD] - _leaving(changes, start, end) < cursor[LEAST]:
+        return ROWS_FEW
+    if lacking > 0:
+        cursor[NEEDED] = lacking
+        return PLACES_FULL
+    if spans[TAKEN] + spans[BOUND] > len(out.ts):
+        cursor[NEEDED] = spans[BOUND]
+        return OUTPUT_FULL
+    if end - start > kept.figures[FREE]:
+        cursor[NEEDED] = end - start
+        return SLOTS_FULL
     return DONE
 
 
+@helper(typed=True)
+def end_partition(work: Work, partition: int, cursor: Int64s) -> None:
+    if work.kept.partitions[partition, COUNT] == 0:
+        work.changes.emptied[cursor[EMPTIED]] = partition
+        cursor[EMPTIED] += 1
+
+
+@helper(typed=True)
+def end_instant(work: Work, cursor: Int64s) -> None:
+    """Write the rows that come, and free the slots of those that have gone."""
+    _, kept, _, beside, out, spans = work
+    k, figures = spans[TAKEN], kept.figures
+    for c in range(spans[COME]):
+        note = beside.come[c]
+        write(out, k, spans[NOW], 1, kept.rows[note[0]])
+        out.results[k], out.told[k] = note[1], note[2]
+        if len(out.high) > 0:
+            out.high[k] = note[3]
+        k += 1
+    for d in range(spans[DEAD]):
+        kept.free[figures[FREE]] = beside.dead[d]
+        figures[FREE] += 1
+    spans[TAKEN], cursor[WRITTEN], cursor[NEXT] = k, k, spans[END]
+
+
+@helper(typed=True)
+def _change_ranks(work: Work, partition: int) -> None:
+    """Carry the changes of the instant to a partition out, and tell what was before from what is now."""
+    changes, kept, asked, beside, _, spans = work
+    rows, moves, function, distance = kept.rows, beside.moves, asked.function, asked.distance
+    of = kept.partitions[partition]
+    slots, count = kept.places[of[OFFSET] : of[OFFSET] + of[SIZE]], of[COUNT]
+    m = place_changes(work, partition)
+    if m == 0:
+        return
+    first = moves[0, PLACE]
+    last = count - moves[m - 1, PLACE] - int64(changes.sign[moves[m - 1, CHANGE]] < 0)
+    were = _shown(slots, count, rows, asked)
+    for p in range(first if function == ROW_NUMBER else 0, were):
+        beside.before[p] = slots[p]
+    carry_out(work, partition, m)
+    slots, after = kept.places[of[OFFSET] : of[OFFSET] + of[SIZE]], of[COUNT]
+    are = _shown(slots, after, rows, asked)
+    if function <= NTILE and count == after:
+        were, are = min(were, count - last), min(are, after - last)
+    elif function in (NTILE, PERCENT_RANK, CUME_DIST):
+        first = 0
+    elif function == DENSE_RANK and count - last < were and after - last < are:
+        steps = _steps(beside.before, first, count - last, rows, asked)
+        if steps == _steps(slots, first, after - last, rows, asked):
+            were, are = count - last, after - last
+    if function == SHOWN:
+        first, were, are = max(first, distance), max(were, distance), max(are, distance)
+    first = min(first, were, are)
+    _results(beside.before[:count], first, were, rows, asked, beside, 0)
+    _results(slots[:after], first, are, rows, asked, beside, 1)
+    spans[LOW], spans[WERE], spans[LOW_NOW], spans[ARE] = first, were, first, are
+    differ(work, slots)
+    if asked.keeps == KEEPS_SHOWN:
+        let_go(work, partition, 0, _shown(slots, after, rows, asked))
+
+
 @kernel
-def tell(kept: SortedArrays, asked: RankAsked, beside: Beside, out: RankedRows) -> int:
+def change(work: Work, cursor: Int64s) -> int:
+    """Carry out changes, instant by instant, and write what becomes of the rows with their results; returns DONE, or
+    what is lacking.
+    """
+    changes, spans = work.changes, work.spans
+    spans[TAKEN] = 0
+    status = DONE
+    while cursor[NEXT] < len(changes.ts) and status == DONE:
+        status = begin_instant(work, cursor)
+        if status == DONE:
+            for t in range(spans[TOUCHED]):
+                _change_ranks(work, changes.touched[t])
+                end_partition(work, changes.touched[t], cursor)
+            end_instant(work, cursor)
+    return status
+
+
+@kernel
+def tell(work: Work) -> int:
     """Write all rows that are put out at present; returns how many there are."""
+    kept, asked, beside, out = work.kept, work.asked, work.beside, work.out
     partitions, k = kept.partitions, int64(0)
     for partition in range(partitions.shape[0]):
         offset, count = partitions[partition, OFFSET], partitions[partition, COUNT]
@@ -539,6 +683,7 @@ def tell(kept: SortedArrays, asked: RankAsked, beside: Beside, out: RankedRows) 
         are = _shown(slots, count, kept.rows, asked)
         _results(slots, 0, are, kept.rows, asked, beside, 0)
         for p in range(asked.distance if asked.function == SHOWN else 0, are):
-            _write(out, k, 0, 1, kept.rows[slots[p]], beside.results[0, p], int64(beside.told[0, p]))
+            write(out, k, 0, 1, kept.rows[slots[p]])
+            write_result(out, k, beside, 0, p)
             k += 1
     return int(k)

@@ -57,7 +57,7 @@ class StreamOver(Resuming):
         types = input_.schema.types
         self._call, self._texts, self._types, self._at_most = call, texts, types, at_most
         arg_type = Type.NULL if call.arg is None else types[call.arg]
-        spec = AggregateSpec(call.function, call.arg or 0, call.type, arg_type)
+        spec = AggregateSpec(call.aggregate, call.arg or 0, call.type, arg_type)
         calls = [spec] if call.function in AGGREGATES else []
         grows = call.frame.start is None
         keys = tuple(types[i] for i in call.partition)

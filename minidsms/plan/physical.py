@@ -17,7 +17,6 @@ import numpy as np
 from minidsms.aggregates import AGGREGATES
 from minidsms.aggregates.aggregate import kept_by_kernel
 from minidsms.aggregates.ordered import share_of
-from minidsms.aggregates.over import NEIGHBOURS, RANKS, SHARES
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, JoinKind, Node, SetKind, StreamKind
 from minidsms.cql.catalog import Catalog
@@ -412,17 +411,13 @@ class PhysicalPlanner:
 
     def _over(self, node: bound.Over) -> Operator:
         queue, call, schema, texts = self._queue(node.input), node.call, node.schema, self._context.dictionary
-        if node.is_append_only and not call.sums_decimals:
+        if node.is_append_only:
             from minidsms.operators.stream_over import StreamOver
 
             return StreamOver(queue, call, schema, texts, node.at_most)
-        if call.function in (*RANKS, *SHARES, *NEIGHBOURS):
-            from minidsms.operators.ranked_over import RankedOver
-
-            return RankedOver(queue, call, schema, texts, node.at_most, node.input.is_append_only, node.in_order)
         from minidsms.operators.over import Over
 
-        return Over(queue, call, schema, texts, node.input.is_append_only, node.in_order)
+        return Over(queue, call, schema, texts, node.at_most, node.input.is_append_only, node.in_order)
 
     def _beginning(self, node: Node) -> Operator:
         """What reads an input, or only when something comes of it, and what a family begins with."""

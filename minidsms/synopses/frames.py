@@ -31,7 +31,7 @@ def asked(call: OverCall) -> kernels.FrameAsked:
     assert frame.end is not None
     back, ahead = -(frame.start or 0), -frame.end
     if frame.by_value:
-        back, ahead = _as_unsigned(back), _as_unsigned(ahead)
+        back, ahead = as_unsigned(back), as_unsigned(ahead)
     else:
         back, ahead = min(back, _FARTHEST), min(ahead, _FARTHEST)
     place = kernels.AGGREGATE
@@ -41,7 +41,7 @@ def asked(call: OverCall) -> kernels.FrameAsked:
     return kernels.FrameAsked(frame.by_value, back, ahead, frame.start is None, place)
 
 
-def _as_unsigned(n: int) -> int:
+def as_unsigned(n: int) -> int:
     """A distance between instants, up to 2^64 - 1, as the kernel takes it."""
     n = min(n, (1 << 64) - 1)
     return n - (1 << 64) if n >= 1 << 63 else n

@@ -1,4 +1,4 @@
-"""The rows of a relation by partition, each partition in an order, for ranks, neighbours and the first rows.
+"""The rows of a relation by partition, each partition in an order, for all that OVER gives and the first rows.
 
 Invariant: a row stands in its partition as often as it is in the relation; a partition without rows has no id between
 slices.  `kernels.sorted_partitions` draws the arrays.  docs/semantics R6, R7.
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from minidsms.aggregates.aggregate import SortKey
-from minidsms.aggregates.over import OverCall
+from minidsms.aggregates.over import NEIGHBOURS, Frame, OverCall
 from minidsms.elements import (
     AnyArray,
     Batch,
@@ -23,20 +23,26 @@ from minidsms.elements import (
     row_words,
     words_width,
 )
+from minidsms.kernels import sorted_frames
 from minidsms.kernels import sorted_partitions as kernels
 from minidsms.kernels.arrays import normal
+from minidsms.synopses.frames import as_unsigned
 from minidsms.synopses.key_table import KeyTable
 from minidsms.synopses.object_states import Texts
 from minidsms.synopses.text_bytes import TextBytes
+from minidsms.values.coded import CODE_OF_ZERO, MOST_COMPUTED
 
 _FIRST_ROOM = 64
 _WORTH_SHRINKING = 4096
 _LARGEST_OUTPUT = 1 << 14
 SHOWN = "shown"
 """What is asked for of the first rows."""
-_FUNCTIONS = ("row_number", SHOWN, "ntile", "rank", "dense_rank", "percent_rank", "cume_dist", "lag", "lead")
+_BY_PLACE = ("row_number", SHOWN, "ntile", "rank", "dense_rank", "percent_rank", "cume_dist")
+_OF_FRAMES = ("count", "sum", "avg", "sum_decimal", "min", "max", "nth_value", "last_value")
 _FARTHEST = 1 << 62
 _BY_VALUE = SortKey(nulls_first=True)
+_NONE: Int64Array = np.zeros(0, np.int64)
+_NO_CHANGES = kernels.RowChanges(_NONE, np.zeros(0, np.int8), _NONE, _NONE.reshape(0, 1), _NONE, _NONE, _NONE)
 
 
 def sorting_columns(call: OverCall, columns: int) -> list[tuple[int, SortKey]]:
@@ -46,8 +52,8 @@ def sorting_columns(call: OverCall, columns: int) -> list[tuple[int, SortKey]]:
 
 
 class SortedPartitions:
-    """Of rows of one schema what a rank or a neighbour is computed from. at_most: ranks above are of no interest.
-    keeps: as `kernels.sorted_partitions` has it.
+    """Of rows of one schema what a call is computed from. at_most: ranks above are of no interest.  keeps: as
+    `kernels.sorted_partitions` has it.
     """
 
     def __init__(self, schema: Schema, call: OverCall, at_most: int | None, keeps: int, texts: Texts) -> None:
@@ -55,12 +61,18 @@ class SortedPartitions:
         k = len(schema)
         sorting = sorting_columns(call, k)
         by = [(column, key.descending, key.nulls_first, _kind(schema.types[column])) for column, key in sorting]
-        self._coded = [column for column, _ in sorting if schema.types[column].is_coded]
+        compared = [column for column, _ in sorting]
+        if call.function in ("min", "max") or call.sums_decimals:
+            compared += [] if call.arg is None else [call.arg]
+        self._coded = [column for column in compared if schema.types[column].is_coded]
         self._texts = TextBytes(texts, self._held_codes)
+        self._dictionary = texts
+        self._frame = None if call.function in _BY_PLACE else _frame_of(call, schema, keeps)
+        self._sums_digits = call.sums_decimals
         self._asked = kernels.RankAsked(
-            _FUNCTIONS.index(call.function),
+            kernels.FRAMED if self._frame else _BY_PLACE.index(call.function),
             min(call.distance or 0, _FARTHEST),
-            call.arg or 0,
+            -1 if call.arg is None else call.arg,
             kernels.UNBOUNDED if at_most is None else min(max(0, at_most), _FARTHEST),
             keeps,
             len(call.order),
@@ -68,8 +80,13 @@ class SortedPartitions:
             np.array(by, np.int64).reshape(len(by), kernels.BY_WIDTH),
             self._texts.written,
         )
+        carries = self._frame is not None and self._frame.carries
+        self._carries_codes = carries and call.arg is not None and schema.types[call.arg].is_coded
+        self._fields = kernels.FIELDS + (sorted_frames.STATE_SIZE if carries else 0)
         self._undone: int | None = None
         """The first change that was not carried out, if there is one."""
+        self.failed_at: int | None = None
+        """An instant at which a sum did not fit."""
         self._width = words_width(k)
         text = [i for i, column in enumerate(call.partition) if schema.types[column].is_coded]
         self._table = KeyTable(words_width(len(call.partition)), text)
@@ -79,7 +96,7 @@ class SortedPartitions:
         self._reserve(_FIRST_ROOM)
 
     def _clear(self, slots: int) -> None:
-        self._partitions: Int64Array = np.zeros((0, kernels.FIELDS), np.int64)
+        self._partitions: Int64Array = np.zeros((0, self._fields), np.int64)
         self._places: Int64Array = np.zeros(2 * slots, np.int64)
         self._rows: Int64Array = np.zeros((slots, self._width), np.int64)
         self._free: Int64Array = np.arange(slots - 1, -1, -1)
@@ -89,14 +106,21 @@ class SortedPartitions:
     def _reserve(self, n: int) -> None:
         """Room for so many rows put out in one go, and for what is computed of them."""
         results: Int64Array = np.empty((2, n), np.int64)
+        high = n if self._sums_digits else 0
         self._beside = kernels.Beside(
             np.empty(n, np.int64), results, results.view(np.float64), np.empty((2, n), np.int8),
-            np.empty((n, 3), np.int64), np.empty(n, np.int64),
+            np.empty((2, high), np.int64), np.empty((n, 4), np.int64), np.empty(n, np.int64),
+            np.empty((n, kernels.MOVE_WORDS), np.int64),
         )  # fmt: skip
         self._out = kernels.RankedRows(
             np.empty(n, np.int64), np.empty(n, np.int8), np.empty((n, self._width), np.int64), np.empty(n, np.int64),
-            np.empty(n, np.int8),
+            np.empty(n, np.int8), np.empty(high, np.int64),
         )  # fmt: skip
+        if self._frame:
+            self._sliding = sorted_frames.Sliding(
+                np.zeros(sorted_frames.STATE_SIZE, np.int64), np.empty(sorted_frames.STATE_SIZE, np.int64),
+                np.empty(n, np.int64), np.empty((n + 1, sorted_frames.SPAN_WORDS), np.int64),
+            )  # fmt: skip
 
     @property
     def held(self) -> int:
@@ -110,6 +134,9 @@ class SortedPartitions:
     @property
     def _kept(self) -> kernels.SortedArrays:
         return kernels.SortedArrays(self._partitions, self._places, self._rows, self._free, self._figures)
+
+    def _work(self, changes: kernels.RowChanges) -> kernels.Work:
+        return kernels.Work(changes, self._kept, self._asked, self._beside, self._out, self._spans)
 
     # ---------------------------------------------------------------------------------------------------- the changes
 
@@ -130,8 +157,12 @@ class SortedPartitions:
         cursor.fill(0)
         cursor[kernels.LEAST] = least
         status = -1
-        while status not in (kernels.DONE, kernels.ROWS_FEW):
-            status = kernels.change(changes, self._kept, self._asked, self._beside, self._out, self._spans, cursor)
+        while status not in (kernels.DONE, kernels.ROWS_FEW, kernels.OVERFLOWS):
+            work = self._work(changes)
+            if self._frame is None:
+                status = kernels.change(work, cursor)
+            else:
+                status = sorted_frames.change_frames(work, self._frame, self._sliding, cursor)
             written, needed = cursor.item(kernels.WRITTEN), cursor.item(kernels.NEEDED)
             told = self._written(written)
             if status == kernels.PLACES_FULL:
@@ -142,6 +173,9 @@ class SortedPartitions:
                 self._reserve(max(2 * needed, min(4 * n, _LARGEST_OUTPUT)))
             if written:
                 yield told
+        if status == kernels.OVERFLOWS:
+            self.failed_at = batch.ts.item(cursor.item(kernels.NEXT))
+            return
         undone = cursor.item(kernels.NEXT) if status == kernels.ROWS_FEW else None
         self._let_go(changes.emptied[: cursor.item(kernels.EMPTIED)])
         self._undone = undone  # only now, for letting go may carry changes out
@@ -151,7 +185,15 @@ class SortedPartitions:
         return words[:, self._coded].ravel()
 
     def _held_codes(self) -> Int64Array:
-        return self._codes(self._words())
+        return np.concatenate([self._codes(self._words()), self._carried_codes()])
+
+    def _carried(self) -> Int64Array:
+        """What partitions have of rows that have passed, in their order."""
+        return self._partitions[self._partitions[:, kernels.COUNT] > 0, kernels.FIELDS :]
+
+    def _carried_codes(self) -> Int64Array:
+        codes: Int64Array = np.zeros(0, np.int64)
+        return self._carried()[:, sorted_frames.WORD] if self._carries_codes else codes
 
     def _acquire(self, batch: Batch) -> Int64Array:
         if not self._partition:
@@ -162,23 +204,39 @@ class SortedPartitions:
             capacity = self._table.capacity
         missing = capacity - len(self._partitions)
         if missing > 0:
-            self._partitions = np.concatenate([self._partitions, np.zeros((missing, kernels.FIELDS), np.int64)])
+            self._partitions = np.concatenate([self._partitions, np.zeros((missing, self._fields), np.int64)])
         return ids
 
     def _written(self, n: int) -> kernels.RankedRows:
-        ts, sign, words, results, told = self._out
-        return kernels.RankedRows(ts[:n].copy(), sign[:n].copy(), words[:n].copy(), results[:n].copy(), told[:n].copy())
+        ts, sign, words, results, told, high = self._out
+        return kernels.RankedRows(
+            ts[:n].copy(), sign[:n].copy(), words[:n].copy(), results[:n].copy(), told[:n].copy(), high[:n].copy()
+        )
 
     def columns(self, told: kernels.RankedRows, type_: Type) -> list[Column]:
         """Of rows that `take` or `present` gives; the result has this type."""
         valid = None if told.told.all() else told.told != 0
-        return [*columns_of_words(told.words, self.schema), Column.from_words(told.results, valid, type_)]
+        results = self._codes_of(told) if self._sums_digits else told.results
+        return [*columns_of_words(told.words, self.schema), Column.from_words(results, valid, type_)]
+
+    def _codes_of(self, told: kernels.RankedRows) -> Int64Array:
+        """Of results that are digits."""
+        digits, high = told.results, told.high
+        is_computed = (high == digits >> 63) & (digits <= MOST_COMPUTED) & (digits >= -MOST_COMPUTED)
+        codes = digits + CODE_OF_ZERO
+        codes[told.told == 0] = 0
+        for i in np.flatnonzero(~is_computed & (told.told != 0)).tolist():
+            codes[i] = self._dictionary.digits_column([(high.item(i) << 64) + digits.item(i) % (1 << 64)]).values[0]
+        return codes
 
     def present(self) -> kernels.RankedRows:
         """The rows that are put out at present (ts of no meaning)."""
         if len(self._out.ts) < self.held:
             self._reserve(self.held)
-        return self._written(kernels.tell(self._kept, self._asked, self._beside, self._out))
+        work = self._work(_NO_CHANGES)
+        frame = self._frame
+        n = kernels.tell(work) if frame is None else sorted_frames.tell_frames(work, frame, self._sliding)
+        return self._written(n)
 
     # ---------------------------------------------------------------------------------------------------------- memory
 
@@ -188,7 +246,7 @@ class SortedPartitions:
             self._table.release(emptied[self._partitions[emptied, kernels.COUNT] == 0])
             kept = self._table.compact()
             if kept is not None:
-                partitions = np.zeros((self._table.capacity, kernels.FIELDS), np.int64)
+                partitions = np.zeros((self._table.capacity, self._fields), np.int64)
                 partitions[: len(kept)] = self._partitions[kept]
                 self._partitions = partitions
         if len(self._rows) > _WORTH_SHRINKING and 16 * self.held < len(self._rows):
@@ -207,7 +265,7 @@ class SortedPartitions:
     def _pack(self, more: int) -> None:
         """The slots of all partitions anew, with room for so many more."""
         stretches = np.count_nonzero(self._partitions[:, kernels.SIZE])
-        packed: Int64Array = np.zeros(2 * (2 * self.held + 4 * stretches + more), np.int64)
+        packed: Int64Array = np.zeros(2 * (3 * self.held + 4 * stretches + more), np.int64)
         self._figures[kernels.USED] = kernels.pack(self._kept, packed)
         self._places = packed
 
@@ -233,14 +291,22 @@ class SortedPartitions:
             if type_.is_coded:
                 yield words[:, i]
         yield from self._table.live_codes()
+        if self._carries_codes:
+            yield self._carried_codes()
 
     def arrays(self) -> dict[str, AnyArray]:
-        """The state: rows as words, partition by partition, in order."""
-        return {"words": self._words()}
+        """The state: rows as words, partition by partition, in order, and what partitions have of others."""
+        return {"words": self._words(), "carried": self._carried()}
 
     def restore(self, state: Mapping[str, AnyArray]) -> None:
         """Take back what `arrays` gave."""
-        self._hold(np.ascontiguousarray(state["words"], np.int64))
+        words = np.ascontiguousarray(state["words"], np.int64)
+        self._hold(words)
+        if self._fields > kernels.FIELDS and len(words):
+            ids = self._acquire(self._insertions(words))
+            begins = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
+            self._partitions[ids[begins], kernels.FIELDS :] = state["carried"]
+            self._texts.forget()  # it has not those that are carried
 
     def _hold(self, words: Int64Array) -> None:
         """These rows and no others: they come once more, and are not put out."""
@@ -272,3 +338,34 @@ class SortedPartitions:
 
 def _kind(type_: Type) -> int:
     return kernels.TEXTS if type_.is_coded else kernels.FLOATS if type_ is Type.FLOAT else kernels.WORDS
+
+
+def _frame_of(call: OverCall, schema: Schema, keeps: int) -> sorted_frames.FrameOf:
+    """LAG and LEAD are of a frame of one row."""
+    frame, nth, function = call.frame, call.distance or 0, call.function
+    if function in NEIGHBOURS:
+        away = min(nth, _FARTHEST) if function == "lead" else -min(nth, _FARTHEST)
+        frame, nth = Frame(False, away, away), 1
+    if function in (*NEIGHBOURS, "first_value"):
+        function, nth = "nth_value", 1
+    place = _OF_FRAMES.index(call.aggregate if call.sums_decimals else function)
+    kind = kernels.WORDS if call.arg is None else _kind(schema.types[call.arg])
+    start, end = frame.start or 0, frame.end or 0
+    return sorted_frames.FrameOf(
+        place,
+        kind,
+        min(nth, _FARTHEST),
+        frame.by_value,
+        frame.start is not None,
+        frame.end is not None,
+        _distance(frame, start),
+        _distance(frame, end),
+        1 if start > 0 else -1,
+        1 if end > 0 else -1,
+        _distance(frame, frame.reach),
+        keeps == kernels.KEEPS_LAST and frame.start is None and function != "last_value",
+    )
+
+
+def _distance(frame: Frame, distance: int) -> int:
+    return as_unsigned(abs(distance)) if frame.by_value else max(-_FARTHEST, min(distance, _FARTHEST))

@@ -19,10 +19,12 @@ from minidsms.cql.errors import Error
 from minidsms.durability import checkpoints, copying, kept_state, moment
 from minidsms.durability import connection as connection_module
 from minidsms.durability import folder as folder_module
+from minidsms.durability.blocks import Content
 from minidsms.durability.checking import check
 from minidsms.durability.connection import DurableConnection
 from minidsms.durability.entry import read
 from minidsms.durability.segments import entries
+from minidsms.operators.over import Over
 from minidsms.plan.rules.pass_what_enters import _Streams
 
 
@@ -165,6 +167,16 @@ OVER_ALL = [
     "SELECT MIN(name) OVER (PARTITION BY name ORDER BY ts) AS l, RANK() OVER (ORDER BY ts, k) AS r FROM S",
     "SELECT NTH_VALUE(name, 3) OVER (PARTITION BY k ORDER BY ts) AS n, SUM(k) OVER (ORDER BY ts RANGE 5 PRECEDING) AS s"
     ", SUM(CAST(k AS DECIMAL(9, 1))) OVER (PARTITION BY name ORDER BY ts) AS d FROM S",
+    *(
+        f"SELECT ISTREAM(k, {call} OVER (PARTITION BY {by} ORDER BY ts {frame}) AS r) FROM S"
+        for call, by, frame in (
+            ("MAX(name)", "k", "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 FOLLOWING"),
+            ("AVG(v)", "name", "RANGE BETWEEN UNBOUNDED PRECEDING AND 4 FOLLOWING"),
+            ("NTH_VALUE(name, 3)", "name", "ROWS BETWEEN UNBOUNDED PRECEDING AND 2 FOLLOWING"),
+            ("SUM(CAST(k AS DECIMAL(38, 18)))", "k", "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 FOLLOWING"),
+            ("COUNT(name)", "k", "ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING"),
+        )
+    ),
 ]
 
 
@@ -251,12 +263,22 @@ def test_state_of_another_version_is_refused(folder: str, monkeypatch: pytest.Mo
         db.checkpoint()
     with (
         monkeypatch.context() as patch,
-        pytest.raises(Error, match="version 5 of kept state; this minidsms reads up to 1"),
+        pytest.raises(Error, match="version 6 of kept state; this minidsms reads up to 1"),
     ):
         patch.setattr(kept_state, "VERSION", 1)
         minidsms.connect(folder)
     with opened(folder) as db:
         assert db.queries["q"].snapshot() == [(3,)]
+
+
+def test_state_of_over_that_was_computed_in_python_is_refused() -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (k INTEGER)")
+        q = db.query("SELECT ISTREAM(SUM(k) OVER (ORDER BY ts ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS s) FROM S")
+        place = next(i for i, each in enumerate(q.network.operators) if isinstance(each, Over))
+        fields = {"version": 5, "operator": place, "is": "Over SUM(k)", "arrays": [("1.partitions", "|u1", (2,))]}
+        with pytest.raises(kept_state.NoSuchOperator, match="keeps other state of 'Over SUM"):
+            kept_state.resume(q, fields, Content(None, memoryview(b""), ""), "log")
 
 
 @pytest.mark.parametrize("has_twin", [False, True])

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from minidsms.aggregates.sorting import Few
 from minidsms.cql.bound import Call, ColumnRef, Literal
 from minidsms.elements import Batch, Column, Schema, Type
 from minidsms.expressions import Context
@@ -19,7 +20,6 @@ from minidsms.operators.operator import Operator
 from minidsms.operators.stream_source import StreamSource
 from minidsms.plan.copying import CannotCopy, copied
 from minidsms.queues import Queue
-from minidsms.synopses.partition_rows import NULL_LAST, Few
 from minidsms.synopses.stream_store import StreamStore
 from minidsms.synopses.stub import NO_INSTANTS, Stub
 from minidsms.values.dictionary import TextDictionary
@@ -82,12 +82,12 @@ def test_what_is_held_twice_is_one_object_in_the_copy() -> None:
     assert copy.one == shared and copy.one[1] is not shared[1]
 
 
-def test_rows_in_order_have_the_same_nulls_in_the_copy() -> None:
-    rows = Few([(1, b"a"), (NULL_LAST, b"b")])
+def test_rows_in_order_are_so_in_the_copy() -> None:
+    rows = Few([(1, b"a"), (3, b"b")])
     source, keeper = plan_with(store_of(1), rows=rows)
     copy = copy_of(keeper, source)
-    copy.rows.add((NULL_LAST, b"c"))
-    assert copy.rows[:2] == rows and copy.rows[2] == (NULL_LAST, b"c")
+    copy.rows.add((2, b"c"))
+    assert copy.rows == [rows[0], (2, b"c"), rows[1]] and len(rows) == 2
 
 
 def test_a_copy_is_joined_to_the_copies_of_its_producers_and_read_by_nobody() -> None:
