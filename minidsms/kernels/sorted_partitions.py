@@ -310,8 +310,8 @@ def _steps(slots: Int64s, first: int, last: int, rows: Int64Table, asked: RankAs
     return int(n)
 
 
-@helper(inline=True)
-def write(out: RankedRows, k: int, now: int, sign: int, row: Int64s) -> Any:
+@helper(typed=True)
+def write(out: RankedRows, k: int, now: int, sign: int, row: Int64s) -> None:
     """A row, to which its result is still to come."""
     out.ts[k], out.sign[k] = now, sign
     for c in range(len(row)):
@@ -350,7 +350,7 @@ def differ(work: Work, slots: Int64s) -> None:
         if j >= are:
             order = int64(-1)
         elif i < were:
-            order = int64(compare(rows[before[i]], rows[slots[j]], asked, n))
+            order = int64(0 if before[i] == slots[j] else compare(rows[before[i]], rows[slots[j]], asked, n))
         ends, starts = i + int64(order <= 0), j + int64(order >= 0)
         if order == 0:  # of rows that are equal, each may have another result
             while ends < were and compare(rows[before[i]], rows[before[ends]], asked, n) == 0:
