@@ -188,3 +188,26 @@ def test_many_rows_come_to_many_partitions_at_one_instant(keys: int, rows: int, 
         places[key] += 1
         expected[key, value, places[key]] += 1
     assert +present == expected
+
+
+def test_of_equal_rows_that_swap_results_at_an_instant_none_is_told() -> None:
+    """Those at both ends of them see changes, those between do not."""
+    with minidsms.connect() as db:
+        db.execute("CREATE RELATION R (v INTEGER)")
+        count = "COUNT(*) OVER (ORDER BY v ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING)"
+        q = db.query(f"SELECT ISTREAM(v, {count} AS n) FROM R")
+        db.push("R", [(1,), *[(2,)] * 5], ts=[1] * 6)
+        db.push("R", (1,), ts=2, sign=-1)
+        db.push("R", (3,), ts=2)
+        db.advance(3)
+        assert [tuple(row) for ts, _, row in q.fetch() if ts == 2] == [(3, 2)]
+
+
+def test_what_is_kept_of_a_stream_whose_rows_look_ahead_does_not_grow() -> None:
+    frames = {"ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING": 9, "ROWS BETWEEN UNBOUNDED PRECEDING AND 2 FOLLOWING": 6}
+    for frame, kept in frames.items():
+        query = f"SELECT ISTREAM(SUM(v) OVER (PARTITION BY k ORDER BY ts {frame}) AS s) FROM S"
+        assert held(query, 60) == held(query, 300) == kept
+    frame = "RANGE BETWEEN UNBOUNDED PRECEDING AND 3 FOLLOWING"
+    query = f"SELECT ISTREAM(MAX(v) OVER (ORDER BY ts {frame}) AS s) FROM S"
+    assert held(query, 60) == held(query, 300) == 4
