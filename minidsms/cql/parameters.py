@@ -13,6 +13,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from minidsms.counted import counted
 from minidsms.cql.errors import CqlError, Error
 from minidsms.cql.printer import print_text
@@ -20,7 +22,10 @@ from minidsms.cql.printer import print_text
 Parameters = Sequence[Any] | Mapping[str, Any]
 
 _SKIPPED = r"""'[^']*(?:''[^']*)*' | "[^"]*(?:""[^"]*)*" | `[^`]*(?:``[^`]*)*` | --[^\n]* | \#[^\n]* | /\*.*?\*/"""
-_BEFORE_ROWS = re.compile(r"(?<![\w.])(?:IN|VALUES)\s*\Z", re.IGNORECASE)
+_COMMENT = re.compile(rf"{_SKIPPED}", re.VERBOSE | re.DOTALL)
+_BEFORE_VALUES = re.compile(r"(?<![\w.])VALUES\s*\Z", re.IGNORECASE)
+_BEHIND_IN = re.compile(r"(?P<rows>\)\s*(?:NOT\s+)?)?(?<![\w.])IN\s*\Z", re.IGNORECASE)
+_FINE = ("ns", "ps", "fs", "as")
 _PARAMETER = re.compile(rf"{_SKIPPED} | (?P<place>\?) | \$(?P<name>[^\W\d]\w*)", re.VERBOSE | re.DOTALL)
 
 
@@ -30,6 +35,19 @@ def cut(text: str) -> tuple[list[str], list[re.Match[str]]]:
     ends = [0, *(match.end() for match in found)]
     starts = [*(match.start() for match in found), len(text)]
     return [text[end:start] for end, start in zip(ends, starts, strict=True)], found
+
+
+def row_levels(between: Sequence[str]) -> list[int]:
+    """Of how many levels the lists of each parameter are rows, `(a, b, ..)`, and not lists of CQL: of one behind IN and
+    VALUES, of two where rows are looked for, else of none. between: as of `cut`.
+    """
+    levels, has_values = [], False
+    for part in between[:-1]:
+        before = _COMMENT.sub(lambda found: " " if found[0][0] in "-#/" else found[0], part)
+        has_values = (has_values and before.strip() == ",") or _BEFORE_VALUES.search(before) is not None
+        behind_in = _BEHIND_IN.search(before)
+        levels.append(int(has_values) if behind_in is None else 1 + (behind_in["rows"] is not None))
+    return levels
 
 
 def written(text: str, values: Parameters | None) -> str:
@@ -80,25 +98,24 @@ def _by_name(text: str, between: list[str], found: list[re.Match[str]], values: 
 
 
 def _filled(text: str, between: list[str], found: list[re.Match[str]], values: list[Any]) -> str:
-    parts, has_row = [between[0]], False
-    for match, value, behind in zip(found, values, between[1:], strict=True):
-        before = parts[-1]
-        has_row = (has_row and before.strip() == ",") or _BEFORE_ROWS.search(before) is not None
+    parts = [between[0]]
+    for match, value, levels, behind in zip(found, values, row_levels(between), between[1:], strict=True):
         try:
-            parts += [literal(value, has_row), behind]
+            parts += [literal(value, levels), behind]
         except Error as error:
             raise CqlError(str(error), text, match.span()) from None
     return "".join(parts)
 
 
-def literal(value: Any, is_row: bool = False) -> str:
-    """A value as CQL writes it. Raises Error for what CQL has no literal for.  is_row: lists are rows, as tuples are.
+def literal(value: Any, levels: int = 0) -> str:
+    """A value as CQL writes it. Raises Error for what CQL has no literal for.  levels: on which lists are rows, as
+    tuples are on all.
 
     >>> literal(None), literal(True), literal(-3), literal("a'b"), literal((1, 2)), literal([1, 2])
     ('NULL', 'TRUE', '(-3)', "'a''b'", '(1, 2)', '[1, 2]')
     """
     if hasattr(value, "tolist"):
-        value = value.tolist()  # numpy's
+        value = _in_micros(value).tolist()  # numpy's
     match value:
         case None:
             return "NULL"
@@ -119,13 +136,24 @@ def literal(value: Any, is_row: bool = False) -> str:
             micros = value // dt.timedelta(microseconds=1)
             return f"({'-' if micros < 0 else ''}INTERVAL '{abs(micros)}' MICROSECOND)"
         case list() | tuple():
-            inner = ", ".join(literal(each, is_row) for each in value)
-            if isinstance(value, list) and not is_row:
+            inner = ", ".join(literal(each, max(0, levels - 1)) for each in value)
+            if isinstance(value, list) and not levels:
                 return f"[{inner}]"
             if not value:
                 raise Error("an empty list has no literal: x IN () is never true")
             return f"({inner})"
     raise Error(f"a parameter cannot be a {type(value).__name__}")
+
+
+def _in_micros(value: Any) -> Any:
+    """Times of numpy that it would give as numbers of nanoseconds, in microseconds."""
+    is_time = isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "mM"
+    if not is_time or np.datetime_data(value.dtype)[0] not in _FINE:
+        return value
+    micros = value.astype(f"{value.dtype.kind}8[us]")
+    if not np.array_equal(micros.astype(value.dtype), value, equal_nan=True):
+        raise Error("a time finer than a microsecond has no literal")
+    return micros
 
 
 def _number(value: float | decimal.Decimal) -> str:

@@ -34,7 +34,8 @@ def tell_queues(operators: Sequence[Operator]) -> None:
 
 
 class ByHand:
-    """The operators of a group. quantum: elements that an operator may take in a turn.
+    """The operators of a group, which are told how much they may hand on. quantum: elements that an operator may take
+    in a turn.
 
     most: elements that may pass so; -1 where time may not pass so either: where a reader has little room, or does not
     stand behind the operator that it reads.  is_path: they follow one on the other.  has_passed: a slice has, and

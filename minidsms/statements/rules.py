@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from minidsms.counted import counted
 from minidsms.cql.errors import Error, one_line
-from minidsms.cql.parameters import cut, literal
+from minidsms.cql.parameters import cut, literal, row_levels
 from minidsms.elements import Batch, Column, Int8Array, Int64Array, Type
 from minidsms.expressions.timestamps import iso_of_ticks
 from minidsms.query import Change, Query
@@ -109,18 +109,18 @@ class QueryEach:
 
     def _text(self, row: tuple[Any, ...]) -> str:
         """The template with the values of a row."""
-        written = [part if isinstance(part, str) else self._literal(row[part], part) for part in self._parts]
+        written = [part if isinstance(part, str) else self._literal(row, *part) for part in self._parts]
         return "".join(written)
 
-    def _literal(self, value: Any, column: int) -> str:
-        type_ = self._types[column]
+    def _literal(self, row: tuple[Any, ...], column: int, levels: int) -> str:
+        value, type_ = row[column], self._types[column]
         if type_ is Type.TIMESTAMP and value is not None:
             text = iso_of_ticks(value, self._db.tick_ns)
             # Beyond the years of four digits nothing but ticks can be read.
             return f"'{text}'" if text[:4].isdigit() and text[4] == "-" else f"CAST({literal(value)} AS TIMESTAMP)"
         if type_ is Type.INTERVAL and value is not None:
             return f"CAST({literal(value)} AS INTERVAL)"
-        return literal(value)
+        return literal(value, levels)
 
     def _drop(self, key: Key) -> None:
         query = self._queries.pop(key, None)
@@ -225,17 +225,17 @@ class QueryEach:
         return f"<{counted(len(self._queries), 'query', 'queries')}, one per row of {self.name}>"
 
 
-def _parts(template: str, columns: Sequence[str]) -> list[str | int]:
-    """The template cut at its parameters: texts, and columns of the table."""
+def _parts(template: str, columns: Sequence[str]) -> list[str | tuple[int, int]]:
+    """The template cut at its parameters: texts, and columns of the table, each with its `row_levels`."""
     number = {column.lower(): i for i, column in enumerate(columns)}
     between, found = cut(template)
-    parts: list[str | int] = [between[0]]
-    for match, behind in zip(found, between[1:], strict=True):
+    parts: list[str | tuple[int, int]] = [between[0]]
+    for match, levels, behind in zip(found, row_levels(between), between[1:], strict=True):
         name = match.group("name")
         if name is None:
             raise Error("a template names columns of the table, as $column, and has no ?")
         column = number.get(name.lower())
         if column is None:
             raise Error(f"the template names ${name}; the table has: {', '.join(columns)}")
-        parts += [column, behind]
+        parts += [(column, levels), behind]
     return parts

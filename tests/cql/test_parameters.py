@@ -52,11 +52,37 @@ def test_lists_stand_behind_in_and_rows_compare() -> None:
         ("(k, v) IN ?", [[[1, 2], (3, 4)]], "(k, v) IN ((1, 2), (3, 4))"),
         ("(k, v) <> ? AND LIST_SORT(l) = ?", [(1, 2), [1, 2]], "(k, v) <> (1, 2) AND LIST_SORT(l) = [1, 2]"),
         ("join = ? OR s.in > ?", [[1], [2]], "join = [1] OR s.in > [2]"),
-        ("VALUES ?, ?, (?, ?)", [[1, 2], [3, 4], [5], (6, 7)], "VALUES (1, 2), (3, 4), ([5], (6, 7))"),
+        ("VALUES ?, ?, (?, ?)", [[1, [2]], (3, [4]), [5], (6, 7)], "VALUES (1, [2]), (3, [4]), ([5], (6, 7))"),
+        ("k NOT IN /* in */ ? -- not in\n", [[1]], "k NOT IN /* in */ (1) -- not in\n"),
+        ("k IN -- ' \n ? OR l = /* in */ ?", [[1], [2]], "k IN -- ' \n (1) OR l = /* in */ [2]"),
+        ("SELECT k IN ?, ? AS l", [[1], [3]], "SELECT k IN (1), [3] AS l"),
+        ("l IN ? AND (k) NOT IN ?", [[[1, 2], [3]], [[1]]], "l IN ([1, 2], [3]) AND (k) NOT IN ((1))"),
+        ("l = ?", [np.array([[1, 2], [3, 4]])], "l = [[1, 2], [3, 4]]"),
     ],
 )
 def test_a_list_is_a_row_only_where_rows_stand(text: str, values: Any, expected: str) -> None:
     assert written(text, values) == expected
+
+
+def test_times_of_numpy_are_times_whatever_their_unit() -> None:
+    for unit in ("ms", "us", "ns"):
+        times = np.array(["2020-01-01", "NaT"], f"datetime64[{unit}]")
+        assert written("t IN ?", [times]) == "t IN (TIMESTAMP '2020-01-01 00:00:00', NULL)"
+        assert literal(times[0]) == "TIMESTAMP '2020-01-01 00:00:00'"
+        assert literal(np.timedelta64(3, "ms").astype(f"timedelta64[{unit}]")) == "(INTERVAL '3000' MICROSECOND)"
+    with pytest.raises(Error, match="finer than a microsecond"):
+        literal(np.datetime64(1, "ns"))
+
+
+def test_lists_of_a_table_are_rows_behind_in() -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (k INTEGER, l INTEGER[]); CREATE RELATION L (who TEXT, l INTEGER[]) KEY (who)")
+        db.push("L", [("x", [1, None])])
+        passed = db.query_each("SELECT ISTREAM(k) FROM S WHERE k NOT IN $l", "L")
+        unknown = db.query_each("SELECT ISTREAM(k) FROM S WHERE (k IN $l) IS NULL AND l <> $l", "L", "unknown")
+        db.push("S", [(1, [1]), (2, [3])], ts=1)
+        db.advance(2)
+        assert passed.fetch() == [] and [(key, change.row) for key, change in unknown.fetch()] == [("x", (2,))]
 
 
 def test_lists_of_parameters_are_compared_with_lists() -> None:
