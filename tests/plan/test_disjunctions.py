@@ -41,6 +41,7 @@ PARTED = (
     ("SELECT a.k, v, w FROM S [ROWS 6] AS a JOIN L AS b ON (a.k = b.k AND v > 2) OR (v = w AND w < 4) OR a.k = w", 3),
     ("SELECT a.k, v, w FROM S [RANGE 9] AS a LEFT JOIN R [ROWS 4] AS b ON a.k = b.k OR v = w", 2),
     ("SELECT a.k, v, b.k, w FROM S [RANGE 9] AS a FULL JOIN L AS b ON a.k = b.k OR v = w", 2),
+    ("SELECT a.k, v, w FROM S [RANGE 9] AS a, R [ROWS 4] AS b WHERE a.k IN (b.k, w) OR (v = w AND a.k <> 2)", 3),
     ("SELECT RSTREAM(a.k, v, w) FROM S [NOW] AS a, L AS b WHERE a.k = b.k OR v = w", 2),
     ("SELECT a.k, v FROM S [RANGE 9] AS a WHERE NOT EXISTS (SELECT 1 FROM L WHERE L.k = a.k OR L.w = a.v)", 2),
     ("SELECT v, c.w FROM S [RANGE 9] AS a, R [RANGE 5] AS b, L AS c WHERE (a.k = b.k OR v = b.w) AND c.k = b.k", 3),

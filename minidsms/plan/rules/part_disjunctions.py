@@ -48,6 +48,9 @@ def _parted(node: Node) -> Node:
 def _branches(expr: Expr) -> list[Expr]:
     if isinstance(expr, bound.Call) and expr.function == "or":
         return [branch for arg in expr.args for branch in _branches(arg)]
+    if isinstance(expr, bound.Call) and expr.function == "in":
+        value, *items = expr.args
+        return [bound.Call(Type.BOOLEAN, "=", (value, item), span=expr.span) for item in items]
     return [expr]
 
 
