@@ -15,7 +15,7 @@ from minidsms.operators.operator import Description
 from minidsms.operators.resuming import Resuming
 from minidsms.queues import Queue
 from minidsms.synopses.object_states import Texts
-from minidsms.synopses.sorted_partitions import SortedPartitions
+from minidsms.synopses.sorted_partitions import BY_PLACE, SortedPartitions
 
 
 class Over(Resuming):
@@ -41,7 +41,7 @@ class Over(Resuming):
         elif input_append_only and at_most is not None:
             keeps = kernels.KEEPS_SHOWN
         self.knows_rows = keeps != kernels.KEEPS_LAST  # else they have been forgotten
-        self._rows = SortedPartitions(input_.schema, call, at_most, keeps, texts)
+        self._rows = _partitions_for(call)(input_.schema, call, at_most, keeps, texts)
         self.is_self_contained = not any(type_.is_coded for type_ in input_.schema.types)
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
@@ -67,3 +67,12 @@ class Over(Resuming):
 
     def synopses(self) -> tuple[SortedPartitions, ...]:
         return (self._rows,)
+
+
+def _partitions_for(call: OverCall) -> type[SortedPartitions]:
+    """The kernels of frames are large, and loaded with the first call that needs them."""
+    if call.function in BY_PLACE:
+        return SortedPartitions
+    from minidsms.synopses.framed_partitions import FramedPartitions
+
+    return FramedPartitions

@@ -1,4 +1,4 @@
-"""The rows of a relation by partition, each partition in an order, for all that OVER gives and the first rows.
+"""The rows of a relation by partition, each partition in an order, for the ranks of OVER and the first rows.
 
 Invariant: a row stands in its partition as often as it is in the relation; a partition without rows has no id between
 slices.  `kernels.sorted_partitions` draws the arrays.  docs/semantics R6, R7.
@@ -6,12 +6,12 @@ slices.  `kernels.sorted_partitions` draws the arrays.  docs/semantics R6, R7.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from minidsms.aggregates.aggregate import SortKey
-from minidsms.aggregates.over import NEIGHBOURS, Frame, OverCall
+from minidsms.aggregates.over import OverCall
 from minidsms.elements import (
     AnyArray,
     Batch,
@@ -23,10 +23,8 @@ from minidsms.elements import (
     row_words,
     words_width,
 )
-from minidsms.kernels import sorted_frames
 from minidsms.kernels import sorted_partitions as kernels
 from minidsms.kernels.arrays import normal
-from minidsms.synopses.frames import as_unsigned
 from minidsms.synopses.key_table import KeyTable
 from minidsms.synopses.object_states import Texts
 from minidsms.synopses.text_bytes import TextBytes
@@ -37,9 +35,9 @@ _WORTH_SHRINKING = 4096
 _LARGEST_OUTPUT = 1 << 14
 SHOWN = "shown"
 """What is asked for of the first rows."""
-_BY_PLACE = ("row_number", SHOWN, "ntile", "rank", "dense_rank", "percent_rank", "cume_dist")
-_OF_FRAMES = ("count", "sum", "avg", "sum_decimal", "min", "max", "nth_value", "last_value")
-_FARTHEST = 1 << 62
+BY_PLACE = ("row_number", SHOWN, "ntile", "rank", "dense_rank", "percent_rank", "cume_dist")
+"""What rows have by their places alone, as kernels number it."""
+FARTHEST = 1 << 62
 _BY_VALUE = SortKey(nulls_first=True)
 _NONE: Int64Array = np.zeros(0, np.int64)
 _NO_CHANGES = kernels.RowChanges(_NONE, np.zeros(0, np.int8), _NONE, _NONE.reshape(0, 1), _NONE, _NONE, _NONE)
@@ -56,33 +54,30 @@ class SortedPartitions:
     `kernels.sorted_partitions` has it.
     """
 
+    _fields = kernels.FIELDS
+    """Of a partition; what stands behind those of all is what a subclass carries of rows that have passed."""
+
     def __init__(self, schema: Schema, call: OverCall, at_most: int | None, keeps: int, texts: Texts) -> None:
         self.schema, self._partition = schema, call.partition
         k = len(schema)
         sorting = sorting_columns(call, k)
-        by = [(column, key.descending, key.nulls_first, _kind(schema.types[column])) for column, key in sorting]
-        compared = [column for column, _ in sorting]
-        if call.function in ("min", "max") or call.sums_decimals:
-            compared += [] if call.arg is None else [call.arg]
+        by = [(column, key.descending, key.nulls_first, kind_of(schema.types[column])) for column, key in sorting]
+        compared = [*(column for column, _ in sorting), *self._compared(call)]
         self._coded = [column for column in compared if schema.types[column].is_coded]
         self._texts = TextBytes(texts, self._held_codes)
         self._dictionary = texts
-        self._frame = None if call.function in _BY_PLACE else _frame_of(call, schema, keeps)
         self._sums_digits = call.sums_decimals
         self._asked = kernels.RankAsked(
-            kernels.FRAMED if self._frame else _BY_PLACE.index(call.function),
-            min(call.distance or 0, _FARTHEST),
+            BY_PLACE.index(call.function) if call.function in BY_PLACE else kernels.FRAMED,
+            min(call.distance or 0, FARTHEST),
             -1 if call.arg is None else call.arg,
-            kernels.UNBOUNDED if at_most is None else min(max(0, at_most), _FARTHEST),
+            kernels.UNBOUNDED if at_most is None else min(max(0, at_most), FARTHEST),
             keeps,
             len(call.order),
             k,
             np.array(by, np.int64).reshape(len(by), kernels.BY_WIDTH),
             self._texts.written,
         )
-        carries = self._frame is not None and self._frame.carries
-        self._carries_codes = carries and call.arg is not None and schema.types[call.arg].is_coded
-        self._fields = kernels.FIELDS + (sorted_frames.STATE_SIZE if carries else 0)
         self._undone: int | None = None
         """The first change that was not carried out, if there is one."""
         self.failed_at: int | None = None
@@ -94,6 +89,10 @@ class SortedPartitions:
         self._cursor: Int64Array = np.zeros(kernels.CURSOR_SIZE, np.int64)
         self._clear(_FIRST_ROOM)
         self._reserve(_FIRST_ROOM)
+
+    def _compared(self, call: OverCall) -> Sequence[int]:
+        """Columns that are compared beside those by which rows are sorted."""
+        return ()
 
     def _clear(self, slots: int) -> None:
         self._partitions: Int64Array = np.zeros((0, self._fields), np.int64)
@@ -116,11 +115,6 @@ class SortedPartitions:
             np.empty(n, np.int64), np.empty(n, np.int8), np.empty((n, self._width), np.int64), np.empty(n, np.int64),
             np.empty(n, np.int8), np.empty(high, np.int64),
         )  # fmt: skip
-        if self._frame:
-            self._sliding = sorted_frames.Sliding(
-                np.zeros(sorted_frames.STATE_SIZE, np.int64), np.empty(sorted_frames.STATE_SIZE, np.int64),
-                np.empty(n, np.int64), np.empty((n + 1, sorted_frames.SPAN_WORDS), np.int64),
-            )  # fmt: skip
 
     @property
     def held(self) -> int:
@@ -158,11 +152,7 @@ class SortedPartitions:
         cursor[kernels.LEAST] = least
         status = -1
         while status not in (kernels.DONE, kernels.ROWS_FEW, kernels.OVERFLOWS):
-            work = self._work(changes)
-            if self._frame is None:
-                status = kernels.change(work, cursor)
-            else:
-                status = sorted_frames.change_frames(work, self._frame, self._sliding, cursor)
+            status = self._change(self._work(changes), cursor)
             written, needed = cursor.item(kernels.WRITTEN), cursor.item(kernels.NEEDED)
             told = self._written(written)
             if status == kernels.PLACES_FULL:
@@ -180,20 +170,24 @@ class SortedPartitions:
         self._let_go(changes.emptied[: cursor.item(kernels.EMPTIED)])
         self._undone = undone  # only now, for letting go may carry changes out
 
+    def _change(self, work: kernels.Work, cursor: Int64Array) -> int:
+        """Go on with the changes."""
+        return kernels.change(work, cursor)
+
+    def _tell(self, work: kernels.Work) -> int:
+        """Put all rows out; how many."""
+        return kernels.tell(work)
+
     def _codes(self, words: Int64Array) -> Int64Array:
         """Those by whose texts rows are sorted."""
         return words[:, self._coded].ravel()
 
     def _held_codes(self) -> Int64Array:
-        return np.concatenate([self._codes(self._words()), self._carried_codes()])
+        return self._codes(self._words())
 
     def _carried(self) -> Int64Array:
         """What partitions have of rows that have passed, in their order."""
         return self._partitions[self._partitions[:, kernels.COUNT] > 0, kernels.FIELDS :]
-
-    def _carried_codes(self) -> Int64Array:
-        codes: Int64Array = np.zeros(0, np.int64)
-        return self._carried()[:, sorted_frames.WORD] if self._carries_codes else codes
 
     def _acquire(self, batch: Batch) -> Int64Array:
         if not self._partition:
@@ -233,10 +227,7 @@ class SortedPartitions:
         """The rows that are put out at present (ts of no meaning)."""
         if len(self._out.ts) < self.held:
             self._reserve(self.held)
-        work = self._work(_NO_CHANGES)
-        frame = self._frame
-        n = kernels.tell(work) if frame is None else sorted_frames.tell_frames(work, frame, self._sliding)
-        return self._written(n)
+        return self._written(self._tell(self._work(_NO_CHANGES)))
 
     # ---------------------------------------------------------------------------------------------------------- memory
 
@@ -291,8 +282,6 @@ class SortedPartitions:
             if type_.is_coded:
                 yield words[:, i]
         yield from self._table.live_codes()
-        if self._carries_codes:
-            yield self._carried_codes()
 
     def arrays(self) -> dict[str, AnyArray]:
         """The state: rows as words, partition by partition, in order, and what partitions have of others."""
@@ -336,36 +325,6 @@ class SortedPartitions:
         return Batch(np.zeros(len(words), np.int64), None, columns_of_words(words, self.schema))
 
 
-def _kind(type_: Type) -> int:
+def kind_of(type_: Type) -> int:
+    """How kernels compare the words of a type."""
     return kernels.TEXTS if type_.is_coded else kernels.FLOATS if type_ is Type.FLOAT else kernels.WORDS
-
-
-def _frame_of(call: OverCall, schema: Schema, keeps: int) -> sorted_frames.FrameOf:
-    """LAG and LEAD are of a frame of one row."""
-    frame, nth, function = call.frame, call.distance or 0, call.function
-    if function in NEIGHBOURS:
-        away = min(nth, _FARTHEST) if function == "lead" else -min(nth, _FARTHEST)
-        frame, nth = Frame(False, away, away), 1
-    if function in (*NEIGHBOURS, "first_value"):
-        function, nth = "nth_value", 1
-    place = _OF_FRAMES.index(call.aggregate if call.sums_decimals else function)
-    kind = kernels.WORDS if call.arg is None else _kind(schema.types[call.arg])
-    start, end = frame.start or 0, frame.end or 0
-    return sorted_frames.FrameOf(
-        place,
-        kind,
-        min(nth, _FARTHEST),
-        frame.by_value,
-        frame.start is not None,
-        frame.end is not None,
-        _distance(frame, start),
-        _distance(frame, end),
-        1 if start > 0 else -1,
-        1 if end > 0 else -1,
-        _distance(frame, frame.reach),
-        keeps == kernels.KEEPS_LAST and frame.start is None and function != "last_value",
-    )
-
-
-def _distance(frame: Frame, distance: int) -> int:
-    return as_unsigned(abs(distance)) if frame.by_value else max(-_FARTHEST, min(distance, _FARTHEST))
