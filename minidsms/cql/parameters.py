@@ -22,7 +22,7 @@ from minidsms.cql.printer import print_text
 Parameters = Sequence[Any] | Mapping[str, Any]
 
 _SKIPPED = r"""'[^']*(?:''[^']*)*' | "[^"]*(?:""[^"]*)*" | `[^`]*(?:``[^`]*)*` | --[^\n]* | \#[^\n]* | /\*.*?\*/"""
-_COMMENT = re.compile(rf"{_SKIPPED}", re.VERBOSE | re.DOTALL)
+_TEXT_OR_COMMENT = re.compile(_SKIPPED, re.VERBOSE | re.DOTALL)
 _BEFORE_VALUES = re.compile(r"(?<![\w.])VALUES\s*\Z", re.IGNORECASE)
 _BEHIND_IN = re.compile(r"(?P<rows>\)\s*(?:NOT\s+)?)?(?<![\w.])IN\s*\Z", re.IGNORECASE)
 _FINE = ("ns", "ps", "fs", "as")
@@ -43,7 +43,7 @@ def row_levels(between: Sequence[str]) -> list[int]:
     """
     levels, has_values = [], False
     for part in between[:-1]:
-        before = _COMMENT.sub(lambda found: " " if found[0][0] in "-#/" else found[0], part)
+        before = _TEXT_OR_COMMENT.sub(lambda found: " " if found[0][0] in "-#/" else found[0], part)
         has_values = (has_values and before.strip() == ",") or _BEFORE_VALUES.search(before) is not None
         behind_in = _BEHIND_IN.search(before)
         levels.append(int(has_values) if behind_in is None else 1 + (behind_in["rows"] is not None))
