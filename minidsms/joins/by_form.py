@@ -46,7 +46,7 @@ _MOST_INPUTS = 4
 _STRETCH = 1 << 13
 _LEAST_SHARE = 0.02
 """Rows put out by an element from which on a form of more than two inputs pays, over so many elements: where fewer find
-something, `kernels.entering_join` drops them block by block, in less time."""
+something, `kernels.drop_probing` drops them block by block, in less time."""
 
 
 class _Step(NamedTuple):

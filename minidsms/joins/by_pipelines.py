@@ -12,26 +12,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
+from minidsms.elements import Int64Array
 from minidsms.joins.answer import Answer
 from minidsms.joins.graph import JoinGraph
 from minidsms.joins.plan import Index, JoinRoutes, Orders
 from minidsms.joins.row_routes import RowRoutes
-from minidsms.kernels.entering_join import (
-    AHEAD,
-    AHEAD_ROWS,
-    BEGUN_WORDS,
-    DROP_WORDS,
-    THERE_ROWS,
-    Scratch,
-    begin_part,
-    join_entering,
-)
-from minidsms.kernels.join_layout import CROWDED, DONE, NEEDED, PAUSED, REQUESTS, SIZE, STATUS, STEP_WORDS, Pipelines
-from minidsms.kernels.mjoin import mjoin
+from minidsms.kernels.join_layout import DROP_WORDS, NEEDED, REQUESTS, SIZE, STEP_WORDS, Blocks, Pipelines
+from minidsms.kernels.mjoin import entering_mjoin, mjoin
 from minidsms.kernels.pair_join import pair_join
 from minidsms.synopses.window_index import WindowIndex
 
@@ -46,7 +36,7 @@ class ByPipelines:
         self._graph = graph
         self._index = index
         self._answer = answer
-        self._scratch: Scratch | None = None
+        self._blocks: Blocks | None = None
         answer.state[SIZE] = _BLOCK
         self.rows = RowRoutes(index)
         self.orders: Orders = ()
@@ -79,7 +69,8 @@ class ByPipelines:
         self._steps, self.checks = self._graph.pipelines(*plan, self._more)
         table, lengths = self._steps.reshape(-1, STEP_WORDS), np.full(len(self._steps), self._graph.n - 1, np.int64)
         self.bundle = Pipelines(table, lengths, self.checks)
-        self._drops = np.zeros((len(table), DROP_WORDS), np.int64)
+        self._drops: Int64Array = np.zeros((len(table), DROP_WORDS), np.int64)
+        self._blocks = None
         self._has_bits = any(self._index.configurations)
 
     def requests(self) -> Sequence[Mapping[int, int]]:
@@ -103,8 +94,12 @@ class ByPipelines:
     def run(self) -> Iterator[int]:
         """Join what waits in the index; see `Answer.fill`."""
         self.rows.look()
-        by_instants = self._answer.of_streams and self._answer.netted and not self._has_bits
-        return self._arrivals() if by_instants else self._answer.fill(self._changes)
+        answer = self._answer
+        if not answer.of_streams or not answer.netted or self._has_bits:
+            return answer.fill(self._changes)
+        self._drops[:] = 0
+        self._take_blocks(_BLOCK)
+        return answer.fill(self._entering, lambda: self._take_blocks(int(answer.state[NEEDED])))
 
     def _changes(self, found: int) -> int:
         """Insertions and deletions, by their runs; rows found by bits also by their instants."""
@@ -114,32 +109,16 @@ class ByPipelines:
             return pair_join(windows, pipelines, answer.run, answer.output, found)
         return mjoin(windows, pipelines, self.rows.bundle, answer.run, answer.output, found)
 
-    def _arrivals(self) -> Iterator[int]:
-        """Elements of streams whose rows leave by the join's clock: whole instants fit the buffers, or these grow."""
-        index, answer, state = self._index, self._answer, self._answer.state
-        if self._scratch is None:
-            self._scratch = _scratch(self._graph.n, _BLOCK)
-        scratch = self._scratch
-        # As `entering_join.Pipelines`, which takes longer to make.
-        pipelines: Any = self.bundle.steps, self._drops, self.checks, self.rows.bundle
-        begin_part(index.bundle, pipelines, self._graph.n - 1)
-        status = -1
-        while status != DONE:
-            found = join_entering(index.bundle, scratch, pipelines, answer.run, answer.output)
-            status = int(state[STATUS])
-            if status == PAUSED:
-                answer.claim(0)
-                continue
-            if found:
-                yield found
-            if status == CROWDED:
-                scratch = _scratch(self._graph.n, int(state[NEEDED]))  # for this part alone
-            elif status != DONE and (not found or answer.is_small):
-                answer.grow()
+    def _entering(self, found: int) -> int:
+        """Elements of streams whose rows leave by the join's clock."""
+        answer, blocks = self._answer, self._blocks
+        assert blocks is not None
+        windows = self._index.bundle
+        return entering_mjoin(windows, self.bundle, self.rows.bundle, answer.run, blocks, answer.output, found)
 
-
-def _scratch(n: int, capacity: int) -> Scratch:
-    firsts = np.empty((n, n - 1, capacity), np.int64)
-    ahead = np.zeros((AHEAD_ROWS, n - 1, AHEAD), np.int64)
-    begun = np.zeros(BEGUN_WORDS, np.int64)
-    return Scratch(np.empty((n + 1, capacity), np.int64), firsts, np.zeros((THERE_ROWS, n), np.int64), ahead, begun)
+    def _take_blocks(self, room: int) -> None:
+        """Have blocks with room for so many elements of an input, at least; for larger instants of one part alone."""
+        size, n = 1 << (room - 1).bit_length(), self._graph.n
+        if self._blocks is None or self._blocks.alive.shape[1] != size:
+            firsts = np.empty((n, n - 1, size), np.int64)
+            self._blocks = Blocks(np.empty((n + 1, size), np.int64), firsts, self._drops)

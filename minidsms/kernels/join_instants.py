@@ -46,13 +46,16 @@ from minidsms.kernels.join_layout import (
     START,
     STATUS,
     STOP,
+    SURVIVOR,
+    SURVIVORS,
+    Blocks,
     JoinRun,
     Output,
     Windows,
 )
 from minidsms.kernels.join_stamps import deletions_first, is_stamped, stamp
 from minidsms.kernels.links import arrivals_of, came_at
-from minidsms.machine_code import helper, int64, uint64
+from minidsms.machine_code import Int64s, Int64Table, helper, int64, uint64
 
 
 @helper(inline=True)
@@ -140,13 +143,59 @@ def next_arrivals(windows: Windows, run: JoinRun, netted: bool) -> Any:
 
 
 @helper(inline=True)
+def _next_survivors(windows: Windows, run: JoinRun, blocks: Blocks) -> Any:
+    """As `next_arrivals`, netted, of the elements that drop probing has left of a block, which are linked: what comes
+    later is not to be met.
+    """
+    inputs, nodes, state = windows.inputs, windows.nodes, run.state
+    instant = int64(MAX_INSTANT)
+    for j in range(len(inputs)):
+        if inputs[j, SURVIVOR] < inputs[j, SURVIVORS]:
+            slot = blocks.alive[j, inputs[j, SURVIVOR]]
+            instant = min(instant, came_at(nodes, arrivals_of(windows, j), slot))
+    leaving = int64(0)
+    for j in range(len(inputs) if instant < MAX_INSTANT else 0):
+        arrivals, length, linked = arrivals_of(windows, j), uint64(inputs[j, LENGTH]), inputs[j, LINKED]
+        lo, hi = inputs[j, LO], inputs[j, HI]
+        while hi < linked and came_at(nodes, arrivals, hi) < instant:
+            hi += 1
+        while lo < hi and uint64(instant) - uint64(came_at(nodes, arrivals, lo)) > length:
+            lo += 1
+        inputs[j, OLD_LO], inputs[j, OLD_HI], inputs[j, HI] = lo, hi, hi
+        while lo < hi and uint64(instant) - uint64(came_at(nodes, arrivals, lo)) >= length:
+            lo += 1
+        leaving += lo - inputs[j, OLD_LO]
+        stop = hi
+        while stop < linked and came_at(nodes, arrivals, stop) == instant:
+            stop += 1
+        inputs[j, LO], run.stops[j], inputs[j, PROBE_LO], inputs[j, PROBE_HI] = lo, stop, lo, hi
+    state[INSTANT], state[LEAVING] = instant, leaving
+    return int64(INSERT if instant < MAX_INSTANT else START)
+
+
+@helper(inline=True)
+def _next_survivor(inputs: Int64Table, stops: Int64s, blocks: Blocks, i: int) -> Any:
+    """The next of them that comes at the instant, of an input from i on; -1 where none does."""
+    own = int64(-1)
+    while own < 0 and i < len(inputs):
+        at = inputs[i, SURVIVOR]
+        if at < inputs[i, SURVIVORS] and blocks.alive[i, at] < stops[i]:
+            own, inputs[i, SURVIVOR] = blocks.alive[i, at], at + 1
+        else:
+            # Of two elements of an instant, that of the later input finds the other.
+            inputs[i, HI] = inputs[i, PROBE_HI] = stops[i]
+            i += 1
+    return i, own
+
+
+@helper(inline=True)
 def next_changes(windows: Windows, run: JoinRun, netted: bool) -> Any:
     """Take what changes at the next instant; as `next_runs`."""
     return next_arrivals(windows, run, netted) if run.of_streams != 0 else next_runs(windows, run)
 
 
 @helper(inline=True)
-def next_element(windows: Windows, run: JoinRun, output: Output, found: int) -> Any:
+def next_element(windows: Windows, run: JoinRun, blocks: Blocks | None, output: Output, found: int) -> Any:
     """The slot of the element of input state[INPUT] that comes next in state[PHASE]; -1 where none waits.
 
     Elements with a NULL key, and what leaves and can cancel nothing, are passed over. stops: (n,), where the insertions
@@ -161,21 +210,23 @@ def next_element(windows: Windows, run: JoinRun, output: Output, found: int) -> 
     waits = True
     while own < 0 and waits:
         if phase == INSERT:
-            while i < n and inputs[i, HI] >= stops[i]:
+            if blocks is not None:
+                i, own = _next_survivor(inputs, stops, blocks, i)
+            while blocks is None and i < n and inputs[i, HI] >= stops[i]:
                 i += 1
-            if i < n:
+            if i < n and blocks is None:
                 slot = inputs[i, HI]
                 inputs[i, HI] = slot + 1
                 at = slot_of(windows, i, slot)
                 if link_slot(windows, i, at):
                     own = at
-            elif netted != 0 and state[LEAVING] > 0 and found > state[FIRST]:
+            elif i == n and netted != 0 and state[LEAVING] > 0 and found > state[FIRST]:
                 stamp(windows, run, out, state[FIRST], found)
                 state[MIDDLE] = found
                 for j in range(n):
                     inputs[j, PROBE_LO], inputs[j, PROBE_HI] = inputs[j, OLD_LO], inputs[j, OLD_HI]
                 phase, i, slot = int64(CANCEL), int64(0), inputs[0, OLD_LO] - 1
-            else:
+            elif i == n:
                 phase = int64(START)
         elif phase != START:
             slot += 1
@@ -196,7 +247,10 @@ def next_element(windows: Windows, run: JoinRun, output: Output, found: int) -> 
                     state[DELETED] += found - state[MIDDLE]
                 phase = int64(START)
         if phase == START:
-            phase = next_changes(windows, run, netted != 0)
+            if blocks is not None:
+                phase = _next_survivors(windows, run, blocks)
+            else:
+                phase = next_changes(windows, run, netted != 0)
             waits = phase != START and state[STATUS] != MISSING
             if waits:
                 i, slot = int64(0), inputs[0, OLD_LO] - 1

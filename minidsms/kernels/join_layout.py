@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from minidsms.machine_code import Int8s, Int16s, Int32s, Int64s, Int64Table
+from minidsms.machine_code import Int8s, Int16s, Int32s, Int64Cube, Int64s, Int64Table
 
 
 class Windows(NamedTuple):
@@ -63,6 +63,18 @@ class Pipelines(NamedTuple):
     steps: Int64Table
     lengths: Int64s
     checks: Int64Table
+
+
+class Blocks(NamedTuple):
+    """What drop probing leaves of a block of elements of streams (`drop_probing`), up to c of each input.
+
+    alive: (n + 1, c) slots of each input, and of a part of them.  firsts: (n, n - 1, c), the first slot that a step
+    finds for each, at the last bits of its number: c is a power of two.  drops: DROP_WORDS of each step.
+    """
+
+    alive: Int64Table
+    firsts: Int64Cube
+    drops: Int64Table
 
 
 class Path(NamedTuple):
@@ -120,6 +132,9 @@ earlier than the first step of its node: a row that it drops has completed the n
 TARGET_NODES, TARGET_MASK, TARGET_HEADS, TARGET_SHIFT, SOURCE_NODES, SOURCE_MASK, STEP_WORDS = range(11, 18)
 """And, so that a walk loads no layout on its way, where the index holds what it probes and what gives its tag: kernels
 write these words as they begin (`chains.place_steps`), for the index may be laid out anew between two calls."""
+
+TRIED, DROPPED, DROP_WORDS = range(3)
+"""Of a step: of how many elements drop probing behind another step has dropped how many."""
 
 TAG, FOLLOWING, FOUND, REST, UP, WALKS = range(6)
 """Rows of `walks`, of each step: its tag, the slot to look at next, and the first that matches. With caches, where its

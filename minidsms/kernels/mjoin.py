@@ -10,8 +10,9 @@ In a tree of joins, whose inner results are kept (`kernels.subresults`), the pip
 windows or subresults, adds the tuples found to the subresult of their node, goes on with them to the node's siblings,
 and so forth; depth first, so that what is not kept is not written anywhere (XJoins, and trees of MJoins: section 5.3,
 figures 5.5 and 5.6). With caches (`kernels.cache_lookups`) rows are not dropped as soon as they are chosen: a step may
-begin the walk through an entry, and what stands behind the entry's segment follows (section 5.4). One loop walks all
-three: the compiler leaves out what only the others need.
+begin the walk through an entry, and what stands behind the entry's segment follows (section 5.4). Where streams with
+ranges are joined below an ISTREAM, elements that find nothing are dropped before the walk, block by block
+(`kernels.drop_probing`). One loop walks all four: the compiler leaves out what only the others need.
 
 Which elements come when says `kernels.join_instants`, how windows stand in arrays `kernels.join_layout`.
 """
@@ -33,6 +34,7 @@ from minidsms.kernels.chains import (
     step_tag,
     tag_at,
 )
+from minidsms.kernels.drop_probing import is_dropping, next_block
 from minidsms.kernels.join_cache_layout import Caching
 from minidsms.kernels.join_instants import next_element
 from minidsms.kernels.join_layout import (
@@ -48,6 +50,7 @@ from minidsms.kernels.join_layout import (
     FOLLOWING,
     FOUND,
     FULL,
+    HASHED,
     INPUT,
     INSERT,
     INSPECTED,
@@ -66,6 +69,7 @@ from minidsms.kernels.join_layout import (
     STATUS,
     TAG,
     TARGET,
+    Blocks,
     JoinRun,
     Output,
     Pipelines,
@@ -89,19 +93,26 @@ def _chain(windows: Windows, steps: Int64Table, subresults: Kept | None, r: int)
 
 @helper(inline=True)
 def _drop_probe(
-    windows: Windows, pipelines: Pipelines, run: JoinRun, subresults: Kept | None, begin: int, last: int, position: int
-) -> Any:
+    windows: Windows, pipelines: Pipelines, run: JoinRun, subresults: Kept | None, blocks: Blocks | None, begin: int,
+    last: int, position: int,
+) -> Any:  # fmt: skip
     """Whether all steps, of those from `begin` on, that ask for the keys of what was chosen at a position find
     something, and how many slots were inspected. If so, the walk of the step at this position begins.
     """
-    steps, checks, walks, chosen = pipelines.steps, pipelines.checks, run.walks, run.chosen
+    steps, checks, walks, chosen, state = pipelines.steps, pipelines.checks, run.walks, run.chosen, run.state
     finds, inspected = True, int64(0)
     for d in range(position, last + 1):
         r = begin + d
         if steps[r, ASKED] != position:
             continue
         tag = step_tag(windows, steps, r, checks, chosen)
-        if subresults is not None and steps[r, TARGET] >= len(windows.inputs):
+        is_known = False
+        if blocks is not None:
+            is_known = position == 0 and state[PHASE] == INSERT and is_dropping(steps, r)
+        if blocks is not None and is_known:
+            i = state[INPUT]
+            s = blocks.firsts[i, d, chosen[i] & (blocks.firsts.shape[2] - 1)]
+        elif subresults is not None and steps[r, TARGET] >= len(windows.inputs):
             s = first_cell(subresults, steps[r, PROBED], tag)
         else:
             s = first_slot(windows, steps, r, tag)
@@ -132,7 +143,9 @@ def _drop_probe(
 
 
 @helper(inline=True)
-def _next_element(windows: Windows, run: JoinRun, subresults: Kept | None, output: Output, found: int) -> Any:
+def _next_element(
+    windows: Windows, run: JoinRun, subresults: Kept | None, blocks: Blocks | None, output: Output, found: int
+) -> Any:
     """The slot of what is joined next, an element of input state[INPUT] or a row to fill a subresult from; -1 where
     nothing waits.
     """
@@ -141,16 +154,25 @@ def _next_element(windows: Windows, run: JoinRun, subresults: Kept | None, outpu
         own = next_held(windows, state[INPUT], state[SLOT])
         state[PHASE], state[SLOT] = FILL if own >= 0 else START, own
     else:
-        own = next_element(windows, run, output, found)
+        own = next_element(windows, run, blocks, output, found)
         if subresults is not None and own >= 0:
             note_birth(windows, run, subresults.births, own)
     return own
 
 
 @helper(inline=True)
+def _finds(windows: Windows, pipelines: Pipelines, run: JoinRun, r: int) -> Any:
+    """Whether step r finds a row for the slots chosen, by the one tag that it asks for; how many were inspected."""
+    steps = pipelines.steps
+    chain, tag = chain_of(windows, steps, r), step_tag(windows, steps, r, pipelines.checks, run.chosen)
+    s, inspected = next_slot(windows.nodes, chain, tag, first_slot(windows, steps, r, tag))
+    return s >= chain.low, inspected
+
+
+@helper(inline=True)
 def _next_of_bucket(
     windows: Windows, pipelines: Pipelines, run: JoinRun, subresults: Kept | None, caching: Caching | None,
-    output: Output, step: Step, found: int,
+    blocks: Blocks | None, output: Output, step: Step, found: int,
 ) -> Any:  # fmt: skip
     """Go on to the next match of a step, which is chosen. (whether there is one, slots inspected, tuples in `out`: of a
     last step all are put there that fit)
@@ -161,7 +183,10 @@ def _next_of_bucket(
     chain = _chain(windows, steps, subresults, step.r)
     j, check, checks_end, is_last = steps[r, TARGET], steps[r, CHECK], steps[r, CHECKS_END], step.depth == step.last
     tag, s = step.tag, step.s
-    is_chosen, inspected = False, int64(0)
+    is_chosen, inspected, looks_ahead = False, int64(0), False
+    if blocks is not None and not is_last:
+        # Rows for which an index by several columns has none are many: they are not gone on with.
+        looks_ahead = steps[r + uint64(1), HASHED] > 0 and steps[r + uint64(1), ASKED] == step.depth + 1
     while not is_chosen:
         if subresults is not None and j >= n:
             s, joins, looked = choose_cell(windows, pipelines, run, subresults, step.r, chain, tag, s)
@@ -179,6 +204,9 @@ def _next_of_bucket(
                 break
             chosen[j] = s
             joins = check == checks_end or checks_hold(windows, checks, chosen, check, checks_end)
+        if blocks is not None and looks_ahead and joins and inspected < state[MOST]:
+            joins, looked = _finds(windows, pipelines, run, step.r + 1)
+            inspected += looked
         if subresults is not None:
             v = steps[r, KEPT]
             if joins and v >= 0 and (phase == INSERT or v == state[FILLED]):
@@ -208,7 +236,7 @@ def _next_of_bucket(
 @helper(inline=True)
 def _join(
     windows: Windows, pipelines: Pipelines, routes: Routes | None, run: JoinRun, subresults: Kept | None,
-    caching: Caching | None, output: Output, found: int,
+    caching: Caching | None, blocks: Blocks | None, output: Output, found: int,
 ) -> Any:  # fmt: skip
     """Of all kernels. What each does not ask for the compiler leaves out."""
     steps, lengths, chosen, state, walks = pipelines.steps, pipelines.lengths, run.chosen, run.state, run.walks
@@ -230,7 +258,7 @@ def _join(
                 if caching is not None:
                     depth, tag, s = enter(windows, pipelines, run, caching, begin, depth)
                 else:
-                    is_chosen, looked = _drop_probe(windows, pipelines, run, subresults, begin, last, depth + 1)
+                    is_chosen, looked = _drop_probe(windows, pipelines, run, subresults, blocks, begin, last, depth + 1)
                     inspected += looked
                     depth += int64(is_chosen)
                 if depth < 0:
@@ -243,7 +271,7 @@ def _join(
                 turns += looked
             else:
                 is_chosen, looked, found = _next_of_bucket(
-                    windows, pipelines, run, subresults, caching, output, step, found
+                    windows, pipelines, run, subresults, caching, blocks, output, step, found
                 )
                 inspected += looked
             if state[STATUS] != DONE:
@@ -259,11 +287,17 @@ def _join(
             state[STATUS], state[IS_CHOSEN] = PAUSED, int64(is_chosen)
         if state[STATUS] != DONE:
             break
-        own = _next_element(windows, run, subresults, output, found)
-        if own < 0:
+        own = _next_element(windows, run, subresults, blocks, output, found)
+        if own >= 0:
+            chosen[state[INPUT]] = own
+            is_chosen = True
+        elif blocks is not None and routes is not None:
+            before = state[INSPECTED]
+            if not next_block(windows, pipelines, routes, blocks, state):
+                break
+            turns += state[INSPECTED] - before
+        else:
             break
-        chosen[state[INPUT]] = own
-        is_chosen = True
     state[DEPTH] = depth
     state[INSPECTED] += inspected
     return found
@@ -278,7 +312,17 @@ def mjoin(windows: Windows, pipelines: Pipelines, routes: Routes, run: JoinRun, 
     those from state[FIRST] on at its beginning. `found` are there already.
     O(elements + tuples + slots inspected).
     """
-    return int64(_join(windows, pipelines, routes, run, None, None, output, found))
+    return int64(_join(windows, pipelines, routes, run, None, None, None, output, found))
+
+
+@kernel
+def entering_mjoin(
+    windows: Windows, pipelines: Pipelines, routes: Routes, run: JoinRun, blocks: Blocks, output: Output, found: int
+) -> int:
+    """As `mjoin`, netted, of streams with ranges, with drop probing block by block. Where state[STATUS] is CROWDED,
+    `blocks` have no room for the state[NEEDED] elements of an instant.
+    """
+    return int64(_join(windows, pipelines, routes, run, None, None, blocks, output, found))
 
 
 @kernel
@@ -291,7 +335,7 @@ def tree_join(
     windows' present rows, found from the rows of state[INPUT], and nothing is put out.
     O(elements + tuples + tuples kept + slots and cells inspected).
     """
-    return int64(_join(windows, pipelines, None, run, subresults, None, output, found))
+    return int64(_join(windows, pipelines, None, run, subresults, None, None, output, found))
 
 
 @kernel
@@ -304,4 +348,4 @@ def cached_mjoin(
     O(elements + tuples + slots inspected + tuples cached and swept).
     """
     place_parts(windows, caching.plan.parts)
-    return int64(_join(windows, pipelines, None, run, None, caching, output, found))
+    return int64(_join(windows, pipelines, None, run, None, caching, None, output, found))

@@ -1,7 +1,7 @@
 """Joining streams with ranges in one pass that ends in rows: a template, for what an ISTREAM reads and, of two streams,
 for a relation.
 
-As `kernels.entering_join`, but everything that holds in a plan is a constant, its pipelines among it: each is compiled
+As `kernels.mjoin`, but everything that holds in a plan is a constant, its pipelines among it: each is compiled
 to loops within each other. Nothing is written that somebody else reads again: an element is linked as it is taken,
 meets the rows of the other streams in their chains, where all that stands has come before it, and the columns of what
 it finds are copied out of the streams' stores at once. Rows leave by a pointer. What leaves at an instant with
@@ -12,7 +12,7 @@ Of a relation of two streams, which may be an outer join, every deletion is put 
 goes as in `kernels.pair_join`. What may cancel is told by the row's key, where the answer shows it: then both are left
 out, mostly.
 
-Invariant: the answer below an ISTREAM is that of `entering_join`, in the same order; a relation, netted, is that of
+Invariant: the answer below an ISTREAM is that of `entering_mjoin`, in the same order; a relation, netted, is that of
 `pair_join`.  docs/semantics S1.
 """
 
