@@ -7,6 +7,7 @@ from what is left, in the order of the instants.
 
 Loops over a block's elements keep their figures in registers and do not wait for one another, which one loop over all
 inputs' elements would. Probes pass over rows of the block that come later; a block shrinks where these are many.
+Without it, whole queries take 1.8 times as long where hardly an element of three streams finds something.
 Babu 2005, 5.2.2.
 """
 
