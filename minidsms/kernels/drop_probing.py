@@ -157,23 +157,14 @@ def _drop(i: int, step: Int64s, count: int, alive: Int64s, firsts: Int64s, windo
 
 @helper(typed=True)
 def _drop_behind(
-    i: int,
-    p: int,
-    q: int,
-    alive: Int64s,
-    firsts: Int64s,
-    steps: Int64Table,
-    drops: Int64s,
-    windows: Windows,
-    state: Int64s,
+    i: int, step: Int64s, behind: Int64s, alive: Int64s, firsts: Int64s, drops: Int64s, windows: Windows, state: Int64s
 ) -> int:
-    """Drop probing by step q, which asks for the keys of the rows that step p finds.
+    """Drop probing by the step `behind`, which asks for the keys of the rows that another step finds.
 
-    Of the slots alive those are left for which a row found by the first finds a row; `firsts`, as of `_drop`, moves on
+    Of the slots alive those are left for which a row found by the other finds a row; `firsts`, as of `_drop`, moves on
     to it. What is passed by joins with nothing.
     """
     inputs, nodes, heads = windows.inputs, windows.nodes, windows.heads
-    step, behind = steps[p], steps[q]
     base, mask = step[TARGET_NODES], step[TARGET_MASK]
     own, own_mask, places, arrivals = step[SOURCE_NODES], step[SOURCE_MASK], len(firsts) - 1, arrivals_of(windows, i)
     target, target2 = arrivals_of(windows, step[TARGET]), arrivals_of(windows, behind[TARGET])
@@ -226,7 +217,7 @@ def _survivors(
         if not has_nulls or has_link(nodes, base + 2 * (slot & mask)):
             count += 1
     if routes.begins[i] < 0:
-        return _probed(i, i, count, windows, alive, firsts, steps, blocks.drops, state)
+        return _probed(i, i, count, windows, alive, steps, blocks, state)
     # Route after route; who is left of one is marked until all are done.
     for pipeline in range(len(steps) // len(firsts)):
         size = int64(0)
@@ -235,7 +226,7 @@ def _survivors(
             part[uint64(size)] = slot
             if slot >= 0 and pipeline_of(windows, routes, i, slot) == pipeline:
                 size += 1
-        kept = _probed(i, pipeline, size, windows, part, firsts, steps, blocks.drops, state)
+        kept = _probed(i, pipeline, size, windows, part, steps, blocks, state)
         at = int64(0)
         for a in range(count):
             if at < kept and alive[uint64(a)] == part[uint64(at)]:
@@ -252,17 +243,10 @@ def _survivors(
 
 @helper(typed=True)
 def _probed(
-    i: int,
-    pipeline: int,
-    count: int,
-    windows: Windows,
-    alive: Int64s,
-    firsts: Int64Table,
-    steps: Int64Table,
-    drops: Int64Table,
-    state: Int64s,
+    i: int, pipeline: int, count: int, windows: Windows, alive: Int64s, steps: Int64Table, blocks: Blocks, state: Int64s
 ) -> int:
     """Drop probing of the `count` slots alive of input i by the steps of a pipeline; returns how many it leaves."""
+    firsts, drops = blocks.firsts[i], blocks.drops
     begin = pipeline * len(firsts)
     for d in range(len(firsts)):
         r = begin + d
@@ -275,7 +259,7 @@ def _probed(
         pays = drops[q, TRIED] < _ENOUGH or drops[q, DROPPED] * 4 >= drops[q, TRIED]
         pays &= is_dropping(steps, p) and is_dropping(steps, q)
         if e >= 0 and steps[p, ASKED] == 0 and count > 0 and pays:
-            count = _drop_behind(i, p, q, alive[:count], firsts[e], steps, drops[q], windows, state)
+            count = _drop_behind(i, steps[p], steps[q], alive[:count], firsts[e], drops[q], windows, state)
     return count
 
 
