@@ -99,7 +99,8 @@ def read_literals(session: Session, exprs: Sequence[bound.Expr]) -> list[bound.E
 def exact_number(literal: bound.Literal) -> bound.Literal:
     """A number as DECIMAL, if it is one of at most 38 digits, or its FLOAT is."""
     value = literal.value
-    if literal.type not in (Type.INTEGER, Type.FLOAT) or value is None or value in (math.inf, -math.inf):
+    is_number = literal.type in (Type.INTEGER, Type.FLOAT) and not literal.is_cast
+    if not is_number or value is None or value in (math.inf, -math.inf):
         return literal
     for exact in (literal.exact or Decimal(repr(value)), Decimal(repr(value))):
         scale = max(-int(exact.as_tuple().exponent), 0)

@@ -158,6 +158,7 @@ class ExpressionBinder:
                 return bound.ScalarQuery(node.schema[0].type, node, span=expr.span)
             case syntax.Quantified(op=op, quantifier=quantifier, operand=operand, query=query):
                 args, node = self._beside_query([self.bind(operand)], self._one_column(query), expr)
+                self.apply(op, [args[0], args[0]], expr)  # is refused for types that have no order
                 return bound.Quantified(Type.BOOLEAN, op, quantifier, args[0], node, span=expr.span)
             case syntax.LiteralList(values=values):
                 return self._literal_list(values, expr)
@@ -433,10 +434,9 @@ class ExpressionBinder:
         return [self.bind(expr)]
 
     def _cast(self, operand: bound.Expr, target: Type, expr: syntax.Expr) -> bound.Expr:
-        if isinstance(operand, bound.Literal) and (
-            operand.value is None or (operand.type is Type.INTEGER and target is Type.FLOAT)
-        ):
-            return replace(coerce(self.session, operand, target), span=expr.span)
+        is_number = operand.type in (Type.INTEGER, Type.FLOAT) and target is Type.FLOAT
+        if isinstance(operand, bound.Literal) and (operand.value is None or is_number):
+            return coerce(self.session, replace(operand, is_cast=is_number, span=expr.span), target)
         if operand.type is target:
             return replace(operand, span=expr.span)
         if isinstance(operand, bound.Literal) and isinstance(operand.value, str) and not target.is_basic:

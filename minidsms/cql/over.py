@@ -81,8 +81,8 @@ class Overs:
         """A placeholder for the result of a call, whose parts are bound."""
         call = over.call
         name = SYNONYMS.get(call.function.lower(), call.function.lower())
-        for expr in (*args, *order):
-            if expr.type.is_nested and not (expr in args and name in (*NEIGHBOURS, *PLACES, "count")):
+        for expr in (*order, *(() if name in (*NEIGHBOURS, *PLACES, "count") else args)):
+            if expr.type.is_nested:
                 raise self.session.error("lists have no order", expr.span, "", "take an element")
         keys = tuple(SortKey(key.descending, bool(key.nulls_first)) for key in over.order)
         function, type_, arg, distance, frame = self._shape(over, name, args, order)

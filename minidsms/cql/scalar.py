@@ -64,11 +64,13 @@ class OverRef(Expr):
 class Literal(Expr):
     """A constant: None, bool, int (INTEGER, TIMESTAMP and INTERVAL in ticks, DATE, TIME), float, str or Decimal.
 
-    exact: of a FLOAT, what is written, where that has more digits.
+    exact: of a FLOAT, what is written, where that has more digits.  is_cast: CAST has made it a FLOAT, which it stays
+    beside a DECIMAL.
     """
 
     value: bool | int | float | str | Decimal | None
     exact: Decimal | None = None
+    is_cast: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)

@@ -74,3 +74,12 @@ def test_groups_of_numbers_that_are_one_float_are_told_apart() -> None:
         db.push("S", (Decimal(0),), ts=1)
         db.advance(1)
         assert query.snapshot() == [(Decimal(LONG), Decimal(NEAR))]
+
+
+@pytest.mark.parametrize(
+    "one", ["CAST(1 AS FLOAT)", "CAST(1.5 AS FLOAT)", "TRY_CAST(1 AS FLOAT)", "-CAST(1.5 AS FLOAT)"]
+)
+def test_a_number_that_is_cast_to_float_stays_one_beside_a_decimal(one: str) -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (p DECIMAL(9, 2))")
+        assert str(db.query(f"SELECT p * {one} AS a, COALESCE(p, {one}) AS b FROM S").schema) == "a FLOAT, b FLOAT"

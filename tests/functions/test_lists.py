@@ -60,6 +60,8 @@ def test_lists_read_as_people_write_them(expression: str, value: Any) -> None:
         ("MIN([v])", "MIN does not take INTEGER[]"),
         ("MODE([v])", "MODE does not take INTEGER[]"),
         ("ARRAY_AGG(v ORDER BY [v])", "lists have no order"),
+        ("[v] < ANY (SELECT [v] FROM S [RANGE 5])", "lists have no order, for <"),
+        ("FIRST_VALUE([v]) OVER (ORDER BY [v])", "lists have no order"),
         ("LIST_CONTAINS([1], 'a')", "LIST_CONTAINS takes a list and a value"),
     ],
 )
