@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from minidsms.counted import counted
-from minidsms.cql.errors import Error
+from minidsms.cql.errors import CqlError, Error
 from minidsms.shell.harmless import harmless
 from minidsms.shell.instants import Instants, duration, number
 from minidsms.shell.modes.mode import Look, ModeSpec
@@ -133,7 +133,11 @@ class Session:
             run_command(self, each.text)
         else:
             # As many lines before it as in the whole: an error then names the line the reader sees.
-            self.execute("\n" * text.count("\n", 0, each.start) + each.text)
+            try:
+                self.execute("\n" * text.count("\n", 0, each.start) + each.text)
+            except CqlError as error:
+                error.hint = _command_within(each.text) or error.hint
+                raise
         if self.timer:
             self.results.write(f"Run Time: {duration(self.clock() - started)}\n")
 
@@ -344,6 +348,15 @@ def said_of(feed: Feed) -> str:
     """What a feed has done, in words."""
     rate = feed.rows / feed.took_s if feed.took_s > 0 else 0.0
     return f"fed {counted(feed.rows, 'row')} into {', '.join(feed.names)} in {duration(feed.took_s)} ({number(rate)}/s)"
+
+
+def _command_within(statement: str) -> str:
+    """The way out where a command's line has been taken for one of the statement before it."""
+    from minidsms.shell.commands import ALIASES, COMMANDS
+
+    names = (line[1:].partition(" ")[0].lower() for line in statement.splitlines()[1:] if line.startswith("."))
+    found = next((name for name in names if name in COMMANDS or name in ALIASES), None)
+    return "" if found is None else f'a ";" ends the statement before .{found}'
 
 
 def _with_error(text: str) -> str:

@@ -84,6 +84,12 @@ def test_the_first_error_ends_it_with_1_and_names_the_line(folder: Path, capsys:
     assert out == "" and "3 | SELECT nothing FROM S" in err
 
 
+@pytest.mark.parametrize("before", ["CREATE STREAM T (a INTEGER)", "SELECT a FROM S", "SELECT a FROM S WHERE a > a"])
+def test_a_statement_before_a_command_needs_its_semicolon(before: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["-c", f"{SOURCE}\n{before}\n.feed S\n"]) == 1
+    assert capsys.readouterr().err.endswith('help: a ";" ends the statement before .feed\n')
+
+
 def test_an_unknown_command_is_an_error_with_a_way_out(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["-c", ".hlep"]) == 1
     assert capsys.readouterr().err == "error: unknown command .hlep\nhelp: did you mean .help?\n"
