@@ -111,3 +111,29 @@ def test_what_cannot_be_registered_is_refused_whole_or_told(db: minidsms.Connect
     db.query("SELECT k FROM S", name="r_3")
     db.push("Rules", (3, 0, 1, "a"))
     assert "r_3" in rules.failures[3] and any("r_3" in warning for warning in db.warnings)
+
+
+@pytest.mark.parametrize(
+    ("template", "told"),
+    [
+        ("SELECT v FROM S WHERE", "ends too early"),
+        ("SELECT v FROM S WHERE v = {low}", 'unexpected character "{"'),
+        ("CREATE VIEW V AS SELECT v FROM S WHERE v = $low", "a query was expected"),
+        ("", "no query"),
+    ],
+)
+def test_a_template_that_is_no_query_is_refused_before_there_are_rows(
+    db: minidsms.Connection, template: str, told: str
+) -> None:
+    with pytest.raises(minidsms.CqlError, match=told):
+        db.query_each(template, "Rules")
+    db.push("Rules", (1, 1, 2, "a"))
+    assert not db.queries and not db.warnings
+
+
+def test_a_template_that_is_a_query_of_some_rows_waits_for_them(db: minidsms.Connection) -> None:
+    rules = db.query_each(
+        "SELECT ISTREAM(v) FROM S [ROWS $low] WHERE ts - $high > CAST(INTERVAL $t AS INTEGER)", "Rules"
+    )
+    db.push("Rules", (1, 1, 2, "10 SECONDS"))
+    assert len(rules) == 1

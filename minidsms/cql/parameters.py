@@ -119,6 +119,8 @@ def literal(value: Any, levels: int = 0) -> str:
     match value:
         case None:
             return "NULL"
+        case _ if type(value).__name__ in ("NAType", "NaTType"):
+            return "NULL"  # pandas'
         case bool():
             return "TRUE" if value else "FALSE"
         case str():

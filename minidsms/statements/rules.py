@@ -9,14 +9,16 @@ other row; a rule sees what is pushed after its row (docs/semantics T7). docs/sh
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from minidsms.counted import counted
-from minidsms.cql.errors import Error, one_line
+from minidsms.cql.errors import CqlError, Error, one_line
 from minidsms.cql.parameters import cut, literal, row_levels
+from minidsms.cql.parser import parse_query
 from minidsms.elements import Batch, Column, Int8Array, Int64Array, Type
 from minidsms.expressions.timestamps import iso_of_ticks
 from minidsms.query import Change, Query
@@ -59,13 +61,24 @@ class QueryEach:
         self._waiting: list[tuple[int, tuple[Any, ...]]] = []
         self.closed = False
         self.failures: dict[Key, str] = {}
+        rows = self._codec.rows(self._input.present())
+        if not rows:
+            self._read()
         try:
-            for row in self._codec.rows(self._input.present()):
+            for row in rows:
                 self._add(row)
         except BaseException:
             self._drop_all()
             raise
         self._input.followers.append(self)
+
+    def _read(self) -> None:
+        """CqlError where the template is no query with whatever row."""
+        try:
+            parse_query(self._text(tuple(_example(type_, "1") for type_ in self._types)))
+        except CqlError:
+            # Only this is a text behind INTERVAL.
+            parse_query(self._text(tuple(_example(type_, "1 DAY") for type_ in self._types)))
 
     # -------------------------------------------------------------------------------------------------- the table
 
@@ -223,6 +236,14 @@ class QueryEach:
 
     def __repr__(self) -> str:
         return f"<{counted(len(self._queries), 'query', 'queries')}, one per row of {self.name}>"
+
+
+def _example(type_: Type, text: str) -> Any:
+    """A value of a type; of TEXT, this one."""
+    if type_.element is not None:
+        return [_example(type_.element, text)]
+    others = {"TEXT": text, "FLOAT": 1.0, "BOOLEAN": True, "DATE": datetime.date.min, "TIME": datetime.time.min}
+    return others.get(type_.kind, 1)
 
 
 def _parts(template: str, columns: Sequence[str]) -> list[str | tuple[int, int]]:

@@ -74,6 +74,11 @@ def test_times_of_numpy_are_times_whatever_their_unit() -> None:
         literal(np.datetime64(1, "ns"))
 
 
+def test_what_pandas_misses_is_null() -> None:
+    pandas = pytest.importorskip("pandas")
+    assert written("t IN ? OR v = ?", [[pandas.NaT], pandas.NA]) == "t IN (NULL) OR v = NULL"
+
+
 def test_lists_of_a_table_are_rows_behind_in() -> None:
     with minidsms.connect() as db:
         db.execute("CREATE STREAM S (k INTEGER, l INTEGER[]); CREATE RELATION L (who TEXT, l INTEGER[]) KEY (who)")
