@@ -244,8 +244,8 @@ def _unary(function: Callable[[Value], Value], arg: bound.Expr, context: Context
 def _user_call(expr: bound.UserCall, context: Context) -> Node:
     nodes = [compile_node(a, context) for a in expr.args]
     definition = context.functions[expr.function.lower()]
-    dictionary = context.dictionary
-    return lambda frame: user.call(definition, [node(frame) for node in nodes], frame.n, dictionary)
+    dictionary, tick_ns = context.dictionary, context.tick_ns
+    return lambda frame: user.call(definition, [node(frame) for node in nodes], frame.n, dictionary, tick_ns)
 
 
 def _call(expr: bound.Call, context: Context) -> Node:

@@ -99,9 +99,10 @@ def _user_reason(expr: bound.UserCall, context: Context, frame: Frame) -> str:
     operands = []
     for arg, type_ in zip(expr.args, definition.arg_types):
         value = _value(arg, context, frame)
-        operands.append(context.dictionary.values(value.column(), type_)[0])
-    if definition.vectorized:
-        operands = [np.array([o], object if isinstance(o, str) else None) for o in operands]
+        if definition.vectorized:
+            operands.append(user.array_of(value.values, type_, context.dictionary))
+        else:
+            operands += user.shown_values(value.column(), type_, context.dictionary)
     try:
         result = definition.function(*operands)
         if definition.vectorized:
@@ -109,7 +110,7 @@ def _user_reason(expr: bound.UserCall, context: Context, frame: Frame) -> str:
             if array.shape != (1,):
                 return f"{definition.name} must give an array of as many rows as it got, not {type(result).__name__}"
             (result,) = array.tolist()
-        user.python_result(definition, result)
+        user.python_result(definition, result, context.tick_ns)
     except Exception as error:
         return str(error) if isinstance(error, user.WrongResult) else told(error)
     return "the function failed"

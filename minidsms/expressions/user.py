@@ -1,9 +1,9 @@
 """Calls of functions registered with `create_function`.
 
-A scalar function is called row by row with Python values, None for NULL, and gives one back. A vectorised one gets
-numpy arrays (INTEGER, TIMESTAMP, INTERVAL int64; FLOAT float64; BOOLEAN bool; TEXT object arrays of str) of only those
-rows in which every argument is non-NULL, the others being NULL without asking it; it returns an array of as many rows,
-in which None, a masked entry or NaN is NULL.
+A scalar function is called row by row with Python values as rows show them, None for NULL, and gives one back. A
+vectorised one gets numpy arrays (INTEGER, TIMESTAMP, INTERVAL int64; FLOAT float64; BOOLEAN bool; of all other types
+object arrays of such values) of only those rows in which every argument is non-NULL, the others being NULL without
+asking it; it returns an array of as many rows, in which None, a masked entry or NaN is NULL.
 
 Invariant: a failure belongs to a row. An exception, or a result that is not of the declared type, fails that row;
 a vectorised call that raises is halved until the rows that raise stand alone: answers do not depend on batches (T5).
@@ -20,9 +20,11 @@ import numpy as np
 
 from minidsms.cql.catalog import FunctionDef
 from minidsms.cql.errors import Error
-from minidsms.elements import Int64Array, Type
+from minidsms.elements import Column, Int64Array, Type
 from minidsms.expressions.value import INT64_MAX, INT64_MIN, Value, any_failed, both_valid, finish, full
+from minidsms.inputs.values import ValueRefused, inner_reader
 from minidsms.process.interrupts import breakable
+from minidsms.values.coded import shown
 from minidsms.values.dictionary import TextDictionary
 
 
@@ -30,14 +32,14 @@ class WrongResult(Error):
     """A user function gave something that is not of its declared type."""
 
 
-def call(definition: FunctionDef, args: Sequence[Value], n: int, dictionary: TextDictionary) -> Value:
+def call(definition: FunctionDef, args: Sequence[Value], n: int, dictionary: TextDictionary, tick_ns: int) -> Value:
     """The function of n rows. Constants are written out: the function may count its calls."""
-    if definition.vectorized and n and definition.type not in (Type.TEXT, Type.FLOAT):
+    if definition.vectorized and n and _is_plain(definition.type) and definition.type is not Type.FLOAT:
         plain = _call_plain(definition, args, n)
         if plain is not None:
             return plain
     results = np.zeros(n, definition.type.dtype)
-    state = _State(definition, dictionary, results, np.ones(n, np.bool_), np.zeros(n, np.bool_))
+    state = _State(definition, dictionary, tick_ns, results, np.ones(n, np.bool_), np.zeros(n, np.bool_))
     failed = any_failed(*args)
     columns = [Value(full(a.values, n), None if a.valid is None else full(a.valid, n)) for a in args]
     usable = np.ones(n, np.bool_) if failed is None else ~np.broadcast_to(failed, (n,))
@@ -47,7 +49,7 @@ def call(definition: FunctionDef, args: Sequence[Value], n: int, dictionary: Tex
             state.valid &= valid
             usable = usable & valid
         rows = np.flatnonzero(usable)
-        arrays = [_array(c.values, t, dictionary) for c, t in zip(columns, definition.arg_types)]
+        arrays = [array_of(c.values, t, dictionary) for c, t in zip(columns, definition.arg_types)]
         if len(rows):
             state.call_vectorized(arrays, rows)
     else:
@@ -62,11 +64,11 @@ def call(definition: FunctionDef, args: Sequence[Value], n: int, dictionary: Tex
 
 
 def _call_plain(definition: FunctionDef, args: Sequence[Value], n: int) -> Value | None:
-    """A vectorised function of rows without NULL or TEXT, whose result can be taken as it is; None where it cannot.
+    """A vectorised function of rows without NULL whose words are values; None if its result cannot be taken as it is.
 
     The same rows are then computed again with every care: a function may be called several times.
     """
-    if any(a.valid is not None or a.failed is not None for a in args) or Type.TEXT in definition.arg_types:
+    if any(a.valid is not None or a.failed is not None for a in args) or not all(map(_is_plain, definition.arg_types)):
         return None
     is_shared = is_elementwise(definition.function) and any(len(a.values) == n for a in args)
     try:
@@ -98,8 +100,13 @@ def _own(values: Any, n: int) -> Any:
     return values.copy() if len(values) == n else full(values, n)
 
 
-def python_result(definition: FunctionDef, result: Any) -> Any:
-    """The result as the word of its type (TEXT as str), None for NULL; WrongResult where it is not of the type."""
+def _is_plain(type_: Type) -> bool:
+    """Its words are its values."""
+    return type_.is_basic and type_ is not Type.TEXT
+
+
+def python_result(definition: FunctionDef, result: Any, tick_ns: int) -> Any:
+    """The result as the word of its type (coded types before it), None for NULL; WrongResult where it is not of it."""
     if isinstance(result, np.generic):
         result = result.item()
     if result is None or result is np.ma.masked or (isinstance(result, float) and result != result):
@@ -115,22 +122,29 @@ def python_result(definition: FunctionDef, result: Any) -> Any:
             if INT64_MIN <= result <= INT64_MAX:
                 return int(result)
             raise WrongResult(f"{definition.name} gave {result}, which INTEGER cannot hold")
+        case type_ if not type_.is_basic:
+            try:
+                return inner_reader(type_, tick_ns)(result)
+            except ValueRefused as refused:
+                raise WrongResult(f"{definition.name} must give {type_}, and {refused}") from None
     raise WrongResult(f"{definition.name} must give {definition.type}, not {type(result).__name__}")
 
 
-def _array(values: Any, type_: Type, dictionary: TextDictionary) -> Any:
+def array_of(values: Any, type_: Type, dictionary: TextDictionary) -> Any:
     """A vectorised function's argument: a copy, for it may write into what it gets."""
-    if type_ is not Type.TEXT:
+    if _is_plain(type_):
         return values.copy()
     distinct, inverse = np.unique(values, return_inverse=True)
-    texts = np.array([dictionary.text(c) if c else "" for c in distinct.tolist()], object)
-    return texts[inverse.reshape(-1)]
+    found = np.empty(len(distinct), object)
+    for i, value in enumerate(shown_values(Column(distinct), type_, dictionary)):
+        found[i] = value
+    return found[inverse.reshape(-1)]
 
 
 def _objects(column: Value, type_: Type, dictionary: TextDictionary) -> list[Any]:
     """A scalar function's argument, row by row."""
-    if type_ is Type.TEXT:
-        return list(dictionary.decode(column.column()))
+    if not _is_plain(type_):
+        return shown_values(column.column(), type_, dictionary)
     items: list[Any] = column.values.tolist()
     if column.valid is not None:
         for row in np.flatnonzero(~column.valid).tolist():
@@ -138,14 +152,20 @@ def _objects(column: Value, type_: Type, dictionary: TextDictionary) -> list[Any
     return items
 
 
+def shown_values(column: Column, type_: Type, dictionary: TextDictionary) -> list[Any]:
+    """A column as a function in Python sees it."""
+    return [shown(value, type_) for value in dictionary.values(column, type_)]
+
+
 class _State:
     """The results of one call as they come in."""
 
     def __init__(
-        self, definition: FunctionDef, dictionary: TextDictionary, results: Any, valid: Any, failed: Any
+        self, definition: FunctionDef, dictionary: TextDictionary, tick_ns: int, results: Any, valid: Any, failed: Any
     ) -> None:
         self.definition = definition
         self.dictionary = dictionary
+        self.tick_ns = tick_ns
         self.results = results
         self.valid = valid
         self.failed = failed
@@ -159,11 +179,11 @@ class _State:
             self.failed[row] = True
 
     def _store(self, result: Any, row: int) -> None:
-        word = python_result(self.definition, result)
+        type_, word = self.definition.type, python_result(self.definition, result, self.tick_ns)
         if word is None:
             self.valid[row] = False
         else:
-            self.results[row] = self.dictionary.code(word) if self.definition.type is Type.TEXT else word
+            self.results[row] = self.dictionary.code_of(word, type_) if type_.is_coded else word
 
     def call_vectorized(self, arrays: list[Any], rows: Int64Array) -> None:
         pending = [rows]
@@ -186,7 +206,7 @@ class _State:
         if array.shape != (len(rows),):
             raise WrongResult(f"{self.definition.name} must give {len(rows)} rows, not shape {array.shape}")
         type_ = self.definition.type
-        if not masked and array.dtype == type_.dtype and type_ is not Type.TEXT:
+        if not masked and array.dtype == type_.dtype and _is_plain(type_):
             if type_ is Type.FLOAT:
                 nan = np.isnan(array)
                 self.results[rows] = np.where(nan, 0.0, array) + 0.0

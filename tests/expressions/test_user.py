@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date, time
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pytest
 
+import minidsms
 from minidsms.cql.bound import ColumnRef, UserCall
 from minidsms.cql.catalog import FunctionDef
 from minidsms.elements import Batch, Column, Type
@@ -127,3 +130,43 @@ def test_a_universal_function_gives_of_constants_and_columns_what_one_of_rows_gi
             found.append(compile_expression(UserCall(INTEGER, "f", args), context)(lambda index: columns, 3))
         assert found[0].values.tolist() == found[1].values.tolist() and len(found[0].values) == 3
         assert columns.values.tolist() == [12, 7, 18]
+
+
+@pytest.mark.parametrize("vectorized", [False, True])
+@pytest.mark.parametrize(
+    ("type_", "values", "wrong"),
+    [
+        ("DECIMAL(9, 2)", [Decimal("1.50"), Decimal("-7.25"), None, Decimal("1.50")], Decimal("1.555")),
+        ("DECIMAL(38, 10)", [Decimal("9" * 28 + ".5000000000"), None], "x"),
+        ("DATE", [date(2024, 2, 29), None, date(1, 1, 1)], "x"),
+        ("TIME", [time(1, 2, 3, 4), None], date(2024, 2, 29)),
+        ("INTEGER[]", [[1, None, 2], [], None, [1]], ["a"]),
+        ("TEXT[]", [["a", None], None], [1]),
+        ("STRUCT(a INTEGER, d DATE)", [{"a": 1, "d": date(2024, 2, 29)}, None, {"a": None, "d": None}], {"b": 1}),
+        ("MAP(TEXT, DECIMAL(9, 2))", [{"a": Decimal("1.50")}, {}, None], {1: 2}),
+    ],
+)
+def test_values_of_all_types_come_and_go_as_rows_show_them(
+    type_: str, values: list[Any], wrong: Any, vectorized: bool
+) -> None:
+    seen: list[Any] = []
+
+    def same(x: Any) -> Any:
+        seen.extend(x if vectorized else [x])
+        return x
+
+    def bad(x: Any) -> Any:
+        return np.array([wrong, None], object)[: len(x)] if vectorized else wrong
+
+    with minidsms.connect() as db:
+        db.execute(f"CREATE STREAM S (x {type_})")
+        db.create_function("same", same, [type_], type_, vectorized=vectorized)
+        db.create_function("bad", bad, [type_], type_, vectorized=vectorized)
+        query = db.query("SELECT RSTREAM(same(x) AS r) FROM S [NOW]")
+        failing = db.query("SELECT RSTREAM(bad(x) AS r) FROM S [NOW]")
+        db.push("S", [(value,) for value in values], ts=list(range(len(values))))
+        db.advance(9)
+        assert [change.row for change in query.fetch()] == [(value,) for value in values]
+        assert [v for v in seen if v is not None] == [v for v in values if v is not None]
+        with pytest.raises(minidsms.QueryError, match="bad must give"):
+            failing.fetch()
