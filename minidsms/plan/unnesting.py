@@ -438,13 +438,13 @@ class _Builder:
             start = projected(self.first_arrival(aggregate.events), [ONE, ONE], ["key1", "started"])
             (_, started) = self._look_up(state, start, [(ONE, 0)])
             exists = [_not(_is_null(started))]
-        right = self.build(lifted.node)
+        right, args = self.looked_up(self.build(lifted.node), aggregate.expressions)
         results = self._group(
             state,
             right,
             [ONE, *(column(right, i) for _, i in lifted.pairs)],
             [ONE, *(outer for outer, _ in lifted.pairs)],
-            list(aggregate.aggregates),
+            list(with_arguments(aggregate.aggregates, args)),
         )
         value = over_groups(expr, results)
         condition = conjunction([*exists, *(over_groups(part, results) for part in having)])

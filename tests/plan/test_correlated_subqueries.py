@@ -34,6 +34,8 @@ SUBQUERIES = (
     "(SELECT MAX(b.v) FROM {b} AS b WHERE {c})",
     "(SELECT SUM(b.v) + COUNT(b.k) FROM {b} AS b WHERE {c} HAVING COUNT(*) > 1)",
     "(SELECT COUNT(DISTINCT b.k) FROM {b} AS b WHERE {c})",
+    "(SELECT SUM((SELECT COUNT(*) FROM Sc [RANGE 5] AS d WHERE d.k >= b.k)) + COUNT(*) FROM {b} AS b WHERE {c})",
+    "(SELECT SUM(b.v) FILTER (WHERE b.k IN (SELECT d.k FROM Sc [RANGE 5] AS d)) FROM {b} AS b WHERE {c})",
     "(SELECT AVG(d.n) FROM (SELECT k, COUNT(*) AS n FROM {b} GROUP BY k) AS d, {b} AS b WHERE d.k = b.k AND {c})",
 )
 RELATIONS = (
