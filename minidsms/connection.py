@@ -28,7 +28,7 @@ from minidsms.process import forking
 from minidsms.process.interrupts import EngineLock
 from minidsms.query import Change, Query
 from minidsms.statements import run as statements
-from minidsms.statements.arguments import name_of, query_name_of, text_of
+from minidsms.statements.arguments import name_of, path_of, query_name_of, text_of
 from minidsms.statements.registering import create_written, register_written
 from minidsms.statements.rules import QueryEach
 from minidsms.statements.user_definitions import define_aggregate, define_function
@@ -66,7 +66,7 @@ def connect(folder: str | os.PathLike[str] | None = None, **options: Any) -> Con
         return Connection(**options)
     from minidsms.durability.connection import DurableConnection
 
-    return DurableConnection(os.fspath(folder), **options)
+    return DurableConnection(path_of(os.fsdecode(folder) if isinstance(folder, bytes) else folder), **options)
 
 
 PUBLIC = (

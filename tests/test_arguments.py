@@ -25,6 +25,8 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "a Python type": lambda db: db.create_function("f", len, [str], int),
     "no type": lambda db: db.create_function("f", len, ["TEXT"], None),
     "one type in place of a list": lambda db: db.create_function("f", len, "TEXT", "INTEGER"),
+    "a folder that is a number": lambda db: minidsms.connect(5),
+    "a port that is a text": lambda db: db.ui(port="8000"),
     "an input that is a number": lambda db: db.stream_input(5),
     "a source of a number": lambda db: db.feed(5, "x.csv"),
     "an archive of a number": lambda db: db.archive(5, "data"),

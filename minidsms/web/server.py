@@ -48,7 +48,7 @@ class Visualizer:
         try:
             self._socket.bind((_LOOPBACK, port))
             self._socket.listen(64)
-        except (OSError, OverflowError) as error:
+        except (OSError, OverflowError, TypeError) as error:
             self._socket.close()
             self.observer.stop()
             raise Error(f"port {port} cannot be opened: {error}") from None
