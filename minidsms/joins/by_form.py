@@ -11,7 +11,6 @@ same.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -211,11 +210,17 @@ class ByForm:
         while len(self._rows) < ways:
             self._rows.append(FormRows(self._spec, self._graph, self._nets, self._claim))
 
-        def found(k: int, windows: Windows, state: Int64Array) -> list[Batch]:
-            rows = self._rows[k]
-            return [*rows.run(code, windows, state, self._shown, 0), *rows.flush()]
+        stretches = self._stretches.cut(part, ways)
+        before = list(self._rows[0].make_ready(self._shown, stretches[0].elements))
 
-        return chain.from_iterable(self._stretches.join(part, ways, found))
+        def found(k: int, windows: Windows, state: Int64Array) -> list[Batch]:
+            return list(self._rows[k].run(code, windows, state, self._shown, 0))
+
+        joined = self._stretches.join(stretches, found)
+        yield from before
+        for rows, batches in zip(self._rows, joined):
+            yield from batches
+            yield from rows.flush()
 
     @property
     def beside_ns(self) -> int:

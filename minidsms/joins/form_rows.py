@@ -63,24 +63,15 @@ class FormRows:
 
         waits: elements of the slice that are still to come into the windows.
         """
-        source = self._source
-        if source is None or shown is not self._shown:
-            if shown.masked != self._masked:
-                # Other columns may be NULL now than those that the room knows.
-                self._is_block = False
-                yield from self.flush()
-                self._masked, self._small = shown.masked, None
-            self._shown = shown
-            source = self._source = Source(shown.columns, self._marked, self._firsts, self._serial)
+        yield from self.make_ready(shown, _waiting(windows) + waits)
         status, doubled = -1, 1
         while status != DONE:
             before = _waiting(windows)
-            rows = int((before + waits) * self._ratio * _ROOM) * doubled
             room = self.room
-            if room is None or (self._is_block and self._given == self._found and not self._is_worth_a_block(rows)):
-                room = self.room = self._made(rows, doubled)
+            if room is None:
+                room = self._made(self._expected(before + waits) * doubled, doubled)
             found = self._found
-            self._found = code(windows, source, room, found, state)
+            self._found = code(windows, self._source, room, found, state)
             status = state.item(STATUS)
             joined = before - _waiting(windows)
             if self._found > found and joined:
@@ -91,6 +82,24 @@ class FormRows:
                 doubled = 1 if self._found else 2 * doubled
                 self._is_block = False  # it is full
                 yield from self.flush()
+
+    def make_ready(self, shown: Shown, elements: int) -> Iterator[Batch]:
+        """Make room for what so many elements are expected to find; gives the rows that cannot stand beside it."""
+        if self._source is None or shown is not self._shown:
+            if shown.masked != self._masked:
+                # Other columns may be NULL now than those that the room knows.
+                self._is_block = False
+                yield from self.flush()
+                self._masked, self._small = shown.masked, None
+            self._shown = shown
+            self._source = Source(shown.columns, self._marked, self._firsts, self._serial)
+        rows = self._expected(elements)
+        if self.room is None or (self._is_block and self._given == self._found and not self._is_worth_a_block(rows)):
+            self._made(rows, 1)
+
+    def _expected(self, elements: int) -> int:
+        """The rows to make room for."""
+        return int(elements * self._ratio * _ROOM)
 
     def flush(self) -> Iterator[Batch]:
         """The rows found that have not been given."""
@@ -110,12 +119,13 @@ class FormRows:
         self._given = self._found = 0
         self._is_block = False
         if rows <= _FEW_ROWS and doubled == 1:
-            self._small = self._small or self._room_for(max(_LEAST_ROWS, 2 * _FEW_ROWS))
-            return self._small
+            self.room = self._small = self._small or self._room_for(max(_LEAST_ROWS, 2 * _FEW_ROWS))
+            return self.room
         if rows > _LARGE:
             self._claim(rows * 8 * (1 + len(self._masked)))
         self._is_block = self._is_worth_a_block(rows)
-        return self._room_for(max(rows, _LEAST_ROWS * doubled))
+        self.room = self._room_for(max(rows, _LEAST_ROWS * doubled))
+        return self.room
 
     def _room_for(self, rows: int) -> Room:
         width = len(self._masked)

@@ -48,6 +48,8 @@ from minidsms.synopses.window_index import WindowIndex
 
 _PART = 1 << 14
 """Elements of one input indexed at a time: slots that are filled, linked and left while they stand in the cache."""
+_DIVIDED = 1 << 15
+"""For each thread, where several divide them: handing over takes as long as to join some thousand."""
 LEAST_ELEMENTS = 4_096
 """That a thread is given to join: handing them over takes some 30 us."""
 LEAST_ENTERING = 16_384
@@ -351,7 +353,8 @@ class Join(Operator):
         ways, is_tried = 1, False
         if waits >= 2 * LEAST_ELEMENTS and self.form is not None:
             ways, is_tried = self._ways(waits)
-        for part in (batches,) if few and watch is None else _parts(batches, waits, limit, ways * _PART):
+        each = _PART if ways == 1 else ways * _DIVIDED
+        for part in (batches,) if few and watch is None else _parts(batches, waits, limit, each):
             has_joined = True
             at_once = 1 if ways == 1 else max(1, min(ways, _elements(part) // LEAST_ELEMENTS))
             began = perf_counter_ns() if is_tried else 0

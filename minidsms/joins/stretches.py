@@ -6,6 +6,9 @@ waits for nobody. Bucket heads and positions are each one's own. Links are writt
 as rows are still there: two threads that link a slot write the same word, and nobody follows a link that he has not
 written himself.
 
+The first stretch, the caller's, is made ready before the others are handed over: copying and making room the caller
+would leave the interpreter's lock to a thread that wakes, and have it back when that one has begun to join.
+
 Invariant: what is found stretch after stretch is what one thread finds, and the windows are then as the last one left
 them.
 """
@@ -44,28 +47,30 @@ class Stretch:
         self.elements = self.linked = self.linking_ns = self.joining_ns = self.thread = 0
         self._firsts: Sequence[int] = ()
         self._begins = 0
+        self._windows: Windows
 
     def lay(
         self, index: WindowIndex, state: Int64Array, firsts: Sequence[int], stops: Sequence[int], begins: int
     ) -> None:
         """Stand for the slots [first, stop) of each input, which come from an instant on."""
+        whole = index.bundle
         self.state, self.inputs = state.copy(), index.inputs.copy()
         self.state[INSPECTED] = 0
-        self.elements = self.linked = 0
-        for i, (first, stop) in enumerate(zip(firsts, stops)):
-            self.inputs[i, STOP] = stop
-            self.elements += stop - first
-            self.linked += first - self.inputs.item(i, HI)
+        self.inputs[:, STOP] = stops
+        self.elements = sum(stops) - sum(firsts)
+        self.linked = sum(firsts) - sum(index.inputs[:, HI].tolist())
         self._firsts, self._begins = firsts, begins
+        if len(self.heads) != len(whole.heads):
+            self.heads = np.empty_like(whole.heads)
+        if not self.linked:  # the caller's
+            self.heads[:] = whole.heads
+        self._windows = whole._replace(inputs=self.inputs, heads=self.heads)
 
     def join(self, whole: Windows, work: Callable[[Windows, Int64Array], T]) -> T:
         """What `work` finds in the stretch. whole: the windows, in which nothing of the part has been joined."""
-        began = thread_time_ns()
-        if len(self.heads) != len(whole.heads):
-            self.heads = np.empty_like(whole.heads)
-        self.heads[:] = whole.heads
-        windows = whole._replace(inputs=self.inputs, heads=self.heads)
+        began, windows = thread_time_ns(), self._windows
         if self.linked:
+            self.heads[:] = whole.heads
             before = self.inputs[:, HI].tolist()
             self.inputs[:, HI] = self._firsts
             expire(windows.nodes, self.inputs, self._begins - 1)
@@ -88,11 +93,9 @@ class Stretches:
         self._linking = _LINKING
         self.beside_ns = 0
 
-    def join(
-        self, part: Sequence[Batch | None], ways: int, work: Callable[[int, Windows, Int64Array], T]
-    ) -> list[T]:  # fmt: skip
-        """What `work` finds in each of at most so many stretches of the part, which waits in the windows."""
-        stretches, index, whole = self._cut(part, ways), self._index, self._index.bundle
+    def join(self, stretches: Sequence[Stretch], work: Callable[[int, Windows, Int64Array], T]) -> list[T]:
+        """What `work` finds in each of those that have just been cut."""
+        index, whole = self._index, self._index.bundle
 
         def join(k: int) -> T:
             return stretches[k].join(whole, lambda windows, state: work(k, windows, state))
@@ -104,9 +107,9 @@ class Stretches:
         self._learn(stretches)
         return found
 
-    def _cut(self, part: Sequence[Batch | None], ways: int) -> list[Stretch]:
-        """Stretches that take equally long: where linking takes a share of joining, each is shorter by that share than
-        the one before.
+    def cut(self, part: Sequence[Batch | None], ways: int) -> list[Stretch]:
+        """At most so many of the part, which waits in the windows, that take equally long: where linking takes a share
+        of joining, each is shorter by that share than the one before.
         """
         index, laid, known = self._index, [], self._known
         while len(known) < ways:

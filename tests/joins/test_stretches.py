@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -76,6 +77,30 @@ def test_large_slices_are_divided_and_small_ones_are_not(divided: list[int], mon
     run(INNER, 900, threads=3)
     assert not divided
     assert run(INNER, 1900, threads="auto")[:3] == expected[:3]
+
+
+@pytest.mark.parametrize("query", [INNER, THREE])
+def test_slices_that_are_cut_and_rows_that_find_no_room_are_the_same_on_several_threads(
+    query: str, divided: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = run(query, 300)[0]
+    assert run(query, 300, threads=3)[0] == expected
+    whole = len(divided)
+    for name, value in (("_LEAST_ROWS", 1), ("_FEW_ROWS", 0), ("_ROOM", 0.1)):
+        monkeypatch.setattr(form_rows, name, value)
+    for name in ("_PART", "_DIVIDED"):
+        monkeypatch.setattr(join, name, 20)
+    for threads in (2, 3):
+        divided.clear()
+        assert run(query, 300, threads=threads)[0] == expected
+        assert len(divided) > 1.5 * whole
+
+
+def test_connections_divide_their_joins_at_once(divided: list[int]) -> None:
+    expected = run(INNER, 300)[0]
+    with ThreadPoolExecutor(4) as connections:
+        found = list(connections.map(lambda threads: run(INNER, 300, threads=threads)[0], [2, 3, 2, 3, 2, 3]))
+    assert all(each == expected for each in found) and {2, 3} <= set(divided)
 
 
 def test_outer_joins_are_not_divided(divided: list[int]) -> None:

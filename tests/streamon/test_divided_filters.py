@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 import time
 from contextlib import nullcontext
@@ -139,6 +141,12 @@ def test_a_child_of_fork_divides_by_threads_of_its_own() -> None:
     if child == 0:
         os._exit(0 if side_by_side(lambda part: part, 3) == [0, 1, 2] else 1)
     assert os.waitpid(child, 0)[1] == 0
+
+
+def test_the_interpreter_ends_while_threads_wait_for_parts() -> None:
+    program = "from minidsms.process.side_by_side import side_by_side; print(side_by_side(lambda part: part, 4))"
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "[0, 1, 2, 3]\n", "")
 
 
 def test_dividing_goes_on_while_it_pays_and_is_tried_again() -> None:
