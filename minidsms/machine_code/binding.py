@@ -19,6 +19,7 @@ import numpy as np
 
 from minidsms.machine_code import environment, store
 from minidsms.machine_code.compile_time import COMPILED
+from minidsms.machine_code.records import Record
 from minidsms.machine_code.store import ObjectCode
 from minidsms.process.forking import keep_whole
 
@@ -145,6 +146,7 @@ def symbols() -> frozenset[str]:
     addresses = {name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in _PYTHON_API}
     for known in (np.ndarray, TypeError, RuntimeError):
         addresses[f"minidsms.{known.__name__}"] = id(known)
+    addresses["minidsms.record"] = id(type(Record))
     addresses["minidsms.None"] = id(None)
     # numba's name for what C has: without numba nobody else defines it.
     addresses["numba_ldexp"] = llvm.address_of_symbol("ldexp") or 0

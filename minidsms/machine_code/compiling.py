@@ -56,7 +56,18 @@ def plain(definition: Definition) -> Callable[..., Any]:
     announce()
     function = _closed(definition, compiler.Compiler)
     compiled: Callable[..., Any] = numba.njit([*map(_written, definition.signatures)], nogil=True)(function)
-    return compiled
+    taken, _ = sigutils.normalize_signature(_written(definition.signatures[0]))
+    return lambda *given: compiled(*map(_as_numba_takes, given, taken))
+
+
+def _as_numba_takes(given: Any, type_: Any) -> Any:
+    """An argument for numba's own entry: of bundles its own classes, of records numpy's, over the same memory."""
+    if isinstance(type_, numba.types.BaseNamedTuple):
+        bundle: Any = type_
+        return bundle.instance_class(*map(_as_numba_takes, given, bundle.types))
+    if isinstance(type_, numba.types.Record):
+        return np.frombuffer(given, numpy_support.as_dtype(type_))[0]
+    return given
 
 
 @cache
@@ -143,10 +154,11 @@ def _type(described: ArgumentType) -> Any:
     """numba's type."""
     if isinstance(described, RecordArray):
         row = numpy_support.from_dtype(np.dtype([(name, np.int64) for name in described.fields], align=True))
-        return numba.types.Array(row, described.dimensions, "C")
+        return numba.types.Array(row, described.dimensions, "C") if described.dimensions else row
     if isinstance(described, Bundle):
         fields = [name for name, _ in described.fields]
-        return numba.types.NamedTuple([_type(its) for _, its in described.fields], namedtuple(described.name, fields))
+        taken = [_type(its) for _, its in described.fields]
+        return numba.types.BaseTuple.from_types(taken, namedtuple(described.name, fields))
     return sigutils.normalize_signature(f"{described}()")[1]
 
 

@@ -1,9 +1,9 @@
 """The entry of a kernel: what Python calls, in LLVM's language.
 
-A built-in function of arguments in an array (METH_FASTCALL). It looks at every array before anything runs: a numpy
-array, of the element type, the dimensions and the order that the signature names, aligned and writable; then it reads
-data, shape and strides where numpy has them, lets go of the interpreter's lock, and calls the compiled function.
-No reference is counted: the caller holds the arguments, and kernels make no arrays.
+A built-in function of arguments in an array (METH_FASTCALL). It looks at every array and record before anything runs:
+a numpy array, of the element type, the dimensions and the order that the signature names, aligned and writable; a
+record of that size. Then it reads data, shape and strides where numpy has them, lets go of the interpreter's lock, and
+calls the compiled function. No reference is counted: the caller holds the arguments, and kernels make no arrays.
 """
 
 from __future__ import annotations
@@ -88,6 +88,11 @@ class _Entry:
         elif isinstance(type_, types.Array):
             self._go_on_if(self._is(value, "minidsms.ndarray"), type_, place, otherwise)
             self._go_on_if(self._is_like(value, type_), type_, place, otherwise)
+        elif isinstance(type_, types.Record):
+            kind = self._field(value, environment.OBJECT_TYPE, _POINTER)
+            self._go_on_if(self._is(kind, "minidsms.record"), type_, place, otherwise)
+            size = self._field(value, environment.RECORD_SIZE, _WORD)
+            self._go_on_if(self._builder.icmp_signed("==", size, _WORD(type_.size)), type_, place, otherwise)
 
     def call(self, variant: Variant, given: Sequence[ir.Value]) -> None:
         """Convert the arguments, run the function without the interpreter's lock, and return its result."""
@@ -106,6 +111,8 @@ class _Entry:
         builder, context = self._builder, self._context
         if isinstance(type_, types.Array):
             return self._array(type_, value)
+        if isinstance(type_, types.Record):
+            return builder.bitcast(self._field(value, environment.RECORD, _POINTER), context.get_value_type(type_))
         if isinstance(type_, types.BaseTuple):
             items = [self._native(item, self._item(value, i)) for i, item in enumerate(type_.types)]
             return context.make_tuple(builder, type_, items)
@@ -249,4 +256,6 @@ def _in_words(type_: Any) -> str:
     """Of a type, for errors."""
     if isinstance(type_, types.BaseTuple):
         return f"tuple of {len(type_.types)}"
+    if isinstance(type_, types.Record):
+        return f"record of {', '.join(type_.fields)}"
     return f"contiguous, writable array of {type_.dtype} in {type_.ndim} dimensions"

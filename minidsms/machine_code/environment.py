@@ -21,8 +21,10 @@ DATA, DIMENSIONS_COUNT, DIMENSIONS, STRIDES, DTYPE, FLAGS = 16, 24, 32, 40, 56, 
 """Where numpy's arrays (PyArrayObject) have their fields, in bytes; the same since numpy 1.7."""
 DTYPE_BYTE_ORDER, DTYPE_NUMBER, DTYPE_SIZE = 26, 28, 40
 """And their element types (PyArray_Descr)."""
+RECORD, RECORD_SIZE = 16, 40
+"""Where those of ctypes (CDataObject) have the address of their memory, and its size."""
 OBJECT_TYPE, TUPLE_LENGTH, TUPLE_ITEMS, TYPE_FLAGS = 8, 16, 24, 168
-"""And Python's objects, tuples and types."""
+"""And Python's objects, tuples and types. A type is an object, too."""
 IS_TUPLE = 1 << 26
 """Of a type's flags: it is `tuple`, or derived from it (Py_TPFLAGS_TUPLE_SUBCLASS)."""
 
@@ -35,6 +37,7 @@ def is_supported() -> bool:
     array = np.zeros((2, 3), np.int64)
     at, dtype = id(array), id(array.dtype)
     two = (array, dtype)
+    word = ctypes.c_int64()
     flags = 0x1 | 0x4 | 0x100 | 0x400  # C-contiguous, its own data, aligned, writable
     return (
         _word(at + OBJECT_TYPE) == id(np.ndarray)
@@ -51,6 +54,8 @@ def is_supported() -> bool:
         and tuple.__flags__ & IS_TUPLE != 0
         and _word(id(two) + TUPLE_LENGTH) == 2
         and _word(id(two) + TUPLE_ITEMS) == at
+        and _word(id(word) + RECORD) == ctypes.addressof(word)
+        and _word(id(word) + RECORD_SIZE) == 8
     )
 
 

@@ -1,8 +1,9 @@
-"""What kernels take besides arrays of numbers: arrays whose rows have named fields, and bundles of arrays.
+"""What kernels take besides arrays of numbers: records of named words, arrays of them, and bundles of arrays.
 
-A `Record` names the words of a row; `Rows[R]` is an array of such rows, in which `table[i].field` reads and writes a
-word in place, in Python as in kernels. A bundle is a NamedTuple of arrays (and numbers): what belongs together is one
-argument. Both are known to mypy by their annotations, and kernels get their signatures from them.
+A `Record` names words that change, those of one thing as `record.field`; `Rows[R]` is an array of such rows, in which
+`table[i].field` reads and writes a word in place, in Python as in kernels. A bundle is a NamedTuple of arrays, records
+and numbers: what belongs together is one argument. All are known to mypy by their annotations, and kernels get their
+signatures from them.
 
 Invariant: a signature says of a record all that machine code depends on, its fields and their order.
 docs/design, point 2.
@@ -10,6 +11,7 @@ docs/design, point 2.
 
 from __future__ import annotations
 
+import ctypes
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -62,12 +64,27 @@ _WORDS = {
 R = TypeVar("R", bound="Record")
 
 
-class Record:
-    """A row of named int64 words: a class with nothing but annotations.
+_Structures: Any = type(ctypes.Structure)
+
+
+class _Records(_Structures):  # type: ignore[misc]
+    """What makes the classes of records: ctypes wants the fields as a class begins."""
+
+    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> Any:
+        namespace["_fields_"] = [(field, ctypes.c_int64) for field in namespace.get("__annotations__", ())]
+        return super().__new__(cls, name, bases, namespace)
+
+
+class Record(ctypes.Structure, metaclass=_Records):
+    """Named int64 words: a class with nothing but annotations. What it makes are zeros, unless given.
 
     >>> class Span(Record):
     ...     lo: int
     ...     hi: int
+    >>> span = Span(hi=3)
+    >>> span.lo -= 1
+    >>> words_of(span).tolist()
+    [-1, 3]
     >>> spans = rows_of(Span, 2)
     >>> spans[1].hi = 5
     >>> spans["hi"].tolist()
@@ -121,8 +138,10 @@ def grid_of(record: type[R], n: int, m: int) -> Grid[R]:
     return cast("Grid[R]", np.zeros((n, m), row_type(record)))
 
 
-def words_of(rows: Rows[R]) -> Int64s:
+def words_of(rows: Rows[R] | Record) -> Int64s:
     """The same memory as words, with one dimension more: the fields, in their order."""
+    if isinstance(rows, Record):
+        return np.frombuffer(cast("Any", rows), np.int64)
     array = cast("np.ndarray[Any, Any]", rows)
     return array.view(np.int64).reshape(*array.shape, array.dtype.itemsize // 8)
 
@@ -138,7 +157,7 @@ def rows_from(record: type[R], words: Int64s) -> Rows[R]:
 
 @dataclass(frozen=True)
 class RecordArray:
-    """An array of records: their fields, and the dimensions."""
+    """An array of records: their fields, and the dimensions; of none it is one record."""
 
     fields: tuple[str, ...]
     dimensions: int
@@ -153,7 +172,7 @@ class Bundle:
 
 
 ArgumentType: TypeAlias = "str | RecordArray | Bundle"
-"""A type as numba writes it, or one of records."""
+"""A type as numba writes it, or what is described."""
 
 
 @dataclass(frozen=True)
@@ -185,6 +204,8 @@ def _type(annotation: Any, names: Mapping[str, Any]) -> ArgumentType:
         record = names[inner.rstrip("]")]
         return RecordArray(_fields(record), 1 if generic == "Rows" else 2)
     found = names.get(text)
+    if isinstance(found, type) and issubclass(found, Record):
+        return RecordArray(_fields(found), 0)
     if isinstance(found, type) and issubclass(found, tuple) and hasattr(found, "_fields"):
         its = vars(sys.modules[found.__module__])
         return Bundle(found.__name__, tuple((name, _type(a, its)) for name, a in found.__annotations__.items()))

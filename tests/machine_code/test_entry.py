@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 import time
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +18,7 @@ from minidsms.machine_code import (
     Rows,
     binding,
     compile_time,
+    compiling,
     grid_of,
     helper,
     int64,
@@ -211,13 +214,34 @@ class Span(Record):
     hi: int
 
 
+class Tally(Record):
+    """What is counted of stretches."""
+
+    longest: int
+    calls: int
+
+
 class Spans(NamedTuple):
     """Stretches, and what is counted of them."""
 
     rows: Rows[Span]
     table: Grid[Span]
+    tally: Tally
     counts: Int64s
     most: int
+
+
+class Counts(NamedTuple):
+    """A bundle whose arrays are of one type."""
+
+    those: Int64s
+    these: Int64s
+
+
+@helper(typed=True)
+def _count(tally: Tally, length: int) -> None:
+    tally.calls += 1
+    tally.longest = max(tally.longest, length)
 
 
 @helper(inline=True)
@@ -229,28 +253,44 @@ def _longer(spans: Spans, i: int) -> Any:
 @kernel
 def lengths(spans: Spans, factor: int) -> int:
     """Write each stretch's length, made longer; returns the longest."""
-    longest = int64(0)
     for i in range(len(spans.rows)):
         length = _longer(spans, i) * factor
         spans.counts[i] = min(length, spans.most)
         spans.table[0, i].lo = length
-        longest = max(longest, length)
-    return longest
+        _count(spans.tally, length)
+    return spans.tally.longest
+
+
+@kernel
+def added(counts: Counts, tally: Tally) -> int:
+    """Of all pairs of counts."""
+    for i in range(len(counts.those)):
+        tally.longest += counts.those[i] + counts.these[i]
+    return tally.longest
 
 
 def _spans(n: int = 3) -> Spans:
-    spans = Spans(rows_of(Span, n), grid_of(Span, 2, n), np.zeros(n, np.int64), 25)
+    spans = Spans(rows_of(Span, n), grid_of(Span, 2, n), Tally(), np.zeros(n, np.int64), 25)
     spans.rows["lo"][:] = [0, 1, 2]
     spans.rows["hi"][:] = [4, 9, 5]
     return spans
 
 
-def test_bundles_of_records_are_read_and_written_by_the_names_of_their_fields():
+def _plain(bound: Callable[..., Any]) -> Callable[..., Any]:
+    known = definition_of(bound)
+    assert known is not None
+    return compiling.plain(known)
+
+
+@pytest.mark.parametrize("entered", [lambda bound: bound, _plain], ids=["our entry", "numba's entry"])
+def test_bundles_of_records_are_read_and_written_by_the_names_of_their_fields(entered: Callable[..., Any]) -> None:
     spans = _spans()
-    assert lengths(spans, 3) == 27
+    assert entered(lengths)(spans, 3) == 27
     assert spans.counts.tolist() == [15, 25, 12]
     assert (spans.rows[1].lo, spans.rows[1].hi) == (1, 10)
     assert words_of(spans.table)[0, :, 0].tolist() == [15, 27, 12]
+    assert (spans.tally.longest, spans.tally.calls) == (27, 3)
+    assert entered(added)(Counts(np.arange(3), np.arange(3)), spans.tally) == spans.tally.longest == 33
 
 
 def test_records_of_another_length_and_bundles_of_other_fields_are_refused():
@@ -266,6 +306,10 @@ def test_records_of_another_length_and_bundles_of_other_fields_are_refused():
         lengths(spans[:3], 1)
     with pytest.raises(TypeError, match=r"argument 1 of lengths\(\)"):
         lengths(list(spans), 1)
+    counts = Counts(np.arange(3), np.arange(3))
+    for other in (words_of(spans.tally), Longer(), ctypes.c_int64(3)):
+        with pytest.raises(TypeError, match=r"argument 2 of added\(\) is no record of longest, calls"):
+            added(counts, other)
 
 
 def test_a_kernel_without_annotations_says_which_it_lacks():
@@ -281,3 +325,6 @@ def test_words_and_records_are_the_same_memory():
     words_of(spans)[1, 0] = 7
     assert spans[1].lo == 7
     assert rows_from(Span, words_of(spans))["lo"].tolist() == [0, 7]
+    span = Span(hi=9)
+    words_of(span)[0] = 7
+    assert (span.lo, words_of(span).tolist()) == (7, [7, 9])
