@@ -18,13 +18,21 @@ from typing import NamedTuple
 import numpy as np
 
 from minidsms.kernels.addresses import VALID, VALUES, WIDTH
-from minidsms.machine_code import Int32s, Int64s, Int64Table, byte_at, helper, int64, kernel, uint64, word_at
+from minidsms.machine_code import (
+    Int32s,
+    Int64s,
+    Int64Table,
+    Record,
+    Rows,
+    byte_at,
+    helper,
+    int64,
+    kernel,
+    uint64,
+    word_at,
+)
 
 SUM, ROWS, COUNT, LEAST, GREATEST = range(5)
-KIND, COLUMN, IS_FLOAT = range(3)
-"""Columns of `measures`, a row per measure, sums first: what it is, of which row of `places`."""
-AT, END, USED, OUT, BASE, STATE_SIZE = range(6)
-"""Words of `state`: the element to go on with; the pane's end; its rows; rows put out; see above."""
 HASHES, NULLS, FOUND, WORDS = range(4)
 """Rows of `keys`, (WORDS + k, b), of a block of b elements: a hash of each, bits of its NULLs, its row; from
 WORDS on, the words of the keys.
@@ -34,13 +42,31 @@ _LARGEST = NO_EXTREME = 0x7FFFFFFFFFFFFFFF
 MOST_BASE = 1 << 30
 
 
+class Measured(Record):
+    """A measure. kind: what it is.  column: of which row of `places`."""
+
+    kind: int
+    column: int
+    is_float: int
+
+
+class PaneState(Record):
+    """at: the element to go on with.  end: the pane's end.  used: its rows.  out: rows put out.  base: see above."""
+
+    at: int
+    end: int
+    used: int
+    out: int
+    base: int
+
+
 class Asked(NamedTuple):
-    """k: key columns, the first of `places`.  measures: see KIND, `sums` of them sums.  slide, lag: panes end `lag`
-    ticks before the multiples of slide.
+    """k: key columns, the first of `places`.  measures: sums first, `sums` of them.  slide, lag: panes end `lag` ticks
+    before the multiples of slide.
     """
 
     k: int
-    measures: Int64Table
+    measures: Rows[Measured]
     sums: int
     slide: int
     lag: int
@@ -112,29 +138,29 @@ def stop_of_pane(ts: Int64s, start: int, stop: int, end: int) -> int:
 
 
 @helper(typed=True)
-def end_pane(asked: Asked, pane: Pane, state: Int64s, finished: Finished) -> None:
+def end_pane(asked: Asked, pane: Pane, state: PaneState, finished: Finished) -> None:
     """Write the pane's rows out, and empty it."""
     k, measures = asked.k, asked.measures
-    rows, used, out = pane.rows, state[USED], state[OUT]
-    finished.ts[out : out + used] = state[END]
+    rows, used, out = pane.rows, state.used, state.out
+    finished.ts[out : out + used] = state.end
     for c in range(rows.shape[1]):
         column = finished.words[c, out : out + used]
         for r in range(used):
             column[r] = rows[r, c]
     for j in range(asked.sums, measures.shape[0]):
-        if measures[j, KIND] >= LEAST:
-            turn, of_floats = -int64(measures[j, KIND] == GREATEST), _LARGEST * measures[j, IS_FLOAT]
+        if measures[j].kind >= LEAST:
+            turn, of_floats = -int64(measures[j].kind == GREATEST), _LARGEST * measures[j].is_float
             column = finished.words[k + 1 + j, out : out + used]
             for r in range(used):
                 key = column[r] ^ turn
                 key ^= (key >> 63) & of_floats
                 column[r] = key if rows[r, k] >> (k + j) & 1 else 0
-    state[OUT] = out + used
-    state[BASE] += used
-    state[USED] = 0
-    if state[BASE] > MOST_BASE:
+    state.out = out + used
+    state.base += used
+    state.used = 0
+    if state.base > MOST_BASE:
         pane.slots[:] = -1
-        state[BASE] = 0
+        state.base = 0
 
 
 @helper(typed=True)
@@ -164,13 +190,13 @@ def _read_keys(places: Int64Table, k: int, first: int, n: int, keys: Int64Table)
 
 @helper(typed=True)
 def _find_rows(
-    places: Int64Table, asked: Asked, pane: Pane, first: int, n: int, keys: Int64Table, state: Int64s
+    places: Int64Table, asked: Asked, pane: Pane, first: int, n: int, keys: Int64Table, state: PaneState
 ) -> int:
     """The rows of elements [first, first + n) into keys[FOUND], and their sums into the rows; returns how many are
     done: n, or those before one for which there is no room.
     """
     k, measures, sums = asked.k, asked.measures, asked.sums
-    slots, rows, base = pane.slots, pane.rows, state[BASE]
+    slots, rows, base = pane.slots, pane.rows, state.base
     hashes, nulls, found, words = keys[HASHES], keys[NULLS], keys[FOUND], keys[WORDS:]
     mask, of_keys = len(slots) - 1, (int64(1) << k) - 1
     for e in range(n):
@@ -187,25 +213,25 @@ def _find_rows(
         fits = r >= 0
         if fits and sums > 0:
             for j in range(sums):
-                if _is_present(places, measures[j, COLUMN], first + e):
-                    value = word_at(places[measures[j, COLUMN], VALUES], first + e)
+                if _is_present(places, measures[j].column, first + e):
+                    value = word_at(places[measures[j].column, VALUES], first + e)
                     before = rows[uint64(r), k + 1 + j]
                     total = before + value
                     fits = fits and ((before ^ total) & (value ^ total)) >= 0
         if not fits:
-            r = state[USED]
+            r = state.used
             if r == rows.shape[0]:
                 return e
-            state[USED] = r + 1
+            state.used = r + 1
             for c in range(k):
                 rows[uint64(r), c] = words[c, e]
             rows[uint64(r), k] = nulls[e]
             for j in range(len(measures)):
-                rows[uint64(r), k + 1 + j] = NO_EXTREME if measures[j, KIND] >= LEAST else 0
+                rows[uint64(r), k + 1 + j] = NO_EXTREME if measures[j].kind >= LEAST else 0
             slots[uint64(at)] = base + r
         for j in range(sums):
-            if _is_present(places, measures[j, COLUMN], first + e):
-                rows[uint64(r), k + 1 + j] += word_at(places[measures[j, COLUMN], VALUES], first + e)
+            if _is_present(places, measures[j].column, first + e):
+                rows[uint64(r), k + 1 + j] += word_at(places[measures[j].column, VALUES], first + e)
                 rows[uint64(r), k] |= int64(1) << (k + j)
         found[e] = r
     return n
@@ -213,10 +239,10 @@ def _find_rows(
 
 @helper(typed=True)
 def _measure(
-    places: Int64Table, k: int, measures: Int64Table, j: int, first: int, found: Int64s, rows: Int64Table
+    places: Int64Table, k: int, measures: Rows[Measured], j: int, first: int, found: Int64s, rows: Int64Table
 ) -> None:
     """Take a measure other than a sum of elements from `first` on, whose rows were found."""
-    kind, column = measures[j, KIND], measures[j, COLUMN]
+    kind, column = measures[j].kind, measures[j].column
     values, present = places[column, VALUES], places[column, VALID]
     at = k + 1 + j
     is_word = places[column, WIDTH] == 8
@@ -229,7 +255,7 @@ def _measure(
     else:
         turn = -int64(kind == GREATEST)
         some = int64(1) << (k + j)
-        of_floats = _LARGEST * measures[j, IS_FLOAT]
+        of_floats = _LARGEST * measures[j].is_float
         for e in range(len(found)):
             if present != 0 and byte_at(present, first + e) == 0:
                 continue
@@ -248,33 +274,33 @@ def take_elements(
     pane: Pane,
     until: int,
     keys: Int64Table,
-    state: Int64s,
+    state: PaneState,
     finished: Finished,
 ) -> bool:
     """Take elements in, and end the panes that are over at `until`; False where the pane has no room for a row.
 
     places: of the columns read (`kernels.addresses`), values in the order of the elements.  keys: room for a block, see
-    HASHES.  state[AT] and state[OUT] are 0 at first.  finished: has room for a row per element, and those of the pane.
+    HASHES.  state.at and state.out are 0 at first.  finished: has room for a row per element, and those of the pane.
     """
     k, measures, sums = asked.k, asked.measures, asked.sums
     rows = pane.rows
-    i = state[AT]
+    i = state.at
     while i < len(ts):
-        if ts[i] > state[END]:
+        if ts[i] > state.end:
             end_pane(asked, pane, state, finished)
-            state[END] = end_of_pane(asked, ts[i])
-        stop = stop_of_pane(ts, i, min(len(ts), i + keys.shape[1]), state[END])
+            state.end = end_of_pane(asked, ts[i])
+        stop = stop_of_pane(ts, i, min(len(ts), i + keys.shape[1]), state.end)
         _read_keys(places, k, i, stop - i, keys)
         done = _find_rows(places, asked, pane, i, stop - i, keys, state)
         for j in range(sums, measures.shape[0]):
             _measure(places, k, measures, j, i, keys[FOUND, :done], rows)
         i += done
         if i < stop:
-            state[AT] = i
+            state.at = i
             return False
-    if state[END] <= until:
+    if state.end <= until:
         end_pane(asked, pane, state, finished)
-    state[AT] = i
+    state.at = i
     return True
 
 

@@ -9,17 +9,14 @@ from __future__ import annotations
 
 from minidsms.kernels.addresses import VALUES
 from minidsms.kernels.panes import (
-    AT,
-    BASE,
-    END,
     GREATEST,
     LEAST,
     NO_EXTREME,
     SUM,
-    USED,
     Asked,
     Finished,
     Pane,
+    PaneState,
     end_of_pane,
     end_pane,
     mixed,
@@ -67,7 +64,7 @@ def _sums_fit(places: Int64Table, pane: Pane, i: int, r: int) -> bool:
 
 @template("KEYS", "MEASURES", gain=0.5, compile_s=2.0)
 def take_plain_elements(
-    ts: Int64s, places: Int64Table, asked: Asked, pane: Pane, until: int, keys: Int64Table, state: Int64s,
+    ts: Int64s, places: Int64Table, asked: Asked, pane: Pane, until: int, keys: Int64Table, state: PaneState,
     finished: Finished,
 ) -> bool:  # fmt: skip
     """As `panes.take_elements`; `keys` are not written. In the rows of the pane, if there are any, nothing is NULL."""
@@ -77,12 +74,12 @@ def take_plain_elements(
     for j in range(len(MEASURES)):
         if MEASURES[j][_KIND] == SUM or MEASURES[j][_KIND] >= LEAST:
             bits |= int64(1) << (k + j)
-    i = state[AT]
+    i = state.at
     while i < len(ts):
-        if ts[i] > state[END]:
+        if ts[i] > state.end:
             end_pane(asked, pane, state, finished)
-            state[END] = end_of_pane(asked, ts[i])
-        stop, base, used = stop_of_pane(ts, i, len(ts), state[END]), state[BASE], state[USED]
+            state.end = end_of_pane(asked, ts[i])
+        stop, base, used = stop_of_pane(ts, i, len(ts), state.end), state.base, state.used
         while i < stop:
             h = int64(0)
             for c in range(k):
@@ -94,7 +91,7 @@ def take_plain_elements(
                 r = slots[uint64(at)] - base
             if r < 0 or not _sums_fit(places, pane, i, r):
                 if used == rows.shape[0]:
-                    state[AT], state[USED] = i, used
+                    state.at, state.used = i, used
                     return False
                 r = used
                 used += 1
@@ -119,8 +116,8 @@ def take_plain_elements(
                         key = ~key
                     row[k + 1 + j] = min(row[k + 1 + j], key)
             i += 1
-        state[USED] = used
-    if state[END] <= until:
+        state.used = used
+    if state.end <= until:
         end_pane(asked, pane, state, finished)
-    state[AT] = i
+    state.at = i
     return True

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Generic, TypeAlias, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -64,10 +64,13 @@ _WORDS = {
 R = TypeVar("R", bound="Record")
 
 
-_Structures: Any = type(ctypes.Structure)
+if TYPE_CHECKING:
+    from _ctypes import _PyCStructType as _Structures
+else:
+    _Structures = type(ctypes.Structure)
 
 
-class _Records(_Structures):  # type: ignore[misc]
+class _Records(_Structures):
     """What makes the classes of records: ctypes wants the fields as a class begins."""
 
     def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> Any:

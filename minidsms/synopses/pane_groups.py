@@ -15,6 +15,7 @@ from minidsms.elements import MIN_INSTANT, AnyArray, Batch, Column, Int64Array, 
 from minidsms.kernels import panes as kernels
 from minidsms.kernels.addresses import VALID
 from minidsms.kernels.arrays import normal, places
+from minidsms.machine_code import rows_from
 from minidsms.machine_code.templates import Form
 from minidsms.synopses.measure import Measure
 from minidsms.synopses.stream_store import StreamStore
@@ -58,7 +59,7 @@ class PaneGroups:
             else (_KINDS[one.kind], k + columns.index(one.column), schema[one.column].type is Type.FLOAT)
             for one in measures
         ]
-        table: Int64Array = np.array(rows, np.int64).reshape(m, 3)
+        table = rows_from(kernels.Measured, np.array(rows, np.int64).reshape(m, 3))
         self._constants = (
             tuple(schema[i].type.dtype.itemsize for i in keys),
             tuple(
@@ -73,19 +74,18 @@ class PaneGroups:
         """All rows of the pane are known to be such."""
         sums = sum(measure.kind == "sum" for measure in measures)
         self._asked = kernels.Asked(k, table, sums, slide, lag)
-        self._state: Int64Array = np.zeros(kernels.STATE_SIZE, np.int64)
-        self._state[kernels.END] = MIN_INSTANT
+        self._state = kernels.PaneState(end=MIN_INSTANT)
         self._keys: Int64Array = np.zeros((kernels.WORDS + k, _BLOCK), np.int64)
         self._few = kernels.Finished(np.empty(_FEW, np.int64), np.empty((k + m + 1, _FEW), np.int64))
         self._make(np.zeros((_FIRST_ROWS, k + m + 1), np.int64))
 
     def __len__(self) -> int:
-        return self._state.item(kernels.USED)
+        return self._state.used
 
     @property
     def end(self) -> int | None:
         """The instant at which the pane is over; None where nothing is in it."""
-        return int(self._state[kernels.END]) if len(self) else None
+        return self._state.end if len(self) else None
 
     @property
     def nbytes(self) -> int:
@@ -113,12 +113,12 @@ class PaneGroups:
         if room > _FEW:
             self._claim(8 * room * (width + 1))
             finished = kernels.Finished(np.empty(room, np.int64), np.empty((width, room), np.int64))
-        state[kernels.OUT] = 0
+        state.out = 0
         first, *others = (None,) if batch is None else _pieces(batch)
         is_whole = self._take_piece(first, MIN_INSTANT if others else until, form, finished)
         for i, piece in enumerate(others, 1):
             is_whole &= self._take_piece(piece, until if i == len(others) else MIN_INSTANT, form, finished)
-        m = state.item(kernels.OUT)
+        m = state.out
         if len(self._rows) > _WORTH_SHRINKING and not len(self) and m * 8 < len(self._rows):
             self._make(self._rows[: len(self._rows) // 4].copy())
         if not m:
@@ -139,7 +139,7 @@ class PaneGroups:
         self._has_nulls = bool(table[:, VALID].any())
         self._is_whole = not self._has_nulls and self._can_be_plain(form)
         kernel = form if self._is_whole and form is not None else kernels.take_elements
-        self._state[kernels.AT] = 0
+        self._state.at = 0
         while not kernel(ts, table, self._asked, self._pane, until, self._keys, self._state, finished):
             self._claim(self.nbytes)
             self._make(np.concatenate([self._rows, np.zeros_like(self._rows)]))
@@ -172,7 +172,7 @@ class PaneGroups:
         self._rows = rows
         self._slots = np.full(4 * len(rows), -1, np.int32)
         self._pane = kernels.Pane(self._slots, self._rows, 65 - len(self._slots).bit_length())
-        self._state[kernels.BASE] = 0
+        self._state.base = 0
         kernels.enter_rows(self._asked.k, self._pane, len(self))
 
     def arrays(self) -> dict[str, AnyArray]:
@@ -180,7 +180,7 @@ class PaneGroups:
         k, rows = self._asked.k, self._rows[: len(self)]
         bits = rows[:, k]
         rows = np.column_stack([rows[:, :k], bits & (1 << k) - 1, rows[:, k + 1 :], bits >> k])
-        return {"rows": rows, "end": self._state[[kernels.END]]}
+        return {"rows": rows, "end": np.array([self._state.end])}
 
     def restore(self, arrays: Mapping[str, AnyArray]) -> None:
         """Take a state back."""
@@ -190,11 +190,11 @@ class PaneGroups:
         rows[:n] = held[:, :-1]
         k, measures, *_ = self._asked
         rows[:n, k] |= held[:, -1] << k
-        for j in np.flatnonzero(measures[:, kernels.KIND] >= kernels.LEAST):
+        for j in np.flatnonzero(measures["kind"] >= kernels.LEAST):
             is_absent = held[:, -1] >> j & 1 == 0  # earlier versions left 0 there
             rows[:n, k + 1 + j][is_absent] = kernels.NO_EXTREME
-        self._state[kernels.END] = arrays["end"][0]
-        self._state[kernels.USED] = n
+        self._state.end = int(arrays["end"][0])
+        self._state.used = n
         self._is_whole = False
         self._make(rows)
 

@@ -138,10 +138,10 @@ def test_the_numbers_of_rows_in_slots_begin_anew() -> None:
         assert taken is not None
         return [column.values.tolist() for column in taken.columns]
 
-    groups._state[kernels.BASE] = kernels.MOST_BASE - 2
+    groups._state.base = kernels.MOST_BASE - 2
     for ts in (1, 11, 21, 31):
         assert counts([5, 6, 5], ts) == [[5, 6], [2, 1]]
-    assert groups._state[kernels.BASE] < kernels.MOST_BASE - 2
+    assert groups._state.base < kernels.MOST_BASE - 2
 
 
 @pytest.mark.parametrize("name", BY_ELEMENTS)
