@@ -1,6 +1,6 @@
 """Kernel of RSTREAM: a bag of rows that changes, shown whole at chosen instants.
 
-The bag is dense: row s of `words` with `counts[s]` copies, s < figures[SIZE]; a row that goes is replaced by the last
+The bag is dense: row s of `words` with `counts[s]` copies, s < figures.size; a row that goes is replaced by the last
 one, so showing the bag is one pass over the front of the array. Rows are chained in buckets through `next_in_bucket`.
 
 Invariant: kernels never raise; they return why they stopped and leave their cursor where to resume.
@@ -13,13 +13,30 @@ from typing import NamedTuple
 
 from minidsms.elements import Int64Array
 from minidsms.kernels.mixing import bucket_of_row
-from minidsms.machine_code import Int8s, Int64s, Int64Table, helper, kernel
+from minidsms.machine_code import Int8s, Int64s, Int64Table, Record, helper, kernel
 
-SIZE, TOTAL, MISSING = 0, 1, 2
-CHANGE, EVENT, SLOT, COPY, IS_SHOWING, WRITTEN = 0, 1, 2, 3, 4, 5
 DONE, FULL, NEEDS_SLOTS, NEEDS_ROOM = 0, 1, 2, 3
 
 _A = "int64[::1]"
+
+
+class BagFigures(Record):
+    """size: rows.  total: with their copies.  missing: deletions of rows that were not there."""
+
+    size: int
+    total: int
+    missing: int
+
+
+class BagCursor(Record):
+    """change, event: to go on with.  slot, copy: to be shown next, if it is showing.  written: rows, by the call."""
+
+    change: int
+    event: int
+    slot: int
+    copy: int
+    is_showing: int
+    written: int
 
 
 class BagArrays(NamedTuple):
@@ -29,7 +46,7 @@ class BagArrays(NamedTuple):
     counts: Int64s
     next_in_bucket: Int64s
     buckets: Int64s
-    figures: Int64s
+    figures: BagFigures
 
 
 @kernel(f"void(int64[:, ::1], int64, {_A}, {_A})")
@@ -71,7 +88,7 @@ def _change(changes: Int64Table, row: int, sign: int, bag: BagArrays) -> int:
         s = next_in_bucket[s]
     if sign > 0:
         if s < 0:
-            s = figures[SIZE]
+            s = figures.size
             if s == len(counts):
                 return 0
             for c in range(words.shape[1]):
@@ -79,18 +96,18 @@ def _change(changes: Int64Table, row: int, sign: int, bag: BagArrays) -> int:
             counts[s] = 0
             next_in_bucket[s] = buckets[b]
             buckets[b] = s
-            figures[SIZE] += 1
+            figures.size += 1
         counts[s] += 1
-        figures[TOTAL] += 1
+        figures.total += 1
         return 1
     if s < 0:
-        figures[MISSING] += 1
+        figures.missing += 1
         return 1
     counts[s] -= 1
-    figures[TOTAL] -= 1
+    figures.total -= 1
     if counts[s] == 0:
         _replace_link(s, next_in_bucket[s], b, buckets, next_in_bucket)
-        last = figures[SIZE] - 1
+        last = figures.size - 1
         if s != last:
             b = bucket_of_row(words, last, buckets)
             _replace_link(last, s, b, buckets, next_in_bucket)
@@ -98,7 +115,7 @@ def _change(changes: Int64Table, row: int, sign: int, bag: BagArrays) -> int:
                 words[s, c] = words[last, c]
             counts[s] = counts[last]
             next_in_bucket[s] = next_in_bucket[last]
-        figures[SIZE] = last
+        figures.size = last
     return 1
 
 
@@ -110,19 +127,19 @@ def show_bag(
     events: Int64s,
     is_whole: int,
     bag: BagArrays,
-    cursor: Int64s,
+    cursor: BagCursor,
     out_ts: Int64s,
     out_words: Int64Table,
 ) -> int:
     """Write the whole bag at each event instant, changes up to it applied; returns why it stopped.
 
-    is_whole: never split an instant between two outputs (they are sorted afterwards).  cursor: (6,), see the names.
+    is_whole: never split an instant between two outputs (they are sorted afterwards).
     """
     words, counts, figures = bag.words, bag.counts, bag.figures
-    e, i, k, room = cursor[EVENT], cursor[CHANGE], 0, len(out_ts)
+    e, i, k, room = cursor.event, cursor.change, 0, len(out_ts)
     status = DONE
     while True:
-        if cursor[IS_SHOWING] == 0:
+        if cursor.is_showing == 0:
             while i < len(change_ts) and (e >= len(events) or change_ts[i] <= events[e]):
                 if _change(changes, i, change_sign[i], bag) == 0:
                     status = NEEDS_SLOTS
@@ -130,12 +147,12 @@ def show_bag(
                 i += 1
             if status != DONE or e >= len(events):
                 break
-            if is_whole and figures[TOTAL] > room - k:
+            if is_whole and figures.total > room - k:
                 status = FULL if k > 0 else NEEDS_ROOM
                 break
-            cursor[IS_SHOWING], cursor[SLOT], cursor[COPY] = 1, 0, 0
-        s, copy = cursor[SLOT], cursor[COPY]
-        while s < figures[SIZE] and k < room:
+            cursor.is_showing, cursor.slot, cursor.copy = 1, 0, 0
+        s, copy = cursor.slot, cursor.copy
+        while s < figures.size and k < room:
             out_ts[k] = events[e]
             for c in range(words.shape[1]):
                 out_words[k, c] = words[s, c]
@@ -144,11 +161,11 @@ def show_bag(
             if copy >= counts[s]:
                 s += 1
                 copy = 0
-        cursor[SLOT], cursor[COPY] = s, copy
-        if s < figures[SIZE]:
+        cursor.slot, cursor.copy = s, copy
+        if s < figures.size:
             status = FULL
             break
-        cursor[IS_SHOWING] = 0
+        cursor.is_showing = 0
         e += 1
-    cursor[EVENT], cursor[CHANGE], cursor[WRITTEN] = e, i, k
+    cursor.event, cursor.change, cursor.written = e, i, k
     return status

@@ -40,17 +40,26 @@ from minidsms.kernels.join_layout import (
     RUNS_END,
     Windows,
 )
-from minidsms.machine_code import Bools, Int64s, Int64Table, helper, int64, kernel
-
-AT, SLOT, HAS_MATCH, INSPECTED, IS_RUN, STATUS, STATE_WORDS = range(7)
-"""In the state: the element where a call stopped, the slot it is to look at next (NOT_BEGUN: it has not asked yet) and
-whether it has found any; slots inspected so far; whether the elements found follow one another, each once; and how the
-call ended."""
+from minidsms.machine_code import Bools, Int64s, Int64Table, Record, helper, int64, kernel
 
 NOT_BEGUN = -2
 
 DONE, FULL, MISSING = range(3)
 """All elements have asked, and all changes are made; there is no more room: call again; a deletion cancels no row."""
+
+
+class LookupState(Record):
+    """at: the element where a call stopped.  slot: it is to look at next (NOT_BEGUN: it has not asked yet).  has_match:
+    it has found any.  inspected: slots so far.  is_run: the elements found follow one another, each once.  status: how
+    the call ended.
+    """
+
+    at: int
+    slot: int
+    has_match: int
+    inspected: int
+    is_run: int
+    status: int
 
 
 class Asking(NamedTuple):
@@ -93,17 +102,17 @@ def _change(windows: Windows) -> int:
 
 
 @helper(typed=True)
-def _ask(windows: Windows, asking: Asking, state: Int64s, outer: bool, until: int, met: Met, found: int) -> int:
+def _ask(windows: Windows, asking: Asking, state: LookupState, outer: bool, until: int, met: Met, found: int) -> int:
     """Let the elements before an instant ask; returns how many rows were found. Where one does not fit the state is
-    before it, and state[STATUS] FULL.
+    before it, and state.status FULL.
     """
     ts, words, keyed = asking
     elements, out_ts, slots = met
     limit, x = len(elements), windows.inputs[0, KEYS_END] - 1
     low = lowest_slot(windows, 0)
     chain = Chain(windows.keys[x, NODES], int64(2), windows.inputs[0, MASK], low, int64(NO_LIMIT))
-    at, s, has_match = state[AT], state[SLOT], state[HAS_MATCH] != 0
-    is_run, inspected = state[IS_RUN] != 0, int64(0)
+    at, s, has_match = state.at, state.slot, state.has_match != 0
+    is_run, inspected = state.is_run != 0, int64(0)
     while at < len(ts) and ts[at] < until:
         tag = tag_of_words(words, at)
         if s == NOT_BEGUN:
@@ -122,7 +131,7 @@ def _ask(windows: Windows, asking: Asking, state: Int64s, outer: bool, until: in
             inspected += looked
         lacks = outer and not has_match
         if found == limit and (s >= low or lacks):
-            state[STATUS] = FULL
+            state.status = FULL
             break
         if lacks:
             elements[found], out_ts[found], slots[0, found] = at, ts[at], -1
@@ -130,30 +139,30 @@ def _ask(windows: Windows, asking: Asking, state: Int64s, outer: bool, until: in
             found += 1
         at += 1
         s = int64(NOT_BEGUN)
-    state[AT], state[SLOT], state[HAS_MATCH], state[IS_RUN] = at, s, int64(has_match), int64(is_run)
-    state[INSPECTED] += inspected
+    state.at, state.slot, state.has_match, state.is_run = at, s, int64(has_match), int64(is_run)
+    state.inspected += inspected
     return int64(found)
 
 
 @kernel
-def lookup_join(windows: Windows, asking: Asking, state: Int64s, outer: bool, met: Met) -> int:
-    """The rows that elements meet; returns how many were found, and in state[STATUS] how the call ended.
+def lookup_join(windows: Windows, asking: Asking, state: LookupState, outer: bool, met: Met) -> int:
+    """The rows that elements meet; returns how many were found, and in state.status how the call ended.
 
-    windows: of the relation alone, with its changes waiting.  state: (STATE_WORDS,), with AT 0 and SLOT NOT_BEGUN where
+    windows: of the relation alone, with its changes waiting.  state: with `at` 0 and `slot` NOT_BEGUN where
     a slice begins.  outer: an element that meets no row is put out with slot -1.
     """
     inputs, runs = windows.inputs, windows.runs
     found, status = int64(0), int64(-1)
-    state[STATUS], state[IS_RUN] = DONE, 1
+    state.status, state.is_run = DONE, 1
     while status < 0:
         changes = inputs[0, RUN] < inputs[0, RUNS_END]
         until = runs[inputs[0, RUN], RUN_TS] if changes else int64(MAX_INSTANT)
         found = _ask(windows, asking, state, outer, until, met, found)
-        if state[STATUS] == FULL:
+        if state.status == FULL:
             status = int64(FULL)
         elif not changes:
             status = int64(DONE)
         elif _change(windows) != DONE:
             status = int64(MISSING)
-    state[STATUS] = status
+    state.status = status
     return found

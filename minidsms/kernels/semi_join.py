@@ -29,16 +29,7 @@ from minidsms.kernels.join_layout import (
     Windows,
 )
 from minidsms.kernels.key_table import Table, acquire, find, release
-from minidsms.machine_code import Int8s, Int64s, Int64Table, helper, int64, kernel
-
-COUNT, BEFORE, COUNT_WORDS = range(3)
-"""Of a key: rows that have it, and whether it had any before this instant or -1 while unchanged."""
-
-PHASE, INSTANT, TOUCH, NEXT, AT, LEFT, ENTERED, INSPECTED, STATUS, POSITION, TOUCHED, STATE_WORDS = range(12)
-"""In the state: where a call stopped, AT an element of left; up to where left's elements leave and enter at the
-instant; slots inspected so far, and how the call ended; right's elements done of a batch, and keys changed at this
-instant.
-"""
+from minidsms.machine_code import Int8s, Int64s, Int64Table, Record, Rows, helper, int64, kernel
 
 DONE, FULL, MISSING, GROW = range(4)
 """The batch is joined; the buffer is full: call again; a deletion cancels no row that is held; no id is free."""
@@ -47,6 +38,32 @@ COUNTS, LEAVES, LOSES, GAINS, SETTLES, ENTERS, BEGINS = range(7)
 """Phases of an instant: right rows are counted; left deletions leave with the standing they had; rows whose key's
 standing has changed leave, or enter; dead keys are freed; left insertions enter with the new standing.
 """
+
+
+class KeyCount(Record):
+    """count: rows that have the key.  before: whether any had before this instant, -1 while unchanged."""
+
+    count: int
+    before: int
+
+
+class SemiJoinState(Record):
+    """phase to next, at: where a call stopped, `at` an element of left.  left, entered: up to where left's elements
+    leave and enter at the instant.  inspected: slots so far.  status: how the call ended.  position: right's elements
+    done of a batch.  touched: keys changed at the instant.
+    """
+
+    phase: int
+    instant: int
+    touch: int
+    next: int
+    at: int
+    left: int
+    entered: int
+    inspected: int
+    status: int
+    position: int
+    touched: int
 
 
 class Counted(NamedTuple):
@@ -60,7 +77,7 @@ class Counted(NamedTuple):
     words: Int64Table
     ids: Int64s
     table: Table
-    counts: Int64Table
+    counts: Rows[KeyCount]
     touched: Int64s
     key: Int64Table
 
@@ -77,41 +94,41 @@ class Found(NamedTuple):
 
 
 @helper(typed=True)
-def _count(right: Counted, state: Int64s) -> int:
+def _count(right: Counted, state: SemiJoinState) -> int:
     """Count the instant's elements; DONE, or why it stopped before one."""
     ts, sign, ids, counts, touched = right.ts, right.sign, right.ids, right.counts, right.touched
     slots, keys, links, meta = right.table
-    begin = end = state[POSITION]
-    while end < len(ts) and ts[end] == state[INSTANT]:
+    begin = end = state.position
+    while end < len(ts) and ts[end] == state.instant:
         end += 1
     done = acquire(right.words[:end], slots, keys, links, meta, ids, begin, True) if begin < end else end
     for i in range(begin, done):
         e = ids[i]
-        if counts[e, BEFORE] < 0:
-            counts[e, BEFORE] = int64(counts[e, COUNT] > 0)
-            touched[state[TOUCHED]] = e
-            state[TOUCHED] += 1
-        counts[e, COUNT] += int64(sign[i])
-        if counts[e, COUNT] < 0:
+        if counts[e].before < 0:
+            counts[e].before = int64(counts[e].count > 0)
+            touched[state.touched] = e
+            state.touched += 1
+        counts[e].count += int64(sign[i])
+        if counts[e].count < 0:
             return MISSING
-    state[POSITION] = done
+    state.position = done
     return DONE if done == end else GROW
 
 
 @helper(inline=True)
-def _settle(right: Counted, state: Int64s) -> None:
+def _settle(right: Counted, state: SemiJoinState) -> None:
     """The instant's changes are done: free the keys that no row has any more."""
     counts, touched = right.counts, right.touched
     slots, keys, links, meta = right.table
     dead = 0
-    for k in range(state[TOUCHED]):
+    for k in range(state.touched):
         e = touched[k]
-        counts[e, BEFORE] = -1
+        counts[e].before = -1
         touched[dead] = e
-        dead += int64(counts[e, COUNT] == 0)
+        dead += int64(counts[e].count == 0)
     if dead > 0:
         release(touched[:dead], slots, keys, links, meta)
-    state[TOUCHED] = 0
+    state.touched = 0
 
 
 # ---------------------------------------------------------------------------------------------------------- the rows
@@ -133,13 +150,13 @@ def _had_partner(windows: Windows, slot: int, right: Counted) -> Any:
     for j in range(right.key.shape[1]):
         right.key[0, j] = _word(windows, slot, j)
     e, _ = find(right.key, 0, right.table.slots, right.table.keys)
-    return e >= 0 and (counts[e, BEFORE] > 0 or (counts[e, BEFORE] < 0 and counts[e, COUNT] > 0))
+    return e >= 0 and (counts[e].before > 0 or (counts[e].before < 0 and counts[e].count > 0))
 
 
 @helper(inline=True)
-def _begin(windows: Windows, ts: Int64s, state: Int64s) -> Any:
+def _begin(windows: Windows, ts: Int64s, state: SemiJoinState) -> Any:
     """Take left's run of the next instant; the status. ts: of right's elements."""
-    inputs, runs, position = windows.inputs, windows.runs, state[POSITION]
+    inputs, runs, position = windows.inputs, windows.runs, state.position
     at, has_left = inputs[0, RUN], inputs[0, RUN] < inputs[0, RUNS_END]
     instant = ts[position] if position < len(ts) else int64(MAX_INSTANT)
     if has_left:
@@ -152,17 +169,17 @@ def _begin(windows: Windows, ts: Int64s, state: Int64s) -> Any:
     first = inputs[0, HI] if is_bag else inputs[0, LO]
     if is_bag:
         inputs[0, HI] += leave
-    state[INSTANT], state[AT], state[LEFT], state[ENTERED] = instant, first, first + leave, inputs[0, HI] + come
+    state.instant, state.at, state.left, state.entered = instant, first, first + leave, inputs[0, HI] + come
     return int64(DONE if is_bag or first + leave <= inputs[0, HI] else MISSING)
 
 
 @helper(typed=True)
-def _pass_left(windows: Windows, right: Counted, state: Int64s, anti: bool, output: Found, found: int) -> int:
-    """Rows of left leave or enter; returns how many were found. Where one does not fit state[AT] is before it."""
+def _pass_left(windows: Windows, right: Counted, state: SemiJoinState, anti: bool, output: Found, found: int) -> int:
+    """Rows of left leave or enter; returns how many were found. Where one does not fit state.at is before it."""
     inputs = windows.inputs
     out, out_ts, out_sign = output
-    limit, enters, is_bag = len(output.slots), state[PHASE] == ENTERS, inputs[0, IS_BAG] != 0
-    instant, at, end = state[INSTANT], state[AT], state[ENTERED] if enters else state[LEFT]
+    limit, enters, is_bag = len(output.slots), state.phase == ENTERS, inputs[0, IS_BAG] != 0
+    instant, at, end = state.instant, state.at, state.entered if enters else state.left
     while at < end and found < limit:
         own = slot_of(windows, 0, at)
         is_keyed = link_slot(windows, 0, own) if enters else leave(windows, 0, own)
@@ -170,7 +187,7 @@ def _pass_left(windows: Windows, right: Counted, state: Int64s, anti: bool, outp
         if (is_keyed and _had_partner(windows, own, right)) != anti:
             out[found], out_ts[found], out_sign[found] = own, instant, 1 if enters else -1
             found += 1
-    state[AT] = at
+    state.at = at
     if enters or is_bag:
         inputs[0, HI] = max(inputs[0, HI], at)
     else:
@@ -179,52 +196,52 @@ def _pass_left(windows: Windows, right: Counted, state: Int64s, anti: bool, outp
 
 
 @helper(typed=True)
-def _toggle(windows: Windows, right: Counted, state: Int64s, anti: bool, output: Found, found: int) -> int:
+def _toggle(windows: Windows, right: Counted, state: SemiJoinState, anti: bool, output: Found, found: int) -> int:
     """Rows of left whose key's standing has changed leave or enter; returns how many were found. Where one does not fit
-    state[TOUCH] and state[NEXT] are before it.
+    state.touch and state.next are before it.
     """
     inputs, nodes = windows.inputs, windows.nodes
     out, out_ts, out_sign = output
     counts, keys, limit = right.counts, right.table.keys, len(output.slots)
-    gains = state[PHASE] == GAINS
+    gains = state.phase == GAINS
     x = inputs[0, KEYS_END] - 1
     low = lowest_slot(windows, 0)
     chain = Chain(windows.keys[x, NODES], int64(2), inputs[0, MASK], low, int64(NO_LIMIT))
-    touch, s = state[TOUCH], state[NEXT]
-    while touch < state[TOUCHED]:
+    touch, s = state.touch, state.next
+    while touch < state.touched:
         e = right.touched[touch]
-        has = counts[e, COUNT] > 0
-        if has != (counts[e, BEFORE] > 0) and (has != anti) == gains:
+        has = counts[e].count > 0
+        if has != (counts[e].before > 0) and (has != anti) == gains:
             tag = tag_of_words(keys, e)
             s, looked = next_slot(nodes, chain, tag, first_of_key(windows, 0, x, tag) if s < 0 else s)
-            state[INSPECTED] += looked
+            state.inspected += looked
             while s >= low and found < limit:
                 if has_words(windows, s, keys, e):
-                    out[found], out_ts[found], out_sign[found] = s, state[INSTANT], 1 if gains else -1
+                    out[found], out_ts[found], out_sign[found] = s, state.instant, 1 if gains else -1
                     found += 1
                 s, looked = next_slot(nodes, chain, tag, older(nodes, chain, s))
-                state[INSPECTED] += looked
+                state.inspected += looked
             if s >= low:
                 break
         s = int64(-1)
         touch += 1
-    state[TOUCH], state[NEXT] = touch, s
+    state.touch, state.next = touch, s
     return int64(found)
 
 
 @kernel
-def semi_join(windows: Windows, right: Counted, state: Int64s, anti: bool, output: Found) -> int:
+def semi_join(windows: Windows, right: Counted, state: SemiJoinState, anti: bool, output: Found) -> int:
     """Left slots that come to have a partner or lose it (anti: the reverse); returns how many were found.
 
-    windows: of left alone.  state: (STATE_WORDS,); state[STATUS] says how the call ended.
+    windows: of left alone.  state.status says how the call ended.
 
     Each instant in phases (COUNTS to ENTERS), so that no row is put out twice at one instant.
     """
     found, status = int64(0), int64(-1)
     while status < 0:
-        phase = state[PHASE]
+        phase = state.phase
         if phase == BEGINS:
-            if windows.inputs[0, RUN] >= windows.inputs[0, RUNS_END] and state[POSITION] == len(right.ts):
+            if windows.inputs[0, RUN] >= windows.inputs[0, RUNS_END] and state.position == len(right.ts):
                 status = int64(DONE)
                 break
             if _begin(windows, right.ts, state) != DONE:
@@ -235,20 +252,20 @@ def semi_join(windows: Windows, right: Counted, state: Int64s, anti: bool, outpu
                 status = int64(stopped)
         elif phase in (LEAVES, ENTERS):
             if phase == ENTERS:
-                state[AT] = windows.inputs[0, HI]
+                state.at = windows.inputs[0, HI]
             found = _pass_left(windows, right, state, anti, output, found)
-            if state[AT] < (state[ENTERED] if phase == ENTERS else state[LEFT]):
+            if state.at < (state.entered if phase == ENTERS else state.left):
                 status = int64(FULL)
-            state[TOUCH] = 0
+            state.touch = 0
         elif phase in (LOSES, GAINS):
             found = _toggle(windows, right, state, anti, output, found)
-            if state[TOUCH] < state[TOUCHED]:
+            if state.touch < state.touched:
                 status = int64(FULL)
             else:
-                state[TOUCH] = 0
+                state.touch = 0
         else:
             _settle(right, state)
         if status < 0:
-            state[PHASE] = int64(COUNTS) if phase == BEGINS else phase + 1
-    state[STATUS] = status
+            state.phase = int64(COUNTS) if phase == BEGINS else phase + 1
+    state.status = status
     return found

@@ -61,6 +61,7 @@ _WORDS = {
 }
 """Annotations, by their names, as numba writes the types."""
 
+AnyArray: TypeAlias = np.ndarray[Any, Any]
 R = TypeVar("R", bound="Record")
 
 
@@ -107,7 +108,7 @@ class Rows(Generic[R]):
     @overload
     def __getitem__(self, at: str) -> Int64s: ...
     @overload
-    def __getitem__(self, at: slice) -> Rows[R]: ...
+    def __getitem__(self, at: slice | AnyArray) -> Rows[R]: ...
     @overload
     def __getitem__(self, at: int | tuple[int, ...]) -> R: ...
     def __getitem__(self, at: Any) -> Any:

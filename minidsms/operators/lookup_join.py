@@ -17,16 +17,11 @@ from minidsms.joins.equal_columns import equalities_text
 from minidsms.kernels.arrays import key_words, normal
 from minidsms.kernels.join_layout import IS_LINKED
 from minidsms.kernels.lookup_join import (
-    AT,
     DONE,
-    INSPECTED,
-    IS_RUN,
     MISSING,
     NOT_BEGUN,
-    SLOT,
-    STATE_WORDS,
-    STATUS,
     Asking,
+    LookupState,
     Met,
     lookup_join,
 )
@@ -79,8 +74,7 @@ class LookupJoin(Operator):
         self._shown = ShownTuples(
             self._index, [(0, c) for c in shown], Schema(tuple(right.schema[c] for c in shown)), 0 if outer else None
         )
-        self._state = np.zeros(STATE_WORDS, np.int64)
-        self._line = memoryview(self._state)  # type: ignore[arg-type]
+        self._state = LookupState()
         self._no_elements = Asking(NO_TS, np.zeros((0, len(keys)), np.int64), _ALL_KEYED)
         self._room = _room(_FEW)
 
@@ -92,14 +86,14 @@ class LookupJoin(Operator):
         if changes is not None:
             self._index.admit([changes])
         asking = self._no_elements if stream is None else self._asking(stream)
-        state = self._line
-        state[AT], state[SLOT] = 0, NOT_BEGUN
+        state = self._state
+        state.at, state.slot = 0, NOT_BEGUN
         if len(asking.ts) > len(self._room.ts) and len(self._room.ts) == _FEW:
             self._room = _room(_MANY)
         status = -1
         while status != DONE:
             found = lookup_join(self._index.bundle, asking, self._state, self._outer, self._room)
-            status = state[STATUS]
+            status = state.status
             assert status != MISSING, "every deletion cancels an earlier insertion (docs/semantics T2)"
             if found and stream is not None:
                 yield self._rows(stream, found)
@@ -116,7 +110,7 @@ class LookupJoin(Operator):
         """Those of the first rows found."""
         elements, ts, slots = self._room
         own = [c for i, c in self._columns if i == 0]
-        is_run = self._line[IS_RUN] != 0
+        is_run = self._state.is_run != 0
         if is_run:
             first = elements.item(0)
             part = stream if found == len(stream.ts) else stream.slice(first, first + found)
@@ -136,7 +130,7 @@ class LookupJoin(Operator):
             "rows": len(self._right),
             "fifo": not self._right.is_bag,
             "bytes": self._right.nbytes,
-            "inspected": int(self._state[INSPECTED]),
+            "inspected": self._state.inspected,
         }
         return Description(self.name, on or "every row", figures)
 

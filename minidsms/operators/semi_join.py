@@ -19,14 +19,9 @@ from minidsms.kernels.semi_join import (
     BEGINS,
     DONE,
     GROW,
-    INSPECTED,
     MISSING,
-    NEXT,
-    PHASE,
-    POSITION,
-    STATE_WORDS,
-    STATUS,
     Found,
+    SemiJoinState,
     semi_join,
 )
 from minidsms.operators.operator import Description, Operator
@@ -62,9 +57,7 @@ class SemiJoin(Operator):
         self.left_keys, self.right_keys = tuple(left_keys), tuple(right_keys)
         self.anti = anti
         self.name = "AntiJoin" if anti else "SemiJoin"
-        self._state = np.zeros(STATE_WORDS, np.int64)
-        self._state[[PHASE, NEXT]] = BEGINS, -1
-        self._line = memoryview(self._state)  # type: ignore[arg-type]
+        self._state = SemiJoinState(phase=BEGINS, next=-1)
         columns = [(c,) for c in self.left_keys]
         keys = columns if len(columns) == 1 else [*columns, self.left_keys]
         self._index = WindowIndex([left.schema], [keys], None, [range(len(left.schema))], bags=[not left_fifo])
@@ -79,15 +72,15 @@ class SemiJoin(Operator):
         if batches[0] is not None or batches[1] is not None:
             self._index.admit(batches[:1])
             right = self._right.begin(batches[1])
-            state, output = self._line, self._buffers
-            state[POSITION] = 0
+            state, output = self._state, self._buffers
+            state.position = 0
             if output is None:
                 room = np.empty(_ROWS, np.int64), np.empty(_ROWS, np.int64), np.empty(_ROWS, np.int8)
                 output = self._buffers = Found(*room)
             status = -1
             while status != DONE:
                 found = semi_join(self._index.bundle, right, self._state, self.anti, output)
-                status = state[STATUS]
+                status = state.status
                 if found:
                     yield self._shown.rows(output.slots[np.newaxis], output.ts, signs_of(output.sign, found), found)
                 assert status != MISSING, "every deletion cancels an earlier insertion (docs/semantics T2)"
@@ -111,7 +104,7 @@ class SemiJoin(Operator):
                 "right_keys": len(self._right),
                 "left_fifo": not self._left.is_bag,
                 "bytes": self._left.nbytes + self._right.nbytes,
-                "inspected": int(self._state[INSPECTED]),
+                "inspected": self._state.inspected,
             },
         )
 

@@ -30,11 +30,11 @@ class Bag:
         self._words = self._no_words
         self._counts = self._next = NO_INSTANTS
         self._buckets = NO_INSTANTS
-        self._figures = np.zeros(3, np.int64)
+        self._figures = kernels.BagFigures()
         self._resize(_FIRST_CAPACITY)
 
     def __len__(self) -> int:
-        return self._figures.item(kernels.TOTAL)
+        return self._figures.total
 
     def show(self, batch: Batch | None, events: Int64Array, is_whole: bool) -> Iterator[tuple[Int64Array, Int64Array]]:
         """Apply the changes of a batch and give (ts, row words) of all rows at each event instant.
@@ -47,7 +47,7 @@ class Bag:
         elif not len(self) or not len(events):
             return
         events = normal(events)
-        cursor = np.zeros(6, np.int64)
+        cursor = kernels.BagCursor()
         # An estimate: what is there now and comes in this batch, at each event.
         room = max(1, min((len(self) + len(ts)) * len(events), _LARGEST_OUTPUT))
         status = -1
@@ -59,11 +59,11 @@ class Bag:
                 self._resize(2 * len(self._counts))
             elif status == kernels.NEEDS_ROOM:
                 room = len(self)
-            k = int(cursor[kernels.WRITTEN])
+            k = cursor.written
             if k:
                 yield out_ts[:k], out_words[:k]
-        assert not self._figures[kernels.MISSING], "a deletion cancels an insertion (docs/semantics T2)"
-        if len(self._counts) > 64 * _FIRST_CAPACITY and int(self._figures[kernels.SIZE]) * 8 < len(self._counts):
+        assert not self._figures.missing, "a deletion cancels an insertion (docs/semantics T2)"
+        if len(self._counts) > 64 * _FIRST_CAPACITY and self._figures.size * 8 < len(self._counts):
             self._resize(len(self._counts) // 4)
 
     def _as_words(self, batch: Batch) -> Int64Array:
@@ -72,7 +72,7 @@ class Bag:
         return row_words(batch.columns)
 
     def _resize(self, capacity: int) -> None:
-        size = int(self._figures[kernels.SIZE])
+        size = self._figures.size
         words, counts = np.zeros((capacity, self._width), np.int64), np.zeros(capacity, np.int64)
         words[:size], counts[:size] = self._words[:size], self._counts[:size]
         self._words, self._counts, self._next = words, counts, np.full(capacity, -1, np.int64)
@@ -86,18 +86,18 @@ class Bag:
 
     def live_codes(self) -> Iterator[Int64Array]:
         """The TEXT codes of the rows."""
-        size = int(self._figures[kernels.SIZE])
+        size = self._figures.size
         for i, type_ in enumerate(self.schema.types):
             if type_.is_coded:
                 yield self._words[:size, i]
 
     def arrays(self) -> dict[str, AnyArray]:
         """The rows as words, and how often each is there."""
-        size = int(self._figures[kernels.SIZE])
+        size = self._figures.size
         return {"words": self._words[:size].copy(), "counts": self._counts[:size].copy()}
 
     def restore(self, state: Mapping[str, AnyArray]) -> None:
         """Take back what `arrays` gave."""
         self._words, self._counts = state["words"].astype(np.int64), state["counts"].astype(np.int64)
-        self._figures[:] = (len(self._counts), int(self._counts.sum()), 0)
+        self._figures = kernels.BagFigures(len(self._counts), int(self._counts.sum()))
         self._resize(max(_FIRST_CAPACITY, 1 << (2 * len(self._counts)).bit_length()))

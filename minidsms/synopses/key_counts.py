@@ -12,7 +12,8 @@ import numpy as np
 
 from minidsms.elements import Batch, Int8Array, Int64Array, Schema
 from minidsms.kernels.arrays import key_words, normal
-from minidsms.kernels.semi_join import BEFORE, COUNT, COUNT_WORDS, Counted
+from minidsms.kernels.semi_join import Counted, KeyCount
+from minidsms.machine_code import Rows, rows_of
 from minidsms.synopses.bag_windows import NO_SIGNS, NO_TS
 from minidsms.synopses.key_table import KeyTable
 
@@ -42,13 +43,13 @@ class KeyCounts:
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """The keys held, (n, w) words, and how many rows have each."""
-        return {"words": self._table.arrays()["keys"], "counts": self._counts[self._table.live(), COUNT]}
+        return {"words": self._table.arrays()["keys"], "counts": self._counts["count"][self._table.live()]}
 
     def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         """Hold what `arrays` gave, and nothing else."""
         self._table.restore({"keys": arrays["words"]})
         self._replace(_counts(self._table.capacity))
-        self._counts[: len(arrays["counts"]), COUNT] = arrays["counts"]
+        self._counts["count"][: len(arrays["counts"])] = arrays["counts"]
 
     def live_codes(self) -> Iterable[Int64Array]:
         """The codes of TEXT values among the keys."""
@@ -75,19 +76,21 @@ class KeyCounts:
         ids, touched = np.empty(len(ts), np.int64), np.empty(len(ts), np.int64)
         return Counted(ts, signs, words, ids, self._table.parts, self._counts, touched, self._key)
 
-    def _replace(self, counts: Int64Array) -> None:
+    def _replace(self, counts: Rows[KeyCount]) -> None:
         """The table's arrays are others, and so are the counts."""
         self._counts, self._idle = counts, None
 
     def grow(self, counted: Counted) -> Counted:
         """With room for twice the keys; those there keep their ids."""
-        self._replace(np.concatenate([self._counts, _counts(self._table.capacity)]))
+        counts = _counts(2 * self._table.capacity)
+        counts[: len(self._counts)] = self._counts
+        self._replace(counts)
         self._table.grow()
         return counted._replace(table=self._table.parts, counts=self._counts)
 
 
-def _counts(capacity: int) -> Int64Array:
+def _counts(capacity: int) -> Rows[KeyCount]:
     """Of so many ids, which no row has."""
-    counts = np.zeros((capacity, COUNT_WORDS), np.int64)
-    counts[:, BEFORE] = -1
+    counts = rows_of(KeyCount, capacity)
+    counts["before"] = -1
     return counts
