@@ -1,7 +1,7 @@
 """What kernels take besides arrays of numbers: records of named words, arrays of them, and bundles of arrays.
 
 A `Record` names words that change, those of one thing as `record.field`; `Rows[R]` is an array of such rows, in which
-`table[i].field` reads and writes a word in place, in Python as in kernels. A bundle is a NamedTuple of arrays, records
+kernels read and write a word in place as `table[i].field`. A bundle is a NamedTuple of arrays, records
 and numbers: what belongs together is one argument. All are known to mypy by their annotations, and kernels get their
 signatures from them.
 
@@ -90,14 +90,17 @@ class Record(ctypes.Structure, metaclass=_Records):
     >>> words_of(span).tolist()
     [-1, 3]
     >>> spans = rows_of(Span, 2)
-    >>> spans[1].hi = 5
+    >>> record_in(Span, spans, 1).hi = 5
     >>> spans["hi"].tolist()
     [0, 5]
     """
 
 
 class Rows(Generic[R]):
-    """An array of records in one dimension; a name gives the column as a view."""
+    """An array of records in one dimension; a name gives the column as a view.
+
+    In kernels `rows[i]` is a record; in Python `record_in(R, rows, i)`.
+    """
 
     nbytes: int
     shape: tuple[int, ...]
@@ -129,7 +132,7 @@ def row_type(record: type[Record]) -> np.dtype[Any]:
 
 @cache
 def _row_type(fields: tuple[str, ...]) -> np.dtype[Any]:
-    return np.dtype((np.record, np.dtype([(name, np.int64) for name in fields], align=True)))
+    return np.dtype([(name, np.int64) for name in fields], align=True)
 
 
 def rows_of(record: type[R], n: int) -> Rows[R]:
@@ -142,11 +145,17 @@ def grid_of(record: type[R], n: int, m: int) -> Grid[R]:
     return cast("Grid[R]", np.zeros((n, m), row_type(record)))
 
 
+def record_in(record: type[R], rows: Rows[R], i: int) -> R:
+    """One of an array's records, over the same memory."""
+    array = cast("AnyArray", rows)
+    return record.from_buffer(cast("Any", array), i * array.dtype.itemsize)
+
+
 def words_of(rows: Rows[R] | Record) -> Int64s:
     """The same memory as words, with one dimension more: the fields, in their order."""
     if isinstance(rows, Record):
         return np.frombuffer(cast("Any", rows), np.int64)
-    array = cast("np.ndarray[Any, Any]", rows)
+    array = cast("AnyArray", rows)
     return array.view(np.int64).reshape(*array.shape, array.dtype.itemsize // 8)
 
 

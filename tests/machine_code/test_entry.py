@@ -23,6 +23,7 @@ from minidsms.machine_code import (
     helper,
     int64,
     kernel,
+    record_in,
     rows_from,
     rows_of,
     words_of,
@@ -287,7 +288,7 @@ def test_bundles_of_records_are_read_and_written_by_the_names_of_their_fields(en
     spans = _spans()
     assert entered(lengths)(spans, 3) == 27
     assert spans.counts.tolist() == [15, 25, 12]
-    assert (spans.rows[1].lo, spans.rows[1].hi) == (1, 10)
+    assert (spans.rows["lo"][1], spans.rows["hi"][1]) == (1, 10)
     assert words_of(spans.table)[0, :, 0].tolist() == [15, 27, 12]
     assert (spans.tally.longest, spans.tally.calls) == (27, 3)
     assert entered(added)(Counts(np.arange(3), np.arange(3)), spans.tally) == spans.tally.longest == 33
@@ -323,7 +324,9 @@ def test_a_kernel_without_annotations_says_which_it_lacks():
 def test_words_and_records_are_the_same_memory():
     spans = rows_of(Span, 2)
     words_of(spans)[1, 0] = 7
-    assert spans[1].lo == 7
+    assert record_in(Span, spans, 1).lo == 7
+    record_in(Span, spans, 1).hi = 8
+    assert spans["hi"].tolist() == [0, 8]
     assert rows_from(Span, words_of(spans))["lo"].tolist() == [0, 7]
     span = Span(hi=9)
     words_of(span)[0] = 7
