@@ -23,33 +23,35 @@ from __future__ import annotations
 from typing import Any
 
 from minidsms.kernels.k_mon_join import (
-    BASE,
     CHANGES,
-    CLOCK,
-    CLUSTER,
-    COUNT,
-    END,
-    HEADS,
-    HI,
-    LENGTH,
-    LO,
-    NEXT,
-    NUMBER,
-    PART,
-    PARTS_END,
     RANGE,
-    SHIFT,
-    SIDE,
-    SIDES_END,
-    STREAM,
-    STRIDE,
-    UNIQUE,
     UNLINKED,
     agree,
 )
-from minidsms.kernels.k_mon_keys import DeadKeyArrays, RowArrays, key_of, key_of_words
+from minidsms.kernels.k_mon_keys import (
+    DeadFigures,
+    DeadKeyArrays,
+    Limit,
+    RowArrays,
+    Side,
+    StreamFigures,
+    key_of,
+    key_of_words,
+)
 from minidsms.kernels.mixing import bucket
-from minidsms.machine_code import Int32s, Int64s, Int64Table, Uint8s, helper, int32, int64, kernel, uint8
+from minidsms.machine_code import (
+    Int32s,
+    Int32Table,
+    Int64s,
+    Int64Table,
+    Rows,
+    Uint8s,
+    helper,
+    int32,
+    int64,
+    kernel,
+    uint8,
+)
 
 MATCH, NEW, FULL, STANDS = 1, 2, 4, 8
 """What a row has by a side; STANDS: some row that joins it stands there."""
@@ -57,17 +59,10 @@ MATCH, NEW, FULL, STANDS = 1, 2, 4, 8
 DROPPED, KEPT, DEAD = 0, 1, 2
 """Verdicts on a row: it goes, complete; it stays; it goes, since it will never be part of a result."""
 
-NO_BASE, NO_COUNT, NO_CAPACITY, NO_HEADS, NO_SHIFT, NO_FIRST, NO_FIGURES = range(7)
-"""Of a side: where its dead keys stand in `no_keys`, how many there are, and fit; their buckets; where they stand in
-`no_marks`."""
 NO_CLOCK, NO_CLUSTER, NO_NEXT, NO_MARKS = range(4)
 """Of a dead key: the instant or number of its row, and its counter C_v, both made to fit; the next of its bucket."""
 CLOCK_MASK = 0x7FFFFFFF
 """Differences of clocks and counters are known up to so much."""
-
-BEFORE, BELOW, ORDER, CLUSTERED, LIMIT_WORDS = range(5)
-"""Of a side, what is known of the neighbour's rows to come: none joins a row older than BEFORE (RIDS); none has a word
-below BELOW (OAP, OAC), in this ORDER; none is of a cluster whose counter lies below CLUSTERED (CA)."""
 
 UNORDERED, INTEGERS, FLOATS = 0, 1, 2
 """Orders of words."""
@@ -78,7 +73,7 @@ YES, NO, UNKNOWN, GONE = 0, 1, 2, 3
 
 @helper(inline=True)
 def _hash(cells, at, parts, sides, s):  # type: ignore[no-untyped-def]
-    return key_of(cells, at, parts, sides[s, PART], sides[s, PARTS_END])
+    return key_of(cells, at, parts, sides[s].part, sides[s].parts_end)
 
 
 @helper(inline=True)
@@ -88,12 +83,12 @@ def _dead(rows: RowArrays, at: int, s: int, t: int, dead: DeadKeyArrays) -> Any:
     cells, parts, sides = rows.cells, rows.parts, rows.sides
     no, no_keys, no_marks, no_heads = dead.no, dead.no_keys, dead.no_marks, dead.no_heads
     place = int64(-1)
-    if no[t, NO_COUNT] > 0:
-        begin, end = sides[s, PART], sides[s, PARTS_END]
-        first = no[t, NO_FIRST]
-        x = int64(no_heads[no[t, NO_HEADS] + bucket(_hash(cells, at, parts, sides, s), no[t, NO_SHIFT])])
+    if no[t].count > 0:
+        begin, end = sides[s].part, sides[s].parts_end
+        first = no[t].first
+        x = int64(no_heads[no[t].heads + bucket(_hash(cells, at, parts, sides, s), no[t].shift)])
         while x >= 0 and place < 0:
-            key = no[t, NO_BASE] + x * (end - begin)
+            key = no[t].words_at + x * (end - begin)
             equal = True
             for p in range(end - begin):
                 equal &= no_keys[key + p] == cells[at + parts[begin + p]]
@@ -110,19 +105,16 @@ def _ordered(word, order):  # type: ignore[no-untyped-def]
 
 
 @helper(inline=True)
-def _is_closed(rows: RowArrays, at: int, s: int, limits: Int64Table) -> Any:
+def _is_closed(rows: RowArrays, at: int, s: int, limits: Rows[Limit]) -> Any:
     """Whether a k-constraint says that no row will come by side s of the row at `at`."""
     cells, parts, sides = rows.cells, rows.parts, rows.sides
-    closed = cells[at] < limits[s, BEFORE]
-    if limits[s, ORDER] != UNORDERED:
-        closed |= _ordered(cells[at + parts[sides[s, PART]]], limits[s, ORDER]) < limits[s, BELOW]
-    if sides[s, CLUSTER] >= 0:
-        count = cells[at + sides[s, CLUSTER]]
-        closed |= count >= 0 and count < limits[s, CLUSTERED]
+    closed = cells[at] < limits[s].before
+    if limits[s].order != UNORDERED:
+        closed |= _ordered(cells[at + parts[sides[s].part]], limits[s].order) < limits[s].below
+    if sides[s].cluster >= 0:
+        count = cells[at + sides[s].cluster]
+        closed |= count >= 0 and count < limits[s].clustered
     return closed
-
-
-_INT = "int64[:, ::1]"
 
 
 @helper(inline=True)
@@ -146,7 +138,7 @@ def send_messages(
     order: Int64s,
     rows: RowArrays,
     dead: DeadKeyArrays,
-    limits: Int64Table,
+    limits: Rows[Limit],
     is_limited: bool,
     messages: Uint8s,
     limited: Uint8s,
@@ -164,15 +156,15 @@ def send_messages(
     all_ways = int64(MATCH | NEW | FULL)
     for s in order:
         t = s ^ 1
-        i, j = sides[s, STREAM], sides[t, STREAM]
-        base, stride = figures[i, BASE], figures[i, STRIDE]
-        other, other_stride, low = figures[j, BASE], figures[j, STRIDE], figures[j, LO]
-        begin, end = figures[j, SIDE], figures[j, SIDES_END]
+        i, j = sides[s].stream, sides[t].stream
+        base, stride = figures[i].begins_at, figures[i].stride
+        other, other_stride, low = figures[j].begins_at, figures[j].stride, figures[j].lo
+        begin, end = figures[j].side, figures[j].sides_end
         is_leaf = end - begin == 1
-        following, heads_at, shift = sides[t, NEXT], sides[t, HEADS], sides[t, SHIFT]
-        mine, theirs = parts[sides[s, PART]], parts[sides[t, PART]]
-        is_single = sides[s, PARTS_END] - sides[s, PART] == 1
-        for slot in range(figures[i, LO], figures[i, HI]):
+        following, heads_at, shift = sides[t].next, sides[t].heads, sides[t].shift
+        mine, theirs = parts[sides[s].part], parts[sides[t].part]
+        is_single = sides[s].parts_end - sides[s].part == 1
+        for slot in range(figures[i].lo, figures[i].hi):
             at = base + slot * stride
             bits, fewer = int64(0), int64(0)
             if cells[at + 1] != UNLINKED:
@@ -195,14 +187,14 @@ def send_messages(
                             break
                     x = cells[row + following]
                 is_open = True
-                if sides[t, UNIQUE] != 0:
+                if sides[t].unique != 0:
                     is_open = not is_known
                     if is_open:
                         place = _dead(rows, at, s, t, dead)
                         is_open = place < 0
                         if place >= 0 and no_marks[NO_CLUSTER, place] < 0:
                             # The cluster that asks began by now.
-                            no_marks[NO_CLUSTER, place] = int32(figures[i, COUNT] & CLOCK_MASK)
+                            no_marks[NO_CLUSTER, place] = int32(figures[i].count & CLOCK_MASK)
                 if is_open:
                     bits |= MATCH | NEW
                     if is_limited and not _is_closed(rows, at, s, limits):
@@ -212,73 +204,83 @@ def send_messages(
                 limited[first[s] + slot] = uint8(fewer)
 
 
-@kernel(f"void({_INT}, int64[::1], int64[::1], uint8[::1], int64[::1], boolean, uint8[::1], int64[::1])")
-def judge(figures, of_stream, cells, messages, first, keeps_full, verdicts, begin):  # type: ignore[no-untyped-def]
+@kernel
+def judge(
+    figures: Rows[StreamFigures], of_stream: Int64s, cells: Int64s, messages: Uint8s, first: Int64s, keeps_full: bool,
+    verdicts: Uint8s, begin: Int64s,
+) -> None:  # fmt: skip
     """Write the verdict on each row into verdicts[begin[stream] + slot]; keeps_full: parts of results that hold
     stay. Rows of relations stay until they are deleted."""
     for i in range(len(figures)):
-        base, stride = figures[i, BASE], figures[i, STRIDE]
-        for slot in range(figures[i, HI]):
+        base, stride = figures[i].begins_at, figures[i].stride
+        for slot in range(figures[i].hi):
             verdict = DROPPED
-            if slot >= figures[i, LO] and cells[base + slot * stride + 1] != UNLINKED:
+            if slot >= figures[i].lo and cells[base + slot * stride + 1] != UNLINKED:
                 every, some = int64(MATCH | FULL), int64(0)
-                for y in range(figures[i, SIDE], figures[i, SIDES_END]):
+                for y in range(figures[i].side, figures[i].sides_end):
                     their = int64(messages[first[of_stream[y]] + slot])
                     every &= their
                     some |= their
-                if figures[i, CLOCK] == CHANGES or (every & MATCH and some & NEW) or (keeps_full and every & FULL):
+                if figures[i].clock == CHANGES or (every & MATCH and some & NEW) or (keeps_full and every & FULL):
                     verdict = KEPT
                 elif not every & MATCH:
                     verdict = DEAD
             verdicts[begin[i] + slot] = verdict
 
 
-@kernel(f"int64({_INT}, {_INT}, int64[::1], int64[::1], uint8[::1], int64[::1])")
-def pack(figures, packed, cells, into, verdicts, begin):  # type: ignore[no-untyped-def]
+@kernel
+def pack(
+    figures: Rows[StreamFigures], packed: Rows[StreamFigures], cells: Int64s, into: Int64s, verdicts: Uint8s,
+    begin: Int64s,
+) -> int:  # fmt: skip
     """Copy the rows that stay to their places in another array; returns how many there are.
 
-    packed: the figures there: BASE and STRIDE are set; LO and HI are written. A row may get longer, never shorter.
+    packed: the figures there: `begins_at` and `stride` are set; `lo` and `hi` are written. A row may get longer,
+    never shorter.
     """
     total = 0
     for i in range(len(figures)):
-        base, stride = figures[i, BASE], figures[i, STRIDE]
-        to, wide = packed[i, BASE], packed[i, STRIDE]
+        base, stride = figures[i].begins_at, figures[i].stride
+        to, wide = packed[i].begins_at, packed[i].stride
         held = 0
-        for slot in range(figures[i, HI]):
+        for slot in range(figures[i].hi):
             if verdicts[begin[i] + slot] == KEPT:
                 for w in range(stride):
                     into[to + held * wide + w] = cells[base + slot * stride + w]
                 for w in range(stride, wide):
                     into[to + held * wide + w] = 0
                 held += 1
-        packed[i, LO], packed[i, HI] = 0, held
+        packed[i].lo, packed[i].hi = 0, held
         total += held
     return total
 
 
-@kernel(f"void({_INT}, int64[::1], {_INT}, int64[::1], int32[::1])")
-def slide(figures, of_stream, sides, cells, heads):  # type: ignore[no-untyped-def]
+@kernel
+def slide(figures: Rows[StreamFigures], of_stream: Int64s, sides: Rows[Side], cells: Int64s, heads: Int32s) -> None:
     """Move the rows that stand in their windows to the front of their room; who points before them points nowhere."""
     for i in range(len(figures)):
-        base, stride, low, high = figures[i, BASE], figures[i, STRIDE], figures[i, LO], figures[i, HI]
+        base, stride, low, high = figures[i].begins_at, figures[i].stride, figures[i].lo, figures[i].hi
         if low > 0:
             for w in range((high - low) * stride):
                 cells[base + w] = cells[base + low * stride + w]
-            for y in range(figures[i, SIDE], figures[i, SIDES_END]):
+            for y in range(figures[i].side, figures[i].sides_end):
                 s = of_stream[y]
-                following = base + sides[s, NEXT]
+                following = base + sides[s].next
                 for slot in range(high - low):
                     at = base + slot * stride
                     if cells[at + 1] != UNLINKED:
                         cells[following + slot * stride] = max(cells[following + slot * stride] - low, int64(-1))
-                first = sides[s, HEADS]
-                for b in range(first, first + (int64(1) << (64 - sides[s, SHIFT]))):
+                first = sides[s].heads
+                for b in range(first, first + (int64(1) << (64 - sides[s].shift))):
                     heads[b] = max(int64(heads[b]) - low, int64(-1))
-            figures[i, LO], figures[i, HI] = 0, high - low
+            figures[i].lo, figures[i].hi = 0, high - low
 
 
-@kernel(f"void({_INT}, int64[::1], {_INT}, int64[::1], int32[::1], uint8[::1], int64[::1], int32[::1])")
-def pack_in_place(figures, of_stream, sides, cells, heads, verdicts, begin, forward):  # type: ignore[no-untyped-def]
+@kernel
+def pack_in_place(
+    figures: Rows[StreamFigures], of_stream: Int64s, sides: Rows[Side], cells: Int64s, heads: Int32s, verdicts: Uint8s,
+    begin: Int64s, forward: Int32s,
+) -> None:  # fmt: skip
     """Move the rows that stay together where they stand, and let their chains pass over those that go.
 
     forward: room for a word for each row of a stream: in its chain the place to come of the row itself, if it stays,
@@ -286,10 +288,10 @@ def pack_in_place(figures, of_stream, sides, cells, heads, verdicts, begin, forw
     O(rows times sides), in the order in which they stand.
     """
     for i in range(len(figures)):
-        base, stride, low, high = figures[i, BASE], figures[i, STRIDE], figures[i, LO], figures[i, HI]
-        for y in range(figures[i, SIDE], figures[i, SIDES_END]):
+        base, stride, low, high = figures[i].begins_at, figures[i].stride, figures[i].lo, figures[i].hi
+        for y in range(figures[i].side, figures[i].sides_end):
             s = of_stream[y]
-            following = sides[s, NEXT]
+            following = sides[s].next
             held = int64(0)
             for slot in range(low, high):
                 at = base + slot * stride
@@ -302,8 +304,8 @@ def pack_in_place(figures, of_stream, sides, cells, heads, verdicts, begin, forw
                         cells[at + following] = older
                 else:
                     forward[slot] = older
-            first = sides[s, HEADS]
-            for b in range(first, first + (int64(1) << (64 - sides[s, SHIFT]))):
+            first = sides[s].heads
+            for b in range(first, first + (int64(1) << (64 - sides[s].shift))):
                 heads[b] = forward[heads[b]] if heads[b] >= low else -1
         held = int64(0)
         for slot in range(low, high):
@@ -312,7 +314,7 @@ def pack_in_place(figures, of_stream, sides, cells, heads, verdicts, begin, forw
                     for w in range(stride):
                         cells[base + held * stride + w] = cells[base + slot * stride + w]
                 held += 1
-        figures[i, LO], figures[i, HI] = 0, held
+        figures[i].lo, figures[i].hi = 0, held
 
 
 @kernel
@@ -325,10 +327,10 @@ def insert_rows(rows: RowArrays, i: int, back: Int64Table, slots: Int64s, forwar
     """
     figures, of_stream, parts = rows.figures, rows.of_stream, rows.parts
     sides, cells, heads = rows.sides, rows.cells, rows.heads
-    base, stride, low, high = figures[i, BASE], figures[i, STRIDE], figures[i, LO], figures[i, HI]
-    clock = max(figures[i, NUMBER], int64(0))
+    base, stride, low, high = figures[i].begins_at, figures[i].stride, figures[i].lo, figures[i].hi
+    clock = max(figures[i].number, int64(0))
     left = len(back)
-    first = figures[i, END]  # of those that move
+    first = figures[i].end  # of those that move
     while left > 0:
         slot = first - 1
         if slot >= low and (slot >= high or cells[base + slot * stride + clock] > back[left - 1, clock]):
@@ -341,21 +343,21 @@ def insert_rows(rows: RowArrays, i: int, back: Int64Table, slots: Int64s, forwar
             slots[left] = slot + 1 + left
             for w in range(stride):
                 cells[base + slots[left] * stride + w] = back[left, w]
-    figures[i, HI] += len(back)
-    figures[i, END] += len(back)
-    for y in range(figures[i, SIDE], figures[i, SIDES_END]):
+    figures[i].hi += len(back)
+    figures[i].end += len(back)
+    for y in range(figures[i].side, figures[i].sides_end):
         s = of_stream[y]
-        following = sides[s, NEXT]
+        following = sides[s].next
         for slot in range(first, high):
             at = base + int64(forward[slot]) * stride
             if cells[at + 1] != UNLINKED and cells[at + following] >= first:
                 cells[at + following] = forward[cells[at + following]]
-        begin = sides[s, HEADS]
-        for b in range(begin, begin + (int64(1) << (64 - sides[s, SHIFT]))):
+        begin = sides[s].heads
+        for b in range(begin, begin + (int64(1) << (64 - sides[s].shift))):
             if heads[b] >= first:
                 heads[b] = forward[heads[b]]
         for x in range(len(back)):
-            b = begin + bucket(_hash(cells, base + slots[x] * stride, parts, sides, s), sides[s, SHIFT])
+            b = begin + bucket(_hash(cells, base + slots[x] * stride, parts, sides, s), sides[s].shift)
             younger, older = int64(-1), int64(heads[b])
             while older > slots[x]:
                 younger, older = older, cells[base + older * stride + following]
@@ -366,31 +368,33 @@ def insert_rows(rows: RowArrays, i: int, back: Int64Table, slots: Int64s, forwar
                 cells[base + younger * stride + following] = slots[x]
 
 
-@kernel(f"void({_INT}, int64[::1], int64)")
-def expire(figures, cells, until):  # type: ignore[no-untyped-def]
+@kernel
+def expire(figures: Rows[StreamFigures], cells: Int64s, until: int) -> None:
     """Let the rows of ranges go that have left at `until`."""
     for i in range(len(figures)):
-        if figures[i, CLOCK] == RANGE:
-            low = figures[i, LO]
-            while low < figures[i, HI]:
-                if cells[figures[i, BASE] + low * figures[i, STRIDE]] > until - figures[i, LENGTH]:
+        if figures[i].clock == RANGE:
+            low = figures[i].lo
+            while low < figures[i].hi:
+                if cells[figures[i].begins_at + low * figures[i].stride] > until - figures[i].length:
                     break
                 low += 1
-            figures[i, LO] = low
+            figures[i].lo = low
 
 
-@kernel(f"void({_INT}, {_INT}, int64[::1], int32[:, ::1], int32[::1], int64[::1])")
-def link_dead(no, sides, no_keys, no_marks, no_heads, linked):  # type: ignore[no-untyped-def]
+@kernel
+def link_dead(
+    no: Rows[DeadFigures], sides: Rows[Side], no_keys: Int64s, no_marks: Int32Table, no_heads: Int32s, linked: Int64s
+) -> None:
     """Put the dead keys from linked[side] on into their buckets."""
     for t in range(len(no)):
-        words = sides[t, PARTS_END] - sides[t, PART]
-        for x in range(linked[t], no[t, NO_COUNT]):
-            key = no[t, NO_BASE] + x * words
+        words = sides[t].parts_end - sides[t].part
+        for x in range(linked[t], no[t].count):
+            key = no[t].words_at + x * words
             h = key_of_words(no_keys, key, words)
-            b = no[t, NO_HEADS] + bucket(h, no[t, NO_SHIFT])
-            no_marks[NO_NEXT, no[t, NO_FIRST] + x] = no_heads[b]
+            b = no[t].heads + bucket(h, no[t].shift)
+            no_marks[NO_NEXT, no[t].first + x] = no_heads[b]
             no_heads[b] = x
-        linked[t] = no[t, NO_COUNT]
+        linked[t] = no[t].count
 
 
 @kernel
@@ -398,7 +402,7 @@ def classify(
     down: Int64s,
     rows: RowArrays,
     dead: DeadKeyArrays,
-    limits: Int64Table,
+    limits: Rows[Limit],
     is_limited: bool,
     components: Uint8s,
     begin: Int64s,
@@ -409,22 +413,22 @@ def classify(
     """
     figures, sides, parts, cells, heads = rows.figures, rows.sides, rows.parts, rows.cells, rows.heads
     for i in range(len(figures)):
-        for slot in range(figures[i, HI]):
-            is_gone = slot < figures[i, LO] or cells[figures[i, BASE] + slot * figures[i, STRIDE] + 1] == UNLINKED
+        for slot in range(figures[i].hi):
+            is_gone = slot < figures[i].lo or cells[figures[i].begins_at + slot * figures[i].stride + 1] == UNLINKED
             components[begin[i] + slot] = GONE if is_gone else YES
     for s in down:
         t = s ^ 1
-        i, j = sides[s, STREAM], sides[t, STREAM]
-        for slot in range(figures[i, LO], figures[i, HI]):
+        i, j = sides[s].stream, sides[t].stream
+        for slot in range(figures[i].lo, figures[i].hi):
             mine = components[begin[i] + slot]
-            at = figures[i, BASE] + slot * figures[i, STRIDE]
+            at = figures[i].begins_at + slot * figures[i].stride
             if mine != GONE and mine != NO:
-                x = int64(heads[sides[t, HEADS] + bucket(_hash(cells, at, parts, sides, s), sides[t, SHIFT])])
+                x = int64(heads[sides[t].heads + bucket(_hash(cells, at, parts, sides, s), sides[t].shift)])
                 while x >= 0:
-                    row = figures[j, BASE] + x * figures[j, STRIDE]
+                    row = figures[j].begins_at + x * figures[j].stride
                     if agree(rows, at, s, row, t):
                         break
-                    x = cells[row + sides[t, NEXT]]
+                    x = cells[row + sides[t].next]
                 theirs = UNKNOWN
                 if x >= 0:
                     theirs = components[begin[j] + x]

@@ -34,38 +34,19 @@ from minidsms.kernels.arrays import normal
 from minidsms.kernels.join_layout import Output
 from minidsms.kernels.k_mon_join import (
     CHANGES,
-    DEPTH,
     DONE,
-    FIRST,
     FULL,
     GROW,
-    INPUT,
-    INSPECTED,
-    INSTANT,
     KEPT,
-    LEAVES_AT_ONCE,
-    LEAVES_LATER,
-    MASK_AT,
-    MIDDLE,
-    MOST,
     NO_DELETIONS,
-    OTHER,
     PAUSED,
     PROBED,
     RANGE,
     ROWS,
-    SLOT,
-    STATE_WORDS,
-    STATUS,
-    TOP,
-    TOTAL,
     UNBOUNDED,
-    UNIQUE,
-    UNTIL,
     VIOLATED,
-    WAITING,
 )
-from minidsms.kernels.k_mon_keys import KMonPlan, KMonRun
+from minidsms.kernels.k_mon_keys import KMonPlan, KMonRun, Progress
 from minidsms.operators.k_mon.contracts import KConstraint, Watches
 from minidsms.operators.k_mon.execution import StateReduction
 from minidsms.operators.k_mon.returning import Found, Verdicts
@@ -202,9 +183,7 @@ class KMonJoin(Operator):
         """What has turned out about the inputs that their declarations deny."""
         self._told_of: set[int] = set()
         self._told_trouble = ""
-        self._state: Int64Array = np.zeros(STATE_WORDS, np.int64)
-        self._state[[DEPTH, WAITING]] = -1
-        self._state[MOST] = answer.MOST_INSPECTED
+        self._state = Progress(depth=-1, waiting=-1, most=answer.MOST_INSPECTED)
         self._walks: Int64Array = np.zeros((2, n), np.int64)
         self._runs: Int64Array = np.zeros((64, 3), np.int64)
         self._buffers = _buffers(64, len(self.outputs_of))
@@ -214,9 +193,9 @@ class KMonJoin(Operator):
     def _let_leave_at_once(self, root: int) -> None:
         """Rows of the root that yield a result are not kept where keys say that they yield no other."""
         sides = self.rows.sides
-        own = [s for s in range(len(sides)) if sides[s, kernels.STREAM] == root]
-        all_keys = all(sides[s ^ 1, UNIQUE] for s in self.down)
-        self.rows.figures[root, LEAVES_AT_ONCE] = all_keys and not any(sides[s, UNIQUE] for s in own)
+        own = [s for s in range(len(sides)) if sides["stream"][s] == root]
+        all_keys = all(sides["unique"][s ^ 1] for s in self.down)
+        self.rows.figures["leaves_at_once"][root] = all_keys and not any(sides["unique"][s] for s in own)
 
     # ------------------------------------------------------------------------------------------------ the slice
 
@@ -246,37 +225,37 @@ class KMonJoin(Operator):
 
     def _join(self, until: int) -> Iterator[Batch]:
         rows, results, state = self.rows, self.results, self._state
-        state[UNTIL] = until
+        state.until = until
         found, status = 0, -1
         while status != DONE:
             out, out_ts, out_sign = self._buffers
-            state[TOP] = results.top
+            state.top = results.top
             plan, output = KMonPlan(self._steps, self._outs), Output(out, out_ts, out_sign)
             run = KMonRun(self._walks, state, self.deletions, self.for_istream)
             found = kernels.k_mon_join(self._runs, rows.bundle, plan, run, results.bundle, output, found)
-            results.top = int(state[TOP])
-            status = int(state[STATUS])
+            results.top = state.top
+            status = state.status
             if status == GROW:
                 self._grow_results()
             elif status == PAUSED:
                 self.claim(0)  # the call may have taken too long
-            elif status == FULL and state[LEAVES_LATER]:
-                begun = int(state[FIRST])
+            elif status == FULL and state.leaves_later:
+                begun = state.first
                 if begun:
                     yield self._output(begun)
                 self._keep_instant(begun, found)
                 found -= begun
-            elif found and not (status == VIOLATED and state[LEAVES_LATER]):
+            elif found and not (status == VIOLATED and state.leaves_later):
                 yield self._output(found)
                 found = 0
-                state[FIRST] = -1
+                state.first = -1
                 if status == FULL and len(out_ts) < _TUPLES:
                     self._buffers = _buffers(_TUPLES, len(self.outputs_of))
             if status == VIOLATED:
                 self._violated()
                 if self.failure is not None:
-                    if state[LEAVES_LATER] and state[FIRST] > 0:
-                        yield self._output(int(state[FIRST]))
+                    if state.leaves_later and state.first > 0:
+                        yield self._output(state.first)
                     return
         if len(self._buffers[1]) > _TUPLES:
             self._buffers = _buffers(_TUPLES, len(self.outputs_of))
@@ -290,7 +269,8 @@ class KMonJoin(Operator):
         old_out, old_ts, old_sign = self._buffers
         out[:held], ts[:held], sign[:held] = old_out[first:found], old_ts[first:found], old_sign[first:found]
         self._buffers = out, ts, sign
-        self._state[[FIRST, MIDDLE]] -= first
+        self._state.first -= first
+        self._state.middle -= first
 
     def _arrive(self, part: Sequence[Batch | None]) -> None:
         """Write a part's rows behind those held."""
@@ -300,14 +280,14 @@ class KMonJoin(Operator):
             self._runs = np.zeros((total, 3), np.int64)
         if self.reduction is not None and self.reduction.watching is not None:
             is_forced = self.reduction.forced is not None
-            self.reduction.watching.observe(part, rows.figures[:, TOTAL].tolist(), is_forced)
+            self.reduction.watching.observe(part, rows.figures["total"].tolist(), is_forced)
         arrivals = [None if batch is None else self._arrival(i, batch) for i, batch in enumerate(part)]
         for i, arrival in enumerate(arrivals):
             # Moves what is held, and so comes before any row waits.
             if arrival is not None and any(c.valid is not None and not c.valid.all() for c in arrival.columns):
                 rows.take_nulls(i)
                 self._outs = self._output_places()
-        waiting = rows.figures[:, kernels.END].tolist()
+        waiting = rows.figures["end"].tolist()
         for i, arrival in enumerate(arrivals):
             if arrival is not None and len(arrival.columns[0]):
                 ts, numbers = arrival.ts[arrival.kept], arrival.numbers[arrival.kept]
@@ -319,20 +299,20 @@ class KMonJoin(Operator):
                 self._repeated(found, arrivals)
         at = 0
         for i, arrival in enumerate(arrivals):
-            rows.figures[i, [kernels.RUN, kernels.RUNS_END]] = at
+            rows.figures["run"][i] = rows.figures["runs_end"][i] = at
             if arrival is not None:
                 at = rows.arrive(i, arrival.ts, arrival.kept, self._runs, at)
-                if rows.figures[i, kernels.CLOCK] != ROWS:
-                    rows.figures[i, TOTAL] += len(arrival.ts)
+                if rows.figures["clock"][i] != ROWS:
+                    rows.figures["total"][i] += len(arrival.ts)
 
     def _arrival(self, i: int, batch: Batch) -> _Arrival:
         """What is kept of a part of an input; the keys of what its filter drops are dead."""
         kept = self._kept(i, batch)
         ts = normal(batch.ts)
-        first = int(self.rows.figures[i, TOTAL])
+        first = int(self.rows.figures["total"][i])
         numbers = np.arange(first, first + len(batch), dtype=np.int64)
         if self.reduction is not None and not kept.all():
-            clock = numbers if self.rows.figures[i, kernels.CLOCK] == ROWS else ts
+            clock = numbers if self.rows.figures["clock"][i] == ROWS else ts
             self.reduction.bury(i, clock, batch.column, ~kept, batch.sign)
         chosen = batch if kept.all() else batch.take(kept)
         leaving = None if chosen.sign is None else chosen.sign < 0
@@ -359,12 +339,12 @@ class KMonJoin(Operator):
 
     def _quiet(self) -> None:
         """No arrivals: time alone passes."""
-        self.rows.figures[:, [kernels.RUN, kernels.RUNS_END]] = 0
+        self.rows.figures["run"] = self.rows.figures["runs_end"] = 0
 
     def _output_places(self) -> Int64Array:
         places = []
         for i, c in self.outputs_of:
-            mask_at = int(self.rows.figures[i, MASK_AT])
+            mask_at = int(self.rows.figures["mask_at"][i])
             places.append((i, self.rows.places[i][c], mask_at, self.rows.columns[i].index(c)))
         return np.array(places, np.int64).reshape(-1, 4)
 
@@ -400,7 +380,7 @@ class KMonJoin(Operator):
         go the rows that they were made of; else keep those rows. What has gone for good forbids the way back.
         """
         assert self.reduction is not None
-        keys = self.rows.sides[:, UNIQUE].astype(bool).tolist()
+        keys = self.rows.sides["unique"].astype(bool).tolist()
         edges = [replace(e, left_key=keys[2 * n], right_key=keys[2 * n + 1]) for n, e in enumerate(self.edges)]
         roots = orientation(len(self.inputs), edges)[1]
         if len(roots) == 1 and self.deletions == PROBED:
@@ -414,14 +394,14 @@ class KMonJoin(Operator):
     def _keep_results(self, root: int) -> None:
         """Keep those that hold now; their rows are all in memory."""
         rows, results, state = self.rows, self.results, self._state
-        state[SLOT], state[STATUS] = rows.figures[root, kernels.LO], PAUSED
-        while state[STATUS] != DONE:
-            state[TOP] = results.top
+        state.slot, state.status = rows.figures["lo"][root], PAUSED
+        while state.status != DONE:
+            state.top = results.top
             plan, output = KMonPlan(self._steps, self._outs), Output(*self._buffers)
             run = KMonRun(self._walks, state, KEPT, self.for_istream)
             kernels.keep_results(rows.bundle, plan, run, root, results.bundle, output)
-            results.top = int(state[TOP])
-            if state[STATUS] == GROW:
+            results.top = state.top
+            if state.status == GROW:
                 self._grow_results()
             else:
                 self.claim(0)
@@ -453,19 +433,19 @@ class KMonJoin(Operator):
         """The kernel has met two rows of a stream that agree in what is taken for a key of it; it may go on."""
         state, rows, reduction = self._state, self.rows, self.reduction
         assert reduction is not None
-        i = int(state[INPUT])
-        pair = [rows.view(i, int(s), int(s) + 1) for s in (state[OTHER], state[SLOT])]
+        i = state.input
+        pair = [rows.view(i, int(s), int(s) + 1) for s in (state.other, state.slot)]
         names = self.inputs[i].schema.names
         first, second = (f"({'; '.join(self._row_text(i, row, names))}) at {row[0, 0]}" for row in pair)
-        sides = [s for s in reduction.sides_of[i] if rows.sides[s, UNIQUE]]
+        sides = [s for s in reduction.sides_of[i] if rows.sides["unique"][s]]
         sides = [s for s in sides if (pair[0][:, rows.parts_of(s)] == pair[1][:, rows.parts_of(s)]).all()]
-        self._give_up(int(state[INSTANT]), sides, i, f"the rows {first} and {second} have the same")
+        self._give_up(state.instant, sides, i, f"the rows {first} and {second} have the same")
 
     def _repeated(self, found: Found, arrivals: Sequence[_Arrival | None]) -> None:
         """Rows are about to come that have the keys of others of their streams, whether those are still held or not."""
         assert self.reduction is not None
         for s, key in found.repeated.items():
-            i = int(self.rows.sides[s, kernels.STREAM])
+            i = int(self.rows.sides["stream"][s])
             self._give_up(*self._came(i, [pair[s % 2] for pair in self.edges[s // 2].columns], key, arrivals, [s]))
         for i, key in found.repeated_roots.items():
             # From now on its rows may be equal, and what leaves tells which are.
@@ -494,7 +474,7 @@ class KMonJoin(Operator):
         assert self.reduction is not None
         reduction = self.reduction
         broken = [s for s in sides if reduction.declared[s] and s not in reduction.violated]
-        self.rows.sides[list(sides), UNIQUE] = 0
+        self.rows.sides["unique"][list(sides)] = 0
         reduction.violated |= set(broken)
         if reduction.watching is not None:
             reduction.watching.refute_keys(sides)
@@ -516,8 +496,8 @@ class KMonJoin(Operator):
         assert self.reduction is not None
         violated, sides = self.reduction.violated, self.rows.sides
         for s in self.reduction.doubted - violated:
-            i = int(sides[s, kernels.STREAM])
-            is_known = any(sides[t, kernels.STREAM] == i for t in violated)
+            i = int(sides["stream"][s])
+            is_known = any(sides["stream"][t] == i for t in violated)
             violated.add(s)
             if not is_known:
                 self._tell(instant, i, "a value of it has come a second time, after its first row had left the window")
@@ -554,7 +534,7 @@ class KMonJoin(Operator):
             if self.reduction.watching is not None:
                 figures |= self._spilled()
         figures["bytes"] = sum(s.nbytes for s in self.synopses())
-        figures["inspected"] = int(self._state[INSPECTED])
+        figures["inspected"] = self._state.inspected
         return Description("KMonJoin" if self.reduces else "SWJ", "; ".join(texts), figures, tuple(self.notices))
 
     def synopses(self) -> tuple[Any, ...]:
@@ -581,10 +561,10 @@ class KMonJoin(Operator):
         """Bytes of the rows out of memory for which the constraint, maybe with others, closes a way."""
         if self.reduction is None or self.reduction.watching is None:
             return 0
-        returning, strides = self.reduction.returning, self.rows.figures[:, kernels.STRIDE]
+        returning, strides = self.reduction.returning, self.rows.figures["stride"]
         closed = self.reduction.watching.sides_closed_by(constraint)
         return sum(
-            8 * int(strides[self.rows.sides[s, kernels.STREAM]]) * returning.closed(s, constraint.kind) for s in closed
+            8 * int(strides[self.rows.sides["stream"][s]]) * returning.closed(s, constraint.kind) for s in closed
         )
 
     def close(self) -> None:

@@ -3,9 +3,9 @@
 Whoever has such a key need not wait (Babu 2005, section 6.3.1). A key is forgotten when its row would have left its
 window, or up to a 2^29th of the window earlier.
 
-Invariant: of each side whose columns are a key, the dead keys stand in `keys` and `marks` from NO_BASE and NO_FIRST on
-(layout: `kernels.k_mon_reduction`), all in their buckets. Clocks are coarser than instants where a window is long, and
-known up to multiples of 2^31, so that they fit into half a word.
+Invariant: of each side whose columns are a key, the dead keys stand in `keys` and `marks` from `words_at` and `first`
+on (layout: `kernels.k_mon_reduction`), all in their buckets. Clocks are coarser than instants where a window is long,
+and known up to multiples of 2^31, so that they fit into half a word.
 """
 
 from __future__ import annotations
@@ -17,21 +17,15 @@ import numpy as np
 
 from minidsms.elements import BoolArray, Int64Array
 from minidsms.kernels import k_mon_reduction as reduction
-from minidsms.kernels.k_mon_join import CLOCK, LENGTH, PART, PARTS_END, RANGE, ROWS, STREAM, TOTAL, UNIQUE
-from minidsms.kernels.k_mon_keys import DeadKeyArrays
+from minidsms.kernels.k_mon_join import RANGE, ROWS
+from minidsms.kernels.k_mon_keys import DeadFigures, DeadKeyArrays
 from minidsms.kernels.k_mon_reduction import (
     CLOCK_MASK,
-    NO_BASE,
-    NO_CAPACITY,
     NO_CLOCK,
     NO_CLUSTER,
-    NO_COUNT,
-    NO_FIGURES,
-    NO_FIRST,
-    NO_HEADS,
     NO_MARKS,
-    NO_SHIFT,
 )
+from minidsms.machine_code import rows_of
 from minidsms.synopses.k_mon_rows import KMonRows, key_hash
 
 Int32Array = np.ndarray[Any, np.dtype[np.int32]]
@@ -49,13 +43,13 @@ class DeadKeys:
     def __init__(self, rows: KMonRows, may_find_keys: bool = False) -> None:
         self._rows = rows
         m = len(rows.sides)
-        self.figures: Int64Array = np.zeros((m, NO_FIGURES), np.int64)
-        could_be = (rows.sides[:, UNIQUE] != 0) | may_find_keys
+        self.figures = rows_of(DeadFigures, m)
+        could_be = (rows.sides["unique"] != 0) | may_find_keys
         self.sides_of = [
-            [s for s in range(m) if rows.sides[s, STREAM] == i and could_be[s]] for i in range(len(rows.figures))
+            [s for s in range(m) if rows.sides["stream"][s] == i and could_be[s]] for i in range(len(rows.figures))
         ]
-        self._words = (rows.sides[:, PARTS_END] - rows.sides[:, PART]).tolist()
-        lengths = rows.figures[rows.sides[:, STREAM], LENGTH].tolist()
+        self._words = (rows.sides["parts_end"] - rows.sides["part"]).tolist()
+        lengths = rows.figures["length"][rows.sides["stream"]].tolist()
         self._coarseness = [max(0, length.bit_length() - _CLOCK_BITS) for length in lengths]
         self._linked: Int64Array = np.zeros(m, np.int64)
         self._removed: list[list[Int64Array]] = [[] for _ in range(m)]
@@ -63,7 +57,7 @@ class DeadKeys:
         self._allocate([0] * m)
 
     def __len__(self) -> int:
-        return int(self.figures[:, NO_COUNT].sum())
+        return int(self.figures["count"].sum())
 
     @property
     def bundle(self) -> DeadKeyArrays:
@@ -81,7 +75,7 @@ class DeadKeys:
 
     def keys_of(self, s: int) -> Int64Array:
         """The dead keys of a side, (m, words); not a copy."""
-        base, count, words = int(self.figures[s, NO_BASE]), int(self.figures[s, NO_COUNT]), self._words[s]
+        base, count, words = int(self.figures["words_at"][s]), int(self.figures["count"][s]), self._words[s]
         return self.keys[base : base + count * words].reshape(count, words)
 
     def clusters_of(self, s: int, now: int) -> tuple[BoolArray, Int64Array]:
@@ -91,12 +85,12 @@ class DeadKeys:
 
     def add(self, s: int, clock: Int64Array, words: Int64Array) -> None:
         """Rows of side s are dead. clock: (m,) their instants, or numbers.  words: (m, columns of the side)."""
-        count, more = int(self.figures[s, NO_COUNT]), len(clock)
-        if count + more > self.figures[s, NO_CAPACITY]:
-            capacities = self.figures[:, NO_CAPACITY].tolist()
+        count, more = int(self.figures["count"][s]), len(clock)
+        if count + more > self.figures["capacity"][s]:
+            capacities = self.figures["capacity"].tolist()
             capacities[s] = _roomy(count + more)
-            self._refill([np.ones(n, np.bool_) for n in self.figures[:, NO_COUNT]], capacities)
-        self.figures[s, NO_COUNT] = count + more
+            self._refill([np.ones(n, np.bool_) for n in self.figures["count"]], capacities)
+        self.figures["count"][s] = count + more
         self.keys_of(s)[count:] = words
         marks = self._marks_of(s)
         marks[NO_CLOCK, count:], marks[NO_CLUSTER, count:] = (clock >> self._coarseness[s]) & CLOCK_MASK, -1
@@ -123,18 +117,18 @@ class DeadKeys:
         self._refill(kept, [_roomy(int(np.count_nonzero(k))) for k in kept])
 
     def _present(self, s: int, until: int) -> BoolArray:
-        figures = self._rows.figures[self._rows.sides[s, STREAM]]
+        figures = self._rows.stream(self._rows.sides["stream"][s])
         clock = self._marks_of(s)[NO_CLOCK].astype(np.int64)
-        # Of a window of rows the oldest has the number TOTAL - LENGTH.
-        now = until if figures[CLOCK] == RANGE else int(figures[TOTAL]) - 1
-        if figures[CLOCK] not in (RANGE, ROWS):
+        # Of a window of rows the oldest has the number total - length.
+        now = until if figures.clock == RANGE else figures.total - 1
+        if figures.clock not in (RANGE, ROWS):
             return np.ones(len(clock), np.bool_)
         bits = self._coarseness[s]
-        span = int(figures[LENGTH]) >> bits
+        span = figures.length >> bits
         return np.asarray((((now >> bits) - clock) & CLOCK_MASK) < span)
 
     def _marks_of(self, s: int) -> Int32Array:
-        first, count = int(self.figures[s, NO_FIRST]), int(self.figures[s, NO_COUNT])
+        first, count = int(self.figures["first"][s]), int(self.figures["count"][s])
         return self.marks[:, first : first + count]
 
     def _refill(self, kept: list[BoolArray], capacities: list[int]) -> None:
@@ -147,7 +141,7 @@ class DeadKeys:
         """Hold these keys and marks of each side, with room for so many."""
         self._allocate(capacities)
         for s, (keys, marks) in enumerate(held):
-            self.figures[s, NO_COUNT] = len(keys)
+            self.figures["count"][s] = len(keys)
             self.keys_of(s)[:] = keys
             self._marks_of(s)[:] = marks
         self._link()
@@ -159,9 +153,7 @@ class DeadKeys:
         words = first = heads = 0
         for s, capacity in enumerate(capacities):
             buckets = 1 << (max(capacity, _LEAST_CAPACITY) - 1).bit_length()
-            self.figures[s, [NO_BASE, NO_COUNT, NO_CAPACITY, NO_HEADS, NO_SHIFT, NO_FIRST]] = (
-                words, 0, capacity, heads, 65 - buckets.bit_length(), first,
-            )  # fmt: skip
+            self.figures[s] = (words, 0, capacity, heads, 65 - buckets.bit_length(), first)
             words += capacity * self._words[s]
             first += capacity
             heads += buckets if capacity else 0

@@ -23,43 +23,13 @@ from minidsms.kernels import k_mon_reduction as reduction
 from minidsms.kernels.arrays import normal
 from minidsms.kernels.k_mon_instants import take_runs
 from minidsms.kernels.k_mon_join import (
-    BASE,
-    CAP,
     CHANGES,
-    CLOCK,
-    CLUSTER,
     DELETION,
-    END,
-    EQUAL,
-    EQUAL_HEADS,
-    EQUAL_SHIFT,
-    FIGURES,
-    HEADS,
-    HEAP,
-    HI,
-    LENGTH,
-    LO,
-    MASK_AT,
-    NEXT,
-    NUMBER,
-    PART,
-    PARTS_END,
-    PREVIOUS,
     ROWS,
-    RUN,
-    RUNS_END,
-    SHIFT,
-    SIDE,
-    SIDE_WORDS,
-    SIDES_END,
-    STREAM,
-    STRIDE,
-    TOTAL,
-    UNIQUE,
     UNLINKED,
-    WORDS_AT,
 )
-from minidsms.kernels.k_mon_keys import RowArrays, keys_of_rows
+from minidsms.kernels.k_mon_keys import RowArrays, Side, StreamFigures, keys_of_rows
+from minidsms.machine_code import record_in, rows_from, rows_of, words_of
 
 _LEAST_ROOM = 512
 """Rows that a stream has room for, at least: a part of a slice."""
@@ -94,10 +64,10 @@ class KMonRows:
         self.schemas = list(schemas)
         self.edges = tuple(edges)
         self.windows = list(windows)
-        self.figures = np.zeros((n, FIGURES), np.int64)
-        self.figures[:, CAP] = 2**63 - 1
-        self.sides = np.zeros((2 * len(edges), SIDE_WORDS), np.int64)
-        self.sides[:, CLUSTER] = self.sides[:, PREVIOUS] = -1
+        self.figures = rows_of(StreamFigures, n)
+        self.figures["cap"] = 2**63 - 1
+        self.sides = rows_of(Side, 2 * len(edges))
+        self.sides["cluster"] = self.sides["previous"] = -1
         self.columns: list[tuple[int, ...]] = []
         """Of each stream: the columns kept, in the order of their words."""
         self.places: list[dict[int, int]] = []
@@ -107,20 +77,20 @@ class KMonRows:
         self.heaps = 1
         for i in range(n):
             own = [(2 * e + k, edge) for e, edge in enumerate(edges) for k in (0, 1) if edge.ends[k] == i]
-            figures = self.figures[i]
-            figures[SIDE], figures[SIDES_END] = len(of_stream), len(of_stream) + len(own)
+            figures = self.stream(i)
+            figures.side, figures.sides_end = len(of_stream), len(of_stream) + len(own)
             of_stream += [s for s, _ in own]
             at = self._lay_out(i, own, knows_keys, counts_clusters)
             joined = [pair[s % 2] for s, edge in own for pair in edge.columns]
             columns = tuple(dict.fromkeys([*joined, *needed[i]]))
             self.columns.append(columns)
             self.places.append({c: at + k for k, c in enumerate(columns)})
-            figures[WORDS_AT] = at
+            figures.words_at = at
             for s, edge in own:
-                self.sides[s, PART] = len(parts)
+                self.sides["part"][s] = len(parts)
                 parts += [self.places[i][pair[s % 2]] for pair in edge.columns]
-                self.sides[s, PARTS_END] = len(parts)
-            figures[STRIDE], figures[MASK_AT] = at + len(columns), -1
+                self.sides["parts_end"][s] = len(parts)
+            figures.stride, figures.mask_at = at + len(columns), -1
         self.parts: Int64Array = np.array(parts, np.int64)
         self.of_stream: Int64Array = np.array(of_stream, np.int64)
         self._capacities = [0] * n
@@ -133,27 +103,27 @@ class KMonRows:
 
     def _lay_out(self, i: int, own: Sequence[tuple[int, Edge]], knows_keys: bool, counts_clusters: bool) -> int:
         """Say where rows of a stream have what stands before their words, and where these begin. own: its sides."""
-        figures, window, at = self.figures[i], self.windows[i], 1
+        figures, window, at = self.stream(i), self.windows[i], 1
         for s, _ in own:
-            self.sides[s, STREAM], self.sides[s, NEXT] = i, at
+            self.sides["stream"][s], self.sides["next"][s] = i, at
             at += 1
-        figures[CLOCK], figures[LENGTH], figures[NUMBER], figures[EQUAL] = window.clock, window.length, -1, -1
+        figures.clock, figures.length, figures.number, figures.equal = window.clock, window.length, -1, -1
         if window.clock == CHANGES:
             for s, _ in own:
-                self.sides[s, PREVIOUS] = at
+                self.sides["previous"][s] = at
                 at += 1
-            figures[EQUAL] = at
+            figures.equal = at
             at += 1
         if window.clock == ROWS:
-            figures[NUMBER], figures[HEAP] = at, self.heaps
+            figures.number, figures.heap = at, self.heaps
             self.heaps += 1
             at += 1
         for s, edge in own:
             is_key = knows_keys and (edge.right_key if s % 2 else edge.left_key)
-            self.sides[s, UNIQUE] = is_key
+            self.sides["unique"][s] = is_key
             changes = CHANGES in (self.windows[end].clock for end in edge.ends)
             if counts_clusters and not changes and (is_key or not (edge.left_key or edge.right_key)):
-                self.sides[s, CLUSTER] = at
+                self.sides["cluster"][s] = at
                 at += 1
         return at
 
@@ -161,11 +131,15 @@ class KMonRows:
 
     def __len__(self) -> int:
         """Rows in the windows that are held; among them may be some that will go when room is made."""
-        return int((self.figures[:, HI] - self.figures[:, LO]).sum())
+        return int((self.figures["hi"] - self.figures["lo"]).sum())
+
+    def stream(self, i: int) -> StreamFigures:
+        """The figures of one stream, to be read and written."""
+        return record_in(StreamFigures, self.figures, i)
 
     def held(self, i: int) -> int:
         """The same of one stream."""
-        return int(self.figures[i, HI] - self.figures[i, LO])
+        return int(self.figures["hi"][i] - self.figures["lo"][i])
 
     @property
     def bundle(self) -> RowArrays:
@@ -178,21 +152,21 @@ class KMonRows:
         return self.cells.nbytes + self.heads.nbytes + self.messages.nbytes
 
     def view(self, i: int, first: int, end: int) -> Int64Array:
-        """The rows in the slots [first, end), (m, STRIDE); not a copy."""
-        base, stride = int(self.figures[i, BASE]), int(self.figures[i, STRIDE])
+        """The rows in the slots [first, end), (m, stride); not a copy."""
+        base, stride = int(self.figures["begins_at"][i]), int(self.figures["stride"][i])
         return self.cells[base + first * stride : base + end * stride].reshape(end - first, stride)
 
     def parts_of(self, s: int) -> Int64Array:
         """The places of a side's columns in the rows of its stream."""
-        return self.parts[int(self.sides[s, PART]) : int(self.sides[s, PARTS_END])]
+        return self.parts[int(self.sides["part"][s]) : int(self.sides["parts_end"][s])]
 
     def room(self, i: int) -> int:
         """Rows that fit without moving what is there."""
-        return self._capacities[i] - int(self.figures[i, END])
+        return self._capacities[i] - int(self.figures["end"][i])
 
     def column(self, i: int, rows: Int64Array, c: int) -> Column:
         """A column of rows of a stream."""
-        mask_at = int(self.figures[i, MASK_AT])
+        mask_at = int(self.figures["mask_at"][i])
         valid = None
         if mask_at >= 0:
             valid = (rows[:, mask_at] >> self.columns[i].index(c)) & 1 == 0
@@ -201,7 +175,7 @@ class KMonRows:
     def live_codes(self) -> Iterable[Int64Array]:
         """The codes of TEXT values held."""
         for i, schema in enumerate(self.schemas):
-            rows = self.view(i, 0, int(self.figures[i, END]))
+            rows = self.view(i, 0, int(self.figures["end"][i]))
             for c in self.columns[i]:
                 if schema[c].type.is_coded:
                     yield rows[:, self.places[i][c]].copy()
@@ -219,31 +193,31 @@ class KMonRows:
         n = len(ts)
         assert n <= self.room(i), "rows would be written over those of another stream"
         nulls = [(k, c.valid) for k, c in enumerate(columns) if c.valid is not None]
-        first = int(self.figures[i, END])
+        first = int(self.figures["end"][i])
         rows = self.view(i, first, first + n)
         rows[:] = -1
         rows[:, 0] = ts
         if leaving is not None:
             rows[leaving, 1] = DELETION
-        if self.figures[i, NUMBER] >= 0:
-            rows[:, self.figures[i, NUMBER]] = numbers
+        if self.figures["number"][i] >= 0:
+            rows[:, self.figures["number"][i]] = numbers
         for c, column in zip(self.columns[i], columns):
             rows[:, self.places[i][c]] = column.words()
-        if self.figures[i, MASK_AT] >= 0:
-            mask = rows[:, self.figures[i, MASK_AT]]
+        if self.figures["mask_at"][i] >= 0:
+            mask = rows[:, self.figures["mask_at"][i]]
             mask[:] = 0
             for k, valid in nulls:
                 mask |= (~valid).astype(np.int64) << k
-        self.figures[i, END] = first + n
+        self.figures["end"][i] = first + n
 
     def arrive(self, i: int, ts: Int64Array, kept: BoolArray, runs: Int64Array, at: int) -> int:
         """Note the instants of arrivals of which `kept` have been appended; returns where their runs end."""
-        figures = self.figures[i]
-        figures[RUN] = at
-        first = int(figures[END]) - int(np.count_nonzero(kept))
-        every = bool(figures[CLOCK] == ROWS)
-        end = int(take_runs(ts, kept, every, int(figures[TOTAL]), first, runs, at))
-        figures[RUNS_END] = end
+        figures = self.stream(i)
+        figures.run = at
+        first = figures.end - int(np.count_nonzero(kept))
+        every = figures.clock == ROWS
+        end = int(take_runs(ts, kept, every, figures.total, first, runs, at))
+        figures.runs_end = end
         return end
 
     # ---------------------------------------------------------------------------------------------------- moving
@@ -259,7 +233,7 @@ class KMonRows:
         Called when the kernel is done: no rows wait to be taken in.
         """
         begin = self.begins()
-        high = self.figures[:, HI].tolist()
+        high = self.figures["hi"].tolist()
         if verdicts is None:
             staying = [self.held(i) for i in range(len(high))]
         else:
@@ -276,28 +250,28 @@ class KMonRows:
                 reduction.pack_in_place(
                     self.figures, self.of_stream, self.sides, self.cells, self.heads, verdicts, begin, forward
                 )
-            self.figures[:, END] = self.figures[:, HI]
-            self._packed = self.figures[:, END].tolist()
+            self.figures["end"] = self.figures["hi"]
+            self._packed = self.figures["end"].tolist()
             return
         if verdicts is None:
             verdicts = np.full(sum(high), reduction.KEPT, np.uint8)
             for i, first in enumerate(begin.tolist()):
-                verdicts[first : first + int(self.figures[i, LO])] = reduction.DROPPED
-                if self.figures[i, CLOCK] == CHANGES:
+                verdicts[first : first + int(self.figures["lo"][i])] = reduction.DROPPED
+                if self.figures["clock"][i] == CHANGES:
                     is_gone = self.view(i, 0, high[i])[:, 1] == UNLINKED
                     verdicts[first : first + high[i]][is_gone] = reduction.DROPPED
-        old_figures, old_cells = self.figures.copy(), self.cells
+        old_figures, old_cells = rows_from(StreamFigures, words_of(self.figures).copy()), self.cells
         if wider is not None:
-            self.figures[wider, STRIDE] += 1
+            self.figures["stride"][wider] += 1
         self._allocate([held + room for held, room in zip(staying, rooms)])
         reduction.pack(old_figures, self.figures, old_cells, self.cells, verdicts, begin)
-        self.figures[:, END] = self.figures[:, HI]
-        self._packed = self.figures[:, END].tolist()
+        self.figures["end"] = self.figures["hi"]
+        self._packed = self.figures["end"].tolist()
         kernels.link_all(self.bundle)
 
     def _rooms(self, staying: Sequence[int], needs: Sequence[int]) -> list[int]:
         """Room for half as many rows as stay, shared out as rows have come lately: so all of it is used up at once."""
-        came = [int(end) - before for end, before in zip(self.figures[:, END], self._packed)]
+        came = [int(end) - before for end, before in zip(self.figures["end"], self._packed)]
         share = sum(staying) / (2 * max(1, sum(came)))
         return [
             max(need, _LEAST_ROOM, least, int(share * each)) for need, least, each in zip(needs, self.least_room, came)
@@ -305,7 +279,7 @@ class KMonRows:
 
     def _fit(self, staying: Sequence[int], needs: Sequence[int], rooms: Sequence[int]) -> bool:
         """The arrays there are about as large as is wanted. Chains that are linked both ways are not moved along."""
-        if (self.figures[:, CLOCK] == CHANGES).any():
+        if (self.figures["clock"] == CHANGES).any():
             return False
         left = [there - held for there, held in zip(self._capacities, staying)]
         wanted = sum(staying) + sum(rooms)
@@ -317,41 +291,41 @@ class KMonRows:
         """Hold rows again that were held before, among the others in the order of arrival; rows that wait to be taken
         in stand behind them.
 
-        back: (m, STRIDE) of each stream; rows from before there was a mask of NULLs lack it.
+        back: (m, stride) of each stream; rows from before there was a mask of NULLs lack it.
         """
         if any(rows is not None and self.room(i) < len(rows) for i, rows in enumerate(back)):
             self._move_waiting([0 if rows is None else len(rows) for rows in back])
         for i, rows in enumerate(back):
             if rows is None:
                 continue
-            wide = np.zeros((len(rows), int(self.figures[i, STRIDE])), np.int64)
+            wide = np.zeros((len(rows), int(self.figures["stride"][i])), np.int64)
             wide[:, : rows.shape[1]] = rows
-            wide = wide[np.argsort(wide[:, max(int(self.figures[i, NUMBER]), 0)], kind="stable")]
+            wide = wide[np.argsort(wide[:, max(int(self.figures["number"][i]), 0)], kind="stable")]
             reduction.insert_rows(
-                self.bundle, i, wide, np.empty(len(rows), np.int64), np.empty(int(self.figures[i, END]), np.int32)
+                self.bundle, i, wide, np.empty(len(rows), np.int64), np.empty(int(self.figures["end"][i]), np.int32)
             )  # fmt: skip
             self._packed[i] += len(rows)
 
     def _move_waiting(self, needs: Sequence[int]) -> None:
         """Make room for so many rows of each stream while others wait to be taken in."""
-        ends = self.figures[:, [HI, END]].tolist()
+        ends = zip(self.figures["hi"].tolist(), self.figures["end"].tolist())
         waiting = [self.view(i, high, end).copy() for i, (high, end) in enumerate(ends)]
-        self.figures[:, END] = self.figures[:, HI]
+        self.figures["end"] = self.figures["hi"]
         # The room that is left is for rows about to come, and stays.
         self.make_room([self.room(i) + need for i, need in enumerate(needs)])
         for i, rows in enumerate(waiting):
-            high = int(self.figures[i, HI])
-            self.figures[i, END] = high + len(rows)
+            high = int(self.figures["hi"][i])
+            self.figures["end"][i] = high + len(rows)
             self.view(i, high, high + len(rows))[:] = rows
 
     def begins(self) -> Int64Array:
         """Where each stream's rows begin in an array with a place for every row."""
-        return np.concatenate([[0], np.cumsum(self.figures[:-1, HI])]).astype(np.int64)
+        return np.concatenate([[0], np.cumsum(self.figures["hi"][:-1])]).astype(np.int64)
 
     def take_nulls(self, i: int) -> None:
         """Give a stream's rows a mask of NULLs, unless they have one; no rows wait to be taken in."""
-        if self.figures[i, MASK_AT] < 0:
-            self.figures[i, MASK_AT] = self.figures[i, STRIDE]
+        if self.figures["mask_at"][i] < 0:
+            self.figures["mask_at"][i] = self.figures["stride"][i]
             self.make_room(self._capacities, wider=i)
 
     def _allocate(self, capacities: Sequence[int]) -> None:
@@ -359,16 +333,17 @@ class KMonRows:
         self._capacities = list(capacities)
         cells = heads = 0
         for i, capacity in enumerate(capacities):
-            self.figures[i, BASE] = cells
-            cells += capacity * int(self.figures[i, STRIDE])
-            self.figures[i, [LO, HI, END]] = 0
+            self.figures["begins_at"][i] = cells
+            cells += capacity * int(self.figures["stride"][i])
+            for word in ("lo", "hi", "end"):
+                self.figures[word][i] = 0
             buckets = max(_LEAST_BUCKETS, 1 << (capacity - 1).bit_length())
-            for s in np.flatnonzero(self.sides[:, STREAM] == i):
-                self.sides[s, HEADS] = heads
-                self.sides[s, SHIFT] = 65 - buckets.bit_length()
+            for s in np.flatnonzero(self.sides["stream"] == i):
+                self.sides["heads"][s] = heads
+                self.sides["shift"][s] = 65 - buckets.bit_length()
                 heads += buckets
-            if self.figures[i, EQUAL] >= 0:
-                self.figures[i, EQUAL_HEADS], self.figures[i, EQUAL_SHIFT] = heads, 65 - buckets.bit_length()
+            if self.figures["equal"][i] >= 0:
+                self.figures["equal_heads"][i], self.figures["equal_shift"][i] = heads, 65 - buckets.bit_length()
                 heads += buckets
         self.cells: Int64Array = np.empty(cells, np.int64)
         self.heads: np.ndarray[Any, np.dtype[np.int32]] = np.full(heads, -1, np.int32)
@@ -377,16 +352,17 @@ class KMonRows:
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """The state; no rows wait to be taken in."""
-        return {"figures": self.figures, "sides": self.sides, "cells": self.cells, "heads": self.heads}
+        words = {"figures": words_of(self.figures), "sides": words_of(self.sides)}
+        return words | {"cells": self.cells, "heads": self.heads}
 
     def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         """Hold what `arrays` gave, and nothing else."""
-        self.figures[:], self.sides[:] = arrays["figures"], arrays["sides"]
+        words_of(self.figures)[:], words_of(self.sides)[:] = arrays["figures"], arrays["sides"]
         self.cells, self.heads = arrays["cells"].copy(), arrays["heads"].copy()
-        ends = [*(int(b) for b in self.figures[1:, BASE]), len(self.cells)]
+        ends = [*(int(b) for b in self.figures["begins_at"][1:]), len(self.cells)]
         self._capacities = [
             (end - int(base)) // int(stride)
-            for end, base, stride in zip(ends, self.figures[:, BASE], self.figures[:, STRIDE])
+            for end, base, stride in zip(ends, self.figures["begins_at"], self.figures["stride"])
         ]
 
 

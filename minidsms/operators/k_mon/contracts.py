@@ -17,6 +17,8 @@ from enum import Enum
 from typing import Protocol, runtime_checkable
 
 from minidsms.elements import Batch, BoolArray, Int64Array
+from minidsms.kernels.k_mon_keys import Limit, StreamFigures
+from minidsms.machine_code import Rows
 
 NEVER = 1 << 60
 """The number of a row that does not come."""
@@ -183,22 +185,22 @@ class Watches(Protocol):
     def take_keys(self, keys: Sequence[bool]) -> None:
         """Watch what these keys make useful, and nothing else."""
 
-    def reckon(self, figures: Int64Array, now: int) -> bool:
+    def reckon(self, figures: Rows[StreamFigures], now: int) -> bool:
         """Tell the monitors which k are of use, if that has changed, and whether conditions have.
 
         figures: of the streams (`kernels.k_mon_join`).
         """
 
-    def room(self, figures: Int64Array) -> list[int]:
+    def room(self, figures: Rows[StreamFigures]) -> list[int]:
         """Rows of each stream that room should be made for: a small part of those that its window takes."""
 
-    def limits(self, counts: Int64Array, forced: Callable[[KConstraint], int | None] | None = None) -> Int64Array:
+    def limits(self, counts: Int64Array, forced: Callable[[KConstraint], int | None] | None = None) -> Rows[Limit]:
         """What may be taken for granted now, for each side (`kernels.k_mon_reduction`).
 
         counts: of each stream, the rows taken in that pass its filter.  forced: gives k in place of the monitors.
         """
 
-    def wait_for_dead(self, side: int, figures: Int64Array) -> tuple[float, float]:
+    def wait_for_dead(self, side: int, figures: Rows[StreamFigures]) -> tuple[float, float]:
         """What it takes not to remember which children are dead.
 
         Returns (the parents on a side that come while one of them waits for a child, the children that stand in their

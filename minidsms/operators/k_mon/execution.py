@@ -22,25 +22,14 @@ from minidsms.joins.directed_graph import Edge, message_order
 from minidsms.kernels import k_mon_reduction as reduction
 from minidsms.kernels.k_mon_join import (
     CHANGES,
-    CLOCK,
-    COUNT,
     DELETION,
-    END,
-    HI,
-    LENGTH,
-    LO,
-    NUMBER,
     RANGE,
     ROWS,
-    SIDE,
-    SIDES_END,
-    STREAM,
-    STRIDE,
-    TOTAL,
-    UNIQUE,
     UNLINKED,
 )
-from minidsms.kernels.k_mon_reduction import BELOW, CLUSTERED, ORDER, UNORDERED
+from minidsms.kernels.k_mon_keys import Limit
+from minidsms.kernels.k_mon_reduction import UNORDERED
+from minidsms.machine_code import record_in
 from minidsms.operators.k_mon.contracts import KConstraint, Watches
 from minidsms.operators.k_mon.limits import NOTHING, are_any, no_limits, ordered_words
 from minidsms.operators.k_mon.returning import Found, Returning, Verdicts
@@ -69,11 +58,11 @@ class StateReduction:
         self.edges = tuple(edges)
         n = len(rows.figures)
         self.sides_of: list[list[int]] = [
-            rows.of_stream[rows.figures[i, SIDE] : rows.figures[i, SIDES_END]].tolist() for i in range(n)
+            rows.of_stream[rows.figures["side"][i] : rows.figures["sides_end"][i]].tolist() for i in range(n)
         ]
-        self.declared: BoolArray = rows.sides[:, UNIQUE] != 0
+        self.declared: BoolArray = rows.sides["unique"] != 0
         """Of each side, whether its columns hold a declared key; constant."""
-        self._of_changes: BoolArray = rows.figures[rows.sides[:, STREAM], CLOCK] == CHANGES
+        self._of_changes: BoolArray = rows.figures["clock"][rows.sides["stream"]] == CHANGES
         """Of each side, whether it is one of a relation; constant."""
         self._updates = Updates(np.flatnonzero(self._of_changes).tolist())
         self.violated: set[int] = set()
@@ -87,8 +76,9 @@ class StateReduction:
         """Rows that went for good before they left their windows."""
         self.discarded = 0
         """Those of them that went because of a constraint that is watched."""
-        windows = [None if f[CLOCK] not in (RANGE, ROWS) else int(f[LENGTH]) for f in rows.figures]
-        self.lost = LostKeys([windows[int(i)] for i in rows.sides[:, STREAM]])
+        figures = [rows.stream(i) for i in range(n)]
+        windows = [None if f.clock not in (RANGE, ROWS) else f.length for f in figures]
+        self.lost = LostKeys([windows[int(i)] for i in rows.sides["stream"]])
         self.trouble = ""
         """Why rows that need not be in memory are there: they could not be written; "" where they could."""
         self.may_be_lost = 0
@@ -115,7 +105,7 @@ class StateReduction:
         is_limited = are_any(self.limits)
         if not self.trusts_keys:
             verdicts = self._for_now(None, *self._send_messages(is_limited))
-        elif (rows.sides[:, UNIQUE] == self._trusted()).all():
+        elif (rows.sides["unique"] == self._trusted()).all():
             sent = self._send_messages(is_limited)
             verdicts = self._for_good(sent[0], sent[2])
             if is_limited:
@@ -129,11 +119,11 @@ class StateReduction:
     def _by_trusted_keys(self) -> Verdicts:
         """The verdicts that follow from declared keys alone, where others were found, too."""
         sides = self.rows.sides
-        keys = sides[:, UNIQUE].copy()
-        sides[:, UNIQUE] = self._trusted()
+        keys = sides["unique"].copy()
+        sides["unique"] = self._trusted()
         by_keys, _, first = self._send_messages(False)
         verdicts = self._for_good(by_keys, first)
-        sides[:, UNIQUE] = keys
+        sides["unique"] = keys
         return verdicts
 
     def _for_good(self, by_keys: Verdicts, first: Int64Array) -> Verdicts:
@@ -165,7 +155,7 @@ class StateReduction:
             verdicts[for_good != reduction.KEPT] = reduction.DROPPED
         if not self.is_lossy and len(self.spill):
             for i, begin in enumerate(self.rows.begins()):
-                high = int(self.rows.figures[i, HI])
+                high = int(self.rows.figures["hi"][i])
                 stays = np.flatnonzero(verdicts[begin : begin + high] == reduction.KEPT)
                 self.returning.stay(i, stays, messages, first)
         return verdicts
@@ -193,10 +183,10 @@ class StateReduction:
                 self.watching.take_keys(keys)
                 if self.watching.reckon(self.rows.figures, until):
                     self.rows.least_room = self.watching.room(self.rows.figures)
-                self.limits = self.watching.limits(self.rows.figures[:, COUNT], forced)
-        self.rows.sides[:, UNIQUE] = keys
+                self.limits = self.watching.limits(self.rows.figures["count"], forced)
+        self.rows.sides["unique"] = keys
         if self.forced is None and (self.may_adapt is None or self.may_adapt()):
-            self.rows.sides[self._updates.open_sides(self.spill.written), UNIQUE] = 0
+            self.rows.sides["unique"][self._updates.open_sides(self.spill.written)] = 0
         self._asked = [self._is_asked(s) for s in range(len(self.rows.sides))]
 
     def _held_keys(self) -> BoolArray:
@@ -211,21 +201,21 @@ class StateReduction:
 
     def _is_held(self) -> BoolArray:
         """Of each place for a row, whether a row stands there that is in its window."""
-        held = np.zeros(int(self.rows.figures[:, HI].sum()), np.bool_)
+        held = np.zeros(int(self.rows.figures["hi"].sum()), np.bool_)
         for i, begin in enumerate(self.rows.begins()):
-            low, high = int(self.rows.figures[i, LO]), int(self.rows.figures[i, HI])
+            low, high = int(self.rows.figures["lo"][i]), int(self.rows.figures["hi"][i])
             held[begin + low : begin + high] = self.rows.view(i, low, high)[:, 1] != UNLINKED
         return held
 
     def _of_stream(self, i: int, messages: Verdicts, first: Int64Array) -> list[Verdicts]:
         """What each row of a stream has by each of its sides."""
-        high = int(self.rows.figures[i, HI])
+        high = int(self.rows.figures["hi"][i])
         return [messages[first[s] : first[s] + high] for s in self.sides_of[i]]
 
     def _send_messages(self, is_limited: bool) -> tuple[Verdicts, Verdicts, Int64Array]:
         """What each row held has by each side, by keys alone and by all; and where a side's rows begin in that."""
         rows, dead = self.rows, self.dead
-        counts = rows.figures[rows.sides[:, STREAM], HI]
+        counts = rows.figures["hi"][rows.sides["stream"]]
         first: Int64Array = np.concatenate([[0], np.cumsum(counts[:-1])]).astype(np.int64)
         by_keys: Verdicts = np.zeros(int(counts.sum()), np.uint8)
         by_all = np.zeros_like(by_keys) if is_limited else by_keys
@@ -238,8 +228,8 @@ class StateReduction:
         """The verdict on each row held."""
         rows = self.rows
         # Where rows of the answer might be equal if a key that it relies on is none, they are told apart by results.
-        keeps_full = self.keeps_full or (bool(self._unique) and bool((rows.sides[self.declared, UNIQUE] == 0).any()))
-        verdicts: Verdicts = np.zeros(int(rows.figures[:, HI].sum()), np.uint8)
+        keeps_full = self.keeps_full or (bool(self._unique) and bool((rows.sides["unique"][self.declared] == 0).any()))
+        verdicts: Verdicts = np.zeros(int(rows.figures["hi"].sum()), np.uint8)
         reduction.judge(rows.figures, rows.of_stream, rows.cells, messages, first, keeps_full, verdicts, rows.begins())
         return verdicts
 
@@ -247,7 +237,7 @@ class StateReduction:
         """Make room out of memory for rows that go; False: there is none, and they stay."""
         try:
             for i, begin in enumerate(self.rows.begins()):
-                count = int(np.count_nonzero(going[begin : begin + int(self.rows.figures[i, HI])]))
+                count = int(np.count_nonzero(going[begin : begin + int(self.rows.figures["hi"][i])]))
                 if count:
                     self.returning.reserve(i, count)
         except OSError as error:
@@ -262,7 +252,7 @@ class StateReduction:
         if self.is_lossy:
             self.discarded += int(np.count_nonzero(going))
         for i, begin in enumerate(rows.begins()):
-            high = int(rows.figures[i, HI])
+            high = int(rows.figures["hi"][i])
             at = np.flatnonzero(going[begin : begin + high])
             if not len(at):
                 continue
@@ -270,7 +260,7 @@ class StateReduction:
                 self.returning.put(i, at, messages, first)
                 continue
             gone = rows.view(i, 0, high)[at]
-            clock = gone[:, max(int(rows.figures[i, NUMBER]), 0)]
+            clock = gone[:, max(int(rows.figures["number"][i]), 0)]
             of = self._of_stream(i, messages, first)
             for n, s in enumerate(self.sides_of[i]):
                 by = of[n][at] & (reduction.MATCH | reduction.NEW) != reduction.MATCH | reduction.NEW
@@ -292,10 +282,10 @@ class StateReduction:
         rows = self.rows
         if self.is_lossy:
             for i, slot in enumerate(waiting):
-                for n, s in enumerate(self.sides_of[i] if slot < rows.figures[i, END] else ()):
-                    self.lost.expire(s ^ 1, self._present(int(rows.sides[s ^ 1, STREAM])))
-                    come = rows.view(i, slot, int(rows.figures[i, END]))
-                    if rows.figures[i, CLOCK] == CHANGES:
+                for n, s in enumerate(self.sides_of[i] if slot < rows.figures["end"][i] else ()):
+                    self.lost.expire(s ^ 1, self._present(int(rows.sides["stream"][s ^ 1])))
+                    come = rows.view(i, slot, int(rows.figures["end"][i]))
+                    if rows.figures["clock"][i] == CHANGES:
                         come = come[come[:, 1] != DELETION]
                     self.may_be_lost += self.lost.count(s ^ 1, self.returning.keys_of(i, n, come))
             return None
@@ -318,11 +308,11 @@ class StateReduction:
 
     def _present(self, i: int) -> int:
         """The least clock of a row in a stream's window, as far as is known."""
-        figures = self.rows.figures[i]
-        if figures[CLOCK] == RANGE:
-            return self._until - int(figures[LENGTH]) + 1
-        if figures[CLOCK] == ROWS:
-            return int(figures[TOTAL] - figures[LENGTH])
+        figures = self.rows.stream(i)
+        if figures.clock == RANGE:
+            return self._until - figures.length + 1
+        if figures.clock == ROWS:
+            return figures.total - figures.length
         return -(2**63)
 
     _until = -(2**62)
@@ -343,17 +333,17 @@ class StateReduction:
 
     def _asked_for(self, t: int) -> BoolArray:
         """Which dead keys of a side a row to come may have."""
-        keys, limits = self.dead.keys_of(t), self.limits[t]
-        if not (self._asked[t] and self.rows.sides[t, UNIQUE]):
+        keys, limits = self.dead.keys_of(t), record_in(Limit, self.limits, t)
+        if not (self._asked[t] and self.rows.sides["unique"][t]):
             return np.zeros(len(keys), np.bool_)
         asked: BoolArray = np.ones(len(keys), np.bool_)
-        if limits[CLUSTERED] != NOTHING:
-            now = int(self.rows.figures[self.rows.sides[t ^ 1, STREAM], COUNT])
+        if limits.clustered != NOTHING:
+            now = int(self.rows.figures["count"][self.rows.sides["stream"][t ^ 1]])
             has_begun, since = self.dead.clusters_of(t, now)
-            asked = ~has_begun | (since <= now - int(limits[CLUSTERED]))
-        if limits[ORDER] != UNORDERED:
+            asked = ~has_begun | (since <= now - limits.clustered)
+        if limits.order != UNORDERED:
             words = keys[:, 0]
-            asked &= (ordered_words(words) if limits[ORDER] == reduction.FLOATS else words) >= limits[BELOW]
+            asked &= (ordered_words(words) if limits.order == reduction.FLOATS else words) >= limits.below
         return asked
 
     # -------------------------------------------------------------------------------------------------- dead keys
@@ -362,12 +352,12 @@ class StateReduction:
         """Remember the keys of rows that go because nothing will come of them."""
         rows = self.rows
         for i, begin in enumerate(rows.begins()):
-            own = [s for s in self.dead.sides_of[i] if self._asked[s] and rows.sides[s, UNIQUE]]
-            high = int(rows.figures[i, HI])
+            own = [s for s in self.dead.sides_of[i] if self._asked[s] and rows.sides["unique"][s]]
+            high = int(rows.figures["hi"][i])
             at = np.flatnonzero(verdicts[begin : begin + high] == reduction.DEAD) if own else ()
             if len(at):
                 gone = rows.view(i, 0, high)[at]
-                clock = gone[:, max(int(rows.figures[i, NUMBER]), 0)]
+                clock = gone[:, max(int(rows.figures["number"][i]), 0)]
                 for s in own:
                     self.dead.add(s, clock, gone[:, rows.parts_of(s)])
 
@@ -375,12 +365,12 @@ class StateReduction:
         """Dead keys of a side are of use: those who ask have no other way to know (section 6.6.1), or would take more
         room while they wait. Of either the share is that of the children that are dead.
         """
-        if not self.rows.sides[s, UNIQUE]:
+        if not self.rows.sides["unique"][s]:
             return False
         if self.watching is None:
             return True
         waiting, present = self.watching.wait_for_dead(s ^ 1, self.rows.figures)
-        row_nbytes = 8 * int(self.rows.figures[self.rows.sides[s ^ 1, STREAM], STRIDE])
+        row_nbytes = 8 * int(self.rows.figures["stride"][self.rows.sides["stream"][s ^ 1]])
         return waiting * row_nbytes > present * self.dead.nbytes_of_key(s)
 
     def bury(
@@ -395,7 +385,7 @@ class StateReduction:
             self._dig_up(i, columns, failing & (signs < 0))
             failing = failing & (signs > 0)
         for s in self.dead.sides_of[i]:
-            if self._asked[s] and self.rows.sides[s, UNIQUE]:
+            if self._asked[s] and self.rows.sides["unique"][s]:
                 keys, at = self._keys_of(s, columns, failing)
                 if len(at):
                     self.dead.add(s, clock[at], keys)
@@ -432,9 +422,9 @@ class StateReduction:
         """The rows of a stream in its window that are held, and the component of each (definition 6.3.1)."""
         rows, dead = self.rows, self.dead
         begins = rows.begins()
-        result: Verdicts = np.zeros(int(rows.figures[:, HI].sum()), np.uint8)
+        result: Verdicts = np.zeros(int(rows.figures["hi"].sum()), np.uint8)
         reduction.classify(
             np.array(down, np.int64), rows.bundle, dead.bundle, self.limits, are_any(self.limits), result, begins
         )  # fmt: skip
-        low, high = int(rows.figures[i, LO]), int(rows.figures[i, HI])
+        low, high = int(rows.figures["lo"][i]), int(rows.figures["hi"][i])
         return rows.view(i, low, high), result[begins[i] + low : begins[i] + high]

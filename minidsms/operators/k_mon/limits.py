@@ -5,23 +5,25 @@ from __future__ import annotations
 import numpy as np
 
 from minidsms.elements import Int64Array
-from minidsms.kernels.k_mon_reduction import BEFORE, BELOW, CLUSTERED, LIMIT_WORDS, ORDER, UNORDERED
+from minidsms.kernels.k_mon_keys import Limit
+from minidsms.kernels.k_mon_reduction import UNORDERED
+from minidsms.machine_code import Rows, rows_of
 
 NOTHING = -(2**63)
 """A limit that is not used."""
 
 
-def no_limits(edges: int) -> Int64Array:
+def no_limits(edges: int) -> Rows[Limit]:
     """Nothing is taken for granted."""
-    limits = np.zeros((2 * edges, LIMIT_WORDS), np.int64)
-    limits[:, BEFORE] = limits[:, BELOW] = limits[:, CLUSTERED] = NOTHING
-    limits[:, ORDER] = UNORDERED
+    limits = rows_of(Limit, 2 * edges)
+    limits["before"] = limits["below"] = limits["clustered"] = NOTHING
+    limits["order"] = UNORDERED
     return limits
 
 
-def are_any(limits: Int64Array) -> bool:
+def are_any(limits: Rows[Limit]) -> bool:
     """Something is taken for granted."""
-    return bool((limits[:, [BEFORE, BELOW, CLUSTERED]] != NOTHING).any())
+    return any(bool((limits[word] != NOTHING).any()) for word in ("before", "below", "clustered"))
 
 
 def ordered_words(words: Int64Array) -> Int64Array:

@@ -17,20 +17,9 @@ import numpy as np
 
 from minidsms.elements import BoolArray, Int64Array
 from minidsms.kernels.k_mon_join import (
-    BASE,
     CHANGES,
-    CLOCK,
     DELETION,
-    END,
-    HI,
-    LO,
-    NUMBER,
     RANGE,
-    SIDE,
-    SIDES_END,
-    STREAM,
-    STRIDE,
-    UNIQUE,
     find_held,
 )
 from minidsms.kernels.k_mon_keys import keys_of_rows
@@ -69,7 +58,7 @@ class Returning:
         self.rows = rows
         n = len(rows.figures)
         self._sides: list[list[int]] = [
-            rows.of_stream[rows.figures[i, SIDE] : rows.figures[i, SIDES_END]].tolist() for i in range(n)
+            rows.of_stream[rows.figures["side"][i] : rows.figures["sides_end"][i]].tolist() for i in range(n)
         ]
         self._unique = {i: [rows.places[i][c] for c in columns] for i, columns in unique.items()}
         texts = [
@@ -78,7 +67,7 @@ class Returning:
         ]
         ways = [len(sides) + (i in unique) for i, sides in enumerate(self._sides)]
         # Before the words of a row stands its mask.
-        clocks = [1 + max(int(a), 0) for a in rows.figures[:, NUMBER]]
+        clocks = [1 + max(int(a), 0) for a in rows.figures["number"]]
         self.spill = Spill(ways, clocks, [[1 + place for place in places] for places in texts])
         self.staying = [StayingKeys(count) for count in ways]
         self._ways: list[tuple[Int64Array, Int64Array]] = []
@@ -98,7 +87,7 @@ class Returning:
 
     def reserve(self, i: int, count: int) -> None:
         """Make room for so many rows of a stream, which `put` takes. Raises OSError where there is none."""
-        self.spill.reserve(i, count, 1 + int(self.rows.figures[i, STRIDE]))
+        self.spill.reserve(i, count, 1 + int(self.rows.figures["stride"][i]))
 
     def put(self, i: int, at: Int64Array, messages: Verdicts, first: Int64Array) -> None:
         """Rows of a stream go. at: their slots.  messages: what each row has by each side, from first[side] on."""
@@ -129,8 +118,8 @@ class Returning:
             self.staying[i].renew(n, keys[:count])
 
     def _rows_at(self, i: int, at: Int64Array, messages: Verdicts) -> Held:
-        figures = self.rows.figures[i]
-        return Held(self.rows.cells, int(figures[BASE]), int(figures[STRIDE]), at, messages)
+        figures = self.rows.stream(i)
+        return Held(self.rows.cells, figures.begins_at, figures.stride, at, messages)
 
     def places_of(self, i: int, way: int) -> Int64Array:
         """The words of a stream's rows by which a way finds them."""
@@ -196,19 +185,19 @@ class Returning:
 
     def _keys_of_waiting(self, i: int, first: int) -> list[Int64Array]:
         """The keys of the rows of a stream that are about to come, by each way."""
-        figures = self.rows.figures[i]
+        figures = self.rows.stream(i)
         keys = []
         for way in range(len(self._ways[i][1]) - 1):
-            each: Int64Array = np.empty(int(figures[END]) - first, np.int64)
+            each: Int64Array = np.empty(figures.end - first, np.int64)
             if len(each):
-                at = int(figures[BASE] + first * figures[STRIDE])
-                keys_of_rows(self.rows.cells, at, figures[STRIDE], self.places_of(i, way), each)
+                at = figures.begins_at + first * figures.stride
+                keys_of_rows(self.rows.cells, at, figures.stride, self.places_of(i, way), each)
             keys.append(each)
         return keys
 
     def _but_deletions(self, i: int, first: int, keys: Int64Array) -> Int64Array:
         """Of the keys of waiting rows, those of rows that come."""
-        if self.rows.figures[i, CLOCK] != CHANGES:
+        if self.rows.figures["clock"][i] != CHANGES:
             return keys
         theirs: Int64Array = keys[self.rows.view(i, first, first + len(keys))[:, 1] != DELETION]
         return theirs
@@ -226,7 +215,7 @@ class Returning:
         keys = keys[known]
         if way < len(self._sides[i]):
             return self._met(i, way, keys, way, keys)
-        held = self.rows.view(i, int(self.rows.figures[i, LO]), int(self.rows.figures[i, HI]))
+        held = self.rows.view(i, int(self.rows.figures["lo"][i]), int(self.rows.figures["hi"][i]))
         return held[np.isin(self.keys_of(i, way, held), keys)]
 
     def _met(self, i: int, n: int, keys: Int64Array, way: int, wanted: Int64Array) -> Int64Array:
@@ -242,7 +231,7 @@ class Returning:
             slots = np.empty(count, np.int64)
         if not count:
             return rows.view(i, 0, 0)
-        return rows.view(i, 0, int(rows.figures[i, HI]))[np.unique(slots[:count])]
+        return rows.view(i, 0, int(rows.figures["hi"][i]))[np.unique(slots[:count])]
 
     def all(self, present: Callable[[int], int]) -> Found:
         """All rows that are out of memory and in their windows; nothing is out of memory then. See `find`."""
@@ -258,7 +247,7 @@ class Returning:
         """Rows of a stream that are not about to leave their window, where such have come back as well: a row that
         comes when they leave breaks no constraint.
         """
-        if not self._unique or self.rows.figures[i, CLOCK] != RANGE:
+        if not self._unique or self.rows.figures["clock"][i] != RANGE:
             return np.ones(len(rows), np.bool_)
         return np.asarray(rows[:, 0] > present)
 
@@ -268,12 +257,12 @@ class Returning:
             return
         t = self._sides[i][way]
         met = (masks >> (MET + way)) & 1 == 1
-        if self.rows.figures[self.rows.sides[t ^ 1, STREAM], CLOCK] == CHANGES:
+        if self.rows.figures["clock"][self.rows.sides["stream"][t ^ 1]] == CHANGES:
             # The row that was met may have been deleted since; two that stand together are seen to.
             found.updated[t ^ 1] = found.updated.get(t ^ 1, 0) + len(rows)
         elif met.any():
             found.repeated.setdefault(t ^ 1, int(self.keys_of(i, way, rows[met])[0]))
-        if not met.all() or not self.rows.sides[t ^ 1, UNIQUE]:
+        if not met.all() or not self.rows.sides["unique"][t ^ 1]:
             found.broken.add(t)
 
     def _beside(self, i: int, rows: Int64Array, but: int) -> list[tuple[int, int, Int64Array, bool]]:
@@ -283,5 +272,5 @@ class Returning:
 
     def _way(self, s: int) -> tuple[int, int]:
         """A side's stream, and the number of the side there."""
-        i = int(self.rows.sides[s, STREAM])
+        i = int(self.rows.sides["stream"][s])
         return i, self._sides[i].index(s)

@@ -20,8 +20,10 @@ import numpy as np
 
 from minidsms.elements import Batch, BoolArray, Int64Array, Type
 from minidsms.kernels.hashing import hash_rows
-from minidsms.kernels.k_mon_join import CHANGES, CLOCK, LENGTH, RANGE, ROWS, TOTAL, UNIQUE
-from minidsms.kernels.k_mon_reduction import BEFORE, BELOW, CLUSTERED, FLOATS, INTEGERS, ORDER
+from minidsms.kernels.k_mon_join import CHANGES, RANGE, ROWS
+from minidsms.kernels.k_mon_keys import Limit, StreamFigures
+from minidsms.kernels.k_mon_reduction import FLOATS, INTEGERS
+from minidsms.machine_code import Rows, record_in
 from minidsms.operators.k_mon.contracts import (
     NEVER,
     Arrivals,
@@ -81,7 +83,7 @@ class Watching:
         self._windows = [(w.clock == RANGE, w.length) if w.clock in (RANGE, ROWS) else None for w in join.windows]
         changing = [i for i, w in enumerate(join.windows) if w.clock == CHANGES]
         self._is_exact = not join.is_lossy
-        self.declared: list[bool] = join.rows.sides[:, UNIQUE].astype(bool).tolist()
+        self.declared: list[bool] = join.rows.sides["unique"].astype(bool).tolist()
         self._ends = [(edge.ends[k], tuple(pair[k] for pair in edge.columns)) for edge in self._edges for k in (0, 1)]
         self._instants: dict[int, ArrivalInstants] = {}
         n = len(schemas)
@@ -328,20 +330,20 @@ class Watching:
         for journal, shown in zip(self._journals, self._shown):
             journal.begin(shown or ())
 
-    def room(self, figures: Int64Array) -> list[int]:
+    def room(self, figures: Rows[StreamFigures]) -> list[int]:
         """See `Watches`."""
-        during = [self._rates.during(of, i, i) for i, of in enumerate(figures)]
-        rows = [float(of[TOTAL]) if many == inf else many for of, many in zip(figures, during)]
+        during = [self._rates.during(record_in(StreamFigures, figures, i), i, i) for i in range(len(figures))]
+        rows = [float(total) if many == inf else many for total, many in zip(figures["total"], during)]
         return [int(min(_MOST_ROOM, many / _ROOM_SHARE)) for many in rows]
 
-    def wait_for_dead(self, side: int, figures: Int64Array) -> tuple[float, float]:
+    def wait_for_dead(self, side: int, figures: Rows[StreamFigures]) -> tuple[float, float]:
         """See `Watches`."""
         parent, child = self._end(side)[0], self._end(side ^ 1)[0]
         if self._waits[side] == inf:
             return inf, 0.0
-        parents = self._rates.during(figures[parent], parent, parent)
+        parents = self._rates.during(record_in(StreamFigures, figures, parent), parent, parent)
         return min(parents, self._waits[side] * self._rates.of(parent, child)), self._rates.during(
-            figures[child], child, child
+            record_in(StreamFigures, figures, child), child, child
         )
 
     def refute(self, sides: Iterable[int]) -> None:
@@ -391,9 +393,9 @@ class Watching:
             values = ordered_words(values)
         return Arrivals(rows.numbers, rows.ts, values, valid, type_ in _ORDERED)
 
-    def reckon(self, figures: Int64Array, now: int) -> bool:
+    def reckon(self, figures: Rows[StreamFigures], now: int) -> bool:
         """See `Watches`."""
-        totals = figures[:, TOTAL]
+        totals = figures["total"]
         if not self._rates.learn(totals, now):
             return False
         if self._notices and self._shares.change((), totals.tolist(), [int(totals.sum())] * len(totals)):
@@ -404,13 +406,13 @@ class Watching:
         needs: dict[int, float] = {}
         for each in self.watched:
             held, counted = self._end(each.side)[0], self._end(each.side ^ 1)[0]
-            each.most = self._rates.during(figures[held], held, counted)
+            each.most = self._rates.during(record_in(StreamFigures, figures, held), held, counted)
             needs[id(each.monitor)] = max(needs.get(id(each.monitor), 0), each.most)
         for each in self._told:
             each.monitor.need(self._user, int(min(needs[id(each.monitor)], _ALL)), self._is_exact)
         return True
 
-    def limits(self, counts: Int64Array, forced: Callable[[KConstraint], int | None] | None = None) -> Int64Array:
+    def limits(self, counts: Int64Array, forced: Callable[[KConstraint], int | None] | None = None) -> Rows[Limit]:
         """See `Watches`."""
         self.tell()
         limits = no_limits(len(self._edges))
@@ -419,18 +421,18 @@ class Watching:
             k = each.monitor.k if forced is None else forced(each.constraint)
             if k is None or (k >= each.most and forced is None):
                 continue
-            row = limits[each.side]
+            row = record_in(Limit, limits, each.side)
             i, columns = self._end(each.side ^ 1)
             if each.constraint.kind is Kind.RIDS:
-                row[BEFORE] = max(row[BEFORE], self._instants[i].before(k))
+                row.before = max(row.before, self._instants[i].before(k))
                 self._waits[each.side] = min(self._waits[each.side], k)
             elif each.constraint.kind is Kind.CA:
-                row[CLUSTERED] = max(row[CLUSTERED], counts[i] - k)
+                row.clustered = max(row.clustered, int(counts[i]) - k)
             else:
                 below = each.monitor.below(k, self._next[i])
                 if below is not None:
-                    row[ORDER] = FLOATS if self._schemas[i][columns[0]].type is Type.FLOAT else INTEGERS
-                    row[BELOW] = max(row[BELOW], below)
+                    row.order = FLOATS if self._schemas[i][columns[0]].type is Type.FLOAT else INTEGERS
+                    row.below = max(row.below, below)
                     if each.constraint.kind is Kind.OAC:
                         self._waits[each.side] = min(self._waits[each.side], k)
         return limits
@@ -458,12 +460,12 @@ class _Rates:
         """Rows of one stream for each of another."""
         return float(self._arrivals[one]) / max(1.0, float(self._arrivals[other]))
 
-    def during(self, figures: Int64Array, held: int, counted: int) -> float:
+    def during(self, figures: StreamFigures, held: int, counted: int) -> float:
         """Arrivals of one stream while a row of another is in its window, whose figures these are."""
-        if figures[CLOCK] == RANGE and self._ticks:
-            return float(figures[LENGTH]) * float(self._arrivals[counted]) / self._ticks
-        if figures[CLOCK] == ROWS and self._arrivals[held]:
-            return float(figures[LENGTH]) * float(self._arrivals[counted]) / float(self._arrivals[held])
+        if figures.clock == RANGE and self._ticks:
+            return float(figures.length) * float(self._arrivals[counted]) / self._ticks
+        if figures.clock == ROWS and self._arrivals[held]:
+            return float(figures.length) * float(self._arrivals[counted]) / float(self._arrivals[held])
         return inf
 
 
