@@ -18,12 +18,12 @@ import numpy as np
 # fmt: off
 from minidsms.kernels.aggregation import NULL, VALUE
 from minidsms.kernels.grouped_slice import (
-    AT, CLOSED, DONE, ENTER, FIRST, GONE, IDS, NULLS, POOL_FULL, PUT_OUT, RESUMES, STEP, TABLE_FULL, TOUCHED, Asked,
-    Elements, Groups, Records, Work, find_groups, give_back, has_null_keys,
+    DONE, ENTER, FIRST, GONE, IDS, POOL_FULL, PUT_OUT, TABLE_FULL, TOUCHED, Asked, Elements, Groups, Records, Work,
+    find_groups, give_back, has_null_keys,
 )
 from minidsms.kernels.grouping import (
-    AVG, COUNT, CULPRIT, CULPRIT_AT, DEAD, EXTREME, FLAGS, FREE, HELD, INSTANT, OUT, ROWS, SHOWN, STAMP, STAR, SUM,
-    TOP, USED, Changed, Spare, add, first_of, keep_row, mean, put_in, take_out, take_top, turned, turned_back,
+    AVG, COUNT, EXTREME, FLAGS, ROWS, SHOWN, STAMP, STAR, SUM, TOP, Changed, SliceState, Spare, add, first_of, keep_row,
+    mean, put_in, take_out, take_top, turned, turned_back,
 )
 from minidsms.machine_code import Int8s, Int8Table, Int64s, Int64Table, helper, int64
 from minidsms.machine_code.templates import template
@@ -135,8 +135,8 @@ def _put_row(changed: Changed, out: int, now: int, sign: int, key: Int64s, recor
 
 @helper(typed=True)
 def _take_instants(
-    elements: Elements, groups: Groups, of_groups: Records, work: Work, start: int, until: int, k: int, state: Int64s,
-    changed: Changed,
+    elements: Elements, groups: Groups, of_groups: Records, work: Work, start: int, until: int, k: int,
+    state: SliceState, changed: Changed,
 ) -> bool:  # fmt: skip
     """Take elements into the states, and close each instant behind its last: -old row, +new row of each group whose row
     changed. False where the pool is full. An instant that fails puts out nothing.
@@ -147,9 +147,9 @@ def _take_instants(
     answer, status = work.results[0], work.status[0]
     ids, touched, dead, waiting = work.scratch[IDS], work.scratch[TOUCHED], work.scratch[GONE], work.scratch[FIRST]
     # What stands in an array is read again after each write to another one.
-    i, m, out, gone_groups, instant = state[AT], state[CLOSED], state[OUT], state[DEAD], state[INSTANT]
-    resumes, is_full, some_null = state[RESUMES] != 0, False, state[NULLS] != 0
-    spare = Spare(pool[FREE], pool[USED], pool[HELD])
+    i, m, out, gone_groups, instant = state.at, state.closed, state.out, state.dead, state.instant
+    resumes, is_full, some_null = state.resumes != 0, False, state.nulls != 0
+    spare = Spare(pool.free, pool.used, pool.held)
     while i < len(ts) and ts[i] < until:
         now = ts[i]
         if not resumes:
@@ -170,9 +170,9 @@ def _take_instants(
         if is_full:
             break
         if now >= start or not IS_GLOBAL:
-            state[CULPRIT] = _overflow(records, touched, m)
-        if state[CULPRIT] != 0:
-            state[CULPRIT_AT] = i - 1
+            state.culprit = _overflow(records, touched, m)
+        if state.culprit != 0:
+            state.culprit_at = i - 1
             break
         n_waiting = 0
         for t in range(m):
@@ -196,9 +196,9 @@ def _take_instants(
             group = waiting[w]
             some_null |= _put_row(changed, out, now, 1, keys[group], records[group])
             out += 1
-    state[AT], state[CLOSED], state[OUT], state[DEAD], state[INSTANT] = i, m, out, gone_groups, instant
-    state[RESUMES], state[NULLS] = is_full, some_null
-    pool[FREE], pool[USED], pool[HELD] = spare
+    state.at, state.closed, state.out, state.dead, state.instant = i, m, out, gone_groups, instant
+    state.resumes, state.nulls = is_full, some_null
+    pool.free, pool.used, pool.held = spare
     return not is_full
 
 
@@ -211,16 +211,16 @@ def aggregate_form(
     work: Work,
     start: int,
     until: int,
-    state: Int64s,
+    state: SliceState,
     changed: Changed,
 ) -> int:
     """See `grouped_slice.aggregate_slice`."""
     if not find_groups(elements, groups, asked.k, work, state):
         return TABLE_FULL
-    if state[STEP] == ENTER:
+    if state.step == ENTER:
         if not _take_instants(elements, groups, of_groups, work, start, until, asked.k, state, changed):
             return POOL_FULL
-        state[STEP] = PUT_OUT
-    state[NULLS] |= has_null_keys(changed, asked.k, state[OUT])
+        state.step = PUT_OUT
+    state.nulls |= has_null_keys(changed, asked.k, state.out)
     give_back(groups, of_groups.records, work.scratch[GONE], until, state)
     return DONE

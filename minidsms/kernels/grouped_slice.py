@@ -21,25 +21,31 @@ from minidsms.elements import MAX_INSTANT
 from minidsms.kernels.addresses import VALID, VALUES, WIDTH
 from minidsms.kernels.gathering import gather
 from minidsms.kernels.grouping import (
-    CULPRIT,
-    CURSOR_SIZE,
-    DEAD,
-    OUT,
     ROWS,
     Answered,
+    Called,
     Changed,
+    NodePool,
+    SliceState,
     close_instants,
     move_extremes,
     move_sums,
 )
 from minidsms.kernels.key_table import acquire, acquire_pair, recall, release
-from minidsms.machine_code import Int8s, Int8Table, Int32s, Int64s, Int64Table, byte_at, helper, int64, kernel, word_at
+from minidsms.machine_code import (
+    Int8s,
+    Int8Table,
+    Int32s,
+    Int64s,
+    Int64Table,
+    Rows,
+    byte_at,
+    helper,
+    int64,
+    kernel,
+    word_at,
+)
 
-STEP, AT, NULLS, CLOSED, RESUMES, PAUSES, STATE_SIZE = range(CURSOR_SIZE, CURSOR_SIZE + 7)
-"""Words of `state` behind those of a cursor of `grouping.close_instants`: the step to go on with, the element; whether
-a NULL is put out. Of `kernels.grouped_form`: groups of the instant, whether it goes on amid one. Whether to return for
-the states outside.
-"""
 DONE, TABLE_FULL, POOL_FULL, PAUSED = range(4)
 GATHER, ACQUIRE, ENTER, EXTREMES, PUT_OUT = range(5)
 IDS, TOUCHED, GONE, FIRST, SCRATCH_ROWS = range(5)
@@ -80,7 +86,7 @@ class Asked(NamedTuple):
     """
 
     k: int
-    calls: Int64Table
+    calls: Rows[Called]
     sums: int
     marks: Int64s
     stars: int
@@ -92,7 +98,7 @@ class Records(NamedTuple):
 
     records: Int64Table
     nodes: Int64Table
-    pool: Int64s
+    pool: NodePool
 
 
 class Work(NamedTuple):
@@ -184,34 +190,34 @@ def _find_by_keys(elements: Elements, groups: Groups, k: int, work: Work, start:
 
 
 @helper(typed=True)
-def find_groups(elements: Elements, groups: Groups, k: int, work: Work, state: Int64s) -> bool:
+def find_groups(elements: Elements, groups: Groups, k: int, work: Work, state: SliceState) -> bool:
     """The first two steps: the words, and scratch[IDS]; False where the table is full."""
     sign = elements.sign
     words, valid, scratch, weights = work.words, work.valid, work.scratch, work.weights
     n = len(elements.ts)
     ids = scratch[IDS, :n]
-    if state[STEP] == GATHER:
+    if state.step == GATHER:
         if len(elements.numbers) > 0:
             gather(elements.places, elements.mask, elements.numbers, elements.seq, words, valid)
         for r in range(weights.shape[0]):
             for i in range(n):
                 weights[r, i] = sign[i] * valid[k + r, i]
-        state[STEP] = ACQUIRE
-        state[AT] = 0
-    if state[STEP] == ACQUIRE:
+        state.step = ACQUIRE
+        state.at = 0
+    if state.step == ACQUIRE:
         done = n
         if k == 0:
             for i in range(n):
                 ids[i] = 0
         elif k == 1:
-            done = find_by_one_key(elements, groups, Words(words[0], valid[0]), ids, state[AT])
+            done = find_by_one_key(elements, groups, Words(words[0], valid[0]), ids, state.at)
         else:
-            done = _find_by_keys(elements, groups, k, work, state[AT])
+            done = _find_by_keys(elements, groups, k, work, state.at)
         if done < n:
-            state[AT] = done
+            state.at = done
             return False
-        state[STEP] = ENTER
-        state[AT] = 0
+        state.step = ENTER
+        state.at = 0
     return True
 
 
@@ -226,14 +232,14 @@ def has_null_keys(changed: Changed, k: int, n: int) -> bool:
 
 
 @helper(typed=True)
-def give_back(groups: Groups, records: Int64Table, dead: Int64s, until: int, state: Int64s) -> None:
+def give_back(groups: Groups, records: Int64Table, dead: Int64s, until: int, state: SliceState) -> None:
     """The last step: the ids of groups that are without rows now, unless the query fails.
 
-    dead: state[DEAD] groups that lost their last row, and may have got another since.
+    dead: state.dead groups that lost their last row, and may have got another since.
     """
-    if groups.keys.shape[1] > 0 and state[CULPRIT] == 0 and until == MAX_INSTANT:
+    if groups.keys.shape[1] > 0 and state.culprit == 0 and until == MAX_INSTANT:
         gone = 0
-        for i in range(state[DEAD]):
+        for i in range(state.dead):
             if records[dead[i], ROWS] == 0:
                 dead[gone] = dead[i]
                 gone += 1
@@ -249,13 +255,13 @@ def aggregate_slice(
     work: Work,
     start: int,
     until: int,
-    state: Int64s,
+    state: SliceState,
     changed: Changed,
 ) -> int:
     """Take a slice in and write the rows it changes; returns DONE, TABLE_FULL, POOL_FULL or PAUSED.
 
     start, until: see `grouping.close_instants`.
-    state: STATE_SIZE words; 0 from STEP on for a new slice, but for PAUSES.
+    state: of a new slice 0 from `step` on, but for `pauses`.
     """
     ts, sign = elements.ts, elements.sign
     k, calls, sums, marks, stars, is_global = asked
@@ -265,30 +271,30 @@ def aggregate_slice(
     n = len(ts)
     if not find_groups(elements, groups, k, work, state):
         return TABLE_FULL
-    if state[PAUSES] != 0:
-        state[PAUSES] = 0
+    if state.pauses != 0:
+        state.pauses = 0
         return PAUSED
     ids = scratch[IDS, :n]
     values = words[k:]
-    if state[STEP] == ENTER:
+    if state.step == ENTER:
         if sums > 0:
             move_sums(ids, calls[:sums], values, weights, records, results, results.view(np.float64), status)
-        state[STEP] = EXTREMES
-        state[AT] = 0
-    if state[STEP] == EXTREMES:
+        state.step = EXTREMES
+        state.at = 0
+    if state.step == EXTREMES:
         if len(calls) > sums:
-            done = move_extremes(state[AT], ids, calls[sums:], values, weights, records, nodes, pool, results, status)
+            done = move_extremes(state.at, ids, calls[sums:], values, weights, records, nodes, pool, results, status)
             if done < n:
-                state[AT] = done
+                state.at = done
                 return POOL_FULL
-        state[STEP] = PUT_OUT
+        state.step = PUT_OUT
     dead, touched = scratch[GONE], scratch[TOUCHED]
     answered = Answered(ts, sign, ids, results, status, marks[:stars], marks[stars:])
     close_instants(answered, keys, records, is_global, start, until, state, touched, dead, changed)
-    some_null = has_null_keys(changed, k, state[OUT])
+    some_null = has_null_keys(changed, k, state.out)
     for j in range(changed.status.shape[0]):
-        for i in range(state[OUT]):
+        for i in range(state.out):
             some_null |= changed.status[j, i] == 0
-    state[NULLS] = some_null
+    state.nulls = some_null
     give_back(groups, records, dead, until, state)
     return DONE

@@ -25,26 +25,72 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minidsms.kernels.aggregation import FAILED, NULL, VALUE
-from minidsms.machine_code import Int8s, Int8Table, Int64s, Int64Table, helper, int64, kernel, uint64
+from minidsms.machine_code import (
+    Float64Table,
+    Int8s,
+    Int8Table,
+    Int64s,
+    Int64Table,
+    Record,
+    Rows,
+    helper,
+    int64,
+    kernel,
+    uint64,
+)
 
 STAR, COUNT, SUM, AVG, EXTREME, TOP, EXTERNAL = range(7)
-PLACE, KIND, ARGUMENT, OFFSET, IS_LARGEST, IS_FLOAT, TIMES, CALL_SIZE = range(8)
-"""Columns of `calls`, a row per aggregate: which it is, of which row of `weights` and `values`, where its state is; of
-COUNT and AVG the row of `values` that says for how many values each stands, or -1: for one.
-"""
 ROWS, STAMP, LAST, FLAGS = range(4)
 SHOWN = 62
-INSTANT, OUT, DEAD, CULPRIT, CULPRIT_AT, CURSOR_SIZE = range(6)
-"""Columns of `cursor`: the count of instants; rows and emptied groups written; on a failure, 1 + the aggregate and the
-element."""
-FREE, USED, HELD = range(3)
-"""Columns of `pool`: the first free node, nodes ever used, nodes in use."""
 
 _EXACT = 1 << 53
 """Whole numbers up to here are floats."""
 _KEY, _NUMBER, _BEFORE, _AFTER = range(4)
 _LOW = 0xFFFFFFFF
 _LARGEST = 0x7FFFFFFFFFFFFFFF
+
+
+class Called(Record):
+    """An aggregate: which it is; its row of `weights` and `values`; where its state is; of COUNT and AVG the row of
+    `values` that says for how many values each stands, or -1: for one.
+    """
+
+    place: int
+    kind: int
+    argument: int
+    offset: int
+    is_largest: int
+    is_float: int
+    times: int
+
+
+class SliceState(Record):
+    """How far a slice is. instant: the count of instants.  out, dead: rows and emptied groups written.  culprit: on a
+    failure, 1 + the aggregate; culprit_at: the element.
+
+    step, at: to go on with, and the element.  nulls: a NULL is put out.  closed, resumes: of `kernels.grouped_form`,
+    groups of the instant, and whether it goes on amid one.  pauses: it returns for the states outside.
+    """
+
+    instant: int
+    out: int
+    dead: int
+    culprit: int
+    culprit_at: int
+    step: int
+    at: int
+    nulls: int
+    closed: int
+    resumes: int
+    pauses: int
+
+
+class NodePool(Record):
+    """free: the first free node.  used: nodes ever used.  held: nodes in use."""
+
+    free: int
+    used: int
+    held: int
 
 
 # ------------------------------------------------------------------------------------------------- states of a group
@@ -207,18 +253,16 @@ def first_of(record: Int64s, at: int, nodes: Int64Table) -> Any:
 # -------------------------------------------------------------------------------------------------- taking values in
 
 
-@kernel(
-    "void(int64[::1], int64[:,::1], int64[:,::1], int8[:,::1], int64[:,::1], int64[:,::1], float64[:,::1], int8[:,::1])"
-)
+@kernel
 def move_sums(
-    ids: np.ndarray,
-    calls: np.ndarray,
-    values: np.ndarray,
-    weights: np.ndarray,
-    records: np.ndarray,
-    results: np.ndarray,
-    floats: np.ndarray,
-    status: np.ndarray,
+    ids: Int64s,
+    calls: Rows[Called],
+    values: Int64Table,
+    weights: Int8Table,
+    records: Int64Table,
+    results: Int64Table,
+    floats: Float64Table,
+    status: Int8Table,
 ) -> None:
     """COUNT, SUM and AVG.
 
@@ -228,19 +272,19 @@ def move_sums(
     for i in range(ids.shape[0]):
         record = records[ids[i]]
         for c in range(calls.shape[0]):
-            at = calls[c, OFFSET]
-            j = calls[c, PLACE]
-            weight = int64(weights[calls[c, ARGUMENT], i])
-            times = calls[c, TIMES]
+            at = calls[c].offset
+            j = calls[c].place
+            weight = int64(weights[calls[c].argument, i])
+            times = calls[c].times
             record[at] += weight if times < 0 else weight * values[times, i]
-            if calls[c, KIND] == COUNT:
+            if calls[c].kind == COUNT:
                 results[i, j] = record[at]
                 status[i, j] = VALUE
                 continue
             if weight != 0:
-                add(record, at + 1, values[calls[c, ARGUMENT], i], weight)
+                add(record, at + 1, values[calls[c].argument, i], weight)
             some, fits = record[at] != 0, record[at + 2] == record[at + 1] >> 63
-            if calls[c, KIND] == SUM:
+            if calls[c].kind == SUM:
                 results[i, j] = record[at + 1]
                 status[i, j] = NULL if not some else (VALUE if fits else FAILED)
             else:
@@ -248,24 +292,21 @@ def move_sums(
                 status[i, j] = VALUE if some else NULL
 
 
-@kernel(
-    "int64(int64, int64[::1], int64[:,::1], int64[:,::1], int8[:,::1], int64[:,::1], int64[:,::1], int64[::1],"
-    " int64[:,::1], int8[:,::1])"
-)
+@kernel
 def move_extremes(
     start: int,
-    ids: np.ndarray,
-    calls: np.ndarray,
-    values: np.ndarray,
-    weights: np.ndarray,
-    records: np.ndarray,
-    nodes: np.ndarray,
-    pool: np.ndarray,
-    results: np.ndarray,
-    status: np.ndarray,
+    ids: Int64s,
+    calls: Rows[Called],
+    values: Int64Table,
+    weights: Int8Table,
+    records: Int64Table,
+    nodes: Int64Table,
+    pool: NodePool,
+    results: Int64Table,
+    status: Int8Table,
 ) -> int:
     """MIN and MAX. Returns how far it came: to an element for which the pool has no room, or to the end."""
-    spare = Spare(pool[FREE], pool[USED], pool[HELD])
+    spare = Spare(pool.free, pool.used, pool.held)
     done = len(ids)
     for i in range(start, ids.shape[0]):
         if spare.used + calls.shape[0] > nodes.shape[0]:
@@ -273,10 +314,10 @@ def move_extremes(
             break
         record = records[ids[i]]
         for c in range(calls.shape[0]):
-            at, j, is_largest, is_float = calls[c, OFFSET], calls[c, PLACE], calls[c, IS_LARGEST], calls[c, IS_FLOAT]
-            weight = weights[calls[c, ARGUMENT], i]
-            key = turned(values[calls[c, ARGUMENT], i], is_largest, is_float)
-            if calls[c, KIND] == TOP:
+            at, j, is_largest, is_float = calls[c].offset, calls[c].place, calls[c].is_largest, calls[c].is_float
+            weight = weights[calls[c].argument, i]
+            key = turned(values[calls[c].argument, i], is_largest, is_float)
+            if calls[c].kind == TOP:
                 if weight > 0:
                     take_top(record, at, key)
                 key, told = record[at], record[at + 1]
@@ -288,7 +329,7 @@ def move_extremes(
                 key, told = first_of(record, at, nodes)
             results[i, j] = turned_back(key, is_largest, is_float) if told else 0
             status[i, j] = told
-    pool[FREE], pool[USED], pool[HELD] = spare
+    pool.free, pool.used, pool.held = spare
     return done
 
 
@@ -350,15 +391,15 @@ def _take_instant(answered: Answered, records: Int64Table, i: int, stamp: int, t
 
 
 @helper(inline=True)
-def _has_failed(answered: Answered, records: Int64Table, touched: Int64s, groups: int, cursor: Int64s) -> Any:
+def _has_failed(answered: Answered, records: Int64Table, touched: Int64s, groups: int, cursor: SliceState) -> Any:
     """Whether an aggregate of a group fails; the cursor says which."""
     failed = False
     for s in range(answered.sums.shape[0]):
         for t in range(groups):
             at = records[touched[t], LAST]
             if not failed and answered.status[at, answered.sums[s]] == FAILED:
-                cursor[CULPRIT] = answered.sums[s] + 1
-                cursor[CULPRIT_AT] = at
+                cursor.culprit = answered.sums[s] + 1
+                cursor.culprit_at = at
                 failed = True
     return failed
 
@@ -392,8 +433,8 @@ def _put_row(records: Int64Table, keys: Int64Table, group: int, now: int, sign: 
 
 @helper
 def close_instants(
-    answered: Answered, keys: Int64Table, records: Int64Table, is_global: bool, start: int, until: int, cursor: Int64s,
-    touched: Int64s, dead: Int64s, changes: Changed,
+    answered: Answered, keys: Int64Table, records: Int64Table, is_global: bool, start: int, until: int,
+    cursor: SliceState, touched: Int64s, dead: Int64s, changes: Changed,
 ) -> Any:  # fmt: skip
     """Close the instants before `until`: -old row, +new row of each group whose row changed.
 
@@ -403,11 +444,11 @@ def close_instants(
     """
     ts, _, _, results, status, stars, _ = answered
     k = status.shape[1]
-    i, out = 0, cursor[OUT]
+    i, out = 0, cursor.out
     while i < ts.shape[0] and ts[i] < until:
         now = ts[i]
-        cursor[INSTANT] += 1
-        i, groups = _take_instant(answered, records, i, cursor[INSTANT], touched)
+        cursor.instant += 1
+        i, groups = _take_instant(answered, records, i, cursor.instant, touched)
         if (now >= start or not is_global) and _has_failed(answered, records, touched, groups, cursor):
             return
         changed = 0
@@ -417,8 +458,8 @@ def close_instants(
             exists = now >= start if is_global else rows > 0
             was_shown = records[group, FLAGS] >> SHOWN & 1 == 1
             if rows == 0:
-                dead[cursor[DEAD]] = group
-                cursor[DEAD] += 1
+                dead[cursor.dead] = group
+                cursor.dead += 1
             for s in range(stars.shape[0] if exists else 0):
                 results[at, stars[s]] = rows
                 status[at, stars[s]] = VALUE
@@ -433,7 +474,7 @@ def close_instants(
             group = touched[t]
             if records[group, FLAGS] >> SHOWN & 1:
                 out = _put_row(records, keys, group, now, 1, changes, out)
-        cursor[OUT] = out
+        cursor.out = out
 
 
 @kernel("int64(int64[:,::1], int64[::1], int64[::1], int64[:,::1], int64[:,::1])")

@@ -31,6 +31,7 @@ from minidsms.cql.window_spec import WindowSpec
 from minidsms.elements import Schema, Type
 from minidsms.expressions import Context
 from minidsms.expressions.programs import Programmed
+from minidsms.machine_code import Record
 from minidsms.machine_code.templates import Form
 from minidsms.operators.adaptivity import SharedByCopies
 from minidsms.operators.operator import Operator
@@ -137,6 +138,9 @@ class _Memory:
                 return self._stores[id(value)]
             case np.ndarray():
                 return self._array(value)
+            case Record():
+                assert value._objects is None, "records of arrays are held by nobody"
+                return self._note(value, type(value).from_buffer_copy(value))
             case memoryview():
                 return self._note(value, memoryview(self.copy(value.obj)))
             case tuple():

@@ -14,6 +14,7 @@ import numpy as np
 
 from minidsms.elements import AnyArray, BoolArray, Int64Array
 from minidsms.kernels import grouping as kernels
+from minidsms.machine_code import rows_of
 
 _WORDS = {kernels.COUNT: 1, kernels.SUM: 3, kernels.AVG: 3, kernels.EXTREME: 3, kernels.TOP: 2}
 _FIRST_NODES = 64
@@ -52,22 +53,24 @@ class GroupRecords:
             (j, c.kind, c.argument, offset, c.is_largest, c.is_float, c.times)
             for j, (c, offset) in enumerate(zip(calls, offsets))
         ]
-        table: Int64Array = np.array(rows, np.int64).reshape(k, kernels.CALL_SIZE)
-        kinds = table[:, kernels.KIND]
-        sums = table[np.isin(kinds, (kernels.COUNT, kernels.SUM, kernels.AVG))]
-        extremes = table[np.isin(kinds, (kernels.EXTREME, kernels.TOP))]
+        table = rows_of(kernels.Called, k)
+        for j, row in enumerate(rows):
+            table[j] = row
+        kinds = table["kind"]
+        sums = np.flatnonzero(np.isin(kinds, (kernels.COUNT, kernels.SUM, kernels.AVG)))
+        extremes = np.flatnonzero(np.isin(kinds, (kernels.EXTREME, kernels.TOP)))
         stars, fallible = np.flatnonzero(kinds == kernels.STAR), np.flatnonzero([c.is_fallible for c in calls])
-        self._deques = extremes[extremes[:, kernels.KIND] == kernels.EXTREME, kernels.OFFSET].copy()
+        self._deques = table["offset"][kinds == kernels.EXTREME]
         self.count = k
         self.constants = tuple(
             (c.kind, c.argument, offset, c.is_largest, c.is_float, c.times) for c, offset in zip(calls, offsets)
         )
-        self.calls, self.sums = np.concatenate([sums, extremes]), len(sums)
+        self.calls, self.sums = table[np.concatenate([sums, extremes])], len(sums)
         self.marks, self.stars = np.concatenate([stars, fallible]), len(stars)
         self._text = [self.words_at + j for j, c in enumerate(calls) if c.is_text]
         self.records: Int64Array = np.zeros((0, width), np.int64)
         self.nodes: Int64Array = np.zeros((_FIRST_NODES, 4), np.int64)
-        self.pool: Int64Array = np.array([0, 1, 0], np.int64)
+        self.pool = kernels.NodePool(used=1)
         self.instants = 0
 
     @property
@@ -109,14 +112,14 @@ class GroupRecords:
 
     def settle(self) -> None:
         """Give memory back if most nodes are free."""
-        if len(self.nodes) > _WORTH_SHRINKING and int(self.pool[kernels.HELD]) * 8 < len(self.nodes):
+        if len(self.nodes) > _WORTH_SHRINKING and self.pool.held * 8 < len(self.nodes):
             self.nodes = self._packed(self.records, np.arange(len(self.records)))
-            used = int(self.pool[kernels.HELD]) + 1
-            self.pool[:] = (0, used, used - 1)
+            used = self.pool.held + 1
+            self.pool = kernels.NodePool(0, used, used - 1)
 
     def _packed(self, records: Int64Array, groups: Int64Array) -> Int64Array:
         """The nodes in use, one after the other; the records are changed to name them."""
-        held = int(self.pool[kernels.HELD])
+        held = self.pool.held
         packed = np.zeros((max(_FIRST_NODES, 1 << (2 * held + 1).bit_length()), 4), np.int64)
         used = kernels.pack_nodes(records, groups, self._deques, self.nodes, packed)
         assert used == held + 1, "every node in use belongs to a group"
@@ -127,7 +130,7 @@ class GroupRecords:
         records = self.records[live]
         records[:, [kernels.STAMP, kernels.LAST]] = 0
         nodes = self._packed(records, np.arange(len(records)))
-        return {"records": records, "nodes": nodes[: int(self.pool[kernels.HELD]) + 1].copy()}
+        return {"records": records, "nodes": nodes[: self.pool.held + 1].copy()}
 
     def restore(self, arrays: Mapping[str, AnyArray], capacity: int) -> None:
         """Take a state back: groups are numbered 0, 1, .. in its order."""
@@ -136,7 +139,7 @@ class GroupRecords:
         self.records[: len(records)] = records
         self.nodes = np.zeros((max(_FIRST_NODES, 1 << len(nodes).bit_length()), 4), np.int64)
         self.nodes[: len(nodes)] = nodes
-        self.pool[:] = (0, len(nodes), len(nodes) - 1)
+        self.pool = kernels.NodePool(0, len(nodes), len(nodes) - 1)
         self.instants = 0
 
     def live_codes(self) -> Iterable[Int64Array]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from minidsms.elements import Batch, Type
 from minidsms.kernels.aggregation import FAILED, NULL
-from minidsms.kernels.grouping import AVG, OFFSET, SUM, move_sums
+from minidsms.kernels.grouping import AVG, SUM, move_sums
 from minidsms.synopses.exact_sums import FloatSumState, VariationState
 from minidsms.synopses.group_records import Call, GroupRecords
 from minidsms.synopses.group_state import Argument, Run
@@ -147,7 +147,7 @@ def test_a_mean_of_integers_is_rounded_once(count: int, quotient: int, beside: i
     total = (doubled >> 1) + beside
     state = GroupRecords([Call(AVG)])
     state.resize(1)
-    at = state.calls.item(0, OFFSET)
+    at = state.calls["offset"].item(0)
     state.records[0, at : at + 3] = (count, np.uint64(total & (1 << 64) - 1).astype(np.int64), total >> 64)
     run, argument = run_over(Batch(np.zeros(1, np.int64), None, [column([0], Type.INTEGER)]), [0])
     nothing = np.zeros((1, 1), np.int8)
