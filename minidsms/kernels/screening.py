@@ -6,9 +6,9 @@ column and loses, column by column, what their regions refute; the row is droppe
 column comes next says the arrow of the region, if it has one and its column has not been looked at (GEB), else the
 first in the order that has not.
 
-    asc.columns   (p, 6) per column: how regions are found (KIND), and where
-    asc.direct    regions of consecutive values (KIND DIRECT), counted from the column's first region
-    asc.edges     ascending cuts (KIND SEARCHED): a value behind c of them is in region 1 + c
+    asc.columns   (p,) per column: how regions are found (`ScreenedColumn`), and where
+    asc.direct    regions of consecutive values (DIRECT), counted from the column's first region
+    asc.edges     ascending cuts (SEARCHED): a value behind c of them is in region 1 + c
     asc.bits      (regions, words) uint64
 
 Invariant: found pairs (row, filter) are in ascending row; what is found does not depend on order and arrows.
@@ -16,19 +16,29 @@ Invariant: found pairs (row, filter) are in ascending row; what is found does no
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from minidsms.elements import Int32Array, Int64Array
-from minidsms.machine_code import helper, int64, kernel, uint64
+from minidsms.machine_code import (
+    BoolTable,
+    Int32s,
+    Int32Table,
+    Int64s,
+    Int64Table,
+    Record,
+    Rows,
+    Uint64s,
+    Uint64Table,
+    helper,
+    int64,
+    kernel,
+    uint64,
+)
 
-KIND, BASE, SPAN, PLACE, COUNT, REGION = range(6)
-DIRECT, SEARCHED, GIVEN = 0, 1, 2
-"""KIND: a table by the value less BASE, up to SPAN; a binary search; the value is the region."""
-ROW, FOUND, MICRO, HOME, OF_HOME, TURN, WORDS = range(7)
-"""Of the state: the next row, pairs found, arrows of regions followed; of home lists the first row of the chunk, the
-next home, its next block, whose turn it is there, and words of bitmaps looked at."""
+DIRECT, SEARCHED, GIVEN = range(3)
+"""How regions of a column are found."""
 BLOCK = 4
 """Words of bitmaps that home lists look at together."""
 CHUNK = 1024
@@ -39,8 +49,103 @@ FETCHED = 32
 """Rows from which on a block is brought into the cache as a whole."""
 LINE = 8
 """Words of a line of the cache."""
-LAST, TOTAL, READERS = range(3)
-"""Of a slot of answers: the number of its last portion, all rows it was given, who reads it."""
+
+
+class ScreenedColumn(Record):
+    """How regions of a column are found: DIRECT, by a table at `place` of the value less `least`, up to `span`;
+    SEARCHED, among `count` cuts at `place`; GIVEN, the value is the region. region: the first of its regions.
+    """
+
+    kind: int
+    least: int
+    span: int
+    place: int
+    count: int
+    region: int
+
+
+class ScreenState(Record):
+    """row: the next row; of home lists the first of the chunk.  found: pairs.  micro: arrows of regions followed.
+    home, of_home, turn: the next home, its next block, whose turn it is there.  words: of bitmaps looked at.
+    """
+
+    row: int
+    found: int
+    micro: int
+    home: int
+    of_home: int
+    turn: int
+    words: int
+
+
+class AnswerSlot(Record):
+    """The number of the last portion, all rows that were given, and who reads them."""
+
+    last: int
+    total: int
+    readers: int
+
+
+class Tables(NamedTuple):
+    """By which regions are found (see above)."""
+
+    columns: Rows[ScreenedColumn]
+    direct: Int32s
+    edges: Int64s
+
+
+class Asc(NamedTuple):
+    """Tables and bitmaps."""
+
+    columns: Rows[ScreenedColumn]
+    direct: Int32s
+    edges: Int64s
+    bits: Uint64Table
+
+
+class Looks(NamedTuple):
+    """order: of the columns.  arrows: by region, -1 for none."""
+
+    order: Int64s
+    arrows: Int32s
+
+
+class LookedAt(NamedTuple):
+    """alive: GRB.  looked_by: GEB, as the row that looked at each column last.  filters: of each bit.  counts: by
+    column how often it was looked at, and how many rows it dropped.
+    """
+
+    alive: Uint64s
+    looked_by: Int64s
+    filters: Int32s
+    counts: Int64Table
+
+
+class Pairs(NamedTuple):
+    """Found so far, and room."""
+
+    rows: Int32s
+    filters: Int32s
+
+
+class Lists(NamedTuple):
+    """See `screens.homes`."""
+
+    homes: Int64Table
+    blocks: Int64Table
+    packed: Uint64s
+    bits: Uint64s
+    tests: Int32Table
+    starts: Int32s
+    asked: Int32Table
+
+
+class Meeting(NamedTuple):
+    """turns: the rows that meet a block.  left: words of bitmaps in which filters are left.  whose: row and word."""
+
+    turns: Int32s
+    left: Uint64s
+    whose: Int64s
 
 
 @helper(inline=True)
@@ -56,18 +161,18 @@ def _lowest(word: Any) -> Any:
 @helper
 def region_of(columns: Any, direct: Any, edges: Any, c: Any, value: Any) -> Any:
     """The region of a value that is not NULL, counted from the column's first."""
-    if columns[c, KIND] == DIRECT:
-        at = value - columns[c, BASE]
-        if value < columns[c, BASE]:
+    if columns[c].kind == DIRECT:
+        at = value - columns[c].least
+        if value < columns[c].least:
             at = 0
-        elif value - columns[c, SPAN] > columns[c, BASE]:
-            at = columns[c, SPAN]
-        return int64(direct[columns[c, PLACE] + at])
-    if columns[c, KIND] == GIVEN:
+        elif value - columns[c].span > columns[c].least:
+            at = columns[c].span
+        return int64(direct[columns[c].place + at])
+    if columns[c].kind == GIVEN:
         return value
-    place = columns[c, PLACE]
+    place = columns[c].place
     low = 0
-    n = columns[c, COUNT]
+    n = columns[c].count
     while n > 1:
         half = n >> 1
         low += half * int64(edges[place + low + half - 1] <= value)
@@ -75,27 +180,21 @@ def region_of(columns: Any, direct: Any, edges: Any, c: Any, value: Any) -> Any:
     return 1 + low + int64(edges[place + low] <= value)
 
 
-@kernel(
-    "void(int64[:,::1], boolean[:,::1], Tuple((int64[:,::1], int32[::1], int64[::1], uint64[:,::1])),"
-    " Tuple((int64[::1], int32[::1])), Tuple((uint64[::1], int64[::1], int32[::1], int64[:,::1])),"
-    " Tuple((int32[::1], int32[::1])), int64[::1])"
-)
+@kernel
 def screen_rows(
-    keys: Int64Array, present: np.ndarray, asc: Any, sequence: Any, scratch: Any, found: Any, state: Int64Array
+    keys: Int64Table, present: BoolTable, asc: Asc, sequence: Looks, scratch: LookedAt, found: Pairs, state: ScreenState
 ) -> None:
-    """Go on from state[ROW] until all rows are done, or `found` has no room for what one more may bring.
+    """Go on from state.row until all rows are done, or `found` has no room for what one more may bring.
 
-    keys, present: (p, n) values and whether they are there.  sequence: (order (p,), arrows by region, -1 for none).
-    scratch: (GRB, GEB as the row that looked at each column last, the filter of each bit, and by column how often it
-    was looked at and how many rows it dropped).  found: (rows, filters).
+    keys, present: (p, n) values and whether they are there.
     """
     columns, direct, edges, bits = asc
     order, arrows = sequence
     alive, looked_by, filters, counts = scratch
     rows, members = found
     words = len(alive)
-    k = state[FOUND]
-    row = state[ROW]
+    k = state.found
+    row = state.row
     n = keys.shape[1]
     micro = 0
     while row < n and k + len(filters) <= len(rows):
@@ -103,7 +202,7 @@ def screen_rows(
         at = 0
         is_first = True
         while True:
-            region = columns[c, REGION]
+            region = columns[c].region
             if present[c, row]:
                 region += region_of(columns, direct, edges, c, keys[c, row])
             counts[0, c] += 1
@@ -141,9 +240,9 @@ def screen_rows(
                     k += filter_ >= 0
                     word &= word - uint64(1)
         row += 1
-    state[ROW] = row
-    state[FOUND] = k
-    state[MICRO] += micro
+    state.row = row
+    state.found = k
+    state.micro += micro
 
 
 @helper
@@ -197,19 +296,15 @@ def _fetch_rows(table: Any, first: Any, end: Any) -> Any:
     return int64(seen == int64(-1))
 
 
-@kernel(
-    "void(int32[:,::1], int32[:,::1], Tuple((int64[:,::1], int64[:,::1], uint64[::1], uint64[::1], int32[:,::1],"
-    " int32[::1], int32[:,::1])), int32[::1], Tuple((int32[::1], uint64[::1], int64[::1])),"
-    " Tuple((int32[::1], int32[::1])), int64[::1])"
-)
+@kernel
 def screen_homes(
-    regions: Int32Array,
-    groups: Int32Array,
-    lists: Any,
-    filters: Int32Array,
-    scratch: Any,
-    found: Any,
-    state: Int64Array,
+    regions: Int32Table,
+    groups: Int32Table,
+    lists: Lists,
+    filters: Int32s,
+    scratch: Meeting,
+    found: Pairs,
+    state: ScreenState,
 ) -> None:
     """Go on from `state` until all rows are done, or `found` has no room for what STEP more may bring.
 
@@ -217,14 +312,13 @@ def screen_homes(
     a block's filters meet it one after the other, so that all they look at stays in the first-level cache. Whoever all
     columns' groups admit is compared.
 
-    regions, groups: (n, p) of the rows, groups by their first word in a block.  lists: see `screens.homes`.  filters:
-    of each bit.  scratch: the rows that meet a block; words of bitmaps in which filters are left, and of which row and
-    word they are.  found: (rows, filters), those of each filter in ascending row.
+    regions, groups: (n, p) of the rows, groups by their first word in a block.  filters: of each bit.  found: those of
+    each filter in ascending row.
     """
     homes, blocks, packed, bits, tests, starts, asked = lists
     turns, left, whose = scratch
     rows, members = found
-    first, home, block, turn, k = state[ROW], state[HOME], state[OF_HOME], state[TURN], state[FOUND]
+    first, home, block, turn, k = state.row, state.home, state.of_home, state.turn, state.found
     looked = 0
     while first < len(regions):
         end = min(first + CHUNK, len(regions))
@@ -243,8 +337,8 @@ def screen_homes(
                 while turn < last:
                     stop = min(turn + STEP, last)
                     if k + (stop - turn) * (64 * BLOCK) > len(rows):
-                        state[ROW], state[HOME], state[OF_HOME], state[TURN], state[FOUND] = first, home, block, turn, k
-                        state[WORDS] += looked
+                        state.row, state.home, state.of_home, state.turn, state.found = first, home, block, turn, k
+                        state.words += looked
                         return
                     n = 0
                     for t in range(turn, stop):
@@ -300,17 +394,17 @@ def screen_homes(
             home += 1
         home = 0
         first = end
-    state[ROW], state[FOUND] = first, k
-    state[WORDS] += looked
+    state.row, state.found = first, k
+    state.words += looked
 
 
-@kernel("void(int64[:,::1], boolean[:,::1], Tuple((int64[:,::1], int32[::1], int64[::1])), int32[:,::1])")
-def regions_of(keys: Int64Array, present: np.ndarray, tables: Any, out: Int32Array) -> None:
+@kernel
+def regions_of(keys: Int64Table, present: BoolTable, tables: Tables, out: Int32Table) -> None:
     """out[c, i]: the region of row i in column c, numbered over all columns."""
     columns, direct, edges = tables
     for c in range(len(keys)):
         for i in range(keys.shape[1]):
-            region = columns[c, REGION]
+            region = columns[c].region
             if present[c, i]:
                 region += region_of(columns, direct, edges, c, keys[c, i])
             out[c, i] = region
@@ -380,24 +474,24 @@ def keep_rows(parts: Int32Array, numbers: Int32Array, rows: Int64Array) -> int:
     return kept
 
 
-@kernel("int64(int64[::1], int64[::1], int64[::1], int64[:,::1], int64[:,::1], int64)")
+@kernel
 def add_portions(
-    firsts: Int64Array, counts: Int64Array, slots: Int64Array, of_slot: Int64Array, portions: Int64Array, number: int
+    firsts: Int64s, counts: Int64s, slots: Int64s, of_slot: Rows[AnswerSlot], portions: Int64Table, number: int
 ) -> int:
     """Write portions, numbered from `number` on, a different slot each; the rows that readers of the slots now have.
 
-    of_slot: (slots, 3) the last portion, all its rows and its readers.  portions: (n, 4), see `screens.answers`.
+    portions: (n, 4), see `screens.answers`.
     """
     due = 0
     for i in range(len(slots)):
         slot = slots[i]
-        portions[i, 0] = of_slot[slot, LAST]
+        portions[i, 0] = of_slot[slot].last
         portions[i, 1] = firsts[i]
         portions[i, 2] = counts[i]
         portions[i, 3] = slot
-        of_slot[slot, LAST] = number + i
-        of_slot[slot, TOTAL] += counts[i]
-        due += counts[i] * of_slot[slot, READERS]
+        of_slot[slot].last = number + i
+        of_slot[slot].total += counts[i]
+        due += counts[i] * of_slot[slot].readers
     return due
 
 

@@ -22,25 +22,14 @@ from minidsms.kernels.decimal_sums import add_digits
 from minidsms.kernels.exact_sums import add_float, position_of, rounded
 from minidsms.kernels.grouping import add, mean
 from minidsms.kernels.sorted_partitions import (
-    ARE,
-    CHANGE,
-    COLUMN,
     COUNT,
     DONE,
     FIELDS,
     FLOATS,
-    IS_DESCENDING,
     KEEPS_LAST,
-    LOW,
-    LOW_NOW,
-    NEXT,
-    NULLS_FIRST,
     OFFSET,
     OVERFLOWS,
-    PLACE,
-    TAKEN,
-    TOUCHED,
-    WERE,
+    ChangeCursor,
     RankAsked,
     Work,
     begin_instant,
@@ -114,12 +103,12 @@ def _beside(row: Int64s, other: Int64s, way: int, distance: int, asked: RankAske
     if distance == 0:
         return compare(row, other, asked, asked.keys)
     by = asked.by[0]
-    column = by[COLUMN]
+    column = by.column
     is_none, other_is = is_null(row, column, asked.columns), is_null(other, column, asked.columns)
     if is_none or other_is:
-        return 0 if is_none == other_is else -1 if is_none == by[NULLS_FIRST] else 1
+        return 0 if is_none == other_is else -1 if is_none == by.nulls_first else 1
     one, two = row[column], other[column]
-    if by[IS_DESCENDING]:
+    if by.is_descending:
         one, two = two, one
     is_behind = one >= two
     if (way > 0) != is_behind:
@@ -156,7 +145,7 @@ def _seek(
 def _find_concerned(work: Work, slots: Int64s, c: int, frame: FrameOf, span: Int64s) -> None:
     """From which place to before which rows see the c-th change, as they were: the first two words of a span."""
     changes, kept, asked, beside, _, _ = work
-    at, i = beside.moves[c, PLACE], beside.moves[c, CHANGE]
+    at, i = beside.moves[c].place, beside.moves[c].change
     row, count = changes.words[i], len(slots)
     first, last = at, at + int64(changes.sign[i] < 0)
     if frame.by_value:
@@ -190,7 +179,7 @@ def _find_spans(work: Work, slots: Int64s, m: int, frame: FrameOf, spans: Int64T
         if n == 0 or spans[n, 0] > spans[n - 1, 1]:
             spans[n, 2] = spans[n, 0] + by
             n += 1
-        by += int64(sign[moves[c, CHANGE]])
+        by += int64(sign[moves[c].change])
         spans[n - 1, 1] = max(spans[n - 1, 1], high)
         spans[n - 1, 3] = spans[n - 1, 1] + by
     return int(n)
@@ -445,7 +434,7 @@ def _change_partition(work: Work, partition: int, frame: FrameOf, sliding: Slidi
     fits = True
     for s in range(n):
         fits = _slide(1, slots, spans[s, 2], spans[s, 3], work, frame, sliding, carried) and fits
-        told[LOW], told[WERE], told[LOW_NOW], told[ARE] = spans[s, 0], spans[s, 1], spans[s, 2], spans[s, 3]
+        told.low, told.were, told.low_now, told.are = spans[s, 0], spans[s, 1], spans[s, 2], spans[s, 3]
         differ(work, slots)
     if work.asked.keeps == KEEPS_LAST:
         _pass(work, partition, frame, sliding)
@@ -453,18 +442,18 @@ def _change_partition(work: Work, partition: int, frame: FrameOf, sliding: Slidi
 
 
 @kernel
-def change_frames(work: Work, frame: FrameOf, sliding: Sliding, cursor: Int64s) -> int:
+def change_frames(work: Work, frame: FrameOf, sliding: Sliding, cursor: ChangeCursor) -> int:
     """Carry out changes, instant by instant, and write what becomes of the rows with their results; returns DONE, or
     what is lacking; OVERFLOWS where the sums of an instant do not fit, of which nothing counts then.
     """
     changes, spans = work.changes, work.spans
-    spans[TAKEN] = 0
+    spans.taken = 0
     status = DONE
-    while cursor[NEXT] < len(changes.ts) and status == DONE:
+    while cursor.next < len(changes.ts) and status == DONE:
         status = begin_instant(work, cursor)
         if status == DONE:
             fits = True
-            for t in range(spans[TOUCHED]):
+            for t in range(spans.touched):
                 fits = _change_partition(work, changes.touched[t], frame, sliding) and fits
                 end_partition(work, changes.touched[t], cursor)
             if not fits:

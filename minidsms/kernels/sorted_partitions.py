@@ -17,22 +17,25 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from minidsms.kernels.text_order import WrittenTexts, compare_texts
-from minidsms.machine_code import Float64Table, Int8s, Int8Table, Int64s, Int64Table, helper, int64, kernel
+from minidsms.machine_code import (
+    Float64Table,
+    Int8s,
+    Int8Table,
+    Int64s,
+    Int64Table,
+    Record,
+    Rows,
+    helper,
+    int64,
+    kernel,
+)
 
 OFFSET, COUNT, SIZE, HEAD, TAIL, STAMP, COMING, FIELDS = range(8)
 """Where a partition's slots stand, how many there are, and for how many there is room.  HEAD, TAIL, COMING: of the
 instant STAMP, the first and last of its changes, and how many rows come.
 """
-COLUMN, IS_DESCENDING, NULLS_FIRST, KIND, BY_WIDTH = range(5)
-"""Columns of `by`, a row per column that sorts."""
 WORDS, FLOATS, TEXTS = range(3)
-"""KIND: of what the words are."""
-USED, FREE, HELD, STAMPS, FIGURES = range(5)
-"""Columns of `figures`: the end of the last stretch of `places`, free slots, rows held, instants stamped."""
-NEXT, WRITTEN, EMPTIED, NEEDED, LEAST, CURSOR_SIZE = range(6)
-"""Columns of `cursor`: the first change that is not done, rows written, partitions noted as emptied, how much of what
-is lacking is needed, and how many rows must stay where others leave.
-"""
+"""Of what the words of a column that sorts are."""
 DONE, OUTPUT_FULL, SLOTS_FULL, PLACES_FULL, ROWS_FEW, OVERFLOWS = range(6)
 CANCELLED = 2
 """In place of whether a result is not NULL."""
@@ -40,19 +43,68 @@ ROW_NUMBER, SHOWN, NTILE, RANK, DENSE_RANK, PERCENT_RANK, CUME_DIST, FRAMED = ra
 """SHOWN: no value, of the rows up to `at_most` but the first `distance`. It, ROW_NUMBER and NTILE look at places alone.
 FRAMED: of the rows of a frame (`kernels.sorted_frames`).
 """
-NOW, END, TOUCHED, BOUND, TAKEN, COME, DEAD, LOW, WERE, LOW_NOW, ARE, SPANS = range(12)
-"""What a step of `change` tells the next one, of an instant: when it is, up to where its changes stand, how many
-partitions they are of, how many rows it may put out, rows written, those noted to come, slots to be freed; of a
-partition the places between which rows may have had other results, and have them now.
-"""
-CHANGE, PLACE, MOVE_WORDS = range(3)
-"""Columns of `moves`: a change, and where its row stands, or would, before all changes."""
 KEEPS_ALL, KEEPS_SHOWN, KEEPS_LAST = range(3)
 UNBOUNDED = -1
 _LEAST_STRETCH = 4
 _FEW = 16
 """Rows that are moved rather than their stretch."""
 _LARGEST = 0x7FFFFFFFFFFFFFFF
+
+
+class SortKey(Record):
+    """A column that sorts. kind: WORDS, FLOATS or TEXTS."""
+
+    column: int
+    is_descending: int
+    nulls_first: int
+    kind: int
+
+
+class PartitionFigures(Record):
+    """used: the end of the last stretch of `places`.  free: free slots.  held: rows.  stamps: instants stamped."""
+
+    used: int
+    free: int
+    held: int
+    stamps: int
+
+
+class ChangeCursor(Record):
+    """next: the first change that is not done.  written: rows.  emptied: partitions noted as such.  needed: how much of
+    what is lacking.  least: rows that must stay where others leave.
+    """
+
+    next: int
+    written: int
+    emptied: int
+    needed: int
+    least: int
+
+
+class InstantSpans(Record):
+    """What a step of `change` tells the next one, of an instant: when it is, up to where its changes stand, how many
+    partitions they are of, how many rows it may put out, rows written, those noted to come, slots to be freed; of a
+    partition the places between which rows may have had other results, and have them now.
+    """
+
+    now: int
+    end: int
+    touched: int
+    bound: int
+    taken: int
+    come: int
+    dead: int
+    low: int
+    were: int
+    low_now: int
+    are: int
+
+
+class Move(Record):
+    """A change, and where its row stands, or would, before all changes."""
+
+    change: int
+    place: int
 
 
 class RowChanges(NamedTuple):
@@ -78,7 +130,7 @@ class SortedArrays(NamedTuple):
     places: Int64s
     rows: Int64Table
     free: Int64s
-    figures: Int64s
+    figures: PartitionFigures
 
 
 class RankAsked(NamedTuple):
@@ -94,7 +146,7 @@ class RankAsked(NamedTuple):
     keeps: int
     keys: int
     columns: int
-    by: Int64Table
+    by: Rows[SortKey]
     texts: WrittenTexts
 
 
@@ -114,7 +166,7 @@ class Beside(NamedTuple):
     high: Int64Table
     come: Int64Table
     dead: Int64s
-    moves: Int64Table
+    moves: Rows[Move]
 
 
 class RankedRows(NamedTuple):
@@ -136,7 +188,7 @@ class Work(NamedTuple):
     asked: RankAsked
     beside: Beside
     out: RankedRows
-    spans: Int64s
+    spans: InstantSpans
 
 
 @helper(inline=True)
@@ -159,14 +211,14 @@ def compare(row: Int64s, other: Int64s, asked: RankAsked, n: int) -> int:
     """By the first n columns that sort: -1 where the row stands before the other one, 1 behind, 0 with it."""
     by, columns = asked.by, asked.columns
     for c in range(n):
-        column = by[c, COLUMN]
+        column = by[c].column
         is_none, other_is = is_null(row, column, columns), is_null(other, column, columns)
         if is_none != other_is:
-            return -1 if is_none == by[c, NULLS_FIRST] else 1
+            return -1 if is_none == by[c].nulls_first else 1
         one, two = row[column], other[column]
         if is_none == 0 and one != two:
-            is_less = order_of(one, two, by[c, KIND], asked.texts) < 0
-            return -1 if is_less != (by[c, IS_DESCENDING] != 0) else 1
+            is_less = order_of(one, two, by[c].kind, asked.texts) < 0
+            return -1 if is_less != (by[c].is_descending != 0) else 1
     return 0
 
 
@@ -209,16 +261,16 @@ def _make_room(changes: RowChanges, touched: int, kept: SortedArrays) -> int:
     needed = int64(0)
     for t in range(touched):
         needed += _wanted(partitions[changes.touched[t]])
-    if figures[USED] + needed > len(places):
+    if figures.used + needed > len(places):
         return int(needed)
     for t in range(touched):
         of = partitions[changes.touched[t]]
-        size, offset, to = _wanted(of), of[OFFSET], figures[USED]
+        size, offset, to = _wanted(of), of[OFFSET], figures.used
         if size > 0:
             for i in range(of[COUNT]):
                 places[to + i] = places[offset + i]
             of[OFFSET], of[SIZE] = to, size
-            figures[USED] = to + size
+            figures.used = to + size
     return 0
 
 
@@ -340,8 +392,8 @@ def differ(work: Work, slots: Int64s) -> None:
     """
     _, kept, asked, beside, out, spans = work
     rows, before, told = kept.rows, beside.before, beside.told
-    were, are, n = spans[WERE], spans[ARE], asked.by.shape[0]
-    i, j, k, come = spans[LOW], spans[LOW_NOW], spans[TAKEN], spans[COME]
+    were, are, n = spans.were, spans.are, asked.by.shape[0]
+    i, j, k, come = spans.low, spans.low_now, spans.taken, spans.come
     while i < were or j < are:
         if i < were and j < are and before[i] == slots[j] and are_same(beside, i, j):
             i, j = i + 1, j + 1
@@ -367,7 +419,7 @@ def differ(work: Work, slots: Int64s) -> None:
                         break
         for p in range(i, ends):
             if told[0, p] != CANCELLED:
-                write(out, k, spans[NOW], -1, rows[before[p]])
+                write(out, k, spans.now, -1, rows[before[p]])
                 write_result(out, k, beside, 0, p)
                 k += 1
         for q in range(j, starts):
@@ -378,14 +430,14 @@ def differ(work: Work, slots: Int64s) -> None:
                     note[3] = beside.high[1, q]
                 come += 1
         i, j = ends, starts
-    spans[TAKEN], spans[COME] = k, come
+    spans.taken, spans.come = k, come
 
 
 @helper(typed=True)
-def _sort(moves: Int64Table, m: int, words: Int64Table, asked: RankAsked) -> None:
+def _sort(moves: Rows[Move], m: int, words: Int64Table, asked: RankAsked) -> None:
     """Sort changes by their rows: as a heap, if they are not in order."""
     n, at = asked.by.shape[0], int64(1)
-    while at < m and compare(words[moves[at - 1, CHANGE]], words[moves[at, CHANGE]], asked, n) <= 0:
+    while at < m and compare(words[moves[at - 1].change], words[moves[at].change], asked, n) <= 0:
         at += 1
     if at >= m:
         return
@@ -395,37 +447,37 @@ def _sort(moves: Int64Table, m: int, words: Int64Table, asked: RankAsked) -> Non
             root -= 1
         else:
             size -= 1
-            moves[0, CHANGE], moves[size, CHANGE] = moves[size, CHANGE], moves[0, CHANGE]
-        parent, sinking = root, moves[root, CHANGE]
+            moves[0].change, moves[size].change = moves[size].change, moves[0].change
+        parent, sinking = root, moves[root].change
         while 2 * parent + 1 < size:
             child = 2 * parent + 1
             if child + 1 < size:
-                beside = words[moves[child + 1, CHANGE]]
-                child += int64(compare(words[moves[child, CHANGE]], beside, asked, n) < 0)
-            if compare(words[sinking], words[moves[child, CHANGE]], asked, n) >= 0:
+                beside = words[moves[child + 1].change]
+                child += int64(compare(words[moves[child].change], beside, asked, n) < 0)
+            if compare(words[sinking], words[moves[child].change], asked, n) >= 0:
                 break
-            moves[parent, CHANGE] = moves[child, CHANGE]
+            moves[parent].change = moves[child].change
             parent = child
-        moves[parent, CHANGE] = sinking
+        moves[parent].change = sinking
 
 
 @helper(typed=True)
-def _net(moves: Int64Table, m: int, changes: RowChanges, asked: RankAsked) -> int:
+def _net(moves: Rows[Move], m: int, changes: RowChanges, asked: RankAsked) -> int:
     """Leave out of sorted changes what comes and goes; returns how many are left."""
     n, kept, first = asked.by.shape[0], int64(0), int64(0)
     while first < m:
         last, net = first, int64(0)
         while last < m and (
             last == first
-            or compare(changes.words[moves[first, CHANGE]], changes.words[moves[last, CHANGE]], asked, n) == 0
+            or compare(changes.words[moves[first].change], changes.words[moves[last].change], asked, n) == 0
         ):
-            net += changes.sign[moves[last, CHANGE]]
+            net += changes.sign[moves[last].change]
             last += 1
         for c in range(first, last):
-            if net * changes.sign[moves[c, CHANGE]] > 0:
-                moves[kept, CHANGE] = moves[c, CHANGE]
+            if net * changes.sign[moves[c].change] > 0:
+                moves[kept].change = moves[c].change
                 kept += 1
-                net -= changes.sign[moves[c, CHANGE]]
+                net -= changes.sign[moves[c].change]
         first = last
     return int(kept)
 
@@ -439,20 +491,20 @@ def place_changes(work: Work, partition: int) -> int:
     moves, words = beside.moves, changes.words
     i, m = kept.partitions[partition, HEAD], int64(0)
     while i >= 0:
-        moves[m, CHANGE] = i
+        moves[m].change = i
         m += 1
         i = changes.following[i]
     if m > 1:
         _sort(moves, m, words, asked)
         m = int64(_net(moves, m, changes, asked))
     for c in range(m):
-        i = moves[c, CHANGE]
-        before = moves[c - 1, CHANGE] if c > 0 else i
+        i = moves[c].change
+        before = moves[c - 1].change if c > 0 else i
         is_again = c > 0 and changes.sign[i] < 0 and changes.sign[before] < 0
         if is_again and compare(words[before], words[i], asked, asked.by.shape[0]) == 0:
-            moves[c, PLACE] = moves[c - 1, PLACE] + 1  # of rows that are equal one each
+            moves[c].place = moves[c - 1].place + 1  # of rows that are equal one each
         else:
-            moves[c, PLACE] = _find(words[i], kept, partition, asked)
+            moves[c].place = _find(words[i], kept, partition, asked)
     return int(m)
 
 
@@ -467,22 +519,22 @@ def _shift(work: Work, partition: int, m: int, front: int, to_the_left: bool) ->
     by = int64(front)
     if to_the_left:
         for c in range(m):
-            sign = int64(changes.sign[moves[c, CHANGE]])
+            sign = int64(changes.sign[moves[c].change])
             by += sign
             if by < 0:
-                last = moves[c + 1, PLACE] if c + 1 < m else end
-                for p in range(offset + moves[c, PLACE] + int64(sign < 0), offset + last):
+                last = moves[c + 1].place if c + 1 < m else end
+                for p in range(offset + moves[c].place + int64(sign < 0), offset + last):
                     places[p + by] = places[p]
         return
     for c in range(m):
-        by += int64(changes.sign[moves[c, CHANGE]])
+        by += int64(changes.sign[moves[c].change])
     for c in range(m - 1, -1, -1):
-        sign = int64(changes.sign[moves[c, CHANGE]])
+        sign = int64(changes.sign[moves[c].change])
         if by > 0:
-            for p in range(offset + end - 1, offset + moves[c, PLACE] + int64(sign < 0) - 1, -1):
+            for p in range(offset + end - 1, offset + moves[c].place + int64(sign < 0) - 1, -1):
                 places[p + by] = places[p]
         by -= sign
-        end = moves[c, PLACE]
+        end = moves[c].place
 
 
 @helper(typed=True)
@@ -492,28 +544,28 @@ def carry_out(work: Work, partition: int, m: int) -> None:
     moves, places, figures = beside.moves, kept.places, kept.figures
     of = kept.partitions[partition]
     front = int64(0)
-    while of[COUNT] > _FEW and front < m and moves[front, PLACE] == front and changes.sign[moves[front, CHANGE]] < 0:
+    while of[COUNT] > _FEW and front < m and moves[front].place == front and changes.sign[moves[front].change] < 0:
         front += 1
     for c in range(m):
-        if changes.sign[moves[c, CHANGE]] < 0:
-            beside.dead[spans[DEAD]] = places[of[OFFSET] + moves[c, PLACE]]
-            spans[DEAD] += 1
+        if changes.sign[moves[c].change] < 0:
+            beside.dead[spans.dead] = places[of[OFFSET] + moves[c].place]
+            spans.dead += 1
     _shift(work, partition, m, front, True)
     _shift(work, partition, m, front, False)
     by = front
     for c in range(m):
-        i = moves[c, CHANGE]
+        i = moves[c].change
         if changes.sign[i] > 0:
-            figures[FREE] -= 1
-            slot = kept.free[figures[FREE]]
+            figures.free -= 1
+            slot = kept.free[figures.free]
             for w in range(kept.rows.shape[1]):
                 kept.rows[slot, w] = changes.words[i, w]
-            places[of[OFFSET] + moves[c, PLACE] + by] = slot
+            places[of[OFFSET] + moves[c].place + by] = slot
         by += int64(changes.sign[i])
     of[OFFSET] += front
     of[SIZE] -= front
     of[COUNT] += by - front
-    figures[HELD] += by - front
+    figures.held += by - front
 
 
 @helper(typed=True)
@@ -524,12 +576,12 @@ def let_go(work: Work, partition: int, begin: int, end: int) -> None:
     offset, count = of[OFFSET], of[COUNT]
     for p in range(count):
         if p < begin or p >= end:
-            beside.dead[spans[DEAD]] = places[offset + p]
-            spans[DEAD] += 1
+            beside.dead[spans.dead] = places[offset + p]
+            spans.dead += 1
         else:
             places[offset + p - begin] = places[offset + p]
     of[COUNT] = end - begin
-    kept.figures[HELD] -= count - of[COUNT]
+    kept.figures.held -= count - of[COUNT]
 
 
 @helper(typed=True)
@@ -540,13 +592,13 @@ def _begin(work: Work, start: int) -> int:
     changes, kept, asked, _, _, spans = work
     partitions, figures = kept.partitions, kept.figures
     ts, sign, ids, following = changes.ts, changes.sign, changes.ids, changes.following
-    figures[STAMPS] += 1
+    figures.stamps += 1
     i, touched, bound = int64(start), int64(0), int64(0)
     while i < len(ts) and ts[i] == ts[start]:
         of = partitions[ids[i]]
         following[i] = -1
-        if of[STAMP] != figures[STAMPS]:
-            of[STAMP], of[HEAD], of[COMING] = figures[STAMPS], i, 0
+        if of[STAMP] != figures.stamps:
+            of[STAMP], of[HEAD], of[COMING] = figures.stamps, i, 0
             changes.touched[touched] = ids[i]
             touched += 1
             is_limited = asked.function <= SHOWN and asked.at_most >= 0
@@ -557,8 +609,8 @@ def _begin(work: Work, start: int) -> int:
         of[COMING] += int64(sign[i] > 0)
         bound += 2
         i += 1
-    spans[NOW], spans[END], spans[TOUCHED], spans[BOUND] = ts[start], i, touched, bound
-    spans[COME], spans[DEAD] = 0, 0
+    spans.now, spans.end, spans.touched, spans.bound = ts[start], i, touched, bound
+    spans.come, spans.dead = 0, 0
     return _make_room(changes, touched, kept)
 
 
@@ -571,50 +623,50 @@ def _leaving(changes: RowChanges, start: int, end: int) -> Any:
 
 
 @helper(typed=True)
-def begin_instant(work: Work, cursor: Int64s) -> int:
+def begin_instant(work: Work, cursor: ChangeCursor) -> int:
     """DONE, or what is lacking for the next instant, and nothing is done."""
     changes, kept, _, _, out, spans = work
-    start = cursor[NEXT]
+    start = cursor.next
     lacking = int64(_begin(work, start))
-    end = spans[END]
-    cursor[WRITTEN] = spans[TAKEN]
-    if cursor[LEAST] > 0 and kept.figures[HELD] - _leaving(changes, start, end) < cursor[LEAST]:
+    end = spans.end
+    cursor.written = spans.taken
+    if cursor.least > 0 and kept.figures.held - _leaving(changes, start, end) < cursor.least:
         return ROWS_FEW
     if lacking > 0:
-        cursor[NEEDED] = lacking
+        cursor.needed = lacking
         return PLACES_FULL
-    if spans[TAKEN] + spans[BOUND] > len(out.ts):
-        cursor[NEEDED] = spans[BOUND]
+    if spans.taken + spans.bound > len(out.ts):
+        cursor.needed = spans.bound
         return OUTPUT_FULL
-    if end - start > kept.figures[FREE]:
-        cursor[NEEDED] = end - start
+    if end - start > kept.figures.free:
+        cursor.needed = end - start
         return SLOTS_FULL
     return DONE
 
 
 @helper(typed=True)
-def end_partition(work: Work, partition: int, cursor: Int64s) -> None:
+def end_partition(work: Work, partition: int, cursor: ChangeCursor) -> None:
     if work.kept.partitions[partition, COUNT] == 0:
-        work.changes.emptied[cursor[EMPTIED]] = partition
-        cursor[EMPTIED] += 1
+        work.changes.emptied[cursor.emptied] = partition
+        cursor.emptied += 1
 
 
 @helper(typed=True)
-def end_instant(work: Work, cursor: Int64s) -> None:
+def end_instant(work: Work, cursor: ChangeCursor) -> None:
     """Write the rows that come, and free the slots of those that have gone."""
     _, kept, _, beside, out, spans = work
-    k, figures = spans[TAKEN], kept.figures
-    for c in range(spans[COME]):
+    k, figures = spans.taken, kept.figures
+    for c in range(spans.come):
         note = beside.come[c]
-        write(out, k, spans[NOW], 1, kept.rows[note[0]])
+        write(out, k, spans.now, 1, kept.rows[note[0]])
         out.results[k], out.told[k] = note[1], note[2]
         if len(out.high) > 0:
             out.high[k] = note[3]
         k += 1
-    for d in range(spans[DEAD]):
-        kept.free[figures[FREE]] = beside.dead[d]
-        figures[FREE] += 1
-    spans[TAKEN], cursor[WRITTEN], cursor[NEXT] = k, k, spans[END]
+    for d in range(spans.dead):
+        kept.free[figures.free] = beside.dead[d]
+        figures.free += 1
+    spans.taken, cursor.written, cursor.next = k, k, spans.end
 
 
 @helper(typed=True)
@@ -627,8 +679,8 @@ def _change_ranks(work: Work, partition: int) -> None:
     m = place_changes(work, partition)
     if m == 0:
         return
-    first = moves[0, PLACE]
-    last = count - moves[m - 1, PLACE] - int64(changes.sign[moves[m - 1, CHANGE]] < 0)
+    first = moves[0].place
+    last = count - moves[m - 1].place - int64(changes.sign[moves[m - 1].change] < 0)
     were = _shown(slots, count, rows, asked)
     for p in range(first if function == ROW_NUMBER else 0, were):
         beside.before[p] = slots[p]
@@ -648,24 +700,24 @@ def _change_ranks(work: Work, partition: int) -> None:
     first = min(first, were, are)
     _results(beside.before[:count], first, were, rows, asked, beside, 0)
     _results(slots[:after], first, are, rows, asked, beside, 1)
-    spans[LOW], spans[WERE], spans[LOW_NOW], spans[ARE] = first, were, first, are
+    spans.low, spans.were, spans.low_now, spans.are = first, were, first, are
     differ(work, slots)
     if asked.keeps == KEEPS_SHOWN:
         let_go(work, partition, 0, _shown(slots, after, rows, asked))
 
 
 @kernel
-def change(work: Work, cursor: Int64s) -> int:
+def change(work: Work, cursor: ChangeCursor) -> int:
     """Carry out changes, instant by instant, and write what becomes of the rows with their results; returns DONE, or
     what is lacking.
     """
     changes, spans = work.changes, work.spans
-    spans[TAKEN] = 0
+    spans.taken = 0
     status = DONE
-    while cursor[NEXT] < len(changes.ts) and status == DONE:
+    while cursor.next < len(changes.ts) and status == DONE:
         status = begin_instant(work, cursor)
         if status == DONE:
-            for t in range(spans[TOUCHED]):
+            for t in range(spans.touched):
                 _change_ranks(work, changes.touched[t])
                 end_partition(work, changes.touched[t], cursor)
             end_instant(work, cursor)

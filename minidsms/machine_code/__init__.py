@@ -19,6 +19,7 @@ from minidsms.machine_code.definition import helper, kernel
 from minidsms.machine_code.intrinsics import byte_at, word_at
 from minidsms.machine_code.records import (
     Bools,
+    BoolTable,
     Float64s,
     Float64Table,
     Grid,
@@ -35,6 +36,7 @@ from minidsms.machine_code.records import (
     Uint8s,
     Uint8Table,
     Uint64s,
+    Uint64Table,
     grid_of,
     record_in,
     rows_from,
@@ -43,6 +45,7 @@ from minidsms.machine_code.records import (
 )
 
 __all__ = [
+    "BoolTable",
     "Bools",
     "Float64Table",
     "Float64s",
@@ -59,6 +62,7 @@ __all__ = [
     "Rows",
     "Uint8Table",
     "Uint8s",
+    "Uint64Table",
     "Uint64s",
     "byte_at",
     "float64",

@@ -38,6 +38,8 @@ Uint64s: TypeAlias = npt.NDArray[np.uint64]
 Float64s: TypeAlias = npt.NDArray[np.float64]
 Float64Table: TypeAlias = npt.NDArray[np.float64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
+Uint64Table: TypeAlias = npt.NDArray[np.uint64]
+BoolTable: TypeAlias = npt.NDArray[np.bool_]
 
 _WORDS = {
     "None": "void",
@@ -58,6 +60,8 @@ _WORDS = {
     "Float64s": "float64[::1]",
     "Float64Table": "float64[:, ::1]",
     "Bools": "boolean[::1]",
+    "Uint64Table": "uint64[:, ::1]",
+    "BoolTable": "boolean[:, ::1]",
 }
 """Annotations, by their names, as numba writes the types."""
 

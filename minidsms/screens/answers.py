@@ -18,14 +18,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from minidsms.elements import Batch, Column, Int8Array, Int32Array, Int64Array, Schema
-from minidsms.kernels.screening import LAST, READERS, TOTAL, add_portions, keep_rows
+from minidsms.kernels.screening import AnswerSlot, add_portions, keep_rows
+from minidsms.machine_code import Rows, rows_of
 from minidsms.screens.tail import Definition
 
 _SPARSE = 4
 """A delivery of which less than one row in so many waits is copied out."""
-_NEW_SLOT = np.array([-1, 0, 0], np.int64)
 _LEAST = 4096
 """Rows below which deliveries are not looked at for that."""
+
+
+def _new_slots(n: int) -> Rows[AnswerSlot]:
+    slots = rows_of(AnswerSlot, n)
+    slots["last"] = -1
+    return slots
 
 
 @dataclass(slots=True)
@@ -132,7 +138,7 @@ class SharedAnswers:
         self._portions = np.zeros((1024, 4), np.int64)  # the portion of the slot before it, first row, rows, slot
         self._first = 0
         self.next_portion = 0
-        self._slot = np.tile(_NEW_SLOT, (64, 1))
+        self._slot = _new_slots(64)
         self._free: list[int] = []
         self._slots = 0
         self._held = self._waiting = 0
@@ -147,10 +153,12 @@ class SharedAnswers:
         """A slot for one more box."""
         if self._free:
             slot = self._free.pop()
-            self._slot[slot, LAST] = -1
+            self._slot["last"][slot] = -1
             return slot
         if self._slots == len(self._slot):
-            self._slot = np.concatenate([self._slot, np.tile(_NEW_SLOT, (self._slots, 1))])
+            slots = _new_slots(2 * self._slots)
+            slots[: self._slots] = self._slot
+            self._slot = slots
         self._slots += 1
         return self._slots - 1
 
@@ -162,7 +170,7 @@ class SharedAnswers:
         """One more reader of a slot, from the next batch on."""
         subscription = Subscription(self, slot, columns, of)
         self._of_slot.setdefault(slot, []).append(subscription)
-        self._slot[slot, READERS] += 1
+        self._slot["readers"][slot] += 1
         for column in columns:
             self._shown[column] = self._shown.get(column, 0) + 1
         self.subscriptions[id(subscription)] = subscription
@@ -173,7 +181,7 @@ class SharedAnswers:
         left = subscription.leave()
         del self.subscriptions[id(subscription)]
         self._of_slot[subscription.slot].remove(subscription)
-        self._slot[subscription.slot, READERS] -= 1
+        self._slot["readers"][subscription.slot] -= 1
         for column in subscription.columns:
             self._shown[column] -= 1
             if not self._shown[column]:
@@ -182,11 +190,11 @@ class SharedAnswers:
 
     def last_of(self, slot: int) -> int:
         """The number of the slot's last portion."""
-        return int(self._slot[slot, LAST])
+        return int(self._slot["last"][slot])
 
     def total_of(self, slot: int) -> int:
         """Rows the slot has ever been given."""
-        return int(self._slot[slot, TOTAL])
+        return int(self._slot["total"][slot])
 
     # ------------------------------------------------------------------------------------------------------- rows
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from minidsms.kernels.screening import set_bits
+from minidsms.kernels.screening import Asc, set_bits
 from minidsms.screens.box import Box
 from minidsms.screens.domains import Domains
 
@@ -46,7 +46,7 @@ class Constructs:
             self.bits[domains.first[c] : domains.first[c + 1]] = self.everybody & ~self.qub[c]
         if runs:
             set_bits(self.bits, *np.ascontiguousarray(np.array(runs, np.int64).T))
-        self.arrays = (*domains.tables, self.bits)
+        self.arrays = Asc(*domains.tables, self.bits)
 
     @property
     def nbytes(self) -> int:

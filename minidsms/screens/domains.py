@@ -13,7 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from minidsms.elements import Batch, BoolArray, Column, Int32Array, Int64Array, Type
-from minidsms.kernels.screening import BASE, COUNT, DIRECT, GIVEN, KIND, PLACE, REGION, SEARCHED, SPAN, regions_of
+from minidsms.kernels.screening import DIRECT, GIVEN, SEARCHED, ScreenedColumn, Tables, regions_of
+from minidsms.machine_code import record_in, rows_of
 from minidsms.screens.box import Box, Cut, Values, float_keys
 from minidsms.values.dictionary import TextDictionary
 
@@ -93,29 +94,29 @@ class Domains:
         """Bytes of tables."""
         return sum(array.nbytes for array in self.tables)
 
-    def _tables(self) -> tuple[Int64Array, np.ndarray, Int64Array]:
-        columns = np.zeros((len(self.columns), 6), np.int64)
+    def _tables(self) -> Tables:
+        columns = rows_of(ScreenedColumn, len(self.columns))
         tables: list[np.ndarray] = []
         edges: list[np.ndarray] = []
         table_at = edge_at = 0
         for number, regions in enumerate(self.regions):
-            line = columns[number]
-            line[REGION] = self.first[number]
+            line = record_in(ScreenedColumn, columns, number)
+            line.region = self.first[number]
             if regions.type is Type.TEXT or not regions.cuts:
-                line[KIND] = GIVEN
+                line.kind = GIVEN
                 continue
             cuts = np.array(regions.cuts, np.int64)
             span = int(cuts[-1]) - int(cuts[0]) + 1
             if span < DENSE and int(cuts[0]) > -_MOST:
-                line[KIND], line[BASE], line[SPAN], line[PLACE] = DIRECT, cuts[0] - 1, span, table_at
-                tables.append(1 + np.searchsorted(cuts - line[BASE], np.arange(span + 1), side="right"))
+                line.kind, line.least, line.span, line.place = DIRECT, int(cuts[0]) - 1, span, table_at
+                tables.append(1 + np.searchsorted(cuts - line.least, np.arange(span + 1), side="right"))
                 table_at += span + 1
             else:
-                line[KIND], line[PLACE], line[COUNT] = SEARCHED, edge_at, len(cuts)
+                line.kind, line.place, line.count = SEARCHED, edge_at, len(cuts)
                 edges.append(cuts)
                 edge_at += len(cuts)
         direct = np.concatenate(tables).astype(np.int32) if tables else np.zeros(1, np.int32)
-        return columns, direct, np.concatenate(edges) if edges else np.zeros(1, np.int64)
+        return Tables(columns, direct, np.concatenate(edges) if edges else np.zeros(1, np.int64))
 
     def keys(self, batch: Batch, dictionary: TextDictionary) -> tuple[Int64Array, BoolArray]:
         """(keys, whether they are not NULL), both (p, n), of a batch of the producer's."""

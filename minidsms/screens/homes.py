@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from minidsms.elements import Int32Array, Int64Array
-from minidsms.kernels.screening import BLOCK, set_bits, set_packed, span_blocks, turn_to_rows
+from minidsms.kernels.screening import BLOCK, Lists, set_bits, set_packed, span_blocks, turn_to_rows
 from minidsms.screens.asc import bitmap
 from minidsms.screens.box import Box
 from minidsms.screens.domains import Domains
@@ -120,7 +120,7 @@ class HomeLists:
         bits, lines = self._grouped()
         homes = np.full((len(self.columns), 3), BLOCK * lines, np.int64)
         homes[:, 0], homes[:, 1] = self._first_words // BLOCK, self._words // BLOCK
-        self.arrays = homes, blocks, packed, bits, *self._compared(self._asked[~is_home])
+        self.arrays = Lists(homes, blocks, packed, bits, *self._compared(self._asked[~is_home]))
 
     def by_row(self, regions: Int32Array) -> tuple[Int32Array, Int32Array]:
         """(n, p) the regions, and the groups of regions by their first word in a block of `bits`. regions: (p, n)."""

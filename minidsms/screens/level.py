@@ -13,7 +13,17 @@ from collections.abc import Sequence as Listed
 import numpy as np
 
 from minidsms.elements import Batch, BoolArray, Int32Array, Int64Array, Type
-from minidsms.kernels.screening import BLOCK, CHUNK, FOUND, MICRO, ROW, STEP, WORDS, screen_homes, screen_rows
+from minidsms.kernels.screening import (
+    BLOCK,
+    CHUNK,
+    STEP,
+    LookedAt,
+    Meeting,
+    Pairs,
+    ScreenState,
+    screen_homes,
+    screen_rows,
+)
 from minidsms.machine_code.compile_time import thread_ns
 from minidsms.screens.asc import Constructs
 from minidsms.screens.box import Box
@@ -85,10 +95,10 @@ class Level:
         self._members[constructs.places] = self._numbers
         if isinstance(constructs, HomeLists):
             left = np.empty(STEP * BLOCK + 1, np.uint64), np.empty(STEP * BLOCK + 1, np.int64)
-            self._home_scratch = np.empty(CHUNK, np.int32), *left
+            self._home_scratch = Meeting(np.empty(CHUNK, np.int32), *left)
         else:
             looked_by = np.full(len(self.domains.columns), -1, np.int64)
-            self._scratch = np.zeros(words, np.uint64), looked_by, self._members, self.counts
+            self._scratch = LookedAt(np.zeros(words, np.uint64), looked_by, self._members, self.counts)
 
     def order_of(self, names: Listed[str]) -> list[str]:
         """The columns in the order in which they are looked at, or by how many are at home. names: the producer's."""
@@ -127,30 +137,28 @@ class Level:
         return keys, present
 
     def _look_at_columns(self, constructs: Constructs, keys: Int64Array, present: BoolArray, found: Found) -> None:
-        state = np.zeros(7, np.int64)
-        state[FOUND] = found.count
-        self._scratch[1][:] = -1
+        state = ScreenState(found=found.count)
+        self._scratch.looked_by[:] = -1
         found.reserve(4 * keys.shape[1] + len(self._members))
         while True:
-            pairs = found.rows, found.members
+            pairs = Pairs(found.rows, found.members)
             screen_rows(keys, present, constructs.arrays, self._sequence, self._scratch, pairs, state)
-            found.count = int(state[FOUND])
-            if state[ROW] == keys.shape[1]:
+            found.count = state.found
+            if state.row == keys.shape[1]:
                 break
             found.reserve(max(len(self._members), found.count))
-        self.micro += int(state[MICRO])
+        self.micro += state.micro
 
     def _look_at_homes(self, lists: HomeLists, regions: Int32Array, found: Found) -> None:
         regions, groups = lists.by_row(regions)
-        state = np.zeros(7, np.int64)
-        state[FOUND] = found.count
+        state = ScreenState(found=found.count)
         found.reserve(4 * len(regions) + _STEP_PAIRS)
         while True:
-            pairs = found.rows, found.members
+            pairs = Pairs(found.rows, found.members)
             screen_homes(regions, groups, lists.arrays, self._members, self._home_scratch, pairs, state)
-            found.count = int(state[FOUND])
-            if state[ROW] == len(regions):
+            found.count = state.found
+            if state.row == len(regions):
                 break
             found.reserve(max(_STEP_PAIRS, found.count))
         self.counts[0] += len(regions)
-        self.words += int(state[WORDS])
+        self.words += state.words

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from minidsms.elements import Int32Array, Int64Array
+from minidsms.kernels.screening import Looks
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +28,13 @@ class Sequence:
     arrows: tuple[tuple[int, int], ...] = ()
     kind: ClassVar[str] = "order"
 
-    def arrays(self, regions: int) -> tuple[Int64Array, Int32Array]:
+    def arrays(self, regions: int) -> Looks:
         """As the kernel takes it."""
         arrows = np.full(regions, -1, np.int32)
         if self.arrows:
             table = np.array(self.arrows, np.int64)
             arrows[table[:, 0]] = table[:, 1]
-        return np.array(self.order, np.int64), arrows
+        return Looks(np.array(self.order, np.int64), arrows)
 
     def text(self, names: Listed[str]) -> str:
         """In words."""

@@ -42,7 +42,7 @@ class FramedPartitions(SortedPartitions):
             np.empty(n, np.int64), np.empty((n + 1, sorted_frames.SPAN_WORDS), np.int64),
         )  # fmt: skip
 
-    def _change(self, work: kernels.Work, cursor: Int64Array) -> int:
+    def _change(self, work: kernels.Work, cursor: kernels.ChangeCursor) -> int:
         return sorted_frames.change_frames(work, self._frame, self._sliding, cursor)
 
     def _tell(self, work: kernels.Work) -> int:

@@ -25,6 +25,7 @@ from minidsms.elements import (
 )
 from minidsms.kernels import sorted_partitions as kernels
 from minidsms.kernels.arrays import normal
+from minidsms.machine_code import rows_from, rows_of
 from minidsms.synopses.key_table import KeyTable
 from minidsms.synopses.object_states import Texts
 from minidsms.synopses.text_bytes import TextBytes
@@ -75,7 +76,7 @@ class SortedPartitions:
             keeps,
             len(call.order),
             k,
-            np.array(by, np.int64).reshape(len(by), kernels.BY_WIDTH),
+            rows_from(kernels.SortKey, np.array(by, np.int64).reshape(len(by), 4)),
             self._texts.written,
         )
         self._undone: int | None = None
@@ -85,8 +86,7 @@ class SortedPartitions:
         self._width = words_width(k)
         text = [i for i, column in enumerate(call.partition) if schema.types[column].is_coded]
         self._table = KeyTable(words_width(len(call.partition)), text)
-        self._spans: Int64Array = np.zeros(kernels.SPANS, np.int64)
-        self._cursor: Int64Array = np.zeros(kernels.CURSOR_SIZE, np.int64)
+        self._spans = kernels.InstantSpans()
         self._clear(_FIRST_ROOM)
         self._reserve(_FIRST_ROOM)
 
@@ -99,8 +99,7 @@ class SortedPartitions:
         self._places: Int64Array = np.zeros(2 * slots, np.int64)
         self._rows: Int64Array = np.zeros((slots, self._width), np.int64)
         self._free: Int64Array = np.arange(slots - 1, -1, -1)
-        self._figures: Int64Array = np.zeros(kernels.FIGURES, np.int64)
-        self._figures[kernels.FREE] = slots
+        self._figures = kernels.PartitionFigures(free=slots)
 
     def _reserve(self, n: int) -> None:
         """Room for so many rows put out in one go, and for what is computed of them."""
@@ -109,7 +108,7 @@ class SortedPartitions:
         self._beside = kernels.Beside(
             np.empty(n, np.int64), results, results.view(np.float64), np.empty((2, n), np.int8),
             np.empty((2, high), np.int64), np.empty((n, 4), np.int64), np.empty(n, np.int64),
-            np.empty((n, kernels.MOVE_WORDS), np.int64),
+            rows_of(kernels.Move, n),
         )  # fmt: skip
         self._out = kernels.RankedRows(
             np.empty(n, np.int64), np.empty(n, np.int8), np.empty((n, self._width), np.int64), np.empty(n, np.int64),
@@ -119,7 +118,7 @@ class SortedPartitions:
     @property
     def held(self) -> int:
         """How many rows are in order."""
-        return self._figures.item(kernels.HELD)
+        return self._figures.held
 
     def __len__(self) -> int:
         """How many rows there are."""
@@ -140,7 +139,7 @@ class SortedPartitions:
 
     def _carry_out(self, batch: Batch, least: int = 0) -> Iterator[kernels.RankedRows]:
         """The same, up to an instant after which fewer than `least` rows would be left; `_undone` tells which."""
-        n, cursor = len(batch), self._cursor
+        n, cursor = len(batch), kernels.ChangeCursor(least=least)
         ids = self._acquire(batch)
         room: Int64Array = np.empty((3, n), np.int64)
         words = row_words(batch.columns)
@@ -148,12 +147,10 @@ class SortedPartitions:
             self._texts.cover(self._codes(words))
             self._asked = self._asked._replace(texts=self._texts.written)
         changes = kernels.RowChanges(normal(batch.ts), normal(batch.signs), ids, words, *room)
-        cursor.fill(0)
-        cursor[kernels.LEAST] = least
         status = -1
         while status not in (kernels.DONE, kernels.ROWS_FEW, kernels.OVERFLOWS):
             status = self._change(self._work(changes), cursor)
-            written, needed = cursor.item(kernels.WRITTEN), cursor.item(kernels.NEEDED)
+            written, needed = cursor.written, cursor.needed
             told = self._written(written)
             if status == kernels.PLACES_FULL:
                 self._pack(2 * needed)
@@ -164,13 +161,13 @@ class SortedPartitions:
             if written:
                 yield told
         if status == kernels.OVERFLOWS:
-            self.failed_at = batch.ts.item(cursor.item(kernels.NEXT))
+            self.failed_at = batch.ts.item(cursor.next)
             return
-        undone = cursor.item(kernels.NEXT) if status == kernels.ROWS_FEW else None
-        self._let_go(changes.emptied[: cursor.item(kernels.EMPTIED)])
+        undone = cursor.next if status == kernels.ROWS_FEW else None
+        self._let_go(changes.emptied[: cursor.emptied])
         self._undone = undone  # only now, for letting go may carry changes out
 
-    def _change(self, work: kernels.Work, cursor: Int64Array) -> int:
+    def _change(self, work: kernels.Work, cursor: kernels.ChangeCursor) -> int:
         """Go on with the changes."""
         return kernels.change(work, cursor)
 
@@ -245,19 +242,19 @@ class SortedPartitions:
 
     def _grow(self, more: int) -> None:
         """Twice the slots, and so many more."""
-        old, free = len(self._rows), self._figures.item(kernels.FREE)
+        old, free = len(self._rows), self._figures.free
         added = old + more
         self._rows = np.concatenate([self._rows, np.zeros((added, self._width), np.int64)])
         self._free = np.concatenate(
             [self._free[:free], np.arange(old + added - 1, old - 1, -1), np.zeros(old - free, np.int64)]
         )
-        self._figures[kernels.FREE] = free + added
+        self._figures.free = free + added
 
     def _pack(self, more: int) -> None:
         """The slots of all partitions anew, with room for so many more."""
         stretches = np.count_nonzero(self._partitions[:, kernels.SIZE])
         packed: Int64Array = np.zeros(2 * (3 * self.held + 4 * stretches + more), np.int64)
-        self._figures[kernels.USED] = kernels.pack(self._kept, packed)
+        self._figures.used = kernels.pack(self._kept, packed)
         self._places = packed
 
     @property
@@ -314,10 +311,10 @@ class SortedPartitions:
         """Let go of the rows of the only partition from this place on."""
         of, figures = self._partitions[0], self._figures
         gone = self._places[of[kernels.OFFSET] + first : of[kernels.OFFSET] + of[kernels.COUNT]]
-        free = figures.item(kernels.FREE)
+        free = figures.free
         self._free[free : free + len(gone)] = gone
-        figures[kernels.FREE] += len(gone)
-        figures[kernels.HELD] -= len(gone)
+        figures.free += len(gone)
+        figures.held -= len(gone)
         of[kernels.COUNT] = first
 
     def _insertions(self, words: Int64Array) -> Batch:
