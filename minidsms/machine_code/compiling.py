@@ -130,8 +130,7 @@ def _closed(definition: Definition, pipeline: Any) -> FunctionType:
     """The function over a namespace in which the kernels and helpers it calls are numba's. pipeline: their compiler."""
     function = definition.function
     namespace = dict(function.__globals__)
-    for name in function.__code__.co_names:
-        value = namespace.get(name)
+    for name, value in definition.globals().items():
         callee = definition_of(value)
         if callee is not None:
             namespace[name] = _callee(callee, pipeline)

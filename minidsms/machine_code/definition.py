@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import FunctionType
@@ -35,8 +36,13 @@ class Definition:
     @property
     def size(self) -> int:
         """Bytes of instructions, of the helpers too: how long it takes to compile, more or less."""
-        callees = (definition_of(self.function.__globals__.get(name)) for name in self.function.__code__.co_names)
+        callees = map(definition_of, self.globals().values())
         return len(self.function.__code__.co_code) + sum(callee.size for callee in callees if callee is not None)
+
+    def globals(self) -> dict[str, object]:
+        """What the function uses of its module, by name; names of attributes may be the same."""
+        used = (step.argval for step in dis.get_instructions(self.function) if step.opname == "LOAD_GLOBAL")
+        return {name: self.function.__globals__[name] for name in used if name in self.function.__globals__}
 
 
 _defined: dict[object, Definition] = {}

@@ -211,7 +211,7 @@ def _filled(function: FunctionType, constants: Mapping[str, Constant]) -> Functi
     namespace = {**function.__globals__, **constants}
     for name in function.__code__.co_names:
         definition, its = definition_of(function.__globals__.get(name)), constants
-        if definition is None:
+        if definition is None or definition.function is function:  # an attribute that is called as the function is
             continue
         callee = definition.function
         if callee in _series:

@@ -263,8 +263,8 @@ def lengths(spans: Spans, factor: int) -> int:
 
 
 @kernel
-def added(counts: Counts, tally: Tally) -> int:
-    """Of all pairs of counts."""
+def longest(counts: Counts, tally: Tally) -> int:
+    """Of all pairs of counts together; a field has the kernel's name."""
     for i in range(len(counts.those)):
         tally.longest += counts.those[i] + counts.these[i]
     return tally.longest
@@ -291,7 +291,7 @@ def test_bundles_of_records_are_read_and_written_by_the_names_of_their_fields(en
     assert (spans.rows["lo"][1], spans.rows["hi"][1]) == (1, 10)
     assert words_of(spans.table)[0, :, 0].tolist() == [15, 27, 12]
     assert (spans.tally.longest, spans.tally.calls) == (27, 3)
-    assert entered(added)(Counts(np.arange(3), np.arange(3)), spans.tally) == spans.tally.longest == 33
+    assert entered(longest)(Counts(np.arange(3), np.arange(3)), spans.tally) == spans.tally.longest == 33
 
 
 def test_records_of_another_length_and_bundles_of_other_fields_are_refused():
@@ -309,8 +309,8 @@ def test_records_of_another_length_and_bundles_of_other_fields_are_refused():
         lengths(list(spans), 1)
     counts = Counts(np.arange(3), np.arange(3))
     for other in (words_of(spans.tally), Longer(), ctypes.c_int64(3)):
-        with pytest.raises(TypeError, match=r"argument 2 of added\(\) is no record of longest, calls"):
-            added(counts, other)
+        with pytest.raises(TypeError, match=r"argument 2 of longest\(\) is no record of longest, calls"):
+            longest(counts, other)
 
 
 def test_a_kernel_without_annotations_says_which_it_lacks():

@@ -85,6 +85,7 @@ def test_a_kernel_computes_what_its_function_does_in_python(seed: int) -> None:
     )
     compiled, by_python = [array.copy() for array in given], [array.copy() for array in given]
     definition = definition_of(wander)
-    assert definition is not None and wander(*compiled) == definition.function(*by_python)
+    by_attributes = [array.view(np.recarray) if array.dtype.names else array for array in by_python]
+    assert definition is not None and wander(*compiled) == definition.function(*by_attributes)
     for one, other in zip(compiled, by_python):
         assert np.array_equal(one, other)
