@@ -20,7 +20,17 @@ from minidsms.joins.answer import Answer
 from minidsms.joins.graph import JoinGraph
 from minidsms.joins.plan import Index, JoinRoutes, Orders
 from minidsms.joins.row_routes import RowRoutes
-from minidsms.kernels.join_layout import DROP_WORDS, NEEDED, REQUESTS, SIZE, STEP_WORDS, Blocks, Pipelines
+from minidsms.kernels.join_layout import (
+    DROP_WORDS,
+    GROUP,
+    GROUP_ROWS,
+    NEEDED,
+    REQUESTS,
+    SIZE,
+    STEP_WORDS,
+    Blocks,
+    Pipelines,
+)
 from minidsms.kernels.mjoin import entering_mjoin, mjoin
 from minidsms.kernels.pair_join import pair_join
 from minidsms.synopses.window_index import WindowIndex
@@ -121,4 +131,5 @@ class ByPipelines:
         size, n = 1 << (room - 1).bit_length(), self._graph.n
         if self._blocks is None or self._blocks.alive.shape[1] != size:
             firsts = np.empty((n, n - 1, size), np.int64)
-            self._blocks = Blocks(np.empty((n + 1, size), np.int64), firsts, self._drops)
+            groups = np.empty((n - 1, GROUP_ROWS, GROUP), np.int64)
+            self._blocks = Blocks(np.empty((n + 1, size), np.int64), firsts, self._drops, groups)

@@ -68,6 +68,12 @@ def is_dropping(steps: Int64Table, r: int) -> Any:
     return steps[uint64(r), HASHED] == 0 and steps[uint64(r), REACH] == 0
 
 
+@helper(inline=True)
+def pays(drops: Int64s) -> Any:
+    """A step has not been asked behind another one long, or drops a quarter of what it is asked for."""
+    return drops[TRIED] < _ENOUGH or drops[DROPPED] * 4 >= drops[TRIED]
+
+
 class Bounds(NamedTuple):
     """Of what a step may meet of its target: the slots [low, high) of `linked`, and when the rows at both came, where
     there are such.
@@ -256,9 +262,8 @@ def _probed(
         q = begin + d
         e = steps[q, ASKED] - 1
         p = begin + max(e, 0)
-        pays = drops[q, TRIED] < _ENOUGH or drops[q, DROPPED] * 4 >= drops[q, TRIED]
-        pays &= is_dropping(steps, p) and is_dropping(steps, q)
-        if e >= 0 and steps[p, ASKED] == 0 and count > 0 and pays:
+        asks = is_dropping(steps, p) and is_dropping(steps, q) and pays(drops[q])
+        if e >= 0 and steps[p, ASKED] == 0 and count > 0 and asks:
             count = _drop_behind(i, steps[p], steps[q], alive[:count], firsts[e], drops[q], windows, state)
     return count
 

@@ -69,12 +69,14 @@ class Blocks(NamedTuple):
     """What drop probing leaves of a block of elements of streams (`drop_probing`), up to c of each input.
 
     alive: (n + 1, c) slots of each input, and of a part of them.  firsts: (n, n - 1, c), the first slot that a step
-    finds for each, at the last bits of its number: c is a power of two.  drops: DROP_WORDS of each step.
+    finds for each, at the last bits of its number: c is a power of two.  drops: DROP_WORDS of each step.  groups:
+    (n - 1, GROUP_ROWS, GROUP), of the step at each depth.
     """
 
     alive: Int64Table
     firsts: Int64Cube
     drops: Int64Table
+    groups: Int64Cube
 
 
 class Path(NamedTuple):
@@ -134,12 +136,19 @@ TARGET_NODES, TARGET_MASK, TARGET_HEADS, TARGET_SHIFT, SOURCE_NODES, SOURCE_MASK
 write these words as they begin (`chains.place_steps`), for the index may be laid out anew between two calls."""
 
 TRIED, DROPPED, DROP_WORDS = range(3)
-"""Of a step: of how many elements drop probing behind another step has dropped how many."""
+"""Of a step: of how many elements, or rows of a group, it has dropped how many that another step found."""
+
+GROUP = 64
+"""Rows of a step that are looked up together."""
+SLOTS, TAGS, FIRSTS, OWNERS, GROUP_ROWS = range(5)
+"""Of a group: rows, the tags that the step behind asks for with them, and the first slots that it finds, or where to
+begin to look; and of pairs of rows, the place of the first row in its group."""
 
 TAG, FOLLOWING, FOUND, REST, UP, WALKS = range(6)
 """Rows of `walks`, of each step: its tag, the slot to look at next, and the first that matches. With caches, where its
 tuples come from an entry: the bucket, the chunk being read, and REST: how many are left in the bucket, -1 where they
-come from no entry; and the depth to go back to. WALKS: how many."""
+come from no entry; and the depth to go back to. Of a group, REST and UP are its next row and its end. WALKS: how
+many."""
 
 PHASE, INPUT, SLOT, DEPTH, INSTANT, FIRST, MIDDLE, LEAVING, SERIAL, DELETED, INSPECTED, STATUS = range(12)
 """Of the whole: where a call stopped; FIRST, MIDDLE: the open instant's first tuple and, where netted, its first

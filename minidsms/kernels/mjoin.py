@@ -12,7 +12,8 @@ and so forth; depth first, so that what is not kept is not written anywhere (XJo
 figures 5.5 and 5.6). With caches (`kernels.cache_lookups`) rows are not dropped as soon as they are chosen: a step may
 begin the walk through an entry, and what stands behind the entry's segment follows (section 5.4). Where streams with
 ranges are joined below an ISTREAM, elements that find nothing are dropped before the walk, block by block
-(`kernels.drop_probing`). One loop walks all four: the compiler leaves out what only the others need.
+(`kernels.drop_probing`), and rows are looked up together where an index by several columns comes next
+(`kernels.group_probing`). One loop walks all four: the compiler leaves out what only the others need.
 
 Which elements come when says `kernels.join_instants`, how windows stand in arrays `kernels.join_layout`.
 """
@@ -35,6 +36,7 @@ from minidsms.kernels.chains import (
     tag_at,
 )
 from minidsms.kernels.drop_probing import is_dropping, next_block
+from minidsms.kernels.group_probing import is_grouping, next_of_group
 from minidsms.kernels.join_cache_layout import Caching
 from minidsms.kernels.join_instants import next_element
 from minidsms.kernels.join_layout import (
@@ -47,10 +49,10 @@ from minidsms.kernels.join_layout import (
     DONE,
     FILL,
     FILLED,
+    FIRSTS,
     FOLLOWING,
     FOUND,
     FULL,
-    HASHED,
     INPUT,
     INSERT,
     INSPECTED,
@@ -68,7 +70,9 @@ from minidsms.kernels.join_layout import (
     START,
     STATUS,
     TAG,
+    TAGS,
     TARGET,
+    UP,
     Blocks,
     JoinRun,
     Output,
@@ -101,21 +105,28 @@ def _drop_probe(
     """
     steps, checks, walks, chosen, state = pipelines.steps, pipelines.checks, run.walks, run.chosen, run.state
     finds, inspected = True, int64(0)
+    if blocks is not None:
+        walks[REST, position] = walks[UP, position] = 0
     for d in range(position, last + 1):
         r = begin + d
         if steps[r, ASKED] != position:
             continue
-        tag = step_tag(windows, steps, r, checks, chosen)
-        is_known = False
+        is_grouped, is_dropped = False, False
         if blocks is not None:
-            is_known = position == 0 and state[PHASE] == INSERT and is_dropping(steps, r)
-        if blocks is not None and is_known:
-            i = state[INPUT]
-            s = blocks.firsts[i, d, chosen[i] & (blocks.firsts.shape[2] - 1)]
-        elif subresults is not None and steps[r, TARGET] >= len(windows.inputs):
-            s = first_cell(subresults, steps[r, PROBED], tag)
+            is_grouped = d == position and position > 0 and is_grouping(steps, r - 1, position - 1, last)
+            is_dropped = position == 0 and state[PHASE] == INSERT and is_dropping(steps, r)
+        if blocks is not None and is_grouped:
+            at = uint64(walks[REST, position - 1] - 1)
+            tag, s = blocks.groups[position - 1, TAGS, at], blocks.groups[position - 1, FIRSTS, at]
         else:
-            s = first_slot(windows, steps, r, tag)
+            tag = step_tag(windows, steps, r, checks, chosen)
+            if blocks is not None and is_dropped:
+                i = state[INPUT]
+                s = blocks.firsts[i, d, chosen[i] & (blocks.firsts.shape[2] - 1)]
+            elif subresults is not None and steps[r, TARGET] >= len(windows.inputs):
+                s = first_cell(subresults, steps[r, PROBED], tag)
+            else:
+                s = first_slot(windows, steps, r, tag)
         if d == position and (d == last or steps[r, KEPT] >= 0) and steps[r, REACH] == 0:
             # No other step asks for it: the walk itself finds out.
             walks[TAG, d], walks[FOLLOWING, d] = tag, s
@@ -161,18 +172,9 @@ def _next_element(
 
 
 @helper(inline=True)
-def _finds(windows: Windows, pipelines: Pipelines, run: JoinRun, r: int) -> Any:
-    """Whether step r finds a row for the slots chosen, by the one tag that it asks for; how many were inspected."""
-    steps = pipelines.steps
-    chain, tag = chain_of(windows, steps, r), step_tag(windows, steps, r, pipelines.checks, run.chosen)
-    s, inspected = next_slot(windows.nodes, chain, tag, first_slot(windows, steps, r, tag))
-    return s >= chain.low, inspected
-
-
-@helper(inline=True)
 def _next_of_bucket(
     windows: Windows, pipelines: Pipelines, run: JoinRun, subresults: Kept | None, caching: Caching | None,
-    blocks: Blocks | None, output: Output, step: Step, found: int,
+    output: Output, step: Step, found: int,
 ) -> Any:  # fmt: skip
     """Go on to the next match of a step, which is chosen. (whether there is one, slots inspected, tuples in `out`: of a
     last step all are put there that fit)
@@ -183,10 +185,7 @@ def _next_of_bucket(
     chain = _chain(windows, steps, subresults, step.r)
     j, check, checks_end, is_last = steps[r, TARGET], steps[r, CHECK], steps[r, CHECKS_END], step.depth == step.last
     tag, s = step.tag, step.s
-    is_chosen, inspected, looks_ahead = False, int64(0), False
-    if blocks is not None and not is_last:
-        # Rows for which an index by several columns has none are many: they are not gone on with.
-        looks_ahead = steps[r + uint64(1), HASHED] > 0 and steps[r + uint64(1), ASKED] == step.depth + 1
+    is_chosen, inspected = False, int64(0)
     while not is_chosen:
         if subresults is not None and j >= n:
             s, joins, looked = choose_cell(windows, pipelines, run, subresults, step.r, chain, tag, s)
@@ -204,9 +203,6 @@ def _next_of_bucket(
                 break
             chosen[j] = s
             joins = check == checks_end or checks_hold(windows, checks, chosen, check, checks_end)
-        if blocks is not None and looks_ahead and joins and inspected < state[MOST]:
-            joins, looked = _finds(windows, pipelines, run, step.r + 1)
-            inspected += looked
         if subresults is not None:
             v = steps[r, KEPT]
             if joins and v >= 0 and (phase == INSERT or v == state[FILLED]):
@@ -269,9 +265,12 @@ def _join(
             if caching is not None and walks[REST, uint64(depth)] >= 0:
                 is_chosen, looked, found = next_of_entry(windows, run, caching, output, step, found)
                 turns += looked
+            elif blocks is not None and is_grouping(steps, step.r, depth, last):
+                is_chosen, looked = next_of_group(windows, pipelines, run, blocks, step)
+                inspected += looked
             else:
                 is_chosen, looked, found = _next_of_bucket(
-                    windows, pipelines, run, subresults, caching, blocks, output, step, found
+                    windows, pipelines, run, subresults, caching, output, step, found
                 )
                 inspected += looked
             if state[STATUS] != DONE:

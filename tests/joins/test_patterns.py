@@ -12,6 +12,7 @@ import pytest
 
 import minidsms
 from minidsms.elements import Batch, Schema
+from minidsms.joins import answer as answers
 from minidsms.joins.equal_columns import Equality
 from minidsms.joins.graph import JoinGraph
 from minidsms.joins.join import Join
@@ -143,7 +144,11 @@ def test_patterns_that_no_order_probes_are_dropped_and_new_ones_linked() -> None
 
 
 @pytest.mark.parametrize("shown", ["ISTREAM(A.t)", "A.t"])
-def test_an_element_that_meets_hundreds_of_rows_joins_with_all_that_meet_each_other(shown: str) -> None:
+@pytest.mark.parametrize("inspected", [90, answers.MOST_INSPECTED])
+def test_an_element_that_meets_hundreds_of_rows_joins_with_all_that_meet_each_other(
+    shown: str, inspected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answers, "MOST_INSPECTED", inspected)
     rng = np.random.default_rng(3)
     compared = {s: [f"c{n}" for n, pair in enumerate(combinations("ABCD", 2)) if s in pair] for s in "ABCD"}
     rows = {s: {c: rng.integers(0, 3, 200) for c in compared[s]} for s in "BCD"}

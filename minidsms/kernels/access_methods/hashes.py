@@ -8,7 +8,7 @@ from minidsms.kernels.access_methods.contract import Asked, Indexed, Key, Known,
 from minidsms.kernels.join_layout import KEY, MASK, NODES, Windows
 from minidsms.kernels.links import UNLINKED, WAITING, has_link, set_link
 from minidsms.kernels.mixing import mixed
-from minidsms.machine_code import Int64s, Int64Table, helper, int64, kernel
+from minidsms.machine_code import Int64s, Int64Table, helper, int64, kernel, uint64
 
 
 class ByHash:
@@ -41,8 +41,9 @@ def hashed_tag(windows: Windows, checks: Int64Table, chosen: Int64s, begin: int,
     inputs, keys, nodes = windows.inputs, windows.keys, windows.nodes
     tag = int64(1)
     for c in range(begin, end):
-        f = checks[c, 0]
-        tag = mixed(tag, nodes[keys[checks[c, 1], NODES] + 2 * (chosen[f] & inputs[f, MASK])])
+        q = uint64(c)
+        f, x = uint64(checks[q, 0]), uint64(checks[q, 1])
+        tag = mixed(tag, nodes[uint64(keys[x, NODES] + 2 * (chosen[f] & inputs[f, MASK]))])
     return tag
 
 
