@@ -13,21 +13,13 @@ from minidsms.elements import Batch, Column, Int64Array
 from minidsms.joins.spec import JoinSpec
 from minidsms.kernels.join_layout import (
     CROWDED,
-    DELETED,
-    DEPTH,
     DONE,
-    FILLED,
-    FIRST,
-    IS_OUTER,
-    MIDDLE,
     MISSING,
-    MOST,
     PAUSED,
     STAMPS,
-    STATE_WORDS,
-    STATUS,
     WALKS,
     JoinRun,
+    JoinState,
     Output,
 )
 from minidsms.synopses.shown_tuples import ShownTuples, signs_of
@@ -55,11 +47,7 @@ class Answer:
         n = len(index.windows)
         self.netted = spec.leaves_out
         self.of_streams = spec.ranges is not None
-        self.state = np.zeros(STATE_WORDS, np.int64)
-        self.state[[DEPTH, FILLED]] = -1
-        self.state[MOST] = MOST_INSPECTED
-        self.state[IS_OUTER] = spec.outer
-        self._figures = memoryview(self.state)  # type: ignore[arg-type]
+        self.state = JoinState(depth=-1, filled=-1, most=MOST_INSPECTED, is_outer=spec.outer)
         self.run = JoinRun(
             self.state,
             stamps=np.zeros((n if self.netted else 0, STAMPS), np.int64),
@@ -86,7 +74,7 @@ class Answer:
         found, status = 0, -1
         while status != DONE:
             found = step(found)
-            status = int(state[STATUS])
+            status = state.status
             if status == CROWDED and make_room is not None:
                 make_room()
                 continue
@@ -94,7 +82,7 @@ class Answer:
                 self.claim(0)  # the call may have taken too long
                 continue
             assert status != MISSING, "every deletion cancels an earlier insertion (docs/semantics T2)"
-            complete = int(state[FIRST]) if status != DONE and self.netted else found
+            complete = state.first if status != DONE and self.netted else found
             if complete:
                 yield complete
             found = self._keep(complete, found) if status != DONE else 0
@@ -121,8 +109,8 @@ class Answer:
         new_slots[:, :kept] = slots[:, first:found].copy()
         new_ts[:kept] = ts[first:found].copy()
         new_sign[:kept] = sign[first:found].copy()
-        self.state[FIRST] -= first
-        self.state[MIDDLE] -= first
+        self.state.first -= first
+        self.state.middle -= first
         return kept
 
     # ------------------------------------------------------------------------------------------------ being read
@@ -130,8 +118,8 @@ class Answer:
     def rows(self, found: int) -> Batch:
         """The rows of the first tuples found."""
         slots, ts, sign = self.output
-        signs = (sign if self._figures[DELETED] > 0 else None) if self.netted else signs_of(sign, found)
-        self._figures[DELETED] = 0
+        signs = (sign if self.state.deleted > 0 else None) if self.netted else signs_of(sign, found)
+        self.state.deleted = 0
         return self._shown.rows(slots, ts, signs, found)
 
     def whole(self, found: int) -> Batch:

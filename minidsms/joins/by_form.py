@@ -27,12 +27,9 @@ from minidsms.kernels.join_layout import (
     CHECKS_END,
     FROM,
     FROM_KEY,
-    HAS_NULLS,
-    IS_SHOWN,
-    KEY,
-    KEYS_END,
     PROBED,
     TARGET,
+    JoinState,
     Windows,
 )
 from minidsms.kernels.streams_join import SOURCE_WORDS, join_streams
@@ -73,7 +70,7 @@ class ByForm:
     """index: the windows.  state: of the join's run.  claim: as of `Answer`."""
 
     def __init__(
-        self, spec: JoinSpec, graph: JoinGraph, index: WindowIndex, state: Int64Array, claim: Callable[[int], None]
+        self, spec: JoinSpec, graph: JoinGraph, index: WindowIndex, state: JoinState, claim: Callable[[int], None]
     ) -> None:
         self._spec = spec
         self._graph = graph
@@ -104,8 +101,8 @@ class ByForm:
     @staticmethod
     def suits(spec: JoinSpec, graph: JoinGraph, index: WindowIndex) -> bool:
         """There is a form for such a join."""
-        shown = index.keys[:, IS_SHOWN]
-        are_shown = all(shown[first:end].any() for first, end in index.inputs[:, [KEY, KEYS_END]].tolist())
+        shown = index.keys["is_shown"]
+        are_shown = all(shown[first:end].any() for first, end in ((of.key, of.keys_end) for of in index.records))
         if spec.outer:
             tells_apart = _has_one_key(graph)
         else:
@@ -126,14 +123,13 @@ class ByForm:
         """
         if plan.tree is not None or plan.caches or plan.index or plan.routes or plan.is_reduced or not self._pays:
             return None
-        item = self._index.inputs.item
         for i, window in enumerate(self._windows):
             store = window.store
             if store is None:
                 return None
             table = store.places()[0]
-            if table is not self._tables[i] or (item(i, HAS_NULLS) != 0) != self._nulls[i]:
-                self._tables[i], self._nulls[i], self._is_known = table, item(i, HAS_NULLS) != 0, False
+            if table is not self._tables[i] or (self._index.records[i].has_nulls != 0) != self._nulls[i]:
+                self._tables[i], self._nulls[i], self._is_known = table, self._index.records[i].has_nulls != 0, False
         if not self._is_known:
             self._orders = ()
             places = [self._place(i, c) for i, c in self._spec.columns]
@@ -178,8 +174,8 @@ class ByForm:
         """The shown keys of input i, with their classes, of which none has been seen; they have been then."""
         found = []
         for k, columns in enumerate(self._graph.classes):
-            for x, key in enumerate(self._graph.keys[i], self._index.inputs.item(i, KEY)):
-                if k not in seen and len(key) == 1 and (i, key[0]) in columns and self._index.keys[x, IS_SHOWN]:
+            for x, key in enumerate(self._graph.keys[i], self._index.records[i].key):
+                if k not in seen and len(key) == 1 and (i, key[0]) in columns and self._index.keys["is_shown"][x]:
                     seen.add(k)
                     found.append((i, numbers[x], k))
         return tuple(found)
@@ -213,7 +209,7 @@ class ByForm:
         stretches = self._stretches.cut(part, ways)
         before = list(self._rows[0].make_ready(self._shown, stretches[0].elements))
 
-        def found(k: int, windows: Windows, state: Int64Array) -> list[Batch]:
+        def found(k: int, windows: Windows, state: JoinState) -> list[Batch]:
             return list(self._rows[k].run(code, windows, state, self._shown, 0))
 
         joined = self._stretches.join(stretches, found)

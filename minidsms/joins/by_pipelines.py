@@ -24,9 +24,7 @@ from minidsms.kernels.join_layout import (
     DROP_WORDS,
     GROUP,
     GROUP_ROWS,
-    NEEDED,
     REQUESTS,
-    SIZE,
     STEP_WORDS,
     Blocks,
     Pipelines,
@@ -47,7 +45,7 @@ class ByPipelines:
         self._index = index
         self._answer = answer
         self._blocks: Blocks | None = None
-        answer.state[SIZE] = _BLOCK
+        answer.state.size = _BLOCK
         self.rows = RowRoutes(index)
         self.orders: Orders = ()
         self.patterns: Index = ()
@@ -109,7 +107,7 @@ class ByPipelines:
             return answer.fill(self._changes)
         self._drops[:] = 0
         self._take_blocks(_BLOCK)
-        return answer.fill(self._entering, lambda: self._take_blocks(int(answer.state[NEEDED])))
+        return answer.fill(self._entering, lambda: self._take_blocks(answer.state.needed))
 
     def _changes(self, found: int) -> int:
         """Insertions and deletions, by their runs; rows found by bits also by their instants."""

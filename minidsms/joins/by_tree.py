@@ -18,22 +18,10 @@ from minidsms.joins.tree import leaves
 from minidsms.joins.tree_pipelines import TreePipelines
 from minidsms.kernels.join_layout import (
     CROWDED,
-    DEPTH,
     DONE,
     FILL,
-    FILLED,
-    INPUT,
-    IS_CHOSEN,
-    LO,
-    NEEDED,
     NO_LIMIT,
-    OLD_LO,
-    PHASE,
-    PROBE_HI,
-    PROBE_LO,
-    SLOT,
     START,
-    STATUS,
 )
 from minidsms.kernels.mjoin import tree_join
 from minidsms.synopses.subresults import Subresults
@@ -64,7 +52,7 @@ class ByTree:
 
     def _more_room(self) -> None:
         self._answer.claim(self.subresults.nbytes)  # it doubles what one of them has, at most
-        self.subresults.make_room(int(self._answer.state[NEEDED]))
+        self.subresults.make_room(self._answer.state.needed)
 
     def _climb(self, found: int) -> int:
         answer, plan, kept = self._answer, self.pipelines.bundle, self.subresults.bundle
@@ -80,20 +68,20 @@ class ByTree:
     def _fill(self, v: int) -> None:
         """Fill subresult v, which is empty, from the windows and the subresults below it. What is claimed may raise."""
         state, inputs = self._answer.state, self._index.inputs
-        inputs[:, OLD_LO] = inputs[:, LO]
-        inputs[:, PROBE_LO] = [window.lowest for window in self._index.windows]
-        inputs[:, PROBE_HI] = NO_LIMIT
+        inputs["old_lo"] = inputs["lo"]
+        inputs["probe_lo"] = [window.lowest for window in self._index.windows]
+        inputs["probe_hi"] = NO_LIMIT
         i = min(leaves(self.pipelines.nodes[v]), key=lambda j: len(self._index.windows[j]))
         begin = self._index.windows[i].lowest
-        state[PHASE], state[INPUT], state[SLOT], state[DEPTH], state[FILLED] = FILL, i, begin - 1, -1, v
+        state.phase, state.input, state.slot, state.depth, state.filled = FILL, i, begin - 1, -1, v
         try:
             self._climb(0)
-            while state[STATUS] != DONE:
-                if state[STATUS] == CROWDED:
+            while state.status != DONE:
+                if state.status == CROWDED:
                     self._answer.claim(2 * self.subresults.nbytes)  # nobody counts what it has as yet
                     self.subresults.make_room(v)
                 else:
                     self._answer.claim(0)
                 self._climb(0)
         finally:
-            state[PHASE], state[DEPTH], state[FILLED], state[IS_CHOSEN] = START, -1, -1, 0
+            state.phase, state.depth, state.filled, state.is_chosen = START, -1, -1, 0

@@ -13,7 +13,7 @@ import numpy as np
 from minidsms.elements import Batch, Column, Int64Array
 from minidsms.joins.graph import JoinGraph
 from minidsms.joins.spec import JoinSpec
-from minidsms.kernels.join_layout import DONE, FULL, HI, PAUSED, STATUS, STOP, Windows
+from minidsms.kernels.join_layout import DONE, FULL, PAUSED, JoinState, Windows
 from minidsms.kernels.streams_join import Room, Source
 from minidsms.process.large_pages import BLOCK_WORDS, words_on_large_pages
 
@@ -57,7 +57,7 @@ class FormRows:
         self._given = self._found = 0
 
     def run(
-        self, code: Callable[..., Any], windows: Windows, state: Int64Array, shown: Shown, waits: int
+        self, code: Callable[..., Any], windows: Windows, state: JoinState, shown: Shown, waits: int
     ) -> Iterator[Batch]:
         """Join what waits in the windows; gives the rows that there is no room for beside those to come.
 
@@ -72,7 +72,7 @@ class FormRows:
                 room = self._made(self._expected(before + waits) * doubled, doubled)
             found = self._found
             self._found = code(windows, self._source, room, found, state)
-            status = state.item(STATUS)
+            status = state.status
             joined = before - _waiting(windows)
             if self._found > found and joined:
                 self._ratio = (self._found - found) / joined
@@ -161,5 +161,4 @@ class FormRows:
 
 
 def _waiting(windows: Windows) -> int:
-    item = windows.inputs.item
-    return int(sum(item(i, STOP) - item(i, HI) for i in range(len(windows.inputs))))
+    return int(sum(windows.inputs["stop"].tolist()) - sum(windows.inputs["hi"].tolist()))

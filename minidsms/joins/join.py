@@ -36,7 +36,6 @@ from minidsms.joins.row_routes import MOST_PIPELINES
 from minidsms.joins.spec import JoinSpec
 from minidsms.joins.tree import flat, is_legal, tree_text
 from minidsms.kernels.access_methods.bit_addresses import Bits
-from minidsms.kernels.join_layout import CLOSED, INSPECTED, LEAVES
 from minidsms.limits.allowance import Allowance
 from minidsms.machine_code.templates import Form
 from minidsms.operators.operator import Description, Failure, Operator
@@ -363,7 +362,7 @@ class Join(Operator):
             else:
                 take(part)
             waits = 0 if part is batches else waits - _elements(part)
-            self.answer.state[CLOSED] = until if waits == 0 else max(int(b.ts[-1]) for b in part if b is not None)
+            self.answer.state.closed = until if waits == 0 else max(int(b.ts[-1]) for b in part if b is not None)
             if self._by_form is not None:
                 form = self.form
                 code = None if form is None or form is not self.fitting() else form.code()
@@ -447,7 +446,7 @@ class Join(Operator):
         if self.spec.ranges is None:
             return MAX_INSTANT
         inputs = self.index.inputs
-        return min(inputs.item(i, LEAVES) for i in range(len(inputs)))
+        return int(min(inputs["leaves"].tolist()))
 
     # ---------------------------------------------------------------------------------------------------- figures
 
@@ -464,7 +463,7 @@ class Join(Operator):
     def work(self) -> tuple[int, int, int, int]:
         """Since the beginning: nanoseconds, slots inspected, elements taken, tuples put out."""
         counters = self.counters
-        return counters.time_ns, int(self.answer.state[INSPECTED]), counters.elements_in, counters.elements_out
+        return counters.time_ns, self.answer.state.inspected, counters.elements_in, counters.elements_out
 
     def describe(self) -> Description:
         """Equalities, rows and bytes held, slots inspected by all probes so far; of a tree the tuples it keeps."""
@@ -483,7 +482,7 @@ class Join(Operator):
             "rows": "+".join(str(len(w)) for w in self.index.windows),
             "netted": self.leaves_out,
             "bytes": sum(s.nbytes for s in self.synopses()),
-            "inspected": int(self.answer.state[INSPECTED]),
+            "inspected": self.answer.state.inspected,
         }
         if self.cached is not None:
             figures["cache entries"] = len(self.cached.caches)

@@ -17,7 +17,6 @@ from minidsms.elements import Int64Array
 from minidsms.expressions.attributes import Attributes, UInt8Array
 from minidsms.expressions.routes import Routes
 from minidsms.joins.plan import JoinRoutes
-from minidsms.kernels.join_layout import HI, LO, MASK, RUN, RUN_INSERTIONS, RUNS_END, STOP
 from minidsms.kernels.join_routes import Routes as Bundle
 from minidsms.synopses.indexed_window import IndexedWindow
 from minidsms.synopses.window_index import WindowIndex
@@ -59,7 +58,7 @@ class RowRoutes:
         self._index.pipelines = np.zeros(size, np.uint8)
         self.bundle = Bundle(self._index.pipelines, begins)
         self._sizes = {i: self._capacity(i) for i in self._routes}
-        self._known = {i: int(self._index.inputs[i, LO]) for i in self._routes}
+        self._known = {i: self._index.records[i].lo for i in self._routes}
 
     def look(self) -> None:
         """Rows have come, which wait to be joined."""
@@ -78,14 +77,14 @@ class RowRoutes:
             self.bundle.pipelines[places] = table[self._cells(i, routes, slots)] if is_divided else i
 
     def _capacity(self, i: int) -> int:
-        return int(self._index.inputs[i, MASK]) + 1
+        return self._index.records[i].mask + 1
 
     def _end(self, i: int) -> int:
         """Behind the last slot with a row that waits."""
-        line = self._index.inputs[i]
+        line = self._index.records[i]
         if self._index.has_ranges:
-            return int(line[STOP])
-        return int(line[HI] + self._index.runs[line[RUN] : line[RUNS_END], RUN_INSERTIONS].sum())
+            return line.stop
+        return int(line.hi + self._index.runs["insertions"][line.run : line.runs_end].sum())
 
     def _cells(self, i: int, routes: Routes, slots: Int64Array) -> Int64Array:
         """Of the rows in these slots."""

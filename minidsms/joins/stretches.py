@@ -22,10 +22,11 @@ from typing import TypeVar
 
 import numpy as np
 
-from minidsms.elements import Batch, Int32Array, Int64Array
+from minidsms.elements import Batch, Int32Array
 from minidsms.kernels.arrivals import expire
-from minidsms.kernels.join_layout import CLOSED, HI, INSPECTED, STOP, Windows
+from minidsms.kernels.join_layout import JoinInput, JoinState, Windows
 from minidsms.kernels.window_index import link
+from minidsms.machine_code import rows_of
 from minidsms.process.side_by_side import NEWEST, side_by_side
 from minidsms.synopses.window_index import WindowIndex
 
@@ -41,8 +42,8 @@ class Stretch:
     """state: of its run.  elements: joined in it.  linked: before it.  linking_ns, joining_ns: what these took."""
 
     def __init__(self) -> None:
-        self.state: Int64Array = np.zeros(0, np.int64)
-        self.inputs: Int64Array = np.zeros((0, 0), np.int64)
+        self.state = JoinState()
+        self.inputs = rows_of(JoinInput, 0)
         self.heads: Int32Array = np.zeros(0, np.int32)
         self.elements = self.linked = self.linking_ns = self.joining_ns = self.thread = 0
         self._firsts: Sequence[int] = ()
@@ -50,15 +51,15 @@ class Stretch:
         self._windows: Windows
 
     def lay(
-        self, index: WindowIndex, state: Int64Array, firsts: Sequence[int], stops: Sequence[int], begins: int
+        self, index: WindowIndex, state: JoinState, firsts: Sequence[int], stops: Sequence[int], begins: int
     ) -> None:
         """Stand for the slots [first, stop) of each input, which come from an instant on."""
         whole = index.bundle
-        self.state, self.inputs = state.copy(), index.inputs.copy()
-        self.state[INSPECTED] = 0
-        self.inputs[:, STOP] = stops
+        self.state, self.inputs = JoinState.from_buffer_copy(state), index.inputs.copy()
+        self.state.inspected = 0
+        self.inputs["stop"] = stops
         self.elements = sum(stops) - sum(firsts)
-        self.linked = sum(firsts) - sum(index.inputs[:, HI].tolist())
+        self.linked = sum(firsts) - sum(index.inputs["hi"].tolist())
         self._firsts, self._begins = firsts, begins
         if len(self.heads) != len(whole.heads):
             self.heads = np.empty_like(whole.heads)
@@ -66,13 +67,13 @@ class Stretch:
             self.heads[:] = whole.heads
         self._windows = whole._replace(inputs=self.inputs, heads=self.heads)
 
-    def join(self, whole: Windows, work: Callable[[Windows, Int64Array], T]) -> T:
+    def join(self, whole: Windows, work: Callable[[Windows, JoinState], T]) -> T:
         """What `work` finds in the stretch. whole: the windows, in which nothing of the part has been joined."""
         began, windows = thread_time_ns(), self._windows
         if self.linked:
             self.heads[:] = whole.heads
-            before = self.inputs[:, HI].tolist()
-            self.inputs[:, HI] = self._firsts
+            before = self.inputs["hi"].tolist()
+            self.inputs["hi"] = self._firsts
             expire(windows.nodes, self.inputs, self._begins - 1)
             for i, at in enumerate(before):
                 link(windows, i, at)
@@ -86,14 +87,14 @@ class Stretch:
 class Stretches:
     """beside_ns: what other threads took the last time."""
 
-    def __init__(self, index: WindowIndex, state: Int64Array) -> None:
+    def __init__(self, index: WindowIndex, state: JoinState) -> None:
         self._index = index
         self._state = state
         self._known: list[Stretch] = []
         self._linking = _LINKING
         self.beside_ns = 0
 
-    def join(self, stretches: Sequence[Stretch], work: Callable[[int, Windows, Int64Array], T]) -> list[T]:
+    def join(self, stretches: Sequence[Stretch], work: Callable[[int, Windows, JoinState], T]) -> list[T]:
         """What `work` finds in each of those that have just been cut."""
         index, whole = self._index, self._index.bundle
 
@@ -114,8 +115,7 @@ class Stretches:
         index, laid, known = self._index, [], self._known
         while len(known) < ways:
             known.append(Stretch())
-        item = index.inputs.item
-        firsts, stops = ([item(i, word) for i in range(len(part))] for word in (HI, STOP))
+        firsts, stops = index.inputs["hi"].tolist(), index.inputs["stop"].tolist()
         longest = max((batch.ts for batch in part if batch is not None), key=len)
         left = 1 - self._linking
         end, size, begins = 0.0, len(longest) / sum(left**k for k in range(ways)), 0
@@ -133,7 +133,7 @@ class Stretches:
         for k, (stretch, each) in enumerate(zip(known, laid)):
             stretch.lay(index, self._state, *each)
             if k + 1 < len(laid):
-                stretch.state[CLOSED] = laid[k + 1][2] - 1
+                stretch.state.closed = laid[k + 1][2] - 1
         return known[: len(laid)]
 
     def _learn(self, stretches: Sequence[Stretch]) -> None:
@@ -141,7 +141,7 @@ class Stretches:
         caller, inspected = threading.get_ident(), 0
         elements = linked = joining_ns = linking_ns = beside_ns = 0
         for each in stretches:
-            inspected += each.state.item(INSPECTED)
+            inspected += each.state.inspected
             elements += each.elements
             joining_ns += each.joining_ns
             if each.linked:
@@ -149,7 +149,7 @@ class Stretches:
                 linking_ns += each.linking_ns
             if each.thread != caller:
                 beside_ns += each.linking_ns + each.joining_ns
-        self._state[INSPECTED] += inspected
+        self._state.inspected += inspected
         self.beside_ns = beside_ns
         if linked and joining_ns:
             share = min(_MOST_LINKING, linking_ns * elements / (linked * joining_ns))

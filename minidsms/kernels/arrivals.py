@@ -7,22 +7,12 @@ from __future__ import annotations
 
 from minidsms.elements import MAX_INSTANT
 from minidsms.kernels.join_layout import (
-    HAS_NULLS,
-    HI,
-    INSTANTS,
-    LEAVES,
-    LENGTH,
-    LINKED,
-    LO,
-    MASK,
     NO_RANGE,
-    ROWS,
-    STOP,
-    STORE_MASK,
+    JoinInput,
 )
 from minidsms.kernels.links import Arrivals, came_at, set_upper_half
 from minidsms.kernels.window_index import KeysOfInput, Stored, words_taken
-from minidsms.machine_code import Int64s, helper, int64, kernel, uint64
+from minidsms.machine_code import Int64s, Rows, helper, int64, kernel, uint64
 
 _BLOCK = 256
 """Elements whose slots stay in the cache until their words have been taken."""
@@ -36,15 +26,15 @@ def _came(ts, nodes, arrivals, hi, slot):  # type: ignore[no-untyped-def]
 
 @kernel
 def take_arrivals(seq: Int64s, ts: Int64s, first: int, stop: int, store: Stored, of: KeysOfInput) -> int:
-    """Write the elements [first, stop) of a stream's into the slots from HI + first on: numbers, and words of keys.
+    """Write the elements [first, stop) of a stream's into the slots from hi + first on: numbers, and words of keys.
 
-    STOP is set behind all elements, HAS_NULLS where a key is NULL. Returns the most rows held at once meanwhile, and at
-    least one.
+    `stop` is set behind all elements, `has_nulls` where a key is NULL. Returns the most rows held at once meanwhile,
+    and at least one.
     """
     figures, nodes = of.figures, of.nodes
-    rows, mask, length, hi = figures[ROWS], figures[MASK], figures[LENGTH], figures[HI]
-    arrivals = Arrivals(rows, mask, figures[INSTANTS], figures[STORE_MASK])
-    lo = figures[LO]
+    rows, mask, length, hi = figures.nodes, figures.mask, figures.length, figures.hi
+    arrivals = Arrivals(rows, mask, figures.instants, figures.store_mask)
+    lo = figures.lo
     if first > 0:
         end = hi + first
         while lo < end:
@@ -60,7 +50,7 @@ def take_arrivals(seq: Int64s, ts: Int64s, first: int, stop: int, store: Stored,
         for i in range(at, end):
             set_upper_half(nodes, rows + 2 * ((hi + i) & mask), seq[uint64(i)])
         if words_taken(store, of, hi + at, hi + end):
-            figures[HAS_NULLS] = 1
+            figures.has_nulls = 1
         at = end
     came = _came(ts, nodes, arrivals, hi, lo) if first < stop else int64(0)
     for i in range(first, stop):
@@ -69,24 +59,24 @@ def take_arrivals(seq: Int64s, ts: Int64s, first: int, stop: int, store: Stored,
             lo += 1
             came = _came(ts, nodes, arrivals, hi, lo)
         most = max(most, hi + i + 1 - lo)
-    figures[LINKED], figures[STOP] = hi, hi + len(seq)
+    figures.linked, figures.stop = hi, hi + len(seq)
     return int64(most)
 
 
-@kernel("void(int64[::1], int64[:, ::1], int64)")
-def expire(nodes, inputs, until):  # type: ignore[no-untyped-def]
+@kernel
+def expire(nodes: Int64s, inputs: Rows[JoinInput], until: int) -> None:
     """Let go the rows that have left at `until`, and say when the next one leaves; no element waits."""
     for j in range(len(inputs)):
-        arrivals = Arrivals(inputs[j, ROWS], inputs[j, MASK], inputs[j, INSTANTS], inputs[j, STORE_MASK])
-        lo = inputs[j, LO]
-        while lo < inputs[j, HI]:
+        arrivals = Arrivals(inputs[j].nodes, inputs[j].mask, inputs[j].instants, inputs[j].store_mask)
+        lo = inputs[j].lo
+        while lo < inputs[j].hi:
             came = came_at(nodes, arrivals, lo)
-            if came > until or uint64(until) - uint64(came) < uint64(inputs[j, LENGTH]):
+            if came > until or uint64(until) - uint64(came) < uint64(inputs[j].length):
                 break
             lo += 1
-        inputs[j, LO] = lo
-        inputs[j, LEAVES] = MAX_INSTANT
-        if lo < inputs[j, HI] and inputs[j, LENGTH] != NO_RANGE:
+        inputs[j].lo = lo
+        inputs[j].leaves = MAX_INSTANT
+        if lo < inputs[j].hi and inputs[j].length != NO_RANGE:
             came = came_at(nodes, arrivals, lo)
-            if came <= MAX_INSTANT - inputs[j, LENGTH]:
-                inputs[j, LEAVES] = came + inputs[j, LENGTH]
+            if came <= MAX_INSTANT - inputs[j].length:
+                inputs[j].leaves = came + inputs[j].length

@@ -10,26 +10,31 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from minidsms.kernels.hashing import hash_of_row
-from minidsms.kernels.join_layout import HAS_NULLS, NODES
+from minidsms.kernels.join_layout import InstantRun
 from minidsms.kernels.links import LOWER, UNLINKED, WAITING, set_link
 from minidsms.kernels.window_index import KeysOfInput, runs_taken
-from minidsms.machine_code import Int8s, Int32s, Int64s, Int64Table, helper, int32, int64, kernel
+from minidsms.machine_code import Int8s, Int32s, Int64s, Int64Table, Record, Rows, helper, int32, int64, kernel
 
 FREE = -2
 """As a row's node: the slot holds no row."""
-
-TOP, FREED, HELD = range(3)
-"""Of a bag: free[:TOP] are the slots that may be used, the last FREED of `free`, from the end on, those that were left
-since what was found was gathered last. HELD: how many rows there are.
-"""
 
 TAKEN, MISSING = range(2)
 """What `take_rows` returns: all elements have their slots; a deletion cancels no row that is held."""
 
 
+class BagSlots(Record):
+    """Of a bag: free[:top] are the slots that may be used, the last `freed` of `free`, from the end on, those that were
+    left since what was found was gathered last. held: how many rows there are.
+    """
+
+    top: int
+    freed: int
+    held: int
+
+
 class BagRows(NamedTuple):
     """The rows of a bag. words: (slots, width).  nodes: of the slots.  heads: of the buckets, a power of two of them.
-    free: of as many slots, see TOP.  figures: (3,).  seen_nulls: the bits of the columns that have had a NULL, in as
+    free: of as many slots, see `BagSlots`.  seen_nulls: the bits of the columns that have had a NULL, in as
     many words as a row has for them.
     """
 
@@ -37,7 +42,7 @@ class BagRows(NamedTuple):
     nodes: Int64s
     heads: Int32s
     free: Int32s
-    figures: Int64s
+    figures: BagSlots
     seen_nulls: Int64s
 
 
@@ -65,7 +70,7 @@ def _take_word(bag: BagRows, slot: int, j: int, nodes: Int64s, at: int) -> Any:
 @kernel
 def take_rows(
     ts: Int64s, sign: Int8s, has_signs: bool, rows: Int64Table, bag: BagRows, of: KeysOfInput, places: Int64s,
-    first: int, runs: Int64Table,
+    first: int, runs: Rows[InstantRun],
 ) -> int:  # fmt: skip
     """Give each element its slot, in the order they come: places[first + k] is where rows[k] is put, or was held.
 
@@ -74,7 +79,7 @@ def take_rows(
     columns, figures, nodes, keys = of
     words, row_nodes, heads, free, of_bag, seen_nulls = bag
     mask, width, masks = len(heads) - 1, rows.shape[1], len(seen_nulls)
-    top, freed, came = of_bag[TOP], of_bag[FREED], int64(0)
+    top, freed, came = of_bag.top, of_bag.freed, int64(0)
     if len(ts) > 0:
         runs_taken(ts, sign, has_signs, runs, figures)
     for k in range(len(rows)):
@@ -109,17 +114,17 @@ def take_rows(
             freed += 1
             free[len(free) - freed] = slot
         places[first + k] = slot
-    of_bag[HELD] += came - (len(rows) - came)
-    of_bag[TOP], of_bag[FREED] = top, freed
+    of_bag.held += came - (len(rows) - came)
+    of_bag.top, of_bag.freed = top, freed
     some_null = False
     for p in range(len(columns)):
-        base, j = keys[columns[p, 0], NODES], columns[p, 1]
+        base, j = keys[columns[p, 0]].nodes, columns[p, 1]
         for k in range(len(rows)):
             if not has_signs or sign[k] > 0:
                 slot = places[first + k]
                 some_null |= _take_word(bag, slot, j, nodes, base + 2 * slot)
     if some_null:
-        figures[HAS_NULLS] = 1
+        figures.has_nulls = 1
     return int64(TAKEN)
 
 

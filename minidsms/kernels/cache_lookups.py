@@ -20,8 +20,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from minidsms.kernels.join_cache_layout import CacheArrays, CachePlan, Caching
-from minidsms.kernels.join_layout import JoinRun, Output, Pipelines, Windows
-from minidsms.machine_code import Int64s, Int64Table
+from minidsms.kernels.join_layout import JoinInput, JoinRun, Output, Pipelines, Windows
+from minidsms.machine_code import Int64s, Int64Table, Rows
 
 # A name to a line would be a fifth of the file.
 # isort: off
@@ -37,7 +37,7 @@ from minidsms.kernels.join_cache_layout import (
     PENDING, PROBES, SIZE, STRIDE, SWEPT, TABLE, UPDATE, UPDATES_END, WITNESS, WITNESSES,
 )
 from minidsms.kernels.join_layout import (
-    CANCEL, DELETE, FOLLOWING, FULL, INPUT, INSERT, INSTANT, MASK, NODES, PHASE, PROBE_LO, REST, STATUS, TAG, UP,
+    CANCEL, DELETE, FOLLOWING, FULL, INSERT, REST, TAG, UP,
 )
 from minidsms.kernels.join_stamps import put_tuple
 # fmt: on
@@ -51,8 +51,8 @@ from minidsms.kernels.join_stamps import put_tuple
 def place_parts(windows: Windows, parts: Int64Table) -> None:
     """Write where the nodes of the parts of keys are, as `chains.place_steps` does."""
     for q in range(len(parts)):
-        parts[q, PART_NODES] = windows.keys[parts[q, PART_KEY], NODES]
-        parts[q, PART_MASK] = windows.inputs[parts[q, PART_INPUT], MASK]
+        parts[q, PART_NODES] = windows.keys[parts[q, PART_KEY]].nodes
+        parts[q, PART_MASK] = windows.inputs[parts[q, PART_INPUT]].mask
 
 
 @helper
@@ -101,14 +101,14 @@ def _begin_entry(store: CacheArrays, c: int, entry: int, place: int, same: int, 
 
 
 @helper
-def _has_witness(store: CacheArrays, c: int, inputs: Int64Table, b: int, i: int, begin: int) -> Any:
+def _has_witness(store: CacheArrays, c: int, inputs: Rows[JoinInput], b: int, i: int, begin: int) -> Any:
     """The latest tuple of pipeline i that looked the entry up is still there. begin: of its inputs among `members`."""
     caches, members, pool = store.caches, store.members, store.pool
     at = b + BUCKET_HEAD + caches[c, KEY_WORDS]
     lives = pool[at] == i
     if lives:
         for w in range(1, caches[c, WITNESSES]):
-            lives &= pool[at + w] >= inputs[members[begin + w - 1], PROBE_LO]
+            lives &= pool[at + w] >= inputs[members[begin + w - 1]].probe_lo
     return lives
 
 
@@ -123,7 +123,7 @@ def _witness(store: CacheArrays, c: int, chosen: Int64s, b: int, i: int, begin: 
 
 
 @helper
-def _insert(store: CacheArrays, c: int, inputs: Int64Table, chosen: Int64s, b: int) -> Any:
+def _insert(store: CacheArrays, c: int, inputs: Rows[JoinInput], chosen: Int64s, b: int) -> Any:
     """The segment's join has gained the slots chosen."""
     caches = store.caches
     sweep_when_due(store, c, inputs, b)
@@ -202,14 +202,14 @@ def _update(
 
 
 @helper(inline=True)
-def _choose(store: CacheArrays, c: int, at: int, inputs: Int64Table, chosen: Int64s) -> Any:
+def _choose(store: CacheArrays, c: int, at: int, inputs: Rows[JoinInput], chosen: Int64s) -> Any:
     """Choose the slots of the tuple at an address; False where one has left."""
     caches, members, pool = store.caches, store.members, store.pool
     lives = True
     for m in range(caches[c, SIZE]):
         j = uint64(members[uint64(caches[c, MEMBERS] + m)])
         chosen[j] = pool[uint64(at + m)]
-        lives &= chosen[j] >= inputs[j, PROBE_LO]
+        lives &= chosen[j] >= inputs[j].probe_lo
     return lives
 
 
@@ -239,9 +239,9 @@ def enter(windows: Windows, pipelines: Pipelines, run: JoinRun, caching: Caching
     if depth >= 0 and walks[REST, uint64(depth)] >= 0:
         at = caching.plan.lookups[uint64(begin + depth), AFTER]
     r, d = begin + at, uint64(at)
-    c, b = _cache_of(caching, r, state[PHASE]), int64(-1)
+    c, b = _cache_of(caching, r, state.phase), int64(-1)
     if c >= 0:
-        b = _look_up(state[INPUT], r, c, state[PHASE], windows, caching.plan, chosen, caching.store)
+        b = _look_up(state.input, r, c, state.phase, windows, caching.plan, chosen, caching.store)
     if b >= 0:
         s, rest = pool[uint64(b + 1)], min(pool[uint64(b)], caching.store.caches[c, INLINE])
     else:
@@ -255,7 +255,7 @@ def enter(windows: Windows, pipelines: Pipelines, run: JoinRun, caching: Caching
 def leave(run: JoinRun, caching: Caching, r: int, depth: int) -> Any:
     """Step r has found all: the depth to go back to."""
     d = uint64(depth)
-    c = _cache_of(caching, r, run.state[PHASE])
+    c = _cache_of(caching, r, run.state.phase)
     if c >= 0 and run.walks[REST, d] < 0:
         caching.store.caches[c, PENDING] = -1
     return run.walks[UP, d]
@@ -264,8 +264,8 @@ def leave(run: JoinRun, caching: Caching, r: int, depth: int) -> Any:
 @helper(inline=True)
 def complete(windows: Windows, run: JoinRun, caching: Caching, r: int, is_computed: bool) -> None:
     """What stands behind step r, which has been chosen, and which may end a segment: CacheUpdates."""
-    if caching.plan.lookups[uint64(r), IS_SIMPLE] == 0 and run.state[PHASE] != CANCEL:
-        _update(r, is_computed, run.state[PHASE], windows, caching.plan, run.chosen, caching.store)
+    if caching.plan.lookups[uint64(r), IS_SIMPLE] == 0 and run.state.phase != CANCEL:
+        _update(r, is_computed, run.state.phase, windows, caching.plan, run.chosen, caching.store)
 
 
 @helper(inline=True)
@@ -278,14 +278,14 @@ def next_of_entry(windows: Windows, run: JoinRun, caching: Caching, output: Outp
     caches, pool = store.caches, store.pool
     c, following = caching.plan.lookups[uint64(step.r), LOOKUP], caching.plan.lookups[uint64(step.r), AFTER]
     end, is_last = step.r + following - 1 - step.depth, following > step.last
-    instant, sign = state[INSTANT], 1 if state[PHASE] == INSERT else -1
+    instant, sign = state.instant, 1 if state.phase == INSERT else -1
     b, s, rest = step.tag, step.s, walks[REST, d]
     is_chosen, looked = False, int64(0)
     while not is_chosen and (s != 0 or rest > 0):
         at = tuple_at(caches, c, b, s, rest)
         lives = _choose(store, c, at, windows.inputs, chosen)
         if lives and is_last and found == len(output.out_ts):
-            state[STATUS] = FULL
+            state.status = FULL
             break
         s, rest = tuple_behind(pool, s, rest)
         looked += 1

@@ -22,23 +22,9 @@ from minidsms.kernels.join_layout import (
     CHECK,
     FROM,
     FROM_KEY,
-    HAS_NULLS,
     HASHED,
-    HEADS,
-    HI,
-    IS_BAG,
-    IS_LINKED,
-    KEY,
-    KEYS_END,
-    LO,
-    MASK,
-    NODES,
-    PROBE_HI,
-    PROBE_LO,
     PROBED,
     REQUESTS,
-    ROWS,
-    SHIFT,
     SOURCE_MASK,
     SOURCE_NODES,
     TARGET,
@@ -67,33 +53,33 @@ from minidsms.machine_code import Int64s, Int64Table, helper, int32, int64, uint
 @helper(inline=True)
 def slot_of(windows: Windows, i: int, at: int) -> Any:
     """The slot of the element of input i that stands at a position: of a bag, `places` says which."""
-    return windows.places[at] if windows.inputs[i, IS_BAG] != 0 else at
+    return windows.places[at] if windows.inputs[i].is_bag != 0 else at
 
 
 @helper(inline=True)
 def lowest_slot(windows: Windows, i: int) -> Any:
     """Below it no row of input i is there. In the buckets of a bag stands only what is there."""
-    return int64(0) if windows.inputs[i, IS_BAG] != 0 else windows.inputs[i, LO]
+    return int64(0) if windows.inputs[i].is_bag != 0 else windows.inputs[i].lo
 
 
 @helper(inline=True)
 def is_linked(windows: Windows, i: int, slot: int) -> Any:
     """No key of the slot of input i is NULL."""
     inputs = windows.inputs
-    return has_link(windows.nodes, inputs[i, ROWS] + 2 * (slot & inputs[i, MASK]))
+    return has_link(windows.nodes, inputs[i].nodes + 2 * (slot & inputs[i].mask))
 
 
 @helper
 def next_held(windows: Windows, i: int, slot: int) -> Any:
     """The next slot of input i after this one that stands in its buckets; -1 where there is none."""
     inputs, nodes = windows.inputs, windows.nodes
-    is_bag = inputs[i, IS_BAG] != 0
-    end = inputs[i, MASK] + 1 if is_bag else inputs[i, HI]
+    is_bag = inputs[i].is_bag != 0
+    end = inputs[i].mask + 1 if is_bag else inputs[i].hi
     found = int64(-1)
     while found < 0 and slot + 1 < end:
         slot += 1
         if is_bag:
-            is_there = upper_half(nodes, inputs[i, ROWS] + 2 * slot) != UNLINKED
+            is_there = upper_half(nodes, inputs[i].nodes + 2 * slot) != UNLINKED
         else:
             is_there = is_linked(windows, i, slot)
         if is_there:
@@ -108,19 +94,19 @@ def next_held(windows: Windows, i: int, slot: int) -> Any:
 def link_slots(windows: Windows, i: int, first: Any, stop: int) -> Any:
     """Put the slots [first, stop) of input i, no bag, at the head of their buckets."""
     inputs, keys, nodes, heads = windows.inputs, windows.keys, windows.nodes, windows.heads
-    mask, has_nulls = inputs[i, MASK], inputs[i, HAS_NULLS] != 0
+    mask, has_nulls = inputs[i].mask, inputs[i].has_nulls != 0
     if has_nulls:
         for slot in range(first, stop):
             at = 2 * (slot & mask)
             linked = True
-            for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
-                linked &= has_link(nodes, keys[x, NODES] + at)
-            for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
+            for x in range(inputs[i].key, inputs[i].keys_end):
+                linked &= has_link(nodes, keys[x].nodes + at)
+            for x in range(inputs[i].key, inputs[i].keys_end):
                 if not linked:
-                    set_link(nodes, keys[x, NODES] + at, UNLINKED)
-    for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
-        base, buckets, shift = keys[x, NODES], keys[x, HEADS], keys[x, SHIFT]
-        for slot in range(first, stop if keys[x, IS_LINKED] != 0 else first):
+                    set_link(nodes, keys[x].nodes + at, UNLINKED)
+    for x in range(inputs[i].key, inputs[i].keys_end):
+        base, buckets, shift = keys[x].nodes, keys[x].heads, keys[x].shift
+        for slot in range(first, stop if keys[x].is_linked != 0 else first):
             k = uint64(base + 2 * (slot & mask))
             if not has_nulls or has_link(nodes, k):
                 b = uint64(buckets + bucket(nodes[k], shift))
@@ -132,28 +118,28 @@ def link_slots(windows: Windows, i: int, first: Any, stop: int) -> Any:
 def link_slot(windows: Windows, i: int, slot: int) -> Any:
     """Put a slot of input i at the head of its buckets; False where it stands in none."""
     inputs, keys, nodes, heads = windows.inputs, windows.keys, windows.nodes, windows.heads
-    at, is_bag = 2 * (slot & inputs[i, MASK]), inputs[i, IS_BAG] != 0
+    at, is_bag = 2 * (slot & inputs[i].mask), inputs[i].is_bag != 0
     linked = True
-    if inputs[i, HAS_NULLS] != 0:
-        for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
-            linked &= has_link(nodes, keys[x, NODES] + at)
-    for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
-        k = uint64(keys[x, NODES] + at)
+    if inputs[i].has_nulls != 0:
+        for x in range(inputs[i].key, inputs[i].keys_end):
+            linked &= has_link(nodes, keys[x].nodes + at)
+    for x in range(inputs[i].key, inputs[i].keys_end):
+        k = uint64(keys[x].nodes + at)
         if not linked:
             set_link(nodes, k, UNLINKED)
             if is_bag:
                 set_upper_half(nodes, k, UNLINKED)
             continue
         before = int64(-1)
-        if keys[x, IS_LINKED] != 0:
-            b = uint64(keys[x, HEADS] + bucket(nodes[k], keys[x, SHIFT]))
+        if keys[x].is_linked != 0:
+            b = uint64(keys[x].heads + bucket(nodes[k], keys[x].shift))
             before = int64(heads[b])
             if is_bag and before >= 0:
-                set_upper_half(nodes, keys[x, NODES] + 2 * before, slot - before)
+                set_upper_half(nodes, keys[x].nodes + 2 * before, slot - before)
             heads[b] = int32(slot)
         if is_bag:
             nodes[k + uint64(1)] = ((-1 - slot) << 32) | ((slot - before) & LOWER)
-        elif keys[x, IS_LINKED] != 0:
+        elif keys[x].is_linked != 0:
             set_link(nodes, k, slot - before)
     return linked
 
@@ -162,26 +148,26 @@ def link_slot(windows: Windows, i: int, slot: int) -> Any:
 def unlink_slot(windows: Windows, i: int, slot: int) -> Any:
     """Take a slot of bag i, which stands in its buckets, out of them."""
     inputs, keys, nodes, heads = windows.inputs, windows.keys, windows.nodes, windows.heads
-    for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
-        base = keys[x, NODES]
+    for x in range(inputs[i].key, inputs[i].keys_end):
+        base = keys[x].nodes
         k = base + 2 * slot
         newer, older = slot + upper_half(nodes, k), older_slot(nodes, k, slot)
         set_upper_half(nodes, k, UNLINKED)
-        if keys[x, IS_LINKED] == 0:
+        if keys[x].is_linked == 0:
             continue
         if older >= 0:
             set_upper_half(nodes, base + 2 * older, newer - older)
         if newer >= 0:
             set_link(nodes, base + 2 * newer, newer - older)
         else:
-            heads[uint64(keys[x, HEADS] + bucket(nodes[k], keys[x, SHIFT]))] = int32(older)
+            heads[uint64(keys[x].heads + bucket(nodes[k], keys[x].shift))] = int32(older)
 
 
 @helper(inline=True)
 def leave(windows: Windows, i: int, slot: int) -> Any:
     """A row of input i leaves: of a bag, out of its buckets. False where it stood in none."""
     stood = is_linked(windows, i, slot)
-    if stood and windows.inputs[i, IS_BAG] != 0:
+    if stood and windows.inputs[i].is_bag != 0:
         unlink_slot(windows, i, slot)
     return stood
 
@@ -195,10 +181,10 @@ def place_steps(windows: Windows, steps: Int64Table) -> None:
     inputs, keys = windows.inputs, windows.keys
     for r in range(len(steps)):
         f, y, j, x = steps[r, FROM], steps[r, FROM_KEY], steps[r, TARGET], steps[r, PROBED]
-        steps[r, SOURCE_NODES], steps[r, SOURCE_MASK] = keys[y, NODES], inputs[f, MASK]
+        steps[r, SOURCE_NODES], steps[r, SOURCE_MASK] = keys[y].nodes, inputs[f].mask
         if j < len(inputs):
-            steps[r, TARGET_NODES], steps[r, TARGET_MASK] = keys[x, NODES], inputs[j, MASK]
-            steps[r, TARGET_HEADS], steps[r, TARGET_SHIFT] = keys[x, HEADS], keys[x, SHIFT]
+            steps[r, TARGET_NODES], steps[r, TARGET_MASK] = keys[x].nodes, inputs[j].mask
+            steps[r, TARGET_HEADS], steps[r, TARGET_SHIFT] = keys[x].heads, keys[x].shift
 
 
 @helper(inline=True)
@@ -222,8 +208,8 @@ def checks_hold(windows: Windows, checks: Int64Table, chosen: Int64s, begin: int
     equal = True
     for c in range(begin, end):
         a, b = checks[c, 0], checks[c, 2]
-        at_a = keys[checks[c, 1], NODES] + 2 * (chosen[a] & inputs[a, MASK])
-        at_b = keys[checks[c, 3], NODES] + 2 * (chosen[b] & inputs[b, MASK])
+        at_a = keys[checks[c, 1]].nodes + 2 * (chosen[a] & inputs[a].mask)
+        at_b = keys[checks[c, 3]].nodes + 2 * (chosen[b] & inputs[b].mask)
         equal &= nodes[at_a] == nodes[at_b]
     return equal
 
@@ -247,7 +233,7 @@ class Chain(NamedTuple):
 def chain_of(windows: Windows, steps: Int64Table, r: int) -> Any:
     """Where step r walks, among what pipelines may join now."""
     j = uint64(steps[uint64(r), TARGET])
-    return chain_between(steps, r, windows.inputs[j, PROBE_LO], windows.inputs[j, PROBE_HI])
+    return chain_between(steps, r, windows.inputs[j].probe_lo, windows.inputs[j].probe_hi)
 
 
 @helper(inline=True)
@@ -262,14 +248,14 @@ def first_slot(windows: Windows, steps: Int64Table, r: int, tag: int) -> Any:
     """The newest slot of the bucket in which step r finds the tag."""
     q = uint64(r)
     b = steps[q, TARGET_HEADS] + bucket(tag, steps[q, TARGET_SHIFT])
-    return head_slot(windows.heads, b, windows.inputs[uint64(steps[q, TARGET]), LO])
+    return head_slot(windows.heads, b, windows.inputs[uint64(steps[q, TARGET])].lo)
 
 
 @helper(inline=True)
 def first_of_key(windows: Windows, j: int, x: int, tag: int) -> Any:
     """The newest slot of the bucket in which key x, of input j, has the tag."""
-    b = windows.keys[x, HEADS] + bucket(tag, windows.keys[x, SHIFT])
-    return head_slot(windows.heads, b, windows.inputs[j, LO])
+    b = windows.keys[x].heads + bucket(tag, windows.keys[x].shift)
+    return head_slot(windows.heads, b, windows.inputs[j].lo)
 
 
 @helper(inline=True)

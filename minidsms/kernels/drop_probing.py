@@ -21,26 +21,10 @@ from minidsms.kernels.join_layout import (
     ASKED,
     CROWDED,
     DROPPED,
-    HAS_NULLS,
     HASHED,
-    HI,
-    INSPECTED,
-    LENGTH,
-    LINKED,
-    LO,
-    MASK,
-    MOST,
-    NEEDED,
-    PASSED,
     REACH,
-    ROWS,
-    SIZE,
     SOURCE_MASK,
     SOURCE_NODES,
-    STATUS,
-    STOP,
-    SURVIVOR,
-    SURVIVORS,
     TARGET,
     TARGET_HEADS,
     TARGET_MASK,
@@ -48,6 +32,7 @@ from minidsms.kernels.join_layout import (
     TARGET_SHIFT,
     TRIED,
     Blocks,
+    JoinState,
     Pipelines,
     Windows,
 )
@@ -90,7 +75,7 @@ class Bounds(NamedTuple):
 def _bounds_of(windows: Windows, target: Arrivals, j: int) -> Any:
     """The bounds of input j before the first element of a block."""
     inputs, nodes = windows.inputs, windows.nodes
-    low, high, linked = inputs[j, LO], inputs[j, HI], inputs[j, LINKED]
+    low, high, linked = inputs[j].lo, inputs[j].hi, inputs[j].linked
     low_came = came_at(nodes, target, low) if low < linked else int64(0)
     high_came = came_at(nodes, target, high) if high < linked else int64(0)
     return Bounds(low, high, low_came, high_came, linked)
@@ -112,20 +97,20 @@ def _present(nodes: Int64s, target: Arrivals, length: Any, bounds: Bounds, insta
 
 
 @helper(typed=True)
-def _drop(i: int, step: Int64s, count: int, alive: Int64s, firsts: Int64s, windows: Windows, state: Int64s) -> int:
+def _drop(i: int, step: Int64s, count: int, alive: Int64s, firsts: Int64s, windows: Windows, state: JoinState) -> int:
     """Drop probing by a step of input i: which of the `count` slots alive find a row, and the first.
 
-    firsts: see `Blocks`.  Returns how many of `alive` are left; state[PASSED] counts rows passed over that come later.
+    firsts: see `Blocks`.  Returns how many of `alive` are left; state.passed counts rows passed over that come later.
     """
     inputs, nodes, heads = windows.inputs, windows.nodes, windows.heads
     base, mask, buckets, shift = step[TARGET_NODES], step[TARGET_MASK], step[TARGET_HEADS], step[TARGET_SHIFT]
     own, own_mask, arrivals = step[SOURCE_NODES], step[SOURCE_MASK], arrivals_of(windows, i)
-    target, length = arrivals_of(windows, step[TARGET]), uint64(inputs[step[TARGET], LENGTH])
+    target, length = arrivals_of(windows, step[TARGET]), uint64(inputs[step[TARGET]].length)
     bounds = _bounds_of(windows, target, step[TARGET])
-    places, near = len(firsts) - 1, inputs[step[TARGET], LO]
+    places, near = len(firsts) - 1, inputs[step[TARGET]].lo
     # Of two elements of an instant, that of the later input finds the other.
     is_later = int64(1) if step[TARGET] < i else int64(0)
-    kept, inspected, passed, tried, most = 0, 0, 0, count, state[MOST]
+    kept, inspected, passed, tried, most = 0, 0, 0, count, state.most
     # All heads first: nothing in this loop has to be guessed, so that many of them are under way at a time.
     for a in range(count):
         tag = nodes[uint64(own + 2 * (alive[a] & own_mask))]
@@ -156,14 +141,21 @@ def _drop(i: int, step: Int64s, count: int, alive: Int64s, firsts: Int64s, windo
     for a in range(tried, count):
         alive[uint64(kept)] = alive[a]
         kept += 1
-    state[INSPECTED] += inspected
-    state[PASSED] += passed
+    state.inspected += inspected
+    state.passed += passed
     return int64(kept)
 
 
 @helper(typed=True)
 def _drop_behind(
-    i: int, step: Int64s, behind: Int64s, alive: Int64s, firsts: Int64s, drops: Int64s, windows: Windows, state: Int64s
+    i: int,
+    step: Int64s,
+    behind: Int64s,
+    alive: Int64s,
+    firsts: Int64s,
+    drops: Int64s,
+    windows: Windows,
+    state: JoinState,
 ) -> int:
     """Drop probing by the step `behind`, which asks for the keys of the rows that another step finds.
 
@@ -174,13 +166,13 @@ def _drop_behind(
     base, mask = step[TARGET_NODES], step[TARGET_MASK]
     own, own_mask, places, arrivals = step[SOURCE_NODES], step[SOURCE_MASK], len(firsts) - 1, arrivals_of(windows, i)
     target, target2 = arrivals_of(windows, step[TARGET]), arrivals_of(windows, behind[TARGET])
-    source, near = behind[SOURCE_NODES], inputs[behind[TARGET], LO]
+    source, near = behind[SOURCE_NODES], inputs[behind[TARGET]].lo
     base2, mask2 = behind[TARGET_NODES], behind[TARGET_MASK]
-    length, length2 = uint64(inputs[step[TARGET], LENGTH]), uint64(inputs[behind[TARGET], LENGTH])
+    length, length2 = uint64(inputs[step[TARGET]].length), uint64(inputs[behind[TARGET]].length)
     bounds, bounds2 = _bounds_of(windows, target, step[TARGET]), _bounds_of(windows, target2, behind[TARGET])
     buckets, shift = behind[TARGET_HEADS], behind[TARGET_SHIFT]
     is_later, is_later2 = int64(step[TARGET] < i), int64(behind[TARGET] < i)
-    kept, inspected, most = 0, 0, state[MOST]
+    kept, inspected, most = 0, 0, state.most
     for a in range(len(alive)):
         slot = alive[a]
         tag, t = nodes[uint64(own + 2 * (slot & own_mask))], came_at(nodes, arrivals, slot)
@@ -204,21 +196,21 @@ def _drop_behind(
             kept += 1
     drops[TRIED] += len(alive)
     drops[DROPPED] += len(alive) - kept
-    state[INSPECTED] += inspected
+    state.inspected += inspected
     return int64(kept)
 
 
 @helper(typed=True)
 def _survivors(
-    i: int, stop: int, windows: Windows, pipelines: Pipelines, routes: Routes, blocks: Blocks, state: Int64s
+    i: int, stop: int, windows: Windows, pipelines: Pipelines, routes: Routes, blocks: Blocks, state: JoinState
 ) -> int:
-    """Drop probing of the slots [HI, stop) of input i; returns how many of alive[i] it leaves, ascending."""
+    """Drop probing of the slots [hi, stop) of input i; returns how many of alive[i] it leaves, ascending."""
     inputs, nodes = windows.inputs, windows.nodes
     alive, part, firsts = blocks.alive[i], blocks.alive[len(inputs)], blocks.firsts[i]
     steps = pipelines.steps
-    base, mask, has_nulls = inputs[i, ROWS], inputs[i, MASK], inputs[i, HAS_NULLS] != 0
+    base, mask, has_nulls = inputs[i].nodes, inputs[i].mask, inputs[i].has_nulls != 0
     count = int64(0)
-    for slot in range(inputs[i, HI], stop):
+    for slot in range(inputs[i].hi, stop):
         alive[uint64(count)] = slot
         if not has_nulls or has_link(nodes, base + 2 * (slot & mask)):
             count += 1
@@ -249,7 +241,14 @@ def _survivors(
 
 @helper(typed=True)
 def _probed(
-    i: int, pipeline: int, count: int, windows: Windows, alive: Int64s, steps: Int64Table, blocks: Blocks, state: Int64s
+    i: int,
+    pipeline: int,
+    count: int,
+    windows: Windows,
+    alive: Int64s,
+    steps: Int64Table,
+    blocks: Blocks,
+    state: JoinState,
 ) -> int:
     """Drop probing of the `count` slots alive of input i by the steps of a pipeline; returns how many it leaves."""
     firsts, drops = blocks.firsts[i], blocks.drops
@@ -271,7 +270,7 @@ def _probed(
 @helper(typed=True)
 def _first_from(windows: Windows, i: int, instant: int) -> int:
     """The first waiting slot of input i whose element comes at the instant or later."""
-    low, high, arrivals = windows.inputs[i, HI], windows.inputs[i, STOP], arrivals_of(windows, i)
+    low, high, arrivals = windows.inputs[i].hi, windows.inputs[i].stop, arrivals_of(windows, i)
     while low < high:
         middle = (low + high) >> 1
         if came_at(windows.nodes, arrivals, middle) < instant:
@@ -287,10 +286,10 @@ def _block_end(windows: Windows, size: int) -> int:
     inputs, nodes = windows.inputs, windows.nodes
     end, least = int64(MAX_INSTANT), int64(MAX_INSTANT)
     for j in range(len(inputs)):
-        arrivals, hi = arrivals_of(windows, j), inputs[j, HI]
-        if hi < inputs[j, STOP]:
+        arrivals, hi = arrivals_of(windows, j), inputs[j].hi
+        if hi < inputs[j].stop:
             least = min(least, came_at(nodes, arrivals, hi))
-        if hi + size < inputs[j, STOP]:
+        if hi + size < inputs[j].stop:
             end = min(end, came_at(nodes, arrivals, hi + size))
     return int64(max(end, least + 1)) if least < MAX_INSTANT else int64(MAX_INSTANT)
 
@@ -300,44 +299,44 @@ def _let_go(windows: Windows, instant: int) -> None:
     """Let go what has left before an instant; what leaves at it may still be probed, to cancel."""
     inputs, nodes = windows.inputs, windows.nodes
     for j in range(len(inputs)):
-        lo, arrivals, length = inputs[j, LO], arrivals_of(windows, j), uint64(inputs[j, LENGTH])
-        while lo < inputs[j, HI] and uint64(instant) - uint64(came_at(nodes, arrivals, lo)) > length:
+        lo, arrivals, length = inputs[j].lo, arrivals_of(windows, j), uint64(inputs[j].length)
+        while lo < inputs[j].hi and uint64(instant) - uint64(came_at(nodes, arrivals, lo)) > length:
             lo += 1
-        inputs[j, LO] = lo
+        inputs[j].lo = lo
 
 
 @helper(typed=True)
-def next_block(windows: Windows, pipelines: Pipelines, routes: Routes, blocks: Blocks, state: Int64s) -> bool:
-    """Link the next block and note what drop probing leaves of it; False where no element waits, or state[STATUS] is
+def next_block(windows: Windows, pipelines: Pipelines, routes: Routes, blocks: Blocks, state: JoinState) -> bool:
+    """Link the next block and note what drop probing leaves of it; False where no element waits, or state.status is
     CROWDED: `blocks` have no room for an instant.
     """
     inputs, capacity = windows.inputs, blocks.alive.shape[1]
     for j in range(len(inputs)):
-        inputs[j, HI] = inputs[j, LINKED]
-    end, total, least = _block_end(windows, min(state[SIZE], capacity)), int64(0), int64(MAX_INSTANT)
+        inputs[j].hi = inputs[j].linked
+    end, total, least = _block_end(windows, min(state.size, capacity)), int64(0), int64(MAX_INSTANT)
     for j in range(len(inputs)):
-        stop = inputs[j, SURVIVOR] = _first_from(windows, j, end)
-        waiting = stop - inputs[j, HI]
+        stop = inputs[j].survivor = _first_from(windows, j, end)
+        waiting = stop - inputs[j].hi
         total += waiting
         if waiting > 0:
-            least = min(least, came_at(windows.nodes, arrivals_of(windows, j), inputs[j, HI]))
+            least = min(least, came_at(windows.nodes, arrivals_of(windows, j), inputs[j].hi))
         if waiting > capacity:
-            state[STATUS], state[NEEDED] = CROWDED, waiting
-    if total == 0 or state[STATUS] == CROWDED:
+            state.status, state.needed = CROWDED, waiting
+    if total == 0 or state.status == CROWDED:
         for j in range(len(inputs)):
-            inputs[j, SURVIVOR] = inputs[j, SURVIVORS] = 0
+            inputs[j].survivor = inputs[j].survivors = 0
         return False
     _let_go(windows, least)
     for j in range(len(inputs)):
-        link_slots(windows, j, inputs[j, LINKED], inputs[j, SURVIVOR])
-        inputs[j, LINKED] = inputs[j, SURVIVOR]
-    state[PASSED] = 0
+        link_slots(windows, j, inputs[j].linked, inputs[j].survivor)
+        inputs[j].linked = inputs[j].survivor
+    state.passed = 0
     for j in range(len(inputs)):
-        inputs[j, SURVIVORS] = _survivors(j, inputs[j, LINKED], windows, pipelines, routes, blocks, state)
-        inputs[j, SURVIVOR] = 0
+        inputs[j].survivors = _survivors(j, inputs[j].linked, windows, pipelines, routes, blocks, state)
+        inputs[j].survivor = 0
     # A block as large as pays: rows passed over because they come later are the price of linking them first.
-    if state[PASSED] > total:
-        state[SIZE] = max(_LEAST_BLOCK, state[SIZE] // 2)
-    elif state[PASSED] * 4 < total:
-        state[SIZE] = min(capacity, state[SIZE] * 2)
+    if state.passed > total:
+        state.size = max(_LEAST_BLOCK, state.size // 2)
+    elif state.passed * 4 < total:
+        state.size = min(capacity, state.size * 2)
     return True

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from minidsms.kernels.addresses import PLACE_WORDS, VALID, VALUES, WIDTH
-from minidsms.kernels.join_layout import IS_BAG, MASK, ROWS
+from minidsms.kernels.join_layout import JoinInput
 from minidsms.kernels.links import upper_half
-from minidsms.machine_code import byte_at, helper, kernel, word_at
+from minidsms.machine_code import BoolTable, Int64s, Int64Table, Rows, byte_at, helper, kernel, word_at
 
 OF_INPUT, OF_MASK, NULL_BIT, SOURCE_WORDS = range(PLACE_WORDS, PLACE_WORDS + 4)
 """Behind the place of a column that tuples show: the input, and the mask of its store. Of a bag, whose rows stand as
@@ -103,18 +103,16 @@ def _is_there(source: np.ndarray, is_bag: bool, at: int) -> Any:
     return byte_at(valid, at) != 0
 
 
-@kernel(
-    "boolean(int64[:,::1], int64[::1], int64[:,::1], int64[:,::1], int64[::1], int64, int64[:,::1], boolean[:,::1])"
-)
+@kernel
 def gather_tuples(
-    columns: np.ndarray,
-    nodes: np.ndarray,
-    inputs: np.ndarray,
-    slots: np.ndarray,
-    ts: np.ndarray,
+    columns: Int64Table,
+    nodes: Int64s,
+    inputs: Rows[JoinInput],
+    slots: Int64Table,
+    ts: Int64s,
     found: int,
-    words: np.ndarray,
-    present: np.ndarray,
+    words: Int64Table,
+    present: BoolTable,
 ) -> bool:
     """The same of the first tuples found, a slot of each input, with their instants; of slot -1 all is NULL.
 
@@ -131,8 +129,8 @@ def gather_tuples(
                 last = c
         if last < 0:
             continue
-        is_bag, is_missing = inputs[i, IS_BAG] != 0, False
-        rows, of_slots, mask = inputs[i, ROWS], inputs[i, MASK], columns[last, OF_MASK]
+        is_bag, is_missing = inputs[i].is_bag != 0, False
+        rows, of_slots, mask = inputs[i].nodes, inputs[i].mask, columns[last, OF_MASK]
         # Where the rows stand is looked up once, and kept where the last column will be.
         for k in range(found):
             slot = slots[i, k]

@@ -23,8 +23,6 @@ from minidsms.kernels.join_layout import (
     FOLLOWING,
     GROUP,
     HASHED,
-    LO,
-    MOST,
     OWNERS,
     REACH,
     REST,
@@ -65,7 +63,7 @@ def _gather(
     nodes, heads, chosen, checks = windows.nodes, windows.heads, run.chosen, pipelines.checks
     step, behind = pipelines.steps[r], pipelines.steps[r + 1]
     chain, j, check, checks_end = chain_of(windows, pipelines.steps, r), step[TARGET], step[CHECK], step[CHECKS_END]
-    buckets, shift, near = behind[TARGET_HEADS], behind[TARGET_SHIFT], windows.inputs[behind[TARGET], LO]
+    buckets, shift, near = behind[TARGET_HEADS], behind[TARGET_SHIFT], windows.inputs[behind[TARGET]].lo
     hashed, hashed_end = behind[CHECK], behind[CHECK] + behind[HASHED]
     slots, tags, firsts = group[SLOTS], group[TAGS], group[FIRSTS]
     inspected, is_compared = int64(0), check < checks_end and step[HASHED] == 0
@@ -91,7 +89,7 @@ def _next_group(
     """
     nodes, walks, chosen, steps, r, d = windows.nodes, run.walks, run.chosen, pipelines.steps, step.r, step.depth
     group = blocks.groups[d]
-    slots, tags, firsts, most = group[SLOTS], group[TAGS], group[FIRSTS], run.state[MOST]
+    slots, tags, firsts, most = group[SLOTS], group[TAGS], group[FIRSTS], run.state.most
     s, looked = next_slot(nodes, chain_of(windows, steps, r), step.tag, s)
     inspected += looked
     s, count, looked = _gather(windows, pipelines, run, group, r, step.tag, s, int64(0))

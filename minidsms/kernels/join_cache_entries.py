@@ -40,8 +40,8 @@ from minidsms.kernels.join_cache_layout import (
     WANTED,
     CacheArrays,
 )
-from minidsms.kernels.join_layout import PROBE_LO
-from minidsms.machine_code import Int64s, Int64Table, helper, int64, kernel, uint64
+from minidsms.kernels.join_layout import JoinInput
+from minidsms.machine_code import Int64s, Int64Table, Rows, helper, int64, kernel, uint64
 
 
 @helper(inline=True)
@@ -260,21 +260,21 @@ def find(store: CacheArrays, c: int, chosen: Int64s, b: int) -> Any:
 
 @helper
 def sweep(caches, c, members, inputs, pool, b):  # type: ignore[no-untyped-def]
-    """Take the dead tuples out of an entry: those of which a slot is below PROBE_LO of its input."""
+    """Take the dead tuples out of an entry: those of which a slot is below `probe_lo` of its input."""
     head, rest = pool[b + 1], min(pool[b], caches[c, INLINE])
     while head != 0 or rest > 0:
         at = tuple_at(caches, c, b, head, rest)
         head, rest = tuple_behind(pool, head, rest)
         lives = True
         for m in range(caches[c, SIZE]):
-            lives &= pool[at + m] >= inputs[members[caches[c, MEMBERS] + m], PROBE_LO]
+            lives &= pool[at + m] >= inputs[members[caches[c, MEMBERS] + m]].probe_lo
         if not lives:
             remove(caches, c, pool, b, at)
             caches[c, SWEPT] += 1
 
 
 @helper(inline=True)
-def sweep_when_due(store: CacheArrays, c: int, inputs: Int64Table, b: int) -> None:
+def sweep_when_due(store: CacheArrays, c: int, inputs: Rows[JoinInput], b: int) -> None:
     """Sweep an entry that is about to grow, once there have been as many insertions as it was long."""
     caches, pool = store.caches, store.pool
     if pool[b] >= pool[b + SWEEP_AT]:
@@ -282,8 +282,8 @@ def sweep_when_due(store: CacheArrays, c: int, inputs: Int64Table, b: int) -> No
         pool[b + SWEEP_AT] = max(LEAST_SWEEP, 2 * pool[b])
 
 
-@kernel("void(int64[:, ::1], int64, int64[::1], int64[:, ::1], int64[::1], int64)")
-def sweep_page(caches, c, members, inputs, pool, page):  # type: ignore[no-untyped-def]
+@kernel
+def sweep_page(caches: Int64Table, c: int, members: Int64s, inputs: Rows[JoinInput], pool: Int64s, page: int) -> None:
     """Take the dead tuples out of the entries of a page of buckets, at this address."""
     for b in range(page, page + PAGE, caches[c, STRIDE]):
         if pool[b] > 0:

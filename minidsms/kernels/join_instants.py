@@ -15,47 +15,21 @@ from minidsms.elements import MAX_INSTANT
 from minidsms.kernels.chains import leave, link_slot, lowest_slot, slot_of
 from minidsms.kernels.join_layout import (
     CANCEL,
-    CLOSED,
     DELETE,
-    DELETED,
-    FIRST,
-    HI,
-    INPUT,
     INSERT,
-    INSTANT,
-    IS_BAG,
-    LEAVING,
-    LENGTH,
-    LINKED,
-    LO,
-    MIDDLE,
     MISSING,
     NO_LIMIT,
     NO_RANGE,
-    OLD_HI,
-    OLD_LO,
-    PHASE,
-    PROBE_HI,
-    PROBE_LO,
-    RUN,
-    RUN_DELETIONS,
-    RUN_INSERTIONS,
-    RUN_TS,
-    RUNS_END,
-    SLOT,
     START,
-    STATUS,
-    STOP,
-    SURVIVOR,
-    SURVIVORS,
     Blocks,
+    JoinInput,
     JoinRun,
     Output,
     Windows,
 )
 from minidsms.kernels.join_stamps import deletions_first, is_stamped, stamp
 from minidsms.kernels.links import arrivals_of, came_at
-from minidsms.machine_code import Int64s, Int64Table, helper, int64, uint64
+from minidsms.machine_code import Int64s, Rows, helper, int64, uint64
 
 
 @helper(inline=True)
@@ -66,35 +40,35 @@ def next_runs(windows: Windows, run: JoinRun) -> Any:
     n = len(inputs)
     instant = int64(MAX_INSTANT)
     for j in range(n):
-        if inputs[j, RUN] < inputs[j, RUNS_END]:
-            instant = min(instant, runs[inputs[j, RUN], RUN_TS])
+        if inputs[j].run < inputs[j].runs_end:
+            instant = min(instant, runs[inputs[j].run].ts)
     phase = int64(START)
     leaving = int64(0)
     for j in range(n):
-        if inputs[j, RUN] < inputs[j, RUNS_END]:
+        if inputs[j].run < inputs[j].runs_end:
             phase = int64(INSERT)
     for j in range(n):
-        is_bag = inputs[j, IS_BAG] != 0
-        lo, hi = inputs[j, HI] if is_bag else inputs[j, LO], inputs[j, HI]
-        inputs[j, OLD_LO], inputs[j, OLD_HI], inputs[j, LO], inputs[j, STOP] = lo, hi, lo, hi
-        at = inputs[j, RUN]
-        if at < inputs[j, RUNS_END] and runs[at, RUN_TS] == instant:
-            leave = runs[at, RUN_DELETIONS]
+        is_bag = inputs[j].is_bag != 0
+        lo, hi = inputs[j].hi if is_bag else inputs[j].lo, inputs[j].hi
+        inputs[j].old_lo, inputs[j].old_hi, inputs[j].lo, inputs[j].stop = lo, hi, lo, hi
+        at = inputs[j].run
+        if at < inputs[j].runs_end and runs[at].ts == instant:
+            leave = runs[at].deletions
             leaving += leave
             if is_bag:
                 hi += leave
-                inputs[j, HI] = hi
+                inputs[j].hi = hi
             elif lo + leave > hi:
-                state[STATUS] = MISSING
-            inputs[j, LO] = lo + leave
-            inputs[j, STOP] = hi + runs[at, RUN_INSERTIONS]
-            inputs[j, RUN] = at + 1
+                state.status = MISSING
+            inputs[j].lo = lo + leave
+            inputs[j].stop = hi + runs[at].insertions
+            inputs[j].run = at + 1
             if netted != 0:
                 lo += leave
-        inputs[j, PROBE_LO], inputs[j, PROBE_HI] = 0 if is_bag else lo, NO_LIMIT
-        stops[j] = inputs[j, STOP]
-    state[INSTANT] = instant
-    state[LEAVING] = leaving
+        inputs[j].probe_lo, inputs[j].probe_hi = 0 if is_bag else lo, NO_LIMIT
+        stops[j] = inputs[j].stop
+    state.instant = instant
+    state.leaving = leaving
     if phase == INSERT and netted == 0 and leaving > 0:
         phase = int64(DELETE)
     return phase
@@ -102,40 +76,40 @@ def next_runs(windows: Windows, run: JoinRun) -> Any:
 
 @helper(inline=True)
 def next_arrivals(windows: Windows, run: JoinRun, netted: bool) -> Any:
-    """As `next_runs`, of streams with ranges: each lo moves past the rows that have left, OLD_LO stands before those
-    of this very instant. Where not netted, rows leave up to the instant state[CLOSED], also while no other comes.
+    """As `next_runs`, of streams with ranges: each lo moves past the rows that have left, old_lo stands before those
+    of this very instant. Where not netted, rows leave up to the instant state.closed, also while no other comes.
     """
     inputs, nodes = windows.inputs, windows.nodes
     stops, state = run.stops, run.state
     n = len(inputs)
     instant = int64(MAX_INSTANT)
     for j in range(n):
-        lo, hi, length = inputs[j, LO], inputs[j, HI], inputs[j, LENGTH]
-        if hi < inputs[j, STOP]:
+        lo, hi, length = inputs[j].lo, inputs[j].hi, inputs[j].length
+        if hi < inputs[j].stop:
             instant = min(instant, came_at(nodes, arrivals_of(windows, j), hi))
         if not netted and lo < hi and length != NO_RANGE:
             came = came_at(nodes, arrivals_of(windows, j), lo)
             # Rows came before the instant, so that the difference is seen right even where it wraps.
-            if uint64(state[CLOSED]) - uint64(came) >= uint64(length):
+            if uint64(state.closed) - uint64(came) >= uint64(length):
                 instant = min(instant, came + length)
     leaving = int64(0)
     for j in range(n if instant < MAX_INSTANT else 0):
-        lo, hi, arrivals = inputs[j, LO], inputs[j, HI], arrivals_of(windows, j)
-        length = uint64(inputs[j, LENGTH])
+        lo, hi, arrivals = inputs[j].lo, inputs[j].hi, arrivals_of(windows, j)
+        length = uint64(inputs[j].length)
         while netted and lo < hi and uint64(instant) - uint64(came_at(nodes, arrivals, lo)) > length:
             lo += 1
-        inputs[j, OLD_LO], inputs[j, OLD_HI] = lo, hi
+        inputs[j].old_lo, inputs[j].old_hi = lo, hi
         while lo < hi and uint64(instant) - uint64(came_at(nodes, arrivals, lo)) >= length:
             lo += 1
-        leaving += lo - inputs[j, OLD_LO]
+        leaving += lo - inputs[j].old_lo
         stop = hi
-        while stop < inputs[j, STOP] and came_at(nodes, arrivals, stop) == instant:
+        while stop < inputs[j].stop and came_at(nodes, arrivals, stop) == instant:
             stop += 1
-        inputs[j, LO], inputs[j, LINKED], stops[j] = lo, stop, stop
+        inputs[j].lo, inputs[j].linked, stops[j] = lo, stop, stop
         # Not netted, what leaves is found by what leaves of the inputs before.
-        inputs[j, PROBE_LO], inputs[j, PROBE_HI] = lo if netted else inputs[j, OLD_LO], NO_LIMIT
-    state[INSTANT] = instant
-    state[LEAVING] = leaving
+        inputs[j].probe_lo, inputs[j].probe_hi = lo if netted else inputs[j].old_lo, NO_LIMIT
+    state.instant = instant
+    state.leaving = leaving
     phase = int64(START)
     if instant < MAX_INSTANT:
         phase = int64(DELETE if not netted and leaving > 0 else INSERT)
@@ -150,40 +124,40 @@ def _next_survivors(windows: Windows, run: JoinRun, blocks: Blocks) -> Any:
     inputs, nodes, state = windows.inputs, windows.nodes, run.state
     instant = int64(MAX_INSTANT)
     for j in range(len(inputs)):
-        if inputs[j, SURVIVOR] < inputs[j, SURVIVORS]:
-            slot = blocks.alive[j, inputs[j, SURVIVOR]]
+        if inputs[j].survivor < inputs[j].survivors:
+            slot = blocks.alive[j, inputs[j].survivor]
             instant = min(instant, came_at(nodes, arrivals_of(windows, j), slot))
     leaving = int64(0)
     for j in range(len(inputs) if instant < MAX_INSTANT else 0):
-        arrivals, length, linked = arrivals_of(windows, j), uint64(inputs[j, LENGTH]), inputs[j, LINKED]
-        lo, hi = inputs[j, LO], inputs[j, HI]
+        arrivals, length, linked = arrivals_of(windows, j), uint64(inputs[j].length), inputs[j].linked
+        lo, hi = inputs[j].lo, inputs[j].hi
         while hi < linked and came_at(nodes, arrivals, hi) < instant:
             hi += 1
         while lo < hi and uint64(instant) - uint64(came_at(nodes, arrivals, lo)) > length:
             lo += 1
-        inputs[j, OLD_LO], inputs[j, OLD_HI], inputs[j, HI] = lo, hi, hi
+        inputs[j].old_lo, inputs[j].old_hi, inputs[j].hi = lo, hi, hi
         while lo < hi and uint64(instant) - uint64(came_at(nodes, arrivals, lo)) >= length:
             lo += 1
-        leaving += lo - inputs[j, OLD_LO]
+        leaving += lo - inputs[j].old_lo
         stop = hi
         while stop < linked and came_at(nodes, arrivals, stop) == instant:
             stop += 1
-        inputs[j, LO], run.stops[j], inputs[j, PROBE_LO], inputs[j, PROBE_HI] = lo, stop, lo, hi
-    state[INSTANT], state[LEAVING] = instant, leaving
+        inputs[j].lo, run.stops[j], inputs[j].probe_lo, inputs[j].probe_hi = lo, stop, lo, hi
+    state.instant, state.leaving = instant, leaving
     return int64(INSERT if instant < MAX_INSTANT else START)
 
 
 @helper(inline=True)
-def _next_survivor(inputs: Int64Table, stops: Int64s, blocks: Blocks, i: int) -> Any:
+def _next_survivor(inputs: Rows[JoinInput], stops: Int64s, blocks: Blocks, i: int) -> Any:
     """The next of them that comes at the instant, of an input from i on; -1 where none does."""
     own = int64(-1)
     while own < 0 and i < len(inputs):
-        at = inputs[i, SURVIVOR]
-        if at < inputs[i, SURVIVORS] and blocks.alive[i, at] < stops[i]:
-            own, inputs[i, SURVIVOR] = blocks.alive[i, at], at + 1
+        at = inputs[i].survivor
+        if at < inputs[i].survivors and blocks.alive[i, at] < stops[i]:
+            own, inputs[i].survivor = blocks.alive[i, at], at + 1
         else:
             # Of two elements of an instant, that of the later input finds the other.
-            inputs[i, HI] = inputs[i, PROBE_HI] = stops[i]
+            inputs[i].hi = inputs[i].probe_hi = stops[i]
             i += 1
     return i, own
 
@@ -196,7 +170,7 @@ def next_changes(windows: Windows, run: JoinRun, netted: bool) -> Any:
 
 @helper(inline=True)
 def next_element(windows: Windows, run: JoinRun, blocks: Blocks | None, output: Output, found: int) -> Any:
-    """The slot of the element of input state[INPUT] that comes next in state[PHASE]; -1 where none waits.
+    """The slot of the element of input state.input that comes next in state.phase; -1 where none waits.
 
     Elements with a NULL key, and what leaves and can cancel nothing, are passed over. stops: (n,), where the insertions
     of the instant stop.
@@ -205,36 +179,36 @@ def next_element(windows: Windows, run: JoinRun, blocks: Blocks | None, output: 
     stops, state, netted = run.stops, run.state, run.netted
     out, out_sign = output.out, output.out_sign
     n = len(inputs)
-    phase, i, slot = state[PHASE], state[INPUT], state[SLOT]
+    phase, i, slot = state.phase, state.input, state.slot
     own = int64(-1)
     waits = True
     while own < 0 and waits:
         if phase == INSERT:
             if blocks is not None:
                 i, own = _next_survivor(inputs, stops, blocks, i)
-            while blocks is None and i < n and inputs[i, HI] >= stops[i]:
+            while blocks is None and i < n and inputs[i].hi >= stops[i]:
                 i += 1
             if i < n and blocks is None:
-                slot = inputs[i, HI]
-                inputs[i, HI] = slot + 1
+                slot = inputs[i].hi
+                inputs[i].hi = slot + 1
                 at = slot_of(windows, i, slot)
                 if link_slot(windows, i, at):
                     own = at
-            elif i == n and netted != 0 and state[LEAVING] > 0 and found > state[FIRST]:
-                stamp(windows, run, out, state[FIRST], found)
-                state[MIDDLE] = found
+            elif i == n and netted != 0 and state.leaving > 0 and found > state.first:
+                stamp(windows, run, out, state.first, found)
+                state.middle = found
                 for j in range(n):
-                    inputs[j, PROBE_LO], inputs[j, PROBE_HI] = inputs[j, OLD_LO], inputs[j, OLD_HI]
-                phase, i, slot = int64(CANCEL), int64(0), inputs[0, OLD_LO] - 1
+                    inputs[j].probe_lo, inputs[j].probe_hi = inputs[j].old_lo, inputs[j].old_hi
+                phase, i, slot = int64(CANCEL), int64(0), inputs[0].old_lo - 1
             elif i == n:
                 phase = int64(START)
         elif phase != START:
             slot += 1
-            while i < n and slot >= inputs[i, LO]:
-                inputs[i, PROBE_LO] = lowest_slot(windows, i)
+            while i < n and slot >= inputs[i].lo:
+                inputs[i].probe_lo = lowest_slot(windows, i)
                 i += 1
                 if i < n:
-                    slot = inputs[i, OLD_LO]
+                    slot = inputs[i].old_lo
             if i < n:
                 at = slot_of(windows, i, slot)
                 if leave(windows, i, at) and (phase == DELETE or is_stamped(windows, run, i, at)):
@@ -242,18 +216,18 @@ def next_element(windows: Windows, run: JoinRun, blocks: Blocks | None, output: 
             elif phase == DELETE:
                 phase, i = int64(INSERT), int64(0)
             else:
-                if found > state[MIDDLE]:
-                    deletions_first(out, out_sign, state[FIRST], state[MIDDLE], found)
-                    state[DELETED] += found - state[MIDDLE]
+                if found > state.middle:
+                    deletions_first(out, out_sign, state.first, state.middle, found)
+                    state.deleted += found - state.middle
                 phase = int64(START)
         if phase == START:
             if blocks is not None:
                 phase = _next_survivors(windows, run, blocks)
             else:
                 phase = next_changes(windows, run, netted != 0)
-            waits = phase != START and state[STATUS] != MISSING
+            waits = phase != START and state.status != MISSING
             if waits:
-                i, slot = int64(0), inputs[0, OLD_LO] - 1
-                state[FIRST] = found
-    state[PHASE], state[INPUT], state[SLOT] = phase, i, slot
+                i, slot = int64(0), inputs[0].old_lo - 1
+                state.first = found
+    state.phase, state.input, state.slot = phase, i, slot
     return own

@@ -19,34 +19,138 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from minidsms.machine_code import Int8s, Int16s, Int32s, Int64Cube, Int64s, Int64Table
+from minidsms.machine_code import Int8s, Int16s, Int32s, Int64Cube, Int64s, Int64Table, Record, Rows
+
+
+class JoinInput(Record):
+    """An input.
+
+    lo, hi: its slots now; old_lo, old_hi: before the instant.  stop: where its insertions of the instant stop.  mask:
+    of slots.  marks: where they begin.  run, runs_end: its runs.  key, keys_end: its keys; has_nulls: these may be
+    NULL.  probe_lo, probe_hi: the slots that a pipeline may join now.
+
+    Of a stream with a range, length: the range (NO_RANGE: none).  leaves: when the row at `lo` does (MAX_INSTANT:
+    never; known between slices).  linked: up to where its slots are.  survivor, survivors: which of the elements that
+    drop probing left comes next, of how many.  instants: their address in the store of its rows, 0 before there is one;
+    store_mask: of their numbers there (known while a kernel runs: `WindowIndex.bundle`).
+
+    is_bag: its rows leave in any order; then lo, hi and the like are no slots, but positions in `places`.  nodes: where
+    those of its first key begin.
+    """
+
+    lo: int
+    hi: int
+    old_lo: int
+    old_hi: int
+    stop: int
+    mask: int
+    marks: int
+    run: int
+    runs_end: int
+    key: int
+    keys_end: int
+    has_nulls: int
+    probe_lo: int
+    probe_hi: int
+    length: int
+    leaves: int
+    linked: int
+    survivor: int
+    survivors: int
+    is_bag: int
+    nodes: int
+    instants: int
+    store_mask: int
+
+
+class JoinKey(Record):
+    """A key. nodes, heads: where they begin in the flat arrays.  shift: of its buckets.  is_shown: it is a column that
+    the answer shows, or that is equal to one.  is_linked: slots stand in buckets of it; where rows are found by their
+    bit addresses, or by several columns' cells, the columns' nodes have the words alone.  last_cell: of cells in order.
+    """
+
+    nodes: int
+    heads: int
+    shift: int
+    is_shown: int
+    is_linked: int
+    last_cell: int
+
+
+class InstantRun(Record):
+    """An instant at which an input changes, and how many slots leave and enter."""
+
+    ts: int
+    deletions: int
+    insertions: int
+
+
+class JoinState(Record):
+    """Where a join is: phase to depth, where a call stopped.
+
+    instant: the open one.  first, middle: its first tuple and, where netted, its first deletion.  leaving: slots that
+    leave at it.  serial: of its stamps.  deleted: deletions in `out`.  inspected: slots so far.  status: how a call
+    ended.
+
+    Of a join of streams with ranges, size: elements of an input in a block.  needed: room that an instant needs.
+    passed: rows that probes of the block passed over because they come later.
+
+    Of a join with subresults, filled: the one that is filled from the windows, or -1.  born: how many rows of bags have
+    come.
+
+    most: slots that a call inspects before it returns, whatever it has found.  is_chosen: it has just chosen a slot.
+    is_outer: rows of the first of two inputs without a match are put out, with slot -1.  closed: the instant up to
+    which rows leave whose deletion is put out, where no run says when.
+    """
+
+    phase: int
+    input: int
+    slot: int
+    depth: int
+    instant: int
+    first: int
+    middle: int
+    leaving: int
+    serial: int
+    deleted: int
+    inspected: int
+    status: int
+    size: int
+    needed: int
+    passed: int
+    filled: int
+    born: int
+    most: int
+    is_chosen: int
+    is_outer: int
+    closed: int
 
 
 class Windows(NamedTuple):
     """The windows of all inputs (`synopses.window_index`).
 
-    inputs: (n, INPUT_WORDS).  keys: (k, KEY_WORDS).  nodes, heads: of all keys.  places: of the batches of bags.
-    marks: of all slots, empty where there are none.  runs: (r, RUN_WORDS) what changes at which instants.
+    inputs: (n,).  keys: (k,).  nodes, heads: of all keys.  places: of the batches of bags.
+    marks: of all slots, empty where there are none.  runs: (r,) what changes at which instants.
     """
 
-    inputs: Int64Table
-    keys: Int64Table
+    inputs: Rows[JoinInput]
+    keys: Rows[JoinKey]
     nodes: Int64s
     heads: Int32s
     places: Int64s
     marks: Int16s
-    runs: Int64Table
+    runs: Rows[InstantRun]
 
 
 class JoinRun(NamedTuple):
     """How far a join is.
 
-    state: (STATE_WORDS,).  stamps: (n, STAMPS) where netted, else empty.  stops: (n,), where the insertions of the
+    stamps: (n, STAMPS) where netted, else empty.  stops: (n,), where the insertions of the
     instant stop.  walks: (WALKS, n), see TAG.  chosen: (n,) of each input a slot.  netted: the consumer
     is ISTREAM, and no input is a bag.  of_streams: rows leave by the instants at which they came, not by runs.
     """
 
-    state: Int64s
+    state: JoinState
     stamps: Int64Table
     stops: Int64s
     walks: Int64Table
@@ -100,28 +204,8 @@ class Output(NamedTuple):
     out_sign: Int8s
 
 
-LO, HI, OLD_LO, OLD_HI, STOP, MASK, MARKS, RUN, RUNS_END, KEY, KEYS_END, HAS_NULLS, PROBE_LO, PROBE_HI = range(14)
-"""Of an input: its slots now and before the instant, where its insertions of the instant stop, slot mask, where its
-marks begin, its runs, its keys, whether there may be NULL keys, and the slots that a pipeline may join now."""
-LENGTH, LEAVES, LINKED, SURVIVOR, SURVIVORS = range(14, 19)
-"""Of an input that is a stream with a range: the range (NO_RANGE: none); when the row at LO leaves (MAX_INSTANT: never;
-known between slices); up to where its slots are linked; and which of the elements that drop probing left comes next,
-of how many."""
-IS_BAG, ROWS = range(19, 21)
-"""Of an input: its rows leave in any order; then LO, HI and the like are no slots, but positions in `places`. And where
-the nodes of its first key begin."""
-INSTANTS, STORE_MASK, INPUT_WORDS = range(21, 24)
-"""Of an input that is a stream with a range: the address of the instants in the store of its rows, 0 before there is
-one, and the mask of their numbers there (known while a kernel runs: `WindowIndex.bundle`)."""
-
 NO_RANGE = -1
 """The window is unbounded: as an unsigned number, the longest of ranges."""
-
-NODES, HEADS, SHIFT, IS_SHOWN, IS_LINKED, LAST_CELL, KEY_WORDS = range(7)
-"""Of a key: where its nodes and bucket heads begin in the flat arrays; its bucket shift; whether it is a column that
-the answer shows, or that is equal to one; whether slots stand in buckets of it: where rows are found by their bit
-addresses, or by several columns' cells, the columns' nodes have the words alone; and of cells in order, the last
-one."""
 
 TARGET, PROBED, FROM, FROM_KEY, CHECK, CHECKS_END, ASKED, HASHED, REACH, REQUESTS, KEPT = range(11)
 """Of a step: the input and its key that are probed, the input and its key that give the tag, its further checks, and
@@ -150,28 +234,13 @@ tuples come from an entry: the bucket, the chunk being read, and REST: how many 
 come from no entry; and the depth to go back to. Of a group, REST and UP are its next row and its end. WALKS: how
 many."""
 
-PHASE, INPUT, SLOT, DEPTH, INSTANT, FIRST, MIDDLE, LEAVING, SERIAL, DELETED, INSPECTED, STATUS = range(12)
-"""Of the whole: where a call stopped; FIRST, MIDDLE: the open instant's first tuple and, where netted, its first
-deletion; LEAVING: slots that leave at the instant; SERIAL: of the instant's stamps; DELETED: deletions in `out`."""
-SIZE, NEEDED, PASSED = range(12, 15)
-"""Of a join of streams with ranges: elements of an input in a block, room that an instant needs, and rows that probes
-of the block passed over because they come later."""
-FILLED, BORN, MOST, IS_CHOSEN, IS_OUTER, CLOSED, STATE_WORDS = range(15, 22)
-"""Of a join with subresults: the one that is filled from the windows, or -1, and how many rows of bags have come. MOST:
-slots that a call inspects before it returns, whatever it has found; IS_CHOSEN: it has just chosen a slot; IS_OUTER:
-rows of the first of two inputs without a match are put out, with slot -1; CLOSED: the instant up to which rows leave
-whose deletion is put out, where no run says when."""
-
-RUN_TS, RUN_DELETIONS, RUN_INSERTIONS, RUN_WORDS = range(4)
-"""Of a run: an instant at which an input changes, and how many slots leave and enter."""
-
 DONE, FULL, MISSING, CROWDED, PAUSED = range(5)
 """What waits is joined; `out` is full: call again; more slots leave than are held; scratch arrays have no room: call
 again with more; a call has taken long enough: call again with what has been found."""
 
 START, DELETE, INSERT, CANCEL, FILL, LOSE, GAIN = range(7)
 """Phases of an instant: its runs are taken; then deletions and insertions, or where netted insertions and those
-deletions that may cancel one. FILL: a subresult is filled from the rows of state[INPUT]. LOSE,
+deletions that may cancel one. FILL: a subresult is filled from the rows of state.input. LOSE,
 GAIN: of an outer join (`pair_join`)."""
 
 STAMPS = 1024

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from minidsms.kernels.join_layout import MASK, Windows
+from minidsms.kernels.join_layout import Windows
 from minidsms.machine_code import Int64s, Uint8s, helper, int64
 
 
@@ -25,4 +25,4 @@ class Routes(NamedTuple):
 def pipeline_of(windows: Windows, routes: Routes, i: int, slot: int) -> Any:
     """The pipeline of the row of input i in this slot."""
     begin = routes.begins[i]
-    return int64(i) if begin < 0 else int64(routes.pipelines[begin + (slot & windows.inputs[i, MASK])])
+    return int64(i) if begin < 0 else int64(routes.pipelines[begin + (slot & windows.inputs[i].mask)])

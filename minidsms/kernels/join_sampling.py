@@ -28,11 +28,7 @@ from minidsms.kernels.join_layout import (
     CHECK,
     CHECKS_END,
     FOLLOWING,
-    INSTANTS,
-    LENGTH,
-    MASK,
     NO_LIMIT,
-    NODES,
     REACH,
     TAG,
     TARGET,
@@ -88,9 +84,9 @@ def _next_match(windows: Windows, path: Path, depth: int, now: int) -> Any:
         if s < low:
             break
         matches = True
-        if now != _WHENEVER and inputs[j, INSTANTS] != 0:
+        if now != _WHENEVER and inputs[j].instants != 0:
             came = came_at(nodes, arrivals_of(windows, j), s)
-            matches = came <= now and uint64(now) - uint64(came) < uint64(inputs[j, LENGTH])
+            matches = came <= now and uint64(now) - uint64(came) < uint64(inputs[j].length)
         chosen[j] = s
         matches = matches and checks_hold(windows, path.checks, chosen, steps[depth, CHECK], steps[depth, CHECKS_END])
         s = older(nodes, chain, s)
@@ -117,7 +113,7 @@ def sample_pipeline(
             break
         begin, until = count, inspected + most_of_row
         chosen[i] = slots[m]
-        has_instant = sample.by_instant and inputs[i, INSTANTS] != 0
+        has_instant = sample.by_instant and inputs[i].instants != 0
         now = came_at(nodes, arrivals_of(windows, i), slots[m]) if has_instant else int64(_WHENEVER)
         depth = int64(0) if is_linked(windows, i, slots[m]) else int64(-1)
         reached[0] += 1
@@ -129,7 +125,7 @@ def sample_pipeline(
                         break
                     for w in range(parts.shape[0]):
                         a = parts[w, 0]
-                        found[count, w] = nodes[keys[parts[w, 1], NODES] + 2 * (chosen[a] & inputs[a, MASK])]
+                        found[count, w] = nodes[keys[parts[w, 1]].nodes + 2 * (chosen[a] & inputs[a].mask)]
                     count += 1
                     if at == 0:
                         break

@@ -11,13 +11,6 @@ from typing import Any
 
 from minidsms.elements import Int8Array, Int64Array
 from minidsms.kernels.join_layout import (
-    IS_SHOWN,
-    KEY,
-    KEYS_END,
-    MARKS,
-    MASK,
-    NODES,
-    SERIAL,
     STAMPS,
     JoinRun,
     Output,
@@ -31,14 +24,14 @@ from minidsms.machine_code import Int64s, Int64Table, helper, int64, uint64
 def stamp_of(windows: Windows, j: int, slot: int) -> Any:
     """Where a slot of input j is stamped."""
     inputs, keys, nodes, marks = windows.inputs, windows.keys, windows.nodes, windows.marks
-    at = slot & inputs[j, MASK]
+    at = slot & inputs[j].mask
     h = uint64(1)
     if len(marks) > 0:
-        h = uint64(marks[inputs[j, MARKS] + at])
+        h = uint64(marks[inputs[j].marks + at])
     else:
-        for x in range(inputs[j, KEY], inputs[j, KEYS_END]):
-            if keys[x, IS_SHOWN] != 0:
-                h = (h ^ uint64(nodes[uint64(keys[x, NODES] + 2 * at)])) * uint64(0x9E3779B97F4A7C15)
+        for x in range(inputs[j].key, inputs[j].keys_end):
+            if keys[x].is_shown != 0:
+                h = (h ^ uint64(nodes[uint64(keys[x].nodes + 2 * at)])) * uint64(0x9E3779B97F4A7C15)
                 h ^= h >> uint64(32)
     return int64(h & uint64(STAMPS - 1))
 
@@ -47,7 +40,7 @@ def stamp_of(windows: Windows, j: int, slot: int) -> Any:
 def is_stamped(windows: Windows, run: JoinRun, j: int, slot: int) -> Any:
     """A tuple inserted at this instant has at input j what this slot shows, or seems to."""
     stamps, state = run.stamps, run.state
-    return stamps[j, stamp_of(windows, j, slot)] == state[SERIAL]
+    return stamps[j, stamp_of(windows, j, slot)] == state.serial
 
 
 @helper(inline=True)
@@ -64,10 +57,10 @@ def stamp(windows: Windows, run: JoinRun, out: Int64Table, first: Any, found: in
     """Stamp the slots of the instant's insertions, out[:, first:found]."""
     inputs = windows.inputs
     stamps, state = run.stamps, run.state
-    state[SERIAL] += 1
+    state.serial += 1
     for j in range(len(inputs)):
         for p in range(first, found):
-            stamps[j, stamp_of(windows, j, out[j, p])] = state[SERIAL]
+            stamps[j, stamp_of(windows, j, out[j, p])] = state.serial
 
 
 @helper(inline=True)

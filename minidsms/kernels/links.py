@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from minidsms.kernels.join_layout import INSTANTS, MASK, ROWS, STORE_MASK, Windows
+from minidsms.kernels.join_layout import Windows
 from minidsms.machine_code import Int32s, Int64s, helper, int32, int64, uint64, word_at
 
 UNLINKED = 0
@@ -79,7 +79,7 @@ class Arrivals(NamedTuple):
 def arrivals_of(windows: Windows, j: int) -> Any:
     """Of input j, a stream with a range that has rows, or has had."""
     inputs = windows.inputs
-    return Arrivals(inputs[j, ROWS], inputs[j, MASK], inputs[j, INSTANTS], inputs[j, STORE_MASK])
+    return Arrivals(inputs[j].nodes, inputs[j].mask, inputs[j].instants, inputs[j].store_mask)
 
 
 @helper(inline=True)

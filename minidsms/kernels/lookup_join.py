@@ -26,18 +26,7 @@ from minidsms.kernels.chains import (
     slot_of,
 )
 from minidsms.kernels.join_layout import (
-    HI,
-    IS_BAG,
-    KEYS_END,
-    LO,
-    MASK,
     NO_LIMIT,
-    NODES,
-    RUN,
-    RUN_DELETIONS,
-    RUN_INSERTIONS,
-    RUN_TS,
-    RUNS_END,
     Windows,
 )
 from minidsms.machine_code import Bools, Int64s, Int64Table, Record, helper, int64, kernel
@@ -84,21 +73,21 @@ class Met(NamedTuple):
 def _change(windows: Windows) -> int:
     """Make the changes of the window's next run; the status."""
     inputs, runs = windows.inputs, windows.runs
-    at = inputs[0, RUN]
-    leaving, coming = runs[at, RUN_DELETIONS], runs[at, RUN_INSERTIONS]
-    inputs[0, RUN] += 1
-    if inputs[0, IS_BAG] != 0:
+    at = inputs[0].run
+    leaving, coming = runs[at].deletions, runs[at].insertions
+    inputs[0].run += 1
+    if inputs[0].is_bag != 0:
         for _ in range(leaving):
-            leave(windows, 0, slot_of(windows, 0, inputs[0, HI]))
-            inputs[0, HI] += 1
+            leave(windows, 0, slot_of(windows, 0, inputs[0].hi))
+            inputs[0].hi += 1
         for _ in range(coming):
-            link_slot(windows, 0, slot_of(windows, 0, inputs[0, HI]))
-            inputs[0, HI] += 1
+            link_slot(windows, 0, slot_of(windows, 0, inputs[0].hi))
+            inputs[0].hi += 1
         return DONE
-    inputs[0, LO] += leaving
-    link_slots(windows, 0, inputs[0, HI], inputs[0, HI] + coming)
-    inputs[0, HI] += coming
-    return DONE if inputs[0, LO] <= inputs[0, HI] else MISSING
+    inputs[0].lo += leaving
+    link_slots(windows, 0, inputs[0].hi, inputs[0].hi + coming)
+    inputs[0].hi += coming
+    return DONE if inputs[0].lo <= inputs[0].hi else MISSING
 
 
 @helper(typed=True)
@@ -108,9 +97,9 @@ def _ask(windows: Windows, asking: Asking, state: LookupState, outer: bool, unti
     """
     ts, words, keyed = asking
     elements, out_ts, slots = met
-    limit, x = len(elements), windows.inputs[0, KEYS_END] - 1
+    limit, x = len(elements), windows.inputs[0].keys_end - 1
     low = lowest_slot(windows, 0)
-    chain = Chain(windows.keys[x, NODES], int64(2), windows.inputs[0, MASK], low, int64(NO_LIMIT))
+    chain = Chain(windows.keys[x].nodes, int64(2), windows.inputs[0].mask, low, int64(NO_LIMIT))
     at, s, has_match = state.at, state.slot, state.has_match != 0
     is_run, inspected = state.is_run != 0, int64(0)
     while at < len(ts) and ts[at] < until:
@@ -155,8 +144,8 @@ def lookup_join(windows: Windows, asking: Asking, state: LookupState, outer: boo
     found, status = int64(0), int64(-1)
     state.status, state.is_run = DONE, 1
     while status < 0:
-        changes = inputs[0, RUN] < inputs[0, RUNS_END]
-        until = runs[inputs[0, RUN], RUN_TS] if changes else int64(MAX_INSTANT)
+        changes = inputs[0].run < inputs[0].runs_end
+        until = runs[inputs[0].run].ts if changes else int64(MAX_INSTANT)
         found = _ask(windows, asking, state, outer, until, met, found)
         if state.status == FULL:
             status = int64(FULL)

@@ -45,30 +45,19 @@ from minidsms.kernels.join_layout import (
     CHECK,
     CHECKS_END,
     CROWDED,
-    DEPTH,
     DONE,
     FILL,
-    FILLED,
     FIRSTS,
     FOLLOWING,
     FOUND,
     FULL,
-    INPUT,
     INSERT,
-    INSPECTED,
-    INSTANT,
-    IS_CHOSEN,
     KEPT,
-    MOST,
-    NEEDED,
     PAUSED,
-    PHASE,
     PROBED,
     REACH,
     REST,
-    SLOT,
     START,
-    STATUS,
     TAG,
     TAGS,
     TARGET,
@@ -114,14 +103,14 @@ def _drop_probe(
         is_grouped, is_dropped = False, False
         if blocks is not None:
             is_grouped = d == position and position > 0 and is_grouping(steps, r - 1, position - 1, last)
-            is_dropped = position == 0 and state[PHASE] == INSERT and is_dropping(steps, r)
+            is_dropped = position == 0 and state.phase == INSERT and is_dropping(steps, r)
         if blocks is not None and is_grouped:
             at = uint64(walks[REST, position - 1] - 1)
             tag, s = blocks.groups[position - 1, TAGS, at], blocks.groups[position - 1, FIRSTS, at]
         else:
             tag = step_tag(windows, steps, r, checks, chosen)
             if blocks is not None and is_dropped:
-                i = state[INPUT]
+                i = state.input
                 s = blocks.firsts[i, d, chosen[i] & (blocks.firsts.shape[2] - 1)]
             elif subresults is not None and steps[r, TARGET] >= len(windows.inputs):
                 s = first_cell(subresults, steps[r, PROBED], tag)
@@ -157,13 +146,13 @@ def _drop_probe(
 def _next_element(
     windows: Windows, run: JoinRun, subresults: Kept | None, blocks: Blocks | None, output: Output, found: int
 ) -> Any:
-    """The slot of what is joined next, an element of input state[INPUT] or a row to fill a subresult from; -1 where
+    """The slot of what is joined next, an element of input state.input or a row to fill a subresult from; -1 where
     nothing waits.
     """
     state = run.state
-    if subresults is not None and state[PHASE] == FILL:
-        own = next_held(windows, state[INPUT], state[SLOT])
-        state[PHASE], state[SLOT] = FILL if own >= 0 else START, own
+    if subresults is not None and state.phase == FILL:
+        own = next_held(windows, state.input, state.slot)
+        state.phase, state.slot = FILL if own >= 0 else START, own
     else:
         own = next_element(windows, run, blocks, output, found)
         if subresults is not None and own >= 0:
@@ -181,7 +170,7 @@ def _next_of_bucket(
     """
     nodes, steps, checks = windows.nodes, pipelines.steps, pipelines.checks
     walks, chosen, state, r, d = run.walks, run.chosen, run.state, uint64(step.r), uint64(step.depth)
-    n, limit, phase, instant = len(windows.inputs), len(output.out_ts), state[PHASE], state[INSTANT]
+    n, limit, phase, instant = len(windows.inputs), len(output.out_ts), state.phase, state.instant
     chain = _chain(windows, steps, subresults, step.r)
     j, check, checks_end, is_last = steps[r, TARGET], steps[r, CHECK], steps[r, CHECKS_END], step.depth == step.last
     tag, s = step.tag, step.s
@@ -205,15 +194,15 @@ def _next_of_bucket(
             joins = check == checks_end or checks_hold(windows, checks, chosen, check, checks_end)
         if subresults is not None:
             v = steps[r, KEPT]
-            if joins and v >= 0 and (phase == INSERT or v == state[FILLED]):
+            if joins and v >= 0 and (phase == INSERT or v == state.filled):
                 if not keep(windows, subresults, run, v):
-                    state[STATUS], state[NEEDED] = CROWDED, v
+                    state.status, state.needed = CROWDED, v
                     break
-                joins = v != state[FILLED]
+                joins = v != state.filled
         if joins and is_last:
             joins = phase != CANCEL or are_stamped(windows, run)
             if joins and found == limit:
-                state[STATUS] = FULL
+                state.status = FULL
                 break
         if caching is not None and joins:
             complete(windows, run, caching, step.r, True)
@@ -236,15 +225,15 @@ def _join(
 ) -> Any:  # fmt: skip
     """Of all kernels. What each does not ask for the compiler leaves out."""
     steps, lengths, chosen, state, walks = pipelines.steps, pipelines.lengths, run.chosen, run.state, run.walks
-    width, most = len(steps) // len(lengths), state[MOST]
-    depth, is_chosen = state[DEPTH], state[IS_CHOSEN] != 0
+    width, most = len(steps) // len(lengths), state.most
+    depth, is_chosen = state.depth, state.is_chosen != 0
     inspected, turns, begin, last, tag, s = 0, 0, int64(0), int64(0), int64(0), int64(0)
     place_steps(windows, steps)
-    state[STATUS], state[IS_CHOSEN] = DONE, 0
+    state.status, state.is_chosen = DONE, 0
     while True:
         # The pipeline of the element, as far as the buffer has room. `is_chosen`: a row has just been chosen, and the
         # steps that ask for its keys have not been.
-        i = state[INPUT]
+        i = state.input
         if depth >= 0 or is_chosen:
             if routes is not None:
                 i = pipeline_of(windows, routes, i, chosen[i])
@@ -273,7 +262,7 @@ def _join(
                     windows, pipelines, run, subresults, caching, output, step, found
                 )
                 inspected += looked
-            if state[STATUS] != DONE:
+            if state.status != DONE:
                 break
             if not is_chosen:
                 if caching is not None:
@@ -282,33 +271,33 @@ def _join(
                     depth -= 1
             if inspected + turns >= most:
                 break
-        if inspected + turns >= most and state[STATUS] == DONE:
-            state[STATUS], state[IS_CHOSEN] = PAUSED, int64(is_chosen)
-        if state[STATUS] != DONE:
+        if inspected + turns >= most and state.status == DONE:
+            state.status, state.is_chosen = PAUSED, int64(is_chosen)
+        if state.status != DONE:
             break
         own = _next_element(windows, run, subresults, blocks, output, found)
         if own >= 0:
-            chosen[state[INPUT]] = own
+            chosen[state.input] = own
             is_chosen = True
         elif blocks is not None and routes is not None:
-            before = state[INSPECTED]
+            before = state.inspected
             if not next_block(windows, pipelines, routes, blocks, state):
                 break
-            turns += state[INSPECTED] - before
+            turns += state.inspected - before
         else:
             break
-    state[DEPTH] = depth
-    state[INSPECTED] += inspected
+    state.depth = depth
+    state.inspected += inspected
     return found
 
 
 @kernel
 def mjoin(windows: Windows, pipelines: Pipelines, routes: Routes, run: JoinRun, output: Output, found: int) -> int:
-    """Join what is left of the runs; returns how many tuples stand in `out`, state[STATUS] how the call ended.
+    """Join what is left of the runs; returns how many tuples stand in `out`, state.status how the call ended.
 
     pipelines: those of all inputs, and those that `routes` lead to.
     Where netted, the tuples of an instant stay in `out` until it is done: a caller that empties a full buffer leaves
-    those from state[FIRST] on at its beginning. `found` are there already.
+    those from state.first on at its beginning. `found` are there already.
     O(elements + tuples + slots inspected).
     """
     return int64(_join(windows, pipelines, routes, run, None, None, None, output, found))
@@ -318,8 +307,8 @@ def mjoin(windows: Windows, pipelines: Pipelines, routes: Routes, run: JoinRun, 
 def entering_mjoin(
     windows: Windows, pipelines: Pipelines, routes: Routes, run: JoinRun, blocks: Blocks, output: Output, found: int
 ) -> int:
-    """As `mjoin`, netted, of streams with ranges, with drop probing block by block. Where state[STATUS] is CROWDED,
-    `blocks` have no room for the state[NEEDED] elements of an instant.
+    """As `mjoin`, netted, of streams with ranges, with drop probing block by block. Where state.status is CROWDED,
+    `blocks` have no room for the state.needed elements of an instant.
     """
     return int64(_join(windows, pipelines, routes, run, None, None, blocks, output, found))
 
@@ -328,10 +317,10 @@ def entering_mjoin(
 def tree_join(
     windows: Windows, pipelines: Pipelines, run: JoinRun, subresults: Kept, output: Output, found: int
 ) -> int:
-    """As `mjoin`, by a tree. Where state[STATUS] is CROWDED, subresult state[NEEDED] is full.
+    """As `mjoin`, by a tree. Where state.status is CROWDED, subresult state.needed is full.
 
-    births: empty where no input is a bag.  With state[PHASE] = FILL the subresult state[FILLED] gets the tuples of the
-    windows' present rows, found from the rows of state[INPUT], and nothing is put out.
+    births: empty where no input is a bag.  With state.phase = FILL the subresult state.filled gets the tuples of the
+    windows' present rows, found from the rows of state.input, and nothing is put out.
     O(elements + tuples + tuples kept + slots and cells inspected).
     """
     return int64(_join(windows, pipelines, None, run, subresults, None, None, output, found))

@@ -33,9 +33,8 @@ from minidsms.kernels.chains import (
 )
 from minidsms.kernels.join_instants import next_changes
 from minidsms.kernels.join_layout import (
-    CHECK, CHECKS_END, DELETE, DEPTH, DONE, FOLLOWING, FROM_KEY, FULL, GAIN, HAS_NULLS, HASHED, HI, INPUT,
-    INSERT, INSPECTED, INSTANT, IS_BAG, IS_OUTER, LO, LOSE, MASK, MISSING, MOST, NO_LIMIT, NODES, OLD_LO, PAUSED, PHASE,
-    PROBE_LO, REACH, SLOT, SOURCE_MASK, SOURCE_NODES, START, STATUS, TAG, TARGET_HEADS, TARGET_SHIFT,
+    CHECK, CHECKS_END, DELETE, DONE, FOLLOWING, FROM_KEY, FULL, GAIN, HASHED, INSERT, LOSE, MISSING, NO_LIMIT, PAUSED,
+    REACH, SOURCE_MASK, SOURCE_NODES, START, TAG, TARGET_HEADS, TARGET_SHIFT,
 )
 from minidsms.kernels.links import head_slot
 from minidsms.kernels.mixing import bucket
@@ -84,7 +83,7 @@ def _step_of(windows: Windows, steps: Int64Table, i: int, chain: Chain) -> Any:
     """The step of input i."""
     return Step(
         i, steps[i, SOURCE_NODES], steps[i, SOURCE_MASK], steps[i, TARGET_HEADS], steps[i, TARGET_SHIFT],
-        windows.inputs[1 - i, LO], chain, steps[i, CHECK], steps[i, CHECKS_END], steps[i, HASHED], steps[i, REACH],
+        windows.inputs[1 - i].lo, chain, steps[i, CHECK], steps[i, CHECKS_END], steps[i, HASHED], steps[i, REACH],
     )  # fmt: skip
 
 
@@ -92,7 +91,7 @@ def _step_of(windows: Windows, steps: Int64Table, i: int, chain: Chain) -> Any:
 def _turn_of(windows: Windows, step: Step, phase: int, outer: bool) -> Any:
     """What rows do by this step."""
     i = step.i
-    is_bag, has_nulls = windows.inputs[i, IS_BAG] != 0, windows.inputs[i, HAS_NULLS] != 0
+    is_bag, has_nulls = windows.inputs[i].is_bag != 0, windows.inputs[i].has_nulls != 0
     is_new = phase == LOSE or (phase == INSERT and not (outer and i == 1))
     asks = outer and (i == 0 or (phase != INSERT and (is_bag or phase != DELETE)))
     tells = step.check == step.checks_end and step.reach == 0 and step.hashed == 0
@@ -141,7 +140,7 @@ def _first_match(windows: Windows, pipelines: Pipelines, chosen: Int64s, step: S
 @helper(inline=True)
 def _oldest_other(windows: Windows, turn: Turn, own: int) -> Any:
     """From which slot of input 1 on another row may have the key of one that comes or leaves."""
-    left = lowest_slot(windows, 1) if turn.is_bag else windows.inputs[1, PROBE_LO]
+    left = lowest_slot(windows, 1) if turn.is_bag else windows.inputs[1].probe_lo
     return own + 1 if turn.phase == GAIN else left
 
 
@@ -165,7 +164,7 @@ def _has_match(windows: Windows, pipelines: Pipelines, chosen: Int64s, low: int)
 def _has_like(windows: Windows, steps: Int64Table, own: int, low: int) -> Any:
     """Whether another slot of input 1 from `low` on has the tag of this one; and how many were inspected."""
     nodes, x = windows.nodes, steps[1, FROM_KEY]
-    chain = Chain(windows.keys[x, NODES], int64(2), windows.inputs[1, MASK], low, int64(NO_LIMIT))
+    chain = Chain(windows.keys[x].nodes, int64(2), windows.inputs[1].mask, low, int64(NO_LIMIT))
     tag = tag_at(nodes, chain, own)
     s, inspected = next_slot(nodes, chain, tag, first_of_key(windows, 1, x, tag))
     if s == own:
@@ -204,9 +203,9 @@ def _next_turn(windows: Windows, run: JoinRun, phase: int, i: int, outer: bool) 
     """What comes after a phase that is done: the phase, START where nothing waits; the input; its first element."""
     inputs, stops, state = windows.inputs, run.stops, run.state
     if phase == DELETE:
-        inputs[i, PROBE_LO] = lowest_slot(windows, i)
+        inputs[i].probe_lo = lowest_slot(windows, i)
     elif phase == INSERT:
-        inputs[i, HI] = stops[i]
+        inputs[i].hi = stops[i]
     if phase != START:
         phase, i = _next_phase(phase, i, outer)
     at = int64(0)
@@ -214,10 +213,10 @@ def _next_turn(windows: Windows, run: JoinRun, phase: int, i: int, outer: bool) 
     if phase == START:
         phase = next_changes(windows, run, False)
         phase, i = _first_phase(phase, outer)
-        waits = phase != START and state[STATUS] != MISSING
+        waits = phase != START and state.status != MISSING
     if waits:
-        at = inputs[i, OLD_LO] if phase in (DELETE, GAIN) else inputs[i, HI]
-        if phase == INSERT and inputs[i, IS_BAG] == 0 and not (outer and i == 1):
+        at = inputs[i].old_lo if phase in (DELETE, GAIN) else inputs[i].hi
+        if phase == INSERT and inputs[i].is_bag == 0 and not (outer and i == 1):
             link_slots(windows, i, at, stops[i])
     return phase, i, at, waits
 
@@ -251,24 +250,24 @@ def _put(output: Output, found: int, left: int, right: int, instant: int, sign: 
 
 @kernel
 def pair_join(windows: Windows, pipelines: Pipelines, run: JoinRun, output: Output, found: int) -> int:
-    """As `kernels.mjoin.mjoin` of two inputs, not netted; with state[IS_OUTER] a left outer join.
+    """As `kernels.mjoin.mjoin` of two inputs, not netted; with state.is_outer a left outer join.
 
     O(elements + pairs + slots inspected).
     """
     inputs, nodes, steps = windows.inputs, windows.nodes, pipelines.steps
     walks, chosen, state = run.walks, run.chosen, run.state
-    limit, most, outer = len(output.out_ts), state[MOST], state[IS_OUTER] != 0
-    phase, i, at = state[PHASE], state[INPUT], state[SLOT]
-    s = walks[FOLLOWING, 0] if state[DEPTH] >= 0 else int64(-1)
+    limit, most, outer = len(output.out_ts), state.most, state.is_outer != 0
+    phase, i, at = state.phase, state.input, state.slot
+    s = walks[FOLLOWING, 0] if state.depth >= 0 else int64(-1)
     inspected, waits = 0, True
     place_steps(windows, steps)
-    state[STATUS], state[DEPTH] = DONE, -1
+    state.status, state.depth = DONE, -1
     while waits:
-        end = inputs[i, LO] if phase in (DELETE, GAIN) else run.stops[i]
+        end = inputs[i].lo if phase in (DELETE, GAIN) else run.stops[i]
         if phase != START and (at < end or s >= 0):
             step = _step_of(windows, steps, i, chain_of(windows, steps, i))
             turn = _turn_of(windows, step, phase, outer)
-            instant, sign, pads = state[INSTANT], 1 if phase in (INSERT, GAIN) else -1, phase in (LOSE, GAIN)
+            instant, sign, pads = state.instant, 1 if phase in (INSERT, GAIN) else -1, phase in (LOSE, GAIN)
             low, own, tag = step.chain.low, chosen[i], walks[TAG, 0]
             while True:
                 while s >= low and found < limit:
@@ -279,8 +278,8 @@ def pair_join(windows: Windows, pipelines: Pipelines, run: JoinRun, output: Outp
                     tag, s, looked = _next_match(windows, pipelines, chosen, step, tag, at_next)
                     inspected += looked
                 if found == limit and (s >= low or turn.asks):
-                    state[STATUS] = FULL
-                if state[STATUS] == FULL or at == end or inspected >= most:
+                    state.status = FULL
+                if state.status == FULL or at == end or inspected >= most:
                     break
                 own, is_last, joins = _take(windows, turn, at)
                 at += 1
@@ -306,14 +305,14 @@ def pair_join(windows: Windows, pipelines: Pipelines, run: JoinRun, output: Outp
                     _put(output, found, own, int64(-1), instant, sign)
                     found += 1
             walks[TAG, 0] = tag
-            if state[STATUS] == FULL:
-                walks[FOLLOWING, 0], state[DEPTH] = s, 0
+            if state.status == FULL:
+                walks[FOLLOWING, 0], state.depth = s, 0
                 break
             if at < end:
-                state[STATUS] = PAUSED
+                state.status = PAUSED
                 break
         s = int64(-1)
         phase, i, at, waits = _next_turn(windows, run, phase, i, outer)
-    state[PHASE], state[INPUT], state[SLOT] = phase, i, at
-    state[INSPECTED] += inspected
+    state.phase, state.input, state.slot = phase, i, at
+    state.inspected += inspected
     return found

@@ -13,19 +13,7 @@ from minidsms.elements import MAX_INSTANT
 from minidsms.kernels.access_methods.hashes import has_words, tag_of_words
 from minidsms.kernels.chains import Chain, first_of_key, leave, link_slot, lowest_slot, next_slot, older, slot_of
 from minidsms.kernels.join_layout import (
-    HI,
-    IS_BAG,
-    KEY,
-    KEYS_END,
-    LO,
-    MASK,
     NO_LIMIT,
-    NODES,
-    RUN,
-    RUN_DELETIONS,
-    RUN_INSERTIONS,
-    RUN_TS,
-    RUNS_END,
     Windows,
 )
 from minidsms.kernels.key_table import Table, acquire, find, release
@@ -138,7 +126,7 @@ def _settle(right: Counted, state: SemiJoinState) -> None:
 def _word(windows: Windows, slot: int, j: int) -> Any:
     """Key column j of a slot of left."""
     inputs = windows.inputs
-    return windows.nodes[windows.keys[inputs[0, KEY] + j, NODES] + 2 * (slot & inputs[0, MASK])]
+    return windows.nodes[windows.keys[inputs[0].key + j].nodes + 2 * (slot & inputs[0].mask)]
 
 
 @helper(inline=True)
@@ -157,20 +145,20 @@ def _had_partner(windows: Windows, slot: int, right: Counted) -> Any:
 def _begin(windows: Windows, ts: Int64s, state: SemiJoinState) -> Any:
     """Take left's run of the next instant; the status. ts: of right's elements."""
     inputs, runs, position = windows.inputs, windows.runs, state.position
-    at, has_left = inputs[0, RUN], inputs[0, RUN] < inputs[0, RUNS_END]
+    at, has_left = inputs[0].run, inputs[0].run < inputs[0].runs_end
     instant = ts[position] if position < len(ts) else int64(MAX_INSTANT)
     if has_left:
-        instant = min(instant, runs[at, RUN_TS])
+        instant = min(instant, runs[at].ts)
     leave = come = int64(0)
-    if has_left and runs[at, RUN_TS] == instant:
-        leave, come = runs[at, RUN_DELETIONS], runs[at, RUN_INSERTIONS]
-        inputs[0, RUN] += 1
-    is_bag = inputs[0, IS_BAG] != 0
-    first = inputs[0, HI] if is_bag else inputs[0, LO]
+    if has_left and runs[at].ts == instant:
+        leave, come = runs[at].deletions, runs[at].insertions
+        inputs[0].run += 1
+    is_bag = inputs[0].is_bag != 0
+    first = inputs[0].hi if is_bag else inputs[0].lo
     if is_bag:
-        inputs[0, HI] += leave
-    state.instant, state.at, state.left, state.entered = instant, first, first + leave, inputs[0, HI] + come
-    return int64(DONE if is_bag or first + leave <= inputs[0, HI] else MISSING)
+        inputs[0].hi += leave
+    state.instant, state.at, state.left, state.entered = instant, first, first + leave, inputs[0].hi + come
+    return int64(DONE if is_bag or first + leave <= inputs[0].hi else MISSING)
 
 
 @helper(typed=True)
@@ -178,7 +166,7 @@ def _pass_left(windows: Windows, right: Counted, state: SemiJoinState, anti: boo
     """Rows of left leave or enter; returns how many were found. Where one does not fit state.at is before it."""
     inputs = windows.inputs
     out, out_ts, out_sign = output
-    limit, enters, is_bag = len(output.slots), state.phase == ENTERS, inputs[0, IS_BAG] != 0
+    limit, enters, is_bag = len(output.slots), state.phase == ENTERS, inputs[0].is_bag != 0
     instant, at, end = state.instant, state.at, state.entered if enters else state.left
     while at < end and found < limit:
         own = slot_of(windows, 0, at)
@@ -189,9 +177,9 @@ def _pass_left(windows: Windows, right: Counted, state: SemiJoinState, anti: boo
             found += 1
     state.at = at
     if enters or is_bag:
-        inputs[0, HI] = max(inputs[0, HI], at)
+        inputs[0].hi = max(inputs[0].hi, at)
     else:
-        inputs[0, LO] = at
+        inputs[0].lo = at
     return int64(found)
 
 
@@ -204,9 +192,9 @@ def _toggle(windows: Windows, right: Counted, state: SemiJoinState, anti: bool, 
     out, out_ts, out_sign = output
     counts, keys, limit = right.counts, right.table.keys, len(output.slots)
     gains = state.phase == GAINS
-    x = inputs[0, KEYS_END] - 1
+    x = inputs[0].keys_end - 1
     low = lowest_slot(windows, 0)
-    chain = Chain(windows.keys[x, NODES], int64(2), inputs[0, MASK], low, int64(NO_LIMIT))
+    chain = Chain(windows.keys[x].nodes, int64(2), inputs[0].mask, low, int64(NO_LIMIT))
     touch, s = state.touch, state.next
     while touch < state.touched:
         e = right.touched[touch]
@@ -241,7 +229,7 @@ def semi_join(windows: Windows, right: Counted, state: SemiJoinState, anti: bool
     while status < 0:
         phase = state.phase
         if phase == BEGINS:
-            if windows.inputs[0, RUN] >= windows.inputs[0, RUNS_END] and state.position == len(right.ts):
+            if windows.inputs[0].run >= windows.inputs[0].runs_end and state.position == len(right.ts):
                 status = int64(DONE)
                 break
             if _begin(windows, right.ts, state) != DONE:
@@ -252,7 +240,7 @@ def semi_join(windows: Windows, right: Counted, state: SemiJoinState, anti: bool
                 status = int64(stopped)
         elif phase in (LEAVES, ENTERS):
             if phase == ENTERS:
-                state.at = windows.inputs[0, HI]
+                state.at = windows.inputs[0].hi
             found = _pass_left(windows, right, state, anti, output, found)
             if state.at < (state.entered if phase == ENTERS else state.left):
                 status = int64(FULL)

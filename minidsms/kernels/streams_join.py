@@ -23,11 +23,11 @@ from typing import Any, NamedTuple
 # A name to a line would be a fifth of the file.
 # isort: off
 # fmt: off
+from minidsms.kernels.join_layout import JoinState
 from minidsms.elements import MAX_INSTANT
 from minidsms.kernels.chains import Chain, next_slot
 from minidsms.kernels.join_layout import (
-    CLOSED, DONE, FULL, HEADS, HI, INSPECTED, LENGTH, LINKED, LO, MASK, MOST, NO_LIMIT, NODES, PAUSED, SHIFT, STATUS,
-    STOP, Windows,
+    DONE, FULL, NO_LIMIT, PAUSED, Windows,
 )
 from minidsms.kernels.links import (
     UNLINKED, Arrivals, arrivals_of, came_at, has_link, head_slot, older_slot, set_link, upper_half,
@@ -467,8 +467,8 @@ def _has_begun(windows: Windows, sides: Any, turns: Any, instant: int) -> Any:
 @helper(inline=True)
 def _one_begins(windows: Windows, sides: Any, turns: Any, instant: int) -> Any:
     inputs, nodes = windows.inputs, windows.nodes
-    side = Side(inputs[INPUT, MASK], arrivals_of(windows, INPUT), inputs[INPUT, LENGTH], inputs[INPUT, STOP])
-    lo, hi = inputs[INPUT, LO], inputs[INPUT, HI]
+    side = Side(inputs[INPUT].mask, arrivals_of(windows, INPUT), inputs[INPUT].length, inputs[INPUT].stop)
+    lo, hi = inputs[INPUT].lo, inputs[INPUT].hi
     comes = _comes(nodes, side, hi)
     turn = Turn(lo, hi, lo, hi, comes, _due(nodes, side, lo, hi))
     return _begin(windows, (*sides, side), (*turns, turn), min(instant, comes))
@@ -486,7 +486,7 @@ def _all_keys(windows: Windows, keys: Any) -> Any:
 @helper(inline=True)
 def _one_key(windows: Windows, keys: Any) -> Any:
     x = KEY_ROW
-    return _keys(windows, (*keys, Key(windows.keys[x, NODES], windows.keys[x, HEADS], windows.keys[x, SHIFT])))
+    return _keys(windows, (*keys, Key(windows.keys[x].nodes, windows.keys[x].heads, windows.keys[x].shift)))
 
 
 _keys = series(_one_key, "KEYS", ("KEY_ROW",), _all_keys)
@@ -658,7 +658,7 @@ def _one_ends(windows: Windows, given: Given, turns: Any, fits: bool) -> None:
         hi -= 1
         _unlink(given, hi)
     lo = turn.lo if DELETES and fits else turn.was
-    inputs[INPUT, LO], inputs[INPUT, HI], inputs[INPUT, LINKED] = lo, hi, hi
+    inputs[INPUT].lo, inputs[INPUT].hi, inputs[INPUT].linked = lo, hi, hi
     _end(windows, given, turns, fits)
 
 
@@ -741,17 +741,17 @@ def _cancel(room: Room, first: int, middle: int, end: int) -> Any:
 
 
 @template("KEYS", "COLUMNS", "NETS", "DELETES", "OUTER", "PIPELINES", gain=0.4, compile_s=6.0)
-def join_streams(windows: Windows, source: Source, room: Room, found: int, state: Int64s) -> int:
+def join_streams(windows: Windows, source: Source, room: Room, found: int, state: JoinState) -> int:
     """Join the elements that wait, behind so many rows found; returns how many stand in the room.
 
-    state[STATUS] is FULL where the next instant does not fit: call again with an empty room, and a larger one where
-    nothing was returned.  PAUSED: behind an instant at which state[MOST] slots had been inspected; call again.
+    state.status is FULL where the next instant does not fit: call again with an empty room, and a larger one where
+    nothing was returned.  PAUSED: behind an instant at which state.most slots had been inspected; call again.
     O(elements + rows + slots inspected).
     """
     columns, marked, firsts, serials = source
     sides, turns, instant = _begin(windows, (), (), int64(MAX_INSTANT))
     given = Given(windows.nodes, windows.heads, room, columns, marked, firsts, serials, sides, _keys(windows, ()))
-    serial, most, closed = serials[0], state[MOST], state[CLOSED]
+    serial, most, closed = serials[0], state.most, state.closed
     tally = Tally(int64(found), int64(0), True)
     if DELETES:
         instant = _next_change(turns, closed)
@@ -785,6 +785,6 @@ def join_streams(windows: Windows, source: Source, room: Room, found: int, state
         instant = following
     _end(windows, given, turns, tally.fits)
     serials[0] = serial
-    state[STATUS] = FULL if not tally.fits else PAUSED if instant < MAX_INSTANT else DONE
-    state[INSPECTED] += tally.inspected
+    state.status = FULL if not tally.fits else PAUSED if instant < MAX_INSTANT else DONE
+    state.inspected += tally.inspected
     return tally.found

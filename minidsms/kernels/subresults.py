@@ -20,28 +20,19 @@ from typing import Any, NamedTuple
 
 from minidsms.kernels.chains import Chain, checks_hold, next_slot
 from minidsms.kernels.join_layout import (
-    BORN,
     CHECK,
     CHECKS_END,
-    INPUT,
     INSERT,
-    IS_BAG,
-    LO,
-    MASK,
     NO_LIMIT,
-    NODES,
-    OLD_LO,
-    PHASE,
-    PROBE_HI,
-    PROBE_LO,
     PROBED,
     TARGET,
+    JoinInput,
     JoinRun,
     Pipelines,
     Windows,
 )
 from minidsms.kernels.mixing import bucket
-from minidsms.machine_code import Int64s, Int64Table, helper, int64, kernel
+from minidsms.machine_code import Int64s, Int64Table, Rows, helper, int64, kernel
 
 VIEW_LO, VIEW_HI, VIEW_MASK, CELLS, WIDTH, MEMBER, BAG, MEMBERS_END, VIEW_KEY, VIEW_KEYS_END, VIEW_WORDS = range(11)
 """Of a subresult: its cells, ring mask, where they begin and how many words each has, its inputs, of which those from
@@ -94,43 +85,44 @@ def relink(subresults: Kept, v: int) -> None:
 
 
 @helper(typed=True)
-def _is_live(inputs: Int64Table, subresults: Kept, v: int, number: int, bound: int) -> bool:
-    """All rows of a cell are in their windows. bound: the word of an input where its window begins."""
+def _is_live(inputs: Rows[JoinInput], subresults: Kept, v: int, number: int, old: bool) -> bool:
+    """All rows of a cell are in their windows. old: in those before the instant."""
     views, members, cells, births = subresults.views, subresults.members, subresults.cells, subresults.births
     at = views[v, CELLS] + views[v, WIDTH] * (number & views[v, VIEW_MASK])
     at += 2 * (views[v, VIEW_KEYS_END] - views[v, VIEW_KEY]) - views[v, MEMBER]
     live = True
     for r in range(views[v, MEMBER], views[v, BAG]):
-        live &= cells[at + r] >= inputs[members[r], bound]
+        of = inputs[members[r]]
+        live &= cells[at + r] >= (of.old_lo if old else of.lo)
     for r in range(views[v, BAG], views[v, MEMBERS_END]):
         live &= births[births[members[r]] + cells[at + r]] <= cells[at + views[v, MEMBERS_END]]
     return live
 
 
 @kernel
-def live_cells(inputs: Int64Table, subresults: Kept, v: int, live: Int64s) -> int:
+def live_cells(inputs: Rows[JoinInput], subresults: Kept, v: int, live: Int64s) -> int:
     """Write the numbers of a subresult's tuples of present rows into `live`, ascending; returns how many there are."""
     views = subresults.views
     count = int64(0)
     for number in range(views[v, VIEW_LO], views[v, VIEW_HI]):
-        if _is_live(inputs, subresults, v, number, LO):
+        if _is_live(inputs, subresults, v, number, False):
             live[count] = number
             count += 1
     return count
 
 
 @kernel
-def sweep(inputs: Int64Table, subresults: Kept, v: int) -> None:
+def sweep(inputs: Rows[JoinInput], subresults: Kept, v: int) -> None:
     """Move a subresult's lo past cells that are dead. What left at the present instant may still be probed."""
     views = subresults.views
     lo, hi = views[v, VIEW_LO], views[v, VIEW_HI]
-    while lo < hi and not _is_live(inputs, subresults, v, lo, OLD_LO):
+    while lo < hi and not _is_live(inputs, subresults, v, lo, True):
         lo += 1
     views[v, VIEW_LO] = lo
 
 
 @kernel
-def compact(inputs: Int64Table, subresults: Kept, v: int) -> None:
+def compact(inputs: Rows[JoinInput], subresults: Kept, v: int) -> None:
     """Squeeze dead cells out of a subresult: the live ones get the numbers from lo on, in their order."""
     views, view_keys = subresults.views, subresults.view_keys
     cells, view_heads = subresults.cells, subresults.view_heads
@@ -140,7 +132,7 @@ def compact(inputs: Int64Table, subresults: Kept, v: int) -> None:
         view_heads[heads : heads + (int64(1) << (int64(64) - view_keys[y, VIEW_SHIFT]))] = -1
     new = views[v, VIEW_LO]
     for number in range(new, views[v, VIEW_HI]):
-        if _is_live(inputs, subresults, v, number, OLD_LO):
+        if _is_live(inputs, subresults, v, number, True):
             source, target = base + width * (number & mask), base + width * (new & mask)
             if source != target:
                 for w in range(width):
@@ -185,7 +177,7 @@ def choose_cell(
         for k in range(member, end):
             row, m = cells[at + k], members[k]
             chosen[m] = row
-            joins &= row >= inputs[m, PROBE_LO] and row < inputs[m, PROBE_HI]
+            joins &= row >= inputs[m].probe_lo and row < inputs[m].probe_hi
         for k in range(bag, end):
             joins &= births[births[members[k]] + cells[at + k]] <= cells[at + end]
         if joins and steps[r, CHECK] < steps[r, CHECKS_END]:
@@ -204,13 +196,13 @@ def keep(windows: Windows, subresults: Kept, run: JoinRun, v: int) -> Any:
         at = views[v, CELLS] + views[v, WIDTH] * (number & views[v, VIEW_MASK])
         for y in range(views[v, VIEW_KEY], views[v, VIEW_KEYS_END]):
             f = view_keys[y, LEAF]
-            cells[at] = windows.nodes[keys[view_keys[y, LEAF_KEY], NODES] + 2 * (chosen[f] & inputs[f, MASK])]
+            cells[at] = windows.nodes[keys[view_keys[y, LEAF_KEY]].nodes + 2 * (chosen[f] & inputs[f].mask)]
             at += 2
         for k in range(views[v, MEMBER], views[v, MEMBERS_END]):
             cells[at] = chosen[subresults.members[k]]
             at += 1
         if views[v, BAG] < views[v, MEMBERS_END]:
-            cells[at] = run.state[BORN]
+            cells[at] = run.state.born
         views[v, VIEW_HI] = number + 1
         _link_cell(subresults, v, number)
     return fits
@@ -218,9 +210,9 @@ def keep(windows: Windows, subresults: Kept, run: JoinRun, v: int) -> Any:
 
 @helper(inline=True)
 def note_birth(windows: Windows, run: JoinRun, births: Int64s, slot: int) -> None:
-    """The element of state[INPUT] that comes or leaves is the row in this slot."""
-    state, i = run.state, run.state[INPUT]
-    if windows.inputs[i, IS_BAG] != 0:
-        if state[PHASE] == INSERT:
-            state[BORN] += 1
-        births[births[i] + slot] = state[BORN] if state[PHASE] == INSERT else NEVER
+    """The element of state.input that comes or leaves is the row in this slot."""
+    state, i = run.state, run.state.input
+    if windows.inputs[i].is_bag != 0:
+        if state.phase == INSERT:
+            state.born += 1
+        births[births[i] + slot] = state.born if state.phase == INSERT else NEVER

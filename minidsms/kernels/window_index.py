@@ -10,19 +10,9 @@ from typing import NamedTuple
 from minidsms.kernels.addresses import VALID, VALUES, WIDTH
 from minidsms.kernels.chains import link_slot, link_slots
 from minidsms.kernels.join_layout import (
-    HAS_NULLS,
-    HEADS,
-    HI,
-    IS_LINKED,
-    KEY,
-    KEYS_END,
-    LO,
-    MASK,
-    NODES,
-    ROWS,
-    RUN,
-    RUNS_END,
-    SHIFT,
+    InstantRun,
+    JoinInput,
+    JoinKey,
     Windows,
 )
 from minidsms.kernels.links import UNLINKED, WAITING, has_link, set_link, set_upper_half, upper_half
@@ -31,6 +21,7 @@ from minidsms.machine_code import (
     Int8s,
     Int64s,
     Int64Table,
+    Rows,
     byte_at,
     helper,
     int16,
@@ -55,21 +46,21 @@ class KeysOfInput(NamedTuple):
     """
 
     columns: Int64Table
-    figures: Int64s
+    figures: JoinInput
     nodes: Int64s
-    keys: Int64Table
+    keys: Rows[JoinKey]
 
 
 @helper
 def runs_taken(ts, sign, has_signs, runs, figures):  # type: ignore[no-untyped-def]
-    """Count each instant's deletions and insertions into runs[figures[RUN]:]; returns the most rows held after any.
+    """Count each instant's deletions and insertions into runs[figures.run:]; returns the most rows held after any.
 
-    sign: read where has_signs; else all are insertions.  figures: of the input; RUNS_END is set.
+    sign: read where has_signs; else all are insertions.  figures: of the input; `runs_end` is set.
     """
     n = len(ts)
     i = 0
-    at = figures[RUN]
-    held = figures[HI] - figures[LO]
+    at = figures.run
+    held = figures.hi - figures.lo
     most = held
     while i < n:
         instant = ts[i]
@@ -80,11 +71,11 @@ def runs_taken(ts, sign, has_signs, runs, figures):  # type: ignore[no-untyped-d
         middle = i
         while i < n and ts[i] == instant:
             i += 1
-        runs[at, 0], runs[at, 1], runs[at, 2] = instant, middle - first, i - middle
+        runs[at].ts, runs[at].deletions, runs[at].insertions = instant, middle - first, i - middle
         at += 1
         held += i - middle - (middle - first)
         most = max(most, held)
-    figures[RUNS_END] = at
+    figures.runs_end = at
     return int64(most)
 
 
@@ -93,10 +84,10 @@ def words_taken(store, of, lo, hi):  # type: ignore[no-untyped-def]
     """See `take_words`."""
     places, store_mask = store
     columns, figures, nodes, keys = of
-    rows, mask = figures[ROWS], figures[MASK]
+    rows, mask = figures.nodes, figures.mask
     some_null = False
     for p in range(len(columns)):
-        base, column = keys[columns[p, 0], NODES], columns[p, 1]
+        base, column = keys[columns[p, 0]].nodes, columns[p, 1]
         values, valid, is_word = places[column, VALUES], places[column, VALID], places[column, WIDTH] == 8
         for slot in range(lo, hi):
             k = 2 * (slot & mask)
@@ -116,23 +107,23 @@ def take_words(store: Stored, of: KeysOfInput, lo: int, hi: int) -> bool:
 
 @kernel
 def take_rows(
-    ts: Int64s, sign: Int8s, has_signs: bool, seq: Int64s, store: Stored, of: KeysOfInput, runs: Int64Table
+    ts: Int64s, sign: Int8s, has_signs: bool, seq: Int64s, store: Stored, of: KeysOfInput, runs: Rows[InstantRun]
 ) -> int:
     """Take in elements of an input whose rows leave in their order: see `runs_taken`, whose result is given; the
-    insertions' numbers and words go into the slots from HI on.
+    insertions' numbers and words go into the slots from `hi` on.
 
     seq: of all elements, or of the insertions alone.
     """
     figures, nodes = of.figures, of.nodes
     most = runs_taken(ts, sign, has_signs, runs, figures)
-    rows, mask, hi = figures[ROWS], figures[MASK], figures[HI]
+    rows, mask, hi = figures.nodes, figures.mask, figures.hi
     is_of_all = len(seq) == len(ts)
     for i in range(len(ts)):
         if not has_signs or sign[i] > 0:
-            set_upper_half(nodes, rows + 2 * (hi & mask), seq[i if is_of_all else hi - figures[HI]])
+            set_upper_half(nodes, rows + 2 * (hi & mask), seq[i if is_of_all else hi - figures.hi])
             hi += 1
-    if words_taken(store, of, figures[HI], hi):
-        figures[HAS_NULLS] = 1
+    if words_taken(store, of, figures.hi, hi):
+        figures.has_nulls = 1
     return int64(most)
 
 
@@ -150,20 +141,20 @@ def take_marks(values, store_mask, nodes, rows, mask, lo, hi, marks, base, is_fi
 
 @kernel
 def link(windows: Windows, i: int, first: int) -> None:
-    """Put the slots of input i from one on into its buckets. Those below LO have left: they are not written to."""
+    """Put the slots of input i from one on into its buckets. Those below `lo` have left: they are not written to."""
     inputs, keys, nodes, heads = windows.inputs, windows.keys, windows.nodes, windows.heads
-    low, mask, has_nulls = max(first, inputs[i, LO]), inputs[i, MASK], inputs[i, HAS_NULLS] != 0
-    for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
-        base, buckets, shift = keys[x, NODES], keys[x, HEADS], keys[x, SHIFT]
-        for slot in range(first, low if keys[x, IS_LINKED] != 0 else first):
+    low, mask, has_nulls = max(first, inputs[i].lo), inputs[i].mask, inputs[i].has_nulls != 0
+    for x in range(inputs[i].key, inputs[i].keys_end):
+        base, buckets, shift = keys[x].nodes, keys[x].heads, keys[x].shift
+        for slot in range(first, low if keys[x].is_linked != 0 else first):
             at = 2 * (slot & mask)
             linked = True
             if has_nulls:
-                for y in range(inputs[i, KEY], inputs[i, KEYS_END]):
-                    linked &= has_link(nodes, keys[y, NODES] + at)
+                for y in range(inputs[i].key, inputs[i].keys_end):
+                    linked &= has_link(nodes, keys[y].nodes + at)
             if linked:
                 heads[uint64(buckets + bucket(nodes[uint64(base + at)], shift))] = int32(slot)
-    link_slots(windows, i, low, inputs[i, HI])
+    link_slots(windows, i, low, inputs[i].hi)
 
 
 @kernel

@@ -124,6 +124,10 @@ class Rows(Generic[R]):
     def __setitem__(self, at: Any, value: Any) -> None:
         raise TypeError("a type for annotations: arrays are made by rows_of")
 
+    def copy(self) -> Rows[R]:
+        """Of the array."""
+        raise TypeError("a type for annotations: arrays are made by rows_of")
+
 
 class Grid(Rows[R]):
     """An array of records in two dimensions."""

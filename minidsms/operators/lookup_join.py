@@ -15,7 +15,6 @@ import numpy as np
 from minidsms.elements import Batch, BoolArray, Column, Int64Array, Schema
 from minidsms.joins.equal_columns import equalities_text
 from minidsms.kernels.arrays import key_words, normal
-from minidsms.kernels.join_layout import IS_LINKED
 from minidsms.kernels.lookup_join import (
     DONE,
     MISSING,
@@ -69,7 +68,7 @@ class LookupJoin(Operator):
         self._index = WindowIndex(
             [right.schema], [parts if len(parts) == 1 else [*parts, tuple(asked)]], None, [shown], bags=bags
         )
-        self._index.keys[:-1, IS_LINKED] = 0
+        self._index.keys["is_linked"][:-1] = 0
         self._right = self._index.windows[0]
         self._shown = ShownTuples(
             self._index, [(0, c) for c in shown], Schema(tuple(right.schema[c] for c in shown)), 0 if outer else None

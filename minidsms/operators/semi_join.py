@@ -14,7 +14,6 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from minidsms.elements import MAX_INSTANT, Batch
-from minidsms.kernels.join_layout import IS_LINKED
 from minidsms.kernels.semi_join import (
     BEGINS,
     DONE,
@@ -61,7 +60,7 @@ class SemiJoin(Operator):
         columns = [(c,) for c in self.left_keys]
         keys = columns if len(columns) == 1 else [*columns, self.left_keys]
         self._index = WindowIndex([left.schema], [keys], None, [range(len(left.schema))], bags=[not left_fifo])
-        self._index.keys[:-1, IS_LINKED] = 0
+        self._index.keys["is_linked"][:-1] = 0
         self._left = self._index.windows[0]
         self._shown = ShownTuples(self._index, [(0, c) for c in range(len(left.schema))], left.schema)
         self._buffers: Found | None = None

@@ -12,6 +12,7 @@ above.  docs/design, point 10.
 from __future__ import annotations
 
 import copy
+import ctypes
 import enum
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -139,8 +140,7 @@ class _Memory:
             case np.ndarray():
                 return self._array(value)
             case Record():
-                assert value._objects is None, "records of arrays are held by nobody"
-                return self._note(value, type(value).from_buffer_copy(value))
+                return self._note(value, self._record(value))
             case memoryview():
                 return self._note(value, memoryview(self.copy(value.obj)))
             case tuple():
@@ -191,6 +191,13 @@ class _Memory:
         view: np.ndarray = np.ndarray(array.shape, array.dtype, flat, offset, array.strides)
         view.flags.writeable = array.flags.writeable
         return self._note(array, view)  # type: ignore[no-any-return]
+
+    def _record(self, record: Any) -> Any:
+        if record._objects is None:
+            return type(record).from_buffer_copy(record)
+        (array,) = (held.obj for held in record._objects.values())
+        offset = ctypes.addressof(record) - array.__array_interface__["data"][0]
+        return type(record).from_buffer(self.copy(array), offset)
 
     def _container(self, value: Any) -> Any:
         made = copy.copy(value)  # of the same kind, whatever it was made with

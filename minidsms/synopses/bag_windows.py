@@ -18,7 +18,6 @@ from minidsms.kernels.access_methods.contract import Key, Slots, array_of
 from minidsms.kernels.access_methods.methods import words_and_others
 from minidsms.kernels.arrays import normal
 from minidsms.kernels.gathering import OF_INPUT
-from minidsms.kernels.join_layout import HAS_NULLS, HI, KEY, NODES, ROWS
 from minidsms.synopses.row_layout import RowLayout
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ class BagWindow:
         self.schema = schema
         self.keys = tuple(keys)
         self.layout = RowLayout(schema, sorted(index.columns_of(number, keys) | set(needed)))
-        self.figures = index.inputs[number]
+        self.figures = index.records[number]
         self._index = index
         self._number = number
         self._words: Int64Array | None = None
@@ -64,7 +63,7 @@ class BagWindow:
         self._allocate(_LEAST_CAPACITY)
 
     def __len__(self) -> int:
-        return self._line[self._kernels.HELD]
+        return self._rows.figures.held
 
     @property
     def nbytes(self) -> int:
@@ -92,7 +91,7 @@ class BagWindow:
 
     def present(self) -> Int64Array:
         """The slots of its rows without a NULL key, ascending.  O(slots)."""
-        first = self.figures.item(ROWS)
+        first = self.figures.nodes
         # Where the link to the newer slot is UNLINKED, the upper half of the word is 0 (`kernels.links`).
         return np.flatnonzero(self._index.nodes[first + 1 : first + 2 * len(self._rows.words) : 2] >> 32)
 
@@ -103,7 +102,7 @@ class BagWindow:
 
     def recent(self, back: Int64Array) -> Int64Array:
         """Slots of the elements that came last, of the last batch."""
-        at: Int64Array = np.maximum(self.figures[HI] - 1 - back, 0)
+        at: Int64Array = np.maximum(self.figures.hi - 1 - back, 0)
         return self._index.places[at]
 
     def arrived(self, batch: Batch) -> Int64Array:
@@ -118,18 +117,18 @@ class BagWindow:
         count the changes of each instant.
         """
         n, sign = len(batch.ts), batch.sign
-        if n > self._line[self._kernels.TOP] or self._is_roomy:
+        if n > self._rows.figures.top or self._is_roomy:
             self._reserve(n if sign is None else int(np.count_nonzero(sign > 0)))
         self._take(normal(batch.ts), sign, self.layout.words(batch.column, n), self._index.places, first)
 
     def settle(self) -> None:
         """What was found in the slice has been gathered: the slots that were left may be used again."""
-        line, kernels = self._line, self._kernels
-        freed = line[kernels.FREED]
+        line = self._rows.figures
+        freed = line.freed
         if freed:
-            free, top = self._rows.free, line[kernels.TOP]
+            free, top = self._rows.free, line.top
             free[top : top + freed] = free[-freed:][::-1].copy()
-            line[kernels.TOP], line[kernels.FREED] = top + freed, 0
+            line.top, line.freed = top + freed, 0
 
     def release(self) -> None:
         """Nothing outside is claimed."""
@@ -143,7 +142,7 @@ class BagWindow:
         index, words = self._index, self._words
         if words is None:
             plain, self._others = words_and_others(self.keys)
-            table = [(self.figures.item(KEY) + k, self.layout.columns.index(self.keys[k][0])) for k in plain]
+            table = [(self.figures.key + k, self.layout.columns.index(self.keys[k][0])) for k in plain]
             words = self._words = np.array(table, np.int64).reshape(-1, 2)
         elements = ts, NO_SIGNS if sign is None else normal(sign), sign is not None, rows, self._rows
         keys: Any = words, self.figures, index.nodes, index.keys  # as `KeysOfInput`
@@ -156,8 +155,8 @@ class BagWindow:
     def write_words(self, x: int, column: int, slots: Slots) -> None:
         """Write a column's words, and whether they are NULL, into key x of these slots."""
         index, j = self._index, self.layout.columns.index(column)
-        if self._kernels.take_key(self._rows, j, array_of(slots), index.nodes, index.keys.item(x, NODES)):
-            self.figures[HAS_NULLS] = 1
+        if self._kernels.take_key(self._rows, j, array_of(slots), index.nodes, index.keys["nodes"].item(x)):
+            self.figures.has_nulls = 1
 
     # ----------------------------------------------------------------------------------------------------- state
 
@@ -188,12 +187,12 @@ class BagWindow:
 
     def _reserve(self, count: int) -> None:
         """Free slots for so many rows more, in arrays neither full nor mostly empty."""
-        capacity, top = len(self._rows.words), self._line[self._kernels.TOP]
+        capacity, top = len(self._rows.words), self._rows.figures.top
         needed = len(self) + count
         self._roomy = self._roomy + 1 if self._is_roomy and needed * 8 < capacity else 0
         if count > top:
             self._grow(1 << (capacity - top + count - 1).bit_length())
-        elif self._roomy > _SLICES_BEFORE_SHRINKING and not self._line[self._kernels.FREED]:
+        elif self._roomy > _SLICES_BEFORE_SHRINKING and not self._rows.figures.freed:
             self._roomy = 0
             self._refill(self._rows.words[self._slots()], count)
 
@@ -204,21 +203,20 @@ class BagWindow:
             nodes=np.full(capacity, self._kernels.FREE, np.int64),
             heads=np.full(capacity, -1, np.int32),
             free=np.arange(capacity - 1, -1, -1, dtype=np.int32),
-            figures=np.array([capacity, 0, 0], np.int64),
+            figures=self._kernels.BagSlots(capacity),
             seen_nulls=self.layout.seen_nulls,
         )
-        self._line = memoryview(self._rows.figures)  # type: ignore[arg-type]
 
     def _grow(self, capacity: int) -> None:
         """More slots; each row keeps its own."""
         before, kernels = self._rows, self._kernels
-        top, freed, held = before.figures.tolist()
+        top, freed, held = before.figures.top, before.figures.freed, before.figures.held
         old = len(before.words)
         self._allocate(capacity)
         rows, more = self._rows, capacity - old
         rows.words[:old], rows.nodes[:old] = before.words, before.nodes
         rows.free[more : more + top], rows.free[capacity - freed :] = before.free[:top], before.free[old - freed :]
-        rows.figures[[kernels.TOP, kernels.FREED, kernels.HELD]] = more + top, freed, held
+        rows.figures.top, rows.figures.freed, rows.figures.held = more + top, freed, held
         kernels.rehash(rows.heads, rows.nodes)
         self._index.set_capacity(self._number, capacity)
 

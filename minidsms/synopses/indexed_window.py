@@ -34,19 +34,6 @@ from minidsms.kernels.access_methods.methods import words_and_others
 from minidsms.kernels.addresses import PLACE_WORDS, VALID, VALUES
 from minidsms.kernels.arrays import normal
 from minidsms.kernels.gathering import OF_INPUT, OF_MASK, SOURCE_WORDS, gather_rows
-from minidsms.kernels.join_layout import (
-    HAS_NULLS,
-    HI,
-    INSTANTS,
-    KEY,
-    LINKED,
-    LO,
-    MARKS,
-    MASK,
-    ROWS,
-    STOP,
-    STORE_MASK,
-)
 from minidsms.kernels.links import LOWER
 from minidsms.synopses.bag_windows import NO_SIGNS, NO_TS
 from minidsms.synopses.stream_store import Reader, StreamStore
@@ -107,8 +94,7 @@ class IndexedWindow:
         self.keys = tuple(keys)
         self.marked = marked
         self.kept = sorted(index.columns_of(number, keys) | set(marked or ()) | set(needed))
-        self.figures = index.inputs[number]
-        self._line = index._lines[number]
+        self.figures = index.records[number]
         """The same for Python, which takes a word of an array in half of the time so."""
         self._index = index
         self._number = number
@@ -125,7 +111,7 @@ class IndexedWindow:
         self._settled = -1
 
     def __len__(self) -> int:
-        return int(self._line[HI] - self._line[LO])
+        return self.figures.hi - self.figures.lo
 
     @property
     def store(self) -> StreamStore | None:
@@ -157,10 +143,10 @@ class IndexedWindow:
         assert self._store is not None
         asked = self.asked(columns)
         places, mask = self._store.places()
-        shape, are_words, item = (len(columns), len(slots)), asked.are_words, self.figures.item
+        shape, are_words, of = (len(columns), len(slots)), asked.are_words, self.figures
         words: Int64Array = np.empty(shape, np.int64)
         present = np.empty(shape, np.bool_) if not are_words and True in asked.has_mask else _NO_MASKS
-        gather_rows(places, mask, asked.numbers, self._index.nodes, item(ROWS), item(MASK), slots, words, present)
+        gather_rows(places, mask, asked.numbers, self._index.nodes, of.nodes, of.mask, slots, words, present)
         if are_words:
             return [Column(row) for row in words]
         return [
@@ -198,26 +184,26 @@ class IndexedWindow:
     @property
     def lowest(self) -> int:
         """The first slot that may hold a row."""
-        return int(self.figures.item(LO))
+        return self.figures.lo
 
     def present(self) -> Int64Array:
         """The slots of its rows, ascending."""
-        return np.arange(self.figures[LO], self.figures[HI], dtype=np.int64)
+        return np.arange(self.figures.lo, self.figures.hi, dtype=np.int64)
 
     def sample(self, most: int) -> Int64Array:
         """Slots of at most so many rows, evenly over all."""
-        lo, hi = int(self.figures[LO]), int(self.figures[HI])
+        lo, hi = self.figures.lo, self.figures.hi
         return np.linspace(lo, hi - 1, min(hi - lo, most)).astype(np.int64)
 
     def recent(self, back: Int64Array) -> Int64Array:
         """Slots of rows that came last, counted back from the newest."""
-        at: Int64Array = self.figures[HI] - 1 - back
+        at: Int64Array = self.figures.hi - 1 - back
         return at
 
     def arrived(self, batch: Batch) -> Int64Array:
         """The slots of the batch that was admitted last, oldest first, as far as they still have their words."""
         count = len(batch) if batch.sign is None else int(np.count_nonzero(batch.sign > 0))
-        return self.recent(np.arange(min(count, int(self.figures[MASK])) - 1, -1, -1))
+        return self.recent(np.arange(min(count, self.figures.mask) - 1, -1, -1))
 
     def rows(self) -> Batch:
         """The rows held of a stream with a range, as they came; of columns that are not kept, zeros."""
@@ -233,13 +219,13 @@ class IndexedWindow:
     def _numbers(self, slots: Int64Array) -> Int64Array:
         """The numbers of rows held in their store."""
         assert self._store is not None
-        at = self.figures[ROWS] + 1 + 2 * (slots & self.figures[MASK])
+        at = self.figures.nodes + 1 + 2 * (slots & self.figures.mask)
         numbers: Int64Array = self._store.head - ((self._store.head - (self._index.nodes[at] >> 32)) & _NUMBER_BITS)
         return numbers
 
     def _put_numbers(self, slots: Int64Array, numbers: Int64Array) -> None:
         """Write them."""
-        nodes, at = self._index.nodes, self.figures[ROWS] + 1 + 2 * (slots & self.figures[MASK])
+        nodes, at = self._index.nodes, self.figures.nodes + 1 + 2 * (slots & self.figures.mask)
         nodes[at] = (nodes[at] & LOWER) | (numbers << 32)
 
     # -------------------------------------------------------------------------------------------------- arrivals
@@ -265,7 +251,7 @@ class IndexedWindow:
         """
         most = arrivals.take_arrivals(seq, ts, first, stop, *self._store_and_keys(self._words))
         if self._others or self.marked is not None:
-            at = self._line[HI]
+            at = self.figures.hi
             self._take_others(at + first, at + stop)
         return most
 
@@ -283,7 +269,7 @@ class IndexedWindow:
         elements = normal(batch.ts), NO_SIGNS if sign is None else normal(sign), sign is not None, normal(seq)
         most = kernels.take_rows(*elements, *self._store_and_keys(words), index.runs)
         if self._others or self.marked is not None:
-            hi = self._line[HI]
+            hi = self.figures.hi
             self._take_others(hi, hi + (len(batch.ts) if sign is None else int(np.count_nonzero(sign > 0))))
         return most
 
@@ -291,7 +277,7 @@ class IndexedWindow:
         """Note where the store has the instants: kernels are about to read them."""
         if self._store is not None:
             self._placed, mask = self._store.places()
-            self.figures[INSTANTS], self.figures[STORE_MASK] = self._placed[-1, VALUES], mask
+            self.figures.instants, self.figures.store_mask = int(self._placed[-1, VALUES]), mask
 
     def _take(self, lo: int, hi: int) -> None:
         """Copy the words of the slots [lo, hi) into the index."""
@@ -310,12 +296,12 @@ class IndexedWindow:
         if self.marked is not None:
             for n, c in enumerate(self.marked):
                 values, _, mask = store.raw(self._columns[c])
-                slots = figures[ROWS], figures[MASK], lo, hi
-                kernels.take_marks(_words(values), mask, index.nodes, *slots, index.marks, figures[MARKS], n == 0)
+                slots = figures.nodes, figures.mask, lo, hi
+                kernels.take_marks(_words(values), mask, index.nodes, *slots, index.marks, figures.marks, n == 0)
 
     def _tell_words_apart(self) -> Int64Array:
         """Find out which keys are words of a column."""
-        first = self.figures.item(KEY)
+        first = self.figures.key
         plain, self._others = words_and_others(self.keys)
         table: Int64Array = np.array([(first + k, self._columns[self.keys[k][0]]) for k in plain], np.int64)
         return table.reshape(-1, 2)
@@ -326,7 +312,7 @@ class IndexedWindow:
 
     def _take_words(self, columns: Int64Array, lo: int, hi: int) -> None:
         if kernels.take_words(*self._store_and_keys(columns), lo, hi):
-            self.figures[HAS_NULLS] = 1
+            self.figures.has_nulls = 1
 
     def _store_and_keys(self, columns: Int64Array | None) -> tuple[Any, Any]:
         """As kernels take them; plain tuples, which take less time to make."""
@@ -387,12 +373,12 @@ class IndexedWindow:
         """Claim of the store what is held. An empty window claims nothing: what is still to come, others claim."""
         if self._reader is None or self._store is None:
             return
-        line = self._line
-        lo = line[LO]
-        if lo == line[HI]:
+        line = self.figures
+        lo = line.lo
+        if lo == line.hi:
             self._reader.lo, self._settled = self._store.head, -1
         elif lo != self._settled:
-            head, at = self._store.head, line[ROWS] + 1 + 2 * (lo & line[MASK])
+            head, at = self._store.head, line.nodes + 1 + 2 * (lo & line.mask)
             self._reader.lo, self._settled = head - ((head - (self._index.nodes.item(at) >> 32)) & _NUMBER_BITS), lo
         if self._is_own:
             self._store.free()
@@ -431,7 +417,7 @@ class IndexedWindow:
             ts = arrays["instants"].astype(np.int64) if has_ranges else np.zeros(n, np.int64)
             self._put_numbers(np.arange(n, dtype=np.int64), self._append(ts, rows))
             self._take(0, n)
-            self.figures[[HI, STOP, LINKED]] = n
+            self.figures.hi = self.figures.stop = self.figures.linked = n
             self._index.relink(self._number)
             self._index.give_up_cells()
             if has_ranges:

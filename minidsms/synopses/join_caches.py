@@ -63,6 +63,8 @@ from minidsms.kernels.join_cache_layout import (
     WITNESSES,
     CacheArrays,
 )
+from minidsms.kernels.join_layout import JoinInput
+from minidsms.machine_code import Rows
 
 PAGE_BYTES = 8 * PAGE
 _FIRST_BUCKETS = 512
@@ -241,7 +243,7 @@ class JoinCaches:
         if len(self.owners) > self._most_pages:
             self._shrink()
 
-    def settle(self, inputs: Int64Array, held: int) -> None:
+    def settle(self, inputs: Rows[JoinInput], held: int) -> None:
         """Between slices: stores get pages they asked for, tables that are too narrow grow, and a page of each is freed
         of dead tuples.
 

@@ -17,7 +17,6 @@ import numpy as np
 
 from minidsms.elements import Int64Array
 from minidsms.kernels import subresults as kernels
-from minidsms.kernels.join_layout import LO, MASK, NODES, OLD_LO
 from minidsms.kernels.subresults import (
     BAG,
     CELLS,
@@ -94,7 +93,7 @@ class Subresults:
         rings that are much too large shrink.
         """
         inputs = self.windows.inputs
-        inputs[:, OLD_LO] = inputs[:, LO]
+        inputs["old_lo"] = inputs["lo"]
         for v, capacity in enumerate(self._capacities):
             self._sweep(v)
             self._unseen[v] += elements
@@ -120,7 +119,7 @@ class Subresults:
 
     def follow_bags(self) -> None:
         """Room for a birth in each slot of the bags, which have as many slots as their windows now."""
-        slots = (self.windows.inputs[self._bags, MASK] + 1).tolist()
+        slots = (self.windows.inputs["mask"][self._bags] + 1).tolist()
         if slots == self._born_in:
             return
         old, n = self.births, len(self.windows.inputs)
@@ -234,8 +233,8 @@ class Subresult:
             slots[:, k] = windows.windows[i].present()[rows[:, k]]
         at = view[CELLS] + view[WIDTH] * np.arange(len(rows), dtype=np.int64)
         for place, (leaf, key, _, _) in enumerate(of.view_keys[view[VIEW_KEY] : view[VIEW_KEYS_END]].tolist()):
-            own = slots[:, members.tolist().index(leaf)] & windows.inputs[leaf, MASK]
-            of.cells[at + 2 * place] = windows.nodes[windows.keys[key, NODES] + 2 * own]
+            own = slots[:, members.tolist().index(leaf)] & windows.inputs["mask"][leaf]
+            of.cells[at + 2 * place] = windows.nodes[windows.keys["nodes"][key] + 2 * own]
         first = at + 2 * (view[VIEW_KEYS_END] - view[VIEW_KEY])
         of.cells[first[:, None] + np.arange(len(members))] = slots
         if view[BAG] < view[MEMBERS_END]:

@@ -33,34 +33,14 @@ from minidsms.kernels.access_methods.cells import (
 from minidsms.kernels.access_methods.contract import Key, Slots
 from minidsms.kernels.access_methods.methods import method_of
 from minidsms.kernels.join_layout import (
-    HAS_NULLS,
-    HEADS,
-    HI,
-    INPUT_WORDS,
-    IS_BAG,
-    IS_LINKED,
-    IS_SHOWN,
-    KEY,
-    KEY_WORDS,
-    KEYS_END,
-    LAST_CELL,
-    LEAVES,
-    LENGTH,
-    LINKED,
-    LO,
-    MARKS,
-    MASK,
     NO_RANGE,
-    NODES,
-    ROWS,
-    RUN,
-    RUN_WORDS,
-    RUNS_END,
-    SHIFT,
-    STOP,
+    InstantRun,
+    JoinInput,
+    JoinKey,
     Windows,
 )
 from minidsms.kernels.links import UNLINKED
+from minidsms.machine_code import Rows, record_in, rows_of
 from minidsms.process.side_by_side import side_by_side
 from minidsms.synopses.bag_windows import BagWindow
 from minidsms.synopses.indexed_window import IndexedWindow
@@ -98,11 +78,13 @@ class WindowIndex:
     ) -> None:  # fmt: skip
         n = len(schemas)
         bags, rooms = bags or [False] * n, rooms or [0] * n
-        self.inputs = np.zeros((n, INPUT_WORDS), np.int64)
-        self.keys = np.zeros((sum(map(len, keys)) + sum(rooms), KEY_WORDS), np.int64)
+        self.inputs = rows_of(JoinInput, n)
+        self.records = [record_in(JoinInput, self.inputs, i) for i in range(n)]
+        """The same, to be read and written one by one."""
+        self.keys = rows_of(JoinKey, sum(map(len, keys)) + sum(rooms))
         at = 0
         for i in range(n):
-            self.inputs[i, KEY], self.inputs[i, KEYS_END] = at, at + len(keys[i])
+            self.records[i].key, self.records[i].keys_end = at, at + len(keys[i])
             at += len(keys[i]) + rooms[i]
         self._linked = [tuple(each) for each in keys]
         self.configurations: list[list[tuple[int, Bits]]] = [[] for _ in range(n)]
@@ -116,18 +98,16 @@ class WindowIndex:
         self.has_ranges = ranges is not None
         if ranges is not None:
             # NOW is a range of one tick.
-            self.inputs[:, LENGTH] = [NO_RANGE if length is None else max(length, 1) for length in ranges]
-        self.inputs[:, LEAVES] = MAX_INSTANT
-        self.inputs[:, IS_BAG] = bags
+            self.inputs["length"] = [NO_RANGE if length is None else max(length, 1) for length in ranges]
+        self.inputs["leaves"] = MAX_INSTANT
+        self.inputs["is_bag"] = bags
         self._has_bags = any(bags)
-        self._lines = [memoryview(line) for line in self.inputs]  # type: ignore[arg-type]
-        """Of the inputs, for Python (`IndexedWindow`)."""
         self._capacities = [_LEAST_CAPACITY] * n
         self._roomy = [0] * n
         self._buckets = [_LEAST_CAPACITY] * n
         self._emptied = [0] * n
         self._spare = [0] * n
-        self.runs: Int64Array = np.zeros((_LEAST_CAPACITY, RUN_WORDS), np.int64)
+        self.runs = rows_of(InstantRun, _LEAST_CAPACITY)
         self.places: Int64Array = np.zeros(0, np.int64)
         self.pipelines: np.ndarray = np.zeros(0, np.uint8)
         """Of rows that are told apart (`joins.row_routes`)."""
@@ -177,7 +157,7 @@ class WindowIndex:
             self._fit_cells(batches)
         total = sum([len(batch.ts) for batch in batches if batch is not None])
         if total > len(self.runs) or len(self.runs) > max(_MANY_RUNS, total * 16):
-            self.runs = np.zeros((max(_LEAST_CAPACITY, total), RUN_WORDS), np.int64)
+            self.runs = rows_of(InstantRun, max(_LEAST_CAPACITY, total))
             self.places = self.places[:0]
             self._bundle()
         if self._has_bags and len(self.places) < len(self.runs):
@@ -185,19 +165,19 @@ class WindowIndex:
             self._bundle()
         rows = self._crowded(batches)
         at = first = 0
-        for i, (window, batch, line) in enumerate(zip(self.windows, batches, self._lines)):
-            line[RUN] = line[RUNS_END] = at
+        for i, (window, batch, line) in enumerate(zip(self.windows, batches, self.records)):
+            line.run = line.runs_end = at
             n = 0 if batch is None else len(batch.ts)
             if isinstance(window, BagWindow):
                 if batch is not None:
                     window.admit(batch, first)
-                line[HI] = first  # after it has been admitted: a bag that shrinks forgets its figures
+                line.hi = first  # after it has been admitted: a bag that shrinks forgets its figures
                 first += n
             elif batch is not None:
                 most = window.admit(batch)
                 if i in rows:
                     rows[i] = most
-            at = line[RUNS_END]
+            at = line.runs_end
         if rows:
             self._fit_crowded(rows)
             for i in rows:
@@ -259,7 +239,7 @@ class WindowIndex:
 
     def take_keys(self, i: int, slots: Slots, which: Iterable[int]) -> None:
         """Write these of the keys of input i, by their numbers, into the slots, from the rows that stand in them."""
-        keys, first = self.windows[i].keys, self.inputs.item(i, KEY)
+        keys, first = self.windows[i].keys, self.records[i].key
         for k in which if len(slots) else ():
             method_of(keys[k]).fill(self, i, first + k, keys[k], slots)
 
@@ -269,12 +249,12 @@ class WindowIndex:
 
     def place_of(self, i: int, x: int) -> tuple[int, int]:
         """See `Indexed`."""
-        return self.keys.item(x, NODES), self.inputs.item(i, MASK)
+        return self.keys["nodes"].item(x), self.records[i].mask
 
     def parts_of(self, i: int, key: Key) -> Int64Array:
         """See `Indexed`."""
-        first, keys = int(self.inputs[i, KEY]), self.windows[i].keys
-        return np.array([self.keys[first + keys.index((c,)), NODES] for c in key], np.int64)
+        first, keys = self.records[i].key, self.windows[i].keys
+        return np.array([self.keys["nodes"][first + keys.index((c,))] for c in key], np.int64)
 
     # ----------------------------------------------------------------------------------------------------- cells
 
@@ -301,8 +281,8 @@ class WindowIndex:
         self._has_wild = self.has_cells = False
         for i, c in self._cells:
             if (c,) in self.windows[i].keys:
-                x = int(self.inputs[i, KEY]) + self.windows[i].keys.index((c,))
-                base, self.keys[x, LAST_CELL] = int(self.keys[x, NODES]), 0
+                x = self.records[i].key + self.windows[i].keys.index((c,))
+                base, self.keys["last_cell"][x] = int(self.keys["nodes"][x]), 0
                 self.nodes[base : base + 2 * self._capacities[i] : 2] = 0
         for i, window in enumerate(self.windows):
             # Of the slots to come, too.
@@ -340,7 +320,7 @@ class WindowIndex:
             if id(cells.order) in values:
                 cells.order.fit(values.pop(id(cells.order)), rows[id(cells.order)])
             k = self.windows[i].keys.index((c,))
-            self.keys[int(self.inputs[i, KEY]) + k, LAST_CELL] = cells.order.last
+            self.keys["last_cell"][self.records[i].key + k] = cells.order.last
             self.take_keys(i, self.windows[i].present(), range(k, k + 1))
         self._fits_at = self._came + elements_until_fit(sum(map(len, self.windows)))
         self._relink_all()
@@ -350,7 +330,7 @@ class WindowIndex:
         held = len(self.windows[i])
         if batch is None:
             return held
-        came, length = len(batch), self.inputs.item(i, LENGTH)
+        came, length = len(batch), self.records[i].length
         if batch.sign is not None:
             came = int(batch.sign.sum(dtype=np.int64))
         elif self.has_ranges and length != NO_RANGE:
@@ -362,9 +342,9 @@ class WindowIndex:
     def show(self, shown: Iterable[tuple[int, int]]) -> None:
         """Note which columns, by (input, column), are those that the answer shows, or equal to one."""
         for i, c in shown:
-            first = int(self.inputs[i, KEY])
+            first = self.records[i].key
             if (c,) in self.windows[i].keys:
-                self.keys[first + self.windows[i].keys.index((c,)), IS_SHOWN] = 1
+                self.keys["is_shown"][first + self.windows[i].keys.index((c,))] = 1
 
     def expire(self, until: int, is_placed: bool = False) -> None:
         """Let go the rows whose range has passed at `until`. is_placed: stores are as when the bundle was asked for."""
@@ -376,11 +356,11 @@ class WindowIndex:
         """Room for more slots of these inputs, in an index neither crowded nor mostly empty."""
         changed: dict[int, int] = {}
         for i, count in counts.items():
-            hi = self.inputs.item(i, HI)
+            hi = self.records[i].hi
             if hi + count - self._emptied[i] > _MOST_ARRIVALS:
                 self._empty_buckets(i)
                 self.relink(i)
-            needed = hi - self.inputs.item(i, LO) + count
+            needed = hi - self.records[i].lo + count
             capacity = self._capacities[i]
             # Only what has been too large for a while shrinks: the last part of a large push may be small.
             self._roomy[i] = self._roomy[i] + 1 if capacity > 1024 and needed * 8 < capacity else 0
@@ -392,7 +372,7 @@ class WindowIndex:
     def _unchecked(self, i: int) -> int:
         """Rows that may come into an input, however many leave, before there is anything to `reserve` or to `fit`."""
         capacity, buckets = self._capacities[i], self._buckets[i]
-        held = max(self.inputs.item(i, HI), self.inputs.item(i, STOP)) - self.inputs.item(i, LO)
+        held = max(self.records[i].hi, self.records[i].stop) - self.records[i].lo
         may_shrink = held * 8 < max(capacity, buckets) > 1024
         return 0 if may_shrink else min(capacity - held, 3 * buckets // 4 - 1 - held, _MOST_UNCHECKED)
 
@@ -424,14 +404,14 @@ class WindowIndex:
             self._configure(i, wanted if isinstance(wanted, Bits) else None)
             window.keys = (*self._linked[i], *((ADDRESS,) if isinstance(wanted, Bits) else with_cells(wanted)))
             window.forget_keys()
-            self.inputs[i, KEYS_END] = int(self.inputs[i, KEY]) + len(window.keys)
+            self.records[i].keys_end = self.records[i].key + len(window.keys)
         self._note_linked([window.keys for window in self.windows])
         self._place(keeps_rows=True)
         for i, window in enumerate(self.windows):
-            capacity, first = self._capacities[i], int(self.inputs[i, KEY])
+            capacity, first = self._capacities[i], self.records[i].key
             keeps_addresses = had_bits[i] and window.keys[-1:] == (ADDRESS,)
             for x in range(first, first + len(self._linked[i]) + keeps_addresses):
-                at, before = self.keys[x, NODES], old_keys[x, NODES]
+                at, before = self.keys["nodes"][x], old_keys["nodes"][x]
                 self.nodes[at : at + 2 * capacity] = nodes[before : before + 2 * capacity]
             if len(window.keys) > len(self._linked[i]) and not keeps_addresses:
                 self.take_keys(i, self.windows[i].present(), range(len(self._linked[i]), len(window.keys)))
@@ -444,8 +424,8 @@ class WindowIndex:
         """Which of these keys have buckets: beside an address none, and no cells that others are made of."""
         for i, each in enumerate(keys):
             parts = {(c,) for key in each if len(key) > 1 for c in key if c < 0}
-            for x, key in enumerate(each, int(self.inputs[i, KEY])):
-                self.keys[x, IS_LINKED] = key == ADDRESS or (ADDRESS not in each and key not in parts)
+            for x, key in enumerate(each, self.records[i].key):
+                self.keys["is_linked"][x] = key == ADDRESS or (ADDRESS not in each and key not in parts)
 
     # ------------------------------------------------------------------------------------------------- addresses
 
@@ -460,17 +440,17 @@ class WindowIndex:
 
     def newest_configuration(self, i: int) -> tuple[int, Int64Array]:
         """See `Indexed`."""
-        (number, bits), first = self.configurations[i][0], int(self.inputs[i, KEY])
+        (number, bits), first = self.configurations[i][0], self.records[i].key
         columns = [x for x, key in enumerate(self.windows[i].keys, first) if len(key) == 1 and key != ADDRESS]
-        parts = [(self.keys[columns[c], NODES], 64 - count, place) for c, place, count in bits.places()]
+        parts = [(self.keys["nodes"][columns[c]], 64 - count, place) for c, place, count in bits.places()]
         return number, np.array(parts, np.int64).reshape(-1, 3)
 
     def partitions(self, i: int) -> dict[int, int]:
         """Of an input that has bits, how many rows each configuration has, by its number."""
         slots = self.windows[i].present()
-        base = int(self.keys[self.inputs[i, KEYS_END] - 1, NODES])
+        base = int(self.keys["nodes"][self.records[i].keys_end - 1])
         numbers, counts = np.unique(
-            self.nodes[base + 2 * (slots & self.inputs[i, MASK])] >> CONFIGURATION, return_counts=True
+            self.nodes[base + 2 * (slots & self.records[i].mask)] >> CONFIGURATION, return_counts=True
         )
         return dict(zip(numbers.tolist(), counts.tolist()))
 
@@ -480,7 +460,7 @@ class WindowIndex:
         Nothing waits.  O(rows).
         """
         slots = self.windows[i].present()
-        at = int(self.keys[self.inputs[i, KEYS_END] - 1, NODES]) + 2 * (slots & self.inputs[i, MASK])
+        at = int(self.keys["nodes"][self.records[i].keys_end - 1]) + 2 * (slots & self.records[i].mask)
         own = self.nodes[at] >> CONFIGURATION
         newest = self.configurations[i][0][0]
         moved = slots[np.isin(own, list(numbers)) & (own != newest)]
@@ -492,15 +472,15 @@ class WindowIndex:
             self.relink(i)
 
     def _empty_buckets(self, i: int) -> None:
-        for x in range(self.inputs[i, KEY], self.inputs[i, KEYS_END]):
-            if self.keys[x, IS_LINKED]:
-                self.heads[self.keys[x, HEADS] : self.keys[x, HEADS] + self._buckets[i]] = self._below(i)
-        self._emptied[i] = int(self.inputs[i, HI])
+        for x in range(self.records[i].key, self.records[i].keys_end):
+            if self.keys["is_linked"][x]:
+                self.heads[self.keys["heads"][x] : self.keys["heads"][x] + self._buckets[i]] = self._below(i)
+        self._emptied[i] = self.records[i].hi
         self._spare[i] = 0
 
     def _below(self, i: int) -> int:
         """What an empty bucket of input i has for a head: the slot below all that may be met, as far as 32 bits go."""
-        lo = 0 if self.inputs[i, IS_BAG] else int(self.inputs[i, LO])
+        lo = 0 if self.records[i].is_bag else self.records[i].lo
         return (lo - 1 + 2**31) % 2**32 - 2**31
 
     # ---------------------------------------------------------------------------------------------------- layout
@@ -516,11 +496,12 @@ class WindowIndex:
 
     def clear(self, i: int) -> None:
         """Forget an input's slots."""
-        self.inputs[i, [LO, HI, STOP, LINKED, HAS_NULLS]] = 0
-        self.inputs[i, LEAVES] = MAX_INSTANT
+        of = self.records[i]
+        of.lo = of.hi = of.stop = of.linked = of.has_nulls = 0
+        of.leaves = MAX_INSTANT
         if self.windows[i].is_bag:
-            for x in range(self.inputs[i, KEY], self.inputs[i, KEYS_END]):
-                at = self.keys[x, NODES]
+            for x in range(self.records[i].key, self.records[i].keys_end):
+                at = self.keys["nodes"][x]
                 self.nodes[at : at + 2 * self._capacities[i]] = UNLINKED
         self._empty_buckets(i)
 
@@ -529,17 +510,17 @@ class WindowIndex:
         if self.windows[i].is_bag:
             self.link_bag(i, self.windows[i].present())
         else:
-            kernels.link(self.bundle, i, int(self.inputs[i, LO]))
+            kernels.link(self.bundle, i, self.records[i].lo)
 
     def _place(self, keeps_rows: bool = False) -> None:
         """Lay out empty arrays for the capacities and the buckets. keeps_rows: marks stay."""
         nodes = marks = 0
         for i, capacity in enumerate(self._capacities):
-            self.inputs[i, MASK] = capacity - 1
-            self.inputs[i, MARKS], self.inputs[i, ROWS] = marks, nodes
+            self.records[i].mask = capacity - 1
+            self.records[i].marks, self.records[i].nodes = marks, nodes
             marks += capacity if self._has_marks else 0
-            for x in range(self.inputs[i, KEY], self.inputs[i, KEYS_END]):
-                self.keys[x, NODES] = nodes
+            for x in range(self.records[i].key, self.records[i].keys_end):
+                self.keys["nodes"][x] = nodes
                 nodes += 2 * capacity
         self.nodes: Int64Array = np.zeros(nodes, np.int64)
         if not keeps_rows:
@@ -549,10 +530,10 @@ class WindowIndex:
     def _place_buckets(self) -> None:
         heads = 0
         for i, buckets in enumerate(self._buckets):
-            for x in range(self.inputs[i, KEY], self.inputs[i, KEYS_END]):
-                self.keys[x, HEADS] = heads
-                self.keys[x, SHIFT] = 65 - buckets.bit_length()
-                heads += buckets if self.keys[x, IS_LINKED] else 0
+            for x in range(self.records[i].key, self.records[i].keys_end):
+                self.keys["heads"][x] = heads
+                self.keys["shift"][x] = 65 - buckets.bit_length()
+                heads += buckets if self.keys["is_linked"][x] else 0
         self.heads: Int32Array = np.empty(heads, np.int32)
         for i in range(len(self._buckets)):
             self._empty_buckets(i)
@@ -563,7 +544,7 @@ class WindowIndex:
         chains = self.inputs, self.keys, self.nodes, self.heads
         self._bundled = Windows(*chains, self.places, self.marks, self.runs)
 
-    def go_on(self, inputs: Int64Array, heads: Int32Array) -> None:
+    def go_on(self, inputs: Rows[JoinInput], heads: Int32Array) -> None:
         """Be where somebody has come with inputs and heads of his own, and keep these heads."""
         self.inputs[:] = inputs
         self.heads = heads
@@ -578,18 +559,18 @@ class WindowIndex:
         self._place()
         for j, window in enumerate(self.windows):
             # What other inputs have written for the slots to come moves too.
-            mask, new_mask = int(old_inputs[j, MASK]), int(self.inputs[j, MASK])
+            mask, new_mask = int(old_inputs["mask"][j]), self.records[j].mask
             if window.is_bag:
                 first, end = 0, min(mask, new_mask) + 1
             else:
-                first = int(self.inputs[j, LO])
-                end = int(self.inputs[j, HI]) if j in capacities else first + mask + 1
+                first = self.records[j].lo
+                end = self.records[j].hi if j in capacities else first + mask + 1
             pieces = [(slot & mask, slot & new_mask, n) for slot, n in _pieces(first, end, min(mask, new_mask))]
             if self._has_marks:
-                _move(self.marks, self.inputs[j, MARKS], marks, old_inputs[j, MARKS], pieces)
-            for x in range(self.inputs[j, KEY], self.inputs[j, KEYS_END]):
+                _move(self.marks, self.records[j].marks, marks, old_inputs["marks"][j], pieces)
+            for x in range(self.records[j].key, self.records[j].keys_end):
                 pairs = [(2 * old, 2 * new, 2 * n) for old, new, n in pieces]
-                _move(self.nodes, self.keys[x, NODES], nodes, old_keys[x, NODES], pairs)
+                _move(self.nodes, self.keys["nodes"][x], nodes, old_keys["nodes"][x], pairs)
             self.relink(j)
 
 

@@ -29,7 +29,6 @@ from minidsms.kernels.join_cache_layout import (
     TABLE_PAGES,
     TUPLES,
 )
-from minidsms.kernels.join_layout import HI, IS_BAG, KEY, LO, MASK, NODES
 from minidsms.kernels.links import LOWER, UNLINKED
 from minidsms.synopses.join_caches import JoinCaches, StoreShape
 from tests.joins.made import cached_join_of
@@ -106,24 +105,24 @@ def contents_of(op: Join) -> tuple[list[range | list[int]], dict[tuple[int, int,
     index = op.index
     word = {}
     rows: list[range | list[int]] = []
-    for i, figures in enumerate(index.inputs):
+    for i, figures in enumerate(index.records):
         linked = []
         for slot in slots_of(op, i):
-            at = 2 * (slot & figures[MASK])
-            if index.nodes[index.keys[figures[KEY], NODES] + at + 1] & LOWER != UNLINKED:
+            at = 2 * (slot & figures.mask)
+            if index.nodes[index.keys["nodes"][figures.key] + at + 1] & LOWER != UNLINKED:
                 linked.append(slot)
-                for x, columns in enumerate(op.graph.keys[i], int(figures[KEY])):
+                for x, columns in enumerate(op.graph.keys[i], figures.key):
                     if len(columns) == 1:
-                        word[i, slot, columns[0]] = int(index.nodes[index.keys[x, NODES] + at])
+                        word[i, slot, columns[0]] = int(index.nodes[index.keys["nodes"][x] + at])
         rows.append(linked)
     return rows, word
 
 
 def slots_of(op: Join, i: int) -> Sequence[int]:
     """The slots of an input whose rows are there."""
-    index, figures = op.index, op.index.inputs[i]
-    if not figures[IS_BAG]:
-        return range(figures[LO], figures[HI])
+    index, figures = op.index, op.index.records[i]
+    if not figures.is_bag:
+        return range(figures.lo, figures.hi)
     return [int(s) for s in index.windows[i].present()]
 
 

@@ -14,7 +14,6 @@ import minidsms
 from minidsms.joins.bands import LARGEST, band_of
 from minidsms.joins.join import Join
 from minidsms.kernels.access_methods import cells
-from minidsms.kernels.join_layout import LAST_CELL
 from minidsms.testing.compare import check, run_definition
 from minidsms.testing.feeds import Advance, Push, Step
 from minidsms.testing.generators import Case
@@ -307,4 +306,4 @@ def test_cells_in_order_are_as_many_as_the_rows_at_a_time_ask_for(select: str, w
             db.push(name, {"k": ts, "v": (ts * 7919) % 3001}, ts=ts)
         db.advance(1500)
         (join,) = (op for op in query.network.operators if isinstance(op, Join))
-        assert join.index.keys[:, LAST_CELL].max() == pytest.approx(last, abs=2)
+        assert join.index.keys["last_cell"].max() == pytest.approx(last, abs=2)

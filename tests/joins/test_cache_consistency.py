@@ -18,7 +18,6 @@ import pytest
 from minidsms.elements import MAX_INSTANT, Schema
 from minidsms.joins.equal_columns import Equality
 from minidsms.joins.join import Join
-from minidsms.kernels.join_layout import HI, IS_BAG, LO
 from minidsms.queues import Queue
 from minidsms.synopses.join_caches import PAGE_BYTES, StoreShape
 from tests.joins.made import cached_join_of
@@ -109,7 +108,7 @@ class Fed:
         """The rows of an entry's tuples, without those of which a row has left its window."""
         figures, inputs = self.join.index.inputs, shape.key.inputs
         for chosen in slots:
-            if all(figures[i, IS_BAG] or figures[i, LO] <= s < figures[i, HI] for i, s in zip(inputs, chosen)):
+            if all(figures["is_bag"][i] or figures["lo"][i] <= s < figures["hi"][i] for i, s in zip(inputs, chosen)):
                 yield tuple(self.row(i, s) for i, s in zip(inputs, chosen))
 
     def row(self, i: int, slot: int) -> Row:

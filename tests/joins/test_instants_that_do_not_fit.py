@@ -9,7 +9,6 @@ import pytest
 
 import minidsms
 from minidsms.joins import answer
-from minidsms.kernels.join_layout import INSPECTED
 from minidsms.query import Change
 
 QUERIES = (
@@ -60,7 +59,7 @@ def inspected(rows: int, monkeypatch: pytest.MonkeyPatch, room: int) -> int:
         db.advance(2)
         assert asked.results == rows * rows
         (join,) = [op for op in asked.network.operators if hasattr(op, "answer")]
-        return int(join.answer.state[INSPECTED])
+        return int(join.answer.state.inspected)
 
 
 def test_an_instant_that_does_not_fit_is_not_probed_anew(monkeypatch: pytest.MonkeyPatch) -> None:

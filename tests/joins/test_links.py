@@ -10,7 +10,6 @@ import pytest
 
 from minidsms.joins.spec import JoinSpec
 from minidsms.kernels import links
-from minidsms.kernels.join_layout import HI, IS_BAG, LINKED, LO, STOP
 from minidsms.synopses import window_index
 from minidsms.synopses.window_index import WindowIndex
 from minidsms.testing.compare import check, difference_of, run_definition, run_together
@@ -59,9 +58,9 @@ def test_slots_may_have_any_numbers(first: int, monkeypatch: pytest.MonkeyPatch)
 
     def windows(self: JoinSpec, *arguments: Any) -> WindowIndex:
         index = made(self, *arguments)
-        of_streams = index.inputs[:, IS_BAG] == 0
-        for figure in (LO, HI, STOP, LINKED):
-            index.inputs[of_streams, figure] = first
+        of_streams = index.inputs["is_bag"] == 0
+        for figure in ("lo", "hi", "stop", "linked"):
+            index.inputs[figure][of_streams] = first
         for i in np.flatnonzero(of_streams).tolist():
             index._empty_buckets(i)
         moved.append(index)
@@ -69,7 +68,7 @@ def test_slots_may_have_any_numbers(first: int, monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(JoinSpec, "windows", windows)
     agree(first % 7)
-    assert any((index.inputs[:, HI] > first + 20).all() for index in moved)
+    assert any((index.inputs["hi"] > first + 20).all() for index in moved)
 
 
 def test_buckets_are_emptied_before_their_heads_are_too_old(monkeypatch: pytest.MonkeyPatch) -> None:

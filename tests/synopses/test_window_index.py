@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from minidsms.elements import Column, Field, Schema, Type
-from minidsms.kernels.join_layout import HI, LO
 from minidsms.synopses.stream_store import StreamStore
 from minidsms.synopses.window_index import WindowIndex
 
@@ -23,8 +22,8 @@ def test_numbers_of_rows_may_pass_what_the_ring_keeps_of_them(first: int) -> Non
     store.append(values, [Column(values), Column(values * 7)])
 
     index.admit([store.batch(first, first + 10)])
-    window.figures[HI] = 10
-    window.figures[LO] = 4
+    window.figures.hi = 10
+    window.figures.lo = 4
     window.settle()
     store.free()
 

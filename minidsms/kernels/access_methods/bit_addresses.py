@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from minidsms.kernels.access_methods.contract import Asked, Indexed, Key, Known, Part, Slots, array_of
-from minidsms.kernels.join_layout import CHECKS_END, MASK, NODES, Windows
+from minidsms.kernels.join_layout import CHECKS_END, Windows
 from minidsms.kernels.links import WAITING, set_link
 from minidsms.kernels.mixing import address_part
 from minidsms.machine_code import Int64s, Int64Table, helper, int64, kernel
@@ -94,7 +94,7 @@ def address_tag(windows: Windows, checks: Int64Table, chosen: Int64s, way: int) 
     tag = checks[way, 0]
     for p in range(way + 1, way + 1 + checks[way, 2]):
         f = checks[p, 0]
-        word = nodes[keys[checks[p, 1], NODES] + 2 * (chosen[f] & inputs[f, MASK])]
+        word = nodes[keys[checks[p, 1]].nodes + 2 * (chosen[f] & inputs[f].mask)]
         tag |= address_part(word, checks[p, 3], checks[p, 2])
     return tag
 

@@ -19,9 +19,6 @@ from minidsms.kernels.access_methods.hashes import combine
 from minidsms.kernels.join_layout import (
     FROM,
     FROM_KEY,
-    LAST_CELL,
-    MASK,
-    NODES,
     PROBED,
     REACH,
     Windows,
@@ -186,7 +183,7 @@ def cells_tag(windows: Windows, checks: Int64Table, chosen: Int64s, at: int, cho
     tag, left = int64(1), int64(choice)
     for p in range(at + 1, at + 1 + checks[at, 1]):
         f, reach = checks[p, 0], checks[p, 2]
-        word = nodes[keys[checks[p, 1], NODES] + 2 * (chosen[f] & inputs[f, MASK])]
+        word = nodes[keys[checks[p, 1]].nodes + 2 * (chosen[f] & inputs[f].mask)]
         if reach != 0:
             word += (left & 1) * reach
             left >>= 1
@@ -214,7 +211,7 @@ def next_cells(windows: Windows, checks: Int64Table, chosen: Int64s, at: int, ta
 @helper
 def next_in_order(windows: Windows, step: Int64s, tag: int) -> Any:
     """The cell of an order behind this one, on the side that the step asks for; the same where there is none."""
-    end = windows.keys[step[PROBED], LAST_CELL] if step[REACH] > 0 else int64(0)
+    end = windows.keys[step[PROBED]].last_cell if step[REACH] > 0 else int64(0)
     return tag if tag == end else tag + step[REACH]
 
 
@@ -222,7 +219,7 @@ def next_in_order(windows: Windows, step: Int64s, tag: int) -> Any:
 def next_beside(windows: Windows, step: Int64s, chosen: Int64s, tag: int) -> Any:
     """The cell beside that of the slot chosen, behind that; the same where there is none."""
     origin = windows.nodes[
-        windows.keys[step[FROM_KEY], NODES] + 2 * (chosen[step[FROM]] & windows.inputs[step[FROM], MASK])
+        windows.keys[step[FROM_KEY]].nodes + 2 * (chosen[step[FROM]] & windows.inputs[step[FROM]].mask)
     ]
     return tag + step[REACH] if tag == origin else tag
 

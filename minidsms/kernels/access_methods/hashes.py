@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minidsms.kernels.access_methods.contract import Asked, Indexed, Key, Known, Slots, array_of
-from minidsms.kernels.join_layout import KEY, MASK, NODES, Windows
+from minidsms.kernels.join_layout import Windows
 from minidsms.kernels.links import UNLINKED, WAITING, has_link, set_link
 from minidsms.kernels.mixing import mixed
 from minidsms.machine_code import Int64s, Int64Table, helper, int64, kernel, uint64
@@ -43,7 +43,7 @@ def hashed_tag(windows: Windows, checks: Int64Table, chosen: Int64s, begin: int,
     for c in range(begin, end):
         q = uint64(c)
         f, x = uint64(checks[q, 0]), uint64(checks[q, 1])
-        tag = mixed(tag, nodes[uint64(keys[x, NODES] + 2 * (chosen[f] & inputs[f, MASK]))])
+        tag = mixed(tag, nodes[uint64(keys[x].nodes + 2 * (chosen[f] & inputs[f].mask))])
     return tag
 
 
@@ -63,7 +63,7 @@ def has_words(windows: Windows, slot: int, words: Int64Table, row: int) -> Any:
     inputs, keys, nodes = windows.inputs, windows.keys, windows.nodes
     equal = True
     for j in range(words.shape[1] if words.shape[1] > 1 else 0):
-        equal &= nodes[keys[inputs[0, KEY] + j, NODES] + 2 * (slot & inputs[0, MASK])] == words[row, j]
+        equal &= nodes[keys[inputs[0].key + j].nodes + 2 * (slot & inputs[0].mask)] == words[row, j]
     return equal
 
 

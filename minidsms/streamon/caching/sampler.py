@@ -22,7 +22,7 @@ from minidsms.joins.equal_columns import Attribute
 from minidsms.joins.figures import PipelineFigures, ProbeSample
 from minidsms.joins.graph import JoinGraph
 from minidsms.joins.plan import CacheSpec, Configurations, Index, Orders, key_parts, members_of, position
-from minidsms.kernels.join_layout import KEY, Path
+from minidsms.kernels.join_layout import Path
 from minidsms.kernels.join_sampling import Sample, sample_pipeline
 from minidsms.machine_code.compile_time import thread_ns
 from minidsms.streamon.caching.contracts import CachingJoin
@@ -172,7 +172,7 @@ class PipelineSampler:
 
     def _place(self, i: int, column: int) -> int:
         """Where a key of one column stands among all."""
-        first = int(self._join.index.inputs[i, KEY])
+        first = self._join.index.records[i].key
         return first + self._join.graph.keys[i].index((column,))
 
 

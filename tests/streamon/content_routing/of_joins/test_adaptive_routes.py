@@ -7,7 +7,6 @@ import pytest
 
 import minidsms
 from minidsms.joins.join import Join
-from minidsms.kernels.join_layout import INSPECTED
 
 SIDES = "stuv"
 """Streams that every element of r must find a partner in."""
@@ -50,10 +49,10 @@ def test_elements_of_one_input_take_different_orders_where_classes_are_dropped_b
     assert [d.technique for d in q.decisions()].count("join routing") > 0
     (told,) = [line for line in q.explain(analyze=True).splitlines() if "routed by k" in line]
     assert "4 orders" in told and "%" in told
-    before = join.answer.state[INSPECTED], other.answer.state[INSPECTED]
+    before = join.answer.state.inspected, other.answer.state.inspected
     for each in (db, plain):
         push(each, range(12, 20))
-    routed, usual = (j.answer.state[INSPECTED] - b for j, b in zip((join, other), before))
+    routed, usual = (j.answer.state.inspected - b for j, b in zip((join, other), before))
     assert routed < usual - 1000, "of 4,000 elements of r three in four would find a partner in vain"
     kept = join._pipelines.rows.bundle.pipelines
     assert len(np.unique(kept)) >= 4
