@@ -15,21 +15,45 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from minidsms.elements import Int64Array
 from minidsms.kernels.mixing import bucket_of_row
-from minidsms.machine_code import Int8s, Int64s, Int64Table, helper, kernel
+from minidsms.machine_code import Int8s, Int64s, Int64Table, Record, Rows, helper, kernel
 
 TS, NUMBER, KEY, NEXT_OF_KEY, OLDER, NEWER = 0, 1, 2, 3, 4, 5
 SLOT_FIELDS, TIMELESS_SLOT_FIELDS = 6, 4
-ROWS, FIRST_ROW, LAST_ROW, NEXT_IN_BUCKET, BEGAN_AT, BEGAN_WITH = 0, 1, 2, 3, 4, 5
-KEY_FIELDS = 6
-# The figures of the whole window, and the cursor of a slice.
-OLDEST, NEWEST, FREE_SLOTS, FREE_KEYS, ARRIVED = 0, 1, 2, 3, 4
-PHASE, NEXT, FIRST, SHOWN, WRITTEN = 0, 1, 2, 3, 4
 DONE, FULL, NEEDS_SLOTS, NEEDS_KEYS = 0, 1, 2, 3
 
-_A = "int64[::1]"
-_M = "int64[:, ::1]"
+
+class KeyRows(Record):
+    """Of a key: how many rows it has, the first and the last, the next key of its bucket, and the instant and the
+    number of the row with which it came.
+    """
+
+    rows: int
+    first_row: int
+    last_row: int
+    next_in_bucket: int
+    began_at: int
+    began_with: int
+
+
+class WindowFigures(Record):
+    """Of the whole window: the ends of the list of all rows, how many slots and keys are free, and rows so far."""
+
+    oldest: int
+    newest: int
+    free_slots: int
+    free_keys: int
+    arrived: int
+
+
+class SliceCursor(Record):
+    """phase, next, first, shown: where a slice is to be gone on with.  written: changes, by the call."""
+
+    phase: int
+    next: int
+    first: int
+    shown: int
+    written: int
 
 
 class PartitionArrays(NamedTuple):
@@ -37,10 +61,10 @@ class PartitionArrays(NamedTuple):
     free, and the buckets of keys.
     """
 
-    figures: Int64s
+    figures: WindowFigures
     slots: Int64Table
     free_slots: Int64s
-    keys: Int64Table
+    keys: Rows[KeyRows]
     key_words: Int64Table
     free_keys: Int64s
     buckets: Int64s
@@ -68,63 +92,63 @@ class Changes(NamedTuple):
     rows: Int64Table
 
 
-@kernel(f"void({_M}, {_A}, {_A}, {_M})")
-def chain_keys(key_words: Int64Array, live: Int64Array, buckets: Int64Array, keys: Int64Array) -> None:
+@kernel
+def chain_keys(key_words: Int64Table, live: Int64s, buckets: Int64s, keys: Rows[KeyRows]) -> None:
     """Fill empty buckets with the keys of these numbers."""
     for key in live:
         b = bucket_of_row(key_words, key, buckets)
-        keys[key, NEXT_IN_BUCKET] = buckets[b]
+        keys[key].next_in_bucket = buckets[b]
         buckets[b] = key
 
 
-@helper(f"void({_M}, int64, {_A}, {_M}, {_A}, {_A})")
+@helper(typed=True)
 def _free_key(
-    key_words: Int64Array, key: int, buckets: Int64Array, keys: Int64Array, free_keys: Int64Array, figures: Int64Array
+    key_words: Int64Table, key: int, buckets: Int64s, keys: Rows[KeyRows], free_keys: Int64s, figures: WindowFigures
 ) -> None:
     """Forget a key without rows."""
     b = bucket_of_row(key_words, key, buckets)
     if buckets[b] == key:
-        buckets[b] = keys[key, NEXT_IN_BUCKET]
+        buckets[b] = keys[key].next_in_bucket
     else:
         k = buckets[b]
-        while keys[k, NEXT_IN_BUCKET] != key:
-            k = keys[k, NEXT_IN_BUCKET]
-        keys[k, NEXT_IN_BUCKET] = keys[key, NEXT_IN_BUCKET]
-    free_keys[figures[FREE_KEYS]] = key
-    figures[FREE_KEYS] += 1
+        while keys[k].next_in_bucket != key:
+            k = keys[k].next_in_bucket
+        keys[k].next_in_bucket = keys[key].next_in_bucket
+    free_keys[figures.free_keys] = key
+    figures.free_keys += 1
 
 
-@helper(f"void({_M}, int64, {_A})")
-def _unlink(slots: Int64Array, slot: int, figures: Int64Array) -> None:
+@helper(typed=True)
+def _unlink(slots: Int64Table, slot: int, figures: WindowFigures) -> None:
     """Take a row off the list of all rows."""
     before, after = slots[slot, OLDER], slots[slot, NEWER]
     if before >= 0:
         slots[before, NEWER] = after
     else:
-        figures[OLDEST] = after
+        figures.oldest = after
     if after >= 0:
         slots[after, OLDER] = before
     else:
-        figures[NEWEST] = before
+        figures.newest = before
 
 
-@helper(f"int64({_M}, {_A}, {_M}, int64, {_A}, {_A})")
+@helper(typed=True)
 def _leave(
-    slots: Int64Array, free_slots: Int64Array, keys: Int64Array, slot: int, figures: Int64Array, place: Int64Array
+    slots: Int64Table, free_slots: Int64s, keys: Rows[KeyRows], slot: int, figures: WindowFigures, place: Int64s
 ) -> int:
     """Take the oldest row of its key, which is on no other list, away; returns how many rows the key has left.
 
     place: see `partition_window`.
     """
     key = slots[slot, KEY]
-    keys[key, FIRST_ROW] = slots[slot, NEXT_OF_KEY]
-    keys[key, ROWS] -= 1
-    free_slots[figures[FREE_SLOTS]] = slot
-    figures[FREE_SLOTS] += 1
-    arrival = slots[slot, NUMBER] - (figures[ARRIVED] - len(place))
+    keys[key].first_row = slots[slot, NEXT_OF_KEY]
+    keys[key].rows -= 1
+    free_slots[figures.free_slots] = slot
+    figures.free_slots += 1
+    arrival = slots[slot, NUMBER] - (figures.arrived - len(place))
     if arrival >= 0:
         place[arrival] = -1
-    return int(keys[key, ROWS])
+    return int(keys[key].rows)
 
 
 @helper(typed=True)
@@ -141,15 +165,15 @@ def _key_of(words: Int64Table, row: int, stub: PartitionArrays) -> int:
                 break
         if is_same:
             return int(key)
-        key = keys[key, NEXT_IN_BUCKET]
-    if figures[FREE_KEYS] == 0:
+        key = keys[key].next_in_bucket
+    if figures.free_keys == 0:
         return -1
-    figures[FREE_KEYS] -= 1
-    key = free_keys[figures[FREE_KEYS]]
+    figures.free_keys -= 1
+    key = free_keys[figures.free_keys]
     for c in range(words.shape[1]):
         key_words[key, c] = words[row, c]
-    keys[key, ROWS] = 0
-    keys[key, NEXT_IN_BUCKET] = buckets[b]
+    keys[key].rows = 0
+    keys[key].next_in_bucket = buckets[b]
     buckets[b] = key
     return int(key)
 
@@ -158,23 +182,23 @@ def _key_of(words: Int64Table, row: int, stub: PartitionArrays) -> int:
 def _enter(stub: PartitionArrays, key: int, ts: int, number: int, is_timeless: bool) -> int:
     """Give an arrival a slot, at the end of its lists; returns the slot. There is a free one."""
     slots, free_slots, keys, figures = stub.slots, stub.free_slots, stub.keys, stub.figures
-    figures[FREE_SLOTS] -= 1
-    slot = free_slots[figures[FREE_SLOTS]]
+    figures.free_slots -= 1
+    slot = free_slots[figures.free_slots]
     slots[slot, TS], slots[slot, NUMBER], slots[slot, KEY], slots[slot, NEXT_OF_KEY] = ts, number, key, -1
     if not is_timeless:
-        newest = figures[NEWEST]
+        newest = figures.newest
         slots[slot, OLDER], slots[slot, NEWER] = newest, -1
         if newest >= 0:
             slots[newest, NEWER] = slot
         else:
-            figures[OLDEST] = slot
-        figures[NEWEST] = slot
-    if keys[key, ROWS] == 0:
-        keys[key, FIRST_ROW], keys[key, BEGAN_AT], keys[key, BEGAN_WITH] = slot, ts, number
+            figures.oldest = slot
+        figures.newest = slot
+    if keys[key].rows == 0:
+        keys[key].first_row, keys[key].began_at, keys[key].began_with = slot, ts, number
     else:
-        slots[keys[key, LAST_ROW], NEXT_OF_KEY] = slot
-    keys[key, LAST_ROW] = slot
-    keys[key, ROWS] += 1
+        slots[keys[key].last_row, NEXT_OF_KEY] = slot
+    keys[key].last_row = slot
+    keys[key].rows += 1
     return int(slot)
 
 
@@ -187,12 +211,18 @@ def _put_leaving(
     out[0, k], out[1, k], changes.sign[k] = at, number, -1
     out[2, k] = number - base if number >= base else -1 - slot
     if in_sessions:
-        out[3, k], out[4, k] = stub.keys[key, BEGAN_AT], stub.keys[key, BEGAN_WITH]
+        out[3, k], out[4, k] = stub.keys[key].began_at, stub.keys[key].began_with
 
 
 @kernel
 def partition_window(
-    ts: Int64s, words: Int64Table, kept: Kept, stub: PartitionArrays, place: Int64s, cursor: Int64s, changes: Changes
+    ts: Int64s,
+    words: Int64Table,
+    kept: Kept,
+    stub: PartitionArrays,
+    place: Int64s,
+    cursor: SliceCursor,
+    changes: Changes,
 ) -> int:
     """Put arrivals (ts, key words) through the window and write the changes; returns why it stopped.
 
@@ -205,29 +235,29 @@ def partition_window(
     figures, slots, free_slots, keys, key_words, free_keys, buckets = stub
     out = changes.rows
     n, room = len(ts), out.shape[1]
-    base, is_timeless = figures[ARRIVED] - n, length == 0
-    phase, i, first, shown = cursor[PHASE], cursor[NEXT], cursor[FIRST], cursor[SHOWN]
+    base, is_timeless = figures.arrived - n, length == 0
+    phase, i, first, shown = cursor.phase, cursor.next, cursor.first, cursor.shown
     k, status = 0, DONE
     while status == DONE:
         if phase == 0:
             bound = last_expiring
             if i < n and bound > ts[i] - length:
                 bound = ts[i] - length
-            slot = figures[OLDEST]
+            slot = figures.oldest
             while slot >= 0 and slots[slot, TS] <= bound and k < room:
                 key = slots[slot, KEY]
-                if in_sessions and keys[key, LAST_ROW] != slot:
+                if in_sessions and keys[key].last_row != slot:
                     _unlink(slots, slot, figures)
-                    slot = figures[OLDEST]
+                    slot = figures.oldest
                     continue
-                row = keys[key, FIRST_ROW]
+                row = keys[key].first_row
                 _put_leaving(stub, row, slots[slot, TS] + length, base, changes, k, in_sessions)
                 k += 1
                 if row == slot:
                     _unlink(slots, slot, figures)
                 if _leave(slots, free_slots, keys, row, figures, place) == 0:
                     _free_key(key_words, key, buckets, keys, free_keys, figures)
-                slot = figures[OLDEST]
+                slot = figures.oldest
             if slot >= 0 and slots[slot, TS] <= bound:
                 status = FULL
                 continue
@@ -236,7 +266,7 @@ def partition_window(
             first, phase = i, 1
         if phase == 1:
             while i < n and ts[i] == ts[first]:
-                if k >= room or figures[FREE_SLOTS] == 0:
+                if k >= room or figures.free_slots == 0:
                     status = FULL if k >= room else NEEDS_SLOTS
                     break
                 key = _key_of(words, i, stub)
@@ -244,8 +274,8 @@ def partition_window(
                     status = NEEDS_KEYS
                     break
                 place[i] = _enter(stub, key, ts[i], base + i, is_timeless)
-                if keys[key, ROWS] > rows:
-                    slot = keys[key, FIRST_ROW]
+                if keys[key].rows > rows:
+                    slot = keys[key].first_row
                     if slots[slot, TS] != ts[i]:
                         _put_leaving(stub, slot, ts[i], base, changes, k, in_sessions)
                         k += 1
@@ -261,12 +291,12 @@ def partition_window(
                 out[0, k], out[1, k], out[2, k], changes.sign[k] = ts[shown], base + shown, shown, 1
                 if in_sessions:
                     key = slots[place[shown], KEY]
-                    out[3, k], out[4, k] = keys[key, BEGAN_AT], keys[key, BEGAN_WITH]
+                    out[3, k], out[4, k] = keys[key].began_at, keys[key].began_with
                 k += 1
             shown += 1
         if shown < i:
             status = FULL
         else:
             phase = 0
-    cursor[PHASE], cursor[NEXT], cursor[FIRST], cursor[SHOWN], cursor[WRITTEN] = phase, i, first, shown, k
+    cursor.phase, cursor.next, cursor.first, cursor.shown, cursor.written = phase, i, first, shown, k
     return status

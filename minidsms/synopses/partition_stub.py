@@ -29,6 +29,7 @@ from minidsms.elements import (
 )
 from minidsms.kernels import partition_window as kernels
 from minidsms.kernels.arrays import normal
+from minidsms.machine_code import rows_of
 from minidsms.synopses.stub import NO_INSTANTS
 
 _FIRST_CAPACITY = 64
@@ -59,10 +60,10 @@ class PartitionStub:
         self._clear(0)
 
     def _clear(self, arrived: int) -> None:
-        self._figures = np.array([-1, -1, 0, 0, arrived], np.int64)
+        self._figures = kernels.WindowFigures(oldest=-1, newest=-1, arrived=arrived)
         self._slots: Int64Array = np.zeros((0, self._slot_fields), np.int64)
         self._free_slots = self._free_keys = NO_INSTANTS
-        self._keys: Int64Array = np.zeros((0, kernels.KEY_FIELDS), np.int64)
+        self._keys = rows_of(kernels.KeyRows, 0)
         self._key_words: Int64Array = np.zeros((0, self._key_width), np.int64)
         self._buckets: Int64Array = np.full(2, -1, np.int64)
         self._values: list[AnyArray] = [np.zeros(0, self.schema.types[i].dtype) for i in self._kept]
@@ -71,11 +72,11 @@ class PartitionStub:
         self._grow_keys(_FIRST_CAPACITY)
 
     def __len__(self) -> int:
-        return len(self._slots) - self._figures.item(kernels.FREE_SLOTS)
+        return len(self._slots) - self._figures.free_slots
 
     def leaves_at(self) -> int:
         """An instant before which no row leaves unless others come; MAX_INSTANT where none does."""
-        oldest = self._figures.item(kernels.OLDEST)
+        oldest = self._figures.oldest
         return MAX_INSTANT if oldest < 0 else self._slots.item(oldest, kernels.TS) + self._length
 
     @property
@@ -86,7 +87,7 @@ class PartitionStub:
     @property
     def groups(self) -> int:
         """How many keys have rows."""
-        return len(self._keys) - int(self._figures[kernels.FREE_KEYS])
+        return len(self._keys) - self._figures.free_keys
 
     # ------------------------------------------------------------------------------------------------- the slices
 
@@ -99,24 +100,24 @@ class PartitionStub:
         ts, words = NO_INSTANTS, self._no_words
         if batch is not None:
             ts, words = normal(batch.ts), self._words(batch)
-        self._figures[kernels.ARRIVED] += n
+        self._figures.arrived += n
         place: Int64Array = np.empty(n, np.int64)
         place.fill(-1)
-        cursor: Int64Array = np.zeros(5, np.int64)
+        cursor = kernels.SliceCursor()
         last_expiring = _NEVER if self.range_ is None else max(until - self._length, _NEVER)
         status = -1
         while status != kernels.DONE:
-            came = cursor.item(kernels.NEXT)
+            came = cursor.next
             room = max(1, min(2 * (n - came) + len(self) + n, _LARGEST_OUTPUT))
             out_sign, out = changes = self._room(room)
             status = self._run(ts, words, last_expiring, place, cursor, changes)
-            k = cursor.item(kernels.WRITTEN)
+            k = cursor.written
             # Gather before the slots this call freed and filled again are written.
             columns = self._gather(batch, out[2, :k])
             if self.in_sessions:
                 columns += _session_columns(out[3, :k], out[4, :k])
             if batch is not None:
-                self._scatter(batch, place, came, cursor.item(kernels.NEXT))
+                self._scatter(batch, place, came, cursor.next)
             if status == kernels.NEEDS_SLOTS:
                 self._grow_slots(2 * len(self._slots))
             elif status == kernels.NEEDS_KEYS:
@@ -126,7 +127,7 @@ class PartitionStub:
         self._shrink()
 
     def _run(
-        self, ts: Int64Array, words: Int64Array, last_expiring: int, place: Int64Array, cursor: Int64Array,
+        self, ts: Int64Array, words: Int64Array, last_expiring: int, place: Int64Array, cursor: kernels.SliceCursor,
         changes: kernels.Changes,
     ) -> int:  # fmt: skip
         keys = self._keys, self._key_words, self._free_keys, self._buckets
@@ -186,25 +187,27 @@ class PartitionStub:
     # ---------------------------------------------------------------------------------------------------- capacity
 
     def _grow_slots(self, capacity: int) -> None:
-        old, free = len(self._slots), int(self._figures[kernels.FREE_SLOTS])
+        old, free = len(self._slots), self._figures.free_slots
         self._slots = _longer(self._slots, capacity, 0)
         self._free_slots = _longer(self._free_slots, capacity, 0)
         self._values = [_longer(values, capacity, 0) for values in self._values]
         self._valid = [None if valid is None else _longer(valid, capacity, 1) for valid in self._valid]
         self._free_slots[free : free + capacity - old] = np.arange(capacity - 1, old - 1, -1)
-        self._figures[kernels.FREE_SLOTS] += capacity - old
+        self._figures.free_slots += capacity - old
 
     def _grow_keys(self, capacity: int) -> None:
-        old, free = len(self._keys), int(self._figures[kernels.FREE_KEYS])
+        old, free = len(self._keys), self._figures.free_keys
         is_live = np.ones(old, np.bool_)
         is_live[self._free_keys[:free]] = False
-        self._keys = _longer(self._keys, capacity, 0)
+        keys = rows_of(kernels.KeyRows, capacity)
+        keys[:old] = self._keys
+        self._keys = keys
         self._key_words = _longer(self._key_words, capacity, 0)
         self._free_keys = _longer(self._free_keys, capacity, 0)
         self._buckets = np.full(2 * capacity, -1, np.int64)
         kernels.chain_keys(self._key_words, np.flatnonzero(is_live).astype(np.int64), self._buckets, self._keys)
         self._free_keys[free : free + capacity - old] = np.arange(capacity - 1, old - 1, -1)
-        self._figures[kernels.FREE_KEYS] += capacity - old
+        self._figures.free_keys += capacity - old
 
     def _shrink(self) -> None:
         capacity = max(len(self._slots), len(self._keys))
@@ -216,7 +219,7 @@ class PartitionStub:
     def _standing(self) -> Int64Array:
         """The slots in use, by arrival."""
         is_used = np.ones(len(self._slots), np.bool_)
-        is_used[self._free_slots[: self._figures[kernels.FREE_SLOTS]]] = False
+        is_used[self._free_slots[: self._figures.free_slots]] = False
         slots = np.flatnonzero(is_used).astype(np.int64)
         return slots[np.argsort(self._slots[slots, kernels.NUMBER])]
 
@@ -229,22 +232,14 @@ class PartitionStub:
         ]
         if self.in_sessions:
             keys = self._slots[slots, kernels.KEY]
-            columns += _session_columns(self._keys[keys, kernels.BEGAN_AT], self._keys[keys, kernels.BEGAN_WITH])
+            columns += _session_columns(self._keys["began_at"][keys], self._keys["began_with"][keys])
         return Batch(np.zeros(len(slots), np.int64), None, columns, self._slots[slots, kernels.NUMBER])
 
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays held."""
-        arrays = [
-            self._slots,
-            self._free_slots,
-            self._keys,
-            self._key_words,
-            self._free_keys,
-            self._buckets,
-            *self._values,
-        ]
-        return sum(a.nbytes for a in arrays) + sum(v.nbytes for v in self._valid if v is not None)
+        arrays = [self._slots, self._free_slots, self._key_words, self._free_keys, self._buckets, *self._values]
+        return self._keys.nbytes + sum(a.nbytes for a in arrays) + sum(v.nbytes for v in self._valid if v is not None)
 
     def live_codes(self) -> Iterator[Int64Array]:
         """The TEXT codes of rows and keys."""
@@ -263,7 +258,7 @@ class PartitionStub:
             "ts": self._slots[slots, kernels.TS],
             "number": self._slots[slots, kernels.NUMBER],
             "key": self._key_words[self._slots[slots, kernels.KEY]],
-            "arrived": self._figures[[kernels.ARRIVED]],
+            "arrived": np.array([self._figures.arrived]),
         }
         for j, valid in enumerate(self._valid):
             state[f"values{j}"] = self._values[j][slots]
@@ -283,13 +278,13 @@ class PartitionStub:
         capacity = max(_FIRST_CAPACITY, 1 << (2 * n).bit_length())
         self._grow_slots(capacity)
         self._grow_keys(capacity)
-        place, cursor = np.full(n, -1, np.int64), np.zeros(5, np.int64)
+        place, cursor = np.full(n, -1, np.int64), kernels.SliceCursor()
         status = self._run(ts, words, _NEVER, place, cursor, self._room(n + 1))
         assert status == kernels.DONE and not (place < 0).any()
         self._slots[place, kernels.NUMBER] = state["number"]
         live = self._slots[place, kernels.KEY]
-        self._keys[live, kernels.BEGAN_WITH] = self._slots[self._keys[live, kernels.FIRST_ROW], kernels.NUMBER]
-        self._figures[kernels.ARRIVED] = int(state["arrived"][0])
+        self._keys["began_with"][live] = self._slots[self._keys["first_row"][live], kernels.NUMBER]
+        self._figures.arrived = int(state["arrived"][0])
         for j in range(len(self._kept)):
             self._values[j][place] = state[f"values{j}"]
             if f"valid{j}" in state:
