@@ -36,6 +36,7 @@ from minidsms.expressions import (
 from minidsms.expressions.attributes import Attributes
 from minidsms.expressions.filters import Filter, TupleFilter
 from minidsms.expressions.predicate import filters_of
+from minidsms.inputs.values import inner_reader
 from minidsms.operators import arrival, constants
 from minidsms.operators.contents import KnowsContents, PresentContents
 from minidsms.operators.operator import Operator
@@ -84,6 +85,7 @@ from minidsms.screens.screening import Screening
 from minidsms.screens.tail import Tail
 from minidsms.synopses.relation_store import RelationStore
 from minidsms.synopses.stream_store import StreamStore
+from minidsms.values.coded import has_shape
 
 if TYPE_CHECKING:
     from minidsms.synopses.object_states import ObjectAggregate
@@ -740,12 +742,16 @@ class PhysicalPlanner:
 
     def _objects(self, call: bound.AggregateCall, is_append_only: bool) -> ObjectAggregate:
         """What keeps the states of an aggregate whose states are objects."""
-        from minidsms.synopses.object_states import ROW_BYTES, ObjectAggregate
+        from minidsms.synopses.object_states import ROW_BYTES, ObjectAggregate, ShownRows
 
         types = tuple(a.type for a in call.args)
         if call.settings is None:
             user = self._catalog.aggregates[call.function.lower()]
-            return ObjectAggregate(user.name, user.factory, user.arg_types, user.type, len(user.arg_types))
+            factory = user.factory
+            if any(map(has_shape, (*user.arg_types, user.type))):
+                read = inner_reader(user.type, self._context.tick_ns) if has_shape(user.type) else None
+                factory = functools.partial(ShownRows, user.factory, user.arg_types, read)
+            return ObjectAggregate(user.name, factory, user.arg_types, user.type, len(user.arg_types))
         settings = dataclasses.replace(call.settings, is_append_only=is_append_only)
         state = AGGREGATES[call.function].state
         assert state is not None, "what a kernel keeps has no settings"

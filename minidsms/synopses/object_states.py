@@ -25,7 +25,7 @@ from minidsms.expressions.failures import told
 from minidsms.kernels.aggregation import NULL, VALUE
 from minidsms.process.interrupts import breakable
 from minidsms.synopses.group_state import Run
-from minidsms.values.coded import fitted
+from minidsms.values.coded import fitted, shown
 
 
 class Texts(Protocol):
@@ -87,6 +87,25 @@ class DistinctRows:
 
     def result(self) -> Any:
         return self._state.result()
+
+
+class ShownRows:
+    """A user's state that is given values as rows show them, and gives such a result. read: to one as it is stored."""
+
+    def __init__(self, factory: Callable[[], State], types: Sequence[Type], read: Callable[[Any], Any] | None) -> None:
+        self._state = factory()
+        self._types = types
+        self._read = read
+
+    def add(self, *row: Any) -> None:
+        self._state.add(*map(shown, row, self._types))
+
+    def remove(self, *row: Any) -> None:
+        self._state.remove(*map(shown, row, self._types))
+
+    def result(self) -> Any:
+        result = self._state.result()
+        return result if result is None or self._read is None else self._read(result)
 
 
 class ObjectStates:

@@ -170,3 +170,49 @@ def test_values_of_all_types_come_and_go_as_rows_show_them(
         assert [v for v in seen if v is not None] == [v for v in values if v is not None]
         with pytest.raises(minidsms.QueryError, match="bad must give"):
             failing.fetch()
+
+
+@pytest.mark.parametrize(
+    ("type_", "values", "wrong"),
+    [
+        ("DATE", [date(2024, 2, 29), None, date(1, 1, 1)], "x"),
+        ("TIME", [time(1, 2, 3, 4), None], date(2024, 2, 29)),
+        ("INTEGER[]", [[1, None, 2], [], None, [1]], ["a"]),
+        ("STRUCT(a INTEGER, d DATE)", [{"a": 1, "d": date(2024, 2, 29)}, None], {"b": 1}),
+        ("MAP(TEXT, DECIMAL(9, 2))", [{"a": Decimal("1.50")}, {}, None], {1: 2}),
+    ],
+)
+def test_aggregates_are_given_values_as_rows_show_them(type_: str, values: list[Any], wrong: Any) -> None:
+    class Newest:
+        """The value that came last of those present."""
+
+        def __init__(self) -> None:
+            self.values: list[Any] = []
+
+        def add(self, value: Any) -> None:
+            self.values.append(value)
+
+        def remove(self, value: Any) -> None:
+            self.values.remove(value)
+
+        def result(self) -> Any:
+            return self.values[-1] if self.values else None
+
+    class Wrong(Newest):
+        """It gives what is not of the type."""
+
+        def result(self) -> Any:
+            return wrong
+
+    with minidsms.connect() as db:
+        db.execute(f"CREATE STREAM S (x {type_})")
+        db.create_aggregate("newest", Newest, [type_], type_)
+        db.create_aggregate("bad", Wrong, [type_], type_)
+        query = db.query("SELECT newest(x) AS r FROM S [ROWS 1]")
+        failing = db.query("SELECT bad(x) AS r FROM S [ROWS 1]")
+        for ts, value in enumerate(values):
+            db.push("S", [(value,)], ts=ts)
+            db.advance(ts)
+            assert query.snapshot() == [(value,)]
+        with pytest.raises(minidsms.QueryError, match="bad: "):
+            failing.fetch()
