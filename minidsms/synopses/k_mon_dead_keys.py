@@ -117,7 +117,7 @@ class DeadKeys:
         self._refill(kept, [_roomy(int(np.count_nonzero(k))) for k in kept])
 
     def _present(self, s: int, until: int) -> BoolArray:
-        figures = self._rows.stream(self._rows.sides["stream"][s])
+        figures = self._rows.streams[self._rows.sides["stream"][s]]
         clock = self._marks_of(s)[NO_CLOCK].astype(np.int64)
         # Of a window of rows the oldest has the number total - length.
         now = until if figures.clock == RANGE else figures.total - 1

@@ -66,6 +66,8 @@ class KMonRows:
         self.windows = list(windows)
         self.figures = rows_of(StreamFigures, n)
         self.figures["cap"] = 2**63 - 1
+        self.streams = [record_in(StreamFigures, self.figures, i) for i in range(n)]
+        """The figures of each stream, to be read and written."""
         self.sides = rows_of(Side, 2 * len(edges))
         self.sides["cluster"] = self.sides["previous"] = -1
         self.columns: list[tuple[int, ...]] = []
@@ -77,7 +79,7 @@ class KMonRows:
         self.heaps = 1
         for i in range(n):
             own = [(2 * e + k, edge) for e, edge in enumerate(edges) for k in (0, 1) if edge.ends[k] == i]
-            figures = self.stream(i)
+            figures = self.streams[i]
             figures.side, figures.sides_end = len(of_stream), len(of_stream) + len(own)
             of_stream += [s for s, _ in own]
             at = self._lay_out(i, own, knows_keys, counts_clusters)
@@ -103,7 +105,7 @@ class KMonRows:
 
     def _lay_out(self, i: int, own: Sequence[tuple[int, Edge]], knows_keys: bool, counts_clusters: bool) -> int:
         """Say where rows of a stream have what stands before their words, and where these begin. own: its sides."""
-        figures, window, at = self.stream(i), self.windows[i], 1
+        figures, window, at = self.streams[i], self.windows[i], 1
         for s, _ in own:
             self.sides["stream"][s], self.sides["next"][s] = i, at
             at += 1
@@ -132,10 +134,6 @@ class KMonRows:
     def __len__(self) -> int:
         """Rows in the windows that are held; among them may be some that will go when room is made."""
         return int((self.figures["hi"] - self.figures["lo"]).sum())
-
-    def stream(self, i: int) -> StreamFigures:
-        """The figures of one stream, to be read and written."""
-        return record_in(StreamFigures, self.figures, i)
 
     def held(self, i: int) -> int:
         """The same of one stream."""
@@ -212,7 +210,7 @@ class KMonRows:
 
     def arrive(self, i: int, ts: Int64Array, kept: BoolArray, runs: Int64Array, at: int) -> int:
         """Note the instants of arrivals of which `kept` have been appended; returns where their runs end."""
-        figures = self.stream(i)
+        figures = self.streams[i]
         figures.run = at
         first = figures.end - int(np.count_nonzero(kept))
         every = figures.clock == ROWS

@@ -76,8 +76,7 @@ class StateReduction:
         """Rows that went for good before they left their windows."""
         self.discarded = 0
         """Those of them that went because of a constraint that is watched."""
-        figures = [rows.stream(i) for i in range(n)]
-        windows = [None if f.clock not in (RANGE, ROWS) else f.length for f in figures]
+        windows = [None if f.clock not in (RANGE, ROWS) else f.length for f in rows.streams]
         self.lost = LostKeys([windows[int(i)] for i in rows.sides["stream"]])
         self.trouble = ""
         """Why rows that need not be in memory are there: they could not be written; "" where they could."""
@@ -308,7 +307,7 @@ class StateReduction:
 
     def _present(self, i: int) -> int:
         """The least clock of a row in a stream's window, as far as is known."""
-        figures = self.rows.stream(i)
+        figures = self.rows.streams[i]
         if figures.clock == RANGE:
             return self._until - figures.length + 1
         if figures.clock == ROWS:

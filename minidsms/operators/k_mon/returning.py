@@ -118,7 +118,7 @@ class Returning:
             self.staying[i].renew(n, keys[:count])
 
     def _rows_at(self, i: int, at: Int64Array, messages: Verdicts) -> Held:
-        figures = self.rows.stream(i)
+        figures = self.rows.streams[i]
         return Held(self.rows.cells, figures.begins_at, figures.stride, at, messages)
 
     def places_of(self, i: int, way: int) -> Int64Array:
@@ -185,7 +185,7 @@ class Returning:
 
     def _keys_of_waiting(self, i: int, first: int) -> list[Int64Array]:
         """The keys of the rows of a stream that are about to come, by each way."""
-        figures = self.rows.stream(i)
+        figures = self.rows.streams[i]
         keys = []
         for way in range(len(self._ways[i][1]) - 1):
             each: Int64Array = np.empty(figures.end - first, np.int64)
