@@ -11,17 +11,7 @@ import numpy as np
 
 from minidsms.elements import Batch, Column, Int64Array
 from minidsms.joins.spec import JoinSpec
-from minidsms.kernels.join_layout import (
-    CROWDED,
-    DONE,
-    MISSING,
-    PAUSED,
-    STAMPS,
-    WALKS,
-    JoinRun,
-    JoinState,
-    Output,
-)
+from minidsms.kernels.join_layout import CROWDED, DONE, MISSING, PAUSED, STAMPS, WALKS, JoinRun, JoinState, Output
 from minidsms.synopses.shown_tuples import ShownTuples, signs_of
 from minidsms.synopses.window_index import WindowIndex
 

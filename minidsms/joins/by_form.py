@@ -21,17 +21,7 @@ from minidsms.joins.graph import JoinGraph
 from minidsms.joins.plan import JoinPlan, Orders
 from minidsms.joins.spec import JoinSpec
 from minidsms.joins.stretches import Stretches
-from minidsms.kernels.join_layout import (
-    ASKED,
-    CHECK,
-    CHECKS_END,
-    FROM,
-    FROM_KEY,
-    PROBED,
-    TARGET,
-    JoinState,
-    Windows,
-)
+from minidsms.kernels.join_layout import ASKED, CHECK, CHECKS_END, FROM, FROM_KEY, PROBED, TARGET, JoinState, Windows
 from minidsms.kernels.streams_join import SOURCE_WORDS, join_streams
 from minidsms.machine_code.templates import Constant, Form
 from minidsms.synopses.indexed_window import IndexedWindow

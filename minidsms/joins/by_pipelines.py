@@ -20,15 +20,7 @@ from minidsms.joins.answer import Answer
 from minidsms.joins.graph import JoinGraph
 from minidsms.joins.plan import Index, JoinRoutes, Orders
 from minidsms.joins.row_routes import RowRoutes
-from minidsms.kernels.join_layout import (
-    DROP_WORDS,
-    GROUP,
-    GROUP_ROWS,
-    REQUESTS,
-    STEP_WORDS,
-    Blocks,
-    Pipelines,
-)
+from minidsms.kernels.join_layout import DROP_WORDS, GROUP, GROUP_ROWS, REQUESTS, STEP_WORDS, Blocks, Pipelines
 from minidsms.kernels.mjoin import entering_mjoin, mjoin
 from minidsms.kernels.pair_join import pair_join
 from minidsms.synopses.window_index import WindowIndex

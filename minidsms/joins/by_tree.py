@@ -16,13 +16,7 @@ from minidsms.joins.graph import JoinGraph
 from minidsms.joins.plan import Tree
 from minidsms.joins.tree import leaves
 from minidsms.joins.tree_pipelines import TreePipelines
-from minidsms.kernels.join_layout import (
-    CROWDED,
-    DONE,
-    FILL,
-    NO_LIMIT,
-    START,
-)
+from minidsms.kernels.join_layout import CROWDED, DONE, FILL, NO_LIMIT, START
 from minidsms.kernels.mjoin import tree_join
 from minidsms.synopses.subresults import Subresults
 from minidsms.synopses.window_index import WindowIndex

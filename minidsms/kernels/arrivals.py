@@ -6,10 +6,7 @@ The slots are those of `kernels.join_layout`; when a row came says its store.
 from __future__ import annotations
 
 from minidsms.elements import MAX_INSTANT
-from minidsms.kernels.join_layout import (
-    NO_RANGE,
-    JoinInput,
-)
+from minidsms.kernels.join_layout import NO_RANGE, JoinInput
 from minidsms.kernels.links import Arrivals, came_at, set_upper_half
 from minidsms.kernels.window_index import KeysOfInput, Stored, words_taken
 from minidsms.machine_code import Int64s, Rows, helper, int64, kernel, uint64

@@ -24,17 +24,7 @@ from minidsms.kernels.chains import (
     place_steps,
     step_tag,
 )
-from minidsms.kernels.join_layout import (
-    CHECK,
-    CHECKS_END,
-    FOLLOWING,
-    NO_LIMIT,
-    REACH,
-    TAG,
-    TARGET,
-    Path,
-    Windows,
-)
+from minidsms.kernels.join_layout import CHECK, CHECKS_END, FOLLOWING, NO_LIMIT, REACH, TAG, TARGET, Path, Windows
 from minidsms.kernels.links import arrivals_of, came_at
 from minidsms.machine_code import Bools, Int64s, Int64Table, helper, int64, kernel, uint64
 

@@ -10,12 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from minidsms.elements import Int8Array, Int64Array
-from minidsms.kernels.join_layout import (
-    STAMPS,
-    JoinRun,
-    Output,
-    Windows,
-)
+from minidsms.kernels.join_layout import STAMPS, JoinRun, Output, Windows
 from minidsms.kernels.merging import exchange
 from minidsms.machine_code import Int64s, Int64Table, helper, int64, uint64
 

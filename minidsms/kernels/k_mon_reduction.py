@@ -22,12 +22,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minidsms.kernels.k_mon_join import (
-    CHANGES,
-    RANGE,
-    UNLINKED,
-    agree,
-)
+from minidsms.kernels.k_mon_join import CHANGES, RANGE, UNLINKED, agree
 from minidsms.kernels.k_mon_keys import (
     DeadFigures,
     DeadKeyArrays,

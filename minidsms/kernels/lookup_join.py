@@ -25,10 +25,7 @@ from minidsms.kernels.chains import (
     older,
     slot_of,
 )
-from minidsms.kernels.join_layout import (
-    NO_LIMIT,
-    Windows,
-)
+from minidsms.kernels.join_layout import NO_LIMIT, Windows
 from minidsms.machine_code import Bools, Int64s, Int64Table, Record, helper, int64, kernel
 
 NOT_BEGUN = -2

@@ -12,10 +12,7 @@ from typing import Any, NamedTuple
 from minidsms.elements import MAX_INSTANT
 from minidsms.kernels.access_methods.hashes import has_words, tag_of_words
 from minidsms.kernels.chains import Chain, first_of_key, leave, link_slot, lowest_slot, next_slot, older, slot_of
-from minidsms.kernels.join_layout import (
-    NO_LIMIT,
-    Windows,
-)
+from minidsms.kernels.join_layout import NO_LIMIT, Windows
 from minidsms.kernels.key_table import Table, acquire, find, release
 from minidsms.machine_code import Int8s, Int64s, Int64Table, Record, Rows, helper, int64, kernel
 

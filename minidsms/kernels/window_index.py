@@ -9,12 +9,7 @@ from typing import NamedTuple
 
 from minidsms.kernels.addresses import VALID, VALUES, WIDTH
 from minidsms.kernels.chains import link_slot, link_slots
-from minidsms.kernels.join_layout import (
-    InstantRun,
-    JoinInput,
-    JoinKey,
-    Windows,
-)
+from minidsms.kernels.join_layout import InstantRun, JoinInput, JoinKey, Windows
 from minidsms.kernels.links import UNLINKED, WAITING, has_link, set_link, set_upper_half, upper_half
 from minidsms.kernels.mixing import bucket, mixed
 from minidsms.machine_code import (

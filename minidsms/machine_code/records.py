@@ -1,9 +1,9 @@
 """What kernels take besides arrays of numbers: records of named words, arrays of them, and bundles of arrays.
 
 A `Record` names words that change, those of one thing as `record.field`; `Rows[R]` is an array of such rows, in which
-kernels read and write a word in place as `table[i].field`. A bundle is a NamedTuple of arrays, records
-and numbers: what belongs together is one argument. All are known to mypy by their annotations, and kernels get their
-signatures from them.
+kernels read and write a word in place as `table[i].field`. A bundle is a NamedTuple of arrays, records and numbers:
+what belongs together is one argument. All are known to mypy by their annotations, and kernels get their signatures
+from them.
 
 Invariant: a signature says of a record all that machine code depends on, its fields and their order.
 docs/design, point 2.

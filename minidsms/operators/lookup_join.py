@@ -15,15 +15,7 @@ import numpy as np
 from minidsms.elements import Batch, BoolArray, Column, Int64Array, Schema
 from minidsms.joins.equal_columns import equalities_text
 from minidsms.kernels.arrays import key_words, normal
-from minidsms.kernels.lookup_join import (
-    DONE,
-    MISSING,
-    NOT_BEGUN,
-    Asking,
-    LookupState,
-    Met,
-    lookup_join,
-)
+from minidsms.kernels.lookup_join import DONE, MISSING, NOT_BEGUN, Asking, LookupState, Met, lookup_join
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
 from minidsms.synopses.bag_windows import NO_TS

@@ -14,15 +14,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from minidsms.elements import MAX_INSTANT, Batch
-from minidsms.kernels.semi_join import (
-    BEGINS,
-    DONE,
-    GROW,
-    MISSING,
-    Found,
-    SemiJoinState,
-    semi_join,
-)
+from minidsms.kernels.semi_join import BEGINS, DONE, GROW, MISSING, Found, SemiJoinState, semi_join
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
 from minidsms.synopses.key_counts import KeyCounts

@@ -22,12 +22,7 @@ from minidsms.kernels import k_mon_join as kernels
 from minidsms.kernels import k_mon_reduction as reduction
 from minidsms.kernels.arrays import normal
 from minidsms.kernels.k_mon_instants import take_runs
-from minidsms.kernels.k_mon_join import (
-    CHANGES,
-    DELETION,
-    ROWS,
-    UNLINKED,
-)
+from minidsms.kernels.k_mon_join import CHANGES, DELETION, ROWS, UNLINKED
 from minidsms.kernels.k_mon_keys import RowArrays, Side, StreamFigures, keys_of_rows
 from minidsms.machine_code import record_in, rows_from, rows_of, words_of
 

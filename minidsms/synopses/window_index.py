@@ -10,15 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from minidsms.elements import (
-    MAX_INSTANT,
-    AnyArray,
-    Batch,
-    Int16Array,
-    Int32Array,
-    Int64Array,
-    Schema,
-)
+from minidsms.elements import MAX_INSTANT, AnyArray, Batch, Int16Array, Int32Array, Int64Array, Schema
 from minidsms.kernels import arrivals
 from minidsms.kernels import window_index as kernels
 from minidsms.kernels.access_methods.bit_addresses import ADDRESS, CONFIGURATION, MOST_CONFIGURATIONS, NUMBERS, Bits
@@ -32,13 +24,7 @@ from minidsms.kernels.access_methods.cells import (
 )
 from minidsms.kernels.access_methods.contract import Key, Slots
 from minidsms.kernels.access_methods.methods import method_of
-from minidsms.kernels.join_layout import (
-    NO_RANGE,
-    InstantRun,
-    JoinInput,
-    JoinKey,
-    Windows,
-)
+from minidsms.kernels.join_layout import NO_RANGE, InstantRun, JoinInput, JoinKey, Windows
 from minidsms.kernels.links import UNLINKED
 from minidsms.machine_code import Rows, record_in, rows_of
 from minidsms.process.side_by_side import side_by_side

@@ -16,13 +16,7 @@ import numpy as np
 from minidsms.elements import AnyArray, Column, Int64Array
 from minidsms.kernels.access_methods.contract import Asked, Indexed, Key, Known, Slots, array_of
 from minidsms.kernels.access_methods.hashes import combine
-from minidsms.kernels.join_layout import (
-    FROM,
-    FROM_KEY,
-    PROBED,
-    REACH,
-    Windows,
-)
+from minidsms.kernels.join_layout import FROM, FROM_KEY, PROBED, REACH, Windows
 from minidsms.kernels.links import has_link
 from minidsms.kernels.mixing import mixed
 from minidsms.machine_code import Float64s, Int64s, Int64Table, helper, int64, kernel

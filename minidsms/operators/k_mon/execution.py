@@ -20,13 +20,7 @@ import numpy as np
 from minidsms.elements import BoolArray, Column, Int8Array, Int64Array, valid_in_all
 from minidsms.joins.directed_graph import Edge, message_order
 from minidsms.kernels import k_mon_reduction as reduction
-from minidsms.kernels.k_mon_join import (
-    CHANGES,
-    DELETION,
-    RANGE,
-    ROWS,
-    UNLINKED,
-)
+from minidsms.kernels.k_mon_join import CHANGES, DELETION, RANGE, ROWS, UNLINKED
 from minidsms.kernels.k_mon_keys import Limit
 from minidsms.kernels.k_mon_reduction import UNORDERED
 from minidsms.machine_code import record_in

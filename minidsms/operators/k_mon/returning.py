@@ -16,12 +16,7 @@ from typing import Any
 import numpy as np
 
 from minidsms.elements import BoolArray, Int64Array
-from minidsms.kernels.k_mon_join import (
-    CHANGES,
-    DELETION,
-    RANGE,
-    find_held,
-)
+from minidsms.kernels.k_mon_join import CHANGES, DELETION, RANGE, find_held
 from minidsms.kernels.k_mon_keys import keys_of_rows
 from minidsms.kernels.k_mon_spill import MET, Held, gather_closed, gather_going
 from minidsms.operators.k_mon.contracts import Kind

@@ -24,16 +24,7 @@ from minidsms.kernels.k_mon_join import CHANGES, RANGE, ROWS
 from minidsms.kernels.k_mon_keys import Limit, StreamFigures
 from minidsms.kernels.k_mon_reduction import FLOATS, INTEGERS
 from minidsms.machine_code import Rows, record_in
-from minidsms.operators.k_mon.contracts import (
-    NEVER,
-    Arrivals,
-    KConstraint,
-    KeyMonitor,
-    Kind,
-    Monitor,
-    Monitors,
-    Source,
-)
+from minidsms.operators.k_mon.contracts import NEVER, Arrivals, KConstraint, KeyMonitor, Kind, Monitor, Monitors, Source
 from minidsms.operators.k_mon.limits import no_limits, ordered_words
 from minidsms.streamon.change_detection.usual import SHARES, Usual
 from minidsms.streamon.k_mon.arrival_marks import ArrivalInstants
