@@ -5,10 +5,10 @@ Invariant: in a set's query an expression of GROUP BY that is not in the set is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, replace
 from functools import reduce
-from itertools import combinations, product
+from itertools import chain, combinations, islice, product
 from typing import Any
 
 from minidsms.cql import syntax
@@ -22,15 +22,17 @@ MOST_SETS = 64
 
 def has_sets(select: syntax.Select) -> bool:
     """Whether GROUP BY says more than one set of keys."""
-    return any(isinstance(e, syntax.GroupingSets) or _is_call(e, "rollup", "cube") for e in select.group_by)
+    return any(
+        isinstance(e, syntax.GroupingSets | syntax.Row) or _is_call(e, "rollup", "cube") for e in select.group_by
+    )
 
 
 def one_by_one(session: Session, select: syntax.Select) -> syntax.Query:
     """The queries of the sets, one after the other."""
-    sets = [tuple(dict.fromkeys(sum(choice, ()))) for choice in product(*map(_sets, select.group_by))]
-    if len(sets) > MOST_SETS:
-        reason = f"{len(sets)} sets of keys are too many"
-        raise session.error(reason, select.group_by[0].span, "", f"a query has at most {MOST_SETS}")
+    choices = _some(product(*(_some(_sets(e)) for e in select.group_by)))
+    if len(choices) > MOST_SETS:
+        raise session.error(f"these are more than {MOST_SETS} sets of keys", select.group_by[0].span)
+    sets = [_together(choice) for choice in choices]
     every = {key: _meant(key, select) for keys in sets for key in keys}
     queries: list[syntax.Query] = [_of_set(session, select, keys, every) for keys in sets]
     return reduce(
@@ -42,15 +44,32 @@ def _is_call(expr: syntax.Syntax, *names: str) -> bool:
     return isinstance(expr, syntax.Call) and expr.function.lower() in names
 
 
-def _sets(element: syntax.Expr) -> Iterable[Keys]:
+def _some(items: Iterable[Any]) -> list[Any]:
+    """No more than what shows that there are too many."""
+    return list(islice(items, MOST_SETS + 1))
+
+
+def _sets(element: syntax.Expr) -> Iterator[Keys]:
     """The sets of one element of GROUP BY."""
     if isinstance(element, syntax.GroupingSets):
-        return element.sets
-    if isinstance(element, syntax.Call) and _is_call(element, "rollup"):
-        return [element.args[:n] for n in range(len(element.args), -1, -1)]
-    if isinstance(element, syntax.Call) and _is_call(element, "cube"):
-        return [keys for n in range(len(element.args), -1, -1) for keys in combinations(element.args, n)]
-    return [(element,)]
+        for item in element.items:
+            yield from _sets(item)
+    elif isinstance(element, syntax.Call) and _is_call(element, "rollup", "cube"):
+        parts = [_keys(argument) for argument in element.args]
+        for n in range(len(parts), -1, -1):
+            chosen = combinations(parts, n) if _is_call(element, "cube") else [parts[:n]]
+            yield from map(_together, chosen)
+    else:
+        yield _keys(element)
+
+
+def _keys(element: syntax.Expr) -> Keys:
+    return element.items if isinstance(element, syntax.Row) else (element,)
+
+
+def _together(parts: Iterable[Keys]) -> Keys:
+    """Each key once."""
+    return tuple(dict.fromkeys(chain.from_iterable(parts)))
 
 
 def _meant(key: syntax.Expr, select: syntax.Select) -> syntax.Expr:
@@ -70,11 +89,12 @@ def _of_set(
     absent = {_folded(e) for pair in every.items() for e in pair} - present
 
     def seen(expr: syntax.Syntax) -> syntax.Syntax | None:
-        if isinstance(expr, syntax.Call) and _is_call(expr, "grouping") and len(expr.args) == 1:
-            argument = _folded(expr.args[0])
-            if argument not in absent | present:
-                raise session.error("GROUPING tells of an expression of GROUP BY", expr.span)
-            return syntax.Literal(int(argument in absent), span=expr.span)
+        if isinstance(expr, syntax.Call) and _is_call(expr, "grouping") and expr.args:
+            arguments = [_folded(argument) for argument in expr.args]
+            if not absent | present >= {*arguments}:
+                raise session.error("GROUPING tells of expressions of GROUP BY", expr.span)
+            digits = "".join(str(int(argument in absent)) for argument in arguments)
+            return syntax.Literal(int(digits, 2), span=expr.span)
         if isinstance(expr, syntax.Expr) and _folded(expr) in absent:
             return syntax.Literal(None, span=expr.span)
         is_whole = isinstance(expr, syntax.Call) and is_aggregate(expr.function, session.catalog)

@@ -172,8 +172,7 @@ def _grouping(expr: syntax.Expr, indent: str) -> str:
         return "ALL"
     if not isinstance(expr, syntax.GroupingSets):
         return print_expression(expr, indent)
-    sets = (", ".join(print_expression(e, indent) for e in keys) for keys in expr.sets)
-    return f"GROUPING SETS ({', '.join(f'({keys})' for keys in sets)})"
+    return f"GROUPING SETS ({', '.join(_grouping(item, indent) for item in expr.items)})"
 
 
 def _condition(condition: syntax.Expr, indent: str) -> str:

@@ -202,9 +202,9 @@ class Call(Syntax):
 
 @dataclass(frozen=True)
 class GroupingSets(Syntax):
-    """GROUPING SETS ((a, b), (a), ()): in GROUP BY only, as are ROLLUP and CUBE, which are written as calls."""
+    """GROUPING SETS ((a, b), a, ROLLUP (c), ()): in GROUP BY only. ROLLUP and CUBE, too, which are written as calls."""
 
-    sets: tuple[tuple[Expr, ...], ...]
+    items: tuple[Expr, ...]
 
 
 @dataclass(frozen=True)
@@ -297,7 +297,7 @@ ELEMENT = "an element"
 
 @dataclass(frozen=True)
 class Row(Syntax):
-    """(a, b, ..): two or more items."""
+    """(a, b, ..): two or more items; of none, in GROUP BY only, the set of no keys."""
 
     items: tuple[Expr, ...]
 

@@ -141,7 +141,7 @@ _FOREIGN = {
 _TAKEN_FOR_NAMES = {
     "TOP": "write SELECT .. ORDER BY .. LIMIT n",
     "TABLE": _BEHIND,
-    "SETS": "the sets stand in parentheses: GROUPING SETS ((a, b), (a), ())",
+    "SETS": "the sets stand in parentheses: GROUPING SETS ((a, b), a, ())",
     "EMIT": "ISTREAM(..) gives what is new; the answer of a query that is a relation are its changes",
     "LATERAL": "a subquery may use the row around it in its own WHERE: IN, EXISTS or (SELECT ..) as a value",
     "TABLESAMPLE": _NO_SAMPLES,

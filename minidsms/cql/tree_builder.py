@@ -243,10 +243,10 @@ class TreeBuilder(ExpressionBuilder):
         first, second = parts[0], parts[1]
         if (first.lower(), second.lower()) != ("grouping", "sets"):
             raise self.fail(f'unexpected "{second}" after "{first}"', second, hint="GROUPING SETS ((a, b), (a), ())")
-        return syntax.GroupingSets(tuple(parts[3::2]), span=span_of(parts))
+        return syntax.GroupingSets(parts[3], span=span_of(parts))
 
-    def grouping_set(self, parts: list[Part]) -> tuple[syntax.Expr, ...]:
-        return () if parts[1] is None else parts[1]
+    def no_keys(self, parts: list[Part]) -> syntax.Row:
+        return syntax.Row((), span=span_of(parts))
 
     def limited(self, parts: list[Part]) -> _Clause:
         offset = 0 if parts[4] is None else self.count_of(parts[4])

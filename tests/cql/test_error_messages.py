@@ -606,7 +606,7 @@ HABITS = [
     ("SELECT car FROM Pos MINUS SELECT car FROM Pos", "EXCEPT"),
     ("SELECT car FROM Pos WHERE road SIMILAR TO 'a'", "REGEXP_MATCHES"),
     ("SELECT ROLLUP(car) FROM Pos GROUP BY car", "GROUP BY ROLLUP(a, b)"),
-    ("SELECT car FROM Pos GROUP BY GROUPING SETS (car)", "in parentheses"),
+    ("SELECT car FROM Pos GROUP BY GROUPING SETS car", "in parentheses"),
     ("SELECT car FROM Pos GROUP BY car WHERE car > 1", "before GROUP BY"),
     ("SELECT car FROM Pos WHERE RANK() OVER (ORDER BY car) = 1", "QUALIFY"),
     ("SELECT SUM(car) OVER (ORDER BY road RANGE 5 PRECEDING) FROM Pos", "ROWS n PRECEDING"),
