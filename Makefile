@@ -29,7 +29,7 @@ help:
 	@echo "make interrupts  an interrupt before every line of every public call (INTERRUPTS='--case push --every')"
 	@echo "make switches  joins whose orders, trees and caches change at every k-th element (SWITCHES='--switches N --seed S')"
 	@echo "make reductions  joins of thousands of rows with and without state_reduction (REDUCTIONS='--cases N --seed S')"
-	@echo "make beside  queries over thousands of rows beside DuckDB's answers, in memory and in folders (BESIDE='--cases N --seed S --kind folder')"
+	@echo "make beside  queries over thousands of rows, and nested at random, beside DuckDB's answers (BESIDE='--cases N --seed S --kind folder')"
 	@echo "make crashes  random queries in a folder, on a disk that crashes again and again (CRASHES='--cases N --seed S')"
 	@echo "make matrix  several queries at once under every scheduler, batch, queue and sharing (MATRIX='--companies N')"
 	@echo "make soak-spark  1,000 generated cases on Spark, also as streams, against the definition (an hour)"

@@ -1,4 +1,4 @@
-"""Queries over thousands of rows beside DuckDB's answers: a few cases of `make beside`."""
+"""Queries beside DuckDB's answers, over thousands of rows and nested at random: a few cases of `make beside`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,18 @@ from tests.long import beside_duckdb
 
 @pytest.mark.parametrize(
     ("kind", "seed"),
-    [("plain", 6), ("plain", 25), ("plain", 31), ("plain", 590), ("wide", 5), ("streams", 5), ("folder", 8)],
+    [
+        ("plain", 6),
+        ("plain", 25),
+        ("plain", 31),
+        ("plain", 590),
+        ("wide", 5),
+        ("streams", 5),
+        ("folder", 8),
+        *(("nested", seed) for seed in range(3)),
+    ],
 )
-def test_answers_over_thousands_of_rows_are_those_of_duckdb(kind: str, seed: int) -> None:
+def test_answers_are_those_of_duckdb(kind: str, seed: int) -> None:
     assert beside_duckdb.difference_of(seed, kind) is None
 
 

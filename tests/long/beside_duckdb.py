@@ -8,13 +8,14 @@ that are there, and what ISTREAM or DSTREAM of the same query gives to the chang
 call that raises, is told with the command that shows it again, and the exit status is 1. So it is where a case never
 ends, and the last kind and seed told are its.
 
+Cases of the kind `nested` are others: random queries over few rows (`nested_beside.py`).
+
 Invariant: what runs depends on the kind and the seed alone.  docs/semantics R1 to R7, S1.
 """
 
 from __future__ import annotations
 
 import argparse
-import datetime
 import faulthandler
 import sys
 import tempfile
@@ -32,19 +33,17 @@ import pyarrow as pa
 
 import minidsms
 from minidsms.durability.connection import DurableConnection
+from tests.long import nested_beside
+from tests.long.asked import Answer, Asked, Row, plain
 from tests.long.beside_cases import FIRST_ROWS, IN_OTHER_WORDS, KINDS, VIEWS, WIDE, Kind
-
-Row = tuple[Any, ...]
-Answer = Counter[Row]
 
 _ARROW = {
     "t": pa.string(), "f": pa.float64(), "p": pa.decimal128(9, 2), "w": pa.timestamp("ms"), "b": pa.bool_(),
 }  # fmt: skip
 """Types of columns; the others are INTEGER."""
-_DIGITS = 6
-"""Of FLOAT, compared: DuckDB sums as rows come. Where a value may end in a 5 behind them, it is no use."""
-_EPOCH, _TICK = datetime.datetime(1970, 1, 1), datetime.timedelta(milliseconds=1)
 _NEVER = 1 << 60
+NESTED = "nested"
+"""The kind of `nested_beside`: random queries over few rows."""
 _HANGS_S = 900.0
 """A case that takes longer never ends."""
 
@@ -147,25 +146,6 @@ def _table(rows: Sequence[Row], *names: str) -> pa.Table:
     return pa.table({name: pa.array([row[i] for row in rows], types[i]) for i, name in enumerate(names)})
 
 
-def _plain(value: Any) -> Any:
-    """A value as both sides have it: instants and durations as ticks, floats to a few digits, lists as tuples."""
-    match value:
-        case float():
-            return round(value, _DIGITS)
-        case datetime.datetime():
-            return (value - _EPOCH) // _TICK
-        case datetime.timedelta():
-            return value // _TICK
-        case list():
-            return tuple(map(_plain, value))
-        case _:
-            return value
-
-
-def plain(row: Sequence[Any]) -> Row:
-    return tuple(map(_plain, row))
-
-
 def answered_by_duckdb(text: str, kind: Kind, sources: Mapping[str, str], feed: Feed, now: int) -> Answer:
     """The rows of the query over what has come up to now."""
     order = FIRST_ROWS.get(text)
@@ -178,38 +158,6 @@ def answered_by_duckdb(text: str, kind: Kind, sources: Mapping[str, str], feed: 
         for name, table in feed.tables():
             con.register(name, table)
         return Counter(map(plain, con.execute(filled).fetchall()))
-
-
-class Asked:
-    """A query that runs, and ISTREAM or DSTREAM of it; what they have answered so far. sign: of the changes that the
-    latter gives, or 0.
-    """
-
-    def __init__(self, db: minidsms.Connection, text: str, sign: int) -> None:
-        is_relation = db.query(text, name="asked").kind == "relation"
-        self._sign = sign if is_relation else 0
-        if self._sign:
-            db.query(f"{'ISTREAM' if sign > 0 else 'DSTREAM'} ({text})", name="stream")
-        self._net: Answer = Counter()
-        self._unlike: Answer = Counter()
-        """By instant and row, changes less what the stream has given."""
-
-    def fetch(self, db: minidsms.Connection) -> Answer:
-        """The rows that are there by now, or all that a stream has given."""
-        for change in db.queries["asked"].fetch():
-            row = plain(change.row)
-            self._net[row] += change.sign
-            if change.sign == self._sign:
-                self._unlike[change.ts, row] += 1
-        if self._sign:
-            for change in db.queries["stream"].fetch():
-                self._unlike[change.ts, plain(change.row)] -= 1
-        return Counter({row: n for row, n in self._net.items() if n})
-
-    @property
-    def difference(self) -> Answer:
-        """Between the changes of the query and what the stream has given."""
-        return Counter({row: n for row, n in self._unlike.items() if n})
 
 
 class Place:
@@ -257,6 +205,8 @@ class Place:
 
 def difference_of(seed: int, name: str = "plain") -> str | None:
     """What differs in the case of this kind and seed, in words."""
+    if name == NESTED:
+        return nested_beside.difference_of(seed)
     rng, kind = Random(seed), KINDS[name]
     text = rng.choice(kind.queries)
     sources = {name: rng.choice((*kind.sources, "Rel", "Rel")) for name in "ABC"}
@@ -300,9 +250,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=1000, help="how many")
     parser.add_argument("--seed", type=int, default=0, help="of the first; the others follow")
-    parser.add_argument("--kind", choices=KINDS, help="of all; without it the kinds take turns")
+    parser.add_argument("--kind", choices=[*KINDS, NESTED], help="of all; without it the kinds take turns")
     given = parser.parse_args(arguments)
-    begun, failures, kinds = time.monotonic(), 0, [given.kind] if given.kind else [*KINDS]
+    begun, failures, kinds = time.monotonic(), 0, [given.kind] if given.kind else [*KINDS, NESTED]
     for seed in range(given.seed, given.seed + given.cases):
         kind = kinds[seed % len(kinds)]
         print(f"\r{kind} {seed} ", end="", file=sys.stderr)
