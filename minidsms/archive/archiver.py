@@ -22,7 +22,7 @@ from minidsms.archive.buffers import Buffers
 from minidsms.archive.expiring import expire
 from minidsms.archive.files import pieces, write_piece
 from minidsms.archive.format import Archive
-from minidsms.archive.progress import Progress, write_progress
+from minidsms.archive.progress import Progress
 from minidsms.archive.recorder import Chunk, Recorder, Waiting
 from minidsms.archive.writer import Writer
 from minidsms.cql.errors import Error
@@ -294,7 +294,7 @@ class Archiver:
                 kept = self.retention()
                 if kept is not None:
                     expire(self._recorders[recorder], kept)
-            write_progress(recorder.archive.folder, Progress(arrivals, _instant(closed)))
+            recorder.archive.tell_progress(Progress(arrivals, _instant(closed)))
         except BaseException:
             with self._changed:
                 self._put_back(recorder, taken, left)

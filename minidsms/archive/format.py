@@ -27,6 +27,7 @@ are nobody's business but the writer's, and other readers of Parquet pass over t
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import re
@@ -42,7 +43,7 @@ import pyarrow as pa
 from minidsms.archive import unlogged
 from minidsms.archive.atomic import sync_folder
 from minidsms.archive.log import Mark, read_snapshot
-from minidsms.archive.progress import read_progress
+from minidsms.archive.progress import Progress, read_progress, write_progress
 from minidsms.archive.statistics import Statistics
 from minidsms.archive.storage import is_address, located, storage_of, write_bytes
 from minidsms.cql.errors import Error, one_line, quoted
@@ -279,9 +280,18 @@ class Archive:
         return str(snapshot.marks[0].at_ms) if snapshot is not None and snapshot.marks else ""
 
     @property
+    def progress(self) -> Progress | None:
+        """What the last writer said, None where it said nothing. Error where that is damaged."""
+        return read_progress(self.folder, self.metadata.version)
+
+    def tell_progress(self, progress: Progress) -> None:
+        """Replace what was said before. Raises OSError."""
+        write_progress(self.folder, self.metadata.version, progress)
+
+    @property
     def reached(self) -> int:
         """No later element has an arrival below."""
-        snapshot, progress = read_snapshot(self.folder), read_progress(self.folder)
+        snapshot, progress = read_snapshot(self.folder), self.progress
         ends = [file.last_arrival + 1 for file in self._all_files()] if snapshot is None else [snapshot.arrivals]
         return max((*ends, 0 if progress is None else progress.arrivals), default=0)
 
@@ -426,9 +436,9 @@ def going_on(folder: str, metadata: Metadata) -> tuple[Archive, Metadata] | None
     another.
     """
     place = os.path.join(folder, folder_name(metadata.name))
-    if _metadata_file(place) is None:
+    there = _opened(place)
+    if there is None:
         return None
-    there = open_archive(place)
     for what in ("kind", "time_unit"):
         old, new = getattr(there.metadata, what), getattr(metadata, what)
         if old != new:
@@ -457,13 +467,10 @@ def _evolve(there: Archive, metadata: Metadata) -> Archive:
 
 def open_archive(place: str) -> Archive:
     """The archive in its own folder. Error where there is none."""
-    path = _metadata_file(place) or os.path.join(place, _METADATA[VERSION])
-    try:
-        text = storage_of(path).read(path).decode()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it cannot be read"
-        raise Error(f"{place!r} is no archive: {os.path.basename(path)}: {reason}") from None
-    return Archive(place, Metadata.from_json(text, path))
+    found = _opened(place)
+    if found is None:
+        raise Error(f"{place!r} is no archive: {_METADATA[VERSION]}: {os.strerror(errno.ENOENT)}")
+    return found
 
 
 def archives_in(folder: str, as_of: AsOf | None = None) -> list[Archive]:
@@ -472,27 +479,35 @@ def archives_in(folder: str, as_of: AsOf | None = None) -> list[Archive]:
     Error where there is no such folder.
     """
     folder = located(folder)
-    if _metadata_file(folder) is not None:
-        return [open_archive(folder).as_of(as_of)]
+    whole = _opened(folder)
+    if whole is not None:
+        return [whole.as_of(as_of)]
     try:
         found = storage_of(folder).entries(folder)
         places = sorted(os.path.join(folder, entry.name) for entry in found if entry.is_folder)
     except OSError as error:
         raise Error(f"cannot read the folder {folder!r}: {error.strerror or error}") from None
-    there = [open_archive(place) for place in places if _metadata_file(place) is not None]
+    there = [archive for place in places if (archive := _opened(place)) is not None]
     if isinstance(as_of, int) and len(there) > 1:
         named = f"name one archive, such as {there[0].folder!r}, or a time"
         raise Error(f"every archive numbers its commits itself\nhelp: {named}")
     return [archive.as_of(as_of) for archive in there]
 
 
-def _metadata_file(place: str) -> str | None:
-    """The metadata file of an archive in its own folder; None where there is none."""
-    paths = [os.path.join(place, name) for name in reversed(_METADATA.values())]
-    try:
-        return next((path for path in paths if storage_of(path).exists(path)), None)
-    except OSError as error:
-        raise Error(f"cannot read {place!r}: {str(error)[:200]}") from None
+def _opened(place: str) -> Archive | None:
+    """The archive in its own folder; None where there is none. Error where it cannot be read."""
+    for name in reversed(_METADATA.values()):
+        path = os.path.join(place, name)
+        try:
+            text = storage_of(path).read(path).decode()
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except UnicodeDecodeError:
+            raise Error(f"{place!r} is no archive: {name}: it cannot be read") from None
+        except OSError as error:
+            raise Error(f"cannot read {place!r}: {str(error)[:200]}") from None
+        return Archive(place, Metadata.from_json(text, path))
+    return None
 
 
 def find(folder: str, name: str, as_of: AsOf | None = None) -> Archive:

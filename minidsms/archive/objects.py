@@ -33,7 +33,8 @@ _CREATING = ("s3", "gs", "gcs", "abfs", "abfss", "az", "memory")
 """Schemes whose file systems create an object only where there is none, in one step."""
 _FOLDERS = ("sftp", "webhdfs", "hdfs", "smb")
 """Schemes of servers that rename, each with a module of its name; see `remote_folders.py`."""
-_OPTIONS = {"s3": {"use_listings_cache": False}}
+_OPTIONS = {"s3": {"use_listings_cache": False, "max_concurrency": 1}}
+"""With more at a time, s3fs asks for the size of whatever it reads before it reads it."""
 _EXTRAS = {
     "s3": "minidsms[s3]", "sftp": "minidsms[sftp]", "webhdfs": "minidsms[webhdfs]", "hdfs": "minidsms[hdfs]",
     "smb": "minidsms[smb]",

@@ -25,9 +25,11 @@ class Progress:
     closed: int | None
 
 
-def read_progress(folder: str) -> Progress | None:
-    """What the last writer of an archive said, None where it said nothing. Error where the file is damaged."""
-    path = _path(folder)
+def read_progress(folder: str, version: int) -> Progress | None:
+    """What the last writer of an archive of this version said, None where it said nothing. Error where the file is
+    damaged.
+    """
+    path = _path(folder, version)
     try:
         data = json.loads(storage_of(path).read(path))
         closed = data["closed"]
@@ -38,13 +40,15 @@ def read_progress(folder: str) -> Progress | None:
         raise Error(f"{path}: cannot be read: {str(error)[:200]}") from None
 
 
-def write_progress(folder: str, progress: Progress) -> None:
+def write_progress(folder: str, version: int, progress: Progress) -> None:
     """Replace what was said before. Raises OSError."""
     text = json.dumps({"arrivals": progress.arrivals, "closed": progress.closed})
-    write_bytes(_path(folder), text.encode())
+    write_bytes(_path(folder, version), text.encode())
 
 
-def _path(folder: str) -> str:
-    """In an archive that has the file under the name of earlier versions, it keeps it."""
+def _path(folder: str, version: int) -> str:
+    """In an archive of version 1 that has the file under the name of then, it keeps it."""
+    if version > 1:
+        return os.path.join(folder, _NAME)
     old = os.path.join(folder, _OLD_NAME)
     return old if storage_of(old).exists(old) else os.path.join(folder, _NAME)

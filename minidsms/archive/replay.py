@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 from minidsms.archive.declaring import check_fits
 from minidsms.archive.demand import Demand, demand
 from minidsms.archive.format import Archive, AsOf, archives_in
-from minidsms.archive.progress import read_progress
 from minidsms.archive.replay_source import GivenSource, ReplaySource, Span, Tables, local_tables
 from minidsms.archive.storage import absolute
 from minidsms.cql.errors import Error, quoted
@@ -260,7 +259,7 @@ class Replay:
         while not self._stop():
             let_through()
             # Read once: what is closed by then is in files by then.
-            told = [read_progress(archive.folder) for archive, _ in self._pairs]
+            told = [archive.progress for archive, _ in self._pairs]
             grown = [end if progress is None else max(end, progress.arrivals) for end, progress in zip(ends, told)]
             if grown != ends:
                 if not self._drive(list(zip(ends, grown))):
@@ -280,7 +279,7 @@ class Replay:
 
 def _settled(archive: Archive, follows: bool) -> int:
     """The arrival below which everything is in files. Without a writer the archive is complete as it is."""
-    progress = read_progress(archive.folder) if follows else None
+    progress = archive.progress if follows else None
     if progress is not None:
         return progress.arrivals
     return max((f.last_arrival + 1 for f in archive.files()), default=0)

@@ -21,7 +21,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 
 from minidsms.archive.files import pieces, write_piece
 from minidsms.archive.format import Archive, Metadata, archives_in, create, default_partition_ticks
-from minidsms.archive.progress import Progress, read_progress, write_progress
+from minidsms.archive.progress import Progress
 from minidsms.archive.storage import storage_of
 from minidsms.archive.writer import Writer
 from minidsms.cql.errors import Error
@@ -165,9 +165,9 @@ class Staging:
         except BaseException:
             writer.discard(paths)
             raise
-        told = read_progress(self._archive.folder)
+        told = self._archive.progress
         if told is not None and told.arrivals < end:
-            write_progress(self._archive.folder, Progress(end, None))
+            self._archive.tell_progress(Progress(end, None))
 
     def discard(self) -> None:
         """Leave nothing of what has been staged."""

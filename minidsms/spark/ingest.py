@@ -36,7 +36,7 @@ from minidsms.archive.format import (
 )
 from minidsms.archive.inspecting import rows_of
 from minidsms.archive.log import Origin
-from minidsms.archive.progress import Progress, read_progress, write_progress
+from minidsms.archive.progress import Progress
 from minidsms.archive.storage import is_address, storage_of
 from minidsms.archive.writer import Writer
 from minidsms.counted import counted
@@ -536,10 +536,10 @@ def _commit(writer: Writer, files: Sequence[tuple[str, int]], batch: str, origin
     """Commit files, of so many rows each, and let their rejects appear; how many rows."""
     writer.commit("ingest", [path for path, _ in files], batch=batch, origins=origins)
     _recover(writer)
-    folder, end = writer.archive.folder, writer.snapshot.arrivals
-    told = read_progress(folder)
+    archive, end = writer.archive, writer.snapshot.arrivals
+    told = archive.progress
     if files and told is not None and told.arrivals < end:
-        write_progress(folder, Progress(end, None))
+        archive.tell_progress(Progress(end, None))
     return sum(n for _, n in files)
 
 

@@ -16,7 +16,7 @@ import pytest
 import minidsms
 from minidsms.archive import archiver as archiver_module
 from minidsms.archive.format import find
-from minidsms.archive.progress import Progress, read_progress
+from minidsms.archive.progress import Progress
 from minidsms.cql.errors import Error
 from tests.archive.reading import elements, rows
 
@@ -69,7 +69,7 @@ def test_rows_that_wait_for_slack_are_archived_too_and_late_ones_are_not(tmp_pat
         db.push("S", (4,), ts=8)
         db.flush()
         assert elements(tmp_path, "S") == [(7, 1, 2), (8, 1, 4), (10, 1, 1)]
-        assert read_progress(str(tmp_path / "S")) == Progress(3, 4)
+        assert find(str(tmp_path), "S").progress == Progress(3, 4)
 
 
 def test_a_refused_push_is_not_archived(tmp_path: Path) -> None:
@@ -253,7 +253,7 @@ def let_go(place: str) -> None:
         with minidsms.connect() as db:
             try:
                 db.execute(text)
-                told = read_progress(find(place, "S").folder)
+                told = find(place, "S").progress
                 break
             except Error:
                 assert time.monotonic() < until
