@@ -247,6 +247,7 @@ class Database:
             lambda: self._closed_for(key),
             self.admission.admit_bytes,
             self._clock,
+            lambda: any(group.is_of_relations for group in self.groups.reading(key)),
         )
         if source is not None:
             self.reading.add(source, self._relations[key])

@@ -301,6 +301,11 @@ class Group:
         told = min(MAX_INSTANT if r.ended else r.told for r in self.relations)
         return max(heartbeat, told, greatest - 1 if greatest > MIN_INSTANT else MIN_INSTANT)
 
+    @property
+    def is_of_relations(self) -> bool:
+        """A change of a relation closes the instants before it for the others (T4)."""
+        return len(self.relations) > 1 and all(stream.ended for stream in self.streams)
+
     def closed(self, heartbeat: int) -> int:
         """The greatest instant that is closed for the query, whether or not it has been let to answer it."""
         return self.frontier(heartbeat) if self.is_paused else self.progress

@@ -43,8 +43,9 @@ class RelationInput:
 
     store: the changes and the rows present.  closed: gives the last instant that is closed for a query which reads the
     relation (MIN_INSTANT where there is none).  memory: asked with the bytes of a call; it may raise.  clock: of what
-    comes when it comes.  last_ts: the instant of the last change, or None.  told: nothing at or before it comes any
-    more, for readers of relations alone.  journal: keeps the changes first, in a connection with a folder.
+    comes when it comes.  closes: tells whether a change closes the instants before it for other relations.  last_ts:
+    the instant of the last change, or None.  told: nothing at or before it comes any more, for readers of relations
+    alone.  journal: keeps the changes first, in a connection with a folder.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class RelationInput:
         closed: Callable[[], int],
         memory: Callable[[int], None] | None = None,
         clock: Callable[[], int] | None = None,
+        closes: Callable[[], bool] = lambda: False,
     ) -> None:
         self.definition = definition
         self.schema = definition.schema
@@ -65,7 +67,7 @@ class RelationInput:
         self.ended = False
         self.counters = InputCounters()
         self.rejected = RejectedRows()
-        self.closed = closed
+        self.closed, self.closes = closed, closes
         self._memory = memory
         self.recorder: Recorder | None = None
         self.journal: Journal | None = None

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from minidsms.cql.errors import DataError, LateElementError, MemoryLimitError
-from minidsms.elements import MIN_INSTANT, Int64Array
+from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Int64Array
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.sources.driver_entry import Entry, Pacer
@@ -45,6 +45,7 @@ class SourceDriver:
     ) -> None:
         self._warn = warn
         self._entries: list[Entry] = []
+        self._over: list[Entry] = []
         self._pushed = pushed
         self._pacer = Pacer(tick_ns)
         self._bell = threading.Event()
@@ -61,6 +62,7 @@ class SourceDriver:
     def remove(self, source: Source | LiveSource) -> None:
         """Forget a source that has been closed."""
         self._entries = [e for e in self._entries if e.source is not source]
+        self._over = [e for e in self._over if e.source is not source]
 
     @property
     def fraction(self) -> float:
@@ -92,7 +94,17 @@ class SourceDriver:
 
     def _finish(self, entry: Entry) -> None:
         """A source has been read to its end, and nothing else feeds its input."""
-        entry.end_input()
+        if isinstance(entry.target, StreamInput):
+            self._over.append(entry)
+        else:
+            entry.end_input()
+
+    def _end_streams(self) -> None:
+        """End the streams that have been read: not before changes of relations that are due, for the end of the last
+        one closes all that has been seen.
+        """
+        while self._over:
+            self._over.pop(0).end_input()
 
     def run(self, until: int | None = None) -> None:
         """Read everything, or up to an instant."""
@@ -122,6 +134,8 @@ class SourceDriver:
         stalled: MemoryLimitError | None = None
         while True:
             chosen = self._next(until)
+            if chosen is None or isinstance(chosen.target, StreamInput):
+                self._end_streams()
             if chosen is None:
                 break
             try:
@@ -193,6 +207,11 @@ class SourceDriver:
             limit = min(limit, self._pacer.instant(entry.begins, entry.source.pace.speed))
         return limit
 
+    def _next_change(self, entry: Entry) -> int:
+        """The first instant at which another relation that waits changes."""
+        others = (e for e in self._entries if e is not entry and isinstance(e.target, RelationInput) and e.has_instants)
+        return min((e.begins for e in others), default=MAX_INSTANT)
+
     # --------------------------------------------------------------------------------------------------- pushing
 
     def _push(self, entry: Entry, until: int | None) -> None:
@@ -201,6 +220,9 @@ class SourceDriver:
         n = batch.num_rows
         if ts is not None and (until is not None or entry.is_paced):
             beyond = np.flatnonzero(ts > self._limit(entry, until))
+            n = int(beyond[0]) if len(beyond) else n
+        if ts is not None and isinstance(entry.target, RelationInput) and entry.target.closes():
+            beyond = np.flatnonzero(ts[:n] > self._next_change(entry))
             n = int(beyond[0]) if len(beyond) else n
         n = n if entry.most_rows is None else min(n, entry.most_rows)
         rows = batch.slice(0, n)

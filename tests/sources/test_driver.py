@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+import minidsms
 from minidsms.cql.catalog import RelationDef, StreamDef
 from minidsms.cql.errors import DataError, LateElementError
 from minidsms.elements import MIN_INSTANT, Schema, Type
@@ -127,3 +131,59 @@ def test_a_deletion_of_no_row_stops_with_the_file(tmp_path: Path) -> None:
     r = relation()
     with pytest.raises(DataError, match=r"r\.csv.*nothing to delete"):
         SourceDriver([(relation_file(tmp_path, "ts,sign,k\n1,-,5\n"), r)]).run()
+
+
+RELATIONS = "A", "B"
+JOINED = "SELECT A.k, B.v FROM A, B WHERE A.k = B.k", "SELECT A.k, B.v FROM A, B, S WHERE A.k = B.k AND S.k = A.k"
+
+
+def _changes(rng: Random, name: str) -> list[tuple[int, tuple[int, int]]]:
+    """Of a relation, in the order of time: many at an instant, and longer than the stream."""
+    return sorted((rng.randrange(40), (rng.randrange(5), i)) for i in range(30 if name == "A" else 50))
+
+
+@pytest.mark.parametrize("query", JOINED)
+@pytest.mark.parametrize("until", [None, 7])
+@pytest.mark.parametrize("replayed", [False, True])
+def test_relations_are_read_in_the_order_of_time_where_they_close_instants(
+    tmp_path: Path, query: str, until: int | None, replayed: bool
+) -> None:
+    rng = Random(5)
+    changes = {name: _changes(rng, name) for name in RELATIONS}
+    elements = [(ts, (ts % 5,)) for ts in range(12)]
+    declared = {name: f"CREATE RELATION {name} (k INTEGER, v INTEGER)" for name in RELATIONS}
+    declared["S"] = "CREATE STREAM S (ts TIMESTAMP, k INTEGER) TIMESTAMP BY ts"
+    with minidsms.connect() as db:
+        db.execute("; ".join(declared.values()))
+        for name in declared:
+            db.archive(name, str(tmp_path / "archive"))
+        pushed = db.query(query)
+        for ts in range(40):
+            for name in RELATIONS:
+                rows = [row for at, row in changes[name] if at == ts]
+                if rows:
+                    db.push(name, rows, ts=ts)
+            if ts < len(elements):
+                db.push("S", (ts, *elements[ts][1]))
+        db.advance(40)
+        expected = Counter((c.ts, c.sign, c.row) for c in pushed.fetch())
+    with minidsms.connect() as db:
+        if replayed:
+            db.execute("; ".join(declared.values()))
+            query_again = db.query(query)
+            db.replay(str(tmp_path / "archive"), to=until)
+            db.advance(40 if until is None else until)
+        else:
+            for name in RELATIONS:
+                rows = [{"k": k, "v": v, "ts": ts, "sign": 1} for ts, (k, v) in changes[name]]
+                db.execute(declared[name])
+                db.feed(name, [pa.Table.from_pylist(rows[i : i + 7]) for i in range(0, len(rows), 7)])
+            (tmp_path / "S.csv").write_text("ts,k\n" + "".join(f"{ts},{k}\n" for ts, (k,) in elements))
+            db.execute(f"{declared['S']} FROM '{tmp_path}/S.csv'")
+            query_again = db.query(query)
+            if until is not None:
+                db.run(until)
+            db.run()
+        found = Counter((c.ts, c.sign, c.row) for c in query_again.fetch())
+    last = 39 if not replayed or until is None else until
+    assert found == Counter({change: n for change, n in expected.items() if change[0] <= last}) and found
