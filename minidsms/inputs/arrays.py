@@ -272,7 +272,7 @@ class ColumnReader:
         except Unknown:
             return self._read_list(array.to_pylist(), type_)
         try:
-            column = self._read_list(array.take(pa.array(first)).to_pylist(), type_)
+            column = self._read_list([array[row].as_py() for row in first.tolist()], type_)
         except ValueRefused as refused:
             if refused.row is not None:
                 refused.row = int(first[refused.row])

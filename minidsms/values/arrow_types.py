@@ -81,6 +81,8 @@ def codes_of_decimals(array: pa.Array, type_: Type) -> Column | None:
     except pa.ArrowException:
         return None
     n = len(array)
+    if not n:
+        return Column(np.empty(0, np.int64))  # a cast of no values has no buffer to stand in
     words = np.frombuffer(array.buffers()[1], np.int64, 2 * n, 16 * array.offset).reshape(n, 2)
     digits, above = words[:, 0].copy(), words[:, 1]
     valid = None
@@ -89,7 +91,7 @@ def codes_of_decimals(array: pa.Array, type_: Type) -> Column | None:
         digits *= valid
         above = above * valid
     most = min(10**type_.digits - 1, MOST_COMPUTED)
-    if n and (digits.min() < -most or digits.max() > most or not np.array_equal(above, digits >> 63)):
+    if digits.min() < -most or digits.max() > most or not np.array_equal(above, digits >> 63):
         return None
     digits += CODE_OF_ZERO
     if valid is not None:

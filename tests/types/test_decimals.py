@@ -149,6 +149,13 @@ def test_arrow_columns_are_read_at_once(kind: pa.DataType) -> None:
     assert told is not None and told.type == pa.decimal128(12, 2) and told.to_pylist() == values[1:]
 
 
+def test_no_values_behind_an_offset_are_a_column() -> None:
+    type_ = Type.decimal(38, 2)
+    array = pa.Array.from_buffers(pa.decimal128(38, 2), 0, [None, pa.py_buffer(b"")], offset=1)  # as readers give them
+    column = codes_of_decimals(array, type_)
+    assert column is not None and TextDictionary().values(column, type_) == []
+
+
 def test_arrow_columns_that_do_not_fit_are_looked_at_value_by_value() -> None:
     with minidsms.connect() as db:
         db.execute("CREATE STREAM S (p DECIMAL(4, 2), w DECIMAL(38, 2))")

@@ -307,6 +307,7 @@ INSIDE = {
         pa.struct([("a", pa.list_(pa.int64())), ("b", pa.map_(pa.string(), pa.date32()))])
     ),
     "DATE": pa.date32(), "TIME": pa.time64("us"), "INTEGER[][]": pa.list_(pa.list_(pa.int64(), 2)),
+    "STRUCT(t TEXT, u TEXT[])": pa.struct([("t", pa.string_view()), ("u", pa.large_list(pa.string_view()))]),
 }  # fmt: skip
 """Types of columns, and Arrow's in which their values come; fixed-size lists are read one by one."""
 
