@@ -1,8 +1,8 @@
 """Rows of JSON lines: one object per line; columns by case-insensitive name, others ignored, a missing one NULL.
 
 A block is parsed by Arrow into typed columns; a block that does not parse is read line by line, and the lines that
-cannot be read are counted and kept. Which spelling a name has, and whether a TIMESTAMP is ticks or an ISO text, the
-first object says.
+cannot be read are counted and kept. Which spelling a name has, the first object says; whether a TIMESTAMP is ticks or
+an ISO text, its first value that is not NULL.
 """
 
 from __future__ import annotations
@@ -51,9 +51,10 @@ class JsonRows:
         self.rejected = rejected
         self._relation = relation
         self._names: list[str] | None = None
-        self._ticks: list[bool] = []
+        self._ticks: dict[str, bool] = {}
+        """Of each TIMESTAMP that has had a value: whether its values are ticks."""
         self._first: dict[str, Any] | None = None
-        """Of the first object: its names, and an empty text for a text, 0 for anything else."""
+        """Of the first object: its names, and an empty text for a text, None for NULL, 0 for anything else."""
         self._batch_names = list(schema.names)
         self._types = list(schema.types)
         self._is_basic = all(type_.is_basic for type_ in self._types)
@@ -72,13 +73,14 @@ class JsonRows:
 
     @property
     def is_settled(self) -> bool:
-        """A block has told all about the names: `parse` depends on nothing but its block now."""
-        return self._names is not None
+        """The blocks so far have told all about the columns: `parse` depends on nothing but its block now."""
+        return self._names is not None and self._ticks.keys() >= set(self._times())
 
     @property
     def learned(self) -> Any:
         """What the blocks so far have told of the columns, as JSON."""
-        return self._first
+        ticks = {name: 0 if are_ticks else "" for name, are_ticks in self._ticks.items()}
+        return None if self._first is None else self._first | ticks
 
     def learn(self, learned: Any) -> None:
         """Go on with what another reader of the same lines has `learned`."""
@@ -140,9 +142,14 @@ class JsonRows:
                     self._types.append(
                         Type.TIMESTAMP if name == TS_COLUMN else Type.TEXT if isinstance(value, str) else Type.INTEGER
                     )
-        self._ticks = [not isinstance(first.get(name), str) for name in self._names]
-        texts_or_not = {name: "" if isinstance(first[name], str) else 0 for name in self._names if name in first}
-        self._first = texts_or_not
+        there = {name: first[name] for name in self._names if name in first}
+        kinds = {name: "" if isinstance(v, str) else None if v is None else 0 for name, v in there.items()}
+        self._ticks = {name: kinds[name] == 0 for name in self._times() if kinds.get(name) is not None}
+        self._first = kinds
+
+    def _times(self) -> list[str]:
+        """The names of what is a TIMESTAMP."""
+        return [name for name, type_ in zip(self._names or (), self._types) if type_ is Type.TIMESTAMP]
 
     def _parse(self, block: Block) -> Any:
         """The quick way: typed by Arrow."""
@@ -150,8 +157,9 @@ class JsonRows:
         if not block.data.strip():
             return self._batch([pa.nulls(0, arrow_type(t)) for t in self._types])
         fields = []
-        for name, type_, ticks in zip(self._names, self._types, self._ticks):
-            fields.append((name, pa.int64() if type_ is Type.TIMESTAMP and ticks else arrow_type(type_)))
+        for name, type_ in zip(self._names, self._types):
+            are_ticks = type_ is Type.TIMESTAMP and self._ticks.get(name, True)
+            fields.append((name, pa.int64() if are_ticks else arrow_type(type_)))
         if crashes_arrow(block.data):
             raise pa.ArrowInvalid("null where an object should stand")
         table = arrow_json.read_json(
@@ -164,13 +172,16 @@ class JsonRows:
         if table.num_rows != block.data.count(b"\n") and table.num_rows != len(_LINE.findall(block.data)):
             # Arrow also takes objects over several lines, or several in one; where a block is cut must not decide.
             raise pa.ArrowInvalid("not one object per line")
-        columns = []
-        for i, (name, type_) in enumerate(zip(self._names, self._types)):
+        columns, ticks = [], {}
+        for name, type_ in zip(self._names, self._types):
             column = table.column(name).combine_chunks()
             column = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
-            if type_ is Type.TIMESTAMP and not self._ticks[i]:
+            if type_ is Type.TIMESTAMP and not self._ticks.get(name, True):
                 column = read_iso_times(column)
+            elif type_ is Type.TIMESTAMP and column.null_count < len(column):
+                ticks[name] = True
             columns.append(column)
+        self._ticks |= ticks  # now that no line of the block has been refused
         return self._batch(columns)
 
     def _salvage(self, block: Block) -> tuple[Any, list[Reject]]:
@@ -181,10 +192,7 @@ class JsonRows:
     def _one_by_one(self, block: Block) -> tuple[PlainRows, list[Reject]]:
         assert self._names is not None
         rejects: list[Reject] = []
-        readers = [
-            _nanoseconds if type_ is Type.TIMESTAMP and not ticks else value_reader(type_, 1)
-            for type_, ticks in zip(self._types, self._ticks)
-        ]
+        readers = [value_reader(type_, 1) for type_ in self._types]
         kept: list[list[Any]] = [[] for _ in self._types]
         for line, text in lines(block):
             found = _object(text, exact=not self._is_basic)
@@ -193,17 +201,17 @@ class JsonRows:
                 continue
             row = []
             try:
-                for name, reader, type_, ticks in zip(self._names, readers, self._types, self._ticks):
+                for name, reader, type_ in zip(self._names, readers, self._types):
                     value = found.get(name)
-                    if type_ is Type.TIMESTAMP and value is not None and isinstance(value, str) == ticks:
+                    is_text = isinstance(value, str)
+                    has_time = type_ is Type.TIMESTAMP and value is not None
+                    if has_time and self._ticks.setdefault(name, not is_text) == is_text:
                         raise ValueRefused("ticks and ISO times in one column")
                     if isinstance(value, str) and not value.isascii():
                         value.encode()
-                    read = reader(value)
+                    read = _nanoseconds(value) if has_time and is_text else reader(value)
                     # What is not basic goes on as text, and is read like any other.
-                    row.append(
-                        read if type_.is_basic or read is None else value if isinstance(value, str) else _json(value)
-                    )
+                    row.append(read if type_.is_basic or read is None else value if is_text else _json(value))
             except UnicodeEncodeError:
                 rejects.append(reject(self.path, line, text, f'"{self._batch_names[len(row)]}": not valid Unicode'))
                 continue
@@ -213,8 +221,8 @@ class JsonRows:
             for column, value in zip(kept, row):
                 column.append(value)
         kinds = []
-        for i, (type_, ticks) in enumerate(zip(self._types, self._ticks)):
-            if type_ is not Type.TIMESTAMP or ticks:
+        for i, (name, type_) in enumerate(zip(self._names, self._types)):
+            if type_ is not Type.TIMESTAMP or self._ticks.get(name, True):
                 kinds.append(arrow_type(Type.INTEGER if type_ is Type.TIMESTAMP else type_))
             elif all(value is None or INT64_MIN < value <= INT64_MAX for value in kept[i]):
                 kinds.append(_TIMES)
