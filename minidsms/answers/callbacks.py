@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import repeat
@@ -125,3 +126,9 @@ class Callbacks:
         if interrupt is not None:
             raise interrupt
         return failed
+
+    @classmethod
+    def raised(cls, error: BaseException) -> bool:
+        """Whether an exception that a call raises is one of a callback, so that the call has done all of its work."""
+        frames = traceback.walk_tb(error.__traceback__)
+        return isinstance(error, Exception) and any(frame.f_code is cls._call.__code__ for frame, _ in frames)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+from minidsms.answers.callbacks import Callbacks
 from minidsms.archive.connected import begin, target_of
 from minidsms.archive.recorder import Recorder
 from minidsms.archive.storage import local
@@ -242,8 +243,9 @@ class DurableConnection(Connection):
             yield
         except Error:
             raise
-        except BaseException:
-            self._is_astray = self.log is not None and self.log.next != before
+        except BaseException as error:
+            if not Callbacks.raised(error):
+                self._is_astray = self.log is not None and self.log.next != before
             raise
         if self.log is not None:
             self.log.commit()

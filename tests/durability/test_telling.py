@@ -71,6 +71,28 @@ def test_what_has_been_told_is_not_told_again(folder: str, attach: Callable[...,
     assert told == [2, 3, 4, 5, 6, 7, 8, 9]
 
 
+@pytest.mark.parametrize("attach", [by_callback, by_callback_of_all])
+def test_the_connection_goes_on_after_a_callback_that_raises(folder: str, attach: Callable[..., None]) -> None:
+    told: list[int] = []
+
+    def take(k: int) -> None:
+        told.append(k)
+        if k == 3:
+            db.push("S", (9,), ts=6)
+            raise ZeroDivisionError
+
+    with opened(folder) as db:
+        attach(db, take)
+        with pytest.raises(ZeroDivisionError):
+            db.push("S", (3,), ts=1)
+        db.push("S", (4,), ts=7)
+        db.checkpoint()
+    with opened(folder) as db:
+        assert told == [3, 9, 4]
+        assert db.position("S") == 3
+        assert db.queries["q"].fetch() == []
+
+
 @pytest.mark.parametrize("attach", [by_callback, by_callback_of_all, by_function])
 def test_what_was_being_told_is_told_again(folder: str, attach: Callable[..., None]) -> None:
     db = opened(folder)
