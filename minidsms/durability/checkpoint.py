@@ -130,8 +130,8 @@ class _Shortened:
         self._passed: dict[str, tuple[int | None, int]] = {}
         self._advanced: dict[str | None, int] = {}
         self._gathered: dict[str, tuple[Fields, list[pa.RecordBatch]]] = {}
-        self._is_left = False
-        """A push waits to be processed."""
+        self._left: set[str] = set()
+        """Streams of which a push waits to be processed."""
 
     def _read(self) -> Iterator[tuple[int, Fields, Content]]:
         """(number, fields, what follows them) of every entry."""
@@ -174,8 +174,11 @@ class _Shortened:
                     continue
                 case {"query": str(name)} if name.lower() not in self._moment.queries:
                     continue  # its row of a table of rules is gone
-                case {"kind": "process"} if not self._is_left:
-                    continue
+                case {"kind": "process"}:
+                    if self._left:
+                        yield from self._flushed()
+                        self._left.clear()
+                        yield fields, ()
                 case {"kind": "advance", "ts": ts, "stream": stream}:
                     self._advanced[stream] = max(ts, self._advanced.get(stream, ts))
                 case {"kind": "passed", "to": name, "ts": ts, "n": 0}:
@@ -223,8 +226,10 @@ class _Shortened:
         """What is kept of the rows of a push."""
         kept, left_out = self._kept(number, fields, rows)
         is_stream = not self._journal(name).rows.has_signs
-        if kept is not None:
-            self._is_left = fields["left"]
+        if kept is not None and fields["left"]:
+            self._left.add(name)
+        elif kept is not None:
+            self._left.discard(name)
         if kept is not None and number in self._shed:  # what is shed makes time pass
             yield from self._flushed()
             yield fields, rows.pieces
@@ -235,7 +240,7 @@ class _Shortened:
             self._pass(name, *left_out)
         if kept is not None:
             pieces = rows.pieces if not left_out[1] and rows.stands_apart else None
-            if is_stream and not self._is_left and not self._moment.inputs[name.lower()].drops_late:
+            if is_stream and not self._left and not self._moment.inputs[name.lower()].drops_late:
                 yield from self._gather(name, fields, kept, pieces)
             else:
                 yield from self._flushed()

@@ -279,12 +279,15 @@ def _pass_over(db: DurableConnection, name: str, instant: int | None, n: int) ->
     target = db.stream_input(name)
     assert target.journal is not None
     target.journal.pass_over(n)
-    if instant is not None:
-        if isinstance(target, StreamInput):
+    key: str | None = None  # a change of a relation processes everything
+    if isinstance(target, StreamInput):
+        key = name.lower()  # what is left of other streams stays so: a query may be paused before it is processed
+        if instant is not None:
             target.pass_over(instant)
-        else:
-            target.last_ts = instant if target.last_ts is None else max(target.last_ts, instant)
-    db.process()
+    elif instant is not None:
+        target.last_ts = instant if target.last_ts is None else max(target.last_ts, instant)
+    with db.lock:
+        db.settle(key)
 
 
 @contextmanager

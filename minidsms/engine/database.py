@@ -208,9 +208,11 @@ class Database:
             return ts
         return Converter(call, Schema(()), self.dictionary, self.tick_ns).instant(ts)
 
-    def settle(self) -> None:
-        """`process`, but callbacks are told by the call that is under way, once it has released the lock."""
-        self._is_told = self._step(None) or self._is_told
+    def settle(self, name: str | None = None) -> None:
+        """`process`, but callbacks are told by the call that is under way, once it has released the lock. name: of the
+        only input that has news.
+        """
+        self._is_told = self._step(name) or self._is_told
 
     def add_stream(self, definition: StreamDef, source: Source | LiveSource | None = None) -> None:
         """Declare a stream."""

@@ -780,3 +780,25 @@ def test_pushes_of_few_elements_are_one_in_a_checkpoint(folder: str) -> None:
         assert sorted(db.queries[q.name].snapshot()) == sorted(
             (k, sum(i % 5 == k for i in range(100)) * sum(i % 7 == k for i in range(100))) for k in range(5)
         )
+
+
+@pytest.mark.parametrize("then", ["nothing", "process", "a push"])
+def test_a_checkpoint_leaves_what_waits_for_a_paused_query_waiting(folder: str, then: str) -> None:
+    """Elements of another stream that are left out, and entries that process all, come before or behind the pause."""
+    with opened(folder) as db:
+        db.execute("CREATE STREAM S (k INTEGER); CREATE STREAM T (k INTEGER); CREATE QUERY q AS SELECT k FROM S")
+        db.push("S", (1,), ts=22, block=False)
+        db.push("T", [(1,), (2,)], ts=[31, 32])
+        if then == "process":
+            db.process()
+        db.execute("ALTER QUERY q PAUSE")
+        if then == "a push":
+            db.push("S", (2,), ts=33)
+        before = db.queries["q"].results
+        db.checkpoint()
+    with opened(folder) as db:
+        query = db.queries["q"]
+        assert query.results == before == (then == "process")
+        db.execute("ALTER QUERY q RESUME")
+        db.advance(40)
+        assert [change.row for change in query.fetch()] == ([(1,), (2,)] if then == "a push" else [(1,)])
