@@ -305,9 +305,9 @@ def _check_continued(target: StreamInput | RelationInput | Query, place: str) ->
     from minidsms.inputs.relation_input import RelationInput
 
     if not isinstance(target, RelationInput) or target.store.size:
-        raise Error(
-            f"{place!r} holds the changes of an earlier run, which these would not follow\nhelp: name another folder"
-        )
+        first = "archive it while it has no rows, then db.replay(..); or " if isinstance(target, RelationInput) else ""
+        reason = f"{place!r} holds the changes of an earlier run, which these would not follow"
+        raise Error(f"{reason}\nhelp: {first}name another folder")
 
 
 def _progress(target: StreamInput | RelationInput | Query) -> Callable[[], int | None]:

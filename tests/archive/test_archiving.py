@@ -167,6 +167,11 @@ def test_a_relation_that_does_not_follow_its_archive_is_refused(tmp_path: Path) 
         with pytest.raises(Error, match="holds the changes of an earlier run"):
             db.push("R", (2,), ts=2)
         assert db.stream_input("R").counters.accepted == 0
+    with minidsms.connect() as db:
+        db.execute("CREATE RELATION R (v INTEGER)")
+        db.replay(str(tmp_path))
+        with pytest.raises(Error, match=r"help: archive it while it has no rows, then db\.replay"):
+            db.archive("R", str(tmp_path))
     assert elements(tmp_path, "R") == [(1, 1, 1)]
 
 
