@@ -241,10 +241,11 @@ class DurableConnection(Connection):
         before = 0 if self.log is None else self.log.next
         try:
             yield
-        except Error:
-            raise
         except BaseException as error:
-            if not Callbacks.raised(error):
+            if Callbacks.raised(error):
+                if self.log is not None:
+                    self.log.commit()
+            elif not isinstance(error, Error):
                 self._is_astray = self.log is not None and self.log.next != before
             raise
         if self.log is not None:

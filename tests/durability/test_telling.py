@@ -93,6 +93,20 @@ def test_the_connection_goes_on_after_a_callback_that_raises(folder: str, attach
         assert db.queries["q"].fetch() == []
 
 
+def test_what_a_callback_that_raises_was_told_is_on_disk_as_promised(folder: str) -> None:
+    with minidsms.connect(folder, durability="sync") as db:
+        assert isinstance(db, DurableConnection) and db.log is not None
+        db.execute("CREATE STREAM S (k INTEGER); CREATE QUERY q AS SELECT k FROM S")
+
+        @db.queries["q"].on_change
+        def told(change: Change) -> None:
+            raise minidsms.Error("no")
+
+        with pytest.raises(minidsms.Error, match="no"):
+            db.push("S", (3,), ts=1)
+        assert db.log.is_synced
+
+
 @pytest.mark.parametrize("attach", [by_callback, by_callback_of_all, by_function])
 def test_what_was_being_told_is_told_again(folder: str, attach: Callable[..., None]) -> None:
     db = opened(folder)
