@@ -1,15 +1,16 @@
 """Covariance, correlation and the line of least squares, exact whatever came and left before.
 
-Invariant: the sums are whole multiples of a power of two, so nothing is lost when rows leave; a result is that of the
-exact sums, rounded once (CORR, STDDEV_POP: to within one unit of the last place).
+A result is that of the exact sums, rounded once (CORR, STDDEV_POP: to within one unit of the last place): here by whole
+numbers, in `kernels.moments` faster where that is certain.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
 
-from minidsms.aggregates.aggregate import Aggregate, Settings, kept_by_kernel
+from minidsms.aggregates.aggregate import Aggregate, kept_by_kernel
 from minidsms.elements import Type
 from minidsms.functions.function import Signature
 from minidsms.values.types import MOST_DIGITS
@@ -19,52 +20,18 @@ _MORE = 128
 """Binary places of a square root: more than a FLOAT has, however many rows there are."""
 
 
-class Moments:
-    """Sums of pairs (y, x): of both, their squares and their products, in units of 2 ** -places and its square. A
-    single value is the pair of it with itself.
-
-    infinite: how many of the pairs have an infinity, of which nothing here is defined.
+class Moments(NamedTuple):
+    """Sums of n pairs (y, x): of both, their squares and their products, in units of 2 ** -places and its square. A sum
+    that is not needed is 0.
     """
 
-    def __init__(self, of: Callable[[Moments], float | None]) -> None:
-        self._of = of
-        self.places = 0
-        self.n = self.infinite = 0
-        self.y = self.x = self.yy = self.xx = self.xy = 0
-
-    def add(self, y: float, x: float | None = None) -> None:
-        self._move(y, y if x is None else x, 1)
-
-    def remove(self, y: float, x: float | None = None) -> None:
-        self._move(y, y if x is None else x, -1)
-
-    def _move(self, y: float, x: float, step: int) -> None:
-        self.n += step
-        if math.isinf(y) or math.isinf(x):
-            self.infinite += step
-            return
-        (a, a_unit), (b, b_unit) = y.as_integer_ratio(), x.as_integer_ratio()
-        needed = max(a_unit, b_unit).bit_length() - 1
-        if needed > self.places:
-            self._refine(needed - self.places)
-        a <<= self.places - a_unit.bit_length() + 1
-        b <<= self.places - b_unit.bit_length() + 1
-        self.y += step * a
-        self.x += step * b
-        self.yy += step * a * a
-        self.xx += step * b * b
-        self.xy += step * a * b
-
-    def _refine(self, by: int) -> None:
-        self.places += by
-        self.y <<= by
-        self.x <<= by
-        self.yy <<= 2 * by
-        self.xx <<= 2 * by
-        self.xy <<= 2 * by
-
-    def result(self) -> float | None:
-        return None if self.infinite else self._of(self)
+    n: int
+    places: int
+    y: int
+    x: int
+    yy: int
+    xx: int
+    xy: int
 
     # n times the sums of squared distances from the means, and of their products.
 
@@ -98,7 +65,7 @@ def ratio(value: int, divisor: int) -> float:
 
 
 def _deviation(m: Moments) -> float:
-    root = math.isqrt((m.sxx << 2 * _MORE) // (m.n * m.n))
+    root = math.isqrt((m.syy << 2 * _MORE) // (m.n * m.n))
     return ratio(root, 1 << (_MORE + m.places))
 
 
@@ -117,7 +84,12 @@ def _intercept(m: Moments) -> float | None:
     return None if m.sxx == 0 else m.single(m.y * m.sxx - m.sxy * m.x, m.n * m.sxx)
 
 
-_RESULTS: dict[str, tuple[Callable[[Moments], float | None], str, str]] = {
+_Results: TypeAlias = "dict[str, tuple[Callable[[Moments], float | None], str, str]]"
+_OF_VALUES: _Results = {
+    "var_pop": (lambda m: m.square(m.syy, m.n * m.n), "the variance of a population", "168.75"),
+    "stddev_pop": (_deviation, "the standard deviation of a population", "12.99038105676658"),
+}
+_OF_PAIRS: _Results = {
     "covar_pop": (lambda m: m.square(m.sxy, m.n * m.n), "the covariance", "4.444444444444445"),
     "covar_samp": (
         lambda m: None if m.n < 2 else m.square(m.sxy, m.n * (m.n - 1)), "the covariance of a sample",
@@ -131,17 +103,14 @@ _RESULTS: dict[str, tuple[Callable[[Moments], float | None], str, str]] = {
     "regr_syy": (lambda m: m.square(m.syy, m.n), "the sum of the squares of y less its mean", "466.6666666666667"),
     "regr_sxy": (lambda m: m.square(m.sxy, m.n), "the sum of the products of both", "13.333333333333334"),
 }  # fmt: skip
-"""Of pairs (y, x): the result, what it is, and what it is of the rows of the documentation."""
+"""Of values y, and of pairs (y, x): the result, what it is, and what it is of the rows of the documentation."""
+RESULTS = {name: result for name, (result, _, _) in {**_OF_VALUES, **_OF_PAIRS}.items()}
 
 
 def _numbers(types: Sequence[Type]) -> Signature | None:
     if any(t not in (Type.INTEGER, Type.FLOAT, Type.NULL) for t in types):
         return None
     return Signature(tuple(Type.INTEGER if t is Type.NULL else t for t in types), Type.FLOAT)
-
-
-def _state(of: Callable[[Moments], float | None]) -> Callable[[Settings], Moments]:
-    return lambda settings: Moments(of)
 
 
 def _decimal(types: Sequence[Type]) -> Signature | None:
@@ -155,19 +124,18 @@ FUNCTIONS = (
         "the exact sum, as DECIMAL(38, s); SUM of DECIMALs is this",
         ("SUM_DECIMAL(CAST(w AS DECIMAL(9, 2)))", "Decimal('110.00')"), kept_by_kernel, distinct=True,
     ),
-    Aggregate(
-        "var_pop", 1, 1, _numbers, "INTEGER or FLOAT", "the variance of a population", ("VAR_POP(w)", "168.75"),
-        _state(lambda m: m.square(m.sxx, m.n * m.n)), distinct=True,
-    ),
-    Aggregate(
-        "stddev_pop", 1, 1, _numbers, "INTEGER or FLOAT", "the standard deviation of a population",
-        ("STDDEV_POP(w)", "12.99038105676658"), _state(_deviation), distinct=True,
+    *(
+        Aggregate(
+            name, 1, 1, _numbers, "INTEGER or FLOAT", summary, (f"{name.upper()}(w)", value), kept_by_kernel,
+            distinct=True,
+        )
+        for name, (_, summary, value) in _OF_VALUES.items()
     ),
     *(
         Aggregate(
             name, 2, 2, _numbers, "two numbers, y and x", f"{summary}; of rows where neither is NULL",
-            (f"{name.upper()}(w, v)", value), _state(of),
+            (f"{name.upper()}(w, v)", value), kept_by_kernel,
         )
-        for name, (of, summary, value) in _RESULTS.items()
+        for name, (_, summary, value) in _OF_PAIRS.items()
     ),
 )  # fmt: skip

@@ -54,12 +54,25 @@ class Room(NamedTuple):
 
 
 @helper("void(int64[::1], int64, int64, int64)")
-def _add_bits(limbs: np.ndarray, position: Any, part: Any, weight: Any) -> None:
+def add_bits(limbs: np.ndarray, position: Any, part: Any, weight: Any) -> None:
     """Add part (32 bits) at a bit position counted from the first limb."""
     shifted = part << (position & 31)
     limb = position >> 5
     limbs[limb] += weight * (shifted & _MASK)
     limbs[limb + 1] += weight * (shifted >> 32)
+
+
+@helper("Tuple((uint64, int64))(int64, boolean)")
+def parts_of(word: int, is_integer: bool) -> Any:
+    """The magnitude of a finite value, a whole number, and at which bit it begins."""
+    if is_integer:
+        return np.uint64(-word) if word < 0 else np.uint64(word), np.int64(0)
+    magnitude = np.uint64(word & 0xFFFFFFFFFFFFF)
+    exponent = (word >> 52) & 2047
+    if exponent > 0:
+        magnitude |= np.uint64(1 << 52)
+        exponent -= 1
+    return magnitude, exponent
 
 
 @helper("int64(int64)")
@@ -76,12 +89,12 @@ def add_float(limbs: np.ndarray, base: int, word: int, weight: int) -> None:
         mantissa |= 1 << 52
     signed = -weight if word < 0 else weight
     at = position_of(word) - 32 * base
-    _add_bits(limbs, at, mantissa & _MASK, signed)
-    _add_bits(limbs, at + 32, mantissa >> 32, signed)
+    add_bits(limbs, at, mantissa & _MASK, signed)
+    add_bits(limbs, at + 32, mantissa >> 32, signed)
 
 
 @helper("int64(int64[::1], int64[::1], int64)")
-def _normalise(limbs: np.ndarray, digits: np.ndarray, sign: int) -> Any:
+def normalise(limbs: np.ndarray, digits: np.ndarray, sign: int) -> Any:
     """sign * limbs as digits below 2^32, two digits longer; returns the carry left (negative: so is the number)."""
     carry = np.int64(0)
     n = limbs.shape[0]
@@ -130,8 +143,8 @@ def _leading(digits: np.ndarray) -> tuple[float, int]:
 def rounded(limbs: np.ndarray, digits: np.ndarray, base: int, count: int) -> float:
     """A sum of floats, whose first limb is `base`, divided by a count. digits: two more than limbs, for the call."""
     sign = 1.0
-    if _normalise(limbs, digits, 1) < 0:
-        _normalise(limbs, digits, -1)
+    if normalise(limbs, digits, 1) < 0:
+        normalise(limbs, digits, -1)
         sign = -1.0
     total, exponent = _leading(digits)
     if total == 0.0:
@@ -247,14 +260,7 @@ def vary(
         if w != 0 and not is_integer and exponent == 2047:
             counts[group, 1] += w
         elif w != 0:
-            if is_integer:
-                exponent = np.int64(0)
-                magnitude = np.uint64(-word) if word < 0 else np.uint64(word)
-            else:
-                magnitude = np.uint64(word & 0xFFFFFFFFFFFFF)
-                if exponent > 0:
-                    magnitude |= np.uint64(1 << 52)
-                    exponent -= 1
+            magnitude, exponent = parts_of(word, is_integer)
             if magnitude != 0:
                 at = exponent - 32 * base
                 at_square = 2 * exponent - 32 * squares_base
@@ -267,11 +273,11 @@ def vary(
                 a = magnitude & np.uint64(_MASK)
                 b = magnitude >> np.uint64(32)
                 signed = -w if word < 0 else w
-                _add_bits(sums[group], at, np.int64(a), signed)
-                _add_bits(sums[group], at + 32, np.int64(b), signed)
+                add_bits(sums[group], at, np.int64(a), signed)
+                add_bits(sums[group], at + 32, np.int64(b), signed)
                 for shift, product in ((0, a * a), (33, a * b), (64, b * b)):
-                    _add_bits(squares[group], at_square + shift, np.int64(product & np.uint64(_MASK)), w)
-                    _add_bits(squares[group], at_square + shift + 32, np.int64(product >> np.uint64(32)), w)
+                    add_bits(squares[group], at_square + shift, np.int64(product & np.uint64(_MASK)), w)
+                    add_bits(squares[group], at_square + shift + 32, np.int64(product >> np.uint64(32)), w)
             counts[group, 0] += w
         n = counts[group, 0]
         floats[i, j] = 0.0
@@ -281,11 +287,11 @@ def vary(
         status[i, j] = _VALUE
         for l in range(total.shape[0]):
             total[l] = 0
-        if _normalise(sums[group], digits, 1) < 0:
-            _normalise(sums[group], digits, -1)
+        if normalise(sums[group], digits, 1) < 0:
+            normalise(sums[group], digits, -1)
         _subtract_square(digits, total, 2 * base - low)
         _add_multiple(squares[group], n, total, squares_base - low)
-        _normalise(total, result, 1)
+        normalise(total, result, 1)
         excess, power = _leading(result)
         unit = 0 if is_integer else -2148
         variance = math.ldexp(excess / (float(n) * float(n - 1)), int(power + 32 * low + unit))

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from minidsms.kernels.float_pairs import exact_product, exact_sum
 from minidsms.kernels.ordered_values import (
     COUNT,
     LEFT,
@@ -35,7 +36,6 @@ _NOTHING, _VALUE, _UNKNOWN = 0, 1, 2
 _EXACT = 1 << 53
 """Whole numbers up to here are floats."""
 _LOW_BITS = 4095
-_SPLITTER = 134217729.0
 _LEAST, _MOST = 2.0**-400, 2.0**400
 _NEGATIVE_ZERO = -(2**63)
 
@@ -83,27 +83,6 @@ def _node_at(nodes: np.ndarray, tree: int, place: int) -> int:
             at = nodes[at, RIGHT]
 
 
-@helper("UniTuple(float64, 2)(float64, float64)")
-def _sum(a: float, b: float) -> tuple[float, float]:
-    """a + b as a float and what it leaves out (Knuth)."""
-    total = a + b
-    part = total - a
-    return total, (a - (total - part)) + (b - part)
-
-
-@helper("UniTuple(float64, 2)(float64, float64)")
-def _product(a: float, b: float) -> tuple[float, float]:
-    """a * b as a float and what it leaves out (Dekker)."""
-    total = a * b
-    shifted = _SPLITTER * a
-    high_a = shifted - (shifted - a)
-    low_a = a - high_a
-    shifted = _SPLITTER * b
-    high_b = shifted - (shifted - b)
-    low_b = b - high_b
-    return total, ((high_a * high_b - total) + high_a * low_b + low_a * high_b) + low_a * low_b
-
-
 @helper("Tuple((float64, boolean))(float64, float64, float64, float64, int64, int64)")
 def _between(
     low: float, low_rest: float, high: float, high_rest: float, part: int, denominator: int
@@ -113,9 +92,9 @@ def _between(
     low_rest, high_rest: what is to be added to low and high, both whole numbers of 12 bits.
     """
     divisor = float(denominator)
-    first, left_out_1 = _product(low, divisor - float(part))
-    second, left_out_2 = _product(high, float(part))
-    total, left_out = _sum(first, second)
+    first, left_out_1 = exact_product(low, divisor - float(part))
+    second, left_out_2 = exact_product(high, float(part))
+    total, left_out = exact_sum(first, second)
     has_rests = low_rest != 0.0 or high_rest != 0.0
     if denominator == 2 and not has_rests:
         # Halving is exact, or the sum is, of values as small as that.
@@ -126,18 +105,18 @@ def _between(
     if left_out == 0.0 and left_out_1 == 0.0 and left_out_2 == 0.0 and not has_rests:
         return total / divisor, True
     quotient = total / divisor
-    product, left_out_3 = _product(quotient, divisor)
+    product, left_out_3 = exact_product(quotient, divisor)
     rest = (total - product) - left_out_3
     error = 0.0
     for more in (left_out, left_out_1, left_out_2, low_rest * (divisor - float(part)), high_rest * float(part)):
-        rest, lost = _sum(rest, more)
+        rest, lost = exact_sum(rest, more)
         error += abs(lost)
     correction = rest / divisor
     error = 2.0 * error / divisor
-    whole, left_out = _product(correction, divisor)
+    whole, left_out = exact_product(correction, divisor)
     if whole != rest or left_out != 0.0:
         error += abs(correction) * 2.0**-52
-    result, beyond = _sum(quotient, correction)
+    result, beyond = exact_sum(quotient, correction)
     if error > 0.0:
         error += abs(beyond) * 2.0**-50  # what is less than a bit of beyond would be lost
     return result, result + (beyond + error) == result and result + (beyond - error) == result

@@ -41,9 +41,10 @@ if TYPE_CHECKING:
     from minidsms.aggregates.ordered import Share
     from minidsms.synopses.decimal_sums import DecimalSums
     from minidsms.synopses.exact_sums import FloatSumState, VariationState
+    from minidsms.synopses.moments import MomentSums
     from minidsms.synopses.ordered_values import OrderedValues
 
-    Accumulator = DecimalSums | FloatSumState | VariationState | OrderedValues
+    Accumulator = DecimalSums | FloatSumState | VariationState | MomentSums | OrderedValues
     State = Accumulator | DistinctValues | ObjectStates | GroupRecords
 
 
@@ -54,8 +55,8 @@ class AggregateSpec:
     function: as in `bound.AggregateCall`.  arg: an input column, None for COUNT(*).  label: its text, for failures
     and EXPLAIN.  objects: what keeps its states where those are objects, of the input columns `args`.  ignores_nulls:
     of FIRST and LAST.  times: of COUNT and AVG, the input column that says for how many values an element stands; None:
-    for one.  share: of a quantile that kernels keep.  by, by_type: of ARG_MIN and ARG_MAX, the input column that
-    chooses the value.
+    for one.  share: of a quantile that kernels keep.  by, by_type: the second argument's input column: of ARG_MIN and
+    ARG_MAX that which chooses the value, of pairs that of x.
     """
 
     function: str
@@ -127,7 +128,9 @@ def accumulator(spec: AggregateSpec, is_fifo: bool, is_append_only: bool, texts:
             return OrderedValues(
                 spec.arg_type, largest, by_arrival, is_fifo, texts, grows, spec.ignores_nulls, spec.share, spec.by_type
             )
-    raise AssertionError(f"no aggregate {spec.function!r}")
+    from minidsms.synopses.moments import MomentSums
+
+    return MomentSums(spec.function, spec.arg_type, spec.by_type)
 
 
 class GroupStates:
