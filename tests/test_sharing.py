@@ -427,8 +427,14 @@ def test_a_query_that_is_paused_leaves_the_others_running() -> None:
     assert c.snapshot() == [(1, 4)]
 
 
-@pytest.mark.parametrize("aggregate", ["MEDIAN(v)", "MODE(v)", "ARG_MAX(v, v)", "STRING_AGG(CAST(v AS TEXT), ',')"])
-def test_a_query_that_is_paused_takes_its_ordered_values_with_it(aggregate: str) -> None:
+@pytest.mark.parametrize(
+    "aggregate",
+    [
+        "MEDIAN(v)", "MODE(v)", "ARG_MAX(v, v)", "STRING_AGG(CAST(v AS TEXT), ',')", "REGR_SXX(v, v)", "BIT_OR(v)",
+        "VAR_POP(v)",
+    ],
+)  # fmt: skip
+def test_a_query_that_is_paused_takes_its_values_with_it(aggregate: str) -> None:
     db = connected()
     a, b = [db.query(f"SELECT k, {aggregate} FROM S [RANGE 100] GROUP BY k") for _ in range(2)]
     db.push("S", [(1, 1), (1, 1)], ts=1)

@@ -104,12 +104,12 @@ def between(low: float, high: float, part: Fraction) -> float | None:
 
 
 class MostFrequent:
-    """The value that most rows have; of several, the first in the order."""
+    """The n values that most rows have, the most frequent first; of several, the least."""
 
     def __init__(self, settings: Settings) -> None:
         self._counts: Counter[Any] = Counter()
         self._ranked: Rows = Few()
-        self._takes_last = bool(settings.keys) and settings.keys[0].descending
+        (self._wanted,) = settings.parameters
 
     def _move(self, value: Any, step: int) -> None:
         count = self._counts[value]
@@ -128,24 +128,23 @@ class MostFrequent:
     def remove(self, value: Any) -> None:
         self._move(value, -1)
 
-    def result(self) -> Any:
-        count, value = self._ranked[0]
-        return self._ranked[self._ranked.bisect_left((count + 1,)) - 1][1] if self._takes_last else value
-
-
-class MostFrequentOnes(MostFrequent):
-    """The n values that most rows have, the most frequent first; of several, the least."""
-
-    def __init__(self, settings: Settings) -> None:
-        super().__init__(settings)
-        (self._wanted,) = settings.parameters
-
     def result(self) -> tuple[Any, ...]:
         return tuple(value for _, value in self._ranked[: self._wanted])
 
 
-class Histogram(MostFrequent):
+class Histogram:
     """How many rows have each value."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._counts: Counter[Any] = Counter()
+
+    def add(self, value: Any) -> None:
+        self._counts[value] += 1
+
+    def remove(self, value: Any) -> None:
+        self._counts[value] -= 1
+        if not self._counts[value]:
+            del self._counts[value]
 
     def result(self) -> tuple[Any, ...]:
         return tuple(sorted(self._counts.items()))
@@ -239,7 +238,7 @@ FUNCTIONS = (
     ),
     Aggregate(
         "mode", 0, 1, _same, "any type, or nothing and WITHIN GROUP (ORDER BY ..)",
-        "the most frequent value; if there are several, the least", ("MODE(t)", "'b'"), MostFrequent,
+        "the most frequent value; if there are several, the least", ("MODE(t)", "'b'"), kept_by_kernel,
         ordering=Ordering.WITHIN,
     ),
     Aggregate(
@@ -252,7 +251,7 @@ FUNCTIONS = (
     Aggregate(
         "approx_top_k", 2, 2, _listed_by, "any type, and a number of values",
         "the list of the n values that most rows have, the most frequent first; of several, the least; exact",
-        ("APPROX_TOP_K(t, 2)", "['b', 'a']"), MostFrequentOnes, literals={1: number_of_values},
+        ("APPROX_TOP_K(t, 2)", "['b', 'a']"), MostFrequent, literals={1: number_of_values},
     ),
     Aggregate(
         "histogram", 1, 1, _counted, "TEXT or INTEGER", "the MAP from each value to the number of its rows",

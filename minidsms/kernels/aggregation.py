@@ -10,10 +10,20 @@ last value has left is all zeros again, so a freed group needs no cleaning.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from minidsms.kernels.key_table import Table, acquire_pair, give_up
-from minidsms.machine_code import Int8s, Int32s, Int64s, int64, kernel
+from minidsms.machine_code import Int8s, Int8Table, Int32s, Int64s, Int64Table, int64, kernel
 
 NULL, VALUE, FAILED = range(3)
+
+
+class Answers(NamedTuple):
+    """Where the answer behind each element goes: into one column of (n, k)."""
+
+    results: Int64Table
+    status: Int8Table
+    column: int
 
 
 @kernel

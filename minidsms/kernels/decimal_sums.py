@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from minidsms.kernels.aggregation import NULL, VALUE
-from minidsms.machine_code import Int8s, Int8Table, Int64s, Int64Table, helper, int64, kernel, uint64
+from minidsms.kernels.aggregation import NULL, VALUE, Answers
+from minidsms.machine_code import Int8s, Int64s, Int64Table, helper, int64, kernel, uint64
 from minidsms.values.coded import CODE_OF_ZERO, MOST_COMPUTED
 
 COUNT, LOW, MIDDLE, HIGH, SUM_WORDS = range(5)
@@ -23,14 +23,6 @@ class Summed(NamedTuple):
     ids: Int64s
     weight: Int8s
     codes: Int64s
-
-
-class Answers(NamedTuple):
-    """Where the answer behind each element goes: into one column of (n, k)."""
-
-    results: Int64Table
-    status: Int8Table
-    column: int
 
 
 @helper(inline=True)

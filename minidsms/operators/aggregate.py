@@ -39,12 +39,14 @@ from minidsms.synopses.object_states import ObjectAggregate, ObjectStates, Texts
 
 if TYPE_CHECKING:
     from minidsms.aggregates.ordered import Share
+    from minidsms.synopses.bit_counts import BitCounts
     from minidsms.synopses.decimal_sums import DecimalSums
     from minidsms.synopses.exact_sums import FloatSumState, VariationState
+    from minidsms.synopses.frequencies import Frequencies
     from minidsms.synopses.moments import MomentSums
     from minidsms.synopses.ordered_values import OrderedValues
 
-    Accumulator = DecimalSums | FloatSumState | VariationState | MomentSums | OrderedValues
+    Accumulator = BitCounts | DecimalSums | FloatSumState | VariationState | Frequencies | MomentSums | OrderedValues
     State = Accumulator | DistinctValues | ObjectStates | GroupRecords
 
 
@@ -56,7 +58,7 @@ class AggregateSpec:
     and EXPLAIN.  objects: what keeps its states where those are objects, of the input columns `args`.  ignores_nulls:
     of FIRST and LAST.  times: of COUNT and AVG, the input column that says for how many values an element stands; None:
     for one.  share: of a quantile that kernels keep.  by, by_type: the second argument's input column: of ARG_MIN and
-    ARG_MAX that which chooses the value, of pairs that of x.
+    ARG_MAX that which chooses the value, of pairs that of x.  is_descending: of MODE, the greatest of several.
     """
 
     function: str
@@ -72,6 +74,7 @@ class AggregateSpec:
     share: Share | None = None
     by: int | None = None
     by_type: Type | None = None
+    is_descending: bool = False
 
     def __str__(self) -> str:
         inside = "*" if self.arg is None else f"{'DISTINCT ' if self.distinct else ''}#{self.arg}"
@@ -79,7 +82,7 @@ class AggregateSpec:
 
 
 _EXTREMES = ("min", "max", "first", "last", "arg_min", "arg_max")
-_SAME_IF_DISTINCT = ("min", "max", "first", "last")
+_SAME_IF_DISTINCT = ("min", "max", "first", "last", "bit_and", "bit_or")
 
 
 def kind_of(spec: AggregateSpec, is_fifo: bool, is_append_only: bool) -> int:
@@ -119,6 +122,14 @@ def accumulator(spec: AggregateSpec, is_fifo: bool, is_append_only: bool, texts:
             from minidsms.synopses.exact_sums import VariationState
 
             return VariationState(spec.function == "stddev", spec.arg_type)
+        case "bit_and" | "bit_or" | "bit_xor":
+            from minidsms.synopses.bit_counts import BitCounts
+
+            return BitCounts(spec.function)
+        case "mode":
+            from minidsms.synopses.frequencies import Frequencies
+
+            return Frequencies(spec.arg_type, spec.is_descending, texts)
         case function if spec.share is not None or function in _EXTREMES:
             by_arrival = spec.function in ("first", "last")
             largest = spec.function in ("max", "last", "arg_max")

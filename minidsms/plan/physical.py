@@ -688,8 +688,9 @@ class PhysicalPlanner:
 
         specs = []
         for call in node.aggregates:
-            state = None if call.settings is None else AGGREGATES[call.function].state
-            share = None if call.settings is None else share_of(state, call.settings)
+            settings = call.settings
+            state = None if settings is None else AGGREGATES[call.function].state
+            share = None if settings is None else share_of(state, settings)
             has_objects = call.has_objects and share is None and state is not kept_by_kernel
             by = call.args[1] if state is kept_by_kernel and len(call.args) > 1 else None
             value = call.args[0] if call.has_objects and not has_objects else call.arg
@@ -711,6 +712,7 @@ class PhysicalPlanner:
                     share=share,
                     by=None if by is None else place(by),
                     by_type=None if by is None else by.type,
+                    is_descending=settings is not None and any(key.descending for key in settings.keys),
                 )
             )
         parts, shape = by_panes(node.input, exprs, len(node.keys), specs), node.shape

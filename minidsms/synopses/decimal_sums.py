@@ -9,7 +9,7 @@ import numpy as np
 
 from minidsms.elements import Column, Int64Array, Type
 from minidsms.kernels import decimal_sums as kernels
-from minidsms.kernels.aggregation import FAILED, NULL, VALUE
+from minidsms.kernels.aggregation import FAILED, NULL, VALUE, Answers
 from minidsms.synopses.group_state import Argument, GroupArrays, Run
 from minidsms.synopses.object_states import Texts
 from minidsms.values.coded import digits_of
@@ -28,7 +28,7 @@ class DecimalSums(GroupArrays):
     def advance(self, run: Run, argument: Argument, j: int) -> None:
         """Take a batch in; answers go to column j of the run."""
         codes, _, weight = argument
-        elements, answers = kernels.Summed(run.ids, weight, codes), kernels.Answers(run.results, run.status, j)
+        elements, answers = kernels.Summed(run.ids, weight, codes), Answers(run.results, run.status, j)
         sums: Int64Array = self.tables["sums"]  # type: ignore[assignment]
         done = kernels.sum_decimals(0, elements, sums, answers)
         while done < len(codes):

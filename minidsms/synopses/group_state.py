@@ -124,8 +124,16 @@ class DistinctValues:
             done = kernels.weigh_distinct(done, ids, words, weight, self.pairs.parts, *present, self.counts)
             if done == len(ids):
                 break
-            self.pairs.grow()
-            self.counts = np.concatenate([self.counts, np.zeros_like(self.counts)])
+            self.grow()
+        self.settle()
+
+    def grow(self) -> None:
+        """Twice the room for pairs."""
+        self.pairs.grow()
+        self.counts = np.concatenate([self.counts, np.zeros_like(self.counts)])
+
+    def settle(self) -> None:
+        """Give memory back if most pairs are free."""
         self._take(self.pairs.compact())
 
     def _take(self, kept: Int64Array | None) -> None:

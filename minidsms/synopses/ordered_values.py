@@ -82,22 +82,19 @@ class OrderedValues(GroupArrays):
             keys = self._keys(run, words)
         else:
             keys, valid = self._keys(run, by.words), valid & by.valid
-        self._cover(words, keys, valid != 0)
+        self.cover(words, keys, valid != 0)
         n = len(words)
         done = 0
         # NULL is a value to FIRST and LAST, unless they are told to pass over it.
         elements = kernels.Valued(run.ids, weight if self._ignores_nulls else run.sign, valid, keys, words)
         share = self._share
-        order = kernels.OrderedBy(
-            self._texts.written, self._is_text, self._largest, self._by_arrival, share is not None, self._ties
-        )
+        order = self.order
         unknown = _NOTHING
         if share is not None:
             unknown = np.empty((n + 1, 4), np.int64)
             unknown[0, 0] = 0
         while True:
-            places: Any = self.tables["places"]
-            ordered = kernels.OrderedArrays(places, self._nodes, self._meta)
+            ordered = self.ordered
             if share is not None:
                 done = self._quantiles(share, done, run, elements, order, ordered, unknown, j)
             elif self._is_fifo:
@@ -107,9 +104,32 @@ class OrderedValues(GroupArrays):
                 done = kernels.treap_extremes(done, elements, order, ordered, run.results, run.status, j)
             if done == n:
                 break
-            self._nodes = np.concatenate([self._nodes, np.zeros_like(self._nodes)])
+            self.grow()
         if share is not None and unknown.item(0, 0):
             self._find(share, run, unknown[1 : 1 + unknown[0, 0]], j)
+
+    @property
+    def order(self) -> kernels.OrderedBy:
+        """What the kernels order by, of texts that are covered."""
+        is_sized = self._share is not None
+        return kernels.OrderedBy(
+            self._texts.written, self._is_text, self._largest, self._by_arrival, is_sized, self._ties
+        )
+
+    @property
+    def ordered(self) -> kernels.OrderedArrays:
+        """The values, as kernels take them."""
+        places: Any = self.tables["places"]
+        return kernels.OrderedArrays(places, self._nodes, self._meta)
+
+    @property
+    def is_full(self) -> bool:
+        """There is no room for another value."""
+        return bool(self._meta[0] == 0 and self._meta[1] == len(self._nodes))
+
+    def grow(self) -> None:
+        """Twice the room for values."""
+        self._nodes = np.concatenate([self._nodes, np.zeros_like(self._nodes)])
 
     def _quantiles(
         self, share: Share, done: int, run: Run, elements: kernels.Valued, by: kernels.OrderedBy,
@@ -148,7 +168,7 @@ class OrderedValues(GroupArrays):
         held: Int64Array = used[(used[:, kernels.COUNT] > 0) & (used[:, kernels.VALID] != 0), word]
         return held
 
-    def _cover(self, words: Int64Array, keys: Int64Array, is_value: BoolArray) -> None:
+    def cover(self, words: Int64Array, keys: Int64Array, is_value: BoolArray) -> None:
         """See that the texts that may be compared are there."""
         if self._ties != kernels.TIED_TEXTS:
             if self._is_text:

@@ -16,10 +16,6 @@ from minidsms.aggregates.moments import RESULTS, Moments
 from minidsms.elements import Batch, Type
 from minidsms.kernels.arrays import normal
 from minidsms.synopses.moments import MomentSums
-from minidsms.testing.compare import check
-from minidsms.testing.feeds import random_feed
-from minidsms.testing.generators import Case
-from minidsms.testing.grammar import STREAMS
 from tests.operators.harness import column, run_over
 
 HUGE = 2**63
@@ -125,29 +121,3 @@ def test_a_rounding_that_bits_of_pairs_do_not_tell_is_that_of_whole_numbers(
         was_asked = len(asked)
         assert repr(float(run.floats[1, 0])) == repr(_result("regr_sxy", Counter(zip(values, map(float, x)))))
     assert was_asked
-
-
-def _case(seed: int) -> Case:
-    rng = Random(seed)
-    numbers = ("v", "x", "k")
-    functions = [name for name in RESULTS if name not in OF_VALUES]
-    calls = [f"{rng.choice(functions)}({rng.choice(numbers)}, {rng.choice(numbers)})" for _ in range(3)]
-    calls[0] += rng.choice(("", " FILTER (WHERE x > 0)"))
-    calls += [f"{rng.choice(OF_VALUES)}({rng.choice(('', 'DISTINCT '))}{rng.choice(numbers)})", "COUNT(*)", "SUM(x)"]
-    window = rng.choice(
-        ("[RANGE 4]", "[ROWS 5]", "[RANGE 6 SLIDE 2]", "[PARTITION BY k ROWS 2]", "[RANGE UNBOUNDED]", "[NOW]")
-    )
-    group = rng.choice((" GROUP BY k", " GROUP BY t", " GROUP BY ROLLUP (k, t)", ""))
-    source = f"Sa {window}"
-    if rng.random() < 0.3:
-        source = f"(SELECT k, v, x, t FROM Sa {window} EXCEPT ALL SELECT k, v, x, t FROM Sb [ROWS 3]) AS s"
-    query = f"SELECT {', '.join(f'{c} AS c{i}' for i, c in enumerate(calls))} FROM {source}{group}"
-    names = ["Sa", "Sb"] if "Sb" in source else ["Sa"]
-    declared = tuple(f"CREATE STREAM {name} ({', '.join(f'{c} {t.name}' for c, t in STREAMS[name])})" for name in names)
-    return Case(declared, query, random_feed(rng, names, 40))
-
-
-@pytest.mark.parametrize("batch_size", [1, 2, 7, 65_536])
-def test_the_answer_is_that_of_the_definition(batch_size: int) -> None:
-    for seed in range(15):
-        check(_case(seed), batch_size=batch_size)

@@ -96,7 +96,7 @@ def test_a_window_keeps_its_rows_and_the_rest_goes(folder: str) -> None:
     "query, reason",
     [
         ("SELECT S.k FROM S, S [RANGE 5] AS R WHERE S.k = R.k", "2-way Join"),
-        ("SELECT MODE(k) FROM S", "Aggregate MODE"),
+        ("SELECT ARRAY_AGG(k) FROM S", "Aggregate ARRAY_AGG"),
         ("SELECT k, STRING_AGG(CAST(k AS TEXT)) FROM S GROUP BY k", "Aggregate by column1: STRING_AGG"),
     ],
 )
@@ -160,6 +160,9 @@ OVER_ALL = [
     "SELECT FIRST(v), LAST(v), VARIANCE(v) FROM S",
     "SELECT k, MEDIAN(v), QUANTILE_CONT(k, 0.7), QUANTILE_DISC(name, 0.4), MEDIAN(DISTINCT v) FROM S GROUP BY k",
     "SELECT k, ARG_MAX(name, v), ARG_MIN(v, name), ARG_MAX(v, k) FROM S GROUP BY k",
+    "SELECT name, CORR(v, k), REGR_INTERCEPT(k, v), VAR_POP(DISTINCT v), STDDEV_POP(k) FROM S GROUP BY name",
+    "SELECT k, MODE(name), MODE() WITHIN GROUP (ORDER BY v DESC), MODE(k) FROM S GROUP BY k",
+    "SELECT name, BIT_AND(k), BIT_OR(DISTINCT k), BIT_XOR(k), BIT_XOR(DISTINCT k) FROM S GROUP BY name",
     "SELECT COUNT(*) FROM (SELECT DISTINCT k FROM S)",
     "SELECT COUNT(*) FROM S [RANGE 3]",
     "SELECT k, LAG(name, 2) OVER (PARTITION BY k ORDER BY ts) AS l, AVG(v) OVER (ORDER BY ts ROWS 9 PRECEDING) AS m"
@@ -630,13 +633,13 @@ def test_the_statement_makes_one_and_show_tells_of_it(folder: str) -> None:
         db.execute("CREATE STREAM S (k INTEGER); CREATE QUERY short AS SELECT COUNT(*) FROM S [RANGE 3] GROUP BY k")
         for i in range(50):
             db.push("S", (1,), ts=i)
-        db.execute("CREATE QUERY long AS SELECT MODE(k) FROM S; CHECKPOINT; SET batch_size = 9")
+        db.execute("CREATE QUERY long AS SELECT ARRAY_AGG(k) FROM S; CHECKPOINT; SET batch_size = 9")
         assert elements(db) == 50
         db.execute("DROP QUERY long")
         db.execute("checkpoint")
         assert elements(db) < 10
         shown = db.execute("SHOW CHECKPOINTS")
-        assert [(row[0], row[-1]) for row in shown] == [("log-2", "long (Aggregate MODE(k))"), ("log-3", "")]
+        assert [(row[0], row[-1]) for row in shown] == [("log-2", "long (Aggregate ARRAY_AGG(k))"), ("log-3", "")]
     with opened(folder) as db:
         assert db.execute("SHOW CHECKPOINTS").rows == shown.rows and db.settings["batch_size"] == 9
     with minidsms.connect() as db:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -18,10 +19,12 @@ _EPOCH, _TICK = datetime.datetime(1970, 1, 1), datetime.timedelta(milliseconds=1
 
 
 def _plain(value: Any) -> Any:
-    """A value as both sides have it: instants and durations as ticks, floats to a few digits, lists as tuples."""
+    """A value as both sides have it: instants and durations as ticks, floats to a few digits, without NaN,
+    lists as tuples.
+    """
     match value:
         case float():
-            return round(value, _DIGITS)
+            return None if math.isnan(value) else round(value, _DIGITS)
         case datetime.datetime():
             return (value - _EPOCH) // _TICK
         case datetime.timedelta():

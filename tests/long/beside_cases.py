@@ -120,6 +120,10 @@ _GROUPED = (
     "k, STRING_AGG(t, '-' ORDER BY t DESC) FROM {A} AS a WHERE v % 5 = 1 AND t IS NOT NULL GROUP BY k",
     "k, ARRAY_AGG(v ORDER BY v), MAX(w) - MIN(w) FROM {A} AS a WHERE v % 5 = 1 GROUP BY k",
     "k, COUNT(DISTINCT t), SUM(DISTINCT v), BIT_XOR(v) FROM {A} AS a GROUP BY k",
+    "k, BIT_AND(v), BIT_OR(k + v), BIT_XOR(DISTINCT v), BIT_OR(v) FILTER (WHERE b) FROM {A} AS a GROUP BY k",
+    "b, COVAR_POP(f, v) / 1009, COVAR_SAMP(v, f) / 1009, REGR_SXY(v, k) / 1009, REGR_SYY(v, f) / 1009 "
+    "FROM {A} AS a GROUP BY b",
+    "CORR(v, f), REGR_SLOPE(f, v), REGR_INTERCEPT(v, f), REGR_R2(f, v), VAR_POP(DISTINCT v) / 1009 FROM {A} AS a",
     "k, b, COUNT(*), SUM(v), GROUPING(k), GROUPING(b) FROM {A} AS a GROUP BY ROLLUP (k, b)",
     "b, v % 3, COUNT(*), MAX(t) FROM {A} AS a GROUP BY CUBE (b, v % 3)",
     "k, COUNT(*) FILTER (WHERE v > 20), SUM(v) FILTER (WHERE b) FROM {A} AS a GROUP BY k",
