@@ -36,8 +36,9 @@ _ERROR = 2.0**-80
 
 
 class Pairs(NamedTuple):
-    """Of each element its group, its weight, and both values: bits of floats, or integers."""
+    """Of each element its instant, its group, its weight, and both values: bits of floats, or integers."""
 
+    ts: Int64s
     ids: Int64s
     weight: Int8s
     y: Int64s
@@ -64,6 +65,14 @@ class Layout(NamedTuple):
     y_width: int
     x_width: int
     ends: Int64s
+
+
+class Sums(NamedTuple):
+    """counts: (cap, 2) [finite, infinite].  limbs: (cap, width) as the layout says."""
+
+    counts: Int64Table
+    limbs: Int64Table
+    layout: Layout
 
 
 class Answers(NamedTuple):
@@ -188,6 +197,15 @@ def _variation(a: int, b: int, ab: int, sums: Int64s, ends: Int64s, room: Room) 
 
 
 @helper
+def _root(value: float, rest: float, power: int) -> Any:
+    """Of a pair above 0, and a power of two."""
+    if power % 2 != 0:
+        value, rest, power = 2.0 * value, 2.0 * rest, power - 1
+    value, rest = pair_root(value, rest)
+    return value, rest, power // 2
+
+
+@helper
 def _quotient(sums: Int64s, n: int, asked: Asked, layout: Layout, room: Room) -> Any:
     """The result, and VALUE, NULL or _UNKNOWN."""
     ends = layout.ends
@@ -234,44 +252,27 @@ def _quotient(sums: Int64s, n: int, asked: Asked, layout: Layout, room: Room) ->
             value, rest = pair_product(value, rest, value, rest)
             power *= 2
         else:
-            if divisor_power % 2 != 0:
-                divisor, divisor_rest, divisor_power = 2.0 * divisor, 2.0 * divisor_rest, divisor_power - 1
-            divisor, divisor_rest = pair_root(divisor, divisor_rest)
-            divisor_power //= 2
+            divisor, divisor_rest, divisor_power = _root(divisor, divisor_rest, divisor_power)
     if value == 0.0:
         return 0.0, VALUE
     value, rest = pair_quotient(value, rest, divisor, divisor_rest)
     power -= divisor_power
     if asked.is_root:
-        if power % 2 != 0:
-            value, rest, power = 2.0 * value, 2.0 * rest, power - 1
-        value, rest = pair_root(value, rest)
-        power //= 2
+        value, rest, power = _root(value, rest, power)
     result, error = math.ldexp(value, int(power)), abs(value) * _ERROR
     is_known = value + (rest + error) == value and value + (rest - error) == value and _LEAST < abs(result) < _MOST
     return result, VALUE if is_known else _UNKNOWN
 
 
 @kernel
-def relate(
-    start: int,
-    pairs: Pairs,
-    ts: Int64s,
-    asked: Asked,
-    counts: Int64Table,
-    limbs: Int64Table,
-    layout: Layout,
-    meta: Int64s,
-    to: Answers,
-    room: Room,
-) -> int:
+def relate(start: int, pairs: Pairs, asked: Asked, sums: Sums, meta: Int64s, to: Answers, room: Room) -> int:
     """Take pairs in and answer behind the last of those of a group that come one after the other in an instant; returns
     how many are done: all, or those before one that needs more limbs, or with which `unknown` is full.
 
-    counts: (cap, 2) [finite, infinite].  meta: (4,) the limbs that one needs, of y [first, end], none where the end is
-    0, and of x.
+    meta: (4,) the limbs that one needs, of y [first, end], none where the end is 0, and of x.
     """
-    ids = pairs.ids
+    ids, ts = pairs.ids, pairs.ts
+    counts, limbs, layout = sums.counts, sums.limbs, sums.layout
     n, j = ids.shape[0], to.column
     for i in range(start, n):
         group = ids[i]

@@ -81,15 +81,16 @@ class MomentSums(GroupArrays):
     def advance(self, run: Run, argument: Argument, j: int, by: Argument | None = None) -> None:
         """Take a batch in; answers go to column j of the run, where they may be asked for.  by: the values of x."""
         words, _, weight = argument
-        pairs = kernels.Pairs(run.ids, weight, words, words)
+        pairs = kernels.Pairs(run.ts, run.ids, weight, words, words)
         if by is not None:
-            pairs = kernels.Pairs(run.ids, weight * by.valid, words, by.words)
+            pairs = kernels.Pairs(run.ts, run.ids, weight * by.valid, words, by.words)
         counts: Any = self.tables["counts"]
         needed, done = self._needed, 0
         while True:
             limbs: Any = self.tables["limbs"]
+            sums = kernels.Sums(counts, limbs, self._layout)
             to = kernels.Answers(run.floats, run.status, self._unknown, j)
-            done = kernels.relate(done, pairs, run.ts, self._asked, counts, limbs, self._layout, needed, to, self._room)
+            done = kernels.relate(done, pairs, self._asked, sums, needed, to, self._room)
             self._find(run, j)
             if done == len(words):
                 return
