@@ -661,7 +661,7 @@ class Describe(Syntax):
     name_span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
 
 
-FORMATS = ("csv", "json", "parquet", "arrow", "sqlite", "duckdb", "archive", "avro", "protobuf")
+FORMATS = ("csv", "json", "parquet", "arrow", "stream", "sqlite", "duckdb", "archive", "avro", "protobuf")
 """What FORMAT names."""
 PLAN_FORMATS = ("text", "json", "mermaid", "svg", "spark")
 """What EXPLAIN can give; spark tells how Spark would carry the query out over archives."""

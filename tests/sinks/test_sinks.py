@@ -161,6 +161,14 @@ def test_a_place_that_cannot_be_written_leaves_no_query(tmp_path: Path) -> None:
         assert db.queries == {}
 
 
+def test_the_format_of_the_prototype_can_be_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    with minidsms.connect() as db:
+        db.execute(f"CREATE STREAM S (a INTEGER); CREATE QUERY q AS SELECT * FROM S INTO '{path}' FORMAT stream")
+        db.push("S", [(1,), (2,)], ts=[1, 2])
+    assert path.read_text().split() == ["[1]:+:1", "[2]:+:2"]
+
+
 def test_two_queries_do_not_share_a_file(tmp_path: Path) -> None:
     with minidsms.connect() as db:
         db.execute("CREATE STREAM S (a INTEGER)")
