@@ -21,8 +21,9 @@ from minidsms.joins.graph import JoinGraph
 from minidsms.joins.plan import JoinPlan, Orders
 from minidsms.joins.spec import JoinSpec
 from minidsms.joins.stretches import Stretches
-from minidsms.kernels.join_layout import ASKED, CHECK, CHECKS_END, FROM, FROM_KEY, PROBED, TARGET, JoinState, Windows
+from minidsms.kernels.join_layout import JoinState, JoinStep, Windows
 from minidsms.kernels.streams_join import SOURCE_WORDS, join_streams
+from minidsms.machine_code import record_in
 from minidsms.machine_code.templates import Constant, Form
 from minidsms.synopses.indexed_window import IndexedWindow
 from minidsms.synopses.window_index import WindowIndex
@@ -46,14 +47,14 @@ class _Step(NamedTuple):
     checks: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def of(cls, words: Sequence[int], checks: Int64Array, visited: Sequence[int], numbers: Mapping[int, int]) -> _Step:
-        """words, checks: as of `Pipelines`.  visited: the inputs in their order.  numbers: of the keys."""
+    def of(cls, step: JoinStep, checks: Int64Array, visited: Sequence[int], numbers: Mapping[int, int]) -> _Step:
+        """step, checks: as of `Pipelines`.  visited: the inputs in their order.  numbers: of the keys."""
         compared = tuple(
             (visited.index(a), a, numbers[key], numbers[other])
-            for a, key, _, other in checks[words[CHECK] : words[CHECKS_END]].tolist()
+            for a, key, _, other in checks[step.check : step.checks_end].tolist()
         )
-        probed, source_key = numbers[words[PROBED]], numbers[words[FROM_KEY]]
-        return cls(words[TARGET], probed, words[ASKED], words[FROM], source_key, compared)
+        probed, source_key = numbers[step.probed], numbers[step.source_key]
+        return cls(step.target, probed, step.asked, step.source, source_key, compared)
 
 
 class ByForm:
@@ -149,7 +150,9 @@ class ByForm:
         for i, order in enumerate(orders):
             visited, seen = (i, *order), set[int]()
             marks = [self._marks(j, seen, numbers) for j in visited]
-            path = [_Step.of(words, checks, visited, numbers) for words in steps[i].tolist()]
+            begin = i * len(order)
+            own = (record_in(JoinStep, steps, r) for r in range(begin, begin + len(order)))
+            path = [_Step.of(step, checks, visited, numbers) for step in own]
             ahead = [_ahead(path, position) for position in range(graph.n)]
             constants = tuple(
                 (*step[:5], bool(ahead[step.source]), d, step.checks, shown[step.target], marks[d + 1], ahead[d + 1])

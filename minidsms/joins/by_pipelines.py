@@ -20,7 +20,7 @@ from minidsms.joins.answer import Answer
 from minidsms.joins.graph import JoinGraph
 from minidsms.joins.plan import Index, JoinRoutes, Orders
 from minidsms.joins.row_routes import RowRoutes
-from minidsms.kernels.join_layout import DROP_WORDS, GROUP, GROUP_ROWS, REQUESTS, STEP_WORDS, Blocks, Pipelines
+from minidsms.kernels.join_layout import DROP_WORDS, GROUP, GROUP_ROWS, Blocks, Pipelines
 from minidsms.kernels.mjoin import entering_mjoin, mjoin
 from minidsms.kernels.pair_join import pair_join
 from minidsms.synopses.window_index import WindowIndex
@@ -67,9 +67,9 @@ class ByPipelines:
         self._more = [(i, order) for i, each in self._routes for order in each.orders]
         plan = self.orders, self.patterns, self._index.configurations
         self._steps, self.checks = self._graph.pipelines(*plan, self._more)
-        table, lengths = self._steps.reshape(-1, STEP_WORDS), np.full(len(self._steps), self._graph.n - 1, np.int64)
-        self.bundle = Pipelines(table, lengths, self.checks)
-        self._drops: Int64Array = np.zeros((len(table), DROP_WORDS), np.int64)
+        lengths = np.full(self._graph.n + len(self._more), self._graph.n - 1, np.int64)
+        self.bundle = Pipelines(self._steps, lengths, self.checks)
+        self._drops: Int64Array = np.zeros((len(self._steps), DROP_WORDS), np.int64)
         self._blocks = None
         self._has_bits = any(self._index.configurations)
 
@@ -86,10 +86,10 @@ class ByPipelines:
         if self._has_bits:
             for pipeline, (i, order) in enumerate([*enumerate(self.orders), *self._more]):
                 for d, j in enumerate(order):
-                    times = int(self._steps[pipeline, d, REQUESTS])
+                    times = self._steps["requests"].item(pipeline * len(order) + d)
                     if times:
                         self._requests[j][self._graph.known((i, *order[:d]), j)] += times
-            self._steps[:, :, REQUESTS] = 0
+            self._steps["requests"][:] = 0
 
     def run(self) -> Iterator[int]:
         """Join what waits in the index; see `Answer.fill`."""

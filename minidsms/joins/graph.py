@@ -24,7 +24,8 @@ from minidsms.kernels.access_methods.bit_addresses import ADDRESS, MOST_BITS, Bi
 from minidsms.kernels.access_methods.cells import with_cells
 from minidsms.kernels.access_methods.contract import Known, Part
 from minidsms.kernels.access_methods.methods import method_of
-from minidsms.kernels.join_layout import STEP_WORDS, Path
+from minidsms.kernels.join_layout import JoinStep, Path
+from minidsms.machine_code import Rows, record_in, rows_of
 
 Link = tuple[int, Key, int, Key]
 """Equal keys: input, its key, other input, its key."""
@@ -121,22 +122,25 @@ class JoinGraph:
         index: Index = (),
         configurations: Configurations = (),
         more: Sequence[tuple[int, tuple[int, ...]]] = (),
-    ) -> tuple[Int64Array, Int64Array]:
-        """Steps (n + len(more), n - 1, STEP_WORDS) and checks (c, 4) as the kernels take them, over these patterns.
+    ) -> tuple[Rows[JoinStep], Int64Array]:
+        """Steps, n - 1 of each pipeline, and checks (c, 4) as the kernels take them, over these patterns.
 
         configurations: under which rows of inputs that have bits are stored (see BY_ADDRESS).  more: inputs with orders
         of further pipelines.
         """
         place = self.places(index)
-        steps = np.zeros((self.n + len(more), self.n - 1, STEP_WORDS), np.int64)
+        width = self.n - 1
+        steps = rows_of(JoinStep, (self.n + len(more)) * width)
         checks: list[tuple[int, int, int, int]] = []
         for number, (i, order) in enumerate([*enumerate(orders), *more]):
-            self._add_steps(i, order, index, configurations, place, steps[number], checks)
+            self._add_steps(
+                i, order, index, configurations, place, steps[number * width : (number + 1) * width], checks
+            )
         return steps, np.array(checks, np.int64).reshape(-1, 4)
 
     def path(self, i: int, order: Sequence[int], index: Index = (), configurations: Configurations = ()) -> Path:
         """The pipeline of input i, cut short after these inputs, to be walked apart from the join."""
-        steps = np.zeros((len(order), STEP_WORDS), np.int64)
+        steps = rows_of(JoinStep, len(order))
         checks: list[tuple[int, int, int, int]] = []
         index = index or tuple(each[0][1] if each else () for each in configurations)
         self._add_steps(i, order, index, configurations, self.places(index), steps, checks)
@@ -256,7 +260,7 @@ class JoinGraph:
         index: Index,
         configurations: Configurations,
         place: dict[tuple[int, Key], int],
-        steps: Int64Array,
+        steps: Rows[JoinStep],
         checks: list[tuple[int, int, int, int]],
     ) -> None:
         for d, j in enumerate(order):
@@ -287,9 +291,10 @@ class JoinGraph:
             end, ways = len(checks), configurations[j] if is_addressed else ()
             asked = method_of(probed).ask(Known(parts, columns, ways, self.columns(j), is_order))
             checks.extend(asked.rows)
-            at = visited.index(source)
-            words = j, place[j, probed], source, place[source, key], begin, end, at, asked.hashed, asked.reach, 0, -1
-            steps[d, : len(words)] = words
+            step = record_in(JoinStep, steps, d)
+            step.target, step.probed, step.source, step.source_key = j, place[j, probed], source, place[source, key]
+            step.check, step.checks_end, step.asked, step.kept = begin, end, visited.index(source), -1
+            step.hashed, step.reach = asked.hashed, asked.reach
 
     def _cells_to(self, visited: Sequence[int], j: int, index: Index) -> tuple[Key, list[tuple[int, Key, int]]]:
         """By which key with cells a step visits input j, and of what the tag is made: inputs visited and their keys,

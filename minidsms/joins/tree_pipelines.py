@@ -18,18 +18,8 @@ from minidsms.elements import Int64Array
 from minidsms.joins.graph import JoinGraph
 from minidsms.joins.plan import Tree
 from minidsms.joins.tree import kept_nodes, leaves
-from minidsms.kernels.join_layout import (
-    ASKED,
-    CHECK,
-    CHECKS_END,
-    FROM,
-    FROM_KEY,
-    KEPT,
-    PROBED,
-    STEP_WORDS,
-    TARGET,
-    Pipelines,
-)
+from minidsms.kernels.join_layout import JoinStep, Pipelines
+from minidsms.machine_code import record_in, rows_of
 
 ViewKey = tuple[int, int]
 """The input and its key (by place among all inputs' keys) that give a subresult's cells their tag."""
@@ -46,7 +36,7 @@ class Visit:
 class TreePipelines:
     """nodes: whose results are kept, each after those below it; a subresult has its node's number.
 
-    visits: of each input.  steps (n, most, STEP_WORDS), lengths (n,), checks (c, 4): as `Pipelines`.
+    visits: of each input.  steps (n most,), lengths (n,), checks (c, 4): as `Pipelines`.
     members, keys: of each subresult; bags: inputs whose rows leave in any order, which stand last among the members.
     """
 
@@ -58,10 +48,11 @@ class TreePipelines:
         self.visits = [self._climb(i) for i in range(graph.n)]
         self.keys: list[list[ViewKey]] = [[] for _ in self.nodes]
         self.lengths: Int64Array = np.array([len(visits) for visits in self.visits], np.int64)
-        self.steps: Int64Array = np.zeros((graph.n, int(self.lengths.max()), STEP_WORDS), np.int64)
+        self._most = int(self.lengths.max())
+        self.steps = rows_of(JoinStep, graph.n * self._most)
         self.checks: Int64Array
         self._fill_steps()
-        self.bundle = Pipelines(self.steps.reshape(-1, STEP_WORDS), self.lengths, self.checks)
+        self.bundle = Pipelines(self.steps, self.lengths, self.checks)
 
     def _climb(self, i: int) -> list[Visit]:
         """The steps of input i's pipeline."""
@@ -98,15 +89,15 @@ class TreePipelines:
                         self.keys[v].append((j, x))
                     probed.append((i, d, v, (j, x)))
                     target = self._graph.n + v
-                step = self.steps[i, d]
-                step[[TARGET, PROBED, FROM, FROM_KEY]] = target, x, source, place[source, key]
-                step[[CHECK, CHECKS_END, KEPT]] = begin, len(checks), visit.completes
-                step[ASKED] = max(first, chosen_at[source])
+                step = record_in(JoinStep, self.steps, i * self._most + d)
+                step.target, step.probed, step.source, step.source_key = target, x, source, place[source, key]
+                step.check, step.checks_end, step.kept = begin, len(checks), visit.completes
+                step.asked = max(first, chosen_at[source])
                 if visit.completes >= 0:
                     first = d + 1
                 visited.extend(inputs)
                 chosen_at.update(dict.fromkeys(inputs, d + 1))
         begins = np.cumsum([0, *map(len, self.keys)])
         for i, d, v, view_key in probed:
-            self.steps[i, d, PROBED] = begins[v] + self.keys[v].index(view_key)
+            self.steps["probed"][i * self._most + d] = begins[v] + self.keys[v].index(view_key)
         self.checks = np.array(checks, np.int64).reshape(-1, 4)

@@ -19,19 +19,7 @@ from minidsms.kernels.access_methods.bit_addresses import BY_ADDRESS
 from minidsms.kernels.access_methods.hashes import hashed_tag
 from minidsms.kernels.access_methods.methods import first_tag, next_tag
 from minidsms.kernels.join_layout import (
-    CHECK,
-    FROM,
-    FROM_KEY,
-    HASHED,
-    PROBED,
-    REQUESTS,
-    SOURCE_MASK,
-    SOURCE_NODES,
-    TARGET,
-    TARGET_HEADS,
-    TARGET_MASK,
-    TARGET_NODES,
-    TARGET_SHIFT,
+    JoinStep,
     Windows,
 )
 from minidsms.kernels.links import (
@@ -45,7 +33,7 @@ from minidsms.kernels.links import (
     upper_half,
 )
 from minidsms.kernels.mixing import bucket
-from minidsms.machine_code import Int64s, Int64Table, helper, int32, int64, uint64
+from minidsms.machine_code import Int64s, Int64Table, Rows, helper, int32, int64, uint64
 
 # ------------------------------------------------------------------------------------------------------ rows held
 
@@ -176,27 +164,27 @@ def leave(windows: Windows, i: int, slot: int) -> Any:
 
 
 @helper
-def place_steps(windows: Windows, steps: Int64Table) -> None:
-    """Write into steps, (m, STEP_WORDS), where the index holds what they read; of a subresult its own file says it."""
+def place_steps(windows: Windows, steps: Rows[JoinStep]) -> None:
+    """Write into steps, (m,), where the index holds what they read; of a subresult its own file says it."""
     inputs, keys = windows.inputs, windows.keys
     for r in range(len(steps)):
-        f, y, j, x = steps[r, FROM], steps[r, FROM_KEY], steps[r, TARGET], steps[r, PROBED]
-        steps[r, SOURCE_NODES], steps[r, SOURCE_MASK] = keys[y].nodes, inputs[f].mask
+        f, y, j, x = steps[r].source, steps[r].source_key, steps[r].target, steps[r].probed
+        steps[r].source_nodes, steps[r].source_mask = keys[y].nodes, inputs[f].mask
         if j < len(inputs):
-            steps[r, TARGET_NODES], steps[r, TARGET_MASK] = keys[x].nodes, inputs[j].mask
-            steps[r, TARGET_HEADS], steps[r, TARGET_SHIFT] = keys[x].heads, keys[x].shift
+            steps[r].target_nodes, steps[r].target_mask = keys[x].nodes, inputs[j].mask
+            steps[r].target_heads, steps[r].target_shift = keys[x].heads, keys[x].shift
 
 
 @helper(inline=True)
-def step_tag(windows: Windows, steps: Int64Table, r: int, checks: Int64Table, chosen: Int64s) -> Any:
+def step_tag(windows: Windows, steps: Rows[JoinStep], r: int, checks: Int64Table, chosen: Int64s) -> Any:
     """The tag that step r asks for first: of a slot chosen, or hashed of several inputs'.  steps: placed."""
     q = uint64(r)
-    source = chosen[uint64(steps[q, FROM])]
-    tag = windows.nodes[uint64(steps[q, SOURCE_NODES] + 2 * (source & steps[q, SOURCE_MASK]))]
-    if steps[q, HASHED] > 0:
-        tag = hashed_tag(windows, checks, chosen, steps[q, CHECK], steps[q, CHECK] + steps[q, HASHED])
-    elif steps[q, HASHED] < 0:
-        steps[q, REQUESTS] += 1
+    source = chosen[uint64(steps[q].source)]
+    tag = windows.nodes[uint64(steps[q].source_nodes + 2 * (source & steps[q].source_mask))]
+    if steps[q].hashed > 0:
+        tag = hashed_tag(windows, checks, chosen, steps[q].check, steps[q].check + steps[q].hashed)
+    elif steps[q].hashed < 0:
+        steps[q].requests += 1
         tag = first_tag(windows, steps[q], checks, chosen, tag)
     return tag
 
@@ -230,25 +218,25 @@ class Chain(NamedTuple):
 
 
 @helper(inline=True)
-def chain_of(windows: Windows, steps: Int64Table, r: int) -> Any:
+def chain_of(windows: Windows, steps: Rows[JoinStep], r: int) -> Any:
     """Where step r walks, among what pipelines may join now."""
-    j = uint64(steps[uint64(r), TARGET])
+    j = uint64(steps[uint64(r)].target)
     return chain_between(steps, r, windows.inputs[j].probe_lo, windows.inputs[j].probe_hi)
 
 
 @helper(inline=True)
-def chain_between(steps: Int64Table, r: int, low: int, high: int) -> Any:
+def chain_between(steps: Rows[JoinStep], r: int, low: int, high: int) -> Any:
     """Where step r walks, among the slots [low, high)."""
     q = uint64(r)
-    return Chain(steps[q, TARGET_NODES], int64(2), steps[q, TARGET_MASK], low, high)
+    return Chain(steps[q].target_nodes, int64(2), steps[q].target_mask, low, high)
 
 
 @helper(inline=True)
-def first_slot(windows: Windows, steps: Int64Table, r: int, tag: int) -> Any:
+def first_slot(windows: Windows, steps: Rows[JoinStep], r: int, tag: int) -> Any:
     """The newest slot of the bucket in which step r finds the tag."""
     q = uint64(r)
-    b = steps[q, TARGET_HEADS] + bucket(tag, steps[q, TARGET_SHIFT])
-    return head_slot(windows.heads, b, windows.inputs[uint64(steps[q, TARGET])].lo)
+    b = steps[q].target_heads + bucket(tag, steps[q].target_shift)
+    return head_slot(windows.heads, b, windows.inputs[uint64(steps[q].target)].lo)
 
 
 @helper(inline=True)
@@ -289,7 +277,7 @@ def tag_at(nodes: Int64s, chain: Chain, slot: int) -> Any:
 
 @helper
 def further(
-    windows: Windows, steps: Int64Table, r: int, checks: Int64Table, chosen: Int64s, chain: Chain, tag: int
+    windows: Windows, steps: Rows[JoinStep], r: int, checks: Int64Table, chosen: Int64s, chain: Chain, tag: int
 ) -> Any:
     """Where step r finds no more for a tag: the next one that it asks for, the first slot for it, below chain.low where
     there is none, and how many were inspected.
@@ -300,7 +288,7 @@ def further(
         tag = following
         slot, looked = next_slot(windows.nodes, chain, tag, first_slot(windows, steps, r, tag))
         # An address visits buckets that nothing may stand in: that is work, too.
-        inspected += looked + int64(step[HASHED] == BY_ADDRESS)
+        inspected += looked + int64(step.hashed == BY_ADDRESS)
         if slot < chain.low:
             following = next_tag(windows, step, checks, chosen, tag)
     return tag, slot, inspected

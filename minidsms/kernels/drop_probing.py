@@ -18,28 +18,19 @@ from typing import Any, NamedTuple
 from minidsms.elements import MAX_INSTANT
 from minidsms.kernels.chains import Chain, link_slots, next_slot, older
 from minidsms.kernels.join_layout import (
-    ASKED,
     CROWDED,
     DROPPED,
-    HASHED,
-    REACH,
-    SOURCE_MASK,
-    SOURCE_NODES,
-    TARGET,
-    TARGET_HEADS,
-    TARGET_MASK,
-    TARGET_NODES,
-    TARGET_SHIFT,
     TRIED,
     Blocks,
     JoinState,
+    JoinStep,
     Pipelines,
     Windows,
 )
 from minidsms.kernels.join_routes import Routes, pipeline_of
 from minidsms.kernels.links import Arrivals, arrivals_of, came_at, has_link, head_slot, older_slot
 from minidsms.kernels.mixing import bucket
-from minidsms.machine_code import Int64s, Int64Table, helper, int64, uint64
+from minidsms.machine_code import Int64s, Rows, helper, int64, uint64
 
 _LEAST_BLOCK = 4
 
@@ -48,9 +39,9 @@ _ENOUGH = 64
 
 
 @helper(inline=True)
-def is_dropping(steps: Int64Table, r: int) -> Any:
+def is_dropping(steps: Rows[JoinStep], r: int) -> Any:
     """Drop probing asks step r: for the one tag of a row."""
-    return steps[uint64(r), HASHED] == 0 and steps[uint64(r), REACH] == 0
+    return steps[uint64(r)].hashed == 0 and steps[uint64(r)].reach == 0
 
 
 @helper(inline=True)
@@ -97,19 +88,19 @@ def _present(nodes: Int64s, target: Arrivals, length: Any, bounds: Bounds, insta
 
 
 @helper(typed=True)
-def _drop(i: int, step: Int64s, count: int, alive: Int64s, firsts: Int64s, windows: Windows, state: JoinState) -> int:
+def _drop(i: int, step: JoinStep, count: int, alive: Int64s, firsts: Int64s, windows: Windows, state: JoinState) -> int:
     """Drop probing by a step of input i: which of the `count` slots alive find a row, and the first.
 
     firsts: see `Blocks`.  Returns how many of `alive` are left; state.passed counts rows passed over that come later.
     """
     inputs, nodes, heads = windows.inputs, windows.nodes, windows.heads
-    base, mask, buckets, shift = step[TARGET_NODES], step[TARGET_MASK], step[TARGET_HEADS], step[TARGET_SHIFT]
-    own, own_mask, arrivals = step[SOURCE_NODES], step[SOURCE_MASK], arrivals_of(windows, i)
-    target, length = arrivals_of(windows, step[TARGET]), uint64(inputs[step[TARGET]].length)
-    bounds = _bounds_of(windows, target, step[TARGET])
-    places, near = len(firsts) - 1, inputs[step[TARGET]].lo
+    base, mask, buckets, shift = step.target_nodes, step.target_mask, step.target_heads, step.target_shift
+    own, own_mask, arrivals = step.source_nodes, step.source_mask, arrivals_of(windows, i)
+    target, length = arrivals_of(windows, step.target), uint64(inputs[step.target].length)
+    bounds = _bounds_of(windows, target, step.target)
+    places, near = len(firsts) - 1, inputs[step.target].lo
     # Of two elements of an instant, that of the later input finds the other.
-    is_later = int64(1) if step[TARGET] < i else int64(0)
+    is_later = int64(1) if step.target < i else int64(0)
     kept, inspected, passed, tried, most = 0, 0, 0, count, state.most
     # All heads first: nothing in this loop has to be guessed, so that many of them are under way at a time.
     for a in range(count):
@@ -149,8 +140,8 @@ def _drop(i: int, step: Int64s, count: int, alive: Int64s, firsts: Int64s, windo
 @helper(typed=True)
 def _drop_behind(
     i: int,
-    step: Int64s,
-    behind: Int64s,
+    step: JoinStep,
+    behind: JoinStep,
     alive: Int64s,
     firsts: Int64s,
     drops: Int64s,
@@ -163,15 +154,15 @@ def _drop_behind(
     to it. What is passed by joins with nothing.
     """
     inputs, nodes, heads = windows.inputs, windows.nodes, windows.heads
-    base, mask = step[TARGET_NODES], step[TARGET_MASK]
-    own, own_mask, places, arrivals = step[SOURCE_NODES], step[SOURCE_MASK], len(firsts) - 1, arrivals_of(windows, i)
-    target, target2 = arrivals_of(windows, step[TARGET]), arrivals_of(windows, behind[TARGET])
-    source, near = behind[SOURCE_NODES], inputs[behind[TARGET]].lo
-    base2, mask2 = behind[TARGET_NODES], behind[TARGET_MASK]
-    length, length2 = uint64(inputs[step[TARGET]].length), uint64(inputs[behind[TARGET]].length)
-    bounds, bounds2 = _bounds_of(windows, target, step[TARGET]), _bounds_of(windows, target2, behind[TARGET])
-    buckets, shift = behind[TARGET_HEADS], behind[TARGET_SHIFT]
-    is_later, is_later2 = int64(step[TARGET] < i), int64(behind[TARGET] < i)
+    base, mask = step.target_nodes, step.target_mask
+    own, own_mask, places, arrivals = step.source_nodes, step.source_mask, len(firsts) - 1, arrivals_of(windows, i)
+    target, target2 = arrivals_of(windows, step.target), arrivals_of(windows, behind.target)
+    source, near = behind.source_nodes, inputs[behind.target].lo
+    base2, mask2 = behind.target_nodes, behind.target_mask
+    length, length2 = uint64(inputs[step.target].length), uint64(inputs[behind.target].length)
+    bounds, bounds2 = _bounds_of(windows, target, step.target), _bounds_of(windows, target2, behind.target)
+    buckets, shift = behind.target_heads, behind.target_shift
+    is_later, is_later2 = int64(step.target < i), int64(behind.target < i)
     kept, inspected, most = 0, 0, state.most
     for a in range(len(alive)):
         slot = alive[a]
@@ -246,7 +237,7 @@ def _probed(
     count: int,
     windows: Windows,
     alive: Int64s,
-    steps: Int64Table,
+    steps: Rows[JoinStep],
     blocks: Blocks,
     state: JoinState,
 ) -> int:
@@ -255,14 +246,14 @@ def _probed(
     begin = pipeline * len(firsts)
     for d in range(len(firsts)):
         r = begin + d
-        if steps[r, ASKED] == 0 and is_dropping(steps, r) and count > 0:
+        if steps[r].asked == 0 and is_dropping(steps, r) and count > 0:
             count = _drop(i, steps[r], count, alive, firsts[d], windows, state)
     for d in range(1, len(firsts)):
         q = begin + d
-        e = steps[q, ASKED] - 1
+        e = steps[q].asked - 1
         p = begin + max(e, 0)
         asks = is_dropping(steps, p) and is_dropping(steps, q) and pays(drops[q])
-        if e >= 0 and steps[p, ASKED] == 0 and count > 0 and asks:
+        if e >= 0 and steps[p].asked == 0 and count > 0 and asks:
             count = _drop_behind(i, steps[p], steps[q], alive[:count], firsts[e], drops[q], windows, state)
     return count
 

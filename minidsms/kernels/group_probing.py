@@ -15,40 +15,33 @@ from minidsms.kernels.cache_lookups import Step
 from minidsms.kernels.chains import chain_of, checks_hold, next_slot, older
 from minidsms.kernels.drop_probing import pays
 from minidsms.kernels.join_layout import (
-    ASKED,
-    CHECK,
-    CHECKS_END,
     DROPPED,
     FIRSTS,
     FOLLOWING,
     GROUP,
-    HASHED,
     OWNERS,
-    REACH,
     REST,
     SLOTS,
     TAGS,
-    TARGET,
-    TARGET_HEADS,
-    TARGET_SHIFT,
     TRIED,
     UP,
     Blocks,
     JoinRun,
+    JoinStep,
     Pipelines,
     Windows,
 )
 from minidsms.kernels.links import head_slot
 from minidsms.kernels.mixing import bucket
-from minidsms.machine_code import Int64Table, helper, int64, uint64
+from minidsms.machine_code import Int64Table, Rows, helper, int64, uint64
 
 
 @helper(inline=True)
-def is_grouping(steps: Int64Table, r: int, depth: int, last: int) -> Any:
+def is_grouping(steps: Rows[JoinStep], r: int, depth: int, last: int) -> Any:
     """Rows of step r, at this depth of a pipeline, are looked up in groups."""
     q = uint64(r)
-    grouping = depth < last and steps[q, REACH] == 0
-    return grouping and steps[q + uint64(1), HASHED] > 0 and steps[q + uint64(1), ASKED] == depth + 1
+    grouping = depth < last and steps[q].reach == 0
+    return grouping and steps[q + uint64(1)].hashed > 0 and steps[q + uint64(1)].asked == depth + 1
 
 
 @helper(inline=True)
@@ -62,11 +55,11 @@ def _gather(
     """
     nodes, heads, chosen, checks = windows.nodes, windows.heads, run.chosen, pipelines.checks
     step, behind = pipelines.steps[r], pipelines.steps[r + 1]
-    chain, j, check, checks_end = chain_of(windows, pipelines.steps, r), step[TARGET], step[CHECK], step[CHECKS_END]
-    buckets, shift, near = behind[TARGET_HEADS], behind[TARGET_SHIFT], windows.inputs[behind[TARGET]].lo
-    hashed, hashed_end = behind[CHECK], behind[CHECK] + behind[HASHED]
+    chain, j, check, checks_end = chain_of(windows, pipelines.steps, r), step.target, step.check, step.checks_end
+    buckets, shift, near = behind.target_heads, behind.target_shift, windows.inputs[behind.target].lo
+    hashed, hashed_end = behind.check, behind.check + behind.hashed
     slots, tags, firsts = group[SLOTS], group[TAGS], group[FIRSTS]
-    inspected, is_compared = int64(0), check < checks_end and step[HASHED] == 0
+    inspected, is_compared = int64(0), check < checks_end and step.hashed == 0
     while s >= chain.low and count < GROUP:
         chosen[j] = s
         if not is_compared or checks_hold(windows, checks, chosen, check, checks_end):
@@ -103,7 +96,7 @@ def _next_group(
         kept += int64(first >= chain.low or inspected >= most)
     if is_grouping(steps, r + 1, d + 1, step.last) and pays(blocks.drops[r + 2]) and inspected < most:
         # Pairs of rows of both steps; the rows before the place `tried` have all theirs among them.
-        pairs, drops, j, count, size, tried = blocks.groups[d + 1], blocks.drops[r + 2], steps[r, TARGET], kept, 0, 0
+        pairs, drops, j, count, size, tried = blocks.groups[d + 1], blocks.drops[r + 2], steps[r].target, kept, 0, 0
         while tried < count and size < GROUP:
             chosen[j], begin = slots[tried], size
             first, size, looked = _gather(
@@ -136,7 +129,7 @@ def next_of_group(windows: Windows, pipelines: Pipelines, run: JoinRun, blocks: 
     """
     walks, chosen, d, s, inspected = run.walks, run.chosen, uint64(step.depth), step.s, int64(0)
     steps, checks, r = pipelines.steps, pipelines.checks, uint64(step.r)
-    low, j, check, checks_end = chain_of(windows, steps, r).low, steps[r, TARGET], steps[r, CHECK], steps[r, CHECKS_END]
+    low, j, check, checks_end = chain_of(windows, steps, r).low, steps[r].target, steps[r].check, steps[r].checks_end
     is_chosen = False
     while not is_chosen and (walks[REST, d] < walks[UP, d] or s >= low):
         at = walks[REST, d]

@@ -77,6 +77,44 @@ class JoinKey(Record):
     last_cell: int
 
 
+class JoinStep(Record):
+    """A step of a pipeline.
+
+    target, probed: the input and its key that are probed.  source, source_key: the input and its key that give the tag.
+    check, checks_end: its further checks.  asked: the position in the pipeline of the input that gives the tag: 0 is
+    the arriving element, d + 1 what step d chose.  hashed: of how many of its checks, the first ones, the tag is the
+    hash, where several inputs give it (0: one does; negative: another access method, see `access_methods.methods`).
+    reach: how far from that tag lies the other one that it asks for (0: there is none).  requests: how often it has
+    asked in such a way.
+
+    Of a tree, kept: the subresult that takes the tuple it completes, or -1.  There, `target` counts subresults after
+    the inputs, `probed` is then a key of the subresult, and a step asks for keys no earlier than the first step of its
+    node: a row that it drops has completed the nodes below.
+
+    So that a walk loads no layout on its way, target_nodes, target_mask, target_heads, target_shift: where the index
+    holds what it probes; source_nodes, source_mask: and what gives its tag. Kernels write these words as they begin
+    (`chains.place_steps`), for the index may be laid out anew between two calls.
+    """
+
+    target: int
+    probed: int
+    source: int
+    source_key: int
+    check: int
+    checks_end: int
+    asked: int
+    hashed: int
+    reach: int
+    requests: int
+    kept: int
+    target_nodes: int
+    target_mask: int
+    target_heads: int
+    target_shift: int
+    source_nodes: int
+    source_mask: int
+
+
 class InstantRun(Record):
     """An instant at which an input changes, and how many slots leave and enter."""
 
@@ -160,11 +198,11 @@ class JoinRun(NamedTuple):
 
 
 class Pipelines(NamedTuple):
-    """What elements visit. steps: (p most, STEP_WORDS), those of pipeline i from i * most on.  lengths: (p,) how many
-    each has.  checks: (c, 4): input, key, input, key that are equal.
+    """What elements visit. steps: (p most,), those of pipeline i from i * most on.  lengths: (p,) how many each has.
+    checks: (c, 4): input, key, input, key that are equal.
     """
 
-    steps: Int64Table
+    steps: Rows[JoinStep]
     lengths: Int64s
     checks: Int64Table
 
@@ -186,11 +224,11 @@ class Blocks(NamedTuple):
 class Path(NamedTuple):
     """A pipeline, maybe cut short, that is walked apart from the join.
 
-    steps: (d, STEP_WORDS).  checks: as of `Pipelines`.  walks: (2, d), of each step its tag and the slot to look at
-    next.  chosen: (n,) of each input a slot.
+    steps: (d,).  checks: as of `Pipelines`.  walks: (2, d), of each step its tag and the slot to look at next.
+    chosen: (n,) of each input a slot.
     """
 
-    steps: Int64Table
+    steps: Rows[JoinStep]
     checks: Int64Table
     walks: Int64Table
     chosen: Int64s
@@ -206,18 +244,6 @@ class Output(NamedTuple):
 
 NO_RANGE = -1
 """The window is unbounded: as an unsigned number, the longest of ranges."""
-
-TARGET, PROBED, FROM, FROM_KEY, CHECK, CHECKS_END, ASKED, HASHED, REACH, REQUESTS, KEPT = range(11)
-"""Of a step: the input and its key that are probed, the input and its key that give the tag, its further checks, and
-the position in the pipeline of the input that gives the tag: 0 is the arriving element, d + 1 what step d chose; of how
-many of its checks, the first ones, the tag is the hash, where several inputs give it (0: one does; negative: another
-access method, see `access_methods.methods`); how far from that tag lies the other one that it asks for (0: there is
-none); how often it has asked in such a way; and, of a tree, the subresult that takes the tuple it completes, or -1.
-There, TARGET counts subresults after the inputs, PROBED is then a key of the subresult, and a step asks for keys no
-earlier than the first step of its node: a row that it drops has completed the nodes below."""
-TARGET_NODES, TARGET_MASK, TARGET_HEADS, TARGET_SHIFT, SOURCE_NODES, SOURCE_MASK, STEP_WORDS = range(11, 18)
-"""And, so that a walk loads no layout on its way, where the index holds what it probes and what gives its tag: kernels
-write these words as they begin (`chains.place_steps`), for the index may be laid out anew between two calls."""
 
 TRIED, DROPPED, DROP_WORDS = range(3)
 """Of a step: of how many elements, or rows of a group, it has dropped how many that another step found."""

@@ -24,7 +24,7 @@ from minidsms.kernels.chains import (
     place_steps,
     step_tag,
 )
-from minidsms.kernels.join_layout import CHECK, CHECKS_END, FOLLOWING, NO_LIMIT, REACH, TAG, TARGET, Path, Windows
+from minidsms.kernels.join_layout import FOLLOWING, NO_LIMIT, TAG, Path, Windows
 from minidsms.kernels.links import arrivals_of, came_at
 from minidsms.machine_code import Bools, Int64s, Int64Table, helper, int64, kernel, uint64
 
@@ -59,7 +59,7 @@ def _next_match(windows: Windows, path: Path, depth: int, now: int) -> Any:
     """
     inputs, nodes = windows.inputs, windows.nodes
     steps, walks, chosen = path.steps, path.walks, path.chosen
-    j = steps[depth, TARGET]
+    j = steps[depth].target
     low = lowest_slot(windows, j)
     chain = chain_between(steps, depth, low, int64(NO_LIMIT))
     tag, s = walks[TAG, depth], walks[FOLLOWING, depth]
@@ -68,7 +68,7 @@ def _next_match(windows: Windows, path: Path, depth: int, now: int) -> Any:
     while not matches:
         s, looked = next_slot(nodes, chain, tag, s)
         inspected += looked
-        if s < low and steps[depth, REACH] != 0:
+        if s < low and steps[depth].reach != 0:
             tag, s, looked = further(windows, steps, depth, path.checks, chosen, chain, tag)
             inspected += looked
         if s < low:
@@ -78,7 +78,7 @@ def _next_match(windows: Windows, path: Path, depth: int, now: int) -> Any:
             came = came_at(nodes, arrivals_of(windows, j), s)
             matches = came <= now and uint64(now) - uint64(came) < uint64(inputs[j].length)
         chosen[j] = s
-        matches = matches and checks_hold(windows, path.checks, chosen, steps[depth, CHECK], steps[depth, CHECKS_END])
+        matches = matches and checks_hold(windows, path.checks, chosen, steps[depth].check, steps[depth].checks_end)
         s = older(nodes, chain, s)
     walks[TAG, depth], walks[FOLLOWING, depth] = tag, s
     return matches, inspected

@@ -40,10 +40,7 @@ from minidsms.kernels.group_probing import is_grouping, next_of_group
 from minidsms.kernels.join_cache_layout import Caching
 from minidsms.kernels.join_instants import next_element
 from minidsms.kernels.join_layout import (
-    ASKED,
     CANCEL,
-    CHECK,
-    CHECKS_END,
     CROWDED,
     DONE,
     FILL,
@@ -52,18 +49,15 @@ from minidsms.kernels.join_layout import (
     FOUND,
     FULL,
     INSERT,
-    KEPT,
     PAUSED,
-    PROBED,
-    REACH,
     REST,
     START,
     TAG,
     TAGS,
-    TARGET,
     UP,
     Blocks,
     JoinRun,
+    JoinStep,
     Output,
     Pipelines,
     Windows,
@@ -71,14 +65,14 @@ from minidsms.kernels.join_layout import (
 from minidsms.kernels.join_routes import Routes, pipeline_of
 from minidsms.kernels.join_stamps import are_stamped, put_tuple
 from minidsms.kernels.subresults import Kept, chain_of_cells, choose_cell, first_cell, keep, note_birth
-from minidsms.machine_code import Int64Table, helper, int64, kernel, uint64
+from minidsms.machine_code import Rows, helper, int64, kernel, uint64
 
 
 @helper(inline=True)
-def _chain(windows: Windows, steps: Int64Table, subresults: Kept | None, r: int) -> Any:
+def _chain(windows: Windows, steps: Rows[JoinStep], subresults: Kept | None, r: int) -> Any:
     """Where step r walks."""
-    if subresults is not None and steps[r, TARGET] >= len(windows.inputs):
-        chain = chain_of_cells(subresults, steps[r, TARGET] - len(windows.inputs), steps[r, PROBED])
+    if subresults is not None and steps[r].target >= len(windows.inputs):
+        chain = chain_of_cells(subresults, steps[r].target - len(windows.inputs), steps[r].probed)
     else:
         chain = chain_of(windows, steps, r)
     return chain
@@ -98,7 +92,7 @@ def _drop_probe(
         walks[REST, position] = walks[UP, position] = 0
     for d in range(position, last + 1):
         r = begin + d
-        if steps[r, ASKED] != position:
+        if steps[r].asked != position:
             continue
         is_grouped, is_dropped = False, False
         if blocks is not None:
@@ -112,21 +106,21 @@ def _drop_probe(
             if blocks is not None and is_dropped:
                 i = state.input
                 s = blocks.firsts[i, d, chosen[i] & (blocks.firsts.shape[2] - 1)]
-            elif subresults is not None and steps[r, TARGET] >= len(windows.inputs):
-                s = first_cell(subresults, steps[r, PROBED], tag)
+            elif subresults is not None and steps[r].target >= len(windows.inputs):
+                s = first_cell(subresults, steps[r].probed, tag)
             else:
                 s = first_slot(windows, steps, r, tag)
-        if d == position and (d == last or steps[r, KEPT] >= 0) and steps[r, REACH] == 0:
+        if d == position and (d == last or steps[r].kept >= 0) and steps[r].reach == 0:
             # No other step asks for it: the walk itself finds out.
             walks[TAG, d], walks[FOLLOWING, d] = tag, s
             return True, inspected
         chain = _chain(windows, steps, subresults, r)
-        if subresults is not None and steps[r, TARGET] >= len(windows.inputs):
+        if subresults is not None and steps[r].target >= len(windows.inputs):
             s, looked = next_slot(subresults.cells, chain, tag, s)
         else:
             s, looked = next_slot(windows.nodes, chain, tag, s)
         inspected += looked
-        if s < chain.low and steps[r, REACH] != 0:
+        if s < chain.low and steps[r].reach != 0:
             tag, s, looked = further(windows, steps, r, checks, chosen, chain, tag)
             inspected += looked
         if s < chain.low:
@@ -135,7 +129,7 @@ def _drop_probe(
         walks[TAG, d], walks[FOUND, d] = tag, s
     if finds:
         walks[FOLLOWING, position] = walks[FOUND, position]
-        if steps[begin + position, REACH] != 0:
+        if steps[begin + position].reach != 0:
             # With the row chosen before, the walk may have gone on to another tag.
             chain = chain_of(windows, steps, begin + position)
             walks[TAG, position] = tag_at(windows.nodes, chain, walks[FOUND, position])
@@ -172,7 +166,7 @@ def _next_of_bucket(
     walks, chosen, state, r, d = run.walks, run.chosen, run.state, uint64(step.r), uint64(step.depth)
     n, limit, phase, instant = len(windows.inputs), len(output.out_ts), state.phase, state.instant
     chain = _chain(windows, steps, subresults, step.r)
-    j, check, checks_end, is_last = steps[r, TARGET], steps[r, CHECK], steps[r, CHECKS_END], step.depth == step.last
+    j, check, checks_end, is_last = steps[r].target, steps[r].check, steps[r].checks_end, step.depth == step.last
     tag, s = step.tag, step.s
     is_chosen, inspected = False, int64(0)
     while not is_chosen:
@@ -184,7 +178,7 @@ def _next_of_bucket(
         else:
             s, looked = next_slot(nodes, chain, tag, s)
             inspected += looked
-            if s < chain.low and steps[r, REACH] != 0:
+            if s < chain.low and steps[r].reach != 0:
                 tag, s, looked = further(windows, steps, step.r, checks, chosen, chain, tag)
                 walks[TAG, d] = tag
                 inspected += looked
@@ -193,7 +187,7 @@ def _next_of_bucket(
             chosen[j] = s
             joins = check == checks_end or checks_hold(windows, checks, chosen, check, checks_end)
         if subresults is not None:
-            v = steps[r, KEPT]
+            v = steps[r].kept
             if joins and v >= 0 and (phase == INSERT or v == state.filled):
                 if not keep(windows, subresults, run, v):
                     state.status, state.needed = CROWDED, v

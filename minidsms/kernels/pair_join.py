@@ -20,13 +20,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from minidsms.kernels.join_layout import JoinRun, Output, Pipelines, Windows
-from minidsms.machine_code import Int64s, Int64Table
-
 # A name to a line would be a fifth of the file.
 # isort: off
 # fmt: off
-from minidsms.machine_code import helper, int64, kernel, uint64
+from minidsms.machine_code import Int64s, Rows, helper, int64, kernel, uint64
 from minidsms.kernels.access_methods.methods import first_tag
 from minidsms.kernels.chains import (
     Chain, chain_between, chain_of, checks_hold, first_of_key, further, is_linked, link_slot, link_slots, lowest_slot,
@@ -34,8 +31,8 @@ from minidsms.kernels.chains import (
 )
 from minidsms.kernels.join_instants import next_changes
 from minidsms.kernels.join_layout import (
-    CHECK, CHECKS_END, DELETE, DONE, FOLLOWING, FROM_KEY, FULL, GAIN, HASHED, INSERT, LOSE, MISSING, NO_LIMIT, PAUSED,
-    REACH, SOURCE_MASK, SOURCE_NODES, START, TAG, TARGET_HEADS, TARGET_SHIFT,
+    DELETE, DONE, FOLLOWING, FULL, GAIN, INSERT, LOSE, MISSING, NO_LIMIT, PAUSED, START, TAG, JoinRun, JoinStep, Output,
+    Pipelines, Windows,
 )
 from minidsms.kernels.links import head_slot
 from minidsms.kernels.mixing import bucket
@@ -80,11 +77,11 @@ class Turn(NamedTuple):
 
 
 @helper(inline=True)
-def _step_of(windows: Windows, steps: Int64Table, i: int, chain: Chain) -> Any:
+def _step_of(windows: Windows, steps: Rows[JoinStep], i: int, chain: Chain) -> Any:
     """The step of input i."""
     return Step(
-        i, steps[i, SOURCE_NODES], steps[i, SOURCE_MASK], steps[i, TARGET_HEADS], steps[i, TARGET_SHIFT],
-        windows.inputs[1 - i].lo, chain, steps[i, CHECK], steps[i, CHECKS_END], steps[i, HASHED], steps[i, REACH],
+        i, steps[i].source_nodes, steps[i].source_mask, steps[i].target_heads, steps[i].target_shift,
+        windows.inputs[1 - i].lo, chain, steps[i].check, steps[i].checks_end, steps[i].hashed, steps[i].reach,
     )  # fmt: skip
 
 
@@ -162,9 +159,9 @@ def _has_match(windows: Windows, pipelines: Pipelines, chosen: Int64s, low: int)
 
 
 @helper(inline=True)
-def _has_like(windows: Windows, steps: Int64Table, own: int, low: int) -> Any:
+def _has_like(windows: Windows, steps: Rows[JoinStep], own: int, low: int) -> Any:
     """Whether another slot of input 1 from `low` on has the tag of this one; and how many were inspected."""
-    nodes, x = windows.nodes, steps[1, FROM_KEY]
+    nodes, x = windows.nodes, steps[1].source_key
     chain = Chain(windows.keys[x].nodes, int64(2), windows.inputs[1].mask, low, int64(NO_LIMIT))
     tag = tag_at(nodes, chain, own)
     s, inspected = next_slot(nodes, chain, tag, first_of_key(windows, 1, x, tag))

@@ -20,12 +20,8 @@ from typing import Any, NamedTuple
 
 from minidsms.kernels.chains import Chain, checks_hold, next_slot
 from minidsms.kernels.join_layout import (
-    CHECK,
-    CHECKS_END,
     INSERT,
     NO_LIMIT,
-    PROBED,
-    TARGET,
     JoinInput,
     JoinRun,
     Pipelines,
@@ -166,22 +162,20 @@ def choose_cell(
     """
     inputs, chosen, steps = windows.inputs, run.chosen, pipelines.steps
     views, cells, members, births = subresults.views, subresults.cells, subresults.members, subresults.births
-    v = steps[r, TARGET] - len(inputs)
+    v = steps[r].target - len(inputs)
     number, inspected = next_slot(cells, chain, tag, number)
     joins = number >= chain.low
     if joins:
         member, bag, end = views[v, MEMBER], views[v, BAG], views[v, MEMBERS_END]
-        at = (
-            chain.base + chain.width * (number & chain.mask) + 2 * (views[v, VIEW_KEYS_END] - steps[r, PROBED]) - member
-        )
+        at = chain.base + chain.width * (number & chain.mask) + 2 * (views[v, VIEW_KEYS_END] - steps[r].probed) - member
         for k in range(member, end):
             row, m = cells[at + k], members[k]
             chosen[m] = row
             joins &= row >= inputs[m].probe_lo and row < inputs[m].probe_hi
         for k in range(bag, end):
             joins &= births[births[members[k]] + cells[at + k]] <= cells[at + end]
-        if joins and steps[r, CHECK] < steps[r, CHECKS_END]:
-            joins = checks_hold(windows, pipelines.checks, chosen, steps[r, CHECK], steps[r, CHECKS_END])
+        if joins and steps[r].check < steps[r].checks_end:
+            joins = checks_hold(windows, pipelines.checks, chosen, steps[r].check, steps[r].checks_end)
     return number, joins, inspected
 
 

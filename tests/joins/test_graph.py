@@ -12,7 +12,6 @@ from minidsms.elements import Schema
 from minidsms.joins.equal_columns import Equality, equalities_text
 from minidsms.joins.graph import JoinGraph
 from minidsms.joins.tree import all_trees
-from minidsms.kernels import join_layout
 from tests.joins import test_by_tree as test_xjoin
 from tests.joins.made import join_of
 from tests.joins.test_by_pipelines import S, every_column, inputs_of, mixed, twin, windows
@@ -53,7 +52,7 @@ def test_what_follows_from_other_equalities_needs_no_key_and_no_comparison(name:
 
 def test_an_element_asks_all_windows_that_have_its_key_before_it_joins_any() -> None:
     steps, _ = graph(CHAIN).pipelines(graph(CHAIN).default_orders())
-    assert not steps[:, :, join_layout.ASKED].any(), "every step takes its tag from the arriving element"
+    assert not steps["asked"].any(), "every step takes its tag from the arriving element"
 
 
 def test_two_columns_of_one_input_are_both_compared_until_they_are_known_to_be_equal() -> None:

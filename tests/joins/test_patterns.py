@@ -18,7 +18,8 @@ from minidsms.joins.graph import JoinGraph
 from minidsms.joins.join import Join
 from minidsms.joins.plan import JoinPlan
 from minidsms.joins.spec import JoinSpec
-from minidsms.kernels.join_layout import CHECK, CHECKS_END, HASHED, PROBED
+from minidsms.kernels.join_layout import JoinStep
+from minidsms.machine_code import record_in
 from tests.joins.test_by_pipelines import S, arriving, entering, every_column, inputs_of, mixed, staying, twin
 from tests.operators.harness import feed, queue
 
@@ -37,11 +38,11 @@ def test_patterns_are_what_a_step_compares_with_several_inputs() -> None:
     orders = ((1, 2), (0, 2), (0, 1))
     assert graph.patterns(orders) == ((), ((0, 1),), ((1, 2),))
     steps, checks = graph.pipelines(orders, graph.patterns(orders))
-    assert steps[:, 0, HASHED].tolist() == [0, 0, 0] and steps[:, 1, HASHED].tolist() == [2, 2, 2]
-    begin, end = steps[0, 1, [CHECK, CHECKS_END]]
+    assert steps["hashed"].tolist() == [0, 2] * 3
+    step = record_in(JoinStep, steps, 1)
     place = graph.places(graph.patterns(orders))
-    assert steps[0, 1, PROBED] == place[2, (1, 2)]
-    assert checks[begin:end].tolist() == [
+    assert step.probed == place[2, (1, 2)]
+    assert checks[step.check : step.checks_end].tolist() == [
         [1, place[1, (1,)], 2, place[2, (1,)]],
         [0, place[0, (2,)], 2, place[2, (2,)]],
     ]

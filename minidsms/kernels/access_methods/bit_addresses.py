@@ -12,17 +12,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from minidsms.kernels.access_methods.contract import Asked, Indexed, Key, Known, Part, Slots, array_of
-from minidsms.kernels.join_layout import CHECKS_END, Windows
+from minidsms.kernels.join_layout import JoinStep, Windows
 from minidsms.kernels.links import WAITING, set_link
 from minidsms.kernels.mixing import address_part
 from minidsms.machine_code import Int64s, Int64Table, helper, int64, kernel
 
 BY_ADDRESS = -1
-"""As a step's HASHED: its tags are bit addresses. Behind its checks, where CHECKS_END points to, stand the
+"""As a step's `hashed`: its tags are bit addresses. Behind its checks, where `checks_end` points to, stand the
 configurations under which rows are stored: a row (how many there are, 0, 0, 0), and for each of them a row (tag, wild,
 p, 0) and p rows (input, key, place, shift). The tag has the configuration's number, from bit CONFIGURATION on; wild are
 the bits of the address that the step does not know; the others are the hash of a key, shifted right by `shift` and left
-by `place`. REACH is 1 where there is more than one tag."""
+by `place`. `reach` is 1 where there is more than one tag."""
 CONFIGURATION = 48
 
 ADDRESS: Key = (-(2**31),)
@@ -100,9 +100,9 @@ def address_tag(windows: Windows, checks: Int64Table, chosen: Int64s, way: int) 
 
 
 @helper
-def next_address(windows: Windows, step: Int64s, checks: Int64Table, chosen: Int64s, tag: int) -> Any:
+def next_address(windows: Windows, step: JoinStep, checks: Int64Table, chosen: Int64s, tag: int) -> Any:
     """The address that a step asks for behind this one; the same where there is none."""
-    way, left = step[CHECKS_END] + 1, checks[step[CHECKS_END], 0]
+    way, left = step.checks_end + 1, checks[step.checks_end, 0]
     while checks[way, 0] >> CONFIGURATION != tag >> CONFIGURATION:
         way += 1 + checks[way, 2]
         left -= 1

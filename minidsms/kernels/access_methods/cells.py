@@ -16,19 +16,20 @@ import numpy as np
 from minidsms.elements import AnyArray, Column, Int64Array
 from minidsms.kernels.access_methods.contract import Asked, Indexed, Key, Known, Slots, array_of
 from minidsms.kernels.access_methods.hashes import combine
-from minidsms.kernels.join_layout import FROM, FROM_KEY, PROBED, REACH, Windows
+from minidsms.kernels.join_layout import JoinStep, Windows
 from minidsms.kernels.links import has_link
 from minidsms.kernels.mixing import mixed
 from minidsms.machine_code import Float64s, Int64s, Int64Table, helper, int64, kernel
 
 BY_ORDER = -2
-"""As a step's HASHED: its tags are cells in order, from that of FROM_KEY on up to the last one, or down to 0, as REACH
-says, which is 1 or -1."""
+"""As a step's `hashed`: its tags are cells in order, from that of `source_key` on up to the last one, or down to 0, as
+`reach` says, which is 1 or -1."""
 
 BY_CELLS = -3
-"""As a step's HASHED: its tags are hashes of words and cells. Behind its checks, where CHECKS_END points to, stands a
-row (how many tags, how many parts, 0, 0), and for each part a row (input, key, reach, 0): a word where reach is 0, else
-a cell, in place of which the one so far away is asked for too. So the tags are those of all choices among the cells."""
+"""As a step's `hashed`: its tags are hashes of words and cells. Behind its checks, where `checks_end` points to, stands
+a row (how many tags, how many parts, 0, 0), and for each part a row (input, key, reach, 0): a word where reach is 0,
+else a cell, in place of which the one so far away is asked for too. So the tags are those of all choices among the
+cells."""
 
 ROWS_OF_A_CELL = 16
 LEAST_DIVIDED = 2 * ROWS_OF_A_CELL
@@ -203,19 +204,19 @@ def next_cells(windows: Windows, checks: Int64Table, chosen: Int64s, at: int, ta
 
 
 @helper
-def next_in_order(windows: Windows, step: Int64s, tag: int) -> Any:
+def next_in_order(windows: Windows, step: JoinStep, tag: int) -> Any:
     """The cell of an order behind this one, on the side that the step asks for; the same where there is none."""
-    end = windows.keys[step[PROBED]].last_cell if step[REACH] > 0 else int64(0)
-    return tag if tag == end else tag + step[REACH]
+    end = windows.keys[step.probed].last_cell if step.reach > 0 else int64(0)
+    return tag if tag == end else tag + step.reach
 
 
 @helper
-def next_beside(windows: Windows, step: Int64s, chosen: Int64s, tag: int) -> Any:
+def next_beside(windows: Windows, step: JoinStep, chosen: Int64s, tag: int) -> Any:
     """The cell beside that of the slot chosen, behind that; the same where there is none."""
     origin = windows.nodes[
-        windows.keys[step[FROM_KEY]].nodes + 2 * (chosen[step[FROM]] & windows.inputs[step[FROM]].mask)
+        windows.keys[step.source_key].nodes + 2 * (chosen[step.source] & windows.inputs[step.source].mask)
     ]
-    return tag + step[REACH] if tag == origin else tag
+    return tag + step.reach if tag == origin else tag
 
 
 @kernel

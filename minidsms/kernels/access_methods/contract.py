@@ -47,7 +47,7 @@ class Known:
 
 
 class Asked(NamedTuple):
-    """How a step asks: HASHED and REACH of its words, and rows behind its checks (`kernels.join_layout`)."""
+    """How a step asks: `hashed` and `reach` of the step, and rows behind its checks (`kernels.join_layout`)."""
 
     hashed: int
     reach: int

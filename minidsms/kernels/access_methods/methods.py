@@ -21,7 +21,7 @@ from minidsms.kernels.access_methods.cells import (
 )
 from minidsms.kernels.access_methods.contract import AccessMethod, Key
 from minidsms.kernels.access_methods.hashes import ByHash
-from minidsms.kernels.join_layout import CHECKS_END, HASHED, Windows
+from minidsms.kernels.join_layout import JoinStep, Windows
 from minidsms.machine_code import Int64s, Int64Table, helper
 
 METHODS: tuple[AccessMethod, ...] = (ByAddress(), ByCells(), ByHash())
@@ -40,26 +40,26 @@ def words_and_others(keys: Sequence[Key]) -> tuple[list[int], list[int]]:
 
 
 @helper
-def first_tag(windows: Windows, step: Int64s, checks: Int64Table, chosen: Int64s, tag: int) -> Any:
-    """The tag that a step asks for first whose HASHED is negative.
+def first_tag(windows: Windows, step: JoinStep, checks: Int64Table, chosen: Int64s, tag: int) -> Any:
+    """The tag that a step asks for first whose `hashed` is negative.
 
-    step: its words, STEP_WORDS or more.  tag: the word or cell of FROM_KEY.
+    tag: the word or cell of `source_key`.
     """
-    if step[HASHED] == BY_ADDRESS:
-        tag = address_tag(windows, checks, chosen, step[CHECKS_END] + 1)
-    elif step[HASHED] == BY_CELLS:
-        tag = cells_tag(windows, checks, chosen, step[CHECKS_END], 0)
+    if step.hashed == BY_ADDRESS:
+        tag = address_tag(windows, checks, chosen, step.checks_end + 1)
+    elif step.hashed == BY_CELLS:
+        tag = cells_tag(windows, checks, chosen, step.checks_end, 0)
     return tag
 
 
 @helper
-def next_tag(windows: Windows, step: Int64s, checks: Int64Table, chosen: Int64s, tag: int) -> Any:
+def next_tag(windows: Windows, step: JoinStep, checks: Int64Table, chosen: Int64s, tag: int) -> Any:
     """The tag that a step of several asks for behind this one; the same where there is none."""
-    if step[HASHED] == BY_ADDRESS:
+    if step.hashed == BY_ADDRESS:
         following = next_address(windows, step, checks, chosen, tag)
-    elif step[HASHED] == BY_CELLS:
-        following = next_cells(windows, checks, chosen, step[CHECKS_END], tag)
-    elif step[HASHED] == BY_ORDER:
+    elif step.hashed == BY_CELLS:
+        following = next_cells(windows, checks, chosen, step.checks_end, tag)
+    elif step.hashed == BY_ORDER:
         following = next_in_order(windows, step, tag)
     else:
         following = next_beside(windows, step, chosen, tag)
