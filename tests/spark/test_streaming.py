@@ -395,7 +395,8 @@ def test_explain_says_how_a_stream_is_cut_and_what_is_remembered() -> None:
     assert "by S.k, T.k\nState of an engine: the elements of 31 ticks" in explain_stream(BY_KEY[1], DECLARED)
     assert "State of an engine: that of Aggregate by k: AVG(v); the elements" in explain_stream(BY_KEY[3], DECLARED)
     assert "that of Aggregate by k: MEDIAN(v); the" in explain_stream("SELECT k, MEDIAN(v) FROM S GROUP BY k", DECLARED)
-    assert "all elements so far" in explain_stream("SELECT k, MODE(v) FROM S GROUP BY k", DECLARED)
+    assert "that of Aggregate by k: MODE(v); the" in explain_stream("SELECT k, MODE(v) FROM S GROUP BY k", DECLARED)
+    assert "all elements so far" in explain_stream("SELECT k, ARRAY_AGG(v) FROM S GROUP BY k", DECLARED)
     partition = explain_stream(BY_KEY[2], DECLARED)
     assert "State of an engine: that of PartitionWindow PARTITION BY k ROWS 2; the elements" in partition
     text = explain_stream(WHOLE[1], DECLARED)
