@@ -592,9 +592,9 @@ def run_case(
     left = [t.name for t in threading.enumerate() if t.name.startswith("minidsms") and t not in threads]
     assert not left, f"{name}: threads are left: {left}"
     patience = time.monotonic() + 40  # what other tests have left in this process may renew a lease, and lets go of it
-    while open_files() - files and time.monotonic() < patience:
+    while (opened := open_files() - files) and time.monotonic() < patience:
         time.sleep(0.1)
-    assert not open_files() - files, f"{name}: files are left open: {open_files() - files}"
+    assert not opened, f"{name}: files are left open: {opened}"
     return len(chosen), raised
 
 
