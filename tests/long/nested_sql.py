@@ -40,7 +40,7 @@ class NestedSql:
 
     def query(self) -> str:
         depth = self._rng.choice((1, 2, 2, 3))
-        text, kinds = self._select([], depth)
+        text, kinds = self._select(depth)
         if self._may(0.15):
             other = self._select_of(kinds)
             operator = self._one("UNION", "UNION ALL", "EXCEPT", "INTERSECT", "EXCEPT ALL", "INTERSECT ALL")
@@ -180,7 +180,7 @@ class NestedSql:
     def _item(self, depth: int) -> tuple[str, Columns]:
         alias = self._alias()
         if depth > 0 and self._may(0.35):
-            text, kinds = self._select([], depth - 1)
+            text, kinds = self._select(depth - 1)
             if self._may(0.15):
                 text = f"({text}) {self._one('UNION', 'UNION ALL', 'EXCEPT', 'INTERSECT')} ({self._select_of(kinds)})"
             columns = [Column(f"{alias}.c{i}", kind) for i, kind in enumerate(kinds)]
@@ -218,10 +218,10 @@ class NestedSql:
         where = f" WHERE {self._condition([columns], 1)}" if self._may(0.5) else ""
         return f"SELECT {', '.join(self._value([columns], kind, 1) for kind in kinds)} FROM {read}{where}"
 
-    def _select(self, scopes: Sequence[Columns], depth: int) -> tuple[str, Sequence[str]]:
+    def _select(self, depth: int) -> tuple[str, Sequence[str]]:
         """A SELECT with columns c0, c1 .., and their kinds."""
         read, columns = self._from(depth)
-        inner = [*scopes, columns]
+        inner = [columns]
         where = f" WHERE {self._condition(inner, depth)}" if self._may(0.5) else ""
         kinds = [self._kind() for _ in range(self._rng.randint(1, 3))]
         form, prefix, tail = self._rng.randrange(10), "", ""
