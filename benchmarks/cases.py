@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-import minidsms
 from benchmarks import nexmark, sql
 from benchmarks.answers import as_answer
 from benchmarks.counting import AS_WRITTEN, BEST_ORDER, WORST_ORDER
@@ -39,7 +38,7 @@ class Case:
     """One query.
 
     feeds: makes input of so many elements.  kernel: gives the whole answer; None where there is none.  duckdb: a text
-    of benchmarks.sql.  goals: None where none is set.  prepare: what the query needs besides the declarations.
+    of benchmarks.sql.  goals: None where none is set.
     options: of the connection.  hashing: a kernel that gives the whole answer and knows nothing of the keys.
     """
 
@@ -50,7 +49,6 @@ class Case:
     duckdb: str
     kernel: Kernel | None = None
     goals: Goals | None = None
-    prepare: Callable[[minidsms.Connection], None] = field(default=lambda db: None)
     options: Mapping[str, Any] = field(default_factory=dict)
     hashing: Kernel | None = None
 
@@ -137,15 +135,6 @@ def _nulls_kernel(feeds: Feeds, until: int) -> pa.Table:
     return nulls(feeds, until)
 
 
-def _hash_function(db: minidsms.Connection) -> None:
-    from benchmarks.limits_filters import chain_hash
-
-    db.create_function("H", chain_hash, ["INTEGER", "INTEGER"], "INTEGER", vectorized=True)
-
-
-_FILTERS10_WORST = " AND ".join(f"H(a{j}, {sql.HASH_ROUNDS[j]}) % 1000 < 500" for j in WORST_ORDER)
-_FILTERS10 = " AND ".join(f"H(a{j}, {r}) % 1000 < 500" for j, r in enumerate(sql.HASH_ROUNDS))
-
 CASES = (
     Case(
         "filter",
@@ -159,22 +148,20 @@ CASES = (
     Case(
         "filters10",
         f"CREATE STREAM tuples ({', '.join(f'a{j} INTEGER' for j in range(10))});",
-        f"SELECT a0, a9 FROM tuples WHERE {_FILTERS10}",
+        f"SELECT a0, a9 FROM tuples WHERE {sql.ten_conditions(AS_WRITTEN)}",
         nexmark.ten_attributes,
         sql.FILTERS10,
         filters10_kernel,
-        prepare=_hash_function,
         options={"adaptive": "off"},
     ),
     Case(
         "filters10_adaptive",
         f"CREATE STREAM tuples ({', '.join(f'a{j} INTEGER' for j in range(10))});",
-        f"SELECT a0, a9 FROM tuples WHERE {_FILTERS10_WORST}",
+        f"SELECT a0, a9 FROM tuples WHERE {sql.ten_conditions(WORST_ORDER)}",
         nexmark.ten_attributes,
         sql.FILTERS10,
         lambda feeds, until: filters10_kernel(feeds, until, BEST_ORDER),
         Goals(0.7, 2),
-        prepare=_hash_function,
     ),
     Case(
         "lag",

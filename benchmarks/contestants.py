@@ -51,7 +51,6 @@ def engine(case: Case, feeds: Feeds, chunk: int = CHUNK, **options: Any) -> Run:
     until = last_instant(feeds)
     with minidsms.connect(**{**case.options, **options}) as db:
         db.execute(case.declarations)
-        case.prepare(db)
         query = db.query(case.cql)
         seconds, answer = timed(lambda: (push_all(db, pieces, until), query.fetch_arrow())[1])
         return Run(seconds, answer, tuple(query.stats()["operators"]))

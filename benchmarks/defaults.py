@@ -79,7 +79,6 @@ def run(case: Case, feeds: Feeds, size: int, options: Mapping[str, Any]) -> tupl
     pieces = list(parts(feeds, size))
     with minidsms.connect(**{**case.options, **options}) as db:
         db.execute(case.declarations)
-        case.prepare(db)
         query = db.query(case.cql)
         gc.collect()
         start = time.process_time()

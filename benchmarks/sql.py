@@ -84,10 +84,14 @@ SELECT ts AS _ts, 1 AS _sign, auction, (sum(price) OVER (PARTITION BY auction OR
 FILTER_COUNTED = "SELECT ts, auction, price FROM bid WHERE auction % 123 = 0"
 
 
+def ten_conditions(order: Sequence[int]) -> str:
+    """The ten filters written in this order of their numbers, as SQL and CQL."""
+    return " AND ".join(f"{hash_of(f'a{j}', HASH_ROUNDS[j])} % 1000 < 500" for j in order)
+
+
 def filters10(order: Sequence[int]) -> str:
-    """The ten filters written in this order of their numbers; two of the columns, and the instant before them."""
-    conditions = (f"{hash_of(f'a{j}', HASH_ROUNDS[j])} % 1000 < 500" for j in order)
-    return f"SELECT ts, a0, a9 FROM tuples WHERE {' AND '.join(conditions)}"
+    """The ten filters; two of the columns, and the instant before them."""
+    return f"SELECT ts, a0, a9 FROM tuples WHERE {ten_conditions(order)}"
 
 
 FILTERS10 = f"SELECT ts AS _ts, 1 AS _sign, a0, a9 FROM ({filters10(range(10))})"

@@ -8,7 +8,7 @@ Invariant: what is written computes what `compiler` computes by numpy; what cann
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 
 import numpy as np
@@ -48,18 +48,26 @@ def written(
     """The program that stores the values of the expressions, or keeps the rows of a condition, and which of them those
     are that it can compute.
     """
-    places = tuple(i for i, expr in enumerate(exprs) if _is_possible(expr, dictionary))
-    writer = _Writer(dictionary)
-    program = writer.program([writer.value(exprs[i]) for i in places], is_condition) if places else None
+    writer, results = _Writer.over(exprs, dictionary)
+    places = tuple(i for i, result in enumerate(results) if result is not None)
+    if len(places) < len(exprs):  # what was written of the others is not to be computed for nothing
+        writer, results = _Writer.over([exprs[i] for i in places], dictionary)
+    program = writer.program([r for r in results if r is not None], is_condition) if places else None
     return program, places
 
 
-def _is_possible(expr: bound.Expr, dictionary: TextDictionary) -> bool:
-    try:
-        _Writer(dictionary).value(expr)
-    except _Impossible:
-        return False
-    return True
+def _operations(name: str, args: Sequence[bound.Expr], type_: Type) -> Mapping[str, int]:
+    """What a function's operands are computed by, of any types."""
+    types = {a.type for a in args} - {Type.NULL}
+    if len({t is Type.FLOAT for t in types}) > 1:
+        raise _Impossible
+    of_type = _OF_FLOATS if Type.FLOAT in types else _OF_INTEGERS
+    is_ordering = name in _SWAPPED or name in _SWAPPED.values() or name in ("least", "greatest")
+    if is_ordering and Type.TEXT in types:
+        raise _Impossible
+    if name in of_type and not is_ordering and not (types <= _NUMBERS and type_ in _NUMBERS):
+        raise _Impossible
+    return of_type
 
 
 class _Writer:
@@ -69,6 +77,20 @@ class _Writer:
         """Operation and operands to its number. An operand is the number of a step, of a source what it says itself."""
         self._columns: list[int] = []
         self._held: list[object] = []
+        self._words: dict[tuple[Type, object], int] = {}
+        """Of constants."""
+
+    @classmethod
+    def over(cls, exprs: Sequence[bound.Expr], dictionary: TextDictionary) -> tuple[_Writer, list[int | None]]:
+        """A writer that has written these, and the step of each; None where no steps compute it."""
+        writer = cls(dictionary)
+        results: list[int | None] = []
+        for expr in exprs:
+            try:
+                results.append(writer.value(expr))
+            except _Impossible:
+                results.append(None)
+        return writer, results
 
     def value(self, expr: bound.Expr) -> int:
         """The number of the step that computes it."""
@@ -97,9 +119,12 @@ class _Writer:
         return self._steps.setdefault((operation, *operands), len(self._steps))
 
     def _constant(self, type_: Type, value: object) -> int:
-        array, held = constants(type_, [value], self._dictionary)
-        self._held += held
-        return self._step(steps.CONSTANT, int(Column(array).words()[0]))
+        word = self._words.get((type_, value))
+        if word is None:
+            array, held = constants(type_, [value], self._dictionary)
+            self._held += held
+            word = self._words[type_, value] = int(Column(array).words()[0])
+        return self._step(steps.CONSTANT, word)
 
     def _cast(self, arg: bound.Expr, target: Type) -> int:
         """Between types whose words are alike, and from integers to FLOAT."""
@@ -117,15 +142,7 @@ class _Writer:
     def _call(self, name: str, args: Sequence[bound.Expr], type_: Type) -> int:
         if name == "in":
             return self._member(args)
-        types = {a.type for a in args} - {Type.NULL}
-        if len({t is Type.FLOAT for t in types}) > 1:
-            raise _Impossible
-        of_type = _OF_FLOATS if Type.FLOAT in types else _OF_INTEGERS
-        is_ordering = name in _SWAPPED or name in _SWAPPED.values() or name in ("least", "greatest")
-        if is_ordering and Type.TEXT in types:
-            raise _Impossible
-        if name in of_type and not is_ordering and not (types <= _NUMBERS and type_ in _NUMBERS):
-            raise _Impossible
+        of_type = _OF_INTEGERS if all(a.type is Type.INTEGER for a in args) else _operations(name, args, type_)
         operands = [self.value(a) for a in args]
         match name:
             case ">" | ">=":
@@ -182,7 +199,7 @@ class _Writer:
         registers: dict[int, int] = {}
         free: list[int] = []
         used = 0
-        table = np.zeros((len(order), steps.STEP_WORDS), np.int64)
+        table = []
         for at, (operation, *operands) in enumerate(order):
             is_end = at >= len(numbered)
             if is_end:
@@ -197,9 +214,8 @@ class _Writer:
                 operands = [registers[n] for n in operands]
             if not is_end:
                 registers[self._steps[order[at]]] = to
-            table[at, : steps.LEFT] = operation, to
-            table[at, steps.LEFT :] = (operands + 3 * operands[:1] + [0, 0, 0])[:3]
+            table.append([operation, to, *(operands + 3 * operands[:1] + [0, 0, 0])[:3]])
         once = sum(step[0] == steps.CONSTANT for step in numbered)
         if used > MOST_REGISTERS:
             return None
-        return Program(table, once, used, tuple(self._columns), tuple(self._held))
+        return Program(np.array(table, np.int64), once, used, tuple(self._columns), tuple(self._held))
