@@ -8,8 +8,9 @@ Invariant: what is written computes what `compiler` computes by numpy; what cann
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,6 +37,20 @@ _OF_FLOATS = {
     "neg": steps.FLOAT_NEGATE, "abs": steps.FLOAT_ABSOLUTE, "<": steps.FLOAT_LESS, "<=": steps.FLOAT_LESS_EQUAL,
 }  # fmt: skip
 _SWAPPED = {">": "<", ">=": "<="}
+_COMPARED = frozenset(("<", "<=", ">", ">=", "=", "<>"))
+
+_NEAR = 1 << 50
+"""What floats that stand for integers may be."""
+_NARROW = range(-(1 << 31), 1 << 31)
+"""What columns are taken to hold where that is worth trying."""
+
+
+class _Bounds(NamedTuple):
+    """Of an integer expression, where columns are narrow. is_dear: it takes longer than additions do."""
+
+    least: int
+    greatest: int
+    is_dear: bool
 
 
 class _Impossible(Exception):
@@ -43,15 +58,15 @@ class _Impossible(Exception):
 
 
 def written(
-    exprs: Sequence[bound.Expr], is_condition: bool, dictionary: TextDictionary
+    exprs: Sequence[bound.Expr], is_condition: bool, dictionary: TextDictionary, is_near: bool = False
 ) -> tuple[Program | None, tuple[int, ...]]:
     """The program that stores the values of the expressions, or keeps the rows of a condition, and which of them those
-    are that it can compute.
+    are that it can compute.  is_near: it may ask for columns of 32 bits.
     """
-    writer, results = _Writer.over(exprs, dictionary)
+    writer, results = _Writer.over(exprs, dictionary, is_near)
     places = tuple(i for i, result in enumerate(results) if result is not None)
     if len(places) < len(exprs):  # what was written of the others is not to be computed for nothing
-        writer, results = _Writer.over([exprs[i] for i in places], dictionary)
+        writer, results = _Writer.over([exprs[i] for i in places], dictionary, is_near)
     program = writer.program([r for r in results if r is not None], is_condition) if places else None
     return program, places
 
@@ -70,9 +85,50 @@ def _operations(name: str, args: Sequence[bound.Expr], type_: Type) -> Mapping[s
     return of_type
 
 
+def _product(a: _Bounds, b: _Bounds) -> _Bounds:
+    corners = [x * y for x in a[:2] for y in b[:2]]
+    return _Bounds(min(corners), max(corners), True)
+
+
+def _quotient(a: _Bounds, b: _Bounds) -> _Bounds | None:
+    """By a constant above 0; no further from 0 than what is divided."""
+    return _Bounds(min(a.least, 0), max(a.greatest, 0), True) if b.least == b.greatest > 0 else None
+
+
+def _rest(a: _Bounds, b: _Bounds) -> _Bounds | None:
+    """The same, with the sign of what is divided."""
+    if not b.least == b.greatest > 0:
+        return None
+    return _Bounds(max(min(a.least, 0), 1 - b.least), min(max(a.greatest, 0), b.least - 1), True)
+
+
+def _size(a: _Bounds) -> _Bounds:
+    return _Bounds(0, max(-a.least, a.greatest), a.is_dear)
+
+
+_OF_NEAR: Mapping[str, Callable[..., _Bounds | None]] = {
+    "+": lambda a, b: _Bounds(a.least + b.least, a.greatest + b.greatest, a.is_dear or b.is_dear),
+    "-": lambda a, b: _Bounds(a.least - b.greatest, a.greatest - b.least, a.is_dear or b.is_dear),
+    "*": _product,
+    "/": _quotient,
+    "%": _rest,
+    "mod": _rest,
+    "neg": lambda a: _Bounds(-a.greatest, -a.least, a.is_dear),
+    "abs": _size,
+}
+
+
+def _word_of(value: float) -> int:
+    """The bits of a float."""
+    return int(np.float64(value).view(np.int64))
+
+
 class _Writer:
-    def __init__(self, dictionary: TextDictionary) -> None:
+    def __init__(self, dictionary: TextDictionary, is_near: bool) -> None:
         self._dictionary = dictionary
+        self._is_near = is_near
+        self._bounds: dict[int, _Bounds | None] = {}
+        """By the identity of an expression."""
         self._steps: dict[tuple[int, ...], int] = {}
         """Operation and operands to its number. An operand is the number of a step, of a source what it says itself."""
         self._columns: list[int] = []
@@ -81,9 +137,11 @@ class _Writer:
         """Of constants."""
 
     @classmethod
-    def over(cls, exprs: Sequence[bound.Expr], dictionary: TextDictionary) -> tuple[_Writer, list[int | None]]:
+    def over(
+        cls, exprs: Sequence[bound.Expr], dictionary: TextDictionary, is_near: bool
+    ) -> tuple[_Writer, list[int | None]]:
         """A writer that has written these, and the step of each; None where no steps compute it."""
-        writer = cls(dictionary)
+        writer = cls(dictionary, is_near)
         results: list[int | None] = []
         for expr in exprs:
             try:
@@ -112,8 +170,50 @@ class _Writer:
             case bound.Cast(arg=arg):
                 return self._cast(arg, expr.type)
             case bound.Call(function=name, args=args):
+                if self._has_dear((expr,)):
+                    return self._step(steps.WHOLE, self._near(expr))
                 return self._call(name, args, expr.type)
         raise _Impossible
+
+    def _has_dear(self, exprs: Sequence[bound.Expr]) -> bool:
+        """All may be computed by floats, and for one that is worth it."""
+        if not self._is_near or not all(e.type is Type.INTEGER for e in exprs):
+            return False
+        bounds = [self._bounded(e) for e in exprs]
+        return None not in bounds and any(b is not None and b.is_dear for b in bounds)
+
+    def _bounded(self, expr: bound.Expr) -> _Bounds | None:
+        """None where it may be far, or is no arithmetic."""
+        if id(expr) not in self._bounds:
+            found = self._bounds_of(expr)
+            is_far = found is None or found.least < -_NEAR or found.greatest > _NEAR
+            self._bounds[id(expr)] = None if is_far else found
+        return self._bounds[id(expr)]
+
+    def _bounds_of(self, expr: bound.Expr) -> _Bounds | None:
+        match expr:
+            case bound.ColumnRef(type=Type.INTEGER):
+                return _Bounds(_NARROW[0], _NARROW[-1], False)
+            case bound.Literal(type=Type.INTEGER, value=int() as value):
+                return _Bounds(value, value, False)
+            case bound.Call(type=Type.INTEGER, function=name, args=args) if name in _OF_NEAR:
+                operands = [self._bounded(a) for a in args if a.type is Type.INTEGER]
+                known = [o for o in operands if o is not None]
+                return _OF_NEAR[name](*known) if len(known) == len(args) else None
+        return None
+
+    def _near(self, expr: bound.Expr) -> int:
+        """The number of the step that computes a bounded expression as a float."""
+        match expr:
+            case bound.Literal(value=int() as value):
+                return self._step(steps.CONSTANT, _word_of(value))
+            case bound.Call(function="/" | "%" | "mod" as name, args=(dividend, bound.Literal(value=int() as divisor))):
+                operation = steps.NEAR_DIVIDE if name == "/" else steps.NEAR_REMAINDER
+                constants_ = (self._step(steps.CONSTANT, _word_of(x)) for x in (divisor, 1.0 / divisor))
+                return self._step(operation, self._near(dividend), *constants_)
+            case bound.Call(function=name, args=args):
+                return self._step(_OF_FLOATS[name], *map(self._near, args))
+        return self._step(steps.NEAR, self.value(expr))
 
     def _step(self, operation: int, *operands: int) -> int:
         return self._steps.setdefault((operation, *operands), len(self._steps))
@@ -143,7 +243,10 @@ class _Writer:
         if name == "in":
             return self._member(args)
         of_type = _OF_INTEGERS if all(a.type is Type.INTEGER for a in args) else _operations(name, args, type_)
-        operands = [self.value(a) for a in args]
+        if name in _COMPARED and self._has_dear(args):
+            of_type, operands = _OF_FLOATS, [self._near(a) for a in args]
+        else:
+            operands = [self.value(a) for a in args]
         match name:
             case ">" | ">=":
                 return self._step(of_type[_SWAPPED[name]], *reversed(operands))

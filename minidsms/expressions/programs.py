@@ -31,6 +31,9 @@ BLOCK = 512
 CALL_ROWS = 16
 """Rows that take numpy as long as what each of its calls takes beside."""
 
+MOST_FAR = 16
+"""Calls that met integers of more than 32 bits, from which on all are taken to."""
+
 _NO_ROWS = np.zeros(0, np.int64)
 _NO_STATES = np.zeros((0, 0), np.int8)
 
@@ -60,6 +63,9 @@ class Programmed:
         self._rows = 0
         self._is_impossible = False
         self._program: Program | None = None
+        self._exact: Program | None = None
+        """For any integers, once it was wanted."""
+        self._far = 0
         self._form: Form | None = None
         self._run: Callable[..., int] | None = None
         self._places: tuple[int, ...] = ()
@@ -117,25 +123,51 @@ class Programmed:
 
     def _call(self, frame: Frame, rows: Int64Array | None, out: Int64Array, states: Int8Array) -> int | None:
         """What the kernel says; None where columns do not lie as it reads them, or no rows are in question."""
-        program, run, m = self._program, self._run, out.shape[1]
-        assert program is not None and run is not None
-        if not m:
+        least = -1 - out.shape[1]
+        if least == -1 or self._program is None:
             return None
+        found = self._run_program(self._program, frame, rows, out, states)
+        if found < least and self._is_far(found):
+            found = self._run_program(self._for_far(), frame, rows, out, states)
+        return None if found < least else found
+
+    def _is_far(self, found: int) -> bool:
+        from minidsms.kernels.expressions import FAR
+
+        return found == FAR
+
+    def _for_far(self) -> Program:
+        """The program for any integers, which takes the place of one for narrow ones that was called in vain."""
+        from minidsms.expressions.program_writer import written
+
+        if self._exact is None:
+            self._exact, _ = written(self._exprs, self._is_condition, self._dictionary)
+        assert self._exact is not None
+        self._far += 1
+        if self._far == MOST_FAR:
+            self._program = self._exact
+        return self._exact
+
+    def _run_program(
+        self, program: Program, frame: Frame, rows: Int64Array | None, out: Int64Array, states: Int8Array
+    ) -> int:
+        run = self._run
+        assert run is not None
         arrays: tuple[Any, ...] = ()
         for column in map(frame.reader(), program.columns):
             arrays += (column.values, column.values if column.valid is None else column.valid)
-        width = min(m, BLOCK)
+        shape = 2 * program.registers + 1, min(out.shape[1], BLOCK)
         try:
             words, floats = self._rooms.pop()
         except IndexError:  # the first time, or another thread is at work
             words = floats = _NO_STATES
-        if words.shape[1] != width:
-            words = np.empty((2 * program.registers + 1, width), np.int64)
+        if words.shape != shape:
+            words = np.empty(shape, np.int64)
             floats = words.view(np.float64)
         rows = _NO_ROWS if rows is None else rows
         found = run(program.steps, program.once, id(arrays), frame.n, rows, words, floats, out, states)
         self._rooms.append((words, floats))
-        return None if found < -1 - m else found
+        return found
 
     def _is_worth_it(self, n: int, use_kernels: bool = False) -> bool:
         """Whether there is a program, and the kernel: where the rows until now, with n more, are worth loading it, and
@@ -151,7 +183,9 @@ class Programmed:
             with COMPILED.counted():
                 from minidsms.expressions.program_writer import written
                 from minidsms.kernels.expressions import run_program
-            self._program, self._places = written(self._exprs, self._is_condition, self._dictionary)
+            self._program, self._places = written(self._exprs, self._is_condition, self._dictionary, is_near=True)
+            if self._program is None:  # it may need fewer registers
+                self._program, self._places = written(self._exprs, self._is_condition, self._dictionary)
             self._types = tuple(self._exprs[place].type for place in self._places)
             self._form = run_program.form()
         self._run = None if self._program is None else self._form.code()

@@ -30,7 +30,9 @@ from minidsms.machine_code import (
     Int64s,
     Int64Table,
     byte_at,
+    float64,
     helper,
+    int32,
     int64,
     uint64,
     word_at,
@@ -44,21 +46,32 @@ FINE, NULL, FAILED = range(3)
     CONSTANT, COLUMN, TRUTHS, NOTHING,
     ADD, SUBTRACT, MULTIPLY, DIVIDE, REMAINDER, NEGATE, ABSOLUTE, EQUAL, LESS, LESS_EQUAL,
     FLOAT_ADD, FLOAT_SUBTRACT, FLOAT_MULTIPLY, FLOAT_DIVIDE, FLOAT_NEGATE, FLOAT_ABSOLUTE, FLOAT_LESS,
-    FLOAT_LESS_EQUAL, TO_FLOAT, NOT,
+    FLOAT_LESS_EQUAL, TO_FLOAT, NEAR, NEAR_DIVIDE, NEAR_REMAINDER, WHOLE, NOT,
     AND, OR, IS_NULL, IS_DISTINCT, CHOOSE, FIRST_KNOWN, KEEP, STORE,
-) = range(32)  # fmt: skip
+) = range(36)  # fmt: skip
 """Operations. LEFT of a CONSTANT is its word, of COLUMN (8 bytes a value) and TRUTHS (one) the number of the column; of
 NOTHING all are NULL. From ADD to NOT a result is NULL or failed where an operand is; from AND on each has rules of its
 own. CHOOSE takes RIGHT where LEFT is TRUE, else THIRD; FIRST_KNOWN RIGHT where LEFT is NULL.
+
+NEAR takes an integer of 32 bits to a float, WHOLE a near one back. What lies between computes with floats that are
+whole and at most 2**50, so exact, in vectors that processors have no such integers for: FLOAT_ADD and its like, and
+NEAR_DIVIDE and NEAR_REMAINDER by RIGHT, a constant above 0, with its inverse in THIRD.
 """
 
 REFUSED = -(1 << 62)
 """A column is not a contiguous array with a value for each row, as wide as those of its type."""
+FAR = REFUSED - 1
+"""An integer does not have 32 bits where NEAR asks for one."""
 _ADDRESS, _LENGTHS, _LAID_OUT, _ITEMS = DATA >> 3, DIMENSIONS >> 3, FLAGS >> 3, TUPLE_ITEMS >> 3
 _TYPE, _WIDTH = DTYPE >> 3, DTYPE_SIZE >> 3
 _CONTIGUOUS = 0x101
 _NEAR = 1 << 50
 """Quotients of integers below this are exact in float64."""
+_SPAN = 1 << 31
+_ROUNDS = float(1 << 52)
+"""Added to a float64 that is not negative and taken away again, it leaves the nearest whole number."""
+_TURNS, _TURNED = float(3 << 51), 0x4338000000000000
+"""Added to a near float64, the first leaves the number in the bits behind the second."""
 _WORD = 64
 
 
@@ -289,6 +302,35 @@ def _of_floats(words: Int64Table, floats: Float64Table, operation: int, to: int,
 
 
 @helper
+def _of_near(words: Int64Table, floats: Float64Table, operation: int, to: int, a: int, b: int, c: int, n: int) -> Any:
+    """See `_compute`."""
+    odd = int64(0)
+    if operation == NEAR:
+        for i in range(n):
+            x = words[a, i]
+            floats[to, i] = float64(int32(x))
+            odd |= (x + _SPAN) | (_SPAN - 1 - x)
+    elif operation == WHOLE:
+        for i in range(n):
+            floats[to, i] = floats[a, i] + _TURNS
+        for i in range(n):
+            words[to, i] = words[to, i] - _TURNED
+    else:
+        for i in range(n):
+            x, divisor = floats[a, i], floats[b, i]
+            size = abs(x)
+            quotient = (size * floats[c, i] + _ROUNDS) - _ROUNDS
+            rest = size - quotient * divisor
+            is_over = rest < 0.0
+            if operation == NEAR_REMAINDER:
+                value = rest + divisor if is_over else rest
+            else:
+                value = quotient - 1.0 if is_over else quotient
+            floats[to, i] = (-value if x < 0.0 else value) + 0.0
+    return odd
+
+
+@helper
 def _of_any(words: Int64Table, operation: int, to: int, a: int, b: int, c: int, n: int) -> None:
     """See `_compute`."""
     if operation == NOT:
@@ -322,8 +364,10 @@ def _compute(words: Int64Table, floats: Float64Table, operation: int, to: int, r
     odd = int64(0)
     if operation < FLOAT_ADD:
         odd = _of_integers(words, operation, to, a, b, n)
-    elif operation < NOT:
+    elif operation < NEAR:
         odd = _of_floats(words, floats, operation, to, a, b, n)
+    elif operation < NOT:
+        odd = _of_near(words, floats, operation, to, a, b, c, n)
     else:
         _of_any(words, operation, to, a, b, c, n)
     return odd
@@ -408,6 +452,8 @@ def run_program(
     """Run the steps over all rows of the arrays, or some. Of KEEP how many rows were written to out[0]; -1 less that if
     some have failed, which are written as their complements. Of STORE whether states were written.
 
+    FAR where an integer is none of NEAR's, REFUSED where the arrays are not to be read.
+
     once: steps at the beginning that only the first block needs.  arrays: the address of a tuple of arrays, of a
     column its values, then its validity or the values again where no value is NULL.  height: of these arrays.
     rows: (m,) those in question; empty for all.  words, floats: (2 * registers + 1, size of a block), the same memory.
@@ -451,6 +497,8 @@ def run_program(
                     continue
                 read = _Operands(a, b, c, of_a, of_b, of_c)
                 odd = _compute(words, floats, operation, to, read, n)
+                if operation == NEAR and odd < 0:
+                    return FAR
                 is_stated = odd < 0 or min(of_a, of_b, of_c) < fine
                 if is_stated:
                     _judge(words, floats, operation, to, read, n, odd < 0)

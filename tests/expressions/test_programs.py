@@ -151,6 +151,77 @@ def test_integer_programs_are_exact_on_every_pair_of_edges(
     assert told(value, INTEGER, len(table), dictionary) == by_definition(expr, table)
 
 
+NARROW = [0, 1, -1, 2, -7, 59, 60, 61, 2**31 - 1, 2**31 - 2, -(2**31), 1 - 2**31, 46341, -46341, 10**9]
+COMPARED = ["=", "<>", "<", "<=", ">", ">="]
+CONSTANTS = [0, 1, 2, 3, 7, 60, 1000, 48271, 2**19 - 1, 2**31 - 1, 2**31, 2**31 + 1, 2**49 - 1, 2**50]
+
+
+def near_arithmetic(random: Random, depth: int) -> Expr:
+    """An integer of columns of 32 bits, often small enough for floats."""
+
+    def inner() -> Expr:
+        return near_arithmetic(random, depth - 1)
+
+    if not depth or random.random() < 0.1:
+        constant = literal(random.choice(CONSTANTS) * random.choice((1, 1, -1)))
+        return random.choice([column("i"), column("j"), constant])
+    match random.randrange(8):
+        case 0:
+            condition = call(BOOLEAN, random.choice(COMPARED), inner(), inner())
+            return Case(INTEGER, ((condition, inner()),), inner())
+        case 1:
+            return call(INTEGER, random.choice(["neg", "abs"]), inner())
+        case 2 | 3 | 4:
+            return call(INTEGER, random.choice("+-*"), inner(), inner())
+    return call(INTEGER, random.choice("/%"), inner(), literal(random.choice(CONSTANTS)))
+
+
+@pytest.mark.parametrize("block", [1, 5, 512])
+@pytest.mark.parametrize("far", [0.0, 0.02])
+def test_narrow_integers_are_computed_as_floats_to_the_same_values(
+    monkeypatch: pytest.MonkeyPatch, block: int, far: float
+) -> None:
+    monkeypatch.setattr(programs, "BLOCK", block)
+    random, as_floats = Random(f"{block} {far}"), 0
+
+    def draw() -> int | None:
+        if random.random() < far:
+            return random.choice([2**31, -(2**31) - 1, 2**50, EDGE - 1, -EDGE])
+        return random.choice([None, *NARROW, random.randint(-(2**31), 2**31 - 1)])
+
+    for _ in range(150):
+        exprs = [
+            near_arithmetic(random, 4),
+            call(BOOLEAN, random.choice(COMPARED), *(near_arithmetic(random, 3) for _ in "ab")),
+        ]
+        table = [(draw(), draw(), *[None] * 6) for _ in range(30)]
+        dictionary = TextDictionary()
+        values = Programmed(exprs, dictionary).values(Frame(batch_of(table, dictionary).column, len(table)))
+        assert values is not None
+        for expr, value in zip(exprs, values):
+            assert told(value, expr.type, len(table), dictionary) == by_definition(expr, table), expr
+        program, _ = written(exprs, False, dictionary, is_near=True)
+        as_floats += program is not None and steps.NEAR in program.steps[:, steps.OPERATION]
+    assert as_floats > 50
+
+
+def test_a_program_for_narrow_integers_is_given_up_where_they_are_not() -> None:
+    expr = call(INTEGER, "%", call(INTEGER, "*", column("i"), literal(48271)), literal(1000))
+    program = Programmed((expr,), TextDictionary())
+
+    def asks_for_narrow() -> bool:
+        assert program._program is not None
+        return steps.NEAR in program._program.steps[:, steps.OPERATION]
+
+    for turn in range(programs.MOST_FAR + 3):
+        for values in ([7, 2**31 - 1, -5], [7, 2**31, -5]):
+            frame = Frame(lambda _, values=values: Column(np.array(values)), 3)  # type: ignore[misc]
+            (found,) = program.values(frame) or ()
+            assert found is not None
+            assert found.values.tolist() == [int(np.fmod(v * 48271, 1000)) for v in values]
+        assert asks_for_narrow() == (turn + 1 < programs.MOST_FAR)
+
+
 def test_expressions_that_programs_cannot_compute_are_left_to_numpy() -> None:
     power = call(FLOAT, "power", column("f"), literal(2.0))
     total = call(INTEGER, "+", column("i"), column("j"))
