@@ -296,6 +296,75 @@ def _fetch_rows(table: Any, first: Any, end: Any) -> Any:
     return int64(seen == int64(-1))
 
 
+@helper(inline=True)
+def _meet(regions: Any, groups: Any, lists: Any, scratch: Any, span: Any, block: Any) -> Any:
+    """How many words have filters left that the groups of all columns admit, of the rows of a span of turns in a block,
+    (home, its first word, that of its groups); they stand in `left` and `whose`.
+    """
+    _, _, packed, bits, _, _, _ = lists
+    turns, left, whose = scratch
+    home, at, group = block
+    n = 0
+    for t in range(span[0], span[1]):
+        row = int64(turns[uint64(t)])
+        line = at + BLOCK * int64(regions[uint64(row), uint64(home)])
+        w0 = packed[uint64(line)]
+        w1 = packed[uint64(line + 1)]
+        w2 = packed[uint64(line + 2)]
+        w3 = packed[uint64(line + 3)]
+        for c in range(regions.shape[1]):
+            if c != home:
+                line = group + groups[uint64(row), uint64(c)]
+                w0 &= bits[uint64(line)]
+                w1 &= bits[uint64(line + 1)]
+                w2 &= bits[uint64(line + 2)]
+                w3 &= bits[uint64(line + 3)]
+        row *= BLOCK
+        left[uint64(n)] = w0
+        whose[uint64(n)] = row
+        n += int64(w0 != uint64(0))
+        left[uint64(n)] = w1
+        whose[uint64(n)] = row + 1
+        n += int64(w1 != uint64(0))
+        left[uint64(n)] = w2
+        whose[uint64(n)] = row + 2
+        n += int64(w2 != uint64(0))
+        left[uint64(n)] = w3
+        whose[uint64(n)] = row + 3
+        n += int64(w3 != uint64(0))
+    return n
+
+
+@helper(inline=True)
+def _compare(regions: Any, lists: Any, filters: Any, scratch: Any, words: Any, found: Any, k: Any) -> Any:
+    """Write the pairs whose row lies in the filter's box behind k others; how many there are. words: how many have
+    filters left, and the first bit of their block.
+    """
+    _, _, _, _, tests, starts, asked = lists
+    _, left, whose = scratch
+    rows, members = found
+    n, bit = words
+    for i in range(n):
+        word = left[uint64(i)]
+        row = whose[uint64(i)] // BLOCK
+        of_word = bit + 64 * (whose[uint64(i)] % BLOCK)
+        while word != uint64(0):
+            asks = uint64(of_word + _lowest(word))
+            filter_ = filters[asks]
+            rows[uint64(k)] = row
+            members[uint64(k)] = filter_
+            inside = int64(filter_ >= 0)
+            for j in range(0, tests.shape[1], 3):
+                region = regions[uint64(row), uint64(tests[asks, uint64(j)])]
+                inside &= int64(region >= tests[asks, uint64(j + 1)])
+                inside &= int64(region <= tests[asks, uint64(j + 2)])
+            if starts[asks] < starts[asks + uint64(1)]:
+                inside &= _is_in(asked, starts[asks], starts[asks + uint64(1)], regions, row)
+            k += inside
+            word &= word - uint64(1)
+    return k
+
+
 @kernel
 def screen_homes(
     regions: Int32Table,
@@ -315,9 +384,9 @@ def screen_homes(
     regions, groups: (n, p) of the rows, groups by their first word in a block.  filters: of each bit.  found: those of
     each filter in ascending row.
     """
-    homes, blocks, packed, bits, tests, starts, asked = lists
-    turns, left, whose = scratch
-    rows, members = found
+    homes, blocks, packed, bits, tests, _, _ = lists
+    turns, _, _ = scratch
+    rows, _ = found
     first, home, block, turn, k = state.row, state.home, state.of_home, state.turn, state.found
     looked = 0
     while first < len(regions):
@@ -340,53 +409,9 @@ def screen_homes(
                         state.row, state.home, state.of_home, state.turn, state.found = first, home, block, turn, k
                         state.words += looked
                         return
-                    n = 0
-                    for t in range(turn, stop):
-                        row = int64(turns[uint64(t)])
-                        line = at + BLOCK * int64(regions[uint64(row), uint64(home)])
-                        w0 = packed[uint64(line)]
-                        w1 = packed[uint64(line + 1)]
-                        w2 = packed[uint64(line + 2)]
-                        w3 = packed[uint64(line + 3)]
-                        for c in range(regions.shape[1]):
-                            if c != home:
-                                line = group + groups[uint64(row), uint64(c)]
-                                w0 &= bits[uint64(line)]
-                                w1 &= bits[uint64(line + 1)]
-                                w2 &= bits[uint64(line + 2)]
-                                w3 &= bits[uint64(line + 3)]
-                        row *= BLOCK
-                        left[uint64(n)] = w0
-                        whose[uint64(n)] = row
-                        n += int64(w0 != uint64(0))
-                        left[uint64(n)] = w1
-                        whose[uint64(n)] = row + 1
-                        n += int64(w1 != uint64(0))
-                        left[uint64(n)] = w2
-                        whose[uint64(n)] = row + 2
-                        n += int64(w2 != uint64(0))
-                        left[uint64(n)] = w3
-                        whose[uint64(n)] = row + 3
-                        n += int64(w3 != uint64(0))
+                    n = _meet(regions, groups, lists, scratch, (turn, stop), (home, at, group))
                     looked += BLOCK * (stop - turn)
-                    for i in range(n):
-                        word = left[uint64(i)]
-                        row = whose[uint64(i)] // BLOCK
-                        of_word = bit + 64 * (whose[uint64(i)] % BLOCK)
-                        while word != uint64(0):
-                            asks = uint64(of_word + _lowest(word))
-                            filter_ = filters[asks]
-                            rows[uint64(k)] = row
-                            members[uint64(k)] = filter_
-                            inside = int64(filter_ >= 0)
-                            for j in range(0, tests.shape[1], 3):
-                                region = regions[uint64(row), uint64(tests[asks, uint64(j)])]
-                                inside &= int64(region >= tests[asks, uint64(j + 1)])
-                                inside &= int64(region <= tests[asks, uint64(j + 2)])
-                            if starts[asks] < starts[asks + uint64(1)]:
-                                inside &= _is_in(asked, starts[asks], starts[asks + uint64(1)], regions, row)
-                            k += inside
-                            word &= word - uint64(1)
+                    k = _compare(regions, lists, filters, scratch, (n, bit), found, k)
                     turn = stop
                 block += 1
                 turn = 0
