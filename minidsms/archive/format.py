@@ -419,7 +419,7 @@ def create(folder: str, metadata: Metadata) -> Archive:
     found = going_on(folder, metadata)
     if found is not None:
         there, evolved = found
-        return there if evolved == there.metadata else _evolve(there, evolved)
+        return there if evolved == there.metadata else _evolve(there.folder, folder, metadata)
     try:
         metadata = replace(metadata, id=secrets.token_hex(8))
         storage_of(place).make_folder(place)
@@ -453,16 +453,20 @@ def going_on(folder: str, metadata: Metadata) -> tuple[Archive, Metadata] | None
     return there, evolved
 
 
-def _evolve(there: Archive, metadata: Metadata) -> Archive:
-    """Give an archive the columns of what it is to be."""
-    lock = storage_of(there.folder).lock(there.folder)
+def _evolve(place: str, folder: str, metadata: Metadata) -> Archive:
+    """Give the archive in `place` the columns of what it is to be."""
+    lock = storage_of(place).lock(place)
     try:
-        write_bytes(os.path.join(there.folder, _METADATA[metadata.version]), metadata.to_json().encode())
+        found = going_on(folder, metadata)  # another process may have added some since
+        assert found is not None
+        there, evolved = found
+        if evolved != there.metadata:
+            write_bytes(os.path.join(place, _METADATA[evolved.version]), evolved.to_json().encode())
     except OSError as error:
-        raise Error(f"cannot write the archive {there.folder!r}: {error.strerror or error}") from None
+        raise Error(f"cannot write the archive {place!r}: {error.strerror or error}") from None
     finally:
         lock.release()
-    return Archive(there.folder, metadata)
+    return Archive(place, evolved)
 
 
 def open_archive(place: str) -> Archive:

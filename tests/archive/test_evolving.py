@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import minidsms
-from minidsms.archive import log
+from minidsms.archive import format, log
 from minidsms.archive.compacting import compact
 from minidsms.archive.format import find
 from minidsms.archive.log import read_snapshot
@@ -90,6 +90,25 @@ def test_an_archive_that_somebody_writes_keeps_its_columns(tmp_path: Path) -> No
         with pytest.raises(Error, match="being written by somebody else"):
             _push(tmp_path, WIDE, [], [])
     assert find(str(tmp_path), "S").metadata.earlier == ()
+
+
+def test_columns_that_somebody_adds_at_the_same_moment_are_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _push(tmp_path, NARROW, [(1, 10)], [0])
+    look, looks = format.going_on, 0
+
+    def looks_before_another_adds(folder: str, metadata: Any) -> Any:
+        nonlocal looks
+        looks, found = looks + 1, look(folder, metadata)
+        if looks == 1:
+            _push(tmp_path, "CREATE STREAM S (k INTEGER, v INTEGER, other TEXT)", [], [])
+        return found
+
+    monkeypatch.setattr(format, "going_on", looks_before_another_adds)
+    with pytest.raises(Error, match="with other columns"):
+        _push(tmp_path, WIDE, [("a", 1.5, 4)], [5])
+    assert find(str(tmp_path), "S").metadata.schema.names == ("k", "v", "other")
 
 
 def _values(folder: Path, **options: Any) -> list[int]:
