@@ -23,6 +23,7 @@ from minidsms.archive.declaring import check_fits
 from minidsms.archive.demand import Demand, demand
 from minidsms.archive.format import Archive, archives_in
 from minidsms.archive.horizon import horizon
+from minidsms.archive.recorder import is_written_to
 from minidsms.archive.replay import ReplayDriver
 from minidsms.archive.replay_source import GivenSource, ReplaySource, Span, local_tables
 from minidsms.cql.errors import Error, quoted
@@ -270,8 +271,7 @@ def _twin(db: Connection, folder: str, name: str, archive: Archive | None) -> _T
         if archive is None:
             raise Error(f"BACKFILL: {folder!r} has no archive {quoted(name)}")
         check_fits(archive, name, "stream", live.schema, unit)
-        is_archived_there = live.recorder is not None and live.recorder.archive.folder == archive.folder
-        if live.greatest_ts is not None and not is_archived_there:
+        if live.greatest_ts is not None and not is_written_to(live.recorder, archive.folder):
             raise Error(
                 f"BACKFILL: {name} has taken elements that are not in the archive, so the past would have a gap\n"
                 f"help: create the query before the first element comes, or the stream with ARCHIVE {folder!r}"

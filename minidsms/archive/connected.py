@@ -77,6 +77,7 @@ class Archiving(Database):
     def check_archive_instead_of(self, query: Query, folder: str, name: str, kind: str, schema: Schema) -> None:
         """Error where a query of this kind and columns that takes the place of another one cannot be archived there."""
         from minidsms.archive.format import Metadata, create, default_partition_ticks, going_on
+        from minidsms.archive.recorder import is_written_to
         from minidsms.archive.storage import absolute, storage_of
 
         db = cast("Connection", self)
@@ -91,7 +92,7 @@ class Archiving(Database):
         archive = create(folder, metadata) if found is None else found[0]
         written = () if db.archiver is None else db.archiver.recorders()
         recorder = query.recorder
-        if recorder is not None and recorder in written and recorder.archive.folder == archive.folder:
+        if recorder in written and is_written_to(recorder, archive.folder):
             self.flush()
         else:
             storage_of(archive.folder).lock(archive.folder).release()
@@ -240,12 +241,10 @@ def target_of(db: Connection, name: str) -> StreamInput | RelationInput | Query:
 def is_archived_in(query: Query, folder: str) -> bool:
     """Whether a query writes its archive of a folder of archives. Error where that is lost."""
     from minidsms.archive.format import folder_name
-    from minidsms.archive.storage import absolute, is_address
+    from minidsms.archive.recorder import is_written_to
+    from minidsms.archive.storage import absolute
 
-    place = os.path.join(absolute(folder), folder_name(query.name))
-    if query.recorder is None or is_address(place):
-        return query.recorder is not None and query.recorder.archive.folder == place
-    return os.path.realpath(query.recorder.archive.folder) == os.path.realpath(place)
+    return is_written_to(query.recorder, os.path.join(absolute(folder), folder_name(query.name)))
 
 
 def _attach(

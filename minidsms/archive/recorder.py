@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from minidsms.archive.format import Archive
+from minidsms.archive.storage import is_same
 from minidsms.cql.errors import Error
 from minidsms.elements import Batch, Column, Int8Array, Int64Array, Type
 from minidsms.values.arrow_types import array_of_words, decimals_of_codes, stored_type, word_type
@@ -168,6 +169,11 @@ class Recorder:
         own = [pa.array(values, type_) for values, type_ in zip(columns[:3], self._schema.types)]
         data = self._stored([pa.array(values, word_type(t)) for values, t in zip(columns[3:], self._types)])
         return pa.Table.from_arrays([*own, *data], names=self._schema.names)
+
+
+def is_written_to(recorder: Recorder | None, place: str) -> bool:
+    """Whether the archive in this folder is a recorder's. Error where the recorder's is lost."""
+    return recorder is not None and is_same(recorder.archive.folder, place)
 
 
 def _chunks(parts: Sequence[Any]) -> list[Any]:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from minidsms.archive.declaring import check_fits
 from minidsms.archive.demand import Demand, demand
 from minidsms.archive.format import Archive, AsOf, archives_in
+from minidsms.archive.recorder import is_written_to
 from minidsms.archive.replay_source import GivenSource, ReplaySource, Span, Tables, local_tables
 from minidsms.archive.storage import absolute
 from minidsms.cql.errors import Error, quoted
@@ -127,6 +128,8 @@ class Replay:
         self._pairs = _pairs(db, folder, names, options.as_of)
         self._tables = _tables(options.engine)
         self.rows = 0
+        self._is_whole = False
+        """All that the archives hold has been replayed."""
 
     def run(self) -> int:
         """Replay to the end (or until told to stop); how many rows were pushed."""
@@ -145,6 +148,7 @@ class Replay:
                 for archive, target in self._pairs
             ]
         has_ended = self._drive(spans)
+        self._is_whole = has_ended and self._options.to is None and self._options.as_of is None
         self._progress(1.0)
         if self._options.follow and has_ended:
             self._follow([end for _, end in spans])
@@ -170,9 +174,9 @@ class Replay:
             if db.replaying is not None:
                 raise Error("a replay is under way already; replay several archives at once, or one after the other")
             for archive, target in self._pairs:
-                if target.recorder is not None and target.recorder.archive.folder == archive.folder:
-                    # What is replayed is in the archive already.
-                    target.recorder.is_suspended = True
+                recorder = target.recorder
+                if recorder is not None and is_written_to(recorder, archive.folder):
+                    recorder.is_suspended = True  # what is replayed is in the archive already
             db.replaying = Replaying(
                 frozenset(t.definition.name.lower() for _, t in self._pairs), self._options.push_down
             )
@@ -182,9 +186,9 @@ class Replay:
         with db.lock:
             for archive, target in self._pairs:
                 recorder = target.recorder
-                if recorder is not None and recorder.archive.folder == archive.folder:
+                if recorder is not None and is_written_to(recorder, archive.folder):
                     recorder.is_suspended = False
-                    recorder.must_resume = recorder.must_resume and self._options.to is not None
+                    recorder.must_resume = recorder.must_resume and not self._is_whole
                 if isinstance(target, StreamInput) and self._options.push_down:
                     target.incomplete_until = target.store.head
             db.end_replay()

@@ -200,6 +200,13 @@ def absolute(folder: str) -> str:
     return place if is_address(place) else os.path.abspath(place)
 
 
+def is_same(place: str, other: str) -> bool:
+    """Whether two places are one, by whatever path, link or URL each is called."""
+    if is_address(place) or is_address(other):
+        return located(place) == located(other)
+    return os.path.realpath(place) == os.path.realpath(other)
+
+
 def local(folder: str, what: str) -> str:
     """A path. what: who does what there. Error for an address."""
     place = located(folder)

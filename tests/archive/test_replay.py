@@ -180,6 +180,29 @@ def test_an_archive_that_is_replayed_into_its_own_stream_is_not_written_again(fo
     assert elements(folder, "S") == [*before, (40, 1, *ROWS[0])]
 
 
+def test_an_archive_is_the_streams_own_whatever_its_folder_is_called(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "link").symlink_to(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    before = elements(folder, "S")
+    for called in (".", "./", "link", "S", f"../{tmp_path.name}", f"{folder}/", f"file:{folder}"):
+        for archived, replayed in ((folder, called), (called, folder)):
+            with minidsms.connect() as db:
+                db.execute(DECLARE)
+                if archived != "S":
+                    db.archive("S", archived)
+                    assert db.replay(replayed) == 40
+            assert elements(folder, "S") == before
+    with minidsms.connect() as db:
+        db.execute(DECLARE)
+        db.archive("S", folder)
+        db.replay("link")
+        late = db.execute("CREATE QUERY late AS SELECT COUNT(*) FROM S BACKFILL FROM 'link'")
+        db.advance(100)
+        assert late.snapshot() == [(40,)]
+
+
 def test_a_relation_goes_on_with_its_archive_once_it_has_been_replayed(tmp_path: Path) -> None:
     for run in range(3):
         with minidsms.connect() as db:
@@ -189,6 +212,34 @@ def test_a_relation_goes_on_with_its_archive_once_it_has_been_replayed(tmp_path:
                 db.push("R", (run - 1,), ts=run, sign=-1)
             db.push("R", (run,), ts=run)
     assert elements(tmp_path, "R") == [(0, 1, 0), (1, -1, 0), (1, 1, 1), (2, -1, 1), (2, 1, 2)]
+
+
+@pytest.mark.parametrize("options", [{"stop": True}, {"fails": True}, {"as_of": 2}, {"to": 2}])
+def test_a_relation_does_not_go_on_with_an_archive_of_which_it_lacks_changes(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
+    with minidsms.connect() as db:
+        db.execute(f"CREATE RELATION R (v INTEGER) ARCHIVE '{tmp_path}'")
+        for i in range(4):
+            db.push("R", (i,), ts=i)
+            db.flush()
+    before = elements(tmp_path, "R")
+
+    def fail(fraction: float) -> None:
+        raise ValueError("amid the replay")
+
+    with minidsms.connect() as db:
+        db.execute(f"CREATE RELATION R (v INTEGER) ARCHIVE '{tmp_path}'")
+        if "fails" in options:
+            with pytest.raises(ValueError, match="amid the replay"):
+                db.replay(str(tmp_path), progress=fail)
+        elif "stop" in options:
+            db.replay(str(tmp_path), stop=lambda: True)
+        else:
+            db.replay(str(tmp_path), **options)
+        with pytest.raises(Error, match="holds the changes of an earlier run"):
+            db.push("R", (9,), ts=9)
+    assert elements(tmp_path, "R") == before
 
 
 def test_pushes_of_other_threads_wait_and_follow(folder: str) -> None:
