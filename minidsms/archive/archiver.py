@@ -4,6 +4,9 @@ Elements are written when there are enough of them for a file, when the oldest h
 somebody asks (`flush`). Behind every file the archive's progress is written: which arrivals are on disk, and up to
 which instant nothing more comes.
 
+What is written together waited at the same moment. Relations go first, and no progress is told before they are on disk:
+who follows the archives would otherwise pass by instants at which a relation still changes.
+
 Invariants: arrival numbers are one sequence for the connection; what `flush` has returned from is on disk; what could
 not be written stays, and no further elements are accepted until it can be; at most `LIMIT_BYTES` wait. The thread
 never takes the connection's lock: a push that waits for it here would wait for ever.
@@ -14,6 +17,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -32,6 +36,15 @@ from minidsms.process.behind import end_at_exit
 LIMIT_BYTES = 256 << 20
 FILE_BYTES = 64 << 20
 _ROWS_AT_ONCE = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class _Portion:
+    """What waited of a recorder at a moment, and what its archive may tell once it is on disk."""
+
+    recorder: Recorder
+    waiting: Waiting
+    progress: Progress
 
 
 class Archiver:
@@ -234,13 +247,8 @@ class Archiver:
                 if asked is None:
                     break
                 everything = asked > self._answered or self._is_due() or self._nbytes >= LIMIT_BYTES
-                chosen = [r for r in self._recorders if everything or self._is_enough(r.waiting)]
-            failure: Error | None = None
-            for recorder in chosen:
-                try:
-                    self._write(recorder)
-                except Exception as error:
-                    failure = self._reason(recorder.archive, error)
+                portions = self._portions(everything)
+            failure = self._write_all(portions)
             with self._changed:
                 self._failure = failure
                 self._answered = asked
@@ -274,27 +282,56 @@ class Archiver:
     def _is_due(self) -> bool:
         return self._since is not None and time.monotonic() >= self._since + self.interval_s
 
-    def _write(self, recorder: Recorder) -> None:
-        """Write what a recorder holds. What fails goes back to it."""
-        closed = recorder.closed()
-        with self._changed:
+    def _portions(self, everything: bool) -> list[_Portion]:
+        """Take what is to be written now, relations first."""
+        chosen = [r for r in self._recorders if everything or self._is_enough(r.waiting)]
+        if chosen:
+            changed = [r for r in self._recorders if r.waiting.count and _is_of_relation(r)]
+            chosen = list(dict.fromkeys([*changed, *chosen]))
+        portions = []
+        for recorder in chosen:
+            closed = recorder.closed()
             self._fold_rows(recorder)
             taken, recorder.waiting = recorder.waiting, Waiting()
             self._nbytes -= taken.nbytes
             self._writing_bytes += taken.nbytes
-            arrivals = self._next
+            portions.append(_Portion(recorder, taken, Progress(self._next, _instant(closed))))
+        return portions
+
+    def _write_all(self, portions: Sequence[_Portion]) -> Error | None:
+        """Write portions, and tell how far their archives are; why that failed, or None."""
+        failure: Error | None = None
+        written = []
+        for portion in portions:
+            try:
+                self._write(portion.recorder, portion.waiting)
+                written.append(portion)
+            except Exception as error:
+                failure = self._reason(portion.recorder.archive, error)
+        if all(portion in written for portion in portions if _is_of_relation(portion.recorder)):
+            for portion in written:
+                archive = portion.recorder.archive
+                try:
+                    if portion.recorder in self._recorders:
+                        archive.tell_progress(portion.progress)
+                except Exception as error:
+                    failure = self._reason(archive, error)
+        return failure
+
+    def _write(self, recorder: Recorder, taken: Waiting) -> None:
+        """Write what has been taken of a recorder. What fails goes back to it."""
         left: list[Chunk | pa.Table] | list[pa.Table] = taken.chunks
+        writer = self._recorders.get(recorder)
         try:
-            if taken.chunks:
+            if taken.chunks and writer is not None:
                 left = pieces(recorder.archive, recorder.table(taken.chunks))
                 self.before_commit()
-                self._commit(self._recorders[recorder], left, recorder.kept_behind(taken.count))
+                self._commit(writer, left, recorder.kept_behind(taken.count))
                 recorder.note_committed(taken.count)
                 left = []
                 kept = self.retention()
                 if kept is not None:
-                    expire(self._recorders[recorder], kept)
-            recorder.archive.tell_progress(Progress(arrivals, _instant(closed)))
+                    expire(writer, kept)
         except BaseException:
             with self._changed:
                 self._put_back(recorder, taken, left)
@@ -334,6 +371,10 @@ class Archiver:
             f"the archive {archive.folder!r} cannot be written: {reason}\n"
             "help: its last elements wait in memory; nothing more is taken until they have been written"
         )
+
+
+def _is_of_relation(recorder: Recorder) -> bool:
+    return recorder.archive.metadata.kind == "relation"
 
 
 def _instant(closed: int | None) -> int | None:

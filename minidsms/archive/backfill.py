@@ -83,7 +83,8 @@ class Backfill:
             self._twins = {key: _Twin(db.stream_input(n), kept.get(key), _own(db, n)) for key, n in names.items()}
             return
         db.flush()
-        archives = {a.metadata.name.lower(): _as_it_is(a) for a in archives_in(folder)}
+        streams_first = sorted(archives_in(folder), key=lambda a: a.metadata.kind == "relation")  # as `replay` does
+        archives = {a.metadata.name.lower(): _as_it_is(a) for a in streams_first}
         self._twins = {key: _twin(db, folder, n, archives.get(key)) for key, n in names.items()}
 
     @property

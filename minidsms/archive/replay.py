@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from minidsms.archive.declaring import check_fits
 from minidsms.archive.demand import Demand, demand
 from minidsms.archive.format import Archive, AsOf, archives_in
+from minidsms.archive.progress import Progress
 from minidsms.archive.recorder import is_written_to
 from minidsms.archive.replay_source import GivenSource, ReplaySource, Span, Tables, local_tables
 from minidsms.archive.storage import absolute
@@ -143,9 +144,10 @@ class Replay:
 
     def _replay(self) -> None:
         with self._db.lock:
+            told = self._progresses() if self._options.follow else [None] * len(self._pairs)
             spans = [
-                self._db.replay_span(target, archive, self._told(archive), _settled(archive, self._options.follow))
-                for archive, target in self._pairs
+                self._db.replay_span(target, archive, self._told(archive), end)
+                for (archive, target), end in zip(self._pairs, self._settled(told, [0] * len(told)))
             ]
         has_ended = self._drive(spans)
         self._is_whole = has_ended and self._options.to is None and self._options.as_of is None
@@ -203,10 +205,9 @@ class Replay:
                 (self._source(archive, target, *between), target)
                 for (archive, target), between in zip(self._pairs, arrivals)
             ]
-            told = [self._told(archive) for archive, _ in self._pairs]
             # Streams first: where the process ends amid this, a relation is not to be behind them.
-            for i in sorted(range(len(sources)), key=lambda i: isinstance(sources[i][1], RelationInput)):
-                db.begin_replay(sources[i][1], told[i], arrivals[i], sources[i][0])
+            for (archive, target), between, (source, _) in zip(self._pairs, arrivals, sources):
+                db.begin_replay(target, self._told(archive), between, source)
         driver = ReplayDriver([*sources])
         pace = self._pace([source for source, _ in sources])
         before = self._taken()
@@ -263,8 +264,8 @@ class Replay:
         while not self._stop():
             let_through()
             # Read once: what is closed by then is in files by then.
-            told = [archive.progress for archive, _ in self._pairs]
-            grown = [end if progress is None else max(end, progress.arrivals) for end, progress in zip(ends, told)]
+            told = self._progresses()
+            grown = self._settled(told, ends)
             if grown != ends:
                 if not self._drive(list(zip(ends, grown))):
                     return
@@ -274,6 +275,29 @@ class Replay:
                     self._db.heartbeat(target, self._closed(target, progress.closed))
             self._sleep(POLL_S)
 
+    def _progresses(self) -> list[Progress | None]:
+        """What the archives' writers say."""
+        return [archive.progress for archive, _ in self._pairs]
+
+    def _settled(self, told: Sequence[Progress | None], before: Sequence[int]) -> list[int]:
+        """By archive, the arrival below which everything is in files. told: by its writer; None: it is complete as it
+        is.  before: what was settled.
+
+        A writer commits what relations have before any of its archives tells how far it is, so that this holds for the
+        relations, too. They are read as far: streams must not pass by instants at which a relation changes.
+        """
+        most = max((progress.arrivals for progress in told if progress is not None), default=0)
+        settled = []
+        for (archive, target), progress, end in zip(self._pairs, told, before):
+            if progress is None:
+                end = end or _committed(archive)
+            elif isinstance(target, StreamInput) or most <= end:
+                end = max(end, progress.arrivals)
+            else:
+                end = max(end, progress.arrivals, min(most, _committed(archive)))
+            settled.append(end)
+        return settled
+
     def _closed(self, target: StreamInput, closed: int) -> int:
         """Up to which instant nothing more comes. Of a stream that has ended windows are not drained."""
         if closed >= LAST_INSTANT:
@@ -281,11 +305,8 @@ class Replay:
         return closed if self._options.to is None else min(closed, self._options.to)
 
 
-def _settled(archive: Archive, follows: bool) -> int:
-    """The arrival below which everything is in files. Without a writer the archive is complete as it is."""
-    progress = archive.progress if follows else None
-    if progress is not None:
-        return progress.arrivals
+def _committed(archive: Archive) -> int:
+    """The arrival below which everything is that has been committed."""
     return max((f.last_arrival + 1 for f in archive.files()), default=0)
 
 
@@ -302,7 +323,9 @@ def _tables(engine: str) -> Tables:
 def _pairs(
     db: Connection, folder: str, names: Sequence[str] | None, as_of: AsOf | None
 ) -> list[tuple[Archive, StreamInput | RelationInput]]:
-    """The archives of a folder with the inputs of their names."""
+    """The archives of a folder with the inputs of their names, streams before relations: what is read of an archive
+    that is being written holds the relations' changes up to the streams' last elements.
+    """
     archives = {a.metadata.name.lower(): a for a in archives_in(folder, as_of)}
     declared = {i.definition.name.lower(): i for i in db.inputs}
     chosen = [n.lower() for n in names] if names is not None else [n for n in declared if n in archives]
@@ -318,6 +341,7 @@ def _pairs(
     if not chosen:
         there = ", ".join(a.metadata.name for a in archives.values()) or "none"
         raise Error(f"no stream or relation is named like an archive of {folder!r}; its archives are: {there}")
+    chosen.sort(key=lambda name: isinstance(declared[name], RelationInput))
     for name in chosen:
         target = declared[name]
         kind = "stream" if isinstance(target, StreamInput) else "relation"

@@ -191,6 +191,23 @@ def test_what_cannot_be_written_waits_and_nothing_more_is_taken(tmp_path: Path) 
     assert elements(tmp_path, "S") == [(1, 1, 1), (2, 1, 2), (4, 1, 4)]
 
 
+def test_a_stream_is_not_told_to_be_further_than_what_is_on_disk_of_relations(tmp_path: Path) -> None:
+    with minidsms.connect(archive_rows=3, archive_interval="1 DAY") as db:
+        db.execute(f"CREATE STREAM S (v INTEGER) ARCHIVE '{tmp_path}'; CREATE RELATION R (v INTEGER)")
+        db.archive("R", str(tmp_path))
+        obstacle = tmp_path / "R" / "part=1970-01-01"
+        obstacle.write_text("in the way")
+        db.push("R", (1,), ts=1)
+        db.push("S", [(1,), (2,), (3,)], ts=[2, 3, 4])
+        with pytest.raises(Error, match="cannot be written"):
+            db.flush()
+        assert len(elements(tmp_path, "S")) == 3
+        assert find(str(tmp_path), "S").progress is None
+        obstacle.unlink()
+        db.flush()
+        assert find(str(tmp_path), "S").progress == Progress(4, 3)
+
+
 def test_of_elements_of_several_partitions_only_those_unwritten_are_tried_again(tmp_path: Path) -> None:
     with minidsms.connect() as db:
         db.execute("CREATE STREAM S (v INTEGER)")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -368,6 +369,36 @@ def test_a_replay_that_follows_reads_what_is_added(folder: str) -> None:
         assert replay.run() == 45
         assert [c.row[0] for c in q.fetch()][40:] == [44.0, 48.0, 52.0, 56.0, 60.0]
         assert q.closed_until == 60
+
+
+def test_a_replay_that_follows_passes_by_no_change_of_a_relation(tmp_path: Path) -> None:
+    declare = "CREATE STREAM S (k INTEGER); CREATE RELATION R (k INTEGER, n TEXT)"
+    with minidsms.connect(archive_rows=5, archive_interval="1 DAY") as writer, minidsms.connect() as db:
+        for each in (writer, db):
+            each.execute(declare)
+        for name in "SR":
+            writer.archive(name, str(tmp_path))
+        writer.push("R", (1, "a"), ts=0)
+        writer.flush()
+        q = db.query("SELECT ISTREAM(n) FROM S [NOW], R WHERE S.k = R.k")
+        rounds = 0
+
+        def stop() -> bool:
+            nonlocal rounds
+            rounds += 1
+            if rounds % 4 == 0 and rounds <= 20:
+                # What comes of the stream is enough for a file, what comes of the relation is not.
+                writer.push("R", (1, "b"), ts=10 * rounds)
+                writer.push("S", {"k": [1] * 5}, ts=10 * rounds)
+                writer.advance(10 * rounds)
+                while writer.archiver is not None and writer.archiver.nbytes:
+                    time.sleep(0.001)
+            return rounds > 10_000 or q.closed_until >= 200
+
+        Replay(db, str(tmp_path), None, Options(follow=True), stop=stop, sleep=lambda seconds: None).run()
+        expected = [(10 * r, r // 4) for r in (4, 8, 12, 16, 20)]
+        changes = q.fetch()
+        assert [(ts, sum(c.row == ("b",) for c in changes if c.ts == ts) // 5) for ts, _ in expected] == expected
 
 
 @pytest.mark.parametrize(
