@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from minidsms.archive.connected import lacking
 from minidsms.archive.declaring import check_fits
 from minidsms.archive.demand import Demand, demand
 from minidsms.archive.format import Archive, archives_in
@@ -205,7 +206,12 @@ class Backfill:
                     own.advance(own.greatest_ts - 1)
                 continue
             own.advance(live.progress)
-            if own.waiting != live.waiting and not self._db.is_replayed:
+            if self._db.is_replayed:
+                continue
+            if live.lacks_waiting_rows():
+                raise lacking("BACKFILL", live.definition.name)
+            last = None if twin.past is None else twin.past.last_ts
+            if own.waiting != live.waiting or (last is not None and last > live.greatest_ts):
                 raise Error(
                     f"BACKFILL: the archive of {live.definition.name} goes on behind what the stream has taken\n"
                     "help: replay the archive into the stream first, so that the two agree"

@@ -208,6 +208,8 @@ class Archiving(Database):
 
     def check_registration(self, streams: Iterable[str], with_history: bool) -> None:
         """Error where a query that begins now would miss what a replay leaves out for want of a reader."""
+        from minidsms.inputs.stream_input import StreamInput
+
         db = cast("Connection", self)
         for name in streams:
             if self.replaying is not None and self.replaying.pushes_down and name.lower() in self.replaying.names:
@@ -216,16 +218,21 @@ class Archiving(Database):
                     "help: register the query before the replay, or replay with push_down=False"
                 )
             stream = db.stream_input(name)
-            if with_history and stream.store.tail < getattr(stream, "incomplete_until", 0):
-                raise Error(
-                    f"WITH HISTORY: {name} was replayed with only what the queries registered before need\n"
-                    "help: replay with push_down=False"
-                )
+            if with_history and isinstance(stream, StreamInput) and stream.lacks_rows():
+                raise lacking("WITH HISTORY", name)
 
     def close_archives(self) -> None:
         """Write what waits and stop the archiver."""
         if self.archiver is not None:
             self.archiver.close()
+
+
+def lacking(what: str, stream: str) -> Error:
+    """Why a query cannot begin with what came of a stream."""
+    return Error(
+        f"{what}: {stream} was replayed with only what the queries registered before need\n"
+        "help: replay with push_down=False"
+    )
 
 
 def target_of(db: Connection, name: str) -> StreamInput | RelationInput | Query:
@@ -271,6 +278,8 @@ def _attach(
     else:
         metadata = Metadata(target.name, target.kind, unit, target.schema, ticks)
     archive = create(folder, metadata)
+    if isinstance(target, StreamInput | RelationInput):
+        _check_not_read(db, target, archive.folder)
     if archive.metadata.kind == "relation" and archive.partitions() and not db.is_replayed:
         _check_continued(target, archive.folder)
     if db.archiver is None:
@@ -282,6 +291,24 @@ def _attach(
         target.stand_alone()
     begin(target, recorder, is_new)
     target.recorder = recorder
+
+
+def _check_not_read(db: Connection, target: StreamInput | RelationInput, place: str) -> None:
+    """Error where archives are being read into an input that is to be archived: some of it would be written again, or
+    without what nobody needs.
+    """
+    from minidsms.archive.replay_source import ReplaySource
+    from minidsms.archive.storage import is_same
+
+    name = target.definition.name
+    if db.replaying is not None and name.lower() in db.replaying.names:
+        raise Error(f"{one_line(name)} is being replayed\nhelp: archive it before the replay, or behind it")
+    for source in db.reading.of(target):
+        if isinstance(source, ReplaySource) and is_same(source.path, place):
+            hint = "leave FROM out, and db.replay(..) what is there"
+            raise Error(
+                f"{one_line(name)} is read FROM {place!r}, and what is there would be written again\nhelp: {hint}"
+            )
 
 
 def _seconds(interval: int | str, tick_ns: int) -> float:

@@ -191,8 +191,8 @@ class Replay:
                 if recorder is not None and is_written_to(recorder, archive.folder):
                     recorder.is_suspended = False
                     recorder.must_resume = recorder.must_resume and not self._is_whole
-                if isinstance(target, StreamInput) and self._options.push_down:
-                    target.incomplete_until = target.store.head
+                if isinstance(target, StreamInput) and self._options.push_down and target.greatest_ts is not None:
+                    target.incomplete_until = target.greatest_ts
             db.end_replay()
 
     # --------------------------------------------------------------------------------------------------- driving

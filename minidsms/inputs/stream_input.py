@@ -45,7 +45,7 @@ class StreamInput:
 
     store: what has been released.  progress: no later element has ts <= it.  greatest_ts: of what was taken, or None.
     clock: gives the instant of rows that come with none, where the stream has no TIMESTAMP BY.
-    incomplete_until: what the store holds below this number lacks rows or columns that nobody needed.
+    incomplete_until: what came up to this instant lacks rows or columns that nobody needed.
     recorder: writes what is taken into an archive.  journal: keeps it first, in a connection with a folder.
     admission: asked before anything is stored; it may refuse the call, or shed elements.
     """
@@ -71,7 +71,7 @@ class StreamInput:
         self.rejected = RejectedRows()
         self.recorder: Recorder | None = None
         self.journal: Journal | None = None
-        self.incomplete_until = 0
+        self.incomplete_until = MIN_INSTANT
         self._clock = clock
         self._admission = admission
         self.has_slack = definition.slack > 0
@@ -349,6 +349,16 @@ class StreamInput:
     def waiting(self) -> int:
         """Elements in the slack buffer."""
         return len(self._waiting)
+
+    def lacks_rows(self) -> bool:
+        """Whether rows or columns that nobody needed are missing in what the store holds, or in what waits."""
+        return (len(self.store) > 0 and self.store.ts_at(self.store.tail) <= self.incomplete_until) or (
+            self.lacks_waiting_rows()
+        )
+
+    def lacks_waiting_rows(self) -> bool:
+        """The same of what waits."""
+        return self.waiting > 0 and int(self.waiting_instants()[0]) <= self.incomplete_until
 
     def waiting_instants(self) -> Int64Array:
         """The instants of what waits in the slack buffer, ascending: a query that starts now has not seen them come

@@ -224,6 +224,21 @@ def test_where_there_is_no_seam_the_query_is_refused(folder: str, query: str, re
         assert db.queries == {}
 
 
+@pytest.mark.parametrize("to", [0, 8])
+def test_a_stream_that_lacks_the_end_of_its_archive_has_no_seam(folder: str, to: int) -> None:
+    with minidsms.connect() as db:
+        db.execute(f"CREATE STREAM S (k INTEGER, t TEXT) ARCHIVE '{folder}'")
+        db.replay(folder, to=to)
+        with pytest.raises(Error, match="goes on behind what the stream has taken"):
+            db.execute(f"CREATE QUERY q AS SELECT COUNT(*) FROM S BACKFILL FROM '{folder}'")
+    with minidsms.connect() as db:
+        db.execute(f"CREATE STREAM S (k INTEGER, t TEXT) ARCHIVE '{folder}'")
+        db.replay(folder, to=9)
+        q = db.execute(f"CREATE QUERY q AS SELECT COUNT(*) FROM S BACKFILL FROM '{folder}'")
+        db.advance(9)
+        assert q.snapshot() == [(10,)]
+
+
 def test_a_backfill_that_is_refused_leaves_its_streams_as_they_were(folder: str) -> None:
     with minidsms.connect() as db:
         db.execute(f"{DECLARE}; CREATE RELATION R (k INTEGER, n TEXT)")

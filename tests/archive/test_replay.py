@@ -319,6 +319,53 @@ def test_with_history_is_refused_where_the_history_is_incomplete(folder: str) ->
             db.execute(late.replace("late", "later"))
 
 
+@pytest.mark.parametrize("push_down", [True, False])
+def test_what_waits_for_slack_behind_a_replay_is_incomplete_too(tmp_path: Path, push_down: bool) -> None:
+    declare = "CREATE STREAM S (k INTEGER, t TEXT) SLACK 5"
+    with minidsms.connect() as db:
+        db.execute(f"{declare} ARCHIVE '{tmp_path}'")
+        db.push("S", [(i, f"t{i}") for i in range(10)], ts=list(range(10)))
+    with minidsms.connect() as db:
+        db.execute(f"{declare} ARCHIVE '{tmp_path}'")
+        db.query("SELECT k FROM S [RANGE 2]")
+        db.replay(str(tmp_path), push_down=push_down)
+        backfilled = f"CREATE QUERY q AS SELECT t FROM S [RANGE 10] BACKFILL FROM '{tmp_path}'"
+        late = "CREATE QUERY late AS SELECT t FROM S [RANGE 10] WITH HISTORY"
+        if push_down:
+            with pytest.raises(Error, match="BACKFILL: S was replayed with only what"):
+                db.execute(backfilled)
+        else:
+            db.execute(backfilled)
+        db.push("S", (13, "t13"), ts=13)  # what the replay brought before is in no window any more
+        if push_down:
+            with pytest.raises(Error, match="WITH HISTORY: S was replayed with only what"):
+                db.execute(late)
+        else:
+            db.execute(late)
+        db.push("S", (30, "t30"), ts=30)
+        db.advance(31)
+        db.execute(late.replace("late", "later"))
+        db.execute(backfilled.replace(" q ", " r "))
+        texts = {
+            name: [row[0] for row in query.snapshot()] for name, query in db.queries.items() if name in "q r later"
+        }
+        assert texts == {name: ["t30"] for name in texts}
+
+
+@pytest.mark.parametrize("folder_of", ["archives", "others"])
+def test_what_is_being_replayed_is_archived_before_or_behind_it(folder: str, tmp_path: Path, folder_of: str) -> None:
+    with minidsms.connect() as db:
+        db.execute(DECLARE)
+        db.query("SELECT k FROM S [NOW] WHERE k = 1")
+
+        def archive(fraction: float) -> None:
+            db.archive("S", folder if folder_of == "archives" else str(tmp_path / "others"))
+
+        with pytest.raises(Error, match="S is being replayed"):
+            db.replay(folder, progress=archive)
+    assert len(elements(folder, "S")) == 40
+
+
 class _Wall:
     """A clock that only sleeping moves."""
 

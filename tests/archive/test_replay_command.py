@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 import minidsms
-from minidsms.cql.errors import CqlError
+from minidsms.cql.errors import CqlError, Error
 from minidsms.shell.main import main
+from tests.archive.reading import elements
 
 DAY = 86_400_000
 
@@ -95,6 +97,17 @@ def test_what_is_no_such_archive_is_refused_with_its_place(folder: str, statemen
         with pytest.raises(CqlError, match=reason) as caught:
             db.execute(statement.format(folder))
         assert caught.value.position is not None
+
+
+def test_what_is_read_from_an_archive_is_not_written_there_again(folder: str) -> None:
+    before = elements(folder, "S")
+    declare = f"CREATE STREAM S (k INTEGER, v FLOAT) FROM '{folder}' FORMAT archive"
+    with minidsms.connect() as db:
+        with pytest.raises(Error, match="what is there would be written again"):
+            db.execute(f"{declare} ARCHIVE '{folder}/../{os.path.basename(folder)}'")
+        db.execute(f"{declare} ARCHIVE '{folder}/others'")
+        db.run()
+    assert elements(f"{folder}/others", "S") == elements(folder, "S") == before
 
 
 def test_a_number_of_a_commit_needs_one_archive(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
