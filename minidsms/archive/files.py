@@ -208,13 +208,23 @@ def _scanned(
     def batches() -> Iterator[Any]:
         inside, system = _for_arrow(paths)
         form = dataset.ParquetFileFormat(read_options=options)
-        source = dataset.dataset(inside, schema=schema, format=form, filesystem=system)
-        for batch in source.scanner(columns=list(columns), filter=where, batch_size=GROUP_ROWS).to_batches():
-            check_whole(batch)
-            yield batch
+        try:
+            source = dataset.dataset(inside, schema=schema, format=form, filesystem=system)
+            for batch in source.scanner(columns=list(columns), filter=where, batch_size=GROUP_ROWS).to_batches():
+                check_whole(batch)
+                yield batch
+        except (FileNotFoundError, IsADirectoryError) as error:
+            raise Error(
+                f"the archive {archive.folder!r} lacks a file that its log names: {str(error)[:500]}\n"
+                "help: if compaction or retention has just removed it, read the archive again"
+            ) from None
 
     for batch in guarded(archive.folder, batches()):
         if batch.num_rows:
+            for name in OWN_COLUMNS:
+                if name in columns and batch.column(name).null_count:
+                    hint = "minidsms archive verify says which"
+                    raise Error(f"a file of the archive {archive.folder!r} lacks {name} in some rows\nhelp: {hint}")
             yield pa.Table.from_batches([batch])
 
 

@@ -16,7 +16,7 @@ from typing import IO, Any, Protocol
 from urllib.parse import unquote, urlsplit
 
 from minidsms.archive.atomic import check_name, sync_folder, write_file
-from minidsms.cql.errors import Error
+from minidsms.cql.errors import Error, shown
 
 _ALSO = {"s3a": "s3", "s3n": "s3", "ssh": "sftp"}
 """Other names of schemes."""
@@ -144,7 +144,7 @@ class _Local:
         os.rename(folder, to)
 
     def arrow(self, path: str) -> tuple[str, Any]:
-        return path, None
+        return os.path.abspath(path), None  # "ab:c/S" would be an address to it, and "~" the user's home
 
     def lock(self, folder: str) -> Held:
         from minidsms.archive.locking import Lock
@@ -178,6 +178,10 @@ def located(folder: str) -> str:
     Error for what names no folder.
     """
     check_name(folder)
+    try:
+        folder.encode()
+    except UnicodeEncodeError:
+        raise Error(f"{shown(folder)} cannot be the folder of an archive: readers of Parquet know UTF-8 only") from None
     match = _ADDRESS.match(folder)
     if match is None:
         return folder

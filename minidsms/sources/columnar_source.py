@@ -197,6 +197,8 @@ def guarded(path: str, batches: Any) -> Iterator[Any]:
             batch = next(iterator)
         except StopIteration:
             return
+        except Error:
+            raise  # it says what is wrong
         except Exception as error:
             raise cannot_read(path, error) from None
         yield batch

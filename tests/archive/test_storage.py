@@ -20,6 +20,8 @@ from fsspec.implementations.memory import MemoryFileSystem
 from pyarrow import parquet
 
 import minidsms
+from minidsms.archive.compacting import compact
+from minidsms.archive.format import find
 from minidsms.archive.lease import Lease
 from minidsms.archive.objects import Objects, _opened, told_as_os_error
 from minidsms.archive.remote_folders import RemoteFolders
@@ -27,6 +29,7 @@ from minidsms.archive.sftp import Sftp
 from minidsms.archive.storage import Entry, absolute, below, located, storage_of
 from minidsms.cql.errors import Error
 from tests.archive.places import ELSEWHERE, elsewhere
+from tests.archive.reading import elements
 from tests.hdfs_server import served
 from tests.object_store import bucket
 from tests.sftp_server import address, known_host, trusted
@@ -383,6 +386,21 @@ def test_hosts_that_are_not_known_are_not_talked_to(tmp_path: Path, monkeypatch:
     with pytest.raises(Error, match="Authentication failed"):
         storage_of(place.replace("something", "wrong"))
     _opened.cache_clear()
+
+
+@pytest.mark.parametrize("name", ["ab:c", "s3:x", "~", "a%20b", "a#b?c", "é", "a\nb", "_a", ".a", "*[x]"])
+def test_a_folder_may_be_called_anything(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for run in range(3):
+        with minidsms.connect() as db:
+            db.execute("CREATE STREAM S (v INTEGER)")
+            db.archive("S", name)
+            assert db.replay(name) == run
+            db.push("S", (run,), ts=run)
+    assert compact(find(name, "S")).after == 1
+    assert elements(name, "S") == [(0, 1, 0), (1, 1, 1), (2, 1, 2)]
+    with pytest.raises(Error, match="know UTF-8 only"):
+        find("a\udcff", "S")
 
 
 def test_places_have_one_name() -> None:

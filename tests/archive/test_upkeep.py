@@ -220,6 +220,39 @@ def test_a_damaged_file_is_told_by_verifying_and_an_error_to_compaction(
         compact(archive)
 
 
+def _foreign(file: Path) -> None:
+    """Let the file be another one."""
+    parquet.write_table(pa.table({"x": [1]}), file)
+
+
+def _folder(file: Path) -> None:
+    """Let a folder have the file's name."""
+    file.unlink()
+    file.mkdir()
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (Path.unlink, "lacks a file that its log names: .*parquet(?s:.*)read the archive again"),
+        (_folder, "lacks a file that its log names: .*parquet"),
+        (_foreign, "lacks _ts in some rows(?s:.*)minidsms archive verify"),
+        (_with_a_null, "lacks _ts in some rows"),
+        (lambda file: file.write_bytes(b""), r"cannot read .*parquet"),
+        (lambda file: file.write_bytes(file.read_bytes()[:500]), r"cannot read .*parquet"),
+    ],
+)
+def test_a_replay_says_what_is_wrong_with_a_file(archive: Archive, damage: Callable[[Path], None], reason: str) -> None:
+    damage(Path(archive.files()[5].path))
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (v INTEGER, t TEXT)")
+        db.query("SELECT v FROM S")
+        with pytest.raises(Error, match=reason):
+            db.replay(archive.folder)
+        db.execute("CREATE STREAM T (v INTEGER)")
+        assert db.push("T", (1,), ts=1) == 1
+
+
 @pytest.mark.parametrize("ticks", ["1e999", "9" * 25, "0", "null"])
 def test_a_partition_out_of_range_is_no_metadata(archive: Archive, ticks: str) -> None:
     path = Path(archive.folder) / "_archive.json"
