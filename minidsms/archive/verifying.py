@@ -107,6 +107,8 @@ def _of_relation(archive: Archive) -> Iterator[str]:
 def _codes(column: pa.ChunkedArray) -> Int64Array:
     """A number for each value, equal for equal ones; NULL is -1."""
     chunk = column.combine_chunks()
+    if pa.types.is_nested(chunk.type):  # Arrow has no codes for these
+        chunk = pa.array([None if value is None else repr(value) for value in chunk.to_pylist()], pa.string())
     if not pa.types.is_dictionary(chunk.type):
         chunk = pc.dictionary_encode(chunk)
     return np.asarray(chunk.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False), np.int64)

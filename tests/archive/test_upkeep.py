@@ -8,6 +8,7 @@ import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -149,6 +150,24 @@ def test_verifying_finds_a_deletion_that_cancels_nothing(tmp_path: Path) -> None
     archive = find(str(tmp_path), "R")
     assert list(verify(archive)) == []
     _rewrite(archive, _with("n", ["a", None, "a", "a"]))
+    assert list(verify(archive)) == ["the deletion with arrival 2 cancels no row"]
+
+
+@pytest.mark.parametrize(
+    ("type_", "value", "equal", "other"),
+    [
+        ("INTEGER[]", [1, None], [1, None], [1]),
+        ("STRUCT(a INTEGER, b TEXT)", {"a": 1, "b": None}, {"b": None, "a": 1}, {"a": 1, "b": ""}),
+        ("MAP(TEXT, INTEGER)", {"a": 1, "b": 2}, {"b": 2, "a": 1}, {}),
+    ],
+)
+def test_verifying_tells_nested_values_apart(tmp_path: Path, type_: str, value: Any, equal: Any, other: Any) -> None:
+    with minidsms.connect() as db:
+        db.execute(f"CREATE RELATION R (v {type_}) ARCHIVE '{tmp_path}'")
+        db.push("R", [(value,), (None,), (other,), (equal,)], ts=[1, 2, 3, 4], sign=[1, 1, 1, -1])
+    archive = find(str(tmp_path), "R")
+    assert list(verify(archive)) == []
+    _rewrite(archive, _with("_sign", [1, 1, -1, -1]))
     assert list(verify(archive)) == ["the deletion with arrival 2 cancels no row"]
 
 
