@@ -5,6 +5,7 @@ The archiver is made with the first archive; a connection without archives pays 
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import weakref
@@ -155,7 +156,10 @@ class Archiving(Database):
             if engine != "local":
                 db.safety.check_program("Spark")
             ends = [None if ts is None else db._instant("replay", ts) for ts in (from_, to)]
-        if speed is not None and not (isinstance(speed, int | float) and speed > 0):
+        if isinstance(names, str):
+            raise Error(f"names is a list of names, such as [{names!r}]")
+        names = None if names is None else list(map(name_of, names))
+        if speed is not None and not (isinstance(speed, int | float) and 0 < speed < math.inf):
             raise Error("speed is a number above 0: how many times faster than real time")
         if follow and as_of is not None:
             raise Error("a replay as_of an earlier commit has an end; leave out follow")

@@ -315,6 +315,8 @@ class Archive:
 
 def _arrivals(folder: str, marks: Sequence[Mark], when: AsOf) -> int:
     """How far the archive reached at a commit."""
+    if isinstance(when, bool) or not isinstance(when, int | str | datetime):
+        raise Error(f"as_of is the number of a commit, an ISO time or a datetime, not {type(when).__name__}")
     if isinstance(when, int):
         for mark in marks:
             if mark.number == when:

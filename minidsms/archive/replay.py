@@ -328,7 +328,7 @@ def _pairs(
     """
     archives = {a.metadata.name.lower(): a for a in archives_in(folder, as_of)}
     declared = {i.definition.name.lower(): i for i in db.inputs}
-    chosen = [n.lower() for n in names] if names is not None else [n for n in declared if n in archives]
+    chosen = [n for n in declared if n in archives] if names is None else list(dict.fromkeys(n.lower() for n in names))
     for name in chosen:
         if name not in archives:
             there = ", ".join(a.metadata.name for a in archives.values()) or "none"

@@ -85,6 +85,7 @@ def _replayed(folder: str, query: str, **options: Any) -> list[Any]:
 def test_from_and_to_bound_what_is_replayed(folder: str) -> None:
     assert [ts for ts, *_ in _replayed(folder, "SELECT k FROM S", from_=8, to=21)] == list(range(8, 22))
     assert _replayed(folder, "SELECT k FROM S", from_=50) == []
+    assert len(_replayed(folder, "SELECT k FROM S", names=["S", "s"])) == 40
     assert [ts for ts, *_ in _replayed(folder, "SELECT k FROM S", to="1970-01-01 00:00:00.003")] == [0, 1, 2, 3]
 
 
@@ -456,7 +457,12 @@ def test_a_replay_that_follows_passes_by_no_change_of_a_relation(tmp_path: Path)
         ("CREATE STREAM S (k FLOAT)", {}, "has k as INTEGER, S as FLOAT"),
         ("CREATE RELATION S (k INTEGER)", {}, "S is a relation, and its archive is one of a stream"),
         (DECLARE, {"names": ["T"]}, 'has no archive "t"'),
+        (DECLARE, {"names": "S"}, r"a list of names, such as \['S'\]"),
+        (DECLARE, {"names": [1]}, "not int"),
+        (DECLARE, {"as_of": 1.5}, "as_of is the number of a commit, an ISO time or a datetime, not float"),
+        (DECLARE, {"as_of": True}, "not bool"),
         (DECLARE, {"speed": 0}, "above 0"),
+        (DECLARE, {"speed": float("inf")}, "above 0"),
         (DECLARE, {"engine": "dask"}, 'no replay engine "dask"'),
         (DECLARE, {"from_": "yesterday"}, "yesterday"),
     ],
