@@ -151,7 +151,7 @@ class Query(RunningQuery, AsFrames):
         if ack is not None:
             return self._collect()
         self._connection.lock.undo_on_error(self.giving_back(self._connection.note_taken(self, self.results)))
-        return self._taken()
+        return self.taken_batches()
 
     def _check_position(self, ack: int) -> None:
         first, end = self.position, self.results

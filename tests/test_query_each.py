@@ -137,3 +137,118 @@ def test_a_template_that_is_a_query_of_some_rows_waits_for_them(db: minidsms.Con
     )
     db.push("Rules", (1, 1, 2, "10 SECONDS"))
     assert len(rules) == 1
+
+
+def test_a_row_may_come_before_the_one_that_it_replaces_goes(db: minidsms.Connection) -> None:
+    db.push("Rules", (1, 0, 3, "a"), ts=1)
+    rules = db.query_each(TEMPLATE, "Rules")
+    db.push("Rules", [(1, 5, 9, "a"), (1, 0, 3, "a")], ts=2, sign=[1, -1])
+    db.push("S", [(1, 6, "a"), (2, 1, "a")], ts=3)
+    assert [(key, change.row) for key, change in rules.fetch()] == [(1, (1, 6))]
+    assert rules.failures == {} and not db.warnings
+
+
+def test_of_several_rows_of_a_key_the_first_that_is_there_has_the_query(db: minidsms.Connection) -> None:
+    first, second = (1, 0, 3, "a"), (1, 5, 9, "a")
+    db.push("Rules", first, ts=1)
+    rules = db.query_each(TEMPLATE, "Rules")
+    db.push("Rules", second, ts=2)
+    assert "v >= 0" in rules[1].text and rules.failures == {1: "there are two rows of the key 1"}
+    db.push("Rules", second, ts=3, sign=-1)
+    assert "v >= 0" in rules[1].text and rules.failures == {}
+    db.push("Rules", second, ts=4)
+    db.push("Rules", first, ts=5, sign=-1)
+    assert "v >= 5" in rules[1].text and rules.failures == {}
+    db.push("Rules", second, ts=6, sign=-1)
+    assert not list(rules) and not db.queries
+
+
+def test_a_table_has_the_answers_of_rows_that_are_gone_and_of_none_that_was_dropped(db: minidsms.Connection) -> None:
+    db.push("Rules", [(i, 0, 9, "a") for i in range(3)])
+    rules = db.query_each(TEMPLATE, "Rules")
+    db.push("S", (7, 5, "a"), ts=1)
+    db.push("Rules", (1, 0, 9, "a"), sign=-1)
+    db.execute("DROP QUERY Rules_2")
+    assert rules.fetch_arrow()["id"].to_pylist() == [1, 0]
+    nothing = rules.fetch_arrow()
+    assert len(nothing) == 0 and str(nothing.schema.field("id").type) == "int64" and rules.fetch() == []
+
+
+def test_a_query_with_the_name_of_one_that_was_dropped_is_nobodys_rule(db: minidsms.Connection) -> None:
+    db.push("Rules", [(1, 0, 9, "a"), (2, 0, 9, "a")])
+    rules = db.query_each(TEMPLATE, "Rules")
+    told: list[int] = []
+    rules.on_change(lambda news: told.extend(key for key, _ in news))
+    db.execute("DROP QUERY Rules_1")
+    own = db.query("SELECT ISTREAM(k) FROM S", name="Rules_1")
+    db.push("S", (7, 5, "a"), ts=1)
+    assert told == [2] and len(own.fetch()) == 1
+
+
+def test_a_callback_may_close_the_rules_of_which_another_is_told(db: minidsms.Connection) -> None:
+    db.push("Rules", [(1, 0, 9, "a"), (2, 0, 9, "a")])
+    rules = db.query_each(TEMPLATE, "Rules")
+    db.query("SELECT ISTREAM(k) FROM S")
+    db.on_change(lambda news: rules.close())
+    told: list[int] = []
+    rules.on_change(lambda news: told.extend(key for key, _ in news))
+    db.push("S", (7, 5, "a"), ts=1)
+    assert told == [1, 2]
+
+
+def test_callbacks_are_told_what_came_as_a_row_went(db: minidsms.Connection) -> None:
+    rules = db.query_each("SELECT COUNT(*) FROM Rules WHERE low > $low", "Rules")
+    told: list[tuple[int, int]] = []
+    rules.on_change(lambda news: told.extend((key, change.row[0]) for key, change in news))
+    db.push("Rules", (1, 5, 9, "a"), ts=1)
+    db.push("Rules", (1, 5, 9, "a"), ts=2, sign=-1)
+    assert told == [(1, 0)] and rules.fetch() == [] and rules.left == 0
+
+
+def test_rules_that_are_closed_leave_nothing_behind(db: minidsms.Connection) -> None:
+    db.push("Rules", (1, 0, 9, "a"))
+    for _ in range(3):
+        rules = db.query_each(TEMPLATE, "Rules")
+        rules.on_change(lambda news: None)
+        with pytest.raises(minidsms.CqlError, match="query_each follows Rules"):
+            db.execute("DROP RELATION Rules")
+        rules.close()
+    assert not db._each and not db.news.is_wanted
+    db.execute("DROP RELATION Rules")
+
+
+def test_a_rule_that_stops_says_why(db: minidsms.Connection) -> None:
+    db.push("Rules", [(1, 1, 9, "a"), (2, 2**62, 9, "a")])
+    rules = db.query_each("SELECT RSTREAM(k * $low) FROM S [NOW]", "Rules")
+    db.push("S", (3, 0, "a"), ts=1)
+    db.advance(1)
+    assert [(key, change.row) for key, change in rules.fetch()] == [(1, (3,))]
+    assert list(rules.failures) == [2] and "k * 4611686018427387904" in rules.failures[2]
+
+
+def test_nested_values_are_written_in_and_are_no_key() -> None:
+    columns = "l INTEGER[], m MAP(TEXT, DECIMAL(9, 2)), s STRUCT(d DATE, at TIMESTAMP)"
+    with minidsms.connect() as db:
+        db.execute(
+            f"CREATE STREAM N ({columns}); CREATE RELATION Alike (id INTEGER, {columns}) KEY (id);"
+            "CREATE RELATION Bad (l INTEGER[]) KEY (l)"
+        )
+        with pytest.raises(minidsms.Error, match=r"l INTEGER\[\] cannot be part of"):
+            db.query_each("SELECT l FROM N WHERE l = $l", "Bad")
+        rows = [([], {"it's": "1.50"}, {"d": "2024-02-20", "at": 5}), ([1, None], {}, None), (None, None, None)]
+        db.push("Alike", [(i, *row) for i, row in enumerate(rows)])
+        for ts, column in enumerate("lms"):
+            rules = db.query_each(f"SELECT ISTREAM(l) FROM N WHERE {column} = ${column}", "Alike")
+            db.push("N", rows, ts=ts)
+            db.advance(ts)
+            expected = [i for i, row in enumerate(rows) if row[ts] is not None]
+            assert [key for key, _ in rules.fetch()] == expected, column
+            rules.close()
+
+
+def test_an_instant_is_written_in_as_one(db: minidsms.Connection) -> None:
+    db.execute("CREATE RELATION Since (id INTEGER, at TIMESTAMP) KEY (id)")
+    db.push("Since", [(1, 86_400_000), (2, None)])
+    rules = db.query_each("SELECT ISTREAM(k, $at AS at) FROM S", "Since")
+    db.push("S", (7, 5, "a"), ts=1)
+    assert [change.row for _, change in rules.fetch()] == [(7, 86_400_000), (7, None)]

@@ -24,11 +24,22 @@ class News:
         """There is a callback of many queries."""
         self._callbacks: list[tuple[Told, Callable[[Any], bool]]] = []
         self._noted: dict[str, RunningQuery] = {}
+        self._others: set[Told] = set()
 
     def want(self, fn: Told, wants: Callable[[Any], bool]) -> None:
         """Tell fn of the queries that it wants, from now on."""
         self._callbacks.append((fn, wants))
         self.is_wanted = True
+
+    def forget(self, fn: Told) -> None:
+        """Tell fn of nothing more."""
+        self._callbacks = [each for each in self._callbacks if each[0] is not fn]
+        self._others.discard(fn)
+        self.is_wanted = bool(self._callbacks)
+
+    def note_other(self, fn: Told) -> None:
+        """There is something that fn knows of itself: it is to be called."""
+        self._others.add(fn)
 
     def note(self, query: RunningQuery) -> None:
         """A query has been given something, and that is wanted."""
@@ -40,6 +51,7 @@ class News:
         Queries that have callbacks or a sink of their own are left to these.
         """
         fresh, self._noted = self._noted, {}
+        others, self._others = self._others, set()
         for group in self._groups():
             for screen in group.screens:
                 for definition in screen.answers.news():
@@ -51,4 +63,4 @@ class News:
             changes = query.take() if wanted else []
             for news in wanted:
                 news.append((query, changes))
-        return [(fn, news) for fn, news in told if news]
+        return [(fn, news) for fn, news in told if news or fn in others]

@@ -119,7 +119,7 @@ class ResultCodec:
         are_plain = all(t.is_basic and t is not Type.NULL for t in self.schema.types)
         return pa.struct(list(self.table(()).schema)) if are_plain else None
 
-    def table_of_rows(self, rows: Sequence[Row]) -> pa.Table:
+    def table_of_rows(self, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
         """What `rows` has given, as a table of the columns."""
         none = self.table([]).drop_columns(["_ts", "_sign"])
         given = zip(self.schema.types, zip(*rows) if rows else [()] * len(self.schema), none.schema)

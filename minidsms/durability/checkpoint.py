@@ -201,6 +201,8 @@ class _Shortened:
                         yield failed.failed(True), ()
         yield from self._flushed()
         yield from self._ends()
+        for name in self._moment.dropped:  # the row makes the query again
+            yield {"kind": "call", "query": name, "method": "close", "arguments": []}, ()
 
     def _history(self, fields: Fields, rows: Content, state: KeptState | None) -> Entry:
         """An entry with what its query begins with, of which that is left which matters to it."""

@@ -69,7 +69,9 @@ MOST_NAMES = 30
 
 
 class Follower(Protocol):
-    """Who registers queries for the rows of a relation."""
+    """Who registers queries for the rows of a relation. table: its name."""
+
+    table: str
 
     @property
     def has_news(self) -> bool:
@@ -470,6 +472,14 @@ class Database:
             return self.news.is_wanted
         self._drain()
         return self.news.is_wanted or any(q.callbacks() for q in self.outward.values())
+
+    def is_followed(self, name: str) -> bool:
+        """Queries are registered for the rows of a relation."""
+        return any(each.table.lower() == name.lower() for each in self._each)
+
+    def unfollow(self, each: Follower) -> None:
+        """It follows its table no longer."""
+        self._each = [other for other in self._each if other is not each]
 
     def _follow(self) -> None:
         """Let what follows a table do what its changes ask for."""

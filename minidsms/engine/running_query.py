@@ -303,14 +303,14 @@ class RunningQuery:
         kept = [] if self._newest is None else self._newest.batches()
         return [*self._pending.batches(), *left, *kept, self._present.rows()]
 
-    def _taken(self) -> list[Batch]:
-        """The answers that wait; they wait no more."""
+    def taken_batches(self) -> list[Batch]:
+        """The answers that wait; they wait no more. The caller holds the lock."""
         self._collect()
         return self._pending.take()
 
     def take(self) -> list[Change]:
         """What waits; it waits no more. The caller holds the lock."""
-        pending = self._taken()
+        pending = self.taken_batches()
         changes: list[Change] = []
         with Uncollected():
             for batch in pending:

@@ -4,14 +4,17 @@ The template is CQL with `$column` where a value of the row is to stand. A row t
 goes closes its query, and each query is one like any other: it has a name, a plan, and can be paused.
 
 Invariant: after every call there is a query for every row of the table whose text could be registered, and for no
-other row; a rule sees what is pushed after its row (docs/semantics T7). docs/sharing.md.
+other row; of several rows of one key for the first that is there. A rule sees what is pushed after its row
+(docs/semantics T7). docs/sharing.md.
 """
 
 from __future__ import annotations
 
 import datetime
+import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
@@ -19,7 +22,8 @@ from minidsms.counted import counted
 from minidsms.cql.errors import CqlError, Error, one_line
 from minidsms.cql.parameters import cut, literal, row_levels
 from minidsms.cql.parser import parse_query
-from minidsms.elements import Batch, Column, Int8Array, Int64Array, Type
+from minidsms.cql.printer import print_text
+from minidsms.elements import Batch, Column, Int8Array, Int64Array, Schema, Type
 from minidsms.expressions.timestamps import iso_of_ticks
 from minidsms.query import Change, Query
 from minidsms.statements.arguments import name_of, text_of
@@ -34,7 +38,7 @@ Key = Any
 class QueryEach:
     """The queries of a table of rules. Made by `Connection.query_each`.
 
-    name: of the queries, with the row's key behind it.  failures: by key, why a row that came later has no query.
+    name: of the queries, with the row's key behind it.
     """
 
     def __init__(self, db: Connection, template: str, table: str, name: str | None) -> None:
@@ -47,6 +51,9 @@ class QueryEach:
                 f"query_each delivers with the key of a row, and {one_line(definition.name)} has none\n"
                 f"help: CREATE RELATION {one_line(definition.name)} (..) KEY (..)"
             )
+        nested = [field for i, field in enumerate(definition.schema) if i in definition.key and field.type.is_nested]
+        if nested:
+            raise Error(f"query_each delivers with the key of a row, which {nested[0]} cannot be part of")
         self._db = db
         self._input = db.relation_input(definition.name)
         self._types = definition.schema.types
@@ -56,17 +63,23 @@ class QueryEach:
         self.name = name or definition.name
         self.template, self.table = text_of(template), definition.name
         self._queries: dict[Key, Query] = {}
-        self._keys: dict[str, Key] = {}
-        self._left: list[tuple[Key, Change]] = []
+        self._keys: WeakKeyDictionary[Query, Key] = WeakKeyDictionary()
+        """Of the queries there are, and those that are gone and that somebody still holds."""
+        self._rows: dict[Key, list[tuple[Any, ...]]] = {}
+        """Those present, by key: the first has the query."""
+        self._left: list[tuple[Key, list[Change], pa.Table]] = []
+        """What waited of queries whose rows are gone."""
+        self._callbacks: list[Callable[..., Any]] = []
         self._waiting: list[tuple[int, tuple[Any, ...]]] = []
         self.closed = False
-        self.failures: dict[Key, str] = {}
+        self._refused: dict[Key, str] = {}
         rows = self._codec.rows(self._input.present())
         if not rows:
             self._read()
         try:
             for row in rows:
                 self._add(row)
+                self._rows[self._key_of(row)] = [row]
         except BaseException:
             self._drop_all()
             raise
@@ -90,17 +103,39 @@ class QueryEach:
     def follow(self) -> None:
         """Register and close what the changes of the table ask for. The engine is at rest."""
         waiting, self._waiting = self._waiting, []
+        tried: dict[Key, None] = {}
         for sign, row in waiting:
             key = self._key_of(row)
-            if sign < 0:
-                self.failures.pop(key, None)
+            rows = self._rows.setdefault(key, [])
+            had = rows[0] if rows else None
+            rows.append(row) if sign > 0 else rows.remove(row)
+            self._refused.pop(key, None)
+            if not rows:
+                del self._rows[key]
+            if not rows or rows[0] != had:
                 self._drop(key)
-                continue
-            try:
-                self._add(row)
-            except Error as error:
-                self.failures[key] = str(error)
-                self._db.warnings.append(f"query_each: no query for {key!r}: {error}")
+            if rows:
+                self._try(key, rows)
+                tried[key] = None
+        for key in tried:
+            if key in self._refused:
+                self._db.warnings.append(f"query_each: no query for {key!r}: {self._refused[key]}")
+
+    def _try(self, key: Key, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Register the query of the first row of a key, where there is none, and note what cannot be."""
+        try:
+            if key not in self._queries:
+                self._add(rows[0])
+            if len(rows) > 1:
+                self._refused[key] = _TWICE.format(key)
+        except Error as error:
+            self._refused[key] = str(error)
+
+    @property
+    def failures(self) -> dict[Key, str]:
+        """By key: why a row that came later has no query, and why a query has stopped."""
+        stopped = {key: query.failure[1] for key, query in self._queries.items() if query.failure is not None}
+        return {**stopped, **self._refused}
 
     @property
     def has_news(self) -> bool:
@@ -114,11 +149,11 @@ class QueryEach:
     def _add(self, row: tuple[Any, ...]) -> None:
         key = self._key_of(row)
         if key in self._queries:
-            raise Error(f"there are two rows of the key {key!r}")
+            raise Error(_TWICE.format(key))
         name = "_".join([self.name, *(str(row[i]) for i in self._key)])
         query = self._db.query(self._text(row), name)
         self._queries[key] = query
-        self._keys[query.name] = key
+        self._keys[query] = key
 
     def _text(self, row: tuple[Any, ...]) -> str:
         """The template with the values of a row."""
@@ -130,18 +165,28 @@ class QueryEach:
         if type_ is Type.TIMESTAMP and value is not None:
             text = iso_of_ticks(value, self._db.tick_ns)
             # Beyond the years of four digits nothing but ticks can be read.
-            return f"'{text}'" if text[:4].isdigit() and text[4] == "-" else f"CAST({literal(value)} AS TIMESTAMP)"
+            return (
+                f"TIMESTAMP '{text}'"
+                if text[:4].isdigit() and text[4] == "-"
+                else f"CAST({literal(value)} AS TIMESTAMP)"
+            )
         if type_ is Type.INTERVAL and value is not None:
             return f"CAST({literal(value)} AS INTERVAL)"
+        if type_.is_nested and value is not None and not levels:
+            # An empty list has no type as a literal, an instant in one is a number, and a dict has no literal.
+            return f"CAST({print_text(json.dumps(value, default=str, ensure_ascii=False))} AS {type_})"
         return literal(value, levels)
 
     def _drop(self, key: Key) -> None:
         query = self._queries.pop(key, None)
-        if query is not None:
-            self._keys.pop(query.name, None)
-            if query.state != "closed":
-                self._left += [(key, change) for change in query.take()]
-                query.close()
+        if query is None or query.state == "closed":
+            return
+        if query.is_waiting:
+            batches = query.taken_batches()
+            self._left.append((key, list(query.codec.changes(Batch.concat(batches))), query.codec.table(batches)))
+            for fn in self._callbacks:
+                self._db.news.note_other(fn)
+        query.close()
 
     def _drop_all(self) -> None:
         for key in list(self._queries):
@@ -160,21 +205,33 @@ class QueryEach:
         return self._queries[key]
 
     @property
+    def dropped(self) -> list[str]:
+        """The names of queries that have been closed though their rows are there."""
+        return [query.name for query in self._queries.values() if query.state == "closed"]
+
+    @property
     def left(self) -> int:
         """Answers that wait of queries whose rows are gone."""
-        return len(self._left)
+        return sum(len(changes) for _, changes, _ in self._left)
 
     def forget_left(self) -> None:
         """They have been fetched."""
         self._left = []
 
+    def _take_left(self) -> list[tuple[Key, list[Change], pa.Table]]:
+        """What waits of queries whose rows are gone; it waits no more."""
+        found, self._left = self._left, []
+        if found:
+            self._db.note_left_taken(self.name)
+        return found
+
     def fetch(self) -> list[tuple[Key, Change]]:
-        """(key, change) of all queries since the last fetch, query by query in the order of their rows."""
+        """(key, change) of all queries since the last fetch, query by query in the order of their rows; first of those
+        whose rows are gone.
+        """
         with self._db.lock:
             self._db.lock.undo_on_error(self._giving_back())
-            found, self._left = [*self._left], []
-            if found:
-                self._db.note_left_taken(self.name)
+            found = [(key, change) for key, changes, _ in self._take_left() for change in changes]
             for key, query in self._queries.items():
                 if query.is_waiting:
                     self._db.note_taken(query, query.results)
@@ -184,19 +241,33 @@ class QueryEach:
     def fetch_arrow(self) -> pa.Table:
         """The same as a table: the columns of the key, then _ts, _sign and the query's."""
         with self._db.lock:
-            names = [self._codec.schema.names[i] for i in self._key]
-            tables: list[pa.Table] = []
-            undo = self._giving_back()
+            self._db.lock.undo_on_error(self._giving_back())
+            keys, tables = [], []
+            for key, _, table in self._take_left():
+                keys.append(key)
+                tables.append(table)
             for key, query in self._queries.items():
-                if query.is_waiting or not tables:
-                    table = query.fetch_arrow()
-                    values = key if len(names) > 1 else (key,)
-                    for name, value in reversed(list(zip(names, values))):
-                        label = name if name not in table.column_names else f"key_{name}"
-                        table = table.add_column(0, label, pa.array([value] * len(table)))
-                    tables.append(table)
-            self._db.lock.undo_on_error(undo)
-            return pa.concat_tables(tables, promote_options="permissive") if tables else pa.table({})
+                if query.is_waiting:
+                    self._db.note_taken(query, query.results)
+                    keys.append(key)
+                    tables.append(query.codec.table(query.taken_batches()))
+            if not tables:
+                tables = [query.codec.table(()) for query in self._queries.values()][:1]
+                keys = [(None,) * len(self._key)] * len(tables)
+            return self._with_keys(keys, tables)
+
+    def _with_keys(self, keys: Sequence[Key], tables: Sequence[pa.Table]) -> pa.Table:
+        """The tables, one behind the other, with the columns of their keys in front."""
+        if not tables:
+            return pa.table({})
+        names = [self._codec.schema.names[i] for i in self._key]
+        types = [self._codec.schema.types[i] for i in self._key]
+        codec = self._codec.of(Schema.of(*zip(names, types)))
+        placed = [key if len(names) > 1 else (key,) for key, table in zip(keys, tables) for _ in range(len(table))]
+        whole = pa.concat_tables(tables, promote_options="permissive")
+        for name, column in reversed(list(zip(names, codec.table_of_rows(placed).columns))):
+            whole = whole.add_column(0, name if name not in whole.column_names else f"key_{name}", column)
+        return whole
 
     def _giving_back(self) -> Callable[[], None]:
         """What lets wait again what waits now. The caller holds the lock."""
@@ -215,11 +286,16 @@ class QueryEach:
 
         What it is told is not fetched again.
         """
+        if not callable(fn):
+            raise Error(f"on_change takes a function of a list, not {type(fn).__name__}")
 
         def told(news: list[tuple[Query, list[Change]]]) -> None:
-            fn([(self._keys[query.name], change) for query, changes in news for change in changes])
+            with self._db.lock:
+                left = [(key, change) for key, changes, _ in self._take_left() for change in changes]
+            fn([*left, *((self._keys[query], change) for query, changes in news for change in changes)])
 
-        self._db.on_change(told, lambda query: query.name in self._keys)
+        self._db.on_change(told, lambda query: query in self._keys)
+        self._callbacks.append(told)
         return fn
 
     def close(self) -> None:
@@ -233,15 +309,23 @@ class QueryEach:
         self.closed = True
         self._input.followers.remove(self)
         self._drop_all()
+        for fn in self._callbacks:
+            self._db.news.forget(fn)
+        self._db.unfollow(self)
 
     def __repr__(self) -> str:
         return f"<{counted(len(self._queries), 'query', 'queries')}, one per row of {self.name}>"
+
+
+_TWICE = "there are two rows of the key {!r}"
 
 
 def _example(type_: Type, text: str) -> Any:
     """A value of a type; of TEXT, this one."""
     if type_.element is not None:
         return [_example(type_.element, text)]
+    if type_.is_nested:
+        return {}
     others = {"TEXT": text, "FLOAT": 1.0, "BOOLEAN": True, "DATE": datetime.date.min, "TIME": datetime.time.min}
     return others.get(type_.kind, 1)
 

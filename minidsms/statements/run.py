@@ -244,6 +244,8 @@ def _drop(db: Connection, statement: syntax.Drop, text: str) -> None:
     if readers:
         reason = f"{statement.name} is read by query {readers[0]}"
         raise CqlError(reason, text, statement.name_span, "", f"DROP QUERY {readers[0]} first")
+    if db.is_followed(key):
+        raise CqlError(f"query_each follows {statement.name}", text, statement.name_span, "", "close its queries first")
     db.drop_input(key)
 
 

@@ -79,3 +79,23 @@ def test_answers_of_a_row_that_is_gone_wait_in_the_log(tmp_path: Path) -> None:
         db.checkpoint()
     with minidsms.connect(tmp_path / "db") as db:
         assert db.query_each("SELECT ISTREAM(k) FROM S WHERE v > $most", "Limits").fetch() == []
+
+
+@pytest.mark.parametrize("is_checkpointed", [False, True])
+def test_a_rule_that_was_dropped_stays_away(tmp_path: Path, is_checkpointed: bool) -> None:
+    with minidsms.connect(tmp_path / "db") as db:
+        db.execute(DECLARED)
+        rules = db.query_each("SELECT ISTREAM(k) FROM S WHERE v > $most", "Limits")
+        db.push("Limits", [("ann", 1), ("bob", 1)], ts=0)
+        db.execute("DROP QUERY Limits_bob")
+        db.push("S", (1, 2), ts=1)
+        if is_checkpointed:
+            db.checkpoint()
+            db.checkpoint()
+    with minidsms.connect(tmp_path / "db") as db:
+        (rules,) = db.rules  # type: ignore[attr-defined]
+        assert list(db.queries) == ["limits_ann"]
+        assert [(key, change.row) for key, change in rules.fetch()] == [("ann", (1,))]
+        db.push("Limits", ("bob", 1), ts=2, sign=-1)
+        db.push("Limits", ("bob", 1), ts=3)
+        assert rules["bob"].state == "running"
