@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from minidsms.answers.frames import AsFrames, Snapshot
+from minidsms.answers.in_hand import InHand
 from minidsms.answers.newest import Newest
 from minidsms.answers.rows import Row
 from minidsms.cql.errors import ClosedError, Error, QueryError
@@ -124,13 +125,16 @@ class Query(RunningQuery, AsFrames):
         answer that waits, or stands within an instant.
         """
         with self._connection.lock, Uncollected():
-            changes: list[Change] = []
-            for batch in self._fetched_batches(ack):
-                for start in range(0, len(batch), _AT_ONCE):
-                    let_through()  # millions of rows take seconds; what has been taken is given back
-                    part = batch if len(batch) <= _AT_ONCE else batch.slice(start, start + _AT_ONCE)
-                    changes += self.codec.changes(part)
-            return changes
+            return self._decoded(self._fetched_batches(ack))
+
+    def _decoded(self, batches: Sequence[Batch]) -> list[Change]:
+        changes: list[Change] = []
+        for batch in batches:
+            for start in range(0, len(batch), _AT_ONCE):
+                let_through()  # millions of rows take seconds; what has been taken is given back
+                part = batch if len(batch) <= _AT_ONCE else batch.slice(start, start + _AT_ONCE)
+                changes += self.codec.changes(part)
+        return changes
 
     def fetch_arrow(self, ack: int | None = None) -> pa.Table:
         """The same as a table: _ts, _sign (int8), then the query's columns; TIMESTAMP and INTERVAL in the time unit."""
@@ -197,16 +201,34 @@ class Query(RunningQuery, AsFrames):
             return self.codec.table([self._present_rows()]).drop_columns(["_ts", "_sign"])
 
     def __iter__(self) -> Iterator[Change]:
-        """The changes as they come: those waiting, then those that bounded sources still yield."""
+        """The changes as they come: those waiting, then those that bounded sources still yield. Those that a loop has
+        not come to when it is left go on waiting.
+        """
         while True:
-            changes = self.fetch() if self.is_waiting or self.failure is None else []
-            yield from changes
-            if not changes and not self._connection.run_some():
-                changes = self.fetch() if self.is_waiting else []
-                yield from changes
-                if not changes:
+            hand = self.hand_out() if self.is_waiting or self.failure is None else None
+            if hand:
+                yield from hand
+            elif not self._connection.run_some():
+                hand = self.hand_out() if self.is_waiting else None
+                if not hand:
                     self._raise_failure()
                     return
+                yield from hand
+
+    def hand_out(self) -> InHand | None:
+        """What waits, to be given change by change; None where nothing does. Raises QueryError as `fetch` does."""
+        self.note_given()
+        with self._connection.lock, Uncollected():
+            self._check()
+            if not self.is_waiting:
+                self._raise_failure()
+                return None
+            self._connection.commit_shown()
+            hand = InHand(self.taken_batches())
+            self._hands.append(hand)
+            self._connection.lock.undo_on_error(hand.leave)
+            hand.changes = self._decoded(hand.batches)
+            return hand
 
     def __aiter__(self) -> AsyncIterator[Change]:
         """The changes as they come, for `async for`: those waiting, then what sources and pushes bring, until the query
@@ -446,6 +468,7 @@ class Query(RunningQuery, AsFrames):
                 self._closed = True
                 _life.debug("query %s: closed", self.name)
             self._pending.take()
+            self._hands.clear()
             self.untold.clear()
             self._present.clear()
 

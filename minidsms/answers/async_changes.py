@@ -2,7 +2,8 @@
 
 Whatever thread or task pushes, the loop is woken when the query has delivered. Bounded sources are read in a thread
 meanwhile, as iteration does. It ends when the query is closed or has failed, or nothing more can come.
-Invariant: changes are taken as `fetch` takes them, each once, in order.  docs/python-api.md.
+Invariant: changes are given as iteration gives them, each once, in order; those that a loop has not come to when it is
+left go on waiting.  docs/python-api.md.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from typing import Protocol
 
+from minidsms.answers.in_hand import InHand
 from minidsms.cql.errors import ClosedError
 from minidsms.engine.running_query import Change
 
@@ -32,7 +34,7 @@ class Followed(Protocol):
 
     def stand_alone(self) -> None: ...
 
-    def fetch(self) -> list[Change]: ...
+    def hand_out(self) -> InHand | None: ...
 
     def run_sources(self) -> bool: ...
 
@@ -54,12 +56,12 @@ async def changes_of(query: Followed) -> AsyncIterator[Change]:
         while query.state != "closed":
             delivered.clear()
             try:
-                taken = query.fetch()
+                hand = query.hand_out()
             except ClosedError:
                 return  # another thread has closed it since
-            for change in taken:
-                yield change
-            if taken:
+            if hand:
+                for change in hand:
+                    yield change
                 continue
             try:
                 if await asyncio.to_thread(query.run_sources):

@@ -569,6 +569,10 @@ class DurableConnection(Connection):
             self._append(kind="finish")
             return super().finish_unfed()
 
+    def commit_shown(self) -> None:
+        if self.log is not None:
+            self.log.commit()
+
     def note_taken(self, query: RunningQuery, until: int) -> Callable[[], None]:
         before = self._noted.get(query.name, 0)
         if self.log is None or before >= until or query in self.files:  # of a file its marks say it
@@ -961,6 +965,8 @@ class DurableConnection(Connection):
                 return
             try:
                 if not self._is_astray and not self._is_ending:
+                    for query in self.queries.values():
+                        query.note_given()
                     self._mark(is_forced=True)
             finally:
                 self._is_ending = True

@@ -164,6 +164,9 @@ class Database:
         """
         return lambda: None
 
+    def commit_shown(self) -> None:
+        """Answers are about to be seen: what they were made of stays."""
+
     def note_opened(self, stream: StreamInput) -> None:
         """A stream that the engine writes is read from now on."""
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from minidsms.answers.in_hand import InHand
 from minidsms.answers.newest import Newest
 from minidsms.answers.present_rows import PresentRows
 from minidsms.answers.results import ResultCodec
@@ -67,6 +68,7 @@ class RunningQuery:
         self._present = PresentRows(schema, connection.behind)
         self._callbacks: list[Callable[[Change], Any]] = []
         self.untold: deque[Change] = deque()
+        self._hands: list[InHand] = []
         self._sink: Sink | None = None
         self._last_sink: tuple[Sink, str] | None = None
         self._network: Network | None = None
@@ -161,9 +163,26 @@ class RunningQuery:
         return refused
 
     def _collect(self) -> list[Batch]:
-        """What waits, with what a screen holds of it."""
+        """What waits, with what a screen holds of it, and what iterators have left."""
         self._take_folded()
+        if self._hands:
+            self._put_back()
         return self._pending.batches()
+
+    def _put_back(self) -> None:
+        """What iterators that were left behind have not given waits again."""
+        rest = [batch for hand in self._hands if hand.is_over for batch in hand.rest()]
+        self._hands = [hand for hand in self._hands if not hand.is_over]
+        if rest:
+            self._pending.replace([*rest, *self._pending.batches()])
+
+    def note_given(self) -> None:
+        """What iterators have given need not be kept, once none is at it."""
+        with self._connection.lock:
+            if self._hands and not self._closed:
+                self._collect()
+                if not self._hands:
+                    self._connection.note_taken(self, self.position)
 
     def _take_folded(self) -> None:
         """Let what a screen holds wait here."""
@@ -178,12 +197,14 @@ class RunningQuery:
     @property
     def is_waiting(self) -> bool:
         """There are answers that have not been fetched."""
-        return self._pending.changes > 0 or (self._folding is not None and self._folding.is_waiting)
+        is_held = self._folding is not None and self._folding.is_waiting
+        return self._pending.changes > 0 or is_held or (bool(self._hands) and any(hand.left for hand in self._hands))
 
     def _waiting(self) -> tuple[int, int]:
         """(changes, bytes) that wait."""
         more, nbytes = (0, 0) if self._folding is None else self._folding.waiting()
-        return self._pending.changes + more, self._pending.nbytes + nbytes
+        left = sum(hand.left for hand in self._hands) if self._hands else 0
+        return self._pending.changes + left + more, self._pending.nbytes + left * self._row_nbytes + nbytes
 
     def stand_alone(self) -> None:
         """Be told of every batch as it comes: no screen runs the query any more."""
@@ -301,7 +322,8 @@ class RunningQuery:
         """Results whose TEXT codes are still needed."""
         left = [] if self._folding is None else self._folding.left
         kept = [] if self._newest is None else self._newest.batches()
-        return [*self._pending.batches(), *left, *kept, self._present.rows()]
+        given = [batch for hand in self._hands for batch in hand.batches]
+        return [*self._pending.batches(), *given, *left, *kept, self._present.rows()]
 
     def taken_batches(self) -> list[Batch]:
         """The answers that wait; they wait no more. The caller holds the lock."""

@@ -423,6 +423,9 @@ def _check_nothing_left(world: World) -> None:
         assert not each.store.is_read, f"the store of {each.definition.name} has a reader"
     for name in list(db.catalog.views):
         db.execute(f"DROP VIEW {name}")
+    assert not [each for each in db._each if each.has_news], "rules are left behind their table"
+    for rules in list(db._each):
+        rules.close()  # type: ignore[attr-defined]
     for each in list(db.inputs):
         if not getattr(each, "is_system", False) and not getattr(each.definition, "is_system", False):
             kind = "STREAM" if each.definition.name.lower() in db.catalog.streams else "RELATION"
