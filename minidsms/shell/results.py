@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
@@ -14,6 +12,7 @@ from minidsms.shell.modes.mode import ModeSpec
 from minidsms.shell.screen import Screen, cut_to
 from minidsms.shell.showing import cell, layout
 from minidsms.shell.styles import plain
+from minidsms.sinks.csv_format import field
 
 if TYPE_CHECKING:
     from minidsms.statements.run import Table
@@ -79,11 +78,7 @@ class Results:
     def table(self, table: Table, mode: ModeSpec) -> None:
         """The rows that a statement or command gives."""
         if mode.name == "csv":
-            text = io.StringIO()
-            writer = csv.writer(text, lineterminator="\n")
-            writer.writerow(table.columns)
-            writer.writerows([["" if v is None else v for v in row] for row in table.rows])
-            self.raw(text.getvalue())
+            self.raw("".join(",".join(map(_field, row)) + "\n" for row in (table.columns, *table.rows)))
         elif mode.name == "jsonl":
             lines = [json.dumps(dict(zip(table.columns, row)), ensure_ascii=False, default=str) for row in table.rows]
             self.raw("".join(line + "\n" for line in lines))
@@ -96,6 +91,15 @@ class Results:
             ]
             columns = list(zip(table.columns, right))
             self.lines(layout("", columns, [[_shown(v) for v in row] for row in table.rows]).rstrip("\n").split("\n"))
+
+
+def _field(value: object) -> str:
+    """A value in CSV, as answers have it: NULL is nothing, the empty text is in quotes."""
+    if value is None:
+        return ""
+    if isinstance(value, bool | list | tuple | dict):
+        value = json.dumps(value, ensure_ascii=False, default=str)
+    return field(str(value))
 
 
 def _shown(value: object) -> str:

@@ -36,7 +36,7 @@ class CsvFormat:
         self._has_texts = any(t.is_coded for t in schema.types)
         self._is_whole_numbers = not codec.has_times and all(t in (Type.INTEGER, Type.INTERVAL) for t in schema.types)
         self._written = 0
-        self._few = few_rows(schema, codec, lambda text: _quoted(text) if _ANY_QUOTES(text) else text)
+        self._few = few_rows(schema, codec, field)
 
     def header(self) -> bytes:
         """The names of the columns."""
@@ -91,6 +91,11 @@ def _whole_numbers(batch: Batch) -> bytes:
                 present[i] = column.valid
     out = np.empty(values.size * MOST_BYTES, np.uint8)
     return out[: write_lines(values, present, out)].tobytes()
+
+
+def field(text: str) -> str:
+    """A text as it stands between commas."""
+    return _quoted(text) if _ANY_QUOTES(text) else text
 
 
 def _quoted(text: str) -> str:

@@ -147,7 +147,11 @@ class TcpServer:
                 self._watch(selector)
         for client in self._clients.values():
             client.socket.close()
-        self._listening.close()
+        self._close()
+
+    def _close(self) -> None:
+        for each in (self._listening, self._wake, self._woken):
+            each.close()
 
     def _waiting(self) -> bool:
         with self._lock:
@@ -220,10 +224,10 @@ class TcpServer:
                 client.waiting.clear()
         self._end()
         if self._thread.ident is None:
-            self._listening.close()
+            self._close()
         else:
             self._thread.join(_LINGER_S)
 
     def _end(self) -> None:
         self._is_closing = True
-        self._wake.close()  # wakes the thread in any case
+        self._ring()

@@ -276,7 +276,7 @@ class CsvRows:
         rejects: list[_Rejected] = []
         for line, text, found in csv_rows(block, self._marks, self._nulls):
             if block.is_broken:
-                long = "the line is longer than 1 MB, or a quote is not closed"
+                long = "the line is longer than 1 MB, was cut off, or has a quote that is not closed"
                 rejects.append((line, text, "a quote is not closed" if self._marks.quote in text else long))
             elif len(found) != self._width:
                 rejects.append((line, text, _of_width(len(found), self._width)))

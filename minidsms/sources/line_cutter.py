@@ -48,11 +48,11 @@ class LineCutter:
         self._rest, self._rest_bytes = ([rest] if rest else []), len(rest)
         return self._block(whole, len(whole))
 
-    def end(self) -> Block | None:
-        """What is left when nothing more comes: a last line without its end."""
+    def end(self, is_broken: bool = False) -> Block | None:
+        """What is left when nothing more comes: a last line without its end. is_broken: more of it was to come."""
         data = b"".join(self._rest)
         self._rest, self._rest_bytes = [], 0
-        return self._block(data + b"\n", len(data)) if data else None
+        return self._block(data + b"\n", len(data), is_broken) if data else None
 
     @property
     def waiting(self) -> int:

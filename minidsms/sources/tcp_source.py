@@ -71,7 +71,11 @@ class TcpReader:
     def _read(source: LiveLines, connected: socket.socket) -> None:
         rows, cutter = source.rows(source.path), LineCutter()
         while True:
-            data = connected.recv(_RECEIVE_BYTES)
+            try:
+                data = connected.recv(_RECEIVE_BYTES)
+            except OSError:
+                source.inbox.put(rows, cutter.end(is_broken=True))
+                raise
             if not data:
                 source.inbox.put(rows, cutter.end())
                 return
@@ -152,7 +156,8 @@ class TcpListener:
         except BlockingIOError:
             return True
         except OSError:
-            data = b""
+            source.inbox.put(rows, cutter.end(is_broken=True))
+            return False
         source.inbox.put(rows, cutter.feed(data) if data else cutter.end())
         return bool(data)
 

@@ -211,3 +211,16 @@ def test_a_run_ends_relations_that_only_statements_have_changed(
     )
     assert main(["run", "r.cql"]) == 0
     assert "(1 row)" in capsys.readouterr().out
+
+
+def test_a_table_in_csv_tells_null_from_the_empty_text(capsys: pytest.CaptureFixture[str]) -> None:
+    values = "VALUES (1, NULL, '', TRUE, [1, NULL], STRUCT(a := 'x')), (2, 'a,b', ' ', FALSE, NULL, NULL)"
+    assert main(["--csv", "-c", f"{values}; VALUES (NULL), ('')"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "column1,column2,column3,column4,column5,column6",
+        '1,,"",true,"[1, null]","{""a"": ""x""}"',
+        '2,"a,b"," ",false,,',
+        "column1",
+        "",
+        '""',
+    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -163,6 +164,20 @@ def test_a_client_that_does_not_keep_up_is_cut_off_and_the_others_are_not(db: An
         assert any("has been cut off" in note for note in sink.notes)
         assert len(received) == rows
         slow.close()
+
+
+def test_closing_waits_idly_for_a_client_that_reads_nothing(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("minidsms.sinks.tcp_output._LINGER_S", 1.0)
+    q = query(db)
+    sink: Any = q.into("tcp-listen://127.0.0.1:0")
+    with socket.create_connection(port_of(sink.path)):
+        soon(lambda: len(sink.notes) == 1)
+        db.push("S", [(v, "x" * 1000) for v in range(12_000)], ts=0)
+        db.advance(0)
+        worked_s, began_s = time.process_time(), time.monotonic()
+        q.close()
+        assert time.process_time() - worked_s < 0.5 < time.monotonic() - began_s
+    soon(lambda: not any(thread.name == f"minidsms {sink.path}" for thread in threading.enumerate()))
 
 
 def test_two_queries_may_tell_the_same_server(db: Any) -> None:

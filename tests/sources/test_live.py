@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -127,6 +128,44 @@ def test_a_last_line_without_its_end_counts_and_a_heartbeat_closes_instants() ->
             ]
             client.sendall(b"200,2")
         soon(lambda: db.stream_input("S").counters.accepted == 2)
+
+
+def broken_off(connected: socket.socket) -> None:
+    """The connection ends without a word."""
+    connected.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connected.close()
+
+
+@pytest.mark.parametrize("is_server", [False, True])
+def test_a_line_in_which_the_connection_breaks_is_none(is_server: bool) -> None:
+    if is_server:
+        server = socket.create_server(("127.0.0.1", 0))
+        db = minidsms.connect()
+        db.execute("CREATE STREAM S (ts INTEGER, v INTEGER) TIMESTAMP BY ts")
+        db.feed("S", f"tcp://127.0.0.1:{server.getsockname()[1]}", format="csv", retry=60)
+        accepted: list[socket.socket] = []
+        threading.Thread(target=lambda: accepted.append(server.accept()[0])).start()
+    else:
+        db, path = listening()
+        accepted = [socket.create_connection(port_of(path))]
+
+    q = db.query("SELECT ts, v FROM S")
+
+    def sending() -> None:
+        soon(lambda: bool(accepted))
+        accepted[0].sendall(b"1,7\n2,70")
+        soon(lambda: db.execute("SHOW SOURCES").rows[0][3] == 4)  # it has read the first line
+        broken_off(accepted[0])
+        soon(lambda: len(db.stream_input("S").rejected) == 1)
+        db.stop()
+
+    thread = threading.Thread(target=sending)
+    thread.start()
+    db.run()
+    thread.join()
+    assert rows(q) == [(1, 7)]
+    ((text, reason),) = db.stream_input("S").rejected
+    assert text == "2,70" and "was cut off" in reason
 
 
 def test_a_heartbeat_stands_between_the_rows_around_it() -> None:
