@@ -197,6 +197,8 @@ class Connection(Archiving, ReadsSources):
         """
         if not callable(fn):
             raise Error(f"on_change takes a function of a list, not {type(fn).__name__}")
+        if wants is not None and not callable(wants):
+            raise Error(f"wants is a function of a query, not {type(wants).__name__}")
         with self.lock:
             self._check()
             self.news.want(fn, wants or (lambda query: True))

@@ -166,3 +166,8 @@ def test_callbacks_are_told_of_a_query_that_writes_a_file(db: Connection, tmp_pa
     q.close()
     assert seen == [Change(1, 1, (1,)), Change(2, 1, (2,))]
     assert (tmp_path / "q.csv").read_text().splitlines()[1:] == ["1,1,1", "2,1,2"]
+
+
+def test_what_cannot_be_called_is_refused_at_once() -> None:
+    with minidsms.connect() as db, pytest.raises(minidsms.Error, match="wants is a function of a query, not int"):
+        db.on_change(print, wants=5)  # type: ignore[arg-type]

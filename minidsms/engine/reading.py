@@ -102,6 +102,8 @@ class ReadsSources(Database):
         with self.lock:
             self._check()
             target = self.stream_input(name)
+            if isinstance(target, StreamInput) and target.is_system:
+                raise self._unknown(name)
             if isinstance(source, str | os.PathLike) and not is_generator(source):
                 self.safety.check_source(os.fspath(source))
             path = source if isinstance(source, str) else f"the source of {target.definition.name}"
@@ -128,7 +130,7 @@ class ReadsSources(Database):
         with self.lock:
             self._check()
             target = self._streams.get(name_of(stream).lower())
-            if target is None:
+            if target is None or target.is_system:
                 raise self._unknown(stream)
             if not self.reading.of(target):
                 raise Error(f"stream {stream} has no source to pause: it takes what is pushed")

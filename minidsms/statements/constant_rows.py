@@ -73,6 +73,8 @@ def insert(db: Connection, statement: syntax.Insert, text: str) -> int:
     there: list[StreamDef | RelationDef] = [s for s in db.catalog.streams.values() if not s.is_system]
     there += db.catalog.relations.values()
     definition = next((each for each in there if each.name.lower() == statement.name.lower()), None)
+    if definition is None and statement.name.lower() in db.catalog.streams:
+        raise CqlError(f"{statement.name} is written by the engine", text, statement.name_span)
     if definition is None:
         note = f"there are: {', '.join(each.name for each in there)}" if there else "nothing has been declared yet"
         raise CqlError(f'no stream or relation "{statement.name}"', text, statement.name_span, note)

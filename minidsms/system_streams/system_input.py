@@ -37,9 +37,9 @@ class SystemInput(StreamInput):
         """
         if self.ended:
             return False
-        now = self._now()
         n = len(next(iter(columns.values())))
         try:
+            now = self._now()
             # All of the publication or none of it, and never an error in the caller's push.
             self.publish_again({self.schema[0].name: [now] * n, **columns}, now)
         except (Error, MemoryError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import minidsms
@@ -313,3 +314,35 @@ def test_an_adaptive_operator_tells_how_often_conditions_and_its_plan_have_chang
     assert (rows["adaptation", place, "changes"][0] or 0) >= 1
     rates = [rows["adaptation", place, f"drop_rate of F{i}"][1] for i in (1, 2)]
     assert rates == [1.0, 0.9] or rates == [0.9, 1.0]
+
+
+def test_a_clock_that_fails_stops_publications_and_no_push() -> None:
+    told: list[Any] = [10_000]
+
+    def clock() -> Any:
+        return told[0] if told[0] != "broken" else 1 // 0
+
+    with minidsms.connect(clock=clock) as db:
+        db.execute("CREATE STREAM S (k INTEGER)")
+        system = db.query("SELECT ival FROM SysStream WHERE entity = 'S' AND property = 'accepted'")
+        q = db.query("SELECT k FROM S")
+        for ts, told[0] in enumerate(("broken", None, "x", 1.5, True, 2**80, -(2**80))):
+            assert db.push("S", (ts,), ts=ts) == 1
+        assert len(q.fetch()) == 7 and system.fetch() == []
+        told[0] = 12_000
+        db.process()
+        assert [change.row for change in system.fetch()] == [(7,)]
+
+
+def test_nothing_else_writes_it(db: minidsms.Connection) -> None:
+    table = {"ts": [1], "entity": ["a"], "kind": ["b"], "property": ["c"], "ival": [1], "fval": [1.0]}
+    db.query("SELECT * FROM SysStream")
+    for call in (
+        lambda: db.feed("SysStream", pa.table(table)),
+        lambda: db.pause("SysStream"),
+        lambda: db.execute("INSERT INTO SysStream (ival) VALUES (1)"),
+        lambda: db.push("SysStream", table),
+    ):
+        with pytest.raises(minidsms.Error, match="SysStream is written by the engine"):
+            call()  # type: ignore[no-untyped-call]
+    db.run()
