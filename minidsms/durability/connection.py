@@ -608,7 +608,7 @@ class DurableConnection(Connection):
             self._is_astray = any(query.sink is None and query in self.files for query in self.outward.values())
             raise
         finally:
-            for query in self.outward.values():
+            for query in list(self.outward.values()):
                 if query.sink is not None and query not in self.files and not self._is_astray:
                     self.note_taken(query, query.position)
         self._mark(is_forced=False)

@@ -521,7 +521,7 @@ class Database:
     def _drain(self) -> None:
         """Answers go to their sinks, the engine being at rest. Every sink gets its own before an error is raised."""
         failed: Exception | None = None
-        for query in self.outward.values():
+        for query in list(self.outward.values()):  # a function that takes tables may close queries
             if query.sink is not None:
                 try:
                     query.drain()

@@ -37,7 +37,7 @@ class ReadsSources(Database):
             if progress is not None:
                 progress(self.reading.fraction)
         with self.lock:
-            for query in self.queries.values():
+            for query in list(self.queries.values()):
                 if query.sink is not None and query.inputs_ended:
                     self.end_sink(query)
         if progress is not None:

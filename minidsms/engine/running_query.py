@@ -232,7 +232,8 @@ class RunningQuery:
 
     def drain(self) -> None:
         """Hand what waits to the sink. Raises Error where it cannot be written; then the sink is given up."""
-        if self._sink is None or not self._collect():
+        sink = self._sink
+        if sink is None or not self._collect():
             return
         pending = self._collect()
         # A sink takes what would wait to be fetched; callbacks are told all the same.
@@ -241,7 +242,8 @@ class RunningQuery:
         try:
             with breakable:
                 for batch in pending:
-                    self._sink.write(batch)
+                    if self._sink is sink:  # a function may have closed the query
+                        sink.write(batch)
         except BaseException:
             self.discard_sink()
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import threading
@@ -277,3 +278,27 @@ def test_answers_do_not_replace_the_file_that_an_input_is_read_from(tmp_path: Pa
             db.query("SELECT k FROM S").into(source)
         db.run()
     assert source.read_text() == "at,k\n1,2\n"
+
+
+@pytest.mark.parametrize("is_waiting", [False, True])
+@pytest.mark.parametrize("closes", ["query", "connection", "another"])
+def test_a_function_of_tables_may_close_what_it_is_told_of(db: Any, closes: str, is_waiting: bool) -> None:
+    first, other = query(db), query(db)
+    taken: list[int] = []
+
+    def take(table: pa.Table) -> None:
+        taken.append(len(table))
+        {"query": first, "connection": db, "another": other}[closes].close()
+
+    other.into(lambda table: None)
+    if is_waiting:
+        push(db, 1)
+        push(db, 2)
+    first.into(take)
+    if not is_waiting:
+        with contextlib.suppress(minidsms.ClosedError):
+            push(db, 3)
+    assert taken == [1] or (closes == "another" and is_waiting)
+    if closes != "connection":
+        push(db, 4)
+        assert (first if closes == "query" else other).state == "closed"
