@@ -17,7 +17,7 @@ import contextlib
 import os
 import re
 import shutil
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -102,6 +102,27 @@ def _check_inputs(moment: Moment, twin: DurableConnection) -> None:
         assert target.journal is not None
         if ours.figures != InputMoment(target, target.journal).figures:
             raise Error(f"no checkpoint was made: {ours.name} does not come out of the log as it is")
+
+
+class _RowsOfKeys:
+    """How many rows a relation has of each key. key: the places of its columns."""
+
+    def __init__(self, key: Sequence[int]) -> None:
+        self._key = key
+        self._rows: Counter[tuple[Any, ...]] = Counter()
+        self._several: set[tuple[Any, ...]] = set()
+
+    def are_several(self, row: tuple[Any, ...], sign: int) -> bool:
+        """Take a change; whether there have been several rows of its key since there was none."""
+        key = tuple(row[i] for i in self._key)
+        self._rows[key] += sign
+        if self._rows[key] > 1:
+            self._several.add(key)
+        are_several = key in self._several
+        if not self._rows[key]:
+            del self._rows[key]
+            self._several.discard(key)
+        return are_several
 
 
 class _Shortened:
@@ -201,6 +222,8 @@ class _Shortened:
                         yield failed.failed(True), ()
         yield from self._flushed()
         yield from self._ends()
+        for name in self._moment.rules:  # there may be changes left of which such answers come once more
+            yield {"kind": "left taken", "name": name}, ()
         for name in self._moment.dropped:  # the row makes the query again
             yield {"kind": "call", "query": name, "method": "close", "arguments": []}, ()
 
@@ -320,7 +343,10 @@ class _Shortened:
         return batch.filter(keeps), left_out
 
     def _changes_netted(self) -> dict[int, list[int]]:
-        """By entry, the changes of relations of which insertion and deletion both lie in the past."""
+        """By entry, the changes of relations of which insertion and deletion both lie in the past. Where queries are
+        registered for rows, not those of a key of several rows: of these the first has the query.
+        """
+        of_keys = {name: _RowsOfKeys(key) for name, key in self._moment.followed.items()}
         there: dict[str, dict[Any, list[tuple[int, int]]]] = defaultdict(lambda: defaultdict(list))
         netted: dict[int, list[int]] = defaultdict(list)
         if not any(each.journal.rows.has_signs for each in self._moment.inputs.values()):
@@ -340,8 +366,11 @@ class _Shortened:
             for i, row in enumerate(zip(*columns) if columns else [()] * len(ts)):
                 if ts[i] > self._past[key]:
                     break
+                are_several = key in of_keys and of_keys[key].are_several(row, signs[i])
                 if signs[i] > 0:
                     there[key][row].append((number, i))
+                elif there[key][row] and are_several:
+                    there[key][row].pop()
                 elif there[key][row]:
                     inserted = there[key][row].pop()
                     netted[inserted[0]].append(inserted[1])

@@ -126,6 +126,8 @@ class Moment:
         self.script = dict(db.script)
         self.left = [(each.left, each.table) for each in db.rules if each.left]
         """(how many answers of queries whose rows are gone wait, the table's name)."""
+        self.rules = [each.name for each in db.rules]
+        self.followed = {each.table.lower(): each.key for each in db.rules}
         self.dropped = [name for each in db.rules for name in each.dropped]
         """Queries of tables of rules whose rows are there."""
         self.dictionary = self.dictionary_of_states = db.dictionary.beside()

@@ -38,7 +38,7 @@ Key = Any
 class QueryEach:
     """The queries of a table of rules. Made by `Connection.query_each`.
 
-    name: of the queries, with the row's key behind it.
+    name: of the queries, with the row's key behind it.  key: the places of the columns of the KEY.
     """
 
     def __init__(self, db: Connection, template: str, table: str, name: str | None) -> None:
@@ -58,7 +58,7 @@ class QueryEach:
         self._input = db.relation_input(definition.name)
         self._types = definition.schema.types
         self._codec = db.codec(definition.schema)
-        self._key = definition.key
+        self.key = definition.key
         self._parts = _parts(text_of(template), definition.schema.names)
         self.name = name or definition.name
         self.template, self.table = text_of(template), definition.name
@@ -143,14 +143,14 @@ class QueryEach:
         return bool(self._waiting)
 
     def _key_of(self, row: tuple[Any, ...]) -> Key:
-        values = tuple(row[i] for i in self._key)
+        values = tuple(row[i] for i in self.key)
         return values[0] if len(values) == 1 else values
 
     def _add(self, row: tuple[Any, ...]) -> None:
         key = self._key_of(row)
         if key in self._queries:
             raise Error(_TWICE.format(key))
-        name = "_".join([self.name, *(str(row[i]) for i in self._key)])
+        name = "_".join([self.name, *(str(row[i]) for i in self.key)])
         query = self._db.query(self._text(row), name)
         self._queries[key] = query
         self._keys[query] = key
@@ -253,15 +253,15 @@ class QueryEach:
                     tables.append(query.codec.table(query.taken_batches()))
             if not tables:
                 tables = [query.codec.table(()) for query in self._queries.values()][:1]
-                keys = [(None,) * len(self._key)] * len(tables)
+                keys = [(None,) * len(self.key)] * len(tables)
             return self._with_keys(keys, tables)
 
     def _with_keys(self, keys: Sequence[Key], tables: Sequence[pa.Table]) -> pa.Table:
         """The tables, one behind the other, with the columns of their keys in front."""
         if not tables:
             return pa.table({})
-        names = [self._codec.schema.names[i] for i in self._key]
-        types = [self._codec.schema.types[i] for i in self._key]
+        names = [self._codec.schema.names[i] for i in self.key]
+        types = [self._codec.schema.types[i] for i in self.key]
         codec = self._codec.of(Schema.of(*zip(names, types)))
         placed = [key if len(names) > 1 else (key,) for key, table in zip(keys, tables) for _ in range(len(table))]
         whole = pa.concat_tables(tables, promote_options="permissive")

@@ -99,3 +99,36 @@ def test_a_rule_that_was_dropped_stays_away(tmp_path: Path, is_checkpointed: boo
         db.push("Limits", ("bob", 1), ts=2, sign=-1)
         db.push("Limits", ("bob", 1), ts=3)
         assert rules["bob"].state == "running"
+
+
+def test_the_second_row_of_a_key_comes_out_of_a_checkpoint_as_it_is(tmp_path: Path) -> None:
+    first, second = ("ann", 1), ("ann", 5)
+    with minidsms.connect(tmp_path / "db") as db:
+        db.execute(DECLARED)
+        rules = db.query_each("SELECT COUNT(*) FROM S [RANGE 100] WHERE v > $most", "Limits")
+        db.push("Limits", first, ts=0)
+        db.push("Limits", second, ts=1)
+        db.push("S", (1, 9), ts=2)
+        db.push("Limits", first, ts=3, sign=-1)
+        db.push("S", (1, 9), ts=4)
+        db.advance(9)
+        wanted = rules["ann"].snapshot()
+        rules.fetch()
+        db.checkpoint()
+    with minidsms.connect(tmp_path / "db") as db:
+        (rules,) = db.rules  # type: ignore[attr-defined]
+        assert "v > 5" in rules["ann"].text and rules["ann"].snapshot() == wanted == [(1,)]
+        assert rules.fetch() == [] and not rules.failures
+
+
+def test_answers_of_a_row_that_is_gone_come_once_whatever_a_checkpoint_keeps(tmp_path: Path) -> None:
+    with minidsms.connect(tmp_path / "db") as db:
+        db.execute(DECLARED)
+        rules = db.query_each("SELECT COUNT(*) FROM Limits WHERE most > $most", "Limits")
+        db.push("Limits", [("ann", 1), ("bob", 2)], ts=0)
+        db.push("Limits", ("ann", 1), ts=1, sign=-1)
+        assert rules.fetch()
+        db.checkpoint()
+    with minidsms.connect(tmp_path / "db") as db:
+        (rules,) = db.rules  # type: ignore[attr-defined]
+        assert rules.fetch() == []
