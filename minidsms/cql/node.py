@@ -29,9 +29,15 @@ if TYPE_CHECKING:
     from minidsms.cql.origins import Origins
 
 _PLAIN = frozenset((bool, int, float, str, type(None), Type))
-"""Types of fields' values in which nothing stands: to ask whether they are of an abstract class takes long."""
+"""Types of fields' values in which nothing stands: to ask of each whether it is a node takes longer."""
 AS_WRITTEN = {"as written": True}
 """Metadata of a field whose nodes are spoken of and not read."""
+
+
+def _note_what_is_abstract(kind: Any) -> None:
+    """That no instance is made of a class that says too little; of an abc.ABC, isinstance takes four times as long."""
+    kind.__abstractmethods__ = frozenset()
+    abc.update_abstractmethods(kind)
 
 
 class Memory(enum.Enum):
@@ -46,10 +52,13 @@ class Memory(enum.Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class Node(abc.ABC):
+class Node:
     """A stream or a relation. `schema` gives its columns. Fields that only name things have compare=False."""
 
     schema: Schema
+
+    def __init_subclass__(cls) -> None:
+        _note_what_is_abstract(cls)
 
     # ------------------------------------------------------------------------------------- what follows from the fields
 
@@ -100,18 +109,23 @@ class Node(abc.ABC):
 
         Expressions that can fail count with the names they show in the reason of a failure.
         """
-        compared = (f.name for f in dataclasses.fields(self) if f.compare and f.name in _looked_through(type(self)))
+        compared = (f.name for f in dataclasses.fields(self) if f.compare and f.name in self._looked_through)
         return type(self).__name__, *(_shape(getattr(self, name)) for name in compared)
+
+    @property
+    def _looked_through(self) -> tuple[str, ...]:
+        kind: Any = type(self)
+        return _looked_through(kind)
 
     @cached_property
     def _parts(self) -> list[Node | Expr]:
         found: list[Node | Expr] = []
-        for name in _looked_through(type(self)):
+        for name in self._looked_through:
             _find(getattr(self, name), found)
         return found
 
     def _changed(self, node: Callable[[Node], Node], expr: Callable[[Expr], Expr]) -> Self:
-        fields = {name: _mapped(getattr(self, name), node, expr) for name in _looked_through(type(self))}
+        fields = {name: _mapped(getattr(self, name), node, expr) for name in self._looked_through}
         return dataclasses.replace(self, **fields)
 
     # ------------------------------------------------------------------------------------------------ what a class says
@@ -212,6 +226,9 @@ class Node(abc.ABC):
     def refers_to_store(self) -> bool:
         """Its batches are references into a stream's store, and so carry arrival numbers."""
         return False
+
+
+_note_what_is_abstract(Node)
 
 
 @dataclass(frozen=True)
