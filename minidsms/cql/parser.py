@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from lark import Lark, Token, UnexpectedToken
@@ -54,6 +55,9 @@ class _Grammar:
 
 
 _GRAMMAR = _Grammar()
+_MOST_REMEMBERED = 32
+_LONGEST_REMEMBERED = 4096
+"""Characters of a text whose tree is kept: it is frozen, and connections of one program often run the same texts."""
 _STATEMENTS = "db.execute(cql) runs statements of all kinds"
 
 
@@ -74,7 +78,12 @@ def parse(text: str) -> list[syntax.Statement]:
     >>> [type(s).__name__ for s in parse("CREATE STREAM S (a INTEGER); SELECT a FROM S;")]
     ['CreateStream', 'QueryStatement']
     """
-    return list(parse_region(text, 0, len(text)))
+    return list(_parsed(text) if len(text) <= _LONGEST_REMEMBERED else parse_region(text, 0, len(text)))
+
+
+@lru_cache(_MOST_REMEMBERED)
+def _parsed(text: str) -> tuple[syntax.Statement, ...]:
+    return tuple(parse_region(text, 0, len(text)))
 
 
 def parse_region(text: str, start: int, end: int, quotes_texts: bool = False) -> Iterator[syntax.Statement]:
@@ -91,6 +100,15 @@ def parse_query(text: str) -> syntax.Query:
     >>> parse_query("SELECT a FROM S [ROWS 10]").sources[0].window
     RowsWindow(rows=10, slide=None)
     """
+    return _query(text) if len(text) > _LONGEST_REMEMBERED else _parsed_query(text)
+
+
+@lru_cache(_MOST_REMEMBERED)
+def _parsed_query(text: str) -> syntax.Query:
+    return _query(text)
+
+
+def _query(text: str) -> syntax.Query:
     found = list(lexer.statements(text))
     if not found:
         raise CqlError("there is no query here", text, (0, len(text)))
