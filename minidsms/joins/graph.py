@@ -57,6 +57,7 @@ class JoinGraph:
         self._linked = tuple(frozenset(i for i, _, _, _ in into) for into in self._into)
         self._joining: dict[tuple[tuple[int, ...], tuple[int, ...]], list[Link]] = {}
         self._patterns: dict[tuple[tuple[int, ...], int], Key] = {}
+        self._following: dict[tuple[int, ...], tuple[int, ...]] = {}
         self.is_connected = len(self._component(0)) == n
         if not self.is_connected and (n > 2 or not bands):
             for keys in self.keys:
@@ -80,8 +81,16 @@ class JoinGraph:
         known = set(columns)
         return known.union(*(each for each in self.classes if not known.isdisjoint(each)))
 
-    def following(self, visited: Sequence[int]) -> list[int]:
+    def following(self, visited: Sequence[int]) -> tuple[int, ...]:
         """The inputs that a legal pipeline may visit next, ascending."""
+        asked = tuple(visited)
+        if asked not in self._following:
+            if len(self._following) == MOST_REMEMBERED:
+                self._following.clear()
+            self._following[asked] = tuple(self._may_follow(asked))
+        return self._following[asked]
+
+    def _may_follow(self, visited: Sequence[int]) -> list[int]:
         rest = [j for j in range(self.n) if j not in visited]
         linked = [j for j in rest if not self._linked[j].isdisjoint(visited)]
         return linked or [j for j in rest if self._banded(visited, j)] or rest
