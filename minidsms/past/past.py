@@ -35,7 +35,8 @@ MOST_QUERIES = 200
 """The newest queries are looked at."""
 MOST_PICTURES = 1000
 _INTERVAL_S = 1.0
-_LEAST_S = 0.05
+_LEAST_S = 0.25
+"""Of a connection that does not live as long, no figures are kept."""
 _MOST_ENTITIES = 3000
 """Of a kind."""
 
