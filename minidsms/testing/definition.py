@@ -42,6 +42,11 @@ def answer(node: bound.Node, history: History, until: int) -> list[Change]:
 
     Raises Failure at the first instant the query cannot be evaluated at.
     """
+    return answer_and_end(node, history, until)[0]
+
+
+def answer_and_end(node: bound.Node, history: History, until: int) -> tuple[list[Change], Definition]:
+    """`answer`, and everything as it is at the last instant at which something may change."""
     world = Definition(node, history)
     changes: list[Change] = []
     before: Sequence[Row] = ()
@@ -58,7 +63,7 @@ def answer(node: bound.Node, history: History, until: int) -> list[Change]:
         except Failed as failed:
             raise Failure(tau, str(failed), changes) from None
         changes += sorted(now, key=lambda change: (change[1], value_order(change[2])))
-    return changes
+    return changes, world
 
 
 def relation_at(node: bound.Node, history: History, tau: int) -> list[Row]:
@@ -120,6 +125,7 @@ class Definition:
         self._inputs = [n for n in nodes if isinstance(n, bound.BaseStream | bound.BaseRelation)]
         self._fixed = {n for n in nodes if not _looks_out(n)}
         self._rows: dict[bound.Node, Sequence[Row]] = {}
+        self._partitions: dict[bound.Node, dict[str, list[Row]]] = {}
         self._elements: dict[bound.Node, list[tuple[int, Row]]] = {stream: [] for stream in self.derived}
         self._before: dict[bound.Node, Sequence[Row]] = {stream: () for stream in self.derived}
         self._events = {stream: [self._event(event) for event in stream.events] for stream in self.derived}
@@ -257,7 +263,8 @@ class Definition:
                 ordered = in_order(self.rows(below, outer), node.order)
                 return ordered[offset : offset + limit]
             case bound.Over(input=below, call=call):
-                return [(*row, normal(result)) for *row, result in over(self.rows(below, outer), call)]
+                told = self._partitions.setdefault(node, {})
+                return [(*row, normal(result)) for *row, result in over(self.rows(below, outer), call, told)]
             case bound.SetOperation(op=op, all=all_, left=left, right=right):
                 a, b = Counter(self.rows(left, outer)), Counter(self.rows(right, outer))
                 if not all_:

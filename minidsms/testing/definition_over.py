@@ -25,24 +25,34 @@ def in_order(rows: Sequence[Row], order: Sequence[tuple[int, SortKey]]) -> list[
     return ordered
 
 
-def over(rows: Sequence[Row], call: OverCall) -> list[Row]:
-    """Every row with what the call gives it behind it; an integer may be too great."""
+def over(rows: Sequence[Row], call: OverCall, known: dict[str, list[Row]]) -> list[Row]:
+    """Every row with what the call gives it behind it; an integer may be too great.
+
+    known: what the call has given to partitions, by their rows as text, in which 1 and TRUE differ.
+    """
     partitions: dict[Row, list[Row]] = {}
     for row in rows:
         partitions.setdefault(tuple(row[i] for i in call.partition), []).append(row)
-    found = []
+    found: list[Row] = []
     for partition in partitions.values():
-        ordered = in_order(partition, call.order)
-        peers: dict[Row, list[int]] = {}
-        for i, row in enumerate(ordered):
-            peers.setdefault(tuple(row[column] for column, _ in call.order), []).append(i)
-        numbers = {key: n for n, key in enumerate(peers)}
-        found += [
-            (*ordered[i], _result(ordered, i, range(places[0], places[0] + len(places)), numbers[key], call))
-            for key, places in peers.items()
-            for i in places
-        ]
+        told = repr(partition)
+        if told not in known:
+            known[told] = _over_partition(partition, call)
+        found += known[told]
     return found
+
+
+def _over_partition(partition: Sequence[Row], call: OverCall) -> list[Row]:
+    ordered = in_order(partition, call.order)
+    peers: dict[Row, list[int]] = {}
+    for i, row in enumerate(ordered):
+        peers.setdefault(tuple(row[column] for column, _ in call.order), []).append(i)
+    numbers = {key: n for n, key in enumerate(peers)}
+    return [
+        (*ordered[i], _result(ordered, i, range(places[0], places[0] + len(places)), numbers[key], call))
+        for key, places in peers.items()
+        for i in places
+    ]
 
 
 def _result(rows: Sequence[Row], place: int, peers: range, keys_before: int, call: OverCall) -> Any:
