@@ -88,16 +88,20 @@ def check_entries(op: Join, shape: StoreShape) -> None:
     key = shape.key
     rows, word = contents_of(op)
 
-    def of_key(tuples: Sequence[Tuple], values: Sequence[int]) -> set[tuple[int, ...]]:
-        alike = [t for t in tuples if all(word[i, t[i], c] == w for (i, c), w in zip(key.stored, values))]
-        return {tuple(t[i] for i in key.inputs) for t in alike}
+    def by_key(tuples: Sequence[Tuple]) -> dict[tuple[int, ...], set[tuple[int, ...]]]:
+        found: dict[tuple[int, ...], set[tuple[int, ...]]] = {}
+        for t in tuples:
+            found.setdefault(tuple(word[i, t[i], c] for i, c in key.stored), set()).add(tuple(t[i] for i in key.inputs))
+        return found
 
-    whole = joined(op, rows, word, key.inputs)
-    needed = joined(op, rows, word, sorted((*key.inputs, *key.reduced_by))) if key.reduced_by else whole
+    whole = by_key(joined(op, rows, word, key.inputs))
+    every = sorted((*key.inputs, *key.reduced_by))
+    needed = by_key(joined(op, rows, word, every)) if key.reduced_by else whole
     for values, tuples in op.cached.caches.entries(shape).items():
         live = [t for t in tuples if all(slot in rows[i] for i, slot in zip(key.inputs, t))]
         assert len(set(live)) == len(live), f"{shape.key} has a tuple twice for {values}"
-        assert of_key(needed, values) <= set(live) <= of_key(whole, values), f"{shape.key} is inconsistent for {values}"
+        least, most = (each.get(tuple(values), set()) for each in (needed, whole))
+        assert least <= set(live) <= most, f"{shape.key} is inconsistent for {values}"
 
 
 def contents_of(op: Join) -> tuple[list[range | list[int]], dict[tuple[int, int, int], int]]:
@@ -132,7 +136,7 @@ def joined(
     word: dict[tuple[int, int, int], int],
     inputs: Sequence[int],
 ) -> list[Tuple]:
-    """The join of some inputs, by trying every row."""
+    """The join of some inputs, one after the other."""
     found: list[Tuple] = [{}]
     for place, j in enumerate(inputs):
         checked = [
@@ -141,11 +145,11 @@ def joined(
             for a, b in (ends, ends[::-1])
             if b[0] == j and a[0] in inputs[:place]
         ]
+        alike: dict[tuple[int, ...], list[int]] = {}
+        for slot in rows[j]:
+            alike.setdefault(tuple(word[j, slot, d] for _, (_, d) in checked), []).append(slot)
         found = [
-            {**t, j: slot}
-            for t in found
-            for slot in rows[j]
-            if all(word[i, t[i], c] == word[j, slot, d] for (i, c), (_, d) in checked)
+            {**t, j: slot} for t in found for slot in alike.get(tuple(word[i, t[i], c] for (i, c), _ in checked), ())
         ]
     return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
+from functools import cache
 from random import Random
 from typing import Any
 
@@ -103,11 +104,17 @@ def answers(
         return query.fetch(), plans
 
 
+@cache
+def generic_answers(seed: int, where: str = TWO) -> tuple[list[Change], set[str]]:
+    """Those that no form gives."""
+    return answers(seed, where=where, compilation="off")
+
+
 @pytest.mark.parametrize("where", [TWO, CHAIN])
 def test_rows_come_in_the_same_order_whatever_form_runs(where: str, divided: list[int]) -> None:
     seen: set[str] = set()
     for seed in range(12):
-        expected, none = answers(seed, where=where, compilation="off")
+        expected, none = generic_answers(seed, where)
         assert not none
         # Other orders with NULLs have forms of their own, which `test_the_answer_is_that_of_the_definition` forces.
         forced = [(every, 1 + seed % 3) for every in (1, 2, 5) if where == TWO or seed % 4]
@@ -123,7 +130,7 @@ def test_rows_come_in_the_same_order_whatever_form_runs(where: str, divided: lis
 def test_forms_of_cyclic_graphs_give_the_same_rows(divided: list[int]) -> None:
     found = 0
     for seed in range(1, 48, 2):
-        expected, _ = answers(seed, where=CYCLE, compilation="off")
+        expected, _ = generic_answers(seed, CYCLE)
         for threads in (1, 2, 3):
             changes, plans = answers(seed, where=CYCLE, compilation="at once", adaptive=False, threads=threads)
             assert changes == expected, random_case(seed, CYCLE)
@@ -173,7 +180,7 @@ def test_instants_that_do_not_fit_are_taken_whole_with_more_room(
     monkeypatch: pytest.MonkeyPatch, divided: list[int]
 ) -> None:
     wheres = [(where, seed) for where in (TWO, CHAIN) for seed in range(12)]
-    expected = [answers(seed, where=where, compilation="off")[0] for where, seed in wheres]
+    expected = [generic_answers(seed, where)[0] for where, seed in wheres]
     monkeypatch.setattr(form_rows, "_LEAST_ROWS", 1)
     monkeypatch.setattr(form_rows, "_FEW_ROWS", 0)
     monkeypatch.setattr(form_rows, "_ROOM", 0.01)
@@ -208,7 +215,7 @@ def test_what_did_not_fit_leaves_no_signs_behind(monkeypatch: pytest.MonkeyPatch
 def test_a_form_that_inspects_much_gives_way_between_instants(
     monkeypatch: pytest.MonkeyPatch, divided: list[int]
 ) -> None:
-    expected = [answers(seed, where=CHAIN, compilation="off")[0] for seed in range(8)]
+    expected = [generic_answers(seed, CHAIN)[0] for seed in range(8)]
     monkeypatch.setattr(answer, "MOST_INSPECTED", 3)
     for threads in (1, 3):
         options = {"compilation": "at once", "threads": threads}
@@ -216,7 +223,7 @@ def test_a_form_that_inspects_much_gives_way_between_instants(
 
 
 def test_rows_of_several_slices_fill_a_block(monkeypatch: pytest.MonkeyPatch, divided: list[int]) -> None:
-    expected = [answers(seed, compilation="off")[0] for seed in range(12)]
+    expected = [generic_answers(seed)[0] for seed in range(12)]
     monkeypatch.setattr(form_rows, "_FEW_ROWS", 0)
     monkeypatch.setattr(form_rows, "_WORTH_A_BLOCK", 1)
     for words in (16, 64, 1024):
