@@ -321,10 +321,11 @@ class Archiver:
     def _write(self, recorder: Recorder, taken: Waiting) -> None:
         """Write what has been taken of a recorder. What fails goes back to it."""
         left: list[Chunk | pa.Table] | list[pa.Table] = taken.chunks
+        taken.chunks = []  # its portion stays for the progress, and what has been written counts no more
         writer = self._recorders.get(recorder)
         try:
-            if taken.chunks and writer is not None:
-                left = pieces(recorder.archive, recorder.table(taken.chunks))
+            if left and writer is not None:
+                left = pieces(recorder.archive, recorder.table(left))
                 self.before_commit()
                 self._commit(writer, left, recorder.kept_behind(taken.count))
                 recorder.note_committed(taken.count)

@@ -208,6 +208,18 @@ def test_a_stream_is_not_told_to_be_further_than_what_is_on_disk_of_relations(tm
         assert find(str(tmp_path), "S").progress == Progress(4, 3)
 
 
+def test_what_has_been_written_is_not_kept_in_memory(tmp_path: Path) -> None:
+    with minidsms.connect() as db:
+        db.execute(f"CREATE STREAM S (v INTEGER) ARCHIVE '{tmp_path}'")
+        db.push("S", {"v": [1, 2, 3]}, ts=[1, 2, 3])
+        recorder = db.stream_input("S").recorder
+        assert recorder is not None
+        chunk = weakref.ref(recorder.waiting.chunks[0])
+        db.flush()
+        gc.collect()
+        assert chunk() is None
+
+
 def test_of_elements_of_several_partitions_only_those_unwritten_are_tried_again(tmp_path: Path) -> None:
     with minidsms.connect() as db:
         db.execute("CREATE STREAM S (v INTEGER)")
