@@ -208,9 +208,12 @@ def _scanned(
     def batches() -> Iterator[Any]:
         inside, system = _for_arrow(paths)
         form = dataset.ParquetFileFormat(read_options=options)
+        chosen = where
+        if where is not None and "_ts" in columns:
+            chosen = where | dataset.field("_ts").is_null()  # rows that no file of the archive has are told below
         try:
             source = dataset.dataset(inside, schema=schema, format=form, filesystem=system)
-            for batch in source.scanner(columns=list(columns), filter=where, batch_size=GROUP_ROWS).to_batches():
+            for batch in source.scanner(columns=list(columns), filter=chosen, batch_size=GROUP_ROWS).to_batches():
                 check_whole(batch)
                 yield batch
         except (FileNotFoundError, IsADirectoryError) as error:

@@ -265,9 +265,10 @@ def test_a_replay_says_what_is_wrong_with_a_file(archive: Archive, damage: Calla
     damage(Path(archive.files()[5].path))
     with minidsms.connect() as db:
         db.execute("CREATE STREAM S (v INTEGER, t TEXT)")
-        db.query("SELECT v FROM S")
-        with pytest.raises(Error, match=reason):
-            db.replay(archive.folder)
+        db.query("SELECT v FROM S WHERE v >= 0")
+        for options in ({}, {"from_": 0}, {"push_down": False}):
+            with pytest.raises(Error, match=reason):
+                db.replay(archive.folder, **options)
         db.execute("CREATE STREAM T (v INTEGER)")
         assert db.push("T", (1,), ts=1) == 1
 
