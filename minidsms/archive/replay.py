@@ -21,7 +21,7 @@ from minidsms.archive.declaring import check_fits
 from minidsms.archive.demand import Demand, demand
 from minidsms.archive.format import Archive, AsOf, archives_in
 from minidsms.archive.progress import Progress
-from minidsms.archive.recorder import is_written_to
+from minidsms.archive.recorder import Recorder, is_written_to
 from minidsms.archive.replay_source import GivenSource, ReplaySource, Span, Tables, local_tables
 from minidsms.archive.storage import absolute
 from minidsms.cql.errors import Error, quoted
@@ -129,6 +129,8 @@ class Replay:
         self._pairs = _pairs(db, folder, names, options.as_of)
         self._tables = _tables(options.engine)
         self.rows = 0
+        self._own: list[Recorder] = []
+        """Those that write the archives that are replayed."""
         self._is_whole = False
         """All that the archives hold has been replayed."""
 
@@ -175,10 +177,11 @@ class Replay:
         with db.lock:
             if db.replaying is not None:
                 raise Error("a replay is under way already; replay several archives at once, or one after the other")
-            for archive, target in self._pairs:
-                recorder = target.recorder
-                if recorder is not None and is_written_to(recorder, archive.folder):
-                    recorder.is_suspended = True  # what is replayed is in the archive already
+            own = [t for archive, t in self._pairs if is_written_to(t.recorder, archive.folder)]
+            # Kept: a link, or the working folder, may be another one at the end.
+            self._own = [target.recorder for target in own if target.recorder is not None]
+            for recorder in self._own:
+                recorder.is_suspended = True  # what is replayed is in the archive already
             db.replaying = Replaying(
                 frozenset(t.definition.name.lower() for _, t in self._pairs), self._options.push_down
             )
@@ -186,11 +189,10 @@ class Replay:
     def _end(self) -> None:
         db = self._db
         with db.lock:
-            for archive, target in self._pairs:
-                recorder = target.recorder
-                if recorder is not None and is_written_to(recorder, archive.folder):
-                    recorder.is_suspended = False
-                    recorder.must_resume = recorder.must_resume and not self._is_whole
+            for recorder in self._own:
+                recorder.is_suspended = False
+                recorder.must_resume = recorder.must_resume and not self._is_whole
+            for _, target in self._pairs:
                 if isinstance(target, StreamInput) and self._options.push_down and target.greatest_ts is not None:
                     target.incomplete_until = target.greatest_ts
             db.end_replay()

@@ -244,6 +244,19 @@ def test_a_relation_does_not_go_on_with_an_archive_of_which_it_lacks_changes(
     assert elements(tmp_path, "R") == before
 
 
+def test_a_stream_is_archived_again_behind_a_replay_whatever_its_folder_is_called_then(
+    folder: str, tmp_path: Path
+) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path)
+    with minidsms.connect() as db:
+        db.execute(DECLARE)
+        db.archive("S", folder)
+        db.replay(str(link), progress=lambda fraction: link.unlink(missing_ok=True) if fraction == 1.0 else None)
+        db.push("S", ROWS[0], ts=40)
+    assert len(elements(folder, "S")) == 41
+
+
 def test_pushes_of_other_threads_wait_and_follow(folder: str) -> None:
     with minidsms.connect() as db:
         db.execute(DECLARE)
