@@ -178,6 +178,8 @@ class Replay:
             if db.replaying is not None:
                 raise Error("a replay is under way already; replay several archives at once, or one after the other")
             own = [t for archive, t in self._pairs if is_written_to(t.recorder, archive.folder)]
+            for target in own:
+                _check_replayed_once(target)
             # Kept: a link, or the working folder, may be another one at the end.
             self._own = [target.recorder for target in own if target.recorder is not None]
             for recorder in self._own:
@@ -305,6 +307,20 @@ class Replay:
         if closed >= LAST_INSTANT:
             closed = FIRST_INSTANT + 1 if target.greatest_ts is None else target.greatest_ts
         return closed if self._options.to is None else min(closed, self._options.to)
+
+
+def _check_replayed_once(target: StreamInput | RelationInput) -> None:
+    """Error where a replay into a relation has ended before all of its archive was there: another one begins anew, but
+    in a folder, which knows how far it was.
+    """
+    recorder = target.recorder
+    if recorder is None or not recorder.must_resume or target.journal is not None:
+        return
+    if isinstance(target, RelationInput) and target.store.size:
+        raise Error(
+            f"{target.definition.name} has rows of a replay that did not bring all of its archive; it would have them "
+            "twice\nhelp: replay the streams alone (names=[..]), or all into a new connection"
+        )
 
 
 def _committed(archive: Archive) -> int:

@@ -241,6 +241,11 @@ def test_a_relation_does_not_go_on_with_an_archive_of_which_it_lacks_changes(
             db.replay(str(tmp_path), **options)
         with pytest.raises(Error, match="holds the changes of an earlier run"):
             db.push("R", (9,), ts=9)
+        if db.stream_input("R").counters.accepted:
+            with pytest.raises(Error, match="it would have them twice"):
+                db.replay(str(tmp_path))
+        else:
+            assert db.replay(str(tmp_path)) == 4
     assert elements(tmp_path, "R") == before
 
 
