@@ -131,6 +131,8 @@ class Replay:
         self.rows = 0
         self._own: list[Recorder] = []
         """Those that write the archives that are replayed."""
+        self._lacking: set[StreamInput] = set()
+        """Streams of which rows or columns are left out."""
         self._is_whole = False
         """All that the archives hold has been replayed."""
 
@@ -194,9 +196,9 @@ class Replay:
             for recorder in self._own:
                 recorder.is_suspended = False
                 recorder.must_resume = recorder.must_resume and not self._is_whole
-            for _, target in self._pairs:
-                if isinstance(target, StreamInput) and self._options.push_down and target.greatest_ts is not None:
-                    target.incomplete_until = target.greatest_ts
+            for stream in self._lacking:
+                if stream.greatest_ts is not None:
+                    stream.incomplete_until = stream.greatest_ts
             db.end_replay()
 
     # --------------------------------------------------------------------------------------------------- driving
@@ -239,7 +241,12 @@ class Replay:
     def _source(self, archive: Archive, target: StreamInput | RelationInput, first: int, end: int) -> ReplaySource:
         span = Span(self._first(target), self._options.to, first, end)
         by = target.definition.timestamp_by if isinstance(target, StreamInput) else None
-        return ReplaySource(archive, target.schema, span, self._demand(target), self._tables, by)
+        wanted = self._demand(target)
+        # A folder may have begun this replay in an earlier process, with less.
+        begun_with_less = target.journal is not None and self._options.push_down
+        if isinstance(target, StreamInput) and (begun_with_less or wanted != _everything(target)):
+            self._lacking.add(target)
+        return ReplaySource(archive, target.schema, span, wanted, self._tables, by)
 
     def _taken(self) -> int:
         return sum(target.counters.accepted for _, target in self._pairs)
@@ -255,10 +262,9 @@ class Replay:
 
     def _demand(self, target: StreamInput | RelationInput) -> Demand:
         """What is read of an archive: for a relation, and where rows are archived again, everything."""
-        everything = Demand(frozenset(range(len(target.schema))), None)
         archived = target.recorder is not None and not target.recorder.is_suspended
         if not self._options.push_down or isinstance(target, RelationInput) or archived:
-            return everything
+            return _everything(target)
         name = target.definition.name
         queries = self._db.queries
         return demand([queries[q].logical for q in self._db.readers_of(name)], name, len(target.schema))
@@ -307,6 +313,10 @@ class Replay:
         if closed >= LAST_INSTANT:
             closed = FIRST_INSTANT + 1 if target.greatest_ts is None else target.greatest_ts
         return closed if self._options.to is None else min(closed, self._options.to)
+
+
+def _everything(target: StreamInput | RelationInput) -> Demand:
+    return Demand(frozenset(range(len(target.schema))), None)
 
 
 def _check_replayed_once(target: StreamInput | RelationInput) -> None:

@@ -371,6 +371,23 @@ def test_what_waits_for_slack_behind_a_replay_is_incomplete_too(tmp_path: Path, 
         assert texts == {name: ["t30"] for name in texts}
 
 
+def test_nothing_is_incomplete_behind_a_replay_that_left_nothing_out(tmp_path: Path) -> None:
+    declare = "CREATE STREAM S (k INTEGER, t TEXT) SLACK 5"
+    with minidsms.connect() as db:
+        db.execute(f"{declare} ARCHIVE '{tmp_path}'")
+        db.push("S", [(i, f"t{i}") for i in range(10)], ts=list(range(10)))
+    with minidsms.connect() as db:
+        db.execute(f"{declare} ARCHIVE '{tmp_path}'")
+        db.query("SELECT * FROM S [RANGE 20]")
+        db.replay(str(tmp_path))
+        whole = [
+            db.execute(f"CREATE QUERY a AS SELECT t FROM S [RANGE 20] BACKFILL FROM '{tmp_path}'"),
+            db.execute("CREATE QUERY b AS SELECT t FROM S [RANGE 20] WITH HISTORY"),
+        ]
+        db.advance(10)
+        assert [sorted(q.snapshot()) for q in whole] == [[(f"t{i}",) for i in range(10)]] * 2
+
+
 @pytest.mark.parametrize("folder_of", ["archives", "others"])
 def test_what_is_being_replayed_is_archived_before_or_behind_it(folder: str, tmp_path: Path, folder_of: str) -> None:
     with minidsms.connect() as db:
