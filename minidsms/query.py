@@ -234,9 +234,9 @@ class Query(RunningQuery, AsFrames):
         """The changes as they come, for `async for`: those waiting, then what sources and pushes bring, until the query
         is closed or nothing more can come. What other tasks and threads push wakes it.
         """
-        from minidsms.answers.async_changes import changes_of
+        from minidsms.answers.async_changes import AsyncChanges
 
-        return changes_of(self)
+        return AsyncChanges(self)
 
     def run_sources(self) -> bool:
         """Read some more of the sources, as iteration does; False when there is nothing to read."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import Protocol
 
 from minidsms.answers.in_hand import InHand
@@ -39,10 +39,35 @@ class Followed(Protocol):
     def run_sources(self) -> bool: ...
 
 
-async def changes_of(query: Followed) -> AsyncIterator[Change]:
+class AsyncChanges:
     """The changes of a query from now on, those that wait first. Raises QueryError once a failed query's last ones have
     been given.
+
+    What it has not given waits again as soon as nobody holds it: an asynchronous generator is ended by the event loop,
+    after what its task does next.
     """
+
+    def __init__(self, query: Followed) -> None:
+        self._hands: list[InHand] = []
+        self._changes = _changes_of(query, self._hands)
+
+    def __aiter__(self) -> AsyncChanges:
+        return self
+
+    async def __anext__(self) -> Change:
+        return await anext(self._changes)
+
+    async def aclose(self) -> None:
+        """Give nothing more."""
+        await self._changes.aclose()
+
+    def __del__(self) -> None:
+        for hand in self._hands:
+            hand.leave()
+
+
+async def _changes_of(query: Followed, hands: list[InHand]) -> AsyncGenerator[Change, None]:
+    """hands: is told the one whose changes are given."""
     loop = asyncio.get_running_loop()
     delivered = asyncio.Event()
 
@@ -60,6 +85,7 @@ async def changes_of(query: Followed) -> AsyncIterator[Change]:
             except ClosedError:
                 return  # another thread has closed it since
             if hand:
+                hands[:] = [hand]
                 for change in hand:
                     yield change
                 continue

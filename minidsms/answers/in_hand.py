@@ -20,7 +20,7 @@ class InHand:
 
     def __init__(self, batches: Sequence[Batch]) -> None:
         self.batches = batches
-        self.changes: Sequence[Change] = ()
+        self.changes: list[Change] = []
         self.given = 0
         self.is_over = False
 
@@ -30,11 +30,12 @@ class InHand:
                 self.given += 1
                 yield change
         finally:
-            self.is_over = True
+            self.leave()
 
     def leave(self) -> None:
         """Give nothing more."""
         self.is_over = True
+        self.changes.clear()
 
     @property
     def left(self) -> int:

@@ -966,7 +966,7 @@ class DurableConnection(Connection):
             try:
                 if not self._is_astray and not self._is_ending:
                     for query in self.queries.values():
-                        query.note_given()
+                        query.end_iterators()
                     self._mark(is_forced=True)
             finally:
                 self._is_ending = True

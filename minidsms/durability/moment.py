@@ -97,7 +97,8 @@ class QueryMoment:
 
 
 def _figures(query: Query) -> Figures:
-    return query.results, query.position, query.failure, query.closed_until, query.state
+    waiting = sum(map(len, query.waiting_batches()))
+    return query.results, waiting, query.failure, query.closed_until, query.state
 
 
 def _rows(query: Query) -> Counter[str] | None:

@@ -69,6 +69,7 @@ class RunningQuery:
         self._callbacks: list[Callable[[Change], Any]] = []
         self.untold: deque[Change] = deque()
         self._hands: list[InHand] = []
+        self._is_given = False
         self._sink: Sink | None = None
         self._last_sink: tuple[Sink, str] | None = None
         self._network: Network | None = None
@@ -138,6 +139,8 @@ class RunningQuery:
         connection = self._connection
         limit = None if connection.is_replayed else connection.settings.values["answer_limit"]
         if limit is not None and self._sink is None and not self._callbacks:
+            if self._hands:
+                self._put_back()
             if not self._pending.changes:
                 self._fetched = self._results
             room = limit - (self._results - self._fetched)
@@ -171,18 +174,30 @@ class RunningQuery:
 
     def _put_back(self) -> None:
         """What iterators that were left behind have not given waits again."""
-        rest = [batch for hand in self._hands if hand.is_over for batch in hand.rest()]
-        self._hands = [hand for hand in self._hands if not hand.is_over]
+        over = [hand for hand in self._hands if hand.is_over]  # asked once: any of them may be freed meanwhile
+        if not over:
+            return
+        self._hands = [hand for hand in self._hands if hand not in over]
+        self._is_given = True
+        rest = [batch for hand in over for batch in hand.rest()]
         if rest:
             self._pending.replace([*rest, *self._pending.batches()])
+            self._fetched = self._results - self._pending.changes
 
     def note_given(self) -> None:
         """What iterators have given need not be kept, once none is at it."""
         with self._connection.lock:
-            if self._hands and not self._closed:
+            if (self._hands or self._is_given) and not self._closed:
                 self._collect()
-                if not self._hands:
+                if not self._hands and not self.untold:
                     self._connection.note_taken(self, self.position)
+                    self._is_given = False
+
+    def end_iterators(self) -> None:
+        """Let iterators give nothing more, and note what they have given. The caller holds the lock."""
+        for hand in self._hands:
+            hand.leave()
+        self.note_given()
 
     def _take_folded(self) -> None:
         """Let what a screen holds wait here."""
@@ -311,8 +326,11 @@ class RunningQuery:
         return [Batch(np.full(len(rows), self.closed_until, np.int64), None, rows.columns)]
 
     def waiting_batches(self) -> list[Batch]:
-        """The answers that wait; they go on waiting."""
-        return list(self._collect())
+        """The answers that wait, those first that iterators under way have taken: how many of these they give is known
+        when they end. They go on waiting.
+        """
+        waiting = self._collect()
+        return [*(batch for hand in self._hands for batch in hand.batches), *waiting]
 
     def restore(self, results: int, waiting: Batch) -> None:
         """Have given so many answers, of which these wait."""
