@@ -252,3 +252,7 @@ def test_an_instant_is_written_in_as_one(db: minidsms.Connection) -> None:
     rules = db.query_each("SELECT ISTREAM(k, $at AS at) FROM S", "Since")
     db.push("S", (7, 5, "a"), ts=1)
     assert [change.row for _, change in rules.fetch()] == [(7, 86_400_000), (7, None)]
+    rules.close()
+    rules = db.query_each("SELECT ISTREAM(k) FROM S WHERE timestamp $at > TIMESTAMP '1970-01-01'", "Since")
+    db.push("S", (7, 5, "a"), ts=2)
+    assert [key for key, _ in rules.fetch()] == [1]

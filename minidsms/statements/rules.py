@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -59,7 +60,7 @@ class QueryEach:
         self._types = definition.schema.types
         self._codec = db.codec(definition.schema)
         self.key = definition.key
-        self._parts = _parts(text_of(template), definition.schema.names)
+        self._parts = _parts(text_of(template), definition.schema)
         self.name = name or definition.name
         self.template, self.table = text_of(template), definition.name
         self._queries: dict[Key, Query] = {}
@@ -317,6 +318,7 @@ class QueryEach:
         return f"<{counted(len(self._queries), 'query', 'queries')}, one per row of {self.name}>"
 
 
+_KEYWORD = re.compile(r"\bTIMESTAMP\s*$", re.IGNORECASE)
 _TWICE = "there are two rows of the key {!r}"
 
 
@@ -330,8 +332,12 @@ def _example(type_: Type, text: str) -> Any:
     return others.get(type_.kind, 1)
 
 
-def _parts(template: str, columns: Sequence[str]) -> list[str | tuple[int, int]]:
-    """The template cut at its parameters: texts, and columns of the table, each with its `row_levels`."""
+def _parts(template: str, schema: Schema) -> list[str | tuple[int, int]]:
+    """The template cut at its parameters: texts, and columns of the table, each with its `row_levels`.
+
+    TIMESTAMP before a column of instants is left out, as they are written with it.
+    """
+    columns = schema.names
     number = {column.lower(): i for i, column in enumerate(columns)}
     between, found = cut(template)
     parts: list[str | tuple[int, int]] = [between[0]]
@@ -342,5 +348,7 @@ def _parts(template: str, columns: Sequence[str]) -> list[str | tuple[int, int]]
         column = number.get(name.lower())
         if column is None:
             raise Error(f"the template names ${name}; the table has: {', '.join(columns)}")
+        if schema.types[column] is Type.TIMESTAMP:
+            parts[-1] = _KEYWORD.sub("", str(parts[-1]))
         parts += [(column, levels), behind]
     return parts
