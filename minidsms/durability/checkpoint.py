@@ -17,6 +17,7 @@ import contextlib
 import os
 import re
 import shutil
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -110,19 +111,18 @@ class _RowsOfKeys:
     def __init__(self, key: Sequence[int]) -> None:
         self._key = key
         self._rows: Counter[tuple[Any, ...]] = Counter()
-        self._several: set[tuple[Any, ...]] = set()
 
-    def are_several(self, row: tuple[Any, ...], sign: int) -> bool:
-        """Take a change; whether there have been several rows of its key since there was none."""
-        key = tuple(row[i] for i in self._key)
-        self._rows[key] += sign
-        if self._rows[key] > 1:
-            self._several.add(key)
-        are_several = key in self._several
-        if not self._rows[key]:
-            del self._rows[key]
-            self._several.discard(key)
-        return are_several
+    def several(self, changes: Sequence[tuple[Any, ...]], signs: Sequence[int]) -> list[bool]:
+        """Take those of a push; of each, whether there were several rows of its key before all of them, or are then."""
+        keys = [tuple(row[i] for i in self._key) for row in changes]
+        before = [self._rows[key] > 1 for key in keys]
+        for key, sign in zip(keys, signs):
+            self._rows[key] += sign
+        found = [was or self._rows[key] > 1 for was, key in zip(before, keys)]
+        for key in keys:
+            if not self._rows[key]:
+                del self._rows[key]
+        return found
 
 
 class _Shortened:
@@ -363,10 +363,10 @@ class _Shortened:
             batch = form.batch(rows.whole())
             ts, signs = batch.column(0).to_pylist(), batch.column(1).to_pylist()
             columns = [column.to_pylist() for column in batch.columns[2:]]
-            for i, row in enumerate(zip(*columns) if columns else [()] * len(ts)):
-                if ts[i] > self._past[key]:
-                    break
-                are_several = key in of_keys and of_keys[key].are_several(row, signs[i])
+            changes = list(zip(*columns)) if columns else [()] * len(ts)
+            changes = changes[: bisect_right(ts, self._past[key])]
+            several = of_keys[key].several(changes, signs) if key in of_keys else [False] * len(changes)
+            for i, (row, are_several) in enumerate(zip(changes, several)):
                 if signs[i] > 0:
                     there[key][row].append((number, i))
                 elif there[key][row] and are_several:

@@ -132,3 +132,26 @@ def test_answers_of_a_row_that_is_gone_come_once_whatever_a_checkpoint_keeps(tmp
     with minidsms.connect(tmp_path / "db") as db:
         (rules,) = db.rules  # type: ignore[attr-defined]
         assert rules.fetch() == []
+
+
+def test_a_checkpoint_forgets_rows_whose_successors_came_with_their_ends(tmp_path: Path) -> None:
+    sizes = []
+    for is_new_first in (False, True):
+        folder = tmp_path / str(is_new_first)
+        with minidsms.connect(folder) as db:
+            db.execute(DECLARED)
+            db.push("Limits", ("ann", 0), ts=0)
+            rules = db.query_each("SELECT ISTREAM(k) FROM S WHERE v > $most", "Limits")
+            for ts in range(1, 50):
+                changes = [(("ann", ts - 1), -1), (("ann", ts), 1)]
+                data, sign = zip(*(reversed(changes) if is_new_first else changes))
+                db.push("Limits", list(data), ts=ts, sign=list(sign))
+            db.push("S", (1, 99), ts=50)
+            db.advance(60)
+            rules.fetch()
+            db.checkpoint()
+        sizes.append(sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()))
+        with minidsms.connect(folder) as db:
+            (rules,) = db.rules  # type: ignore[attr-defined]
+            assert "v > 49" in rules["ann"].text and rules.fetch() == []
+    assert sizes[1] <= sizes[0] + 100
