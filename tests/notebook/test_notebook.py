@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import minidsms
+from minidsms.answers.in_hand import InHand
 from minidsms.cql.errors import QueryError
 
 NASTY = "<script>alert('x')</script>&\"\x1b[31m\u202e"
@@ -177,15 +178,15 @@ def test_a_query_closed_by_another_thread_just_before_a_fetch_ends_the_loop(
     db: minidsms.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     q = db.query("SELECT v FROM S")
-    fetch = q.fetch
+    hand_out = q.hand_out
 
-    def closed_before() -> list[minidsms.Change]:
+    def closed_before() -> InHand | None:
         closing = threading.Thread(target=q.close)
         closing.start()
         closing.join()
-        return fetch()
+        return hand_out()
 
-    monkeypatch.setattr(q, "fetch", closed_before)
+    monkeypatch.setattr(q, "hand_out", closed_before)
 
     async def listen() -> list[int]:
         return [change.row[0] async for change in q]
