@@ -17,6 +17,7 @@ from minidsms.archive.atomic import sync_folder
 from minidsms.cql.errors import Error
 from minidsms.durability.segments import HEADER, Part, entries, frame, header, is_current, name_of_segment, segments
 from minidsms.process.behind import end_at_exit
+from minidsms.process.interrupts import held
 
 SEGMENT_BYTES = 64 << 20
 """A segment that is longer takes no more entries."""
@@ -178,7 +179,7 @@ class Log:
     def _rotate(self) -> None:
         assert self._handle is not None
         self.sync()
-        with self._syncing:
+        with self._syncing, held:
             before = self._handle
             self._begin_segment(self.next)
             os.close(before)
@@ -259,10 +260,11 @@ class Log:
 
     def abandon(self) -> None:
         """Close the file as it is; in a child of fork() it is the parent's."""
-        handle, self._handle = self._handle, None
+        with held:  # an interrupt between the two would leave the file open
+            handle, self._handle = self._handle, None
+            if handle is not None:
+                os.close(handle)
         self._thread, self._due, self._syncing = None, threading.Condition(), threading.Lock()
-        if handle is not None:
-            os.close(handle)
 
     def __del__(self) -> None:
         """An interrupt may have come before whoever made it could close it."""
