@@ -19,6 +19,7 @@ from minidsms.elements import Column, Type
 from minidsms.expressions.programs import Program
 from minidsms.expressions.value import constants
 from minidsms.kernels import expressions as steps
+from minidsms.kernels.filtering import EXACT
 from minidsms.values.dictionary import TextDictionary
 
 MOST_REGISTERS = 60
@@ -39,9 +40,7 @@ _OF_FLOATS = {
 _SWAPPED = {">": "<", ">=": "<="}
 _COMPARED = frozenset(("<", "<=", ">", ">=", "=", "<>"))
 
-_NEAR = 1 << 50
-"""What floats that stand for integers may be."""
-_NARROW = range(-(1 << 31), 1 << 31)
+_NARROW = range(-steps.SPAN, steps.SPAN)
 """What columns are taken to hold where that is worth trying."""
 
 
@@ -186,7 +185,7 @@ class _Writer:
         """None where it may be far, or is no arithmetic."""
         if id(expr) not in self._bounds:
             found = self._bounds_of(expr)
-            is_far = found is None or found.least < -_NEAR or found.greatest > _NEAR
+            is_far = found is None or found.least < -EXACT or found.greatest > EXACT
             self._bounds[id(expr)] = None if is_far else found
         return self._bounds[id(expr)]
 

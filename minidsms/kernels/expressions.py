@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minidsms.kernels.filtering import DENSE, GATHERED, write_rows
+from minidsms.kernels.filtering import DENSE, EXACT, GATHERED, ROUNDS, write_rows
 from minidsms.machine_code import (
     Float64Table,
     Int8Table,
@@ -65,11 +65,8 @@ FAR = REFUSED - 1
 _ADDRESS, _LENGTHS, _LAID_OUT, _ITEMS = DATA >> 3, DIMENSIONS >> 3, FLAGS >> 3, TUPLE_ITEMS >> 3
 _TYPE, _WIDTH = DTYPE >> 3, DTYPE_SIZE >> 3
 _CONTIGUOUS = 0x101
-_NEAR = 1 << 50
-"""Quotients of integers below this are exact in float64."""
-_SPAN = 1 << 31
-_ROUNDS = float(1 << 52)
-"""Added to a float64 that is not negative and taken away again, it leaves the nearest whole number."""
+SPAN = 1 << 31
+"""NEAR takes integers from -SPAN up to SPAN."""
 _TURNS, _TURNED = float(3 << 51), 0x4338000000000000
 """Added to a near float64, the first leaves the number in the bits behind the second."""
 _WORD = 64
@@ -236,7 +233,7 @@ def _of_integers(words: Int64Table, operation: int, to: int, a: int, b: int, n: 
             x, y = words[a, i], words[b, i]
             value = int64(np.divide(np.float64(x), np.float64(y)))
             words[to, i] = value if operation == DIVIDE else x - value * y
-            odd |= (x + _NEAR) | (_NEAR - 1 - x) | ((y - 1) & ~y)
+            odd |= (x + EXACT) | (EXACT - 1 - x) | ((y - 1) & ~y)
     elif operation == NEGATE:
         for i in range(n):
             words[to, i] = -words[a, i]
@@ -309,7 +306,7 @@ def _of_near(words: Int64Table, floats: Float64Table, operation: int, to: int, a
         for i in range(n):
             x = words[a, i]
             floats[to, i] = float64(int32(x))
-            odd |= (x + _SPAN) | (_SPAN - 1 - x)
+            odd |= (x + SPAN) | (SPAN - 1 - x)
     elif operation == WHOLE:
         for i in range(n):
             floats[to, i] = floats[a, i] + _TURNS
@@ -319,7 +316,7 @@ def _of_near(words: Int64Table, floats: Float64Table, operation: int, to: int, a
         for i in range(n):
             x, divisor = floats[a, i], floats[b, i]
             size = abs(x)
-            quotient = (size * floats[c, i] + _ROUNDS) - _ROUNDS
+            quotient = (size * floats[c, i] + ROUNDS) - ROUNDS
             rest = size - quotient * divisor
             is_over = rest < 0.0
             if operation == NEAR_REMAINDER:

@@ -24,9 +24,9 @@ from minidsms.machine_code import Float64s, Int64s, float64, helper, int64, kern
 
 DENSE, AT, GATHERED = 0, 1, 2
 
-_EXACT = 1 << 50
+EXACT = 1 << 50
 """Up to here a quotient taken in float64 is off by less than one; what is beyond is far."""
-_ROUNDS = float(1 << 52)
+ROUNDS = float(1 << 52)
 """Added to a float64 and taken away again, it leaves the nearest whole number."""
 _WORD = 64
 _ALL = (1 << _WORD) - 1
@@ -38,7 +38,7 @@ def _near_remainder(x: Any, divisor: Any, inverse: float) -> Any:
     division or a branch, so that vectors do it.
     """
     size = float64(uint64(-x if x < 0 else x))
-    rest = size - ((size * inverse + _ROUNDS) - _ROUNDS) * divisor
+    rest = size - ((size * inverse + ROUNDS) - ROUNDS) * divisor
     if rest < 0.0:
         rest += divisor
     return -rest if x < 0 else rest
@@ -110,7 +110,7 @@ def _keep_by_words(values: Int64s, rows: Int64s, layout: int, divides: bool, wan
             for j in range(_WORD):
                 x = values[first + j]
                 far |= uint64(-x if x < 0 else x)
-        if far <= uint64(_EXACT):
+        if far <= uint64(EXACT):
             word = uint64(0)
             for j in range(_WORD):
                 if divides:

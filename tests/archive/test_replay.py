@@ -338,14 +338,20 @@ def test_with_history_is_refused_where_the_history_is_incomplete(folder: str) ->
             db.execute(late.replace("late", "later"))
 
 
+def _ten_rows_with_slack(folder: Path) -> str:
+    """How the stream is declared that an archive holds."""
+    declare = f"CREATE STREAM S (k INTEGER, t TEXT) SLACK 5 ARCHIVE '{folder}'"
+    with minidsms.connect() as db:
+        db.execute(declare)
+        db.push("S", [(i, f"t{i}") for i in range(10)], ts=list(range(10)))
+    return declare
+
+
 @pytest.mark.parametrize("push_down", [True, False])
 def test_what_waits_for_slack_behind_a_replay_is_incomplete_too(tmp_path: Path, push_down: bool) -> None:
-    declare = "CREATE STREAM S (k INTEGER, t TEXT) SLACK 5"
+    declare = _ten_rows_with_slack(tmp_path)
     with minidsms.connect() as db:
-        db.execute(f"{declare} ARCHIVE '{tmp_path}'")
-        db.push("S", [(i, f"t{i}") for i in range(10)], ts=list(range(10)))
-    with minidsms.connect() as db:
-        db.execute(f"{declare} ARCHIVE '{tmp_path}'")
+        db.execute(declare)
         db.query("SELECT k FROM S [RANGE 2]")
         db.replay(str(tmp_path), push_down=push_down)
         backfilled = f"CREATE QUERY q AS SELECT t FROM S [RANGE 10] BACKFILL FROM '{tmp_path}'"
@@ -372,12 +378,9 @@ def test_what_waits_for_slack_behind_a_replay_is_incomplete_too(tmp_path: Path, 
 
 
 def test_nothing_is_incomplete_behind_a_replay_that_left_nothing_out(tmp_path: Path) -> None:
-    declare = "CREATE STREAM S (k INTEGER, t TEXT) SLACK 5"
+    declare = _ten_rows_with_slack(tmp_path)
     with minidsms.connect() as db:
-        db.execute(f"{declare} ARCHIVE '{tmp_path}'")
-        db.push("S", [(i, f"t{i}") for i in range(10)], ts=list(range(10)))
-    with minidsms.connect() as db:
-        db.execute(f"{declare} ARCHIVE '{tmp_path}'")
+        db.execute(declare)
         db.query("SELECT * FROM S [RANGE 20]")
         db.replay(str(tmp_path))
         whole = [
