@@ -145,7 +145,7 @@ class InteractiveShell:
 
             session = Session(self._screen, self._configuration, self._safety, is_interactive=True)
             self.turn = Turn()
-            self.worker = Worker(session, self.turn, self._prompt.app.invalidate, self._picture_room)
+            self.worker = Worker(session, self.turn, self._draw_anew, self._picture_room)
             self.session = session
             self._run(self._configuration.init)
             self.worker.start()
@@ -155,6 +155,12 @@ class InteractiveShell:
             self._loaded.set()
 
     # --------------------------------------------------------------------------------------------------- drawing
+
+    def _draw_anew(self) -> None:
+        """There is something new to draw; from any thread."""
+        # A prompt that ends meanwhile has closed its loop, or has none any more; the next one draws all.
+        with contextlib.suppress(RuntimeError, AttributeError):
+            self._prompt.app.invalidate()
 
     def _message(self) -> StyleAndTextTuples:
         """Pictures, then the prompt. Where the terminal is low, the menu makes room."""

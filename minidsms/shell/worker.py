@@ -118,12 +118,15 @@ class Worker(threading.Thread):
             rest = 0.0
         except Exception as error:
             session.stop_feeds()
-            session.screen.error(harmless(f"error: {type(error).__name__}: {error}"))
+            session.screen.error(harmless(_said(error)))
             rest = 0.0
         now = session.clock()
         if now >= self._beat_at:
             self._beat_at = now + BEAT_S
-            self._beat()
+            try:
+                self._beat()
+            except Exception as error:
+                session.screen.error(harmless(_said(error)))
         return min(rest, max(0.0, self._beat_at - session.clock())) if session.feeds else rest
 
     def _beat(self) -> None:
@@ -170,6 +173,8 @@ class Worker(threading.Thread):
         self._draw_at = started + (session.clock() - started) / _SHARE
 
 
-def _said(error: Error) -> str:
+def _said(error: Exception) -> str:
+    if not isinstance(error, Error):
+        return f"error: {type(error).__name__}: {error}"
     text = str(error)
     return text if text.startswith("error:") else f"error: {text}"
