@@ -25,6 +25,10 @@ TRIED_EVERY = 16
 """Pieces of work between two tries of what is not better."""
 NEWEST = 0.25
 """The weight of the last piece in what a way is expected to take."""
+FIRST_TRIES = 2
+"""Pieces of work by which a way is judged first, by the quicker one: threads are started for the first that is
+divided.
+"""
 
 
 def usable_threads(asked: int | str) -> int:
@@ -43,21 +47,23 @@ class Dividing:
 
     def __init__(self) -> None:
         self._ns: dict[bool, float] = {}
+        self._tries = {True: 0, False: 0}
         self._turns = 0
 
     def pays(self) -> bool:
         """Whether to divide what comes next."""
         self._turns += 1
-        untried = [way for way in (True, False) if way not in self._ns]
-        if untried:
-            return untried[0]
+        if self._tries[False] < FIRST_TRIES:
+            return self._tries[True] <= self._tries[False]
         is_better = self._ns[True] < self._ns[False]
         return is_better if self._turns % TRIED_EVERY else not is_better
 
     def took(self, is_divided: bool, ns: float) -> None:
         """A row took so many nanoseconds, divided or not."""
         known = self._ns.get(is_divided, ns)
-        self._ns[is_divided] = known + NEWEST * (ns - known)
+        self._tries[is_divided] += 1
+        is_first = self._tries[is_divided] <= FIRST_TRIES
+        self._ns[is_divided] = min(known, ns) if is_first else known + NEWEST * (ns - known)
 
 
 class _Part(Generic[T]):

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import minidsms
-from minidsms.process.side_by_side import TRIED_EVERY, Dividing, side_by_side
+from minidsms.process.side_by_side import FIRST_TRIES, TRIED_EVERY, Dividing, side_by_side
 from minidsms.streamon.pipelined_filters import executor
 from minidsms.testing.forced_switching import forced_switching
 
@@ -156,8 +156,17 @@ def test_dividing_goes_on_while_it_pays_and_is_tried_again() -> None:
         divides = dividing.pays()
         chosen.append(divides)
         dividing.took(divides, 10.0 if divides == (turn >= 100) else 20.0)
-    assert sum(chosen[:100]) <= 2 + 100 // TRIED_EVERY
+    assert sum(chosen[:100]) <= FIRST_TRIES + 100 // TRIED_EVERY
     assert sum(chosen[-50:]) >= 50 - 1 - 50 // TRIED_EVERY
+
+
+def test_threads_that_have_to_be_started_do_not_speak_against_dividing() -> None:
+    dividing = Dividing()
+    chosen = []
+    for took in (500.0, 20.0, 10.0, *[20.0] * 7):
+        chosen.append(dividing.pays())
+        dividing.took(chosen[-1], took if len(chosen) < 4 else 10.0 if chosen[-1] else 20.0)
+    assert chosen == [True, False, True, False, *[True] * 6]
 
 
 def test_threads_are_a_number_or_auto() -> None:
