@@ -16,11 +16,12 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help env demo test alone check soak interrupts slopes page soak-spark kills-spark house switches reductions beside crashes matrix bench bench-peers tables docs dist clean
+.PHONY: help env demo test long alone check soak interrupts slopes page soak-spark kills-spark house switches reductions beside crashes matrix bench bench-peers tables docs dist clean
 
 help:
 	@echo "make demo    replay the departures from New York in 2013 through continuous queries (DEMO='--year' for all of it)"
 	@echo "make test    the default tests, the examples of the docs and the doctests"
+	@echo "make long    all tests: those of \`make test\` with twice as many generated cases, and those that take minutes (hours in all)"
 	@echo "make alone   every test file in a process of its own, in a random order (ALONE='tests/streamon --seed 7 --cold')"
 	@echo "make check   format, lint, types, then the tests"
 	@echo "make soak    generated cases against the definition (SOAK='--cases N --seed S'), malformed Arrow and requests to the page (MALFORMED=..), failing files, sockets, clocks and allocations"
@@ -72,6 +73,9 @@ demo: $(VENV)/.demo
 
 test: env
 	@$(BIN)/python -m pytest -n $(JOBS) -m 'not long' --doctest-modules minidsms tests
+
+long: env
+	@MINIDSMS_SEEDS=all $(BIN)/python -m pytest -n $(JOBS) --doctest-modules minidsms tests
 
 alone: env
 	@$(BIN)/python -m tests.alone $(ALONE)

@@ -14,6 +14,7 @@ from minidsms.testing.definition import relation_at
 from minidsms.testing.duckdb_oracle import DuckDbOracle
 from minidsms.testing.generators import Case, random_case
 from minidsms.testing.grammar import Options
+from tests.seeds import seeds
 
 SQL_ONLY = Options(views=False, derived=False, portable=True, outputs=False, extreme=False, late=False)
 INSTANTS = 8
@@ -36,7 +37,7 @@ def differences(case: Case, database: duckdb.DuckDBPyConnection) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("start", range(0, 60, 20))
+@pytest.mark.parametrize("start", seeds(0, 60, 20))
 def test_duckdb_answers_the_same_over_the_same_windows(start: int) -> None:
     with duckdb.connect() as database:
         for seed in range(start, start + 20):

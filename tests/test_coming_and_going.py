@@ -55,7 +55,7 @@ def test_a_query_that_is_dropped_leaves_nothing(name: str, monkeypatch: pytest.M
             kept.fetch()
             query.close()
 
-        assert blocks_per_call(register_and_drop, 40, 100) < 1.5
+        assert blocks_per_call(register_and_drop, 40, 50) < 1.5
 
 
 def test_a_connection_that_is_closed_leaves_nothing() -> None:
@@ -67,7 +67,7 @@ def test_a_connection_that_is_closed_leaves_nothing() -> None:
             db.advance(2)
             query.fetch()
 
-    assert blocks_per_call(open_and_close, 20, 80) < 1.5
+    assert blocks_per_call(open_and_close, 20, 50) < 1.5
 
 
 def test_a_connection_with_folder_and_archives_is_let_go_once_it_is_closed(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import minidsms
 from minidsms.testing.generators import declaration
 from minidsms.testing.grammar import RELATIONS, STREAMS, Grammar
 from minidsms.testing.user_definitions import create_all
+from tests.seeds import seeds
 
 TOKEN = re.compile(r"\w+|'[^']*'|<>|<=|>=|\S")
 WORDS = TOKEN.findall(
@@ -114,7 +115,7 @@ def mutated(rng: Random, text: str) -> str:
     return " ".join(tokens)
 
 
-@pytest.mark.parametrize("start", range(0, 600, 100))
+@pytest.mark.parametrize("start", seeds(0, 600, 100))
 def test_mutated_queries_raise_nothing_but_errors_of_minidsms(start: int) -> None:
     accepted = 0
     with connection() as db:

@@ -11,6 +11,7 @@ from collections import Counter
 import pytest
 
 import minidsms
+from tests.seeds import seeds
 
 DECLARED = "CREATE STREAM A (k INTEGER, v INTEGER); CREATE STREAM B (k INTEGER, w INTEGER);"
 
@@ -52,7 +53,7 @@ def _rows(seed: int) -> list[tuple[str, int, int, int]]:
 @pytest.mark.parametrize("scheduler", ["round_robin", "chain"])
 @pytest.mark.parametrize("query", QUERIES)
 def test_every_change_comes_at_its_tick(query: str, scheduler: str) -> None:
-    for seed in range(3):
+    for seed in seeds(3):
         rows = _rows(seed)
         end = rows[-1][1] + 30
         with minidsms.connect(scheduler=scheduler) as ticking, minidsms.connect(scheduler=scheduler) as at_once:

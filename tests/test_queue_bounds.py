@@ -14,6 +14,7 @@ from minidsms.queues import Queue
 from minidsms.scheduler import SCHEDULERS
 from minidsms.testing.compare import check
 from minidsms.testing.generators import random_case
+from tests.seeds import seeds
 
 
 @pytest.fixture
@@ -69,7 +70,7 @@ def test_an_instant_larger_than_the_bound_passes_whole(most: dict[str, int]) -> 
 @pytest.mark.parametrize("queue_bytes", [1, 60])
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
 def test_the_answer_does_not_depend_on_the_bytes_a_queue_may_hold(scheduler: str, queue_bytes: int) -> None:
-    for seed in range(83_000, 83_006):
+    for seed in seeds(83_000, 83_006):
         check(random_case(seed), batch_size=1 + seed % 3, queue_bytes=queue_bytes, scheduler=scheduler)
 
 

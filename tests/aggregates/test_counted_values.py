@@ -24,6 +24,7 @@ from minidsms.testing.compare import check
 from minidsms.testing.feeds import random_feed
 from minidsms.testing.generators import Case
 from minidsms.testing.grammar import STREAMS
+from tests.seeds import seeds
 from tests.synopses.test_ordered_values import answers, some_moves, texts_by
 
 OF_VALUES = ("var_pop", "stddev_pop")
@@ -127,7 +128,7 @@ WAYS: tuple[dict[str, Any], ...] = (
 
 @pytest.mark.parametrize("options", WAYS, ids=str)
 def test_the_answer_is_that_of_the_definition(options: dict[str, Any]) -> None:
-    for seed in range(30):
+    for seed in seeds(30):
         assert check(_case(seed), **options) == "agreed"
 
 

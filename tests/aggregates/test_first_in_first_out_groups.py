@@ -12,6 +12,7 @@ from minidsms.testing.compare import check, run_definition
 from minidsms.testing.feeds import random_feed
 from minidsms.testing.generators import Case
 from minidsms.testing.grammar import STREAMS
+from tests.seeds import seeds
 
 STREAM = f"CREATE STREAM Sa ({', '.join(f'{column} {type_.name}' for column, type_ in STREAMS['Sa'])})"
 WINDOWS = (
@@ -36,7 +37,7 @@ def random_case(seed: int) -> Case:
 
 @pytest.mark.parametrize("batch_size", [1, 7, 65_536])
 def test_the_answer_is_that_of_the_definition(batch_size: int) -> None:
-    for seed in range(60):
+    for seed in seeds(60):
         case = random_case(seed)
         assert check(case, None, run_definition(case), batch_size=batch_size) == "agreed", case
 

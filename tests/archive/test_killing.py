@@ -14,6 +14,7 @@ from pyarrow import parquet
 from minidsms.archive.format import find
 from tests.archive.reading import rows
 from tests.long import spark_kills
+from tests.seeds import seeds
 
 _VICTIM = """
 import random, sys
@@ -59,7 +60,7 @@ def _kill_one(folder: Path, seed: int) -> None:
             parquet.ParquetFile(file.path).read()
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(3))
 def test_killing_the_process_loses_nothing_acknowledged(tmp_path: Path, seed: int) -> None:
     _kill_one(tmp_path, seed)
 

@@ -19,6 +19,7 @@ from minidsms.testing.compare import difference_of, run_definition
 from minidsms.testing.generators import random_case
 from tests.archive.reading import elements
 from tests.long.archived import archive_feed, run_replayed
+from tests.seeds import seeds
 
 DECLARE = "CREATE STREAM S (k INTEGER, t TEXT, f FLOAT, b BOOLEAN, at TIMESTAMP)"
 ROWS = [(i % 5, "abc"[i % 3] if i % 7 else None, i / 2, i % 2 == 0, i * 1000) for i in range(40)]
@@ -37,7 +38,7 @@ def folder(tmp_path: Path) -> str:
 
 
 def test_a_replay_gives_the_defined_answer(tmp_path: Path) -> None:
-    _compare(tmp_path, range(12))
+    _compare(tmp_path, seeds(12))
 
 
 @pytest.mark.long

@@ -17,6 +17,7 @@ from minidsms.cql.session import tables_named
 from minidsms.testing.generators import random_case
 from minidsms.testing.user_definitions import create_all
 from tests.cql.catalogs import bind_text, small_catalog, with_view
+from tests.seeds import seeds
 
 
 def meaning(text: str, catalog: Catalog) -> str:
@@ -29,7 +30,7 @@ def windows(node: bound.Node) -> list[bound.Window]:
     return [*found, node] if isinstance(node, bound.Window) else found
 
 
-@pytest.mark.parametrize("seed", range(0, 400, 5))
+@pytest.mark.parametrize("seed", seeds(0, 400, 5))
 def test_they_mean_what_views_mean(seed: int) -> None:
     case = random_case(seed)
     views = [text.split(maxsplit=2)[2] for text in case.declarations if text.startswith("CREATE VIEW")]

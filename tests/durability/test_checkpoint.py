@@ -199,7 +199,7 @@ def test_of_aggregates_over_all_that_came_the_state_is_kept(
         each.execute("CREATE STREAM S (k INTEGER, v FLOAT, name TEXT) SLACK 2; CREATE STREAM T (k INTEGER)")
         for i, text in enumerate(OVER_ALL):
             each.query(text, name=f"q{i}")
-    for ts in range(110):
+    for ts in range(75):
         row = rng.randint(0, 9), rng.choice((1.5, 4.25, None, -3.1)), rng.choice(("a", "b", f"x{ts % 35}", None))
         for each in (db, other):
             each.push("S", row, ts=max(0, ts - ts % 3))

@@ -10,6 +10,7 @@ import pytest
 
 import minidsms
 from tests.long.crashes import end_process
+from tests.seeds import seeds
 
 QUERIES = {
     "every": "SELECT ISTREAM(k) FROM S",
@@ -23,7 +24,7 @@ def answers(db: minidsms.Connection) -> dict[str, Counter[str]]:
     return {name: Counter(map(repr, db.queries[name].fetch(ack=0))) for name in QUERIES}
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6))
 def test_what_was_shed_stays_shed(tmp_path: Path, seed: int) -> None:
     rng = Random(seed)
     late = rng.choice(("", " SLACK 2", " LATE DROP"))

@@ -18,12 +18,9 @@ def test_the_streams_of_a_sample_point_have_its_rates_and_selectivities(point: s
     rows = [block[name][0]["A"] for name in ("R", "S", "T", "U")]
     assert [len(each) // 4_000 for each in rows] == list(rates)
     for (a, b), selectivity in zip(PAIRS, selectivities):
-        (_, of_a), (_, of_b) = (np.unique(rows[k], return_counts=True) for k in (a, b))
-        common = np.intersect1d(rows[a], rows[b])
-        equal = sum(
-            int(of_a[np.searchsorted(np.unique(rows[a]), v)]) * int(of_b[np.searchsorted(np.unique(rows[b]), v)])
-            for v in common
-        )
+        (values_a, of_a), (values_b, of_b) = (np.unique(rows[k], return_counts=True) for k in (a, b))
+        _, in_a, in_b = np.intersect1d(values_a, values_b, return_indices=True)
+        equal = int(of_a[in_a] @ of_b[in_b])
         assert equal / len(rows[a]) / len(rows[b]) == pytest.approx(selectivity, rel=0.15)
         assert of_a.sum() and of_b.sum()
 

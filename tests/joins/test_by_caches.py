@@ -31,6 +31,7 @@ from tests.joins.test_by_pipelines import (
     windows,
 )
 from tests.operators.harness import Element, Netted, feed, queue, random_relation, run_in_order
+from tests.seeds import seeds
 
 ONE_KEY: list[Equality] = [((i, 0), (i + 1, 0)) for i in range(4)]
 CYCLE: list[Equality] = [((0, 0), (1, 0)), ((1, 1), (2, 1)), ((2, 2), (3, 2)), ((3, 0), (0, 0))]
@@ -81,7 +82,7 @@ def answer_and_twin(
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", ALL)
 def test_the_answer_is_the_same_under_every_plan(name: str, mode: str) -> None:
-    for seed in range(2):
+    for seed in seeds(2):
         _, answer, expected = answer_and_twin(ALL[name], mode, seed, SIZES.get(name, 20))
         assert answer == expected
 

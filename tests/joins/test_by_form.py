@@ -18,6 +18,7 @@ from minidsms.testing.compare import check, difference_of, run_definition, run_t
 from minidsms.testing.feeds import Advance, Push, Step
 from minidsms.testing.forced_switching import forced_switching
 from minidsms.testing.generators import Case
+from tests.seeds import seeds
 
 STREAMS = tuple(f"CREATE STREAM {name} (k INTEGER, b BOOLEAN, t TEXT, x FLOAT)" for name in "RSTU")
 RANGES = ("[RANGE 3]", "[NOW]", "[RANGE 2]", "[RANGE UNBOUNDED]")
@@ -129,7 +130,7 @@ def test_rows_come_in_the_same_order_whatever_form_runs(where: str, divided: lis
 
 def test_forms_of_cyclic_graphs_give_the_same_rows(divided: list[int]) -> None:
     found = 0
-    for seed in range(1, 48, 2):
+    for seed in seeds(47, 0, -2):
         expected, _ = generic_answers(seed, CYCLE)
         for threads in (1, 2, 3):
             changes, plans = answers(seed, where=CYCLE, compilation="at once", adaptive=False, threads=threads)

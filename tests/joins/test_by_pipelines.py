@@ -41,6 +41,7 @@ from tests.operators.harness import (
     random_window,
     run_in_order,
 )
+from tests.seeds import seeds
 
 S = Schema.of(("a", Type.INTEGER), ("b", Type.TEXT), ("x", Type.FLOAT), ("f", Type.BOOLEAN))
 
@@ -218,7 +219,7 @@ BAGS = [(False, False, False, False), (True, False, True, False), (False, True, 
 
 @pytest.mark.parametrize("name", GRAPHS)
 @pytest.mark.parametrize("fifo", BAGS)
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", seeds(2))
 def test_rows_of_relations_leave_in_any_order(name: str, fifo: tuple[bool, ...], seed: int) -> None:
     graph = GRAPHS[name]
     n = inputs_of(graph)

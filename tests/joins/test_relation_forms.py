@@ -14,6 +14,7 @@ from minidsms.testing.feeds import Advance, Push, Step
 from minidsms.testing.generators import Case
 from tests.joins.test_by_form import STREAMS, random_rows
 from tests.joins.test_outer_joins import RANGES
+from tests.seeds import seeds
 
 SHOWN = ("R.t, S.x, R.k", "S.b, R.x")
 """By the columns of the first a form nets its rows itself. All tests show these: forms take seconds to be compiled."""
@@ -64,7 +65,7 @@ def answers(case: Case) -> tuple[list[Change], set[str]]:
 @pytest.mark.parametrize("batch_size", [1, 2, 7, 65_536])
 def test_a_form_answers_as_defined(batch_size: int, join: str) -> None:
     assert answers(case_of_streams(join, 1))[1] == {"join_streams"}
-    for seed in range(24):
+    for seed in seeds(24):
         case = case_of_streams(join, seed)
         expected = run_definition(case)
         options = {"batch_size": batch_size, "compilation": "at once"}
@@ -77,7 +78,7 @@ def test_instants_that_do_not_fit_are_taken_whole_with_more_room(monkeypatch: py
     monkeypatch.setattr(form_rows, "_LEAST_ROWS", 1)
     monkeypatch.setattr(form_rows, "_ROOM", 0.01)
     monkeypatch.setattr(answer, "MOST_INSPECTED", 3)
-    for seed in range(24):
+    for seed in seeds(24):
         case = case_of_streams(join, seed)
         for few in (0, 12):
             monkeypatch.setattr(form_rows, "_FEW_ROWS", few)
@@ -85,13 +86,13 @@ def test_instants_that_do_not_fit_are_taken_whole_with_more_room(monkeypatch: py
 
 
 def test_large_instants_are_netted_behind_the_form(join: str) -> None:
-    for seed in range(2, 48, 8):
+    for seed in seeds(2, 48, 8):
         case = case_of_streams(join, seed, 120)
         assert check(case, None, run_definition(case), compilation="at once") == "agreed", case
 
 
 def test_no_row_is_both_deleted_and_inserted_at_an_instant(join: str) -> None:
-    for seed in range(24):
+    for seed in seeds(24):
         signs: dict[object, set[int]] = {}
         for change in answers(case_of_streams(join, seed, 60))[0]:
             signs.setdefault((change.ts, change.row), set()).add(change.sign)

@@ -11,6 +11,7 @@ import minidsms
 from minidsms.testing.compare import check, run_definition
 from minidsms.testing.feeds import random_feed
 from minidsms.testing.generators import Case, declaration
+from tests.seeds import seeds
 
 NAMES = ["Sa", "Sb", "Sc", "Rel"]
 ENTERING = [
@@ -67,7 +68,7 @@ WAYS: tuple[dict[str, Any], ...] = (
 
 @pytest.mark.parametrize("query", ENTERING + STARS + NEW_IN_STARS + STAYING)
 def test_the_answer_is_that_of_the_definition(query: str) -> None:
-    for seed in range(8):
+    for seed in seeds(8):
         feed = random_feed(Random(seed), NAMES, 16, may_be_extreme=False)
         case = Case(tuple(map(declaration, NAMES)), query, feed, registered=0 if seed % 3 else 2)
         expected = run_definition(case)

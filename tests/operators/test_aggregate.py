@@ -28,6 +28,7 @@ from tests.operators.harness import (
     random_window,
     run_in_order,
 )
+from tests.seeds import seeds
 
 INT, FLOAT, TEXT, BOOL, SPAN = Type.INTEGER, Type.FLOAT, Type.TEXT, Type.BOOLEAN, Type.INTERVAL
 SCHEMA = Schema.of(("k", INT), ("t", TEXT), ("i", INT), ("f", FLOAT), ("b", BOOL), ("d", SPAN))
@@ -209,7 +210,7 @@ ALL = [
 ]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6))
 @pytest.mark.parametrize("keys", [(0,), (0, 1), ()])
 def test_every_aggregate_is_that_of_the_rows_present(seed: int, keys: tuple[int, ...]) -> None:
     fifo = seed % 2 == 0

@@ -12,6 +12,7 @@ import minidsms
 from minidsms.testing.compare import check, run_definition
 from tests.long.mixed_joins import random_join
 from tests.long.soak import random_settings
+from tests.seeds import seeds
 
 BLOCK = 10
 
@@ -26,7 +27,7 @@ def compare(seed: int, most: int, rounds: int) -> bool:
     return bool(expected.changes)
 
 
-@pytest.mark.parametrize("start", range(0, 2 * BLOCK, BLOCK))
+@pytest.mark.parametrize("start", seeds(0, 2 * BLOCK, BLOCK))
 def test_an_n_way_join_is_the_defined_one_whatever_its_inputs_and_its_graph(start: int) -> None:
     assert sum(compare(seed, 5, 3) for seed in range(start, start + BLOCK)) > 1
 

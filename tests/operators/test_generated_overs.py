@@ -14,6 +14,7 @@ from minidsms.synopses import first_rows, frames, sorted_partitions
 from minidsms.testing.compare import check, run_definition
 from minidsms.testing.feeds import random_feed
 from minidsms.testing.generators import Case, declaration
+from tests.seeds import seeds
 
 SOURCES = {
     "Sa": ("Sa", "Sa [NOW]", "Sa [ROWS 9]", "Sa [RANGE 5]", "Sa [RANGE 6 SLIDE 2]", "Sa [PARTITION BY t ROWS 3]"),
@@ -283,7 +284,7 @@ SIZES = (1, 2, 7, 65_536)
 """Of batches: seeds take them by turns, and every one in the long runs."""
 
 
-@pytest.mark.parametrize("first", range(0, 100, 50))
+@pytest.mark.parametrize("first", seeds(0, 100, 50))
 def test_ranks_and_neighbours_are_those_of_the_definition(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(first, first + 50):
         for name, few in (("_FIRST_ROOM", 2), ("_LARGEST_OUTPUT", 8), ("_WORTH_SHRINKING", 8)):
@@ -292,7 +293,7 @@ def test_ranks_and_neighbours_are_those_of_the_definition(first: int, monkeypatc
         assert check(case, batch_size=SIZES[seed // 2 % 4]) == "agreed", case
 
 
-@pytest.mark.parametrize("first", range(0, 100, 50))
+@pytest.mark.parametrize("first", seeds(0, 100, 50))
 def test_first_rows_are_those_of_the_definition(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(first, first + 50):
         for name, few in (("_LEAST", 1), ("_TIMES", 1), ("_MANY", 1), ("_AT_ONCE", 3)):
@@ -303,7 +304,7 @@ def test_first_rows_are_those_of_the_definition(first: int, monkeypatch: pytest.
         assert check(case, batch_size=SIZES[seed // 2 % 4]) == "agreed", case
 
 
-@pytest.mark.parametrize("first", range(0, 100, 50))
+@pytest.mark.parametrize("first", seeds(0, 100, 50))
 def test_the_answer_over_a_stream_is_that_of_the_definition(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(first, first + 50):
         for name, few in (("_FEWEST", 4), ("_MOST", 4), ("_FIRST_ROWS", 2), ("_WORTH_SHRINKING", 8)):
@@ -312,14 +313,14 @@ def test_the_answer_over_a_stream_is_that_of_the_definition(first: int, monkeypa
         assert check(case, batch_size=SIZES[seed // 2 % 4]) == "agreed", case
 
 
-@pytest.mark.parametrize("first", range(0, 100, 50))
+@pytest.mark.parametrize("first", seeds(0, 100, 50))
 def test_the_answer_is_that_of_the_definition(first: int) -> None:
     for seed in range(first, first + 50):
         case = random_case(seed)
         assert check(case, batch_size=SIZES[seed // 2 % 4]) == "agreed", case
 
 
-@pytest.mark.parametrize("first", range(0, 150, 50))
+@pytest.mark.parametrize("first", seeds(0, 150, 50))
 def test_frames_over_rows_of_all_types_are_those_of_the_definition(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(first, first + 50):
         for name, few in (("_FIRST_ROOM", 2), ("_LARGEST_OUTPUT", 8), ("_WORTH_SHRINKING", 8)):
@@ -328,7 +329,7 @@ def test_frames_over_rows_of_all_types_are_those_of_the_definition(first: int, m
         assert check(case, batch_size=SIZES[seed // 2 % 4]) == "agreed", case
 
 
-@pytest.mark.parametrize("first", range(0, 100, 50))
+@pytest.mark.parametrize("first", seeds(0, 100, 50))
 def test_aggregates_of_whole_partitions_are_those_of_the_definition(first: int) -> None:
     for seed in range(first, first + 50):
         case, options = case_of_partitions(seed), OPTIONS[seed % len(OPTIONS)]

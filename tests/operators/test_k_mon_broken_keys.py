@@ -26,6 +26,7 @@ from tests.operators.test_k_mon_join import (
     operator,
     twin,
 )
+from tests.seeds import seeds
 
 LONG_CHAIN = (
     Edge(0, 1, ((1, 0),), right_key=True),
@@ -100,7 +101,7 @@ def check(graph: str, window: str, seed: int, for_istream: bool) -> None:
 def test_answers_are_those_of_the_windows_whatever_keys_were_declared(
     graph: str, window: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for seed in (20, 21):
+    for seed in seeds(20, 22):
         monkeypatch.setattr(k_mon_spill_index, "_YOUNG", 3 if seed % 2 else 2048)
         check(graph, window, seed, for_istream=False)
 
@@ -110,7 +111,7 @@ def test_answers_are_those_of_the_windows_whatever_keys_were_declared(
 def test_what_istream_shows_is_right_though_the_key_that_it_shows_is_none(
     graph: str, window: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for seed in (30, 31):
+    for seed in seeds(31, 33):
         monkeypatch.setattr(k_mon_spill_index, "_YOUNG", 3 if seed % 2 else 2048)
         check(graph, window, seed, for_istream=True)
 

@@ -13,6 +13,7 @@ import minidsms
 from minidsms.synopses import k_mon_spill_files, k_mon_spill_index
 from minidsms.testing.compare import check, run_definition
 from tests.long.k_mon_cases import random_tree_case
+from tests.seeds import seeds
 
 JOIN = "SELECT ISTREAM(P.x, F.y) FROM P [RANGE 100000], F [RANGE 100000] WHERE P.k = F.k"
 
@@ -86,7 +87,7 @@ def test_a_folder_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> 
         assert any("No such file or directory" in warning for warning in db.warnings)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6))
 def test_answers_are_those_by_definition_whenever_the_disk_is_full(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     take = k_mon_spill_files._take_room
     monkeypatch.setattr(k_mon_spill_files, "_STEP", 1)

@@ -13,6 +13,7 @@ import minidsms
 from minidsms.testing.compare import check, run_definition
 from minidsms.testing.feeds import random_feed
 from minidsms.testing.generators import Case, declaration
+from tests.seeds import seeds
 
 NAMES = ("Sa", "Rel")
 IN_ORDER = [
@@ -87,7 +88,7 @@ def test_only_the_first_rows_of_each_partition_are_told_where_no_others_are_aske
     function: str, source: str
 ) -> None:
     rank = f"{function}() OVER (PARTITION BY k ORDER BY t DESC NULLS FIRST)"
-    for seed in range(2):
+    for seed in seeds(2):
         for condition in ("n <= 2", "n = 1", "3 > n AND k = 1"):
             case = case_of(f"SELECT k, t FROM (SELECT k, t, {rank} AS n FROM {source}) WHERE {condition}", seed)
             expected = run_definition(case)

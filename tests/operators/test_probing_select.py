@@ -17,6 +17,7 @@ from minidsms.testing.compare import check, run_definition
 from minidsms.testing.feeds import random_feed
 from minidsms.testing.forced_switching import forced_switching
 from minidsms.testing.generators import Case, declaration
+from tests.seeds import seeds
 
 NAMES = ["Sa", "Sb", "Sc", "Rel"]
 PROBING = [
@@ -52,7 +53,7 @@ WAYS: tuple[dict[str, Any], ...] = (
 
 @pytest.mark.parametrize("query", PROBING)
 def test_probes_answer_as_the_definition_does(query: str) -> None:
-    for seed in range(5):
+    for seed in seeds(5):
         rng = Random(seed)
         feed = random_feed(rng, NAMES, 14, may_be_extreme=False)
         case = Case(tuple(map(declaration, NAMES)), query, feed, registered=0 if seed % 3 else 2)

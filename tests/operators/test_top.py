@@ -17,6 +17,7 @@ from minidsms.operators.top import Top
 from minidsms.synopses import first_rows
 from minidsms.values.dictionary import TextDictionary
 from tests.operators.harness import feed, queue
+from tests.seeds import seeds
 
 SCHEMA = Schema.of(("a", Type.INTEGER), ("b", Type.INTEGER))
 Rows = list[tuple[Any, ...]]
@@ -87,7 +88,7 @@ def test_rows_that_are_counted_come_to_be_first(
     monkeypatch.setattr(first_rows, "_TIMES", 1)
     monkeypatch.setattr(first_rows, "_MANY", many)
     counted = 0
-    for seed in range(60):
+    for seed in seeds(60):
         rng = random.Random(seed)
         which = rng.randrange(3)
         schema, values = Schema.of(("a", TYPES[which]), ("b", Type.INTEGER)), VALUES[which]

@@ -13,6 +13,7 @@ from minidsms.cql.parser import parse_query
 from minidsms.testing.compare import Answer, difference_of
 from minidsms.testing.definition import answer
 from minidsms.testing.history import History
+from tests.seeds import seeds
 
 LAST = "(SELECT k, g, v / 2 AS w FROM S [PARTITION BY k ROWS 1]) AS L"
 RECENT = "(SELECT DISTINCT k FROM S [RANGE 6]) AS A"
@@ -85,7 +86,7 @@ def _keyed(items: list[tuple[int, tuple[Any, ...]]]) -> list[tuple[int, tuple[in
 
 @pytest.mark.parametrize("text", [*REPLACED, *AS_WRITTEN])
 def test_answers_are_those_of_the_definition(text: str) -> None:
-    for seed in range(2):
+    for seed in seeds(2):
         history = rows(Random(seed))
         with minidsms.connect(time_unit="s") as db:
             db.execute(STREAMS)

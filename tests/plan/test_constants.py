@@ -15,6 +15,7 @@ from minidsms.operators.operator import Operator
 from minidsms.query import Query
 from minidsms.testing.compare import check_together
 from minidsms.testing.generators import Case, declaration, random_feed
+from tests.seeds import seeds
 
 SHAPES = (
     "SELECT COUNT(*) AS n FROM Sa [RANGE 4] WHERE {}",
@@ -173,7 +174,7 @@ def netted(query: Query) -> Counter[Any]:
     return Counter({key: n for key, n in found.items() if n})
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(3))
 def test_families_whose_queries_come_and_go_answer_as_with_sharing_off(seed: int) -> None:
     rng = Random(seed)
     both = [connected(), connected(sharing="off", screening="off")]

@@ -12,6 +12,7 @@ from minidsms import connect
 from minidsms.cql.errors import CqlError, QueryError
 from minidsms.testing.compare import check
 from minidsms.testing.generators import Case, declaration, random_feed
+from tests.seeds import seeds
 
 WINDOWS = ("[RANGE 3]", "[RANGE 6]", "[ROWS 3]", "[RANGE 4 SLIDE 2]", "[RANGE UNBOUNDED]", "[NOW]")
 CONDITIONS = (
@@ -97,12 +98,12 @@ def correlated_case(seed: int, forms: Sequence[str] = OUTER) -> Case:
     )
 
 
-@pytest.mark.parametrize("seed", range(80))
+@pytest.mark.parametrize("seed", seeds(80))
 def test_a_correlated_subquery_answers_as_defined(seed: int) -> None:
     assert check(correlated_case(seed), **SETTINGS[seed % len(SETTINGS)]) == "agreed"
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", seeds(60))
 def test_conditions_over_joins_answer_as_defined(seed: int) -> None:
     assert check(correlated_case(seed, OVER_JOINS), **SETTINGS[seed % len(SETTINGS)]) == "agreed"
 

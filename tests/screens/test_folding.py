@@ -12,6 +12,7 @@ from minidsms.query import Query
 from minidsms.screens import level
 from minidsms.streamon.forcing import ForcedSwitching
 from tests.long.allocations import Allocations, failing
+from tests.seeds import seeds
 
 
 def rules(db: minidsms.Connection, n: int, columns: str = "k, v") -> list[Query]:
@@ -149,7 +150,7 @@ def test_folding_follows_the_settings(db: minidsms.Connection) -> None:
     assert [c.row[0] for c in queries[2].fetch()] == [0, 1, 2, 3, 4, 5, 6]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6))
 def test_queries_that_come_and_go_answer_as_with_screens_off(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = Random(seed)
     if seed % 2:

@@ -19,6 +19,7 @@ from minidsms.sources.csv_rows import CsvRows
 from minidsms.sources.few_lines import FEW
 from minidsms.sources.json_rows import JsonRows
 from minidsms.sources.plain_rows import PlainRows
+from tests.seeds import seeds
 
 TYPES = (Type.INTEGER, Type.FLOAT, Type.BOOLEAN, Type.TEXT, Type.TIMESTAMP, Type.TIMESTAMP, Type.INTERVAL)
 SCHEMA = Schema(tuple(Field(f"c{i}", type_) for i, type_ in enumerate(TYPES)))
@@ -45,12 +46,7 @@ def plain(batch: Any) -> list[list[Any]]:
     return columns
 
 
-def seeds(few: int, many: int) -> list[Any]:
-    """A few, and the others for long runs."""
-    return [*range(few), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(few, many))]
-
-
-@pytest.mark.parametrize("seed", seeds(12, 60))
+@pytest.mark.parametrize("seed", seeds(60, share=10))
 def test_a_few_lines_of_csv_are_read_as_arrow_reads_them(seed: int) -> None:
     random = Random(seed)
     form = CsvForm(nulls=("", "-") if seed % 3 else ("",), quote='"' if seed % 2 else "")
@@ -93,7 +89,7 @@ def _json_value(random: Random, type_: Type, is_ticks: bool) -> Any:
     return random.choice([0, -1, 2**62, 7])
 
 
-@pytest.mark.parametrize("seed", seeds(8, 40))
+@pytest.mark.parametrize("seed", seeds(40, share=10))
 def test_a_few_lines_of_json_are_read_as_arrow_reads_them(seed: int) -> None:
     random = Random(seed)
     rows = JsonRows("f", SCHEMA, RejectedRows())

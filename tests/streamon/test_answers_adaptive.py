@@ -14,6 +14,7 @@ from minidsms.cql.errors import CqlError
 from minidsms.testing.compare import check, run_definition
 from minidsms.testing.generators import random_case
 from minidsms.testing.grammar import Options
+from tests.seeds import seeds
 
 FILTERED = Options(filters=3, relations=False)
 ALGORITHMS = ("a_greedy", "sweep", "independent", "local_swaps", "optimal", "static", "sbr", "ticket")
@@ -34,7 +35,7 @@ WAYS: tuple[dict[str, Any], ...] = (
 )
 
 
-@pytest.mark.parametrize("start", range(0, 20, 10))
+@pytest.mark.parametrize("start", seeds(0, 20, 10))
 def test_adapting_does_not_show_in_any_answer(start: int) -> None:
     for seed in range(start, start + 10):
         case = random_case(300_000 + seed, FILTERED)

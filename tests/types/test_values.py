@@ -22,6 +22,7 @@ from minidsms.testing.feeds import random_feed
 from minidsms.testing.generators import Case, declaration
 from minidsms.values.dictionary import TextDictionary
 from minidsms.values.types import Type
+from tests.seeds import seeds
 
 COLUMNS = (
     'tags TEXT[], near STRUCT(x INTEGER, "y z" FLOAT[]), stock MAP(TEXT, INTEGER), price DECIMAL(38, 2), day DATE, '
@@ -292,7 +293,7 @@ QUERIES = (
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_queries_answer_as_their_definition(query: str) -> None:
-    for seed in range(2):
+    for seed in seeds(2):
         rng = random.Random(f"{query} {seed}")
         names = ["Sb", "Rel"] if "Rel" in query else ["Sb"]
         case = Case(tuple(map(declaration, names)), query, random_feed(rng, names, 14, False))

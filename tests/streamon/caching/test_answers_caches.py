@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.long.join_cases import random_join_case
+from tests.seeds import seeds
 from tests.streamon.join_answers import agree, agree_in_all_batches
 
 EAGER: dict[str, Any] = {"cost_model": "fixed", "cache_interval": 100}
@@ -20,7 +21,7 @@ WAYS: tuple[dict[str, Any], ...] = (
 )
 
 
-@pytest.mark.parametrize("start", range(0, 20, 10))
+@pytest.mark.parametrize("start", seeds(0, 20, 10))
 def test_caches_do_not_show_in_any_answer(start: int) -> None:
     agree(((seed, random_join_case(700_000 + seed)) for seed in range(start, start + 10)), WAYS)
 

@@ -18,6 +18,7 @@ from minidsms.streamon.filter_ordering.optimal import Optimal, best_order
 from minidsms.streamon.filter_ordering.static import Static
 from minidsms.streamon.filter_ordering.sweep import Sweep
 from minidsms.testing.pipelined_filters import arbitrary_drops, as_profiled, mean_cost
+from tests.seeds import seeds
 
 ALGORITHMS = (AGreedy, Sweep, Independent, LocalSwaps, Static, Optimal)
 ADAPTIVE = (AGreedy, Sweep, Independent, LocalSwaps)
@@ -50,7 +51,7 @@ def calls(
         start = stop
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(12))
 def test_the_matrix_view_equals_a_recount_after_every_profile_tuple(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 9))
@@ -85,7 +86,7 @@ def test_the_view_of_sweep_equals_a_recount_of_its_stage(seed: int) -> None:
         assert sweep.view.counts[:j, j].tolist() == full[:j, j].tolist()
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(12))
 @pytest.mark.parametrize("alpha", [1.0, 0.9, 0.6])
 def test_the_order_of_a_greedy_is_greedy_up_to_alpha_and_within_its_bound(seed: int, alpha: float) -> None:
     rng = np.random.default_rng(seed)

@@ -14,6 +14,7 @@ from minidsms.streamon.join_index.tuning import MIGRATIONS, SCHEDULES
 from minidsms.streamon.loop import adaptations_of
 from minidsms.testing.compare import check
 from tests.long.join_cases import random_join_case
+from tests.seeds import seeds
 from tests.streamon.join_index.test_adaptive_index import FIXED, push, triangle
 
 BITS: dict[str, Any] = {**FIXED, "join_index": "bit_address"}
@@ -63,7 +64,7 @@ def test_bits_follow_the_patterns_of_the_orders() -> None:
 
 
 @pytest.mark.parametrize("migration", MIGRATIONS)
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6))
 def test_every_configuration_gives_the_answer_by_definition(seed: int, migration: str) -> None:
     rng = Random(f"{seed} {migration}")
     case = random_join_case(4_000 + seed, (3, 4), 14, ("cycle", "complete", "chain")[seed % 2 :])

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.long.join_cases import random_join_case
+from tests.seeds import seeds
 from tests.streamon.join_answers import agree, agree_in_all_batches
 
 EAGER: dict[str, Any] = {"cost_model": "fixed", "profile_rate": 1.0, "profile_window": 5}
@@ -21,7 +22,7 @@ WAYS: tuple[dict[str, Any], ...] = (
 )
 
 
-@pytest.mark.parametrize("start", range(0, 16, 8))
+@pytest.mark.parametrize("start", seeds(0, 16, 8))
 def test_orders_do_not_show_in_any_answer(start: int) -> None:
     agree(((seed, random_join_case(500_000 + seed)) for seed in range(start, start + 8)), WAYS)
 

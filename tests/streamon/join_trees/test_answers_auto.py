@@ -17,6 +17,7 @@ from minidsms.testing.feeds import Advance
 from minidsms.testing.forced_switching import forced_switching
 from minidsms.testing.generators import Case
 from tests.long.join_cases import random_join_case
+from tests.seeds import seeds
 
 EAGER: dict[str, Any] = {"cost_model": "fixed", "cache_interval": 100}
 WAYS: tuple[dict[str, Any], ...] = (
@@ -39,7 +40,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reoptimizer, "LEAST_BAN", 10)
 
 
-@pytest.mark.parametrize("start", range(0, 24, 12))
+@pytest.mark.parametrize("start", seeds(0, 24, 12))
 def test_the_choice_of_a_join_s_plan_does_not_show_in_any_answer(start: int) -> None:
     """Of cases whose answers are not empty, each by one way in which plans are forced, and as costs would have it."""
     for number, (case, expected) in enumerate(islice(answered(600_000), start, start + 12)):

@@ -10,6 +10,7 @@ import pytest
 
 from minidsms.testing.compare import check, run_definition
 from tests.long.k_mon_cases import random_changing_case
+from tests.seeds import seeds
 
 WAYS: tuple[dict[str, Any], ...] = (
     {"state_reduction": "off"},
@@ -33,7 +34,7 @@ def check_seed(seed: int, breaks: float = 0.0) -> None:
         assert check(case, None, expected, **options) == "agreed", (seed, options)
 
 
-@pytest.mark.parametrize("start", range(0, 40, 10))
+@pytest.mark.parametrize("start", seeds(0, 40, 10))
 def test_what_a_join_keeps_does_not_show_where_rows_are_deleted(start: int) -> None:
     for seed in range(start, start + 10):
         check_seed(seed)

@@ -16,6 +16,7 @@ from minidsms.streamon.k_mon.monitoring.clustered import ClusteredMonitor
 from minidsms.streamon.k_mon.monitoring.estimate import Estimate, MonitorSettings
 from minidsms.streamon.k_mon.monitoring.ordered import OrderedMonitor
 from minidsms.streamon.k_mon.monitoring.rids import RidsMonitor
+from tests.seeds import seeds
 from tests.streamon.k_mon.monitoring.streams import (
     CA,
     OAP,
@@ -38,7 +39,7 @@ from tests.streamon.k_mon.monitoring.twins import (
 )
 
 Feed = Callable[[Any, Random | int], list[int | None]]
-SEEDS = range(8)
+SEEDS = seeds(8)
 
 
 def rids(settings: MonitorSettings) -> tuple[Estimate, Feed]:
