@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from minidsms.answers.frames import AsFrames, Snapshot
-from minidsms.answers.in_hand import InHand
+from minidsms.answers.in_hand import Loop
 from minidsms.answers.newest import Newest
 from minidsms.answers.rows import Row
+from minidsms.answers.waiting import parts_of
 from minidsms.cql.errors import ClosedError, Error, QueryError
 from minidsms.elements import Batch
 from minidsms.engine.running_query import Change as Change
@@ -125,16 +128,11 @@ class Query(RunningQuery, AsFrames):
         answer that waits, or stands within an instant.
         """
         with self._connection.lock, Uncollected():
-            return self._decoded(self._fetched_batches(ack))
-
-    def _decoded(self, batches: Sequence[Batch]) -> list[Change]:
-        changes: list[Change] = []
-        for batch in batches:
-            for start in range(0, len(batch), _AT_ONCE):
+            changes: list[Change] = []
+            for part in parts_of(self._fetched_batches(ack), _AT_ONCE):
                 let_through()  # millions of rows take seconds; what has been taken is given back
-                part = batch if len(batch) <= _AT_ONCE else batch.slice(start, start + _AT_ONCE)
                 changes += self.codec.changes(part)
-        return changes
+            return changes
 
     def fetch_arrow(self, ack: int | None = None) -> pa.Table:
         """The same as a table: _ts, _sign (int8), then the query's columns; TIMESTAMP and INTERVAL in the time unit."""
@@ -150,12 +148,20 @@ class Query(RunningQuery, AsFrames):
                 self._connection.note_taken(self, ack)
                 self.acknowledge(ack)
         if not self.is_waiting:
+            if self._connection.keeps_answers:
+                self.note_given()
             self._raise_failure()
             return []
         if ack is not None:
             return self._collect()
-        self._connection.lock.undo_on_error(self.giving_back(self._connection.note_taken(self, self.results)))
-        return self.taken_batches()
+        taken = self.taken_batches()
+        try:
+            unnote = self._connection.note_taken(self, self.results)
+        except BaseException:
+            self.give_back(taken)
+            raise
+        self._connection.lock.undo_on_error(partial(self.give_back, taken, unnote))
+        return taken
 
     def _check_position(self, ack: int) -> None:
         first, end = self.position, self.results
@@ -202,33 +208,48 @@ class Query(RunningQuery, AsFrames):
 
     def __iter__(self) -> Iterator[Change]:
         """The changes as they come: those waiting, then those that bounded sources still yield. Those that a loop has
-        not come to when it is left go on waiting.
+        not come to go on waiting.
         """
-        while True:
-            hand = self.hand_out() if self.is_waiting or self.failure is None else None
-            if hand:
-                yield from hand
-            elif not self._connection.run_some():
-                hand = self.hand_out() if self.is_waiting else None
-                if not hand:
-                    self._raise_failure()
-                    return
-                yield from hand
+        return chain.from_iterable(self._portions())
 
-    def hand_out(self) -> InHand | None:
-        """What waits, to be given change by change; None where nothing does. Raises QueryError as `fetch` does."""
-        self.note_given()
-        with self._connection.lock, Uncollected():
+    def _portions(self) -> Iterator[Iterator[Change]]:
+        loop, may_come = Loop(), True
+        try:
+            while True:
+                has_failed = not may_come and self.failure is not None
+                portion = self._portion(loop)
+                if portion is not None:
+                    yield portion
+                elif may_come:
+                    may_come = self.run_sources()
+                elif has_failed:
+                    self._raise_failure()
+                else:
+                    return
+        finally:
+            loop.is_over = True
+
+    def hand_out(self, loop: Loop) -> Iterator[Change] | None:
+        """The next changes that wait, for all loops; None where nothing waits. Raises QueryError as `fetch` does."""
+        has_failed = self.failure is not None  # asked first: its last changes wait by then
+        portion = self._portion(loop)
+        if portion is None and has_failed:
+            self._raise_failure()
+        return portion
+
+    def _portion(self, loop: Loop) -> Iterator[Change] | None:
+        connection = self._connection
+        if not (self.is_waiting or (connection.keeps_answers and self._hand is not None)):
             self._check()
-            if not self.is_waiting:
-                self._raise_failure()
+            return None
+        with connection.lock:
+            self._check()
+            hand = self._take_in_hand(loop)
+            if hand is None:
                 return None
-            self._connection.commit_shown()
-            hand = InHand(self.taken_batches())
-            self._hands.append(hand)
-            self._connection.lock.undo_on_error(hand.leave)
-            hand.changes = self._decoded(hand.batches)
-            return hand
+            connection.lock.undo_on_error(self._put_back)
+            with Uncollected():
+                return hand.portion(self.codec)
 
     def __aiter__(self) -> AsyncIterator[Change]:
         """The changes as they come, for `async for`: those waiting, then what sources and pushes bring, until the query
@@ -240,7 +261,12 @@ class Query(RunningQuery, AsFrames):
 
     def run_sources(self) -> bool:
         """Read some more of the sources, as iteration does; False when there is nothing to read."""
-        return not self._closed and self._connection.run_some()
+        return self.has_sources and self._connection.run_some()
+
+    @property
+    def has_sources(self) -> bool:
+        """The connection reads sources, or has."""
+        return not self._closed and bool(self._connection.reading.sources)
 
     @property
     def has_ended(self) -> bool:
@@ -467,8 +493,8 @@ class Query(RunningQuery, AsFrames):
                 self._connection.forget(self)
                 self._closed = True
                 _life.debug("query %s: closed", self.name)
+            self._put_back()
             self._pending.take()
-            self._hands.clear()
             self.untold.clear()
             self._present.clear()
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
+import threading
+from collections.abc import Coroutine, Iterable
+from itertools import chain
 from pathlib import Path
 
 import pytest
 
 import minidsms
+from minidsms.elements import Batch
 
 
 @pytest.fixture
@@ -49,9 +54,74 @@ def test_two_iterators_share_the_changes(db: minidsms.Connection) -> None:
     q = db.query("SELECT ISTREAM(k) FROM S")
     db.push("S", [(i, None) for i in range(4)], ts=0)
     first, second = iter(q), iter(q)
-    assert next(first).row == (0,) and list(second) == []
-    del first
-    assert [change.row[0] for change in q] == [1, 2, 3]
+    assert next(first).row == (0,) and next(second).row == (1,)
+    db.push("S", [(i, None) for i in range(4, 6)], ts=1)
+    assert next(first).row == (2,) and q.position == 3
+    assert [change.row[0] for change in second] == [3, 4, 5] and list(first) == []
+
+
+def test_fetch_within_a_loop_takes_what_the_loop_has_not_come_to(db: minidsms.Connection) -> None:
+    q = db.query("SELECT ISTREAM(k) FROM S")
+    db.push("S", [(i, None) for i in range(4)], ts=0)
+    come_to = []
+    for change in q:
+        come_to.append(change.row[0])
+        if come_to == [0, 1]:
+            assert [change.row[0] for change in q.newest(9)] == [2, 3]
+            db.push("S", (4, None), ts=1)
+            assert keys(q) == [2, 3, 4] and q.position == q.results == 5
+            db.push("S", (5, None), ts=2)
+    assert come_to == [0, 1, 5]
+
+
+def test_changes_are_decoded_as_a_loop_comes_to_them(db: minidsms.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    q = db.query("SELECT ISTREAM(k) FROM S")
+    decoded = 0
+    changes_of = q.codec.changes
+
+    def counted(batch: Batch) -> Iterable[minidsms.Change]:
+        nonlocal decoded
+        decoded += len(batch)
+        return changes_of(batch)
+
+    monkeypatch.setattr(q.codec, "changes", counted)
+    for ts in range(300):
+        db.push("S", [(i, None) for i in range(100 * ts, 100 * ts + 100)], ts=ts)
+    for i in range(5000):
+        for change in q:
+            assert change.row == (i,)
+            break
+    assert decoded < 15_000
+    assert [change.row[0] for change in q] == list(range(5000, 30_000))
+    assert decoded == 30_000
+
+
+def test_what_waits_counts_until_a_loop_has_come_to_it(db: minidsms.Connection) -> None:
+    q = db.query("SELECT ISTREAM(k) FROM S")
+    db.push("S", [(i, None) for i in range(100)], ts=0)
+    none, held = q.nbytes - 100 * 16, []
+    for _ in q:
+        held.append((q.nbytes - none, q.answer_nbytes, q.stats()["waiting"]))
+    assert held == [(left * 17, left * 17, left) for left in range(99, -1, -1)]
+
+
+def test_threads_share_the_changes_of_a_query(db: minidsms.Connection) -> None:
+    q = db.query("SELECT ISTREAM(k) FROM S")
+    db.push("S", [(i, None) for i in range(20_000)], ts=0)
+    seen: list[list[int]] = [[] for _ in range(4)]
+    given: list[int] = []
+
+    def follow(mine: list[int]) -> None:
+        for change in q:
+            mine.append(change.row[0])
+
+    threads = [threading.Thread(target=follow, args=(mine,)) for mine in seen]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        given += keys(q)
+    assert all(mine == sorted(mine) for mine in seen)
+    assert sorted(chain(given, *seen)) == list(range(20_000))
 
 
 def test_texts_of_what_is_in_hand_are_kept(db: minidsms.Connection) -> None:
@@ -61,7 +131,7 @@ def test_texts_of_what_is_in_hand_are_kept(db: minidsms.Connection) -> None:
     next(iterator)
     for ts in range(1, 4):
         db.push("S", [(i, f"text {ts} {i}") for i in range(5000)], ts=ts)
-        db.memory.sweep()
+        db.memory.reclaim()
     del iterator
     assert [change.row for change in q.fetch()[:2]] == [("first 1",), ("first 2",)]
 
@@ -147,3 +217,118 @@ def test_a_checkpoint_amid_a_loop_keeps_what_the_loop_has_in_hand(tmp_path: Path
     for folder, left in ("crashed", [0, 1, 2, 3, 4]), ("db", []):
         with minidsms.connect(tmp_path / folder) as db:
             assert keys(db.queries["q"]) == left
+
+
+def crashed(folder: Path, copies: Path) -> list[int]:
+    """The answers of q that are there when a folder is opened as it stands now."""
+    copy = shutil.copytree(folder, copies / f"at{len(list(copies.iterdir()))}")
+    with minidsms.connect(copy) as db:
+        return keys(db.queries["q"])
+
+
+def test_fetch_within_a_loop_leaves_nothing_that_a_folder_does_not_keep(tmp_path: Path) -> None:
+    with minidsms.connect(tmp_path / "db") as db:
+        db.execute("CREATE STREAM S (k INTEGER); CREATE QUERY q AS SELECT ISTREAM(k) FROM S")
+        q = db.queries["q"]
+        db.push("S", [(i,) for i in range(4)], ts=0)
+        for change in q:
+            if change.row.k == 1:
+                assert keys(q) == [2, 3]
+                db.push("S", [(4,), (5,)], ts=1)
+                break
+        assert q.position == 4
+        assert crashed(tmp_path / "db", tmp_path) == [4, 5]
+    with minidsms.connect(tmp_path / "db") as db:
+        assert keys(db.queries["q"]) == [4, 5]
+
+
+def test_what_a_loop_is_at_stays_in_a_folder_whatever_others_take(tmp_path: Path) -> None:
+    (copies := tmp_path / "copies").mkdir()
+    with minidsms.connect(folder := tmp_path / "db") as db:
+        db.execute("CREATE STREAM S (k INTEGER); CREATE QUERY q AS SELECT ISTREAM(k) FROM S")
+        q = db.queries["q"]
+        db.push("S", [(i,) for i in range(4)], ts=0)
+        first = iter(q)
+        assert next(first).row.k == 0
+        for more in 4, 5:
+            assert [change.row.k for change in q] == ([1, 2, 3] if more == 4 else [4])
+            db.push("S", (more,), ts=more)
+        assert crashed(folder, copies) == [0, 1, 2, 3, 4, 5]
+        db.checkpoint()
+        assert crashed(folder, copies) == [0, 1, 2, 3, 4, 5]
+        assert next(first).row.k == 5
+        assert crashed(folder, copies) == [5]
+        db.checkpoint()
+        assert crashed(folder, copies) == [5]
+        assert next(first, None) is None
+        assert crashed(folder, copies) == []
+        db.push("S", (6,), ts=6)
+        held = iter(q)
+        assert next(held).row.k == 6 and keys(q) == []
+        db.push("S", [(7,), (8,)], ts=7)
+        assert keys(q) == [7, 8]  # with what the loop is at
+        db.push("S", (9,), ts=9)
+        assert [change.row.k for change in q] == [9]
+        assert crashed(folder, copies) == []
+
+
+def test_a_left_loop_has_taken_what_it_came_to_when_the_query_is_used_again(tmp_path: Path) -> None:
+    (copies := tmp_path / "copies").mkdir()
+
+    def one(q: minidsms.Query) -> int:
+        return next(iter(q)).row.k
+
+    async def another(q: minidsms.Query) -> int:
+        async for change in q:
+            return int(change.row[0])
+        return -1
+
+    with minidsms.connect(folder := tmp_path / "db") as db:
+        db.execute("CREATE STREAM S (k INTEGER); CREATE QUERY q AS SELECT ISTREAM(k) FROM S")
+        q = db.queries["q"]
+        db.push("S", [(i,) for i in range(6)], ts=0)
+        for i, loop in enumerate((one, another, another, one)):
+            given = loop(q)
+            assert i == (asyncio.run(given) if isinstance(given, Coroutine) else given)
+            assert crashed(folder, copies) == list(range(i, 6))
+        assert keys(q) == [4, 5]
+        db.push("S", (6,), ts=1)
+        assert one(q) == 6
+        assert crashed(folder, copies) == [6] and keys(q) == [] and crashed(folder, copies) == []
+
+
+def test_what_loops_take_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    syncs = 0
+    fsync = os.fsync
+
+    def counted(file: int) -> None:
+        nonlocal syncs
+        syncs += 1
+        fsync(file)
+
+    with minidsms.connect(tmp_path) as db:
+        db.execute("CREATE STREAM S (k INTEGER)")
+        q = db.query("SELECT ISTREAM(k) FROM S", "q")
+        db.push("S", [(i,) for i in range(10)], ts=0)
+        monkeypatch.setattr(os, "fsync", counted)
+        for i in range(9):
+            for change in q:
+                assert change.row.k == i
+                break
+        assert len(list(q)) == 1 and syncs == 0
+        db.push("S", (10,), ts=1)
+        assert syncs == 1
+        monkeypatch.undo()
+
+
+def test_answers_that_came_out_of_a_checkpoint_count_for_the_limit(tmp_path: Path) -> None:
+    with minidsms.connect(tmp_path, answer_limit=10) as db:
+        db.execute("CREATE STREAM S (k INTEGER); CREATE QUERY q AS SELECT ISTREAM(k) FROM S")
+        for ts in range(4):
+            db.push("S", [(i,) for i in range(8)], ts=ts)
+            assert len(db.queries["q"].fetch()) == 8
+        db.push("S", (8,), ts=5)
+        db.checkpoint()
+    with minidsms.connect(tmp_path) as db:
+        db.push("S", [(i,) for i in range(9, 18)], ts=6)
+        assert db.queries["q"].failure is None and keys(db.queries["q"]) == list(range(8, 18))

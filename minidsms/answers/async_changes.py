@@ -2,18 +2,18 @@
 
 Whatever thread or task pushes, the loop is woken when the query has delivered. Bounded sources are read in a thread
 meanwhile, as iteration does. It ends when the query is closed or has failed, or nothing more can come.
-Invariant: changes are given as iteration gives them, each once, in order; those that a loop has not come to when it is
-left go on waiting.  docs/python-api.md.
+Invariant: changes are given as iteration gives them, each once, in order; those that a loop has not come to go on
+waiting.  docs/python-api.md.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator
 from typing import Protocol
 
-from minidsms.answers.in_hand import InHand
+from minidsms.answers.in_hand import Loop
 from minidsms.cql.errors import ClosedError
 from minidsms.engine.running_query import Change
 
@@ -34,7 +34,10 @@ class Followed(Protocol):
 
     def stand_alone(self) -> None: ...
 
-    def hand_out(self) -> InHand | None: ...
+    def hand_out(self, loop: Loop) -> Iterator[Change] | None: ...
+
+    @property
+    def has_sources(self) -> bool: ...
 
     def run_sources(self) -> bool: ...
 
@@ -42,32 +45,25 @@ class Followed(Protocol):
 class AsyncChanges:
     """The changes of a query from now on, those that wait first. Raises QueryError once a failed query's last ones have
     been given.
-
-    What it has not given waits again as soon as nobody holds it: an asynchronous generator is ended by the event loop,
-    after what its task does next.
     """
 
+    __slots__ = ("__anext__", "_own", "aclose")
+
     def __init__(self, query: Followed) -> None:
-        self._hands: list[InHand] = []
-        self._changes = _changes_of(query, self._hands)
+        self._own = Loop()
+        changes = _changes_of(query, self._own)
+        self.__anext__ = changes.__anext__  # a method would call it for each change
+        self.aclose = changes.aclose
 
     def __aiter__(self) -> AsyncChanges:
         return self
 
-    async def __anext__(self) -> Change:
-        return await anext(self._changes)
-
-    async def aclose(self) -> None:
-        """Give nothing more."""
-        await self._changes.aclose()
-
     def __del__(self) -> None:
-        for hand in self._hands:
-            hand.leave()
+        # The event loop ends an asynchronous generator later, after what its task does next.
+        self._own.is_over = True
 
 
-async def _changes_of(query: Followed, hands: list[InHand]) -> AsyncGenerator[Change, None]:
-    """hands: is told the one whose changes are given."""
+async def _changes_of(query: Followed, own: Loop) -> AsyncGenerator[Change, None]:
     loop = asyncio.get_running_loop()
     delivered = asyncio.Event()
 
@@ -81,16 +77,15 @@ async def _changes_of(query: Followed, hands: list[InHand]) -> AsyncGenerator[Ch
         while query.state != "closed":
             delivered.clear()
             try:
-                hand = query.hand_out()
+                portion = query.hand_out(own)
             except ClosedError:
                 return  # another thread has closed it since
-            if hand:
-                hands[:] = [hand]
-                for change in hand:
+            if portion is not None:
+                for change in portion:
                     yield change
                 continue
             try:
-                if await asyncio.to_thread(query.run_sources):
+                if query.has_sources and await asyncio.to_thread(query.run_sources):
                     continue
             except ClosedError:
                 return

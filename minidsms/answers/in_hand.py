@@ -1,52 +1,87 @@
-"""Changes that an iterator has taken of a query and gives one by one.
+"""The first of the answers that wait, decoded in portions and given to loops over the query change by change.
 
-Invariant: what an iterator that is left behind (by `break`, or an exception) has not given waits again, before what
-came since. Python may free an iterator anywhere, amid a call of the engine; so it is only noted that it is over.
-docs/python-api.md.
+Invariant: what no loop has come to waits, before what came since; whoever asks next is given it, another loop or
+`fetch`. Loops take changes without the engine's lock, all from one iterator of a list.
+docs/python-api.md, docs/durability.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from operator import length_hint
 
+from minidsms.answers.results import ResultCodec
 from minidsms.answers.rows import Change
+from minidsms.answers.waiting import after, parts_of
 from minidsms.elements import Batch
+
+_PORTION = 1 << 11
+"""Changes that are decoded together: in the processor's caches when the loop comes to them."""
+
+
+class Loop:
+    """A loop over a query.
+
+    since: the position of the first change that it may be at; -1 before it has asked.  is_over: it is at none. Python
+    may free an iterator anywhere, amid a call of the engine, so that this is only noted.
+    """
+
+    __slots__ = ("is_over", "since")
+
+    def __init__(self) -> None:
+        self.since, self.is_over = -1, False
 
 
 class InHand:
-    """batches: that were taken.  changes: of these, as they are given.  given: how many have been.  is_over: no more
-    will be.
+    """begin: the position of the first of its changes, where a folder keeps answers.  before: those just before, which
+    loops may still be at.
     """
 
-    def __init__(self, batches: Sequence[Batch]) -> None:
-        self.batches = batches
-        self.changes: list[Change] = []
-        self.given = 0
-        self.is_over = False
+    __slots__ = ("_batches", "_before", "_changes", "_decoded", "_n", "_parts", "begin")
 
-    def __iter__(self) -> Iterator[Change]:
-        try:
-            for change in self.changes:
-                self.given += 1
-                yield change
-        finally:
-            self.leave()
-
-    def leave(self) -> None:
-        """Give nothing more."""
-        self.is_over = True
-        self.changes.clear()
+    def __init__(self, batches: list[Batch], begin: int, before: list[Batch]) -> None:
+        self._batches, self.begin, self._before = batches, begin, before
+        self._n = sum(map(len, batches))
+        self._decoded = 0
+        self._parts = parts_of(batches, _PORTION)
+        self._changes: Iterator[Change] = iter(())
 
     @property
     def left(self) -> int:
-        """How many wait again."""
-        return sum(map(len, self.batches)) - self.given if self.is_over else 0
+        """How many no loop has come to."""
+        return self._n - self._decoded + length_hint(self._changes)
+
+    def portion(self, codec: ResultCodec) -> Iterator[Change]:
+        """The next changes, for all loops."""
+        if not length_hint(self._changes):
+            changes: list[Change] = []
+            for part in self._parts:
+                changes += codec.changes(part)
+                if len(changes) >= _PORTION:
+                    break
+            self._changes = iter(changes)
+            self._decoded += len(changes)
+        return self._changes
+
+    @property
+    def batches(self) -> list[Batch]:
+        """All that it holds."""
+        return [*self._before, *self._batches]
 
     def rest(self) -> list[Batch]:
-        """What has not been given."""
-        passed, rest = self.given, []
-        for batch in self.batches:
-            if passed < len(batch):
-                rest.append(batch.slice(passed, len(batch)) if passed else batch)
-            passed = max(0, passed - len(batch))
+        """What no loop has come to."""
+        return after(self._batches, self._n - self.left)
+
+    def kept(self, since: int) -> list[Batch]:
+        """What stands at this position and behind it."""
+        if since >= self.begin:
+            return after(self._batches, since - self.begin)
+        behind = sum(map(len, self._before)) - (self.begin - since)
+        return [*(after(self._before, behind) if behind > 0 else self._before), *self._batches]
+
+    def give_up(self) -> list[Batch]:
+        """The rest; loops are given nothing more of it."""
+        left = len(list(self._changes))  # in one step: other threads' loops may be at it
+        rest = after(self._batches, self._decoded - left)
+        self._n = self._decoded
         return rest

@@ -76,8 +76,17 @@ class ResultCodec:
     def _each_row(self, batch: Batch) -> Iterable[Row]:
         if not len(self.schema):
             return repeat(_new_row(self._row, ()), len(batch))
-        values = zip(*[self._values(batch.column(i), t) for i, t in enumerate(self.schema.types)])
-        return map(_new_row, repeat(self._row), values)
+        columns = []
+        for i, type_ in enumerate(self._to_decode):
+            column = batch.column(i)
+            is_plain = type_ is None and column.valid is None
+            columns.append(column.values.tolist() if is_plain else self._values(column, self.schema.types[i]))
+        return map(_new_row, repeat(self._row), zip(*columns))
+
+    @cached_property
+    def _to_decode(self) -> list[Type | None]:
+        """The types of the columns, None where a value is its word."""
+        return [type_ if type_.is_coded or has_shape(type_) else None for type_ in self.schema.types]
 
     def values(self, batch: Batch) -> list[list[Any]]:
         """Instants, signs, and the values of each column as `minidsms.values.coded` has them."""

@@ -7,7 +7,7 @@ Invariant: rows that have been shown in a batch are not written again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -84,6 +84,25 @@ class WaitingBatches:
         self._batches = list(batches)
         self.changes = sum(len(batch.ts) for batch in batches)
         self.nbytes = sum(len(batch.ts) * batch.row_nbytes for batch in batches)
+
+
+def after(batches: Sequence[Batch], n: int) -> list[Batch]:
+    """What stands behind the first n elements."""
+    rest = []
+    for batch in batches:
+        if n < len(batch):
+            rest.append(batch.slice(n, len(batch)) if n > 0 else batch)
+        n -= len(batch)
+    return rest
+
+
+def parts_of(batches: Sequence[Batch], n: int) -> Iterator[Batch]:
+    """The batches, those of more than n elements in parts."""
+    for batch in batches:
+        if len(batch) <= n:
+            yield batch
+        else:
+            yield from (batch.slice(start, start + n) for start in range(0, len(batch), n))
 
 
 class _Room:

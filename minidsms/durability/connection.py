@@ -85,6 +85,8 @@ _ARCHIVES = "a connection that a folder keeps writes archives"
 class DurableConnection(Connection):
     """See `minidsms.connect`. folder: made where it is not there."""
 
+    keeps_answers = True
+
     def __init__(self, folder: str, clock: Callable[[], int] | None = None, **options: Any) -> None:
         self._begin(folder)
         given = {name.lower(): checked(name, value) for name, value in options.items()}
@@ -581,7 +583,8 @@ class DurableConnection(Connection):
         # An answer that somebody has seen does not go back on what it was made of.
         self.log.commit()
         log, number = self.log, self.log.next
-        self._append(kind="taken", query=query.name, until=until)
+        if not self._depth:
+            log.append(encoded({"kind": "taken", "query": query.name, "until": until}), is_awaited=False)
         self._noted[query.name] = until
 
         def unnote() -> None:
@@ -966,7 +969,7 @@ class DurableConnection(Connection):
             try:
                 if not self._is_astray and not self._is_ending:
                     for query in self.queries.values():
-                        query.end_iterators()
+                        query.end_loops()
                     self._mark(is_forced=True)
             finally:
                 self._is_ending = True

@@ -80,6 +80,7 @@ from minidsms.values.arrow_types import word_type
 from minidsms.values.coded import as_text, value_of
 from minidsms.values.dictionary import TextDictionary
 
+_JSON = json.JSONEncoder(separators=(",", ":"))
 _LENGTH = struct.Struct("<I")
 _MANY_ROWS = 4096
 """So many are written without a copy."""
@@ -89,7 +90,7 @@ Fields = dict[str, Any]
 
 def encoded(fields: Fields) -> bytes:
     """An entry's payload, but for its rows."""
-    text = json.dumps(fields, separators=(",", ":")).encode()
+    text = _JSON.encode(fields).encode()
     return _LENGTH.pack(len(text)) + text
 
 

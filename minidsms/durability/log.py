@@ -48,7 +48,7 @@ class Log:
         except OSError as error:
             self.abandon()
             raise Error(f"the log {folder!r} cannot be written: {error.strerror or error}") from None
-        self._synced = self.next
+        self._synced = self._wanted = self.next
 
     def _open(self) -> None:
         there = segments(self.folder)
@@ -73,8 +73,10 @@ class Log:
 
     # ---------------------------------------------------------------------------------------------------- entries
 
-    def append(self, *payload: Part) -> int:
-        """Write an entry, whole or not at all; its number. Error where it cannot be written."""
+    def append(self, *payload: Part, is_awaited: bool = True) -> int:
+        """Write an entry, whole or not at all; its number. is_awaited: `commit` waits for it. Error where it cannot be
+        written.
+        """
         self.check()
         try:
             self._mend()
@@ -90,6 +92,8 @@ class Log:
                 f"the log {self.folder!r} cannot be written, and nothing has been taken: {error.strerror or error}"
             ) from None
         self.next += 1
+        if is_awaited:
+            self._wanted = self.next
         if self.durability == "batch" or (self.durability == "sync" and is_large):
             self._sync_soon(is_large)
         return self.next - 1
@@ -98,7 +102,7 @@ class Log:
         """The last entry shall not have been written."""
         assert number == self.next - 1 and self._before < self._size
         self.next, self._size, self._is_torn = number, self._before, True
-        self._synced = min(self._synced, number)
+        self._synced, self._wanted = min(self._synced, number), min(self._wanted, number)
         with contextlib.suppress(OSError):
             self._mend()  # else the next entry does
 
@@ -112,8 +116,8 @@ class Log:
             raise Error(f"the log {self.folder!r} cannot be written: entry {number} cannot be removed")
 
     def commit(self) -> None:
-        """Return when all that has been appended is as durable as it is to be. Error where it cannot be synced."""
-        if self.durability == "sync":
+        """Return when what is awaited is as durable as it is to be. Error where it cannot be synced."""
+        if self.durability == "sync" and (self._failure is not None or not self.is_synced):
             self.sync()
 
     def sync(self) -> None:
@@ -134,8 +138,8 @@ class Log:
 
     @property
     def is_synced(self) -> bool:
-        """All that has been appended is known to be on disk."""
-        return self._synced >= self.next
+        """What is awaited is known to be on disk."""
+        return self._synced >= self._wanted
 
     def check(self) -> None:
         """Error where a sync has failed."""

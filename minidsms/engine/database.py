@@ -158,6 +158,9 @@ class Database:
     def note_left_taken(self, rules: str) -> None:
         """The answers of a table's queries whose rows are gone need not be kept."""
 
+    keeps_answers = False
+    """Those that nobody has taken stay when the process ends."""
+
     def note_taken(self, query: RunningQuery, until: int) -> Callable[[], None]:
         """Answers before this position of the query's need not be kept. What takes that back, as long as nothing else
         has been noted.

@@ -8,17 +8,18 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minidsms.answers.in_hand import InHand
+from minidsms.answers.in_hand import InHand, Loop
 from minidsms.answers.newest import Newest
 from minidsms.answers.present_rows import PresentRows
 from minidsms.answers.results import ResultCodec
 from minidsms.answers.rows import Change as Change
-from minidsms.answers.waiting import WaitingBatches
+from minidsms.answers.waiting import WaitingBatches, after
 from minidsms.elements import MIN_INSTANT, Batch, Schema
 from minidsms.limits.allowance import OwnAllowance
 from minidsms.process.collecting import Uncollected
@@ -68,15 +69,15 @@ class RunningQuery:
         self._present = PresentRows(schema, connection.behind)
         self._callbacks: list[Callable[[Change], Any]] = []
         self.untold: deque[Change] = deque()
-        self._hands: list[InHand] = []
-        self._is_given = False
+        self._hand: InHand | None = None
+        self._loops: tuple[Loop, ...] = ()
         self._sink: Sink | None = None
         self._last_sink: tuple[Sink, str] | None = None
         self._network: Network | None = None
         self._plan: Plan | None = None
         self._folding: Folding | None = None
         self._closed = False
-        self._results = self._fetched = 0
+        self._results = 0
         self._most_results: int | None = None
         self.past_until = MIN_INSTANT
         """The greatest instant that was closed when it began with a past."""
@@ -139,11 +140,7 @@ class RunningQuery:
         connection = self._connection
         limit = None if connection.is_replayed else connection.settings.values["answer_limit"]
         if limit is not None and self._sink is None and not self._callbacks:
-            if self._hands:
-                self._put_back()
-            if not self._pending.changes:
-                self._fetched = self._results
-            room = limit - (self._results - self._fetched)
+            room = limit - self._waiting()[0]
             if n > room:
                 refused = int(batch.ts[max(0, room)])
                 n = int(np.searchsorted(batch.ts, refused))
@@ -166,37 +163,53 @@ class RunningQuery:
         return refused
 
     def _collect(self) -> list[Batch]:
-        """What waits, with what a screen holds of it, and what iterators have left."""
+        """What waits, with what a screen holds of it, and what is in hand."""
         self._take_folded()
-        if self._hands:
-            self._put_back()
-        return self._pending.batches()
+        pending = self._pending.batches()
+        return pending if self._hand is None else [*self._hand.rest(), *pending]
 
     def _put_back(self) -> None:
-        """What iterators that were left behind have not given waits again."""
-        over = [hand for hand in self._hands if hand.is_over]  # asked once: any of them may be freed meanwhile
-        if not over:
-            return
-        self._hands = [hand for hand in self._hands if hand not in over]
-        self._is_given = True
-        rest = [batch for hand in over for batch in hand.rest()]
-        if rest:
-            self._pending.replace([*rest, *self._pending.batches()])
-            self._fetched = self._results - self._pending.changes
+        """What is in hand waits as batches again."""
+        hand, self._hand = self._hand, None
+        if hand is not None and hand.left:
+            self.give_back(hand.give_up())
 
-    def note_given(self) -> None:
-        """What iterators have given need not be kept, once none is at it."""
-        with self._connection.lock:
-            if (self._hands or self._is_given) and not self._closed:
-                self._collect()
-                if not self._hands and not self.untold:
-                    self._connection.note_taken(self, self.position)
-                    self._is_given = False
+    def _take_in_hand(self, loop: Loop) -> InHand | None:
+        """What loops are given next, if anything waits. The caller holds the lock."""
+        hand, connection = self._hand, self._connection
+        is_left = hand is not None and hand.left > 0
+        begin, before = 0, list[Batch]()
+        if connection.keeps_answers and not (is_left and loop.since >= hand.begin and loop in self._loops):  # type: ignore[union-attr]
+            connection.commit_shown()
+            begin = loop.since = self.position
+            if loop not in self._loops:
+                self._loops = (*self._loops, loop)
+            if hand is not None:
+                before = hand.kept(self.note_given())
+        if not is_left:
+            self._take_folded()
+            waiting = self._pending.batches()
+            self._hand = hand = InHand(waiting, begin, before) if waiting or before else None
+            self._pending.take()
+        return hand if hand is not None and (is_left or hand.left) else None
 
-    def end_iterators(self) -> None:
-        """Let iterators give nothing more, and note what they have given. The caller holds the lock."""
-        for hand in self._hands:
-            hand.leave()
+    def _loops_since(self) -> int:
+        """The position of the first change that a loop may be at."""
+        self._loops = tuple([loop for loop in self._loops if not loop.is_over])
+        return min([loop.since for loop in self._loops]) if self._loops else self.position
+
+    def note_given(self) -> int:
+        """What loops have been given need not be kept, once none is at it. From where on it is. The caller holds the
+        lock.
+        """
+        since = self._loops_since()
+        if self._hand is not None and not self.untold:
+            self._connection.note_taken(self, since)
+        return since
+
+    def end_loops(self) -> None:
+        """Let loops be at nothing, and note what they have been given. The caller holds the lock."""
+        self._loops = ()
         self.note_given()
 
     def _take_folded(self) -> None:
@@ -213,12 +226,12 @@ class RunningQuery:
     def is_waiting(self) -> bool:
         """There are answers that have not been fetched."""
         is_held = self._folding is not None and self._folding.is_waiting
-        return self._pending.changes > 0 or is_held or (bool(self._hands) and any(hand.left for hand in self._hands))
+        return self._pending.changes > 0 or is_held or (self._hand is not None and self._hand.left > 0)
 
     def _waiting(self) -> tuple[int, int]:
         """(changes, bytes) that wait."""
-        more, nbytes = (0, 0) if self._folding is None else self._folding.waiting()
-        left = sum(hand.left for hand in self._hands) if self._hands else 0
+        more, nbytes = (0, 0) if self._folding is None or not self._folding.is_waiting else self._folding.waiting()
+        left = 0 if self._hand is None else self._hand.left
         return self._pending.changes + left + more, self._pending.nbytes + left * self._row_nbytes + nbytes
 
     def stand_alone(self) -> None:
@@ -250,6 +263,7 @@ class RunningQuery:
         sink = self._sink
         if sink is None or not self._collect():
             return
+        self._put_back()
         pending = self._collect()
         # A sink takes what would wait to be fetched; callbacks are told all the same.
         self.take_for_callbacks()
@@ -326,15 +340,15 @@ class RunningQuery:
         return [Batch(np.full(len(rows), self.closed_until, np.int64), None, rows.columns)]
 
     def waiting_batches(self) -> list[Batch]:
-        """The answers that wait, those first that iterators under way have taken: how many of these they give is known
-        when they end. They go on waiting.
-        """
-        waiting = self._collect()
-        return [*(batch for hand in self._hands for batch in hand.batches), *waiting]
+        """The answers that wait, and before them those that loops under way may be at. They go on waiting."""
+        if self._hand is None:
+            return list(self._collect())
+        self._take_folded()
+        return [*self._hand.kept(self._loops_since()), *self._pending.batches()]
 
     def restore(self, results: int, waiting: Batch) -> None:
         """Have given so many answers, of which these wait."""
-        self._collect()
+        self._take_folded()
         self._pending.replace([waiting] if len(waiting) else [])
         self._results = results - (0 if self._folding is None else self._folding.results)
 
@@ -342,12 +356,14 @@ class RunningQuery:
         """Results whose TEXT codes are still needed."""
         left = [] if self._folding is None else self._folding.left
         kept = [] if self._newest is None else self._newest.batches()
-        given = [batch for hand in self._hands for batch in hand.batches]
+        given = [] if self._hand is None else self._hand.batches
         return [*self._pending.batches(), *given, *left, *kept, self._present.rows()]
 
     def taken_batches(self) -> list[Batch]:
         """The answers that wait; they wait no more. The caller holds the lock."""
-        self._collect()
+        self._take_folded()
+        self._put_back()
+        self._loops = ()  # what they are at is taken, too
         return self._pending.take()
 
     def take(self) -> list[Change]:
@@ -359,15 +375,16 @@ class RunningQuery:
                 changes.extend(self.codec.changes(batch))
         return changes
 
-    def giving_back(self, unnote: Callable[[], None] = lambda: None) -> Callable[[], None]:
-        """What lets wait again what waits now. The caller holds the lock. unnote: see `Database.note_taken`."""
-        waiting = [*self._collect()]
+    def give_back(self, batches: Sequence[Batch], unnote: Callable[[], None] = lambda: None) -> None:
+        """What has been taken waits again, before what came since. unnote: see `Database.note_taken`."""
+        if batches:
+            self._pending.replace([*batches, *self._pending.batches()])
+        unnote()
 
-        def give_back() -> None:
-            self._pending.replace([*waiting, *self._pending.batches()])
-            unnote()
-
-        return give_back
+    def giving_back(self) -> Callable[[], None]:
+        """What lets wait again what waits now. The caller holds the lock."""
+        self._put_back()
+        return partial(self.give_back, [*self._collect()])
 
     @property
     def failure(self) -> tuple[int, str] | None:
@@ -394,15 +411,10 @@ class RunningQuery:
 
     def acknowledge(self, until: int) -> None:
         """The changes before this position wait no more."""
-        dropped, batches = max(0, until - self.position), self._collect()
-        kept: list[Batch] = []
-        for batch in batches:
-            n = min(dropped, len(batch))
-            dropped -= n
-            if n < len(batch):
-                kept.append(batch.slice(n, len(batch)) if n else batch)
-        self._pending.replace(kept)
-        self._fetched = self._results - sum(map(len, kept))
+        dropped = until - self.position
+        self._put_back()
+        self._loops = ()
+        self._pending.replace(after(self._collect(), dropped))
 
     def apply_settings(self) -> None:
         """Let the settings take effect on the running plan."""
@@ -429,7 +441,8 @@ class RunningQuery:
     def answer_nbytes(self) -> int:
         """Bytes of the answers that wait to be fetched, and of the rows kept for `snapshot`."""
         left = [] if self._folding is None else self._folding.left
-        return self._pending.nbytes + sum(len(b) * b.row_nbytes for b in left) + self._present.nbytes
+        in_hand = 0 if self._hand is None else self._hand.left * self._row_nbytes
+        return self._pending.nbytes + in_hand + sum(len(b) * b.row_nbytes for b in left) + self._present.nbytes
 
     @property
     def nbytes(self) -> int:

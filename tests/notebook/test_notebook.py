@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import threading
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import minidsms
-from minidsms.answers.in_hand import InHand
+from minidsms.answers.in_hand import Loop
 from minidsms.cql.errors import QueryError
 
 NASTY = "<script>alert('x')</script>&\"\x1b[31m\u202e"
@@ -180,11 +181,11 @@ def test_a_query_closed_by_another_thread_just_before_a_fetch_ends_the_loop(
     q = db.query("SELECT v FROM S")
     hand_out = q.hand_out
 
-    def closed_before() -> InHand | None:
+    def closed_before(loop: Loop) -> Iterator[minidsms.Change] | None:
         closing = threading.Thread(target=q.close)
         closing.start()
         closing.join()
-        return hand_out()
+        return hand_out(loop)
 
     monkeypatch.setattr(q, "hand_out", closed_before)
 
