@@ -216,16 +216,15 @@ class Query(RunningQuery, AsFrames):
         loop, may_come = Loop(), True
         try:
             while True:
-                has_failed = not may_come and self.failure is not None
                 portion = self._portion(loop)
                 if portion is not None:
                     yield portion
-                elif may_come:
-                    may_come = self.run_sources()
-                elif has_failed:
-                    self._raise_failure()
-                else:
+                elif may_come and self.has_sources:
+                    may_come = self._connection.run_some()
+                elif self.failure is None:
                     return
+                elif not self.is_waiting:  # asked after it has failed
+                    self._raise_failure()
         finally:
             loop.is_over = True
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import AsyncGenerator, Callable, Iterator
 from typing import Protocol
 
@@ -64,12 +65,13 @@ class AsyncChanges:
 
 
 async def _changes_of(query: Followed, own: Loop) -> AsyncGenerator[Change, None]:
-    loop = asyncio.get_running_loop()
+    loop, thread = asyncio.get_running_loop(), threading.get_ident()
     delivered = asyncio.Event()
 
     def wake() -> None:
-        with contextlib.suppress(RuntimeError):  # the loop has been closed, and nobody waits
-            loop.call_soon_threadsafe(delivered.set)
+        if not delivered.is_set():
+            with contextlib.suppress(RuntimeError):  # the loop has been closed, and nobody waits
+                delivered.set() if threading.get_ident() == thread else loop.call_soon_threadsafe(delivered.set)
 
     query.stand_alone()
     query.wakers.append(wake)
@@ -91,7 +93,10 @@ async def _changes_of(query: Followed, own: Loop) -> AsyncGenerator[Change, None
                 return
             if not delivered.is_set() and query.has_ended:
                 return
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(delivered.wait(), _LOOK_S)
+            looking = loop.call_later(_LOOK_S, delivered.set)
+            try:
+                await delivered.wait()
+            finally:
+                looking.cancel()
     finally:
         query.wakers.remove(wake)

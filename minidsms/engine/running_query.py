@@ -148,12 +148,12 @@ class RunningQuery:
                     return refused
                 batch = batch.slice(0, n)
         self._results += n
-        for wake in self.wakers:
-            wake()
         if connection.news.is_wanted:
             connection.news.note(self)
         connection.memory.grow(n * self._row_nbytes)
         self._pending.append(batch)
+        for wake in self.wakers:  # who is woken looks what waits before he takes the lock
+            wake()
         if self.recorder is not None:
             self.recorder.add_batch(batch)
         if self._newest is not None:

@@ -153,7 +153,7 @@ def test_changes_are_awaited_while_another_task_pushes(db: minidsms.Connection) 
 
 def test_changes_from_another_thread_wake_the_loop(db: minidsms.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     # Nothing but being woken lets the loop see the changes.
-    monkeypatch.setattr("minidsms.answers.async_changes._LOOK_S", None)
+    monkeypatch.setattr("minidsms.answers.async_changes._LOOK_S", 3600.0)
     q = db.query("SELECT v FROM S")
 
     def push() -> None:
