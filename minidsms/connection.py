@@ -21,7 +21,6 @@ from minidsms.cql.errors import Error, MemoryLimitError, one_line
 from minidsms.cql.parameters import Parameters, written
 from minidsms.elements import Type
 from minidsms.engine.reading import ReadsSources
-from minidsms.inputs.conversion import FIRST_INSTANT, LAST_INSTANT
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.process import forking
@@ -386,8 +385,8 @@ class Connection(Archiving, ReadsSources):
                 return
             if stream is None:
                 # Read once, before any input takes it: a call that raises changes nothing.
-                if type(ts) is not int or not FIRST_INSTANT < ts < LAST_INSTANT:
-                    ts = self._instant("advance", ts)
+                ts = self._instant("advance", ts)
+                self.note_advance(ts, None)
                 self._advance_all(ts)
                 if ts > self._engine.heartbeat:
                     self._engine.heartbeat = ts
@@ -397,6 +396,8 @@ class Connection(Archiving, ReadsSources):
                 target = self._streams.get(key) or self._relations.get(key)
                 if target is None:
                     raise self._unknown(stream)
+                ts = self._instant("advance", ts)
+                self.note_advance(ts, key)
                 target.advance(ts)
                 told = self._step(key)
         if told:

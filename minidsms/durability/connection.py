@@ -28,7 +28,7 @@ from minidsms.cql.parameters import Parameters, written
 from minidsms.cql.parser import parse
 from minidsms.durability.backup import copy, sizes_of
 from minidsms.durability.checkpoints import Checkpoints
-from minidsms.durability.entry import encoded, shed
+from minidsms.durability.entry import advance, encoded, shed, taken
 from minidsms.durability.folder import (
     Metadata,
     check_outside,
@@ -237,21 +237,14 @@ class DurableConnection(Connection):
     def ending_of(self, query: RunningQuery) -> tuple[Failure, int] | None:
         return self.endings.get(query.name.lower())
 
-    @contextlib.contextmanager
-    def _taking(self) -> Iterator[None]:
-        """What the context takes goes to the log before it goes to the engine, and is committed when it is done."""
-        before = 0 if self.log is None else self.log.next
-        try:
-            yield
-        except BaseException as error:
-            if Callbacks.raised(error):
-                if self.log is not None:
-                    self.log.commit()
-            elif not isinstance(error, Error):
-                self._is_astray = self.log is not None and self.log.next != before
-            raise
-        if self.log is not None:
+    def took(self, before: int, error: BaseException | None) -> None:
+        """A call has ended, before which the log had so many entries."""
+        if self.log is None:
+            return
+        if error is None or Callbacks.raised(error):
             self.log.commit()
+        elif not isinstance(error, Error):
+            self._is_astray = self.log.next != before
 
     def _append(self, **fields: Any) -> None:
         if self.log is not None and not self._depth:
@@ -426,7 +419,7 @@ class DurableConnection(Connection):
             try:
                 result = carry_out(self, statement, text)
                 if self._coming_place is not None:  # the query goes on
-                    with self._taking():
+                    with _Taking(self):
                         self._append(kind="process", script=place)
             finally:
                 self._coming_place = None
@@ -494,7 +487,7 @@ class DurableConnection(Connection):
             with journal.carrying_out(place) as is_kept:
                 result = carry_out(self, statement, text)
                 if not is_kept():  # it has replaced rows by equal ones
-                    with self._taking():
+                    with _Taking(self):
                         self._append(kind="process", script=place)
             self.script[place[0]] = place[1]
         return result
@@ -543,30 +536,29 @@ class DurableConnection(Connection):
     # ---------------------------------------------------------------------------------------------------- elements
 
     def push(self, name: str, data: Any, ts: Any = None, sign: Any = None, block: bool = True) -> int:
-        with self._taking():
+        with _Taking(self):
             return super().push(name, data, ts, sign, block)
 
     def upsert(self, name: str, data: Any, ts: Any = None) -> int:
-        with self._taking():
+        with _Taking(self):
             return super().upsert(name, data, ts)
 
     def advance(self, ts: int, stream: str | None = None) -> None:
-        with self._taking(), self.lock:
-            self._check()
-            ts = self._instant("advance", ts)
-            key = None if stream is None else name_of(stream).lower()
-            if key is None or key in self._streams or key in self._relations:
-                self._append(kind="advance", ts=ts, stream=key)
+        with _Taking(self):
             super().advance(ts, stream)
 
+    def note_advance(self, ts: int, key: str | None) -> None:
+        if self.log is not None and not self._depth:
+            self.log.append(advance(ts, key))
+
     def process(self) -> None:
-        with self._taking(), self.lock:
+        with _Taking(self), self.lock:
             self._check()
             self._append(kind="process")
             super().process()
 
     def finish_unfed(self) -> list[str]:
-        with self._taking(), self.lock:
+        with _Taking(self), self.lock:
             self._check()
             self._append(kind="finish")
             return super().finish_unfed()
@@ -584,7 +576,7 @@ class DurableConnection(Connection):
         self.log.commit()
         log, number = self.log, self.log.next
         if not self._depth:
-            log.append(encoded({"kind": "taken", "query": query.name, "until": until}), is_awaited=False)
+            log.append(taken(query.name, until), is_awaited=False)
         self._noted[query.name] = until
 
         def unnote() -> None:
@@ -627,7 +619,7 @@ class DurableConnection(Connection):
             return super().feed(name, place, format, **options)
 
     def drive(self, driver: SourceDriver, until: int | None = None, waits: bool = True) -> bool:
-        with self._taking():
+        with _Taking(self):
             if self._is_left:
                 self.process()  # else nothing says that the step does
             return super().drive(driver, until, waits)
@@ -856,7 +848,7 @@ class DurableConnection(Connection):
                 kept.has_ended = True
 
     def heartbeat(self, stream: StreamInput, ts: int) -> None:
-        with self._taking():
+        with _Taking(self):
             super().heartbeat(stream, ts)
 
     # ---------------------------------------------------------------------------------------------------- archives
@@ -982,6 +974,21 @@ class DurableConnection(Connection):
                 self.log.close()
         finally:
             self._lock.release()
+
+
+class _Taking:
+    """What the section takes goes to the log before it goes to the engine, and is committed when it is done."""
+
+    __slots__ = ("_before", "_db")
+
+    def __init__(self, db: DurableConnection) -> None:
+        self._db, self._before = db, 0 if db.log is None else db.log.next
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self._db.took(self._before, error)
 
 
 def _held(target: StreamInput | RelationInput) -> list[Any]:

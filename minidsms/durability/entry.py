@@ -90,8 +90,22 @@ Fields = dict[str, Any]
 
 def encoded(fields: Fields) -> bytes:
     """An entry's payload, but for its rows."""
-    text = _JSON.encode(fields).encode()
-    return _LENGTH.pack(len(text)) + text
+    return _sized(_JSON.encode(fields))
+
+
+def _sized(text: str) -> bytes:
+    header = text.encode()
+    return _LENGTH.pack(len(header)) + header
+
+
+def advance(ts: int, stream: str | None) -> bytes:
+    """What says that a heartbeat came, as `encoded` has it, which takes longer."""
+    return _sized(f'{{"kind":"advance","ts":{ts},"stream":{"null" if stream is None else _JSON.encode(stream)}}}')
+
+
+def taken(query: str, until: int) -> bytes:
+    """Likewise, that answers before this position of a query's have been taken."""
+    return _sized(f'{{"kind":"taken","query":{_JSON.encode(query)},"until":{until}}}')
 
 
 def shed(rows: Int64Array) -> Fields:

@@ -81,6 +81,8 @@ def frame(number: int, parts: Sequence[Part], synced: int = 0) -> bytes:
     """What stands before the payload that these parts make. synced: the entries before this number are on disk."""
     ahead = number - synced
     stamp = number if ahead > _MOST_AHEAD else number | ahead + 1 << _NUMBER_BITS
+    if len(parts) == 1:
+        return FRAME.pack(len(parts[0]), xxhash.xxh3_64_intdigest(parts[0], stamp), stamp)
     checksum = xxhash.xxh3_64(seed=stamp)
     for part in parts:
         checksum.update(part)

@@ -216,6 +216,9 @@ class Database:
             return ts
         return Converter(call, Schema(()), self.dictionary, self.tick_ns).instant(ts)
 
+    def note_advance(self, ts: int, key: str | None) -> None:
+        """A heartbeat is going to be taken. key: of the only input that it is for."""
+
     def settle(self, name: str | None = None) -> None:
         """`process`, but callbacks are told by the call that is under way, once it has released the lock. name: of the
         only input that has news.

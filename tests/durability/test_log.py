@@ -15,6 +15,7 @@ import pytest
 
 import minidsms
 from minidsms.cql.errors import Error
+from minidsms.durability import entry
 from minidsms.durability import log as log_module
 from minidsms.durability.entry import Rows
 from minidsms.durability.log import Log
@@ -277,3 +278,20 @@ def test_a_row_is_written_as_arrow_writes_it_and_read_back() -> None:
         batch = pa.RecordBatch.from_arrays(arrays, names=["_ts", *map(str, range(5))])
         assert message == batch.serialize().to_pybytes()
         assert reader.decoded(memoryview(message)) == (i, None, tuple(values))
+
+
+@pytest.mark.parametrize("name", ["s", 'a "b" \\ ü é'])
+def test_entries_that_come_often_are_written_as_all_are(name: str) -> None:
+    assert entry.advance(-5, None) == entry.encoded({"kind": "advance", "ts": -5, "stream": None})
+    assert entry.advance(1 << 61, name) == entry.encoded({"kind": "advance", "ts": 1 << 61, "stream": name})
+    assert entry.taken(name, 12) == entry.encoded({"kind": "taken", "query": name, "until": 12})
+
+
+def test_a_heartbeat_of_a_callback_is_one_entry(tmp_path: Path) -> None:
+    with minidsms.connect(tmp_path) as db:
+        db.execute("CREATE STREAM S (k INTEGER); CREATE STREAM T (k INTEGER)")
+        db.query("SELECT ISTREAM(k) FROM S").on_change(lambda change: db.advance(change.ts, "T"))
+        db.push("S", (1,), ts=0)
+        before = db.log.next  # type: ignore[attr-defined]
+        db.push("S", (2,), ts=1)
+        assert db.log.next == before + 3  # type: ignore[attr-defined]  # the push, the heartbeat, what was told
