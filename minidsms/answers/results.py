@@ -90,8 +90,8 @@ class ResultCodec:
 
     def values(self, batch: Batch) -> list[list[Any]]:
         """Instants, signs, and the values of each column as `minidsms.values.coded` has them."""
-        columns = (self._dictionary.values(batch.column(i), t) for i, t in enumerate(self.schema.types))
-        return [batch.ts.tolist(), batch.signs.tolist(), *columns]
+        columns = [self._dictionary.values(batch.column(i), t) for i, t in enumerate(self.schema.types)]
+        return [batch.ts.tolist(), [1] * len(batch) if batch.sign is None else batch.sign.tolist(), *columns]
 
     @cached_property
     def _row(self) -> type[Row]:

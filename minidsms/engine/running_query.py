@@ -261,7 +261,7 @@ class RunningQuery:
     def drain(self) -> None:
         """Hand what waits to the sink. Raises Error where it cannot be written; then the sink is given up."""
         sink = self._sink
-        if sink is None or not self._collect():
+        if sink is None or not self.is_waiting:
             return
         self._put_back()
         pending = self._collect()
@@ -321,9 +321,10 @@ class RunningQuery:
 
     def note_told(self) -> None:
         """What was taken for callbacks has been told."""
-        with self._connection.lock:
-            if not self._closed and not self.untold:
-                self._connection.note_taken(self, self.position)
+        if self._connection.keeps_answers:
+            with self._connection.lock:
+                if not self._closed and not self.untold:
+                    self._connection.note_taken(self, self.position)
 
     def callbacks(self) -> tuple[Callable[[Change], Any], ...]:
         return tuple(self._callbacks)

@@ -300,6 +300,11 @@ class TextDictionary:
 
     def values(self, column: Column, type_: Type) -> list[Any]:
         """The inverse of `column`."""
+        if not type_.is_coded:
+            values = column.values.tolist()
+            if column.valid is None:
+                return values  # type: ignore[no-any-return]
+            return [v if ok else None for v, ok in zip(values, column.valid.tolist())]
         if type_ is Type.TEXT:
             return self.decode(column)
         if type_.kind == "DECIMAL":
@@ -308,12 +313,7 @@ class TextDictionary:
                 scaled(code - CODE_OF_ZERO, scale) if code < 0 else value_of(self.text(code), type_) if code else None
                 for code in self.clean(column).tolist()
             ]
-        if type_.is_coded:
-            return [None if text is None else value_of(text, type_) for text in self.decode(column)]
-        values = column.values.tolist()
-        if column.valid is None:
-            return values  # type: ignore[no-any-return]
-        return [v if ok else None for v, ok in zip(values, column.valid.tolist())]
+        return [None if text is None else value_of(text, type_) for text in self.decode(column)]
 
     def decode_arrow(self, column: Column) -> Any:
         """The column's texts as a pyarrow string array. Each distinct text is touched at most once."""

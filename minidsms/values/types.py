@@ -28,14 +28,18 @@ class Type:
     """A type. `kind` is its name without what stands in parentheses; LIST, STRUCT and MAP are nested.
 
     element: the type of a list's elements, else None.  fields: name and type of each field of a STRUCT; of a MAP those
-    of `key` and `value`.  digits, scale: of a DECIMAL, all its digits and those behind the point.
+    of `key` and `value`.  digits, scale: of a DECIMAL, all its digits and those behind the point.  is_nested: its
+    values hold others, and have no order.  is_coded: they are codes of the dictionary, which has them as
+    `minidsms.values.coded` writes them.
 
     INTEGER, TIMESTAMP, INTERVAL (ticks), DATE (days since 1970), TIME (microseconds of the day) and what the
     connection's dictionary codes (TEXT, DECIMAL and nested types) are int64 arrays, FLOAT is float64, BOOLEAN is bool.
     NULL is the type of the bare literal; a column of it is int64 zeros, never valid.
     """
 
-    __slots__ = ("__weakref__", "digits", "dtype", "element", "fields", "kind", "name", "scale")
+    __slots__ = (
+        "__weakref__", "digits", "dtype", "element", "fields", "is_coded", "is_nested", "kind", "name", "scale",
+    )  # fmt: skip
 
     INTEGER: ClassVar[Type]
     FLOAT: ClassVar[Type]
@@ -57,6 +61,8 @@ class Type:
     digits: int
     scale: int
     dtype: np.dtype[np.generic]
+    is_nested: bool
+    is_coded: bool
 
     @classmethod
     def _of(
@@ -67,6 +73,8 @@ class Type:
             found = cls()
             found.kind, found.name, found.element, found.fields = kind, name, element, fields
             found.digits, found.scale = digits, scale
+            found.is_nested = element is not None or bool(fields)
+            found.is_coded = found.is_nested or kind in ("TEXT", "DECIMAL")
             found.dtype = np.dtype({"FLOAT": np.float64, "BOOLEAN": np.bool_}.get(kind, np.int64))
             found = cls._known.setdefault(name, found)
         return found
@@ -92,16 +100,6 @@ class Type:
     def list_type(self) -> Type:
         """The type of lists of these."""
         return Type._of("LIST", f"{self}[]", self)
-
-    @property
-    def is_coded(self) -> bool:
-        """Its values are codes of the dictionary, which has them as `minidsms.values.coded` writes them."""
-        return self is Type.TEXT or self.kind == "DECIMAL" or self.is_nested
-
-    @property
-    def is_nested(self) -> bool:
-        """Its values hold others, and have no order."""
-        return self.element is not None or bool(self.fields)
 
     @property
     def is_ranked(self) -> bool:
