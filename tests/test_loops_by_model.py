@@ -112,20 +112,31 @@ class World:
 
         asyncio.run(run())
 
+    def _be_at_nothing(self) -> None:
+        """What has been fetched is taken for good, with what loops are at."""
+        self.held = [[changes, None] for changes, _ in self.held]
+
     def fetch(self) -> None:
-        self.check(self.q.fetch())
+        changes = self.q.fetch()
+        self.check(changes)
         assert self.at == self.end
+        if changes:
+            self._be_at_nothing()
 
     def fetch_arrow(self) -> None:
         found = self.q.fetch_arrow()
         assert found["k"].to_pylist() == list(range(self.at, self.end))
         assert found["t"].to_pylist() == [f"text {i}" for i in range(self.at, self.end)]
+        if self.at < self.end:
+            self._be_at_nothing()
         self.at = self.end
 
     def acknowledge(self) -> None:
         # Of a filter each answer may stand alone: what is not acknowledged goes on waiting.
-        self.at = self.random.randint(self.at, self.end)
+        before, self.at = self.at, self.random.randint(self.at, self.end)
         assert [change.row.k for change in self.q.fetch(ack=self.at)] == list(range(self.at, self.end))
+        if before < self.at:
+            self._be_at_nothing()
 
     def look(self) -> None:
         n = self.random.choice(_SIZES)

@@ -43,28 +43,28 @@ class Followed(Protocol):
     def run_sources(self) -> bool: ...
 
 
-class AsyncChanges:
-    """The changes of a query from now on, those that wait first. Raises QueryError once a failed query's last ones have
-    been given.
-    """
+class UntilDropped:
+    """The changes of a loop that is over as soon as nobody holds them."""
 
-    __slots__ = ("__anext__", "_own", "aclose")
+    __slots__ = ("__anext__", "_loop", "aclose")
 
-    def __init__(self, query: Followed) -> None:
-        self._own = Loop()
-        changes = _changes_of(query, self._own)
+    def __init__(self, changes: AsyncGenerator[Change, None], loop: Loop) -> None:
+        self._loop = loop
         self.__anext__ = changes.__anext__  # a method would call it for each change
         self.aclose = changes.aclose
 
-    def __aiter__(self) -> AsyncChanges:
+    def __aiter__(self) -> UntilDropped:
         return self
 
     def __del__(self) -> None:
         # The event loop ends an asynchronous generator later, after what its task does next.
-        self._own.is_over = True
+        self._loop.is_over = True
 
 
-async def _changes_of(query: Followed, own: Loop) -> AsyncGenerator[Change, None]:
+async def changes_of(query: Followed, own: Loop) -> AsyncGenerator[Change, None]:
+    """The changes of a query from now on, those that wait first. Raises QueryError once a failed query's last ones have
+    been given.
+    """
     loop, thread = asyncio.get_running_loop(), threading.get_ident()
     delivered = asyncio.Event()
 
@@ -99,4 +99,5 @@ async def _changes_of(query: Followed, own: Loop) -> AsyncGenerator[Change, None
             finally:
                 looking.cancel()
     finally:
+        own.is_over = True
         query.wakers.remove(wake)
