@@ -96,6 +96,27 @@ def test_changes_are_decoded_as_a_loop_comes_to_them(db: minidsms.Connection, mo
     assert decoded == 30_000
 
 
+def test_changes_that_cannot_be_decoded_go_on_waiting(db: minidsms.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    q = db.query("SELECT ISTREAM(k) FROM S")
+    for ts in range(5):
+        db.push("S", [(i, None) for i in range(1000 * ts, 1000 * ts + 1000)], ts=ts)
+    changes_of = q.codec.changes
+
+    def short_of_memory(batch: Batch) -> Iterable[minidsms.Change]:
+        if batch.column(0).values[0] >= 3000:
+            raise MemoryError
+        return changes_of(batch)
+
+    monkeypatch.setattr(q.codec, "changes", short_of_memory)
+    come_to = 0
+    with pytest.raises(MemoryError):
+        for change in q:
+            assert change.row == (come_to,)
+            come_to += 1
+    monkeypatch.undo()
+    assert come_to == q.position == 3000 and keys(q) == list(range(3000, 5000))
+
+
 def test_what_waits_counts_until_a_loop_has_come_to_it(db: minidsms.Connection) -> None:
     q = db.query("SELECT ISTREAM(k) FROM S")
     db.push("S", [(i, None) for i in range(100)], ts=0)
