@@ -214,19 +214,16 @@ class Query(RunningQuery, AsFrames):
 
     def _portions(self) -> Iterator[Iterator[Change]]:
         loop, may_come = Loop(), True
-        try:
-            while True:
-                portion = self._portion(loop)
-                if portion is not None:
-                    yield portion
-                elif may_come and self.has_sources:
-                    may_come = self._connection.run_some()
-                elif self.failure is None:
-                    return
-                elif not self.is_waiting:  # asked after it has failed
-                    self._raise_failure()
-        finally:
-            loop.is_over = True
+        while True:
+            portion = self._portion(loop)
+            if portion is not None:
+                yield portion
+            elif may_come and self.has_sources:
+                may_come = self._connection.run_some()
+            elif self.failure is None:
+                return
+            elif not self.is_waiting:  # asked after it has failed
+                self._raise_failure()
 
     def hand_out(self, loop: Loop) -> Iterator[Change] | None:
         """The next changes that wait, for all loops; None where nothing waits. Raises QueryError as `fetch` does."""
@@ -256,9 +253,9 @@ class Query(RunningQuery, AsFrames):
         """
         from minidsms.answers.async_changes import UntilDropped, changes_of
 
-        changes = changes_of(self, loop := Loop())
+        changes = changes_of(self, loops := [Loop()])
         # A generator alone is faster, and where no folder keeps what a loop may be at, nobody asks.
-        return UntilDropped(changes, loop) if self._connection.keeps_answers else changes
+        return UntilDropped(changes, loops) if self._connection.keeps_answers else changes
 
     def run_sources(self) -> bool:
         """Read some more of the sources, as iteration does; False when there is nothing to read."""

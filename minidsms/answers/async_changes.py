@@ -46,10 +46,10 @@ class Followed(Protocol):
 class UntilDropped:
     """The changes of a loop that is over as soon as nobody holds them."""
 
-    __slots__ = ("__anext__", "_loop", "aclose")
+    __slots__ = ("__anext__", "_loops", "aclose")
 
-    def __init__(self, changes: AsyncGenerator[Change, None], loop: Loop) -> None:
-        self._loop = loop
+    def __init__(self, changes: AsyncGenerator[Change, None], loops: list[Loop]) -> None:
+        self._loops = loops
         self.__anext__ = changes.__anext__  # a method would call it for each change
         self.aclose = changes.aclose
 
@@ -58,12 +58,12 @@ class UntilDropped:
 
     def __del__(self) -> None:
         # The event loop ends an asynchronous generator later, after what its task does next.
-        self._loop.is_over = True
+        self._loops.clear()
 
 
-async def changes_of(query: Followed, own: Loop) -> AsyncGenerator[Change, None]:
+async def changes_of(query: Followed, own: list[Loop]) -> AsyncGenerator[Change, None]:
     """The changes of a query from now on, those that wait first. Raises QueryError once a failed query's last ones have
-    been given.
+    been given. own: its loop, until nobody holds it.
     """
     loop, thread = asyncio.get_running_loop(), threading.get_ident()
     delivered = asyncio.Event()
@@ -79,7 +79,7 @@ async def changes_of(query: Followed, own: Loop) -> AsyncGenerator[Change, None]
         while query.state != "closed":
             delivered.clear()
             try:
-                portion = query.hand_out(own)
+                portion = query.hand_out(own[0] if own else Loop())
             except ClosedError:
                 return  # another thread has closed it since
             if portion is not None:
@@ -99,5 +99,5 @@ async def changes_of(query: Followed, own: Loop) -> AsyncGenerator[Change, None]
             finally:
                 looking.cancel()
     finally:
-        own.is_over = True
+        own.clear()
         query.wakers.remove(wake)

@@ -20,16 +20,16 @@ _PORTION = 1 << 11
 
 
 class Loop:
-    """A loop over a query.
+    """A loop over a query, which holds this as long as it may be at a change: Python may free an iterator anywhere,
+    amid a call of the engine, and no step of Python should be taken then.
 
-    since: the position of the first change that it may be at; -1 before it has asked.  is_over: it is at none. Python
-    may free an iterator anywhere, amid a call of the engine, so that this is only noted.
+    since: the position of the first change that it may be at; -1 before it has asked.
     """
 
-    __slots__ = ("is_over", "since")
+    __slots__ = ("__weakref__", "since")
 
     def __init__(self) -> None:
-        self.since, self.is_over = -1, False
+        self.since = -1
 
 
 class InHand:

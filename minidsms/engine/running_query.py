@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 import numpy as np
 
@@ -70,7 +71,7 @@ class RunningQuery:
         self._callbacks: list[Callable[[Change], Any]] = []
         self.untold: deque[Change] = deque()
         self._hand: InHand | None = None
-        self._loops: tuple[Loop, ...] = ()
+        self._loops: tuple[ref[Loop], ...] = ()
         self._sink: Sink | None = None
         self._last_sink: tuple[Sink, str] | None = None
         self._network: Network | None = None
@@ -179,11 +180,12 @@ class RunningQuery:
         hand, connection = self._hand, self._connection
         is_left = hand is not None and hand.left > 0
         begin, before = 0, list[Batch]()
-        if connection.keeps_answers and not (is_left and loop.since >= hand.begin and loop in self._loops):  # type: ignore[union-attr]
+        own = ref(loop)
+        if connection.keeps_answers and not (is_left and loop.since >= hand.begin and own in self._loops):  # type: ignore[union-attr]
             connection.commit_shown()
             begin = loop.since = self.position
-            if loop not in self._loops:
-                self._loops = (*self._loops, loop)
+            if own not in self._loops:
+                self._loops = (*self._loops, own)
             if hand is not None:
                 before = hand.kept(self.note_given())
         if not is_left:
@@ -195,8 +197,9 @@ class RunningQuery:
 
     def _loops_since(self) -> int:
         """The position of the first change that a loop may be at."""
-        self._loops = tuple([loop for loop in self._loops if not loop.is_over])
-        return min([loop.since for loop in self._loops]) if self._loops else self.position
+        self._loops = tuple([each for each in self._loops if each() is not None])
+        since = [loop.since for each in self._loops if (loop := each()) is not None]
+        return min(since) if since else self.position
 
     def note_given(self) -> int:
         """What loops have been given need not be kept, once none is at it. From where on it is. The caller holds the

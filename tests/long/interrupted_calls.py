@@ -276,6 +276,8 @@ CASES: dict[str, Case] = {
     "fetch": _query(lambda q: q.fetch(), gives=True),
     "fetch_arrow": _query(lambda q: q.fetch_arrow(), "filtered", gives=True),
     "fetch behind a screen": Case(lambda w: w.db.queries["f2"].fetch(), _many_filters, gives=True),
+    "first of a loop": _query(lambda q: next(iter(q)), gives=True),
+    "first of a loop behind a screen": Case(lambda w: next(iter(w.db.queries["f2"])), _many_filters, gives=True),
     "fetch of rules": Case(lambda w: w.things["each"].fetch(), _rules, gives=True),
     "fetch_arrow of rules": Case(lambda w: w.things["each"].fetch_arrow(), _rules, gives=True),
     "close rules": Case(lambda w: w.things["each"].close(), _rules),
