@@ -87,7 +87,7 @@ class KafkaReader:
                 else:
                     self._consumer.subscribe([address.topic])
         except Error:
-            self._close()
+            self.close()
             raise
 
     def _client(self) -> Any:
@@ -128,7 +128,7 @@ class KafkaReader:
         self._taken = {number: (offset, offset, self._learned[number]) for number, offset in offsets.items()}
         self._offsets = offsets
         self._first = position["of"], position["behind"]
-        self._close()
+        self.close()
         self._consumer = self._client()
         with asking(self._address):
             self._consumer.assign(self._places([self._first[0]]))
@@ -176,7 +176,6 @@ class KafkaReader:
                 while not self._stopped.is_set() and given != source.pushed:
                     self._stopped.wait(0.01)  # the engine takes what waits, so that it counts as read
                 self._commit(library, source, readers)
-            self._close()
 
     def _blocks(self, library: Any, messages: list[Any], ended: set[int]) -> list[tuple[int, Block]]:
         """The messages as blocks of lines, those of a partition that stand together in one."""
@@ -220,7 +219,7 @@ class KafkaReader:
             except library.KafkaException as error:
                 source.note(f"offsets could not be committed: {reason(error)}")
 
-    def _close(self) -> None:
+    def close(self) -> None:
         """Leave the broker, which also notices by itself when nothing more comes."""
         with contextlib.suppress(kafka().KafkaException):
             self._consumer.close()

@@ -15,6 +15,7 @@ from typing import Any, Protocol, runtime_checkable
 from minidsms.cql.errors import Error
 from minidsms.elements import Schema
 from minidsms.inputs.rejected import RejectedRows
+from minidsms.process.threads import begun
 from minidsms.sources.blocks import Block
 from minidsms.sources.csv_form import CsvForm
 from minidsms.sources.inbox import Inbox
@@ -34,6 +35,10 @@ class Feeder(Protocol):
 
     def stop(self) -> None:
         """Wake `run` up, so that it returns; from another thread, and more than once."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what is open: once `run` has returned, or where it is never called, then more than once."""
         ...
 
 
@@ -99,18 +104,30 @@ class LiveLines:
         self.notes.append(text)
         _log.info("%s: %s", self.path, text)
 
+    def note_waiting(self, error: Error) -> None:
+        """Tell, once, why nothing comes."""
+        told = f"waits: {str(error).splitlines()[0]}"
+        if not self.notes or self.notes[-1] != told:
+            self.note(told)
+
     def start(self, bell: Callable[[], None]) -> None:
         """Begin to wait."""
         self.inbox.ring(bell)
         if self._thread is None and not self.inbox.is_closed:
-            self.state = "running"
-            self._thread = threading.Thread(target=self._run, name=f"minidsms {self.path}"[:60], daemon=True)
-            self._thread.start()
+            before, self.state = self.state, "running"
+            try:
+                self._thread = begun(self._run, f"minidsms {self.path}"[:60])
+            except Error:
+                self.state = before
+                raise
 
     def _run(self) -> None:
         failure: Error | None = None
         try:
-            self.feeder.run(self)
+            try:
+                self.feeder.run(self)
+            finally:
+                self.feeder.close()
         except Error as error:
             failure = error
         except Exception as error:
@@ -161,7 +178,8 @@ class LiveLines:
         """Stop the thread."""
         self.inbox.close()
         self.feeder.stop()
-        thread, self._thread = self._thread, None
-        if thread is not None and thread is not threading.current_thread():
-            thread.join(2.0)
+        if self._thread is None:
+            self.feeder.close()
+        elif self._thread is not threading.current_thread():
+            self._thread.join(2.0)
         self.state = "closed"

@@ -123,15 +123,12 @@ class TableChanges:
     def run(self, source: LiveLines) -> None:
         """Put the table, then what changes, until stopped."""
         source.notes_pushed = True
-        try:
-            with asking(self._shown):
-                if self._from is None:
-                    self._put_table(source)
-                elif self._from.get("lsn") != self._given:
-                    self._put_known(source, self._from)
-                self._follow(source)
-        finally:
-            self._connection.close()
+        with asking(self._shown):
+            if self._from is None:
+                self._put_table(source)
+            elif self._from.get("lsn") != self._given:
+                self._put_known(source, self._from)
+            self._follow(source)
 
     def _put_table(self, source: LiveLines) -> None:
         """The rows of the slot's snapshot."""
@@ -249,6 +246,10 @@ class TableChanges:
     def stop(self) -> None:
         """Let `run` return."""
         self._stopped.set()
+
+    def close(self) -> None:
+        """Leave the server."""
+        self._connection.close()
 
 
 def _value(value: bytes | None, type_: Type) -> bytes:

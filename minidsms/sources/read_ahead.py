@@ -11,11 +11,14 @@ docs/design, point 10; the rule of one engine lock is not touched: nothing here 
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
+from minidsms.cql.errors import Error
 from minidsms.process.behind import end_at_exit
+from minidsms.process.threads import begun
 
 _AHEAD = 4
 _WORKERS = 2
@@ -44,10 +47,12 @@ class ReadAhead(Generic[Raw, Made]):
 
     def __iter__(self) -> Iterator[Made]:
         """The blocks made; starts the threads. To be gone through once."""
-        for i in range(_WORKERS):
-            thread = threading.Thread(target=self._work, name=f"minidsms-read-ahead-{i}", daemon=True)
-            self._threads.append(thread)
-            thread.start()
+        with contextlib.suppress(Error):
+            for i in range(_WORKERS):
+                self._threads.append(begun(self._work, f"minidsms-read-ahead-{i}"))
+        if not self._threads:  # the system gives none
+            yield from map(self._make, self._blocks)
+            return
         end_at_exit(self)
         try:
             while True:

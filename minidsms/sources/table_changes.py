@@ -94,6 +94,9 @@ class TableFollower:
         """Let `run` return."""
         self._stopped.set()
 
+    def close(self) -> None:
+        """Nothing stays open."""
+
     def _written(self) -> tuple[tuple[float, int], ...]:
         """When the files of the database were written to, and how long they are. Error where there is none."""
         found = []
@@ -118,9 +121,7 @@ class TableFollower:
         except Error as error:
             if not any(word in str(error).lower() for word in _BUSY):
                 raise
-            told = f"waits: {str(error).splitlines()[0]}"
-            if not source.notes or source.notes[-1] != told:
-                source.note(told)
+            source.note_waiting(error)
             return None
 
     def _shown(self, batch: Any) -> Iterable[bytes]:

@@ -116,12 +116,6 @@ class Tail:
 
     def run(self, source: LiveLines) -> None:
         """Read until stopped."""
-        try:
-            self._follow(source)
-        finally:
-            give_up(self._file)
-
-    def _follow(self, source: LiveLines) -> None:
         if self._from is not None and not self._has(self._file, self._from):
             source.begins_anew, self._from = True, None
             self._begin_anew(source, "truncated")
@@ -152,9 +146,8 @@ class Tail:
                 # Written between the last reading and the rotation.
                 source.inbox.put(rows, cutter.feed(data))
                 continue
-            if change:
+            if change and self._begin_anew(source, change):
                 source.inbox.put(rows, cutter.end() if change == "replaced" else None)
-                self._begin_anew(source, change)
                 rows, cutter = self._begin(source), LineCutter()
                 continue
             if self._stop_after_s is not None and quiet_s >= self._stop_after_s:
@@ -190,22 +183,29 @@ class Tail:
             return "replaced"
         return "truncated" if ours.st_size < position else ""
 
-    def _begin_anew(self, source: LiveLines, change: str) -> None:
+    def _begin_anew(self, source: LiveLines, change: str) -> bool:
+        """Go over to the file that is there now; False where it cannot be read yet."""
         if change == "truncated":
             source.note(f"{self.path} was truncated: reading begins again at its start")
             self._file.seek(0)
-            return
+            return True
         try:
             file = self._open(self.path)
-        except Error:
-            return
+        except Error as error:
+            source.note_waiting(error)
+            return False
         source.note(f"{self.path} was replaced: the old file was read to its end, the new one is read from its start")
         give_up(self._file)
         self._file = file
+        return True
 
     def stop(self) -> None:
         """Let `run` return."""
         self._stopped.set()
+
+    def close(self) -> None:
+        """Give up the file."""
+        give_up(self._file)
 
 
 def _known(file: IO[bytes]) -> _Known:

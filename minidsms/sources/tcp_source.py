@@ -52,6 +52,8 @@ class TcpReader:
             try:
                 if self._socket is None:
                     self._socket = self._connect()
+                    if self._stopped.is_set():  # meanwhile, when there was nothing to be shut
+                        return
                 self._read(source, self._socket)
                 source.note("the other side has closed the connection")
             except (Error, OSError) as error:
@@ -61,9 +63,7 @@ class TcpReader:
                     raise
                 source.note(str(error).split("\n")[0])
             finally:
-                if self._socket is not None:
-                    self._socket.close()
-                    self._socket = None
+                self.close()
             if self._retry_s is None or self._stopped.wait(self._retry_s):
                 return
 
@@ -86,6 +86,12 @@ class TcpReader:
         """Let `run` return."""
         self._stopped.set()
         shut(self._socket)
+
+    def close(self) -> None:
+        """Hang up."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
 
 
 class TcpListener:
@@ -110,26 +116,21 @@ class TcpListener:
         with selectors.DefaultSelector() as selector:
             selector.register(self._listening, selectors.EVENT_READ)
             selector.register(self._woken, selectors.EVENT_READ)
-            try:
-                while not source.inbox.is_closed and (self._clients is None or come < self._clients or open_clients):
-                    for key, _ in selector.select():
-                        sock = key.fileobj
-                        assert isinstance(sock, socket.socket)
-                        if sock is self._listening:
-                            client = self._accept(source, open_clients, come)
-                            if client is not None:
-                                come += 1
-                                selector.register(client, selectors.EVENT_READ)
-                        elif sock is self._woken:
-                            return
-                        elif not self._receive(source, sock, *open_clients[sock][1:]):
-                            selector.unregister(sock)
-                            source.note(f"client {open_clients.pop(sock)[0]} has gone")
-                            sock.close()
-            finally:
-                for sock in open_clients:
-                    sock.close()
-                self._listening.close()
+            while not source.inbox.is_closed and (self._clients is None or come < self._clients or open_clients):
+                for key, _ in selector.select():
+                    sock = key.fileobj
+                    assert isinstance(sock, socket.socket)
+                    if sock is self._listening:
+                        client = self._accept(source, open_clients, come)
+                        if client is not None:
+                            come += 1
+                            selector.register(client, selectors.EVENT_READ)
+                    elif sock is self._woken:
+                        return
+                    elif not self._receive(source, sock, *open_clients[sock][1:]):
+                        selector.unregister(sock)
+                        source.note(f"client {open_clients.pop(sock)[0]} has gone")
+                        sock.close()
 
     def _accept(
         self, source: LiveLines, clients: dict[socket.socket, tuple[str, LineRows, LineCutter]], come: int
@@ -166,6 +167,11 @@ class TcpListener:
         with contextlib.suppress(OSError):
             self._wake.send(b"x")
         self._listening.close()
+
+    def close(self) -> None:
+        """Turn the clients away, and listen no more."""
+        for sock in (*self._open, self._listening, self._wake, self._woken):
+            sock.close()
 
 
 def listen(address: TcpAddress) -> socket.socket:

@@ -20,6 +20,7 @@ import minidsms
 from minidsms.cql.errors import CqlError, Error
 from minidsms.sources.blocks import Block
 from minidsms.sources.inbox import Inbox
+from minidsms.sources.tcp_source import TcpReader
 
 PATIENCE_S = 240.0  # kernels may have to be compiled
 
@@ -267,6 +268,32 @@ def test_a_server_that_comes_late_and_goes_is_tried_again() -> None:
     assert rows(q) == [(1,), (2,)]
 
 
+def test_a_source_that_is_closed_while_it_connects_hangs_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    connects, closed = threading.Event(), threading.Event()
+    connect = TcpReader._connect
+
+    def connecting(reader: TcpReader) -> socket.socket:
+        connects.set()
+        assert closed.wait(PATIENCE_S)
+        return connect(reader)
+
+    monkeypatch.setattr(TcpReader, "_connect", connecting)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        path = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        db = minidsms.connect()
+        db.execute(f"CREATE STREAM S (v INTEGER) FROM '{path}' WITH (retry = 1 SECOND)")
+        source: Any = db.reading.sources[0][0]
+        source.start(lambda: None)
+        assert connects.wait(PATIENCE_S)
+        source.inbox.close()
+        source.feeder.stop()  # as closing does, which waits two seconds for the thread
+        closed.set()
+        client, _ = server.accept()
+        with client:
+            client.settimeout(PATIENCE_S)
+            assert client.recv(1) == b""
+
+
 def test_nobody_listening_is_an_error_with_a_place_and_a_way_out() -> None:
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
@@ -510,6 +537,38 @@ def test_what_is_written_just_before_a_rotation_is_read(tmp_path: Path, monkeypa
     assert rows(q) == [(1,), (2,), (3,)] and looked[0] == "replaced"
 
 
+def test_a_file_that_may_not_be_read_after_a_rotation_is_waited_for_at_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "s.csv"
+    path.write_text("ts,v\n1,1\n")
+    db = following(path)
+    q = db.query("SELECT v FROM S")
+    source: Any = db.reading.sources[0][0]
+    opens, waits = source.feeder._open, source.feeder._stopped.wait
+    tried: list[str] = []
+
+    def refused(path: str) -> Any:
+        tried.append("open")
+        if tried.count("open") <= 3:
+            raise Error(f"{path} may not be read")
+        return opens(path)
+
+    def wait(seconds: float) -> bool:
+        tried.append("wait")
+        return bool(waits(seconds))
+
+    monkeypatch.setattr(source.feeder, "_open", refused)
+    monkeypatch.setattr(source.feeder._stopped, "wait", wait)
+    path.rename(tmp_path / "s.csv.1")
+    path.write_text("ts,v\n2,2\n")
+    with Running(db):
+        soon(lambda: db.stream_input("S").counters.accepted == 2)
+        assert next(iter(source.notes)).startswith("waits: ")
+    assert rows(q) == [(1,), (2,)]
+    assert "".join(word[0] for word in tried).startswith("owowowo")
+
+
 def test_a_truncation_is_told_and_reading_begins_anew(tmp_path: Path) -> None:
     path = tmp_path / "s.csv"
     path.write_text("ts,v\n1,1\n2,2\n3,3\n")
@@ -586,6 +645,44 @@ def test_a_named_pipe_is_read_until_its_writers_have_gone(tmp_path: Path) -> Non
     db.run()
     thread.join()
     assert rows(q) == [(1,), (2,)]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_pipe_is_read_where_a_thousand_files_are_open(tmp_path: Path) -> None:
+    import resource
+
+    path = tmp_path / "pipe.csv"
+    os.mkfifo(path)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if limits[1] != resource.RLIM_INFINITY and limits[1] < 2000:
+        pytest.skip("this process may not open so many")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(limits[0], 2000), limits[1]))
+    others = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    try:
+        db = minidsms.connect()
+        db.execute(f"CREATE STREAM S (ts INTEGER, v INTEGER) TIMESTAMP BY ts FROM '{path}'")
+        q = db.query("SELECT v FROM S")
+        thread = threading.Thread(target=path.write_text, args=("ts,v\n1,1\n",))
+        thread.start()
+        db.run()
+        thread.join()
+        assert rows(q) == [(1,)]
+        db.close()
+    finally:
+        for other in others:
+            os.close(other)
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_pipe_that_was_never_read_has_no_reader_once_its_connection_is_closed(tmp_path: Path) -> None:
+    path = tmp_path / "pipe.csv"
+    os.mkfifo(path)
+    db = minidsms.connect()
+    db.execute(f"CREATE STREAM S (ts INTEGER, v INTEGER) TIMESTAMP BY ts FROM '{path}'")
+    db.close()
+    with pytest.raises(OSError, match="No such device or address"):
+        os.open(path, os.O_WRONLY | os.O_NONBLOCK)
 
 
 # ------------------------------------------------------------------------------------------------------------- options
