@@ -14,6 +14,7 @@ never takes the connection's lock: a push that waits for it here would wait for 
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -32,6 +33,7 @@ from minidsms.archive.writer import Writer
 from minidsms.cql.errors import Error
 from minidsms.elements import MIN_INSTANT
 from minidsms.process.behind import end_at_exit
+from minidsms.process.threads import begun
 
 LIMIT_BYTES = 256 << 20
 FILE_BYTES = 64 << 20
@@ -145,7 +147,8 @@ class Archiver:
         self._nbytes += nbytes
         if self._since is None:
             self._since = time.monotonic()
-            self._start()
+            with contextlib.suppress(Error):  # who flushes, or has to wait, is told
+                self._start()
             self._changed.notify_all()
         elif self._is_enough(waiting):
             self._changed.notify_all()
@@ -156,6 +159,7 @@ class Archiver:
             return
         with self._changed:
             while self._failure is None and self._nbytes + self._writing_bytes >= LIMIT_BYTES:
+                self._start()
                 self._changed.wait()
             if self._failure is not None:
                 raise Error(str(self._failure))
@@ -163,9 +167,9 @@ class Archiver:
     def flush(self) -> None:
         """Return when everything recorded before the call is on disk. Error where it cannot be."""
         with self._changed:
+            self._start()
             self._asked += 1
             asked = self._asked
-            self._start()
             self._changed.notify_all()
             while self._answered < asked and not self._has_ended:
                 self._changed.wait()
@@ -221,9 +225,9 @@ class Archiver:
     # ----------------------------------------------------------------------------------------------- the thread
 
     def _start(self) -> None:
+        """Let there be a thread. Error where there can be none."""
         if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="minidsms archiver", daemon=True)
-            self._thread.start()
+            self._thread = begun(self._run, "minidsms archiver")
 
     def _is_enough(self, waiting: Waiting) -> bool:
         return waiting.count >= self.file_rows or waiting.nbytes >= FILE_BYTES

@@ -17,7 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from minidsms.cql.errors import Error
 from minidsms.process.behind import end_at_exit
+from minidsms.process.threads import begun
 
 BLOCK_BYTES = 8 << 20
 """Memory is asked for in large pieces, which the system maps by large pages where it can."""
@@ -88,8 +90,10 @@ class Buffers:
 
     def _prepare_soon(self) -> None:
         if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="minidsms archive buffers", daemon=True)
-            self._thread.start()
+            try:
+                self._thread = begun(self._run, "minidsms archive buffers")
+            except Error:
+                return  # copies get memory of their own
             end_at_exit(self)
         self._is_due.set()
 

@@ -22,6 +22,7 @@ from minidsms.archive.storage import Storage
 from minidsms.cql.errors import Error
 from minidsms.process.ended import has_ended
 from minidsms.process.forking import register
+from minidsms.process.threads import begun
 
 _NAME = "_lock.json"
 LEASE_S = 60.0
@@ -43,7 +44,11 @@ class Lease:
         except OSError as error:
             raise Error(f"cannot write the archive {folder!r}: {str(error)[:200]}") from None
         register(self)
-        threading.Thread(target=self._renew, name="minidsms lease", daemon=True).start()
+        try:
+            begun(self._renew, "minidsms lease")
+        except Error:
+            self.release()
+            raise
 
     def _take(self, folder: str) -> None:
         try:

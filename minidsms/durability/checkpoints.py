@@ -23,6 +23,7 @@ from minidsms.durability.log import Log
 from minidsms.durability.moment import Moment
 from minidsms.durability.segments import Found, entries
 from minidsms.process.behind import end_at_exit
+from minidsms.process.threads import begun
 
 if TYPE_CHECKING:
     from minidsms.durability.connection import DurableConnection
@@ -101,13 +102,12 @@ class Checkpoints:
 
     def every(self, interval_s: float | None) -> None:
         """Make one after so many seconds in which something came, from now on; None: only when asked to."""
+        if interval_s is not None and self._thread is None and not self._is_over:
+            self._thread = begun(self._run, "minidsms-checkpoints")
+            end_at_exit(self)
         with self._changed:
             self._interval_s = interval_s
             self._changed.notify_all()
-        if interval_s is not None and self._thread is None and not self._is_over:
-            self._thread = threading.Thread(target=self._run, name="minidsms-checkpoints", daemon=True)
-            self._thread.start()
-            end_at_exit(self)
 
     def _run(self) -> None:
         made_s, least_s, entries_before = time.monotonic(), 0.0, self._db.entries
@@ -124,9 +124,10 @@ class Checkpoints:
             if self._db.entries != entries_before:
                 try:
                     self.make()
-                except Error as error:
+                except Exception as error:
                     if not self._is_over:
-                        self._db.warnings.append(f"no checkpoint was made: {error}")
+                        told = str(error) if isinstance(error, Error) else f"{type(error).__name__}: {error}"
+                        self._db.warnings.append(f"no checkpoint was made: {told}")
                 entries_before = self._db.entries
                 least_s = SHARE * (time.monotonic() - made_s)
 

@@ -18,6 +18,7 @@ from minidsms.cql.errors import Error
 from minidsms.durability.segments import HEADER, Part, entries, frame, header, is_current, name_of_segment, segments
 from minidsms.process.behind import end_at_exit
 from minidsms.process.interrupts import held
+from minidsms.process.threads import begun
 
 SEGMENT_BYTES = 64 << 20
 """A segment that is longer takes no more entries."""
@@ -207,8 +208,12 @@ class Log:
     def _sync_soon(self, is_large: bool) -> None:
         """Let the thread sync; at once what is large and will be waited for, while the engine is at it."""
         if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="minidsms-log", daemon=True)
-            self._thread.start()
+            try:
+                self._thread = begun(self._run, "minidsms-log")
+            except Error:
+                with contextlib.suppress(Error):  # the next call raises it
+                    self.sync()
+                return
             end_at_exit(self)
         is_urgent = is_large and self.durability == "sync"
         if is_urgent or self._is_idle:  # else it is going to sync anyway, and being woken costs more than the entry

@@ -15,18 +15,22 @@ import sys
 import threading
 from collections.abc import Iterable
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from minidsms.cql.errors import Error
 from minidsms.machine_code import environment, store
 from minidsms.process.forking import keep_whole
+from minidsms.process.threads import begun
 
 if TYPE_CHECKING:
     from minidsms.machine_code.definition import Definition
 
 _SETTING = "MINIDSMS_COMPILE_AHEAD"
 """In the environment: 0 keeps all compilation in the process that needs it."""
+_NAME = "minidsms-compiles"
+"""Of the threads that wait for such processes."""
 _PATIENT = "--patient"
 """As the first argument: others go first on the processors."""
 
@@ -61,7 +65,8 @@ def start(waiting: Iterable[Definition]) -> None:
         if names:
             process = _process(names)
             if process is not None:
-                threading.Thread(target=process.wait, daemon=True).start()
+                with suppress(Error):
+                    begun(process.wait, _NAME)
 
 
 def ask(place: str) -> bool:
@@ -83,22 +88,31 @@ def is_under_way(place: str) -> bool:
 def _go_on() -> bool:
     """Begin a process with all that is asked for; False where none can be started."""
     global _is_running
-    begun = list(_asked)
-    process = _process([_PATIENT, *begun])
-    _is_running = process is not None
-    if process is None:
+    places = list(_asked)
+    process = _process([_PATIENT, *places])
+    _is_running = process is not None and _is_awaited(process, places)
+    if not _is_running:
         _asked.clear()
+    return _is_running
+
+
+def _is_awaited(process: subprocess.Popen[bytes], places: list[str]) -> bool:
+    """A thread waits for the process; False where there can be none: then it is ended."""
+    try:
+        begun(partial(_wait, process, places), _NAME)
+    except Error:
+        process.kill()
+        process.wait()
         return False
-    threading.Thread(target=_wait, args=(process, begun), daemon=True).start()
     return True
 
 
-def _wait(process: subprocess.Popen[bytes], begun: list[str]) -> None:
+def _wait(process: subprocess.Popen[bytes], places: list[str]) -> None:
     global _is_running
     process.wait()
     with _lock:
         _is_running = False
-        _asked[:] = [place for place in _asked if place not in begun]
+        _asked[:] = [place for place in _asked if place not in places]
         if _asked:
             _go_on()
 

@@ -20,7 +20,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
+from minidsms.cql.errors import Error
 from minidsms.process.forking import register
+from minidsms.process.threads import begun
 
 _MOST_WAITING = 3
 FEWEST_ROWS = 4096
@@ -71,18 +73,24 @@ class Behind:
     def do(self, work: Callable[[], None], rows: int) -> None:
         """Do the work, now or soon. rows: how many it brings. Raises what earlier work has raised, once."""
         self._raise()
-        if rows < FEWEST_ROWS and not self._is_busy():
+        if (rows < FEWEST_ROWS and not self._is_busy()) or not self._has_thread():
             work()
             return
         with self._changed:
             self._changed.wait_for(lambda: len(self._waiting) < _MOST_WAITING or self._error is not None)
             self._waiting.append(work)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="minidsms-behind", daemon=True)
-                self._thread.start()
-                end_at_exit(self)
             self._changed.notify_all()
         self._raise()
+
+    def _has_thread(self) -> bool:
+        """There is a thread, or is from now on; False where the system gives none: then nothing waits."""
+        if self._thread is None:
+            try:
+                self._thread = begun(self._run, "minidsms-behind")
+            except Error:
+                return False
+            end_at_exit(self)
+        return True
 
     def settle(self) -> None:
         """Wait until nothing is under way; an error stays to be told."""

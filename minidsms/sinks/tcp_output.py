@@ -14,6 +14,7 @@ from collections import deque
 
 from minidsms.cql.errors import Error
 from minidsms.process.forking import cut_off, register
+from minidsms.process.threads import begin
 from minidsms.sources.addresses import TcpAddress
 from minidsms.sources.tcp_source import MOST_CLIENTS, cannot_connect, listen
 
@@ -112,7 +113,7 @@ class TcpServer:
     def greet(self, header: bytes) -> None:
         """What each client is told first; from now on clients are let in."""
         self._header = header
-        self._thread.start()
+        begin(self._thread)
 
     @property
     def clients(self) -> int:

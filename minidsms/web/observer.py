@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from minidsms.elements import MIN_INSTANT
 from minidsms.past.past import MOST_QUERIES
+from minidsms.process.threads import begin
 from minidsms.settings import SETTINGS
 from minidsms.statements.query_settings import ALTERABLE
 from minidsms.streamon.loop import adaptations_of
@@ -77,7 +78,7 @@ class Observer:
     def start(self) -> None:
         """Begin to look."""
         self._try_to_look()
-        self._thread.start()
+        begin(self._thread)
 
     def stop(self) -> None:
         """Look no more. Stopping twice is no error."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from minidsms.cql.errors import Error
 from minidsms.extras import missing
+from minidsms.process.threads import begin
 
 try:
     import uvicorn
@@ -69,9 +70,13 @@ class Visualizer:
 
     def start(self) -> Visualizer:
         """Serve from now on."""
-        self.observer.start()
-        self.feeding.start()
-        self._thread.start()
+        try:
+            self.observer.start()
+            self.feeding.start()
+            begin(self._thread)
+        except Error:
+            self.stop()
+            raise
         return self
 
     def _serve(self) -> None:

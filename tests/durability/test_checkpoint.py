@@ -7,6 +7,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -21,6 +22,7 @@ from minidsms.durability import connection as connection_module
 from minidsms.durability import folder as folder_module
 from minidsms.durability.blocks import Content
 from minidsms.durability.checking import check
+from minidsms.durability.checkpoints import Checkpoints
 from minidsms.durability.connection import DurableConnection
 from minidsms.durability.entry import read
 from minidsms.durability.segments import entries
@@ -749,6 +751,27 @@ def test_checkpoints_are_made_by_interval(folder: str) -> None:
         before = what_is_there(db)
     with opened(folder) as db:
         assert what_is_there(db) == before
+
+
+def test_checkpoints_by_interval_go_on_after_one_that_failed(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    make = Checkpoints.make
+
+    def fail(checkpoints: Checkpoints) -> None:
+        monkeypatch.setattr(Checkpoints, "make", make)
+        raise MemoryError("nothing is left")
+
+    with opened(folder) as db:
+        monkeypatch.setattr("minidsms.durability.checkpoints.SHARE", 0)
+        monkeypatch.setattr(Checkpoints, "make", fail)
+        db.execute("CREATE STREAM S (k INTEGER); SET checkpoint_interval = '1 MILLISECOND'")
+        until = time.monotonic() + 60
+        for ts in count():
+            db.push("S", (ts,), ts=ts)
+            if len(db.execute("SHOW CHECKPOINTS")):
+                break
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        assert db.warnings == ["no checkpoint was made: MemoryError: nothing is left"]
 
 
 def test_a_connection_that_is_closed_leaves_no_half_checkpoint(folder: str) -> None:
