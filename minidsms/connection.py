@@ -227,13 +227,13 @@ class Connection(Archiving, ReadsSources):
         port: on this machine's loopback; 0: a free one.  Returns what has the page's `url` and ends it by `stop`; it
         ends with the connection.  Called again, it gives the one there is.  Needs the extra minidsms[web].
         """
+        from minidsms.web.server import Visualizer
+
         with self.lock:
             self._check()
             shown = self._visualizer
-        if shown is None or shown.is_over:
-            from minidsms.web.server import Visualizer
-
-            self._visualizer = shown = Visualizer(self, port).start()
+            if shown is None or shown.is_over:
+                self._visualizer = shown = Visualizer(self, port).start()
         if open_browser:
             shown.open_browser()
         return shown
@@ -465,8 +465,7 @@ class Connection(Archiving, ReadsSources):
 
     def close(self) -> None:
         """Close every query and source. Closing twice is no error."""
-        if self._visualizer is not None:
-            self._visualizer.stop()  # before the lock is taken, for which its threads may wait
+        self._stop_showing()  # before the lock is taken, for which its threads may wait
         with self.lock:
             if self._closed:
                 return
@@ -482,6 +481,11 @@ class Connection(Archiving, ReadsSources):
                 for query in list(self.queries.values()):
                     closing.callback(query.close)
             self.reading.sources = []
+        self._stop_showing()  # what another thread has shown meanwhile
+
+    def _stop_showing(self) -> None:
+        if self._visualizer is not None:
+            self._visualizer.stop()
 
     def _let_go(self) -> None:
         """Release what a closed connection holds of the machine; one in memory holds nothing."""

@@ -11,7 +11,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from minidsms.counted import counted
-from minidsms.shell.showing import cell
+from minidsms.shell.showing import cell, in_order
 
 if TYPE_CHECKING:
     from minidsms.query import Query
@@ -47,7 +47,7 @@ def query_html(query: Query, rows: int = ROWS) -> str:
         names = query.schema.names
         if query.kind == "relation" and query.failure is None:
             # As they come out, but numbers and texts in their order, so that a view does not jump.
-            present = sorted(query.snapshot(), key=lambda row: tuple((v is None, str(type(v)), v) for v in row))
+            present = sorted(query.snapshot(), key=in_order)
             parts.append(table_html(names, present[:rows]))
             parts.append(_rest(len(present) - rows))
         else:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from minidsms.cql.errors import Error
+from minidsms.elements import MAX_INSTANT
 
 if TYPE_CHECKING:
     from minidsms.connection import Connection
@@ -107,8 +108,8 @@ class Feed:
         if self._first is None:
             return self._push(None)
         passed_s = self._clock() - self._first_s
-        until = self._first + int(passed_s * self.speed * 1e9 / self._db.tick_ns)
-        return self._push(until)
+        passed = passed_s * self.speed * 1e9 / self._db.tick_ns
+        return self._push(self._first + int(passed) if passed < MAX_INSTANT - self._first else None)
 
     def change_speed(self, speed: float | None) -> None:
         """Go on from here at another speed; time begins to pass with the next step."""

@@ -33,6 +33,11 @@ def cell(value: Any) -> str:
     return text if len(text) <= _WIDEST else text[: _WIDEST - 2] + ".."
 
 
+def in_order(row: Sequence[Any]) -> tuple[Any, ...]:
+    """A key that sorts rows: numbers and texts in their order, NULL last, what has no order by its text."""
+    return tuple((v is None, str(type(v)), str(v) if isinstance(v, list | dict) else v) for v in row)
+
+
 def print_table(title: str, columns: Sequence[tuple[str, bool]], rows: Iterable[Sequence[str]], file: TextIO) -> None:
     """A table with a title, and an empty line behind it. columns: (name, whether its values stand to the right).
 

@@ -15,6 +15,8 @@ from minidsms.answers.newest import KEPT
 from minidsms.cql.errors import Error
 from minidsms.elements import Batch, Schema, Type
 from minidsms.shell.instants import Instants
+from minidsms.shell.showing import in_order
+from minidsms.sinks.lines import json_lists
 from minidsms.web.wire import is_number
 
 if TYPE_CHECKING:
@@ -102,7 +104,7 @@ class Answers:
             "failure": None if failure is None else f"at {instants.show(failure[0])}: {failure[1]}",
             "columns": [{"name": f.name, "type": str(f.type), "is_number": is_number(f.type)} for f in query.schema],
             "total": total,
-            "present": [_cells(row, types, instants) for row in sorted(present, key=_in_order)],
+            "present": [_cells(row, types, instants) for row in sorted(present, key=in_order)],
             "changes": [[at, c.ts, c.sign, _cells(c.row, types, instants)] for at, c in zip(times, changes)],
             "is_calendar": instants.are_calendar,
             "tick_ns": self._db.tick_ns,
@@ -118,9 +120,8 @@ class Answers:
         else:
             with self._db.lock:
                 changes = query.look_on(KEPT)
-            columns = {"_ts": [c.ts for c in changes]}
-            columns |= {f"{f.name}": [c.row[i] for c in changes] for i, f in enumerate(query.schema)}
-            table = pa.table(columns)
+            columns = [[c.ts for c in changes], *([c.row[i] for c in changes] for i in range(len(query.schema)))]
+            table = pa.Table.from_arrays([pa.array(each) for each in columns], ["_ts", *query.schema.names])
         written = io.BytesIO()
         if format == "parquet":
             import pyarrow.parquet as parquet
@@ -129,7 +130,8 @@ class Answers:
         else:
             import pyarrow.csv as csv
 
-            csv.write_csv(table, written)
+            columns = [json_lists(column.combine_chunks()) for column in table.columns]
+            csv.write_csv(pa.Table.from_arrays(columns, table.column_names), written)
         return written.getvalue()
 
 
@@ -143,7 +145,3 @@ def _cell(value: Any, type_: Type, instants: Instants) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     return instants.timestamp(value) if type_ is Type.TIMESTAMP and value is not None else value
-
-
-def _in_order(row: Sequence[Any]) -> tuple[Any, ...]:
-    return tuple((v is None, str(type(v)), str(v) if isinstance(v, list | dict) else v) for v in row)

@@ -7,6 +7,7 @@ asked.  Invariant: a request changes something only by POST, with a JSON object.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import math
 from collections.abc import AsyncIterator, Callable
@@ -62,7 +63,7 @@ class Listeners:
     def tell(self) -> None:
         """There is news."""
         for news, loop in list(self._waiting.items()):
-            if not loop.is_closed():
+            with contextlib.suppress(RuntimeError):  # the loop has been closed
                 loop.call_soon_threadsafe(news.set)
 
 
@@ -145,27 +146,23 @@ class Application:
     async def _events(self, request: Request) -> Response:
         if len(self.listeners) >= _MOST_LISTENERS:
             return Response("too many pages are open\n", 503)
-        return StreamingResponse(self._told(), media_type="text/event-stream")
+        return _Events(self.listeners, self._told)
 
-    async def _told(self) -> AsyncIterator[str]:
+    async def _told(self, news: asyncio.Event) -> AsyncIterator[str]:
         """Every part of what is seen, and from then on those that change."""
-        news = self.listeners.add()
         self._observer.wake()
         sent: dict[str, int] = {}
-        try:
-            while not self.is_over:
-                for name, part in list(self._observer.parts.items()):
-                    told = sent.get(name, 0)
-                    if told != part.version:
-                        sent[name] = part.version
-                        yield f"event: {name}\ndata: {part.since(told)}\n\n"
-                news.clear()
-                try:
-                    await asyncio.wait_for(news.wait(), _ALIVE_S)
-                except TimeoutError:
-                    yield ": nothing new\n\n"
-        finally:
-            self.listeners.remove(news)
+        while not self.is_over:
+            for name, part in list(self._observer.parts.items()):
+                told = sent.get(name, 0)
+                if told != part.version:
+                    sent[name] = part.version
+                    yield f"event: {name}\ndata: {part.since(told)}\n\n"
+            news.clear()
+            try:
+                await asyncio.wait_for(news.wait(), _ALIVE_S)
+            except TimeoutError:
+                yield ": nothing new\n\n"
 
     # ------------------------------------------------------------------------------------------ asking and doing
 
@@ -203,6 +200,8 @@ class Application:
     def _feed(self, body: dict[str, Any]) -> list[dict[str, Any]]:
         speed = body.get("speed")
         speed = None if speed in (None, 0) else float(speed)
+        if speed is not None and not 0 < speed < math.inf:
+            raise ValueError(f"{speed} is no speed")
         action = body.get("action")
         if action == "declared":
             self._feeding.feed_declared(speed)
@@ -211,6 +210,21 @@ class Application:
         else:
             self._feeding.control(int(body["number"]), str(action), speed)
         return self._feeding.told()
+
+
+class _Events(StreamingResponse):
+    """What one of the listeners is told. It is one of them from now until it has gone, told or not."""
+
+    def __init__(self, listeners: Listeners, told: Callable[[asyncio.Event], AsyncIterator[str]]) -> None:
+        self._listeners, self._news = listeners, listeners.add()
+        super().__init__(told(self._news), media_type="text/event-stream")
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """See the base."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._listeners.remove(self._news)
 
 
 async def _result(fn: Callable[[], Any]) -> Response:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from minidsms.cql.errors import Error
+from minidsms.process.threads import begin
 from minidsms.shell.feed import Feed, open_feed
 
 if TYPE_CHECKING:
@@ -39,13 +40,14 @@ class Feeding:
         self._db = db
         self._feeds: list[_Running] = []
         self._last = 0
+        self._beginning = threading.RLock()
         self._wake = threading.Event()
         self._is_over = False
         self._thread = threading.Thread(target=self._run, name="minidsms-web-feeds", daemon=True)
 
     def start(self) -> None:
         """Begin to take steps."""
-        self._thread.start()
+        begin(self._thread)
 
     def stop(self) -> None:
         """Leave what has not been read. Stopping twice is no error."""
@@ -63,21 +65,23 @@ class Feeding:
 
     def feed_declared(self, speed: float | None) -> None:
         """Read the sources that streams and relations were declared FROM."""
-        driver = self._db.source_driver
-        if driver is None or driver.has_ended:
-            raise Error("no stream has a source that is to be read: CREATE STREAM .. FROM .., or name a file")
-        if any(running.feed.drives(driver) and not running.feed.has_ended for running in self._feeds):
-            raise Error("the sources are being read already")
-        names = [target.definition.name for _, target in self._db.reading.sources]
-        self.feed_driver(driver, names, speed)
+        with self._beginning:
+            driver = self._db.source_driver
+            if driver is None or driver.has_ended:
+                raise Error("no stream has a source that is to be read: CREATE STREAM .. FROM .., or name a file")
+            if any(running.feed.drives(driver) and not running.feed.has_ended for running in self._feeds):
+                raise Error("the sources are being read already")
+            names = [target.definition.name for _, target in self._db.reading.sources]
+            self.feed_driver(driver, names, speed)
 
     def feed_driver(self, driver: SourceDriver, names: list[str], speed: float | None) -> None:
         """Read what a driver gives."""
         self._begin(Feed(self._db, driver, names, speed))
 
     def _begin(self, feed: Feed) -> None:
-        self._last += 1
-        self._feeds = [*(each for each in self._feeds if not each.feed.has_ended), _Running(self._last, feed)]
+        with self._beginning:
+            self._last += 1
+            self._feeds = [*(each for each in self._feeds if not each.feed.has_ended), _Running(self._last, feed)]
         self._wake.set()
 
     def control(self, number: int, action: str, speed: float | None = None) -> None:
@@ -133,8 +137,8 @@ class Feeding:
                 continue
             try:
                 rest = running.feed.step()
-            except Error as error:
-                running.error = str(error)
+            except Exception as error:
+                running.error = str(error) if isinstance(error, Error) else f"{type(error).__name__}: {error}"
                 rest = None
             if rest is None:
                 running.feed.stop()

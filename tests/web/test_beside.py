@@ -1,0 +1,182 @@
+"""What the page has running beside the engine goes on, whatever fails and whoever comes and goes."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import minidsms
+from minidsms.connection import Connection
+from minidsms.shell.feed import Feed
+from tests.web.pages import Page
+
+from minidsms.web import application  # isort: skip  (needs the extra)
+from minidsms.web.server import Visualizer  # isort: skip
+
+PATIENCE_S = 240.0
+
+
+def soon(claim: Any) -> None:
+    until = time.monotonic() + PATIENCE_S
+    while not claim():
+        assert time.monotonic() < until, "it did not come true"
+        time.sleep(0.002)
+
+
+@pytest.fixture
+def cars(tmp_path: Path) -> str:
+    path = tmp_path / "cars.csv"
+    path.write_text("at,car\n1,7\n2,8\n")
+    return str(path)
+
+
+@pytest.fixture
+def timed(db: Connection) -> Connection:
+    db.execute("CREATE STREAM Cars (at TIMESTAMP, car INTEGER) TIMESTAMP BY at")
+    return db
+
+
+def test_feeds_go_on_after_one_that_raised_what_is_no_error_of_ours(
+    timed: Connection, cars: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = Page(timed)
+    step = Feed.step
+
+    def fail(feed: Feed) -> float | None:
+        monkeypatch.setattr(Feed, "step", step)
+        raise OSError("the disk is gone")
+
+    monkeypatch.setattr(Feed, "step", fail)
+    page.tell("/api/feed", action="file", name="Cars", path=cars)
+    soon(lambda: page.shown.feeding.told()[0]["state"] == "ended")
+    assert page.shown.feeding.told()[0]["error"] == "OSError: the disk is gone"
+    page.tell("/api/feed", action="file", name="Cars", path=cars)
+    soon(lambda: timed.stream_input("Cars").counters.accepted == 2)
+
+
+@pytest.mark.parametrize("speed", [float("inf"), float("nan"), -1.0, "fast"])
+def test_what_is_no_speed_is_refused(timed: Connection, cars: str, speed: Any) -> None:
+    page = Page(timed)
+    assert page.request("POST", "/api/feed", {"action": "file", "name": "Cars", "path": cars, "speed": speed})[0] == 400
+    assert not page.shown.feeding.told()
+
+
+def test_a_speed_beyond_all_bounds_is_as_fast_as_possible(timed: Connection, cars: str) -> None:
+    page = Page(timed)
+    page.tell("/api/feed", action="file", name="Cars", path=cars, speed=1e300)
+    soon(lambda: timed.stream_input("Cars").counters.accepted == 2)
+
+
+def test_feeds_that_begin_at_once_are_all_there(timed: Connection, cars: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = Page(timed)
+    feeding = page.shown.feeding
+    feeding.stop()  # steps are taken by nobody
+    feeding.feed_file("Cars", cars, None, None)
+    other = threading.Thread(target=feeding.feed_file, args=("Cars", cars, None, None))
+
+    def has_ended(feed: Feed) -> bool:
+        if other.ident is None:
+            other.start()
+            other.join(0.2)
+        return False
+
+    monkeypatch.setattr(Feed, "has_ended", property(has_ended, lambda feed, value: None), raising=False)
+    feeding.feed_file("Cars", cars, None, None)
+    other.join()
+    assert [each["number"] for each in feeding.told()] == [1, 2, 3]
+
+
+def test_no_more_pages_listen_than_may_though_they_come_at_once(
+    db: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(application, "_ALIVE_S", 0.05)
+    page = Page(db)
+    listeners = page.shown.application.listeners
+    opened = []
+    with db.lock:
+        for _ in range(3 * application._MOST_LISTENERS):
+            opened.append(http.client.HTTPConnection("127.0.0.1", page.shown.port, timeout=PATIENCE_S))
+            opened[-1].request("GET", "/events", headers={"Cookie": page.cookie})
+        statuses = [each.getresponse().status for each in opened]
+    assert statuses.count(200) == application._MOST_LISTENERS == len(listeners)
+    for each in opened:
+        each.close()
+    soon(lambda: not len(listeners))
+    assert page.events("catalog")
+
+
+def test_news_for_a_loop_that_was_just_closed_go_nowhere(db: Connection) -> None:
+    class Loop:
+        def is_closed(self) -> bool:
+            return False  # as a moment before
+
+        def call_soon_threadsafe(self, call: Any) -> None:
+            raise RuntimeError("Event loop is closed")
+
+    listeners = application.Listeners()
+    listeners._waiting[asyncio.Event()] = Loop()  # type: ignore[assignment]
+    listeners.tell()
+
+
+@pytest.mark.parametrize("query", ["SELECT ISTREAM(l) FROM L [NOW]", "SELECT l FROM L [RANGE 10]"])
+def test_nested_values_are_exported_as_json(query: str) -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM L (l INTEGER[])")
+        db.query(query, name="q")
+        page = Page(db)
+        page.ask("/api/answer", query="q")  # from now on a stream's changes are kept
+        db.push("L", [([1, 2],), (None,)], ts=[1, 1])
+        db.advance(2)
+        status, _, body = page.request("GET", "/export/q?format=csv")
+        assert status == 200 and b'"[1, 2]"' in body
+
+
+def test_a_column_called_like_the_instant_is_exported(db: Connection) -> None:
+    db.query("SELECT ISTREAM(car AS _ts, road) FROM Pos [NOW]", name="q")
+    page = Page(db)
+    page.ask("/api/answer", query="q")
+    db.push("Pos", (7, "A1", 1.0), ts=5)
+    db.advance(6)
+    _, _, body = page.request("GET", "/export/q?format=csv")
+    assert body.decode().splitlines() == ['"_ts","_ts","road"', '5,7,"A1"']
+
+
+def test_two_threads_that_ask_for_the_page_at_once_get_the_same(
+    db: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[Visualizer] = []
+    other = threading.Thread(target=lambda: shown.append(db.ui()))
+    start = Visualizer.start
+
+    def starting(visualizer: Visualizer) -> Visualizer:
+        if other.ident is None:
+            other.start()
+            other.join(0.2)
+        return start(visualizer)
+
+    monkeypatch.setattr(Visualizer, "start", starting)
+    shown.append(db.ui())
+    other.join()
+    assert shown[0] is shown[1]
+
+
+def test_a_page_that_is_opened_while_the_connection_is_closed_ends_with_it(
+    db: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, opened = db.ui(), list[Visualizer]()
+    stop = before.stop
+
+    def stopping() -> None:
+        stop()
+        if not opened:
+            opened.append(db.ui())
+
+    monkeypatch.setattr(before, "stop", stopping)
+    db.close()
+    assert opened[0].is_over and opened[0] is not before
