@@ -251,11 +251,9 @@ class Query(RunningQuery, AsFrames):
         """The changes as they come, for `async for`: those waiting, then what sources and pushes bring, until the query
         is closed or nothing more can come. What other tasks and threads push wakes it.
         """
-        from minidsms.answers.async_changes import UntilDropped, changes_of
+        from minidsms.answers.async_changes import AsyncChanges
 
-        changes = changes_of(self, loops := [Loop()])
-        # A generator alone is faster, and where no folder keeps what a loop may be at, nobody asks.
-        return UntilDropped(changes, loops) if self._connection.keeps_answers else changes
+        return AsyncChanges(self)
 
     def run_sources(self) -> bool:
         """Read some more of the sources, as iteration does; False when there is nothing to read."""

@@ -13,6 +13,7 @@ import contextlib
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator
 from typing import Protocol
+from weakref import ref
 
 from minidsms.answers.in_hand import Loop
 from minidsms.cql.errors import ClosedError
@@ -43,28 +44,29 @@ class Followed(Protocol):
     def run_sources(self) -> bool: ...
 
 
-class UntilDropped:
-    """The changes of a loop that is over as soon as nobody holds them."""
+class AsyncChanges:
+    """The changes of a query from now on, those that wait first. Raises QueryError once a failed query's last ones have
+    been given.
+    """
 
-    __slots__ = ("__anext__", "_loops", "aclose")
+    __slots__ = ("__anext__", "__weakref__", "_query", "aclose", "loop")
 
-    def __init__(self, changes: AsyncGenerator[Change, None], loops: list[Loop]) -> None:
-        self._loops = loops
+    def __init__(self, query: Followed) -> None:
+        self._query, self.loop = query, Loop()
+        self.begin()
+
+    def begin(self) -> None:
+        """Go on with a generator that has not ended."""
+        changes = _changes_of(self._query, ref(self))
         self.__anext__ = changes.__anext__  # a method would call it for each change
         self.aclose = changes.aclose
 
-    def __aiter__(self) -> UntilDropped:
+    def __aiter__(self) -> AsyncChanges:
         return self
 
-    def __del__(self) -> None:
-        # The event loop ends an asynchronous generator later, after what its task does next.
-        self._loops.clear()
 
-
-async def changes_of(query: Followed, own: list[Loop]) -> AsyncGenerator[Change, None]:
-    """The changes of a query from now on, those that wait first. Raises QueryError once a failed query's last ones have
-    been given. own: its loop, until nobody holds it.
-    """
+async def _changes_of(query: Followed, held: ref[AsyncChanges]) -> AsyncGenerator[Change, None]:
+    """held: what gives its changes. Whoever drops that ends the loop; the event loop ends the generator later."""
     loop, thread = asyncio.get_running_loop(), threading.get_ident()
     delivered = asyncio.Event()
 
@@ -79,7 +81,7 @@ async def changes_of(query: Followed, own: list[Loop]) -> AsyncGenerator[Change,
         while query.state != "closed":
             delivered.clear()
             try:
-                portion = query.hand_out(own[0] if own else Loop())
+                portion = query.hand_out(_loop_of(held))
             except ClosedError:
                 return  # another thread has closed it since
             if portion is not None:
@@ -98,6 +100,18 @@ async def changes_of(query: Followed, own: list[Loop]) -> AsyncGenerator[Change,
                 await delivered.wait()
             finally:
                 looking.cancel()
+    except (asyncio.CancelledError, GeneratorExit) as end:
+        changes = held()
+        if changes is not None:
+            if isinstance(end, GeneratorExit):
+                changes.loop = Loop()  # it is at no change any more
+            else:
+                changes.begin()  # who has waited for a while only, as by `asyncio.wait_for`, asks again
+        raise
     finally:
-        own.clear()
         query.wakers.remove(wake)
+
+
+def _loop_of(held: ref[AsyncChanges]) -> Loop:
+    changes = held()
+    return Loop() if changes is None else changes.loop

@@ -8,16 +8,19 @@ Invariant: looking takes nothing from the query's answers.  docs/notebooks.md.
 from __future__ import annotations
 
 import importlib
+import logging
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from minidsms.cql.errors import Error
 from minidsms.notebook.html import query_html
+from minidsms.process.threads import begun
 
 if TYPE_CHECKING:
     from minidsms.query import Query
 
+_log = logging.getLogger("minidsms.notebook")
 Show = Callable[[str], None]
 """Puts a piece of HTML in the place of the one before."""
 
@@ -42,11 +45,11 @@ class LiveView:
         self._rows = rows
         self._show = show or in_notebook()
         self._shown = ""
+        self._has_failed = False
         self._stopped = threading.Event()
         self._interval_s = interval_s
         self.look()
-        self._thread = threading.Thread(target=self._run, name=f"live view of {query.name}", daemon=True)
-        self._thread.start()
+        self._thread = begun(self._run, f"live view of {query.name}")
 
     def _ipython_display_(self) -> None:
         """Nothing more at the end of a cell: it is shown already."""
@@ -55,14 +58,19 @@ class LiveView:
         """Show the query if it has changed; False when it has been closed."""
         html = query_html(self._query, self._rows)
         if html != self._shown:
-            self._shown = html
             self._show(html)
+            self._shown = html
         return self._query.state != "closed"
 
     def _run(self) -> None:
         while not self._stopped.wait(self._interval_s):
-            if not self.look():
-                return
+            try:
+                if not self.look():
+                    return
+            except Exception:  # the next look may be shown
+                if not self._has_failed:
+                    _log.exception("the live view of %s could not be shown; told once", self._query.name)
+                self._has_failed = True
 
     def stop(self) -> None:
         """Leave what is shown as it is. Stopping twice is no error."""

@@ -7,6 +7,7 @@ import threading
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -114,6 +115,31 @@ def test_a_live_view_ends_with_its_query(db: minidsms.Connection) -> None:
     assert not view._thread.is_alive()
 
 
+def test_a_live_view_goes_on_after_what_could_not_be_shown(db: minidsms.Connection) -> None:
+    q = db.query("SELECT v FROM S", name="all")
+    failed, shown = threading.Event(), threading.Event()
+
+    def show(html: str) -> None:
+        if "7" in cells(html)[-1]:
+            if not failed.is_set():
+                failed.set()
+                raise OSError("the page is being loaded again")
+            shown.set()
+
+    view = q.live(interval_s=0.005, show=show)
+    db.push("S", ("a", 7), ts=1)
+    db.advance(1)
+    assert failed.wait(240) and shown.wait(240)
+    view.stop()
+
+
+def test_rows_that_have_no_order_are_shown(db: minidsms.Connection) -> None:
+    q = db.query("SELECT MAP(k := v) AS m, [v, NULL] AS l FROM S [RANGE 100]")
+    db.push("S", [("a", 1), ("b", 2)], ts=[1, 2])
+    db.advance(5)
+    assert len(cells(q._repr_html_())) == 3
+
+
 def test_a_live_view_at_the_end_of_a_cell_is_not_shown_a_second_time(db: minidsms.Connection) -> None:
     shown: list[str] = []
     view = db.query("SELECT v FROM S").live(show=shown.append)
@@ -149,6 +175,31 @@ def test_changes_are_awaited_while_another_task_pushes(db: minidsms.Connection) 
         return seen
 
     assert asyncio.run(both()) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("is_cancelled", [True, False])
+def test_who_has_waited_for_a_change_in_vain_waits_again(db: minidsms.Connection, is_cancelled: bool) -> None:
+    q = db.query("SELECT v FROM S")
+
+    async def go() -> list[Any]:
+        changes = aiter(q)
+        if is_cancelled:
+            waiting = asyncio.ensure_future(anext(changes))
+            await asyncio.sleep(0)
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+        else:
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(anext(changes), 0.01)
+        db.push("S", [("a", 1), ("a", 2)], ts=[1, 2])
+        db.advance(5)
+        got = [(await asyncio.wait_for(anext(changes), 240)).row for _ in range(2)]
+        await changes.aclose()  # type: ignore[attr-defined]
+        return got
+
+    assert asyncio.run(go()) == [(1,), (2,)]
+    assert not q.wakers
 
 
 def test_changes_from_another_thread_wake_the_loop(db: minidsms.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
