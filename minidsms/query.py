@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from minidsms.connection import Connection
     from minidsms.notebook.html import PlanView
     from minidsms.notebook.live_view import LiveView
+    from minidsms.operators.operator import Operator
     from minidsms.plan.explain import Plan
     from minidsms.plan.operator_tree import OperatorNode
     from minidsms.process.interrupts import EngineLock
@@ -309,8 +310,10 @@ class Query(RunningQuery, AsFrames):
         """
         if not callable(fn):
             raise Error(f"on_change takes a function of one change, not {type(fn).__name__}")
-        self._connection.add_outward(self)
-        self._callbacks.append(fn)
+        with self._connection.lock:
+            self._check()
+            self._connection.add_outward(self)
+            self._callbacks.append(fn)
         return fn
 
     @property
@@ -419,10 +422,11 @@ class Query(RunningQuery, AsFrames):
         """The operators that run it, from the output down, with their figures now."""
         from minidsms.plan.operator_tree import operator_tree
 
-        self._check()
-        with self._shown() as plan:
-            assert plan.network is not None
-            return operator_tree(plan.network)
+        with self._connection.lock:
+            self._check()
+            with self._shown() as plan:
+                assert plan.network is not None
+                return operator_tree(plan.network)
 
     def plan(self, analyze: bool = True) -> PlanView:
         """The plan as a notebook draws it; as a text it is that of `explain`."""
@@ -453,35 +457,28 @@ class Query(RunningQuery, AsFrames):
 
     def stats(self) -> dict[str, Any]:
         """Figures: results delivered, closed instant, and per operator elements in and out, time and state."""
-        self._check()
-        assert self._network is not None
-        operators = []
-        for op in self._network.operators:
-            description = op.describe()
-            operators.append(
-                {
-                    "operator": description.name,
-                    "detail": description.detail,
-                    "elements_in": op.counters.elements_in,
-                    "elements_out": op.counters.elements_out,
-                    "time_s": op.counters.time_ns / 1e9,
-                    **description.figures,
-                }
-            )
-        return {
-            "results": self.results,
-            "waiting": self._waiting()[0],
-            "shed": dict(self.shed),
-            "closed_until": self._network.progress,
-            "failure": self.failure,
-            "operators": operators,
-        }
+        with self._connection.lock:
+            self._check()
+            assert self._network is not None
+            return {
+                "results": self.results,
+                "waiting": self._waiting()[0],
+                "shed": dict(self.shed),
+                "closed_until": self._network.progress,
+                "failure": self.failure,
+                "operators": [_figures(op) for op in self._network.operators],
+            }
 
     def close(self) -> None:
         """Stop the query and free what only it used. Closing twice is no error."""
         if self._closed:
             return
-        with self._connection.lock, self._logged("close"):
+        with self._connection.lock:
+            if not self._closed:  # by another thread meanwhile
+                self._close()
+
+    def _close(self) -> None:
+        with self._logged("close"):
             try:
                 # Before the query is forgotten: from then on the texts of its answers may be reclaimed.
                 self.close_sink()
@@ -501,3 +498,16 @@ class Query(RunningQuery, AsFrames):
 
     def __repr__(self) -> str:
         return f"<Query {self.name} ({self.kind}, {self.state}): {self.schema}>"
+
+
+def _figures(op: Operator) -> dict[str, Any]:
+    """Of an operator, its elements in and out, time and state."""
+    description = op.describe()
+    return {
+        "operator": description.name,
+        "detail": description.detail,
+        "elements_in": op.counters.elements_in,
+        "elements_out": op.counters.elements_out,
+        "time_s": op.counters.time_ns / 1e9,
+        **description.figures,
+    }

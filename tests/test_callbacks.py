@@ -9,6 +9,7 @@ import pytest
 
 import minidsms
 from minidsms import Change, Connection, QueryError
+from minidsms.cql.errors import ClosedError
 
 
 @pytest.fixture
@@ -171,3 +172,15 @@ def test_callbacks_are_told_of_a_query_that_writes_a_file(db: Connection, tmp_pa
 def test_what_cannot_be_called_is_refused_at_once() -> None:
     with minidsms.connect() as db, pytest.raises(minidsms.Error, match="wants is a function of a query, not int"):
         db.on_change(print, wants=5)  # type: ignore[arg-type]
+
+
+def test_a_query_that_was_closed_takes_no_callback_and_none_from_a_query_of_its_name(db: Connection) -> None:
+    before = db.query("SELECT v FROM S", name="again")
+    before.close()
+    told: list[Change] = []
+    db.query("SELECT v FROM S", name="again").on_change(told.append)
+    with pytest.raises(ClosedError):
+        before.on_change(told.append)
+    db.push("S", (7,), ts=1)
+    db.advance(2)
+    assert [change.row for change in told] == [(7,)]

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 import minidsms
@@ -256,3 +260,23 @@ def test_an_instant_is_written_in_as_one(db: minidsms.Connection) -> None:
     rules = db.query_each("SELECT ISTREAM(k) FROM S WHERE timestamp $at > TIMESTAMP '1970-01-01'", "Since")
     db.push("S", (7, 5, "a"), ts=2)
     assert [key for key, _ in rules.fetch()] == [1]
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda rules: rules.failures,
+        lambda rules: rules.dropped,
+        lambda rules: rules[1].stats(),
+        lambda rules: rules[1].operator_tree(),
+    ],
+)
+def test_what_is_told_of_queries_belongs_together(db: minidsms.Connection, ask: Callable[[Any], object]) -> None:
+    rules = db.query_each(TEMPLATE, "Rules")
+    db.push("Rules", (1, 0, 10, "a"), ts=1)
+    asking = threading.Thread(target=ask, args=(rules,))
+    with db.lock:  # another thread changes them
+        asking.start()
+        asking.join(0.1)
+        assert asking.is_alive()
+    asking.join()

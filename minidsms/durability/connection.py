@@ -954,6 +954,7 @@ class DurableConnection(Connection):
 
     def close(self) -> None:
         """Close the connection; its queries go on when the folder is opened again. Closing twice is no error."""
+        self._stop_showing()  # as in the base
         self.checkpoints.close()
         with self.lock:
             if self._closed:

@@ -325,7 +325,7 @@ class Session:
             return
 
         streams = {id(self.db.stream_input(name)) for name in feed.names}
-        for query in self.db.queries.values():
+        for query in list(self.db.queries.values()):
             latest = query.latest_seen
             if latest is None or query.inputs_ended or not any(id(s) in streams for s in query.network.streams):
                 continue

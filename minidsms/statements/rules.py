@@ -135,8 +135,9 @@ class QueryEach:
     @property
     def failures(self) -> dict[Key, str]:
         """By key: why a row that came later has no query, and why a query has stopped."""
-        stopped = {key: query.failure[1] for key, query in self._queries.items() if query.failure is not None}
-        return {**stopped, **self._refused}
+        with self._db.lock:
+            stopped = {key: query.failure[1] for key, query in self._queries.items() if query.failure is not None}
+            return {**stopped, **self._refused}
 
     @property
     def has_news(self) -> bool:
@@ -208,7 +209,8 @@ class QueryEach:
     @property
     def dropped(self) -> list[str]:
         """The names of queries that have been closed though their rows are there."""
-        return [query.name for query in self._queries.values() if query.state == "closed"]
+        with self._db.lock:
+            return [query.name for query in self._queries.values() if query.state == "closed"]
 
     @property
     def left(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -299,3 +300,36 @@ def test_single_rows_are_carried_out_again_as_they_were_pushed(folder: str, monk
         assert (db.position("S"), db.stream_input("S").counters.late_dropped) == (5, 1)
         db.advance(9)
         assert [change.row for change in db.queries["q"].fetch()] == [*rows, rows[0]]
+
+
+def test_a_query_that_two_threads_close_at_once_is_closed_once(folder: str) -> None:
+    db = opened(folder)
+    closing = [threading.Thread(target=db.queries["counts"].close) for _ in range(2)]
+    with db.lock:
+        for each in closing:
+            each.start()
+            each.join(0.1)  # it waits for the lock
+    for each in closing:
+        each.join()
+    db.close()
+    with minidsms.connect(folder) as db:
+        assert not db.queries
+
+
+def test_a_page_ends_before_the_lock_is_taken_that_its_threads_may_wait_for(
+    folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("uvicorn")
+    pytest.importorskip("starlette")
+    db = opened(folder)
+    shown = db.ui()
+    stop = shown.stop
+    held: list[bool] = []
+
+    def stopping() -> None:
+        held.append(db.lock.inner._is_owned())  # type: ignore[attr-defined]
+        stop()
+
+    monkeypatch.setattr(shown, "stop", stopping)
+    db.close()
+    assert held[0] is False and shown.is_over
