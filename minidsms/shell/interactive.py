@@ -7,6 +7,7 @@ Invariant: nothing that happens in a statement, a command or the background ends
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import sys
@@ -115,6 +116,15 @@ class InteractiveShell:
             search_ignore_case=True,
         )
         prompt.app.after_render += self._load_behind
+        keys = prompt.app.key_processor
+        send = keys.send_sigint
+
+        def send_if_running() -> None:
+            # A signal that is handled when the prompt has ended finds nobody who could take it.
+            if prompt.app.is_running and not prompt.app.is_done:
+                send()
+
+        keys.send_sigint = send_if_running  # type: ignore[method-assign]
         return prompt
 
     def _history(self) -> History:
@@ -230,26 +240,31 @@ class InteractiveShell:
             print(harmless(f"Safe mode: files may be in {folders}."))
         with unechoed():
             try:
-                while self._goes_on():
+                while self._is_interrupted():
                     pass
             finally:
                 self._end()
         return 0
 
+    def _is_interrupted(self) -> bool:
+        """Read and run until the user leaves; True where an interrupt comes when there is nothing to interrupt."""
+        try:
+            while self._goes_on():
+                pass
+        except KeyboardInterrupt:
+            return True
+        return False
+
     def _goes_on(self) -> bool:
         """Read once, run it; False to leave."""
-        try:
-            text = self._read()
-            if text is None:
-                return False
-            self._load_behind()
-            self._loaded.wait()
-            if self._load_failure is not None:
-                raise self._load_failure
-            return self._run(text)
-        except KeyboardInterrupt:
-            # Between two prompts, where there is nothing to interrupt.
-            return True
+        text = self._read()
+        if text is None:
+            return False
+        self._load_behind()
+        self._loaded.wait()
+        if self._load_failure is not None:
+            raise self._load_failure
+        return self._run(text)
 
     def _read(self) -> str | None:
         """What is typed next; None at the end."""
@@ -257,7 +272,8 @@ class InteractiveShell:
             text = self._prompt.prompt(pre_run=lambda: self._screen.prompt_begins(self._prompt.app))
         except EOFError:
             return None
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, asyncio.CancelledError):
+            # The latter where several signals come as the prompt begins or ends.
             return ""
         finally:
             self._screen.prompt_ends()

@@ -94,7 +94,8 @@ class Worker(threading.Thread):
         """Stop after the present step, and wait for it."""
         self._is_over = True
         self._wake.set()
-        self.join()
+        if self.is_alive():  # else loading has failed before it began
+            self.join()
 
     def run(self) -> None:
         """Take steps until the end."""
