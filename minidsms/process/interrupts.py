@@ -93,7 +93,8 @@ class _Held:
         before = self.before
         if before is not None:
             now = _handle(_INTERRUPT, before)
-            if now is not self.note:  # the program has taken another one meanwhile
+            # The program has taken another one meanwhile; or there is none any more, as the interpreter ends.
+            if now is not self.note and now is not None:
                 _handle(_INTERRUPT, now)
         if self.count:
             self.let_through()

@@ -333,3 +333,10 @@ def test_a_page_ends_before_the_lock_is_taken_that_its_threads_may_wait_for(
     monkeypatch.setattr(shown, "stop", stopping)
     db.close()
     assert held[0] is False and shown.is_over
+
+
+@pytest.mark.parametrize("end", ["", "raise SystemExit(0)"])
+def test_a_program_that_ends_without_closing_says_nothing(folder: str, end: str) -> None:
+    program = f"import minidsms\ndb = minidsms.connect({folder!r})\ndb.execute('CREATE STREAM S (v INTEGER)')\n{end}"
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert not ended.stderr

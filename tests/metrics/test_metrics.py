@@ -78,6 +78,8 @@ def test_metrics_are_served_on_the_loopback_until_stopped(db: Connection) -> Non
     stop()
     with pytest.raises(Error, match="cannot be opened"):
         serve(db, address="203.0.113.1")
+    with pytest.raises(Error, match="port 70000 cannot be opened"):
+        serve(db, port=70000)
 
 
 def test_the_page_serves_them_too(db: Connection) -> None:
