@@ -117,7 +117,7 @@ class Worker(threading.Thread):
         except Error as error:
             session.screen.error(harmless(_said(error)))
             rest = 0.0
-        except Exception as error:
+        except BaseException as error:  # a function of the program may raise SystemExit, too
             session.stop_feeds()
             session.screen.error(harmless(_said(error)))
             rest = 0.0
@@ -174,7 +174,7 @@ class Worker(threading.Thread):
         self._draw_at = started + (session.clock() - started) / _SHARE
 
 
-def _said(error: Exception) -> str:
+def _said(error: BaseException) -> str:
     if not isinstance(error, Error):
         return f"error: {type(error).__name__}: {error}"
     text = str(error)

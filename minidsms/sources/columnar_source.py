@@ -139,7 +139,7 @@ class ArrowSource:
     @property
     def bytes_read(self) -> int:
         """Bytes of the file consumed so far."""
-        return self.bytes_total if self._opened.raw.closed else min(self._opened.raw.tell(), self.bytes_total)
+        return self._opened.consumed()
 
     def close(self) -> None:
         """Give up the file."""

@@ -94,6 +94,13 @@ class OpenFile:
         """The bytes it has by now."""
         return self.size if self._begins is not None else os.fstat(self.raw.fileno()).st_size
 
+    def consumed(self) -> int:
+        """The bytes that have been read; all of them once it is closed, as another thread may do at this moment."""
+        try:
+            return min(self.raw.tell(), self.size)
+        except (OSError, ValueError):
+            return self.size
+
     def close(self) -> None:
         """Give it up."""
         give_up(self.data, self.raw)

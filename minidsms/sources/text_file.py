@@ -62,7 +62,7 @@ class TextFile:
     @property
     def bytes_read(self) -> int:
         """Bytes of the file consumed so far."""
-        return self.bytes_total if self._file.raw.closed else self._file.raw.tell()
+        return self._file.consumed()
 
     def go_on(self, position: Any) -> str:
         """See `GoesOn`."""

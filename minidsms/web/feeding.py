@@ -137,7 +137,7 @@ class Feeding:
                 continue
             try:
                 rest = running.feed.step()
-            except Exception as error:
+            except BaseException as error:  # a function of the program may raise SystemExit, too
                 running.error = str(error) if isinstance(error, Error) else f"{type(error).__name__}: {error}"
                 rest = None
             if rest is None:

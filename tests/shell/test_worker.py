@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from minidsms.shell.session import Session
 from minidsms.shell.worker import Turn, Worker
 from tests.shell.sessions import ROADS, session_of
+
+_ROADS = "CREATE RELATION Roads (road TEXT, speed_limit FLOAT);"
 
 
 @pytest.mark.parametrize("error", [RuntimeError("Event loop is closed"), AttributeError("call_soon_threadsafe")])
@@ -22,20 +26,47 @@ def test_feeds_go_on_after_a_drawing_that_failed(tmp_path: Path, error: Exceptio
             failed.set()
             raise error
 
-    session, screen = session_of("CREATE RELATION Roads (road TEXT, speed_limit FLOAT);")
+    session, screen = session_of(_ROADS)
+    feed(session, tmp_path, changed, failed)
+    assert str(error) in screen.take("error")
+    assert session.db.stream_input("Roads").counters.accepted == 2
+    session.close()
+
+
+def test_feeds_go_on_after_a_function_that_would_end_the_program(tmp_path: Path) -> None:
+    (tmp_path / "roads.csv").write_text(ROADS)
+    failed = threading.Event()
+    session, screen = session_of(_ROADS)
+
+    def end(session: Session) -> None:
+        failed.set()
+        raise SystemExit("the program is to end")
+
+    feed(session, tmp_path, lambda: None, failed, end)
+    assert "SystemExit: the program is to end" in screen.take("error")
+    assert session.db.stream_input("Roads").counters.accepted == 2
+    session.close()
+
+
+def feed(
+    session: Session,
+    folder: Path,
+    changed: Callable[[], None],
+    failed: threading.Event,
+    asked: Callable[[Session], None] = lambda session: None,
+) -> None:
+    """Read a file once a worker has done what is asked, and something has failed in it."""
     turn = Turn()
     worker = Worker(session, turn, changed, lambda: 20)
+    worker.ask(asked)
     worker.start()
     try:
         assert failed.wait(60.0)
         with turn.foreground():
-            session.run_text(f".feed Roads FROM '{tmp_path}/roads.csv'")
+            session.run_text(f".feed Roads FROM '{folder}/roads.csv'")
         until = time.monotonic() + 60.0
-        while session.feeds and time.monotonic() < until:
+        while session.feeds and worker.is_alive() and time.monotonic() < until:
             worker.wake()
             time.sleep(0.01)
     finally:
         worker.end()
-    assert str(error) in screen.take("error")
-    assert session.db.stream_input("Roads").counters.accepted == 2
-    session.close()

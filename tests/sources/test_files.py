@@ -4,6 +4,7 @@ file."""
 from __future__ import annotations
 
 import csv
+import dataclasses
 import gzip
 import io
 import json
@@ -413,3 +414,30 @@ def test_a_json_text_that_is_no_unicode_is_a_rejected_row(tmp_path: Path) -> Non
     q = db.query("SELECT ISTREAM(k) FROM S [NOW]")
     db.run()
     assert [c.row for c in q.fetch()] == [("b",)]
+
+
+@pytest.mark.parametrize("error", [OSError(9, "Bad file descriptor"), ValueError("I/O operation on closed file")])
+@pytest.mark.parametrize("name", ["a.csv", "a.arrow"])
+def test_how_much_has_been_read_is_told_while_the_file_is_closed(tmp_path: Path, name: str, error: Exception) -> None:
+    path = tmp_path / name
+    if name == "a.csv":
+        path.write_text(CSV)
+    else:
+        table = pa.table({"at": [1], "v": [1.5], "name": ["a"]})
+        with ipc.new_file(path, table.schema) as file:
+            file.write_table(table)
+
+    class Closing:
+        closed = False  # as a moment before
+
+        def tell(self) -> int:
+            raise error
+
+        def close(self) -> None:
+            pass
+
+    source: Any = open_source(str(path), None, SCHEMA)
+    place = "_file" if name == "a.csv" else "_opened"
+    source.close()
+    setattr(source, place, dataclasses.replace(getattr(source, place), raw=Closing()))
+    assert source.bytes_read == source.bytes_total

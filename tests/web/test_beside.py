@@ -42,20 +42,21 @@ def timed(db: Connection) -> Connection:
     return db
 
 
+@pytest.mark.parametrize("kind", [OSError, SystemExit])
 def test_feeds_go_on_after_one_that_raised_what_is_no_error_of_ours(
-    timed: Connection, cars: str, monkeypatch: pytest.MonkeyPatch
+    timed: Connection, cars: str, monkeypatch: pytest.MonkeyPatch, kind: type[BaseException]
 ) -> None:
     page = Page(timed)
     step = Feed.step
 
     def fail(feed: Feed) -> float | None:
         monkeypatch.setattr(Feed, "step", step)
-        raise OSError("the disk is gone")
+        raise kind("the disk is gone")
 
     monkeypatch.setattr(Feed, "step", fail)
     page.tell("/api/feed", action="file", name="Cars", path=cars)
     soon(lambda: page.shown.feeding.told()[0]["state"] == "ended")
-    assert page.shown.feeding.told()[0]["error"] == "OSError: the disk is gone"
+    assert page.shown.feeding.told()[0]["error"] == f"{kind.__name__}: the disk is gone"
     page.tell("/api/feed", action="file", name="Cars", path=cars)
     soon(lambda: timed.stream_input("Cars").counters.accepted == 2)
 
