@@ -24,8 +24,9 @@ _WAIT_S = 0.05
 class Feed:
     """One run over some sources.
 
-    driver: reads them.  names: the streams and relations fed.  speed: seconds of event time per second, None for as
-    fast as possible.  is_stalled: what could come waits for a stream that is paused.
+    driver: reads them.  names: the streams and relations fed.  inputs: these, also once they have been dropped.  speed:
+    seconds of event time per second, None for as fast as possible.  is_stalled: what could come waits for a stream that
+    is paused.
     """
 
     def __init__(
@@ -37,6 +38,7 @@ class Feed:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.names = list(names)
+        self.inputs = {name: db.stream_input(name) for name in self.names}
         self.speed = speed
         self.has_ended = False
         self.is_stalled = False
@@ -75,10 +77,10 @@ class Feed:
         return (self._clock() if self._stopped_s is None else self._stopped_s) - self._started_s
 
     def _accepted(self) -> int:
-        return sum(self._db.stream_input(name).counters.accepted for name in self.names)
+        return sum(each.counters.accepted for each in self.inputs.values())
 
     def _lost(self, name: str) -> int:
-        return self._db.stream_input(name).counters.rejected
+        return self.inputs[name].counters.rejected
 
     def lost(self, name: str) -> int:
         """How many rows of an input could not be taken, since the feed began."""
@@ -90,6 +92,7 @@ class Feed:
         Errors of the data name the file and the line; the feed has ended then.
         """
         try:
+            self._check()
             rest = self._go_on()
         except BaseException:
             self.stop()
@@ -97,6 +100,13 @@ class Feed:
         if rest is None:
             self.stop()
         return rest
+
+    def _check(self) -> None:
+        """Error where a stream or relation was dropped whose source did not go with it."""
+        there = set(map(id, self._db.inputs))
+        for name in self._driver.names():
+            if name in self.inputs and id(self.inputs[name]) not in there:
+                raise Error(f"{name} has been dropped; the rest of its source is left unread")
 
     def _go_on(self) -> float | None:
         if self.speed is None:

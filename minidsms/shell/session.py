@@ -314,7 +314,7 @@ class Session:
         for name in feed.names:
             lost = feed.lost(name)
             if lost:
-                examples = self.db.stream_input(name).rejected.examples()
+                examples = feed.inputs[name].rejected.examples()
                 self.screen.warn(harmless(f"{name}: {counted(lost, 'row')} left out{examples}"))
 
     def _tell_open_windows(self, feed: Feed) -> None:
@@ -324,7 +324,7 @@ class Session:
         if not self.is_interactive:
             return
 
-        streams = {id(self.db.stream_input(name)) for name in feed.names}
+        streams = set(map(id, feed.inputs.values()))
         for query in list(self.db.queries.values()):
             latest = query.latest_seen
             if latest is None or query.inputs_ended or not any(id(s) in streams for s in query.network.streams):

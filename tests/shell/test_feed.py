@@ -9,6 +9,7 @@ import pytest
 from minidsms.activity import Activity, Rates, measure
 from minidsms.cql.errors import Error
 from minidsms.shell.session import Session
+from minidsms.shell.toolbar import feed_bar
 from tests.shell.sessions import Clock, finish, session_of
 
 STREAMS = """
@@ -156,3 +157,17 @@ def test_lag_is_the_event_time_between_what_has_come_and_what_is_answered() -> N
     session.run_text("ALTER QUERY q1 PAUSE;")
     assert measure(session.db).queries["q1"].state == "paused"
     assert Activity(0.0).lag == 0
+
+
+def test_a_feed_ends_with_its_stream() -> None:
+    clock = Clock()
+    session, screen = session_of(f"{STREAMS}\n.feed A FROM 'a.csv' SPEED 1", clock=clock)
+    session.step_feeds()
+    clock.now = 3.0
+    session.step_feeds()
+    session.run_text(f"DROP STREAM A; {STREAMS.splitlines()[1]}")
+    assert [feed_bar(feed) for feed in session.feeds]
+    screen.said.clear()
+    session.step_feeds()
+    assert not session.feeds and accepted(session, "A") == 0
+    assert screen.take("error") == "error: A has been dropped; the rest of its source is left unread"

@@ -181,3 +181,24 @@ def test_a_page_that_is_opened_while_the_connection_is_closed_ends_with_it(
     monkeypatch.setattr(before, "stop", stopping)
     db.close()
     assert opened[0].is_over and opened[0] is not before
+
+
+def test_the_page_goes_on_where_the_stream_of_a_feed_was_dropped(timed: Connection, cars: str) -> None:
+    page = Page(timed)
+    page.tell("/api/feed", action="file", name="Cars", path=cars)
+    soon(lambda: page.shown.feeding.told()[0]["state"] == "ended")
+    assert page.tell("/api/run", text="DROP STREAM Cars; CREATE STREAM Trams (tram INTEGER)")["error"] is None
+    page.shown.observer.look()
+    assert page.shown.feeding.told()[0]["rows"] == 2
+    assert '"Trams"' in page.shown.observer.parts["catalog"].text
+
+
+def test_a_feed_ends_with_its_stream_and_feeds_no_other_of_its_name(timed: Connection, cars: str) -> None:
+    page = Page(timed)
+    feeding = page.shown.feeding
+    page.tell("/api/feed", action="file", name="Cars", path=cars, speed=0.001)
+    text = "DROP STREAM Cars; CREATE STREAM Cars (at TIMESTAMP, car INTEGER) TIMESTAMP BY at"
+    assert page.tell("/api/run", text=text)["error"] is None
+    soon(lambda: feeding.told()[0]["state"] == "ended")
+    assert feeding.told()[0]["error"].startswith("Cars has been dropped")
+    assert timed.stream_input("Cars").counters.accepted == 0
