@@ -134,6 +134,7 @@ class Worker(threading.Thread):
         """Print, draw, measure."""
         session = self._session
         try:
+            session.watches.forget_closed()  # by the page, for example
             session.watches.tell()
             self._draw()
         except Error as error:

@@ -48,6 +48,19 @@ def test_feeds_go_on_after_a_function_that_would_end_the_program(tmp_path: Path)
     session.close()
 
 
+def test_a_watched_query_that_the_page_drops_is_watched_no_more() -> None:
+    session, screen = session_of(f"{_ROADS} CREATE QUERY roads_now AS SELECT road FROM Roads;\n.mode table\n.watch roads_now")
+    worker = Worker(session, Turn(), lambda: None, lambda: 20)
+    session.db.push("Roads", ("A1", 120.0))
+    worker._step()
+    assert len(worker.pictures) == 1
+    session.db.queries["roads_now"].close()
+    worker.ask(lambda session: None)  # without a rest before the next drawing
+    worker._step()
+    assert not screen.take("error") and not worker.pictures and not session.watches.names()
+    session.close()
+
+
 def feed(
     session: Session,
     folder: Path,
