@@ -193,3 +193,41 @@ def test_a_socket_is_the_parents_alone(tmp_path: Path) -> None:
         raise SystemExit(0)
     """
     run(tmp_path, body)
+
+
+def test_a_pipe_and_a_page_are_the_parents_alone(tmp_path: Path) -> None:
+    """While the child lives, a writer of the pipe learns that nobody reads it, and a page that its server has gone."""
+    pytest.importorskip("uvicorn")
+    pytest.importorskip("starlette")
+    body = """
+        os.mkfifo(folder / "pipe.csv")
+        db.execute(f"CREATE STREAM P (v INTEGER) TIMESTAMP BY v FROM '{folder}/pipe.csv'")
+        shown = db.ui()
+        page = socket.create_connection(("127.0.0.1", shown.port))
+        page.settimeout(240)
+        page.sendall(f"GET / HTTP/1.1\\r\\nHost: 127.0.0.1:{shown.port}\\r\\n\\r\\n".encode())
+        assert page.recv(1 << 16)
+        begun, begins = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            page.close()
+            os.write(begins, b"x")
+            time.sleep(60)
+            os._exit(0)
+        os.read(begun, 1)
+        db.close()
+        while page.recv(1 << 16):
+            pass
+        again = socket.socket()
+        again.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        again.bind(("127.0.0.1", shown.port))
+        again.listen()
+        try:
+            os.open(folder / "pipe.csv", os.O_WRONLY | os.O_NONBLOCK)
+            raise SystemExit("somebody reads the pipe")
+        except OSError:
+            pass
+        finally:
+            os.kill(pid, 9)
+    """
+    run(tmp_path, body)

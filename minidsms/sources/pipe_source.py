@@ -9,6 +9,7 @@ import sys
 from typing import IO, cast
 
 from minidsms.cql.errors import Error
+from minidsms.process.forking import cut_off, register
 from minidsms.sources.files import cannot_read
 from minidsms.sources.line_cutter import LineCutter
 from minidsms.sources.live_lines import LiveLines
@@ -26,6 +27,11 @@ class PipeReader:
         self._path = path
         self._file = _standard_input() if path == "-" else _opened(path)
         self._wake, self._woken = socket.socketpair()
+        register(self)
+
+    def abandon(self) -> None:
+        """In a child of fork(): the parent reads."""
+        cut_off(self._file, self._wake, self._woken)
 
     def run(self, source: LiveLines) -> None:
         """Read to the end."""

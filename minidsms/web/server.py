@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from minidsms.cql.errors import Error
 from minidsms.extras import missing
+from minidsms.process.forking import cut_off, register
 from minidsms.process.threads import begin
 
 try:
@@ -67,6 +68,12 @@ class Visualizer:
         )  # fmt: skip
         self._thread = threading.Thread(target=self._serve, name="minidsms-web", daemon=True)
         self.is_over = False
+        register(self)
+
+    def abandon(self) -> None:
+        """In a child of fork(): the parent serves the pages."""
+        connections = self._server.server_state.connections
+        cut_off(self._socket, *(each.transport.get_extra_info("socket") for each in list(connections)))
 
     def start(self) -> Visualizer:
         """Serve from now on."""
