@@ -16,7 +16,7 @@ from minidsms.cql.errors import Error
 from minidsms.process.forking import cut_off, register
 from minidsms.process.threads import begin
 from minidsms.sources.addresses import TcpAddress
-from minidsms.sources.tcp_source import MOST_CLIENTS, cannot_connect, listen
+from minidsms.sources.tcp_source import MOST_CLIENTS, accepted, cannot_connect, listen
 
 _CONNECT_S = 10.0
 _LINGER_S = 5.0
@@ -159,10 +159,10 @@ class TcpServer:
             return any(c.waiting for c in self._clients.values())
 
     def _accept(self, selector: selectors.BaseSelector) -> None:
-        try:
-            connected, peer = self._listening.accept()
-        except OSError:
+        found = accepted(self._listening)
+        if found is None:
             return
+        connected, peer = found
         connected.setblocking(False)
         client = _Client(connected, f"{peer[0]}:{peer[1]}")
         with self._lock:

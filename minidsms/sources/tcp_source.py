@@ -7,9 +7,12 @@ engine cannot take yet stays in the sockets, whose senders then wait.
 from __future__ import annotations
 
 import contextlib
+import errno
 import selectors
 import socket
 import threading
+import time
+from typing import Any
 
 from minidsms.cql.errors import Error
 from minidsms.process.forking import cut_off, register
@@ -20,6 +23,7 @@ from minidsms.sources.live_lines import LiveLines
 
 _RECEIVE_BYTES = 1 << 18
 _CONNECT_S = 10.0
+_REST_S = 0.05
 MOST_CLIENTS = 64
 
 
@@ -135,10 +139,10 @@ class TcpListener:
     def _accept(
         self, source: LiveLines, clients: dict[socket.socket, tuple[str, LineRows, LineCutter]], come: int
     ) -> socket.socket | None:
-        try:
-            client, peer = self._listening.accept()
-        except OSError:
+        found = accepted(self._listening)
+        if found is None:
             return None
+        client, peer = found
         name = f"{peer[0]}:{peer[1]}"
         if len(clients) >= MOST_CLIENTS or come == self._clients:
             source.note(f"client {name} was turned away: {len(clients)} are connected")
@@ -186,6 +190,18 @@ def listen(address: TcpAddress) -> socket.socket:
         reason = f"cannot listen on {address.host}:{address.port}: {error.strerror or error}"
         raise Error(f"{reason}\nhelp: choose another port; port 0 takes a free one") from None
     return listening
+
+
+def accepted(listening: socket.socket) -> tuple[socket.socket, Any] | None:
+    """The next client, and where it is; None where it has gone, or this process may open no more files: it goes on to
+    wait then, and is not asked for again at once.
+    """
+    try:
+        return listening.accept()
+    except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            time.sleep(_REST_S)
+        return None
 
 
 def cannot_connect(host: str, port: int, error: OSError) -> Error:

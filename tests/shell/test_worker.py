@@ -49,7 +49,9 @@ def test_feeds_go_on_after_a_function_that_would_end_the_program(tmp_path: Path)
 
 
 def test_a_watched_query_that_the_page_drops_is_watched_no_more() -> None:
-    session, screen = session_of(f"{_ROADS} CREATE QUERY roads_now AS SELECT road FROM Roads;\n.mode table\n.watch roads_now")
+    session, screen = session_of(
+        f"{_ROADS} CREATE QUERY roads_now AS SELECT road FROM Roads;\n.mode table\n.watch roads_now"
+    )
     worker = Worker(session, Turn(), lambda: None, lambda: 20)
     session.db.push("Roads", ("A1", 120.0))
     worker._step()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import socket
@@ -20,7 +21,7 @@ import minidsms
 from minidsms.cql.errors import CqlError, Error
 from minidsms.sources.blocks import Block
 from minidsms.sources.inbox import Inbox
-from minidsms.sources.tcp_source import TcpReader
+from minidsms.sources.tcp_source import TcpReader, accepted
 
 PATIENCE_S = 240.0  # kernels may have to be compiled
 
@@ -409,6 +410,19 @@ def test_stop_ends_run_and_closing_ends_the_threads() -> None:
     assert running.failure is None
     db.close()
     soon(lambda: set(threading.enumerate()) <= before)
+
+
+@pytest.mark.parametrize("reason", [errno.EMFILE, errno.ECONNABORTED])
+def test_a_listener_rests_where_no_more_files_can_be_opened(reason: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Listening(socket.socket):
+        def accept(self) -> Any:
+            raise OSError(reason, "no client")
+
+    rests: list[float] = []
+    monkeypatch.setattr("minidsms.sources.tcp_source.time.sleep", rests.append)
+    with Listening() as listening:
+        assert accepted(listening) is None
+    assert len(rests) == (reason == errno.EMFILE)
 
 
 def test_dropping_the_stream_frees_its_port() -> None:
