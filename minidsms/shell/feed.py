@@ -42,6 +42,7 @@ class Feed:
         self.speed = speed
         self.has_ended = False
         self.is_stalled = False
+        self._fraction = 0.0
         self._db = db
         self._driver = driver
         self._clock = clock
@@ -64,7 +65,7 @@ class Feed:
     @property
     def fraction(self) -> float:
         """How much has been read, 0 to 1."""
-        return self._driver.fraction
+        return self._fraction if self.has_ended else self._driver.fraction
 
     @property
     def rows(self) -> int:
@@ -136,10 +137,12 @@ class Feed:
         return _WAIT_S
 
     def stop(self) -> None:
-        """Leave the rest unread."""
-        if not self.has_ended:
-            self.has_ended = True
-            self._stopped_s = self._clock()
+        """Leave the rest unread, and close what nobody else reads."""
+        with self._db.lock:  # which a step holds
+            if not self.has_ended:
+                self._fraction, self.has_ended = self._driver.fraction, True
+                self._stopped_s = self._clock()
+                self._driver.leave()
 
 
 def open_feed(

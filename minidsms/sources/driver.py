@@ -64,6 +64,9 @@ class SourceDriver:
         self._entries = [e for e in self._entries if e.source is not source]
         self._over = [e for e in self._over if e.source is not source]
 
+    def leave(self) -> None:
+        """Whoever read goes on no more: the sources wait for who does."""
+
     @property
     def fraction(self) -> float:
         """How much of the bounded sources has been read, 0 to 1."""

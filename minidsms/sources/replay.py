@@ -28,5 +28,10 @@ class Replay(SourceDriver):
                     target.heartbeat(level)
         return went_on
 
+    def leave(self) -> None:
+        """Nobody else reads what is left: the sources are closed."""
+        for entry in self._entries:
+            entry.source.close()
+
     def _finish(self, entry: Entry) -> None:
         """The input stays open; `step` moves its time on."""

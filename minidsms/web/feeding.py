@@ -55,6 +55,8 @@ class Feeding:
         self._wake.set()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(timeout=2)
+        for running in self._feeds:
+            running.feed.stop()
 
     # ------------------------------------------------------------------------------------------------ what is asked
 

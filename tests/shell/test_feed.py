@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -171,3 +172,25 @@ def test_a_feed_ends_with_its_stream() -> None:
     session.step_feeds()
     assert not session.feeds and accepted(session, "A") == 0
     assert screen.take("error") == "error: A has been dropped; the rest of its source is left unread"
+
+
+@pytest.mark.parametrize("end", ["stop_feeds", "close"])
+def test_a_feed_that_is_stopped_closes_what_it_reads(end: str) -> None:
+    session, _ = session_of(f"{STREAMS}\n.feed A FROM 'tcp-listen://127.0.0.1:0'")
+    session.step_feeds()
+    (thread,) = (each for each in threading.enumerate() if each.name.startswith("minidsms tcp-listen"))
+    getattr(session, end)()
+    thread.join(60)
+    assert not thread.is_alive()
+    session.close()
+
+
+def test_a_feed_that_is_stopped_says_how_far_it_came() -> None:
+    clock = Clock()
+    session, _ = session_of(f"{STREAMS}\n.feed A FROM 'a.csv' SPEED 1", clock=clock)
+    session.step_feeds()
+    (feed,) = session.feeds
+    reached = feed.fraction
+    feed.stop()
+    assert feed.fraction == reached
+    session.close()

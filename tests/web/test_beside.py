@@ -87,7 +87,9 @@ def test_feeds_that_begin_at_once_are_all_there(timed: Connection, cars: str, mo
             other.join(0.2)
         return False
 
-    monkeypatch.setattr(Feed, "has_ended", property(has_ended, lambda feed, value: None), raising=False)
+    monkeypatch.setattr(
+        Feed, "has_ended", property(has_ended, lambda feed, value: vars(feed).update(has_ended=value)), raising=False
+    )
     feeding.feed_file("Cars", cars, None, None)
     other.join()
     assert [each["number"] for each in feeding.told()] == [1, 2, 3]
@@ -202,3 +204,12 @@ def test_a_feed_ends_with_its_stream_and_feeds_no_other_of_its_name(timed: Conne
     soon(lambda: feeding.told()[0]["state"] == "ended")
     assert feeding.told()[0]["error"].startswith("Cars has been dropped")
     assert timed.stream_input("Cars").counters.accepted == 0
+
+
+def test_a_page_that_ends_closes_what_its_feeds_read(timed: Connection) -> None:
+    page = Page(timed)
+    page.tell("/api/feed", action="file", name="Cars", path="tcp-listen://127.0.0.1:0")
+    (thread,) = (each for each in threading.enumerate() if each.name.startswith("minidsms tcp-listen"))
+    page.shown.stop()
+    thread.join(60)
+    assert not thread.is_alive()
