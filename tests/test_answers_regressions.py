@@ -51,3 +51,19 @@ def test_a_query_that_joins_a_family_later_does_not_see_rows_of_others_leave(win
         Case(("CREATE STREAM S (k INTEGER, m INTEGER)",), text, feed, 2 * (i == 9)) for i, text in enumerate(texts)
     ]
     assert check_together(cases, {}) == "agreed"
+
+
+@pytest.mark.parametrize("batch_size", [1, 7])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT a.k FROM S [NOW] AS a JOIN R AS r ON 9223372036854775807 + r.v > 0 JOIN S [RANGE 3] AS b ON b.v = 7",
+        "SELECT a.k FROM S [NOW] AS a JOIN (R AS r JOIN R AS q ON 9223372036854775807 + r.v > 0) ON q.k = 7",
+        "SELECT a.k, (SELECT COUNT(*) FROM R AS r JOIN R AS q ON 9223372036854775807 + r.v > 0 JOIN R AS p ON p.k = 8"
+        " WHERE r.v = a.v) AS n FROM S [RANGE 3] AS a",
+    ],
+)
+def test_the_ons_of_inner_joins_are_one_conjunction_also_without_where(query: str, batch_size: int) -> None:
+    tables = ("CREATE STREAM S (k INTEGER, v INTEGER)", "CREATE RELATION R (k INTEGER, v INTEGER)")
+    feed = (Push("R", ((8, 1, (1, 1)),)), Push("S", ((8, 1, (1, 3)),)), Advance(19))
+    assert check(Case(tables, query, feed), batch_size=batch_size) == "agreed"

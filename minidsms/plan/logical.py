@@ -18,6 +18,7 @@ from minidsms.cql.bound import column_refs as column_refs
 from minidsms.cql.bound import filtered as filtered
 from minidsms.cql.bound import projected as projected
 from minidsms.cql.bound import unfiltered as unfiltered
+from minidsms.cql.functions import can_fail
 from minidsms.cql.node import Carried, Memory
 from minidsms.cql.origins import Origins, equal_places, together
 from minidsms.cql.scalar import Part
@@ -522,3 +523,26 @@ def with_arguments(aggregates: Sequence[bound.AggregateCall], args: Sequence[Exp
         else:
             changed.append(dataclasses.replace(call, args=tuple(next(rest) for _ in call.args)))
     return tuple(changed)
+
+
+def taken_as_where(node: Node) -> tuple[Node, list[Expr]]:
+    """What stands below a filter, and the filter's conjuncts: with WHERE the ONs of inner joins are one conjunction
+    (R4), so what they say and can fail is taken out of them.
+    """
+    below, parts = unfiltered(node)
+    bare, failing = _without_failing(below)
+    return bare, [*failing, *parts]
+
+
+def _without_failing(node: Node, offset: int = 0) -> tuple[Node, list[Expr]]:
+    """Inner joins without the conjuncts of their ON that can fail, and these. offset: of the node's first column."""
+    if not (isinstance(node, bound.Join) and node.join is bound.JoinKind.INNER):
+        return node, []
+    parts = conjuncts(node.condition)
+    left, from_left = _without_failing(node.left, offset)
+    right, from_right = _without_failing(node.right, offset + len(node.left.schema))
+    failing = [shift(p, offset) for p in parts if can_fail(p)]
+    if not failing and left is node.left and right is node.right:
+        return node, []
+    kept = conjunction([p for p in parts if not can_fail(p)])
+    return dataclasses.replace(node, left=left, right=right, condition=kept), [*from_left, *from_right, *failing]

@@ -25,7 +25,7 @@ from minidsms.plan.logical import (
     projected,
     replace_children,
     rewrite,
-    unfiltered,
+    taken_as_where,
 )
 from minidsms.plan.matching import never_null
 
@@ -84,7 +84,7 @@ class PerOuterRow:
         schema = node.schema + self._outer.schema
         if not is_correlated(node):
             return bound.Join(schema, bound.JoinKind.INNER, self._builder.build(node), self._outer, None)
-        below, parts = unfiltered(node)
+        below, parts = taken_as_where(node)
         if parts:
             return self._builder.where(self.apply(below), [self._over_row(part, len(below.schema)) for part in parts])
         if not isinstance(node, bound.Aggregate):

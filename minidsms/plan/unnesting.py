@@ -37,6 +37,7 @@ from minidsms.plan.logical import (
     replace_children,
     rewrite,
     shift,
+    taken_as_where,
     unfiltered,
     with_arguments,
 )
@@ -73,7 +74,7 @@ class _Builder:
         return self._built[key]
 
     def _build(self, node: Node) -> Node:
-        below, parts = unfiltered(node)
+        below, parts = taken_as_where(node)
         if parts:
             return self.where(self.build(below), parts)
         match node:
@@ -169,7 +170,7 @@ class _Builder:
         arrival = Field("_arrival", Type.INTEGER)
         source: Node = KeepArrival(window.schema + Schema((arrival,)), self.build(window))
         for parts in reversed(filters):
-            source = self._filter(source, parts)
+            source = self.where(source, parts)
         return source
 
     def _join(self, node: bound.Join) -> Node:
@@ -185,16 +186,11 @@ class _Builder:
                 "join with the subquery's table first, or move the condition to WHERE",
             )
         crossed = dataclasses.replace(node, left=left, right=right, condition=None)
-        return self._filter(crossed, conjuncts(node.condition))
+        return self.where(crossed, conjuncts(node.condition))
 
     # ------------------------------------------------------------------------------------------------- WHERE
 
     def where(self, source: Node, parts: list[Expr]) -> Node:
-        """The source's rows for which every part is TRUE; what its joins' ON says and can fail is one of the parts."""
-        source, hoisted = _without_failing(source)
-        return self._filter(source, [*hoisted, *parts])
-
-    def _filter(self, source: Node, parts: list[Expr]) -> Node:
         """Semijoins for the conjuncts that are plain IN or EXISTS, look-ups for other subqueries, then what remains."""
         schema = source.schema
         plain = [p for p in parts if not bound.subqueries(p)]
@@ -462,22 +458,6 @@ class _Builder:
 
 
 # ------------------------------------------------------------------------------------------------ small expressions
-
-
-def _without_failing(node: Node, offset: int = 0) -> tuple[Node, list[Expr]]:
-    """Inner joins without the conjuncts of their ON that can fail, and these: with WHERE they are one conjunction
-    (R4).
-    """
-    if not (isinstance(node, bound.Join) and node.join is bound.JoinKind.INNER):
-        return node, []
-    parts = conjuncts(node.condition)
-    left, from_left = _without_failing(node.left, offset)
-    right, from_right = _without_failing(node.right, offset + len(node.left.schema))
-    failing = [shift(p, offset) for p in parts if can_fail(p)]
-    if not failing and left is node.left and right is node.right:
-        return node, []
-    kept = conjunction([p for p in parts if not can_fail(p)])
-    return dataclasses.replace(node, left=left, right=right, condition=kept), [*from_left, *from_right, *failing]
 
 
 def _call(function: str, *args: Expr) -> Expr:
