@@ -10,10 +10,8 @@ Invariant: rows of windows stand in arrival order, and filters keep it; FIRST an
 from __future__ import annotations
 
 import bisect
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from fractions import Fraction
 from itertools import chain
 from typing import Any
 
@@ -22,7 +20,7 @@ from minidsms.cql.bound import JoinKind, SetKind, StreamKind
 from minidsms.cql.scalar import conjuncts
 from minidsms.cql.window_spec import WindowKind, WindowSpec
 from minidsms.elements import MIN_INSTANT
-from minidsms.testing.definition_aggregates import OF_ROWS
+from minidsms.testing.definition_aggregates import OF_ROWS, mean, stddev, total, variance
 from minidsms.testing.definition_expressions import (
     Failed,
     Result,
@@ -398,30 +396,11 @@ def _looks_out(node: bound.Node, depth: int = 0) -> bool:
     return any(_looks_out(below, depth) for below in node.inputs)
 
 
-def _sum(numbers: Sequence[Any]) -> Any:
-    """Exact for integers, rounded once for floats; NaN where infinities cancel."""
-    try:
-        return sum(numbers) if isinstance(numbers[0], int) else math.fsum(numbers)
-    except (OverflowError, ValueError):
-        return float(sum(numbers))
-
-
-def _variance(numbers: Sequence[Any]) -> float:
-    """Of a sample; NaN for fewer than two rows, and of infinities."""
-    if len(numbers) < 2 or math.isinf(_sum(numbers)):
-        return math.nan
-    if isinstance(numbers[0], int):  # of large ones, floats would lose what they differ in
-        mean = Fraction(sum(numbers), len(numbers))
-        return float(sum((x - mean) ** 2 for x in numbers) / (len(numbers) - 1))
-    mean = _sum(numbers) / len(numbers)
-    return math.fsum((x - mean) ** 2 for x in numbers) / (len(numbers) - 1)
-
-
 AGGREGATES: dict[str, Callable[[Sequence[Any]], Any]] = {
-    "sum": _sum,
-    "avg": lambda numbers: _sum(numbers) / len(numbers),
+    "sum": total,
+    "avg": mean,
     "min": min,
     "max": max,
-    "variance": _variance,
-    "stddev": lambda numbers: math.sqrt(_variance(numbers)),
+    "variance": variance,
+    "stddev": stddev,
 }

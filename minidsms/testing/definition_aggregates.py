@@ -103,6 +103,20 @@ def decimal_sum(values: Sequence[Decimal]) -> Decimal:
         return sum(values, Decimal(0))
 
 
+def total(numbers: Sequence[Any]) -> Any:
+    """Exact, and of floats rounded once; NaN where infinities cancel."""
+    if isinstance(numbers[0], int):
+        return sum(numbers)
+    infinite = list(filter(math.isinf, numbers))
+    return sum(infinite) if infinite else _real(sum(map(Fraction, numbers), Fraction(0)))
+
+
+def mean(numbers: Sequence[Any]) -> float:
+    """The exact sum by the number of values, rounded once."""
+    infinite = [number for number in numbers if isinstance(number, float) and math.isinf(number)]
+    return sum(infinite) if infinite else _real(sum(map(Fraction, numbers), Fraction(0)) / len(numbers))
+
+
 def _product(values: Sequence[float]) -> float | None:
     if any(map(math.isinf, values)):
         return None if 0 in values else math.prod(values)
@@ -125,6 +139,20 @@ def _real(value: Fraction) -> float:
 def _root(value: Fraction) -> float:
     with localcontext(prec=60, Emax=10**6, Emin=-(10**6)):
         return float((Decimal(value.numerator) / Decimal(value.denominator)).sqrt())
+
+
+def variance(numbers: Sequence[Any]) -> float | None:
+    """VARIANCE: the sum of the squared distances from the mean by one less than the numbers; None for infinities."""
+    if len(numbers) < 2 or any(map(math.isinf, numbers)):
+        return None
+    values = list(map(Fraction, numbers))
+    return _real(_about(values, values) / (len(values) - 1))
+
+
+def stddev(numbers: Sequence[Any]) -> float | None:
+    """STDDEV, the root of VARIANCE."""
+    found = variance(numbers)
+    return None if found is None else math.sqrt(found)
 
 
 def _of_pairs(function: Callable[..., Any]) -> Callable[[Rows, Settings], Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Sequence
 from decimal import Decimal
@@ -10,7 +9,7 @@ from typing import Any
 
 from minidsms.aggregates.aggregate import SortKey
 from minidsms.aggregates.over import OverCall
-from minidsms.testing.definition_aggregates import decimal_sum
+from minidsms.testing.definition_aggregates import decimal_sum, mean, total
 from minidsms.testing.history import Row, value_order
 
 
@@ -129,6 +128,4 @@ def _aggregate(function: str, values: list[Any]) -> Any:
         return min(values) if function == "min" else max(values)
     if isinstance(values[0], Decimal) and function == "sum":
         return decimal_sum(values)
-    is_exact = isinstance(values[0], int) or any(map(math.isinf, values))
-    total = sum(values) if is_exact else math.fsum(values)
-    return total if function == "sum" else total / len(values)
+    return total(values) if function == "sum" else mean(values)
