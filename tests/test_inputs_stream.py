@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime
+import random
 from collections import OrderedDict
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -553,3 +555,38 @@ def test_a_few_values_of_arrow_are_read_as_many_are(n: int) -> None:
             pa.string(), 1, [None, pa.array([0, 1], pa.int32()).buffers()[1], pa.py_buffer(b"\xff")]
         )
         source.push({"i": pa.array([1]), "f": pa.array([1.0]), "b": pa.array([True]), "t": bad}, ts=1)
+
+
+@pytest.mark.parametrize(("digits", "scale"), [(9, 2), (15, 15), (18, 2), (38, 20), (38, 0)])
+def test_an_arrow_decimal_is_the_float_nearest_to_it(digits: int, scale: int) -> None:
+    rng = random.Random(scale)
+    numbers = [rng.randrange(-(10**n), 10**n) for n in (digits, min(digits, 5)) for _ in range(50)]
+    values = [Decimal(f"{number}E-{scale}") for number in numbers]
+    for type_ in (pa.decimal128(digits, scale), pa.decimal256(digits, scale)):
+        for array in (pa.array([*values, None], type_), pa.array([values[0], None, *values], type_).slice(1)):
+            source = stream(Schema.of(("f", Type.FLOAT)))
+            source.push({"f": array}, ts=1)
+            assert [row[0] for _, row in content(source)] == [
+                None if v is None else float(v) for v in array.to_pylist()
+            ]
+
+
+@pytest.mark.parametrize("n", [1, 40])
+def test_days_of_arrow_are_dates_of_the_years_1_to_9999(n: int) -> None:
+    days = pa.array([19_000, None, *[-719_162, 2_932_896] * n], pa.int32()).view(pa.date32())
+    for good in (days, days.cast(pa.date64())):
+        source = stream(Schema.of(("d", Type.DATE)))
+        source.push({"d": good}, ts=1)
+        assert [row for _, row in content(source)] == [(day,) for day in good.to_pylist()]
+    for beyond in (-719_163, 2_932_897):
+        bad = pa.array([0] * n + [beyond], pa.int32()).view(pa.date32())
+        with pytest.raises(DataError, match=f'row {n}, column "d": a day outside the years 1 to 9999'):
+            stream(Schema.of(("d", Type.DATE))).push({"d": bad}, ts=1)
+
+
+@pytest.mark.parametrize("n", [1, 40])
+def test_whole_numbers_of_arrow_are_no_truths(n: int) -> None:
+    with pytest.raises(
+        DataError, match=r'"b": an Arrow column of int8 cannot be read as BOOLEAN\nhelp: cast it to bool'
+    ):
+        stream(Schema.of(("b", Type.BOOLEAN))).push({"b": pa.array([1] * n, pa.int8())}, ts=1)

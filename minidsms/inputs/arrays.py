@@ -20,7 +20,7 @@ from minidsms.elements import AnyArray, BoolArray, Column, Int64Array, Type
 from minidsms.inputs.alike import Unknown, different
 from minidsms.inputs.foreign import check_bounds, raised
 from minidsms.inputs.values import INT64_MAX, INT64_MIN, UNIT_NS, ValueRefused, show, value_reader
-from minidsms.values.arrow_types import codes_of_decimals
+from minidsms.values.arrow_types import codes_of_decimals, floats_of_decimals
 from minidsms.values.coded import FIRST_DAY, LAST_DAY
 from minidsms.values.dictionary import TextDictionary
 from minidsms.values.types import MOST_DIGITS
@@ -44,6 +44,9 @@ _LIKE_PYTHONS = {
     pa.large_string(): Type.TEXT,
 }
 """Arrow types whose values Python has as they are."""
+_COUNTED = (Type.INTEGER, Type.TIMESTAMP, Type.INTERVAL)
+"""Whole numbers are read as they are."""
+_DAY_MS = 86_400_000
 _FEW = 16
 """Values of an array that are read as a list: a call of Arrow costs more than all of them."""
 _EXACT_TYPES = frozenset((Decimal, type(None)))
@@ -223,20 +226,22 @@ class ColumnReader:
         elif type_ is Type.BOOLEAN and types.is_boolean(kind):
             values = (array if not array.null_count else array.fill_null(False)).to_numpy(zero_copy_only=False)
             return Column(values, _validity(array))
-        elif type_ is Type.FLOAT and (types.is_floating(kind) or types.is_integer(kind) or types.is_decimal(kind)):
+        elif type_ is Type.FLOAT and types.is_decimal(kind):
+            return floats_of_decimals(array)
+        elif type_ is Type.FLOAT and (types.is_floating(kind) or types.is_integer(kind)):
             if not types.is_float64(kind):
                 array = array.cast(pa.float64(), safe=False)
             values = (array if not array.null_count else array.fill_null(0.0)).to_numpy(zero_copy_only=False)
             return self._clean_floats(values, _validity(array))
         elif not type_.is_basic:
-            if type_ is Type.DATE and types.is_date32(kind) and (days := self._read_days(array)) is not None:
-                return days
+            if type_ is Type.DATE and types.is_date(kind):
+                return self._read_days(array)
             is_exact = type_.kind == "DECIMAL" and (types.is_integer(kind) or types.is_decimal(kind))
             if is_exact and (decimals := codes_of_decimals(array, type_)) is not None:
                 return decimals
             if _can_hold(kind, type_):
                 return self._read_different(array, type_)
-        elif type_ is not Type.NULL and (types.is_integer(kind) or (types.is_decimal(kind) and kind.scale <= 0)):
+        elif type_ in _COUNTED and (types.is_integer(kind) or (types.is_decimal(kind) and kind.scale <= 0)):
             if types.is_decimal(kind):
                 return self._read_each([None if v is None else int(v) for v in array.to_pylist()], type_)
             valid = _validity(array)
@@ -256,14 +261,20 @@ class ColumnReader:
         hint = ""
         if type_ is Type.INTEGER and types.is_floating(kind):
             hint = "cast it to int64 (pandas: astype('Int64'), which keeps missing values), or declare the column FLOAT"
+        elif type_ is Type.BOOLEAN and types.is_integer(kind):
+            hint = "cast it to bool, or declare the column INTEGER"
         raise ValueRefused(f"an Arrow column of {kind} cannot be read as {type_}", hint=hint)
 
-    def _read_days(self, array: Any) -> Column | None:
-        """None where one is no DATE."""
+    def _read_days(self, array: Any) -> Column:
         valid = _validity(array)
-        days = array.cast(pa.int32()).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-        fits = not len(days) or (days.min() >= FIRST_DAY and days.max() <= LAST_DAY)
-        return Column(days, valid) if fits else None
+        if pa.types.is_date64(array.type):
+            days = _int64_view(array) // _DAY_MS
+        else:
+            days = array.cast(pa.int32()).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+        outside = (days < FIRST_DAY) | (days > LAST_DAY)
+        if outside.any():
+            raise ValueRefused("a day outside the years 1 to 9999 cannot be read as DATE", int(np.argmax(outside)))
+        return Column(days, valid)
 
     def _read_different(self, array: Any, type_: Type) -> Column:
         """Each different value once."""
