@@ -119,7 +119,7 @@ def mean(numbers: Sequence[Any]) -> float:
 
 def _product(values: Sequence[float]) -> float | None:
     if any(map(math.isinf, values)):
-        return None if 0 in values else math.prod(values)
+        return None if 0 in values else math.prod(math.copysign(math.inf, value) for value in values)
     return _real(math.prod(map(Fraction, values), start=Fraction(1))) + 0.0
 
 
@@ -170,7 +170,7 @@ def _of_pairs(function: Callable[..., Any]) -> Callable[[Rows, Settings], Any]:
 
 
 def _correlation(n: Fraction, yy: Fraction, xx: Fraction, yx: Fraction, y: Fraction, x: Fraction) -> float | None:
-    return None if not xx or not yy else math.copysign(_root(yx * yx / (xx * yy)), yx)
+    return None if not xx or not yy else _root(yx * yx / (xx * yy)) * (1 if yx > 0 else -1)
 
 
 OF_ROWS: dict[str, Callable[[Rows, Settings], Any]] = {
