@@ -112,9 +112,11 @@ def total(numbers: Sequence[Any]) -> Any:
 
 
 def mean(numbers: Sequence[Any]) -> float:
-    """The exact sum by the number of values, rounded once."""
-    infinite = [number for number in numbers if isinstance(number, float) and math.isinf(number)]
-    return sum(infinite) if infinite else _real(sum(map(Fraction, numbers), Fraction(0)) / len(numbers))
+    """The sum by the number of values; exact where floats do not hold the sum."""
+    found = total(numbers)
+    if isinstance(found, float) and math.isinf(found) and not any(map(math.isinf, numbers)):
+        return _real(sum(map(Fraction, numbers), Fraction(0)) / len(numbers))
+    return found / len(numbers)  # type: ignore[no-any-return]
 
 
 def _product(values: Sequence[float]) -> float | None:

@@ -243,7 +243,9 @@ def _round(a: Any, digits: int = 0) -> Any:
     if isinstance(a, int):
         unit = 10 ** min(max(-digits, 0), 20)
         return (abs(a) + unit // 2) // unit * unit * (-1 if a < 0 else 1)
-    scale = 10.0 ** max(min(digits, 308), -308)
+    if digits < -308:
+        return 0.0
+    scale = 10.0 ** min(digits, 308)
     if not math.isfinite(a * scale) or abs(a * scale) >= 2.0**52:
         return a
     return math.copysign(math.floor(abs(a * scale) + 0.5), a) / scale
