@@ -67,3 +67,15 @@ def test_the_ons_of_inner_joins_are_one_conjunction_also_without_where(query: st
     tables = ("CREATE STREAM S (k INTEGER, v INTEGER)", "CREATE RELATION R (k INTEGER, v INTEGER)")
     feed = (Push("R", ((8, 1, (1, 1)),)), Push("S", ((8, 1, (1, 3)),)), Advance(19))
     assert check(Case(tables, query, feed), batch_size=batch_size) == "agreed"
+
+
+@pytest.mark.parametrize("batch_size", [1, 7])
+@pytest.mark.parametrize("on", ["9223372036854775807 + b.k > 0", "a.v = b.v AND 9223372036854775807 + a.k > 0"])
+@pytest.mark.parametrize(("join", "where"), [("LEFT", "a.v = 7"), ("RIGHT", "b.v = 7"), ("FULL", "a.v = 7")])
+def test_where_hides_nothing_that_fails_in_the_on_of_an_outer_join(
+    join: str, where: str, on: str, batch_size: int
+) -> None:
+    query = f"SELECT a.k, b.v FROM S [RANGE 2] AS a {join} JOIN S [RANGE 3] AS b ON {on} WHERE {where}"
+    case = Case(("CREATE STREAM S (k INTEGER, v INTEGER)",), query, (Push("S", ((8, 1, (1, 1)),)), Advance(19)))
+    assert run_definition(case).failed_at == 8
+    assert check(case, batch_size=batch_size) == "agreed"

@@ -508,7 +508,11 @@ class Join(Node):
         return Narrowed(self.schema, node, place)
 
     def pushed(self, condition: Expr) -> Sequence[Expr | None]:
-        """Of an outer join: to the side that is not padded. An inner one takes conditions as its own."""
+        """Of an outer join: to the side that is not padded, unless its ON can fail: that must not be hidden. An inner
+        one takes conditions as its own.
+        """
+        if self.condition is not None and can_fail(self.condition):
+            return ()
         width, used = len(self.left.schema), columns_used(condition)
         if self.join is JoinKind.LEFT and all(i < width for i in used):
             return condition, None
