@@ -8,8 +8,8 @@ A difference with one bound, `a - b <= most`, cuts them into cells of as many ro
 `kernels.access_methods.cells`): a row of b, moved by `most`, meets rows of a in its own cell and those before, a row of
 a those of b in its own and behind.
 
-Invariant: cells leave out no pair for which the condition is TRUE, or fails; which of those met are in the band is for
-the condition to say, above the join (docs/semantics R4).
+Invariant: cells leave out no pair for which the condition is TRUE, or fails though no column is NULL; which of those
+met are in the band is for the condition to say, above the join (docs/semantics R4).
 """
 
 from __future__ import annotations

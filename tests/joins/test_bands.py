@@ -113,6 +113,17 @@ def test_values_near_the_ends_of_64_bits_fail_where_the_definition_does(conditio
         agree(Case(STREAMS, query, feed(500 + seed, "AB", 24, True)), seed)
 
 
+@pytest.mark.parametrize("value, fails", [(0, True), (None, False)])
+def test_a_sum_that_overflows_is_judged_beside_every_value_and_not_beside_null(value: int | None, fails: bool) -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM A (x INTEGER); CREATE STREAM B (y INTEGER)")
+        query = db.query("SELECT A.x, B.y FROM A [RANGE 5], B [RANGE 5] WHERE A.x + 1 = B.y")
+        db.push("B", (value,), ts=1)
+        db.push("A", (2**63 - 1,), ts=1)
+        db.advance(2)
+        assert (query.failure is not None) == fails
+
+
 @pytest.mark.parametrize("condition", CONDITIONS[:6])
 def test_bands_with_relations_follow_their_changes(condition: str) -> None:
     changes = 0
@@ -212,6 +223,7 @@ THREE = (
     "ABS(A.f - B.f) < 0.75 AND C.f BETWEEN A.f - 1 AND A.f + 1",
     "A.k = B.k AND ABS(A.x - C.x) < 2",
     "A.k = B.k AND ABS(B.f - C.f) < 0.5",
+    "A.x = B.x + 1 AND C.k = A.k",  # A and C are joined first
 )
 
 
@@ -226,6 +238,16 @@ def test_steps_of_three_inputs_go_by_bands_whatever_is_switched(condition: str, 
             case = Case(STREAMS, query, feed(900 + seed, "ABC", 30, False))
             changes += agree(case, seed, join_plan="mjoin", caching=caching, forced_every=1 + seed)
     assert changes
+
+
+def test_bands_are_found_where_joins_do_not_come_in_the_order_of_from() -> None:
+    for text in (f"A [ROWS 9], B [ROWS 9], C [ROWS 9] WHERE {THREE[-1]}",
+                 "A [ROWS 9] JOIN B [ROWS 9] ON A.x = B.x + 1 JOIN C [ROWS 9] ON C.k = A.k"):  # fmt: skip
+        with minidsms.connect() as db:
+            for declaration in STREAMS:
+                db.execute(declaration)
+            plan = db.query(f"SELECT A.f, B.f FROM {text}").explain()
+        assert "B.x from 1 to 1" in plan and "Cartesian" not in plan
 
 
 def test_a_band_meets_its_neighbours_alone_and_explain_tells_it() -> None:

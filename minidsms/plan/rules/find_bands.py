@@ -16,7 +16,7 @@ from minidsms.cql.bound import Expr, JoinKind, Node, Type
 from minidsms.cql.origins import equal_pair
 from minidsms.joins.bands import Band, band_of
 from minidsms.joins.equal_columns import Attribute, EqualColumns
-from minidsms.plan.logical import MultiJoin, conjuncts, filtered, nodes, reader_counts, unfiltered
+from minidsms.plan.logical import MultiJoin, conjuncts, filtered, nodes, reader_counts, substitute, unfiltered
 
 MOST = 2
 """Bands of two inputs that are used together: a step looks into two cells of each, in all combinations."""
@@ -34,6 +34,10 @@ def find_bands(root: Node) -> Node:
             new = _banded(new, []) or new
         elif parts and readers[id(node.inputs[0])] == 1:
             new = _banded(below, parts) or new
+            if isinstance(below, bound.Project) and below.only_chooses and readers[id(node.inputs[0].inputs[0])] == 1:
+                # What ordering the joins has left: columns as FROM has them.
+                banded = _banded(below.input, [substitute(part, below.exprs) for part in parts])
+                new = new if banded is None else below.over([banded])
         done[id(node)] = new
     return done[id(root)]
 
