@@ -12,6 +12,7 @@ from minidsms.cql.errors import CqlError
 from minidsms.testing.compare import check, check_together, run_definition
 from minidsms.testing.generators import random_case, random_company
 from minidsms.testing.grammar import Options
+from tests.long.failing_cases import random_failing
 from tests.long.soak import CHOICES, random_drops, random_settings
 
 CASES = 24
@@ -44,6 +45,14 @@ def test_the_answer_does_not_depend_on_the_scheduler_or_the_queues(options: Opti
     ways = [*product(CHOICES["scheduler"], CHOICES["queue_size"])]
     for scheduler, queue_size in ways[seed % 2 :: 2]:
         check(case, None, expected, batch_size=3, queue_size=queue_size, scheduler=scheduler)
+
+
+@pytest.mark.parametrize("seed", [288, 1345, *range(8)])
+def test_a_query_fails_where_and_only_where_its_definition_does(seed: int) -> None:
+    case = random_failing(seed)
+    expected = run_definition(case)
+    for batch_size, rows_per_push in ((1, None), (7, 1), (1024, None)):
+        check(case, rows_per_push, expected, batch_size=batch_size)
 
 
 def test_queries_side_by_side_do_not_disturb_each_other_even_where_some_are_dropped() -> None:
