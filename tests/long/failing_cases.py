@@ -42,7 +42,11 @@ def _at_limits(rng: Random, step: Step, share: float) -> Step:
         ends = ["x" if isinstance(value, str) else rng.choice(_LIMITS) for value in values]
         return tuple(e if type(v) in (int, str) and rng.random() < share else v for v, e in zip(values, ends))
 
-    return replace(step, rows=tuple((*at, changed(row)) for *at, row in step.rows)) if isinstance(step, Push) else step
+    return (
+        replace(step, rows=tuple((t, sign, changed(row)) for t, sign, row in step.rows))
+        if isinstance(step, Push)
+        else step
+    )
 
 
 class _Query:
