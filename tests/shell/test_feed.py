@@ -176,9 +176,10 @@ def test_a_feed_ends_with_its_stream() -> None:
 
 @pytest.mark.parametrize("end", ["stop_feeds", "close"])
 def test_a_feed_that_is_stopped_closes_what_it_reads(end: str) -> None:
+    before = set(threading.enumerate())
     session, _ = session_of(f"{STREAMS}\n.feed A FROM 'tcp-listen://127.0.0.1:0'")
     session.step_feeds()
-    (thread,) = (each for each in threading.enumerate() if each.name.startswith("minidsms tcp-listen"))
+    (thread,) = set(threading.enumerate()) - before
     getattr(session, end)()
     thread.join(60)
     assert not thread.is_alive()

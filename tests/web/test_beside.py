@@ -208,8 +208,10 @@ def test_a_feed_ends_with_its_stream_and_feeds_no_other_of_its_name(timed: Conne
 
 def test_a_page_that_ends_closes_what_its_feeds_read(timed: Connection) -> None:
     page = Page(timed)
+    before = set(threading.enumerate())
     page.tell("/api/feed", action="file", name="Cars", path="tcp-listen://127.0.0.1:0")
-    (thread,) = (each for each in threading.enumerate() if each.name.startswith("minidsms tcp-listen"))
+    new = set(threading.enumerate()) - before
+    (thread,) = (each for each in new if each.name.startswith("minidsms tcp-listen"))
     page.shown.stop()
     thread.join(60)
     assert not thread.is_alive()
