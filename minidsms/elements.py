@@ -307,12 +307,16 @@ class Batch:
         return [self.column(i) for i in range(len(self._columns))]
 
     def columns_at(self, indexes: Sequence[int], rows: Int64Array) -> list[Column]:
-        """These columns of the elements at these positions (ascending): `select`, `take`, and no batch between."""
+        """These columns of the elements at these positions (ascending), in arrays of their own: `select`, `take`, and
+        no batch between.
+        """
         source, numbers = self._source, self._source_columns
         if source is None or not (self.is_run or self.seq is not None):
             return [self.column(i).take(rows) for i in indexes]
         seq: Int64Array = self._first + rows if self.is_run else self.seq[rows]  # type: ignore[index]
-        return [source.gather(numbers[i], seq) for i in indexes]
+        # Of elements that follow one another a store gives views, which are written again.
+        gathered = [source.gather(numbers[i], seq) for i in indexes]
+        return [column if column.values.base is None else column.copy() for column in gathered]
 
     def take(self, rows: Int64Array | BoolArray) -> Batch:
         """The elements at these positions (ascending) or where the mask is True; references stay references."""

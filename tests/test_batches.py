@@ -61,3 +61,12 @@ def test_parts_of_a_run_are_those_of_its_numbers(part: Callable[[Batch], Batch],
 def test_no_other_attribute_is_made_up() -> None:
     with pytest.raises(AttributeError, match="sequence"):
         _ = store().batch(60, 61).sequence  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("rows", [[4], [4, 5], [4, 5, 6], [4, 6]])
+def test_columns_of_some_elements_stay_when_the_store_is_written_again(rows: list[int]) -> None:
+    held = store()
+    parts = held.batch(60, 80), held.batch(60, 80).slice(0, 10)
+    found = [part.columns_at([0, 1], np.array(rows)) for part in parts]
+    assert not any(np.shares_memory(c.values, held.view(0, 60, 80).values) for columns in found for c in columns)
+    assert [columns[0].values.tolist() for columns in found] == [[3 * (60 + row) for row in rows]] * 2

@@ -69,6 +69,14 @@ def test_answers_that_wait_are_kept_where_there_is_no_memory_to_copy_them(db: mi
     assert [c.row for c in queries[5].fetch()] == [(7, "other")] * 3
 
 
+def test_answers_that_wait_stay_as_they_were_when_their_stream_has_gone_on(db: minidsms.Connection) -> None:
+    queries = rules(db, 9, "k, t")
+    db.push("S", [(-1, 50, "no", 0.5), (-2, 3, "yes", 0.5), (-3, 3, "yes", 0.5), (-4, 50, "no", 0.5)], ts=0)
+    for ts in range(1, 8):
+        db.push("S", [(i, 60, f"text {ts} {i}", 0.5) for i in range(1000)], ts=ts)
+    assert [c.row for c in queries[3].fetch()] == [(-2, "yes"), (-3, "yes")]
+
+
 def test_each_query_shows_its_own_columns_of_rows_that_are_held_once(db: minidsms.Connection) -> None:
     asked = ["k", "t, v", "x, x, k", "t", "v", "k, v, t, x", "x", "k, t"]
     queries = [db.query(f"SELECT ISTREAM({c}) FROM S WHERE v > {i % 2}") for i, c in enumerate(asked)]
