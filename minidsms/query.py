@@ -149,7 +149,7 @@ class Query(RunningQuery, AsFrames):
                 self._connection.note_taken(self, ack)
                 self.acknowledge(ack)
         if not self.is_waiting:
-            if self._connection.keeps_answers:
+            if self._is_given:
                 self.note_given()
             self._raise_failure()
             return []
@@ -219,11 +219,13 @@ class Query(RunningQuery, AsFrames):
             portion = self._portion(loop)
             if portion is not None:
                 yield portion
+                may_come = True  # whoever was given it may have brought it about
             elif may_come and self.has_sources:
                 may_come = self._connection.run_some()
             elif self.failure is None:
                 return
             elif not self.is_waiting:  # asked after it has failed
+                del loop  # the error may be held, with all that is here
                 self._raise_failure()
 
     def hand_out(self, loop: Loop) -> Iterator[Change] | None:
@@ -236,7 +238,7 @@ class Query(RunningQuery, AsFrames):
 
     def _portion(self, loop: Loop) -> Iterator[Change] | None:
         connection = self._connection
-        if not (self.is_waiting or (connection.keeps_answers and self._hand is not None)):
+        if not self.is_waiting and self._hand is None:
             self._check()
             return None
         with connection.lock:
@@ -244,7 +246,6 @@ class Query(RunningQuery, AsFrames):
             hand = self._take_in_hand(loop)
             if hand is None:
                 return None
-            connection.lock.undo_on_error(self._put_back)
             with Uncollected():
                 return hand.portion(self.codec)
 

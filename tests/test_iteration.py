@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shutil
 import threading
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 
@@ -115,6 +116,28 @@ def test_changes_that_cannot_be_decoded_go_on_waiting(db: minidsms.Connection, m
             come_to += 1
     monkeypatch.undo()
     assert come_to == q.position == 3000 and keys(q) == list(range(3000, 5000))
+
+
+def test_a_loop_to_the_end_leaves_nothing_held(db: minidsms.Connection) -> None:
+    q = db.query("SELECT ISTREAM(k) FROM S")
+    db.push("S", [(i, None) for i in range(5000)], ts=0)
+    assert len(list(q)) == 5000 and not any(map(len, q.live_batches()))
+
+
+def test_a_loop_is_given_what_it_brings_about_after_the_sources_have_ended(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("ts,k\n0,0\n")
+    with minidsms.connect() as db:
+        db.execute(f"CREATE STREAM T (ts INTEGER, k INTEGER) TIMESTAMP BY ts FROM '{tmp_path / 't.csv'}'")
+        db.execute("CREATE STREAM S (k INTEGER)")
+        db.run()
+        q = db.query("SELECT ISTREAM(k) FROM S")
+        db.push("S", (0,), ts=1, block=False)
+        come_to = []
+        for change in q:
+            come_to.append(change.row[0])
+            if len(come_to) < 4:
+                db.push("S", (len(come_to),), ts=1 + len(come_to), block=False)
+        assert come_to == [0, 1, 2, 3]
 
 
 def test_what_waits_counts_until_a_loop_has_come_to_it(db: minidsms.Connection) -> None:
@@ -316,6 +339,58 @@ def test_a_left_loop_has_taken_what_it_came_to_when_the_query_is_used_again(tmp_
         db.push("S", (6,), ts=1)
         assert one(q) == 6
         assert crashed(folder, copies) == [6] and keys(q) == [] and crashed(folder, copies) == []
+
+
+@contextlib.contextmanager
+def failing(q: minidsms.Query, at: int, error: BaseException) -> Iterator[None]:
+    """Changes from this one on cannot be decoded; a loop or `fetch` within says so."""
+    changes_of = q.codec.changes
+
+    def changes(batch: Batch) -> Iterable[minidsms.Change]:
+        if batch.column(0).values[-1] >= at:
+            raise error
+        return changes_of(batch)
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(type(error)):
+        patch.setattr(q.codec, "changes", changes)
+        yield
+
+
+@pytest.mark.parametrize("error", [MemoryError(), KeyboardInterrupt()])
+def test_what_loops_came_to_before_an_error_has_been_taken_when_a_folder_is_closed(
+    tmp_path: Path, error: BaseException
+) -> None:
+    with minidsms.connect(tmp_path) as db:
+        db.execute("CREATE STREAM S (k INTEGER); CREATE QUERY q AS SELECT ISTREAM(k) FROM S")
+        q = db.queries["q"]
+        for ts in range(5):
+            db.push("S", [(i,) for i in range(1000 * ts, 1000 * ts + 1000)], ts=ts)
+        with failing(q, 3000, error):
+            list(q)
+        assert q.position == 3000
+    with minidsms.connect(tmp_path) as db:
+        q = db.queries["q"]
+        assert next(iter(q)).row[0] == 3000
+        with failing(q, 3001, error):
+            q.fetch()
+        assert q.position == 3001
+    with minidsms.connect(tmp_path) as db:
+        assert keys(db.queries["q"]) == list(range(3001, 5000))
+
+
+def test_what_a_loop_is_at_stays_in_a_folder_when_another_fails(tmp_path: Path) -> None:
+    (copies := tmp_path / "copies").mkdir()
+    with minidsms.connect(folder := tmp_path / "db") as db:
+        db.execute("CREATE STREAM S (k INTEGER); CREATE QUERY q AS SELECT ISTREAM(k) FROM S")
+        q = db.queries["q"]
+        for ts in range(5):
+            db.push("S", [(i,) for i in range(1000 * ts, 1000 * ts + 1000)], ts=ts)
+        held = iter(q)
+        assert next(held).row[0] == 0
+        with failing(q, 4000, MemoryError()):
+            list(q)
+        db.checkpoint()
+        assert crashed(folder, copies) == list(range(5000))
 
 
 def test_what_loops_take_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

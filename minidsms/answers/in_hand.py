@@ -52,13 +52,17 @@ class InHand:
         return self._n - self._decoded + length_hint(self._changes)
 
     def portion(self, codec: ResultCodec) -> Iterator[Change]:
-        """The next changes, for all loops."""
+        """The next changes, for all loops. Where they cannot be decoded, nothing has changed."""
         if not length_hint(self._changes):
             changes: list[Change] = []
-            for part in self._parts:
-                changes += codec.changes(part)
-                if len(changes) >= _PORTION:
-                    break
+            try:
+                for part in self._parts:
+                    changes += codec.changes(part)
+                    if len(changes) >= _PORTION:
+                        break
+            except BaseException:
+                self._parts = parts_of(after(self._batches, self._decoded), _PORTION)
+                raise
             self._changes = iter(changes)
             self._decoded += len(changes)
         return self._changes

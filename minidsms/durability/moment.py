@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from minidsms.durability.copying import IS_POSSIBLE, Copying
@@ -69,7 +69,6 @@ class QueryMoment:
 
     def __init__(self, query: Query, names: dict[int, str], mark: Mark | None) -> None:
         self.name, self.text, self.schema = query.name, query.text, query.schema
-        self.figures = _figures(query)
         self.failure = query.failure
         self.results = query.results
         self.shed = dict(query.shed)
@@ -77,6 +76,7 @@ class QueryMoment:
         self.has_begun = self.closed_until != MIN_INSTANT
         self.reads = [names[id(read)] for read in (*query.network.streams, *query.network.relations)]
         self.waiting: list[Batch] = query.waiting_batches()
+        self.figures = _figures(query, self.waiting)
         self.mark = mark
         self.archived = archived_of(query.recorder)
         self.state: KeptState
@@ -91,14 +91,13 @@ class QueryMoment:
 
     def is_like(self, query: Query) -> bool:
         """Whether a query goes on as this one would."""
-        if self.figures != _figures(query):
+        if self.figures != _figures(query, query.waiting_batches()):
             return False
         return self.rows is None or self.rows == _counted(query)
 
 
-def _figures(query: Query) -> Figures:
-    waiting = sum(map(len, query.waiting_batches()))
-    return query.results, waiting, query.failure, query.closed_until, query.state
+def _figures(query: Query, waiting: Sequence[Batch]) -> Figures:
+    return query.results, sum(map(len, waiting)), query.failure, query.closed_until, query.state
 
 
 def _rows(query: Query) -> Counter[str] | None:

@@ -72,6 +72,8 @@ class RunningQuery:
         self.untold: deque[Change] = deque()
         self._hand: InHand | None = None
         self._loops: tuple[ref[Loop], ...] = ()
+        self._is_given = False
+        """Loops have been given changes that a folder may still keep."""
         self._sink: Sink | None = None
         self._last_sink: tuple[Sink, str] | None = None
         self._network: Network | None = None
@@ -186,8 +188,10 @@ class RunningQuery:
             begin = loop.since = self.position
             if own not in self._loops:
                 self._loops = (*self._loops, own)
+            since = self.note_given()
             if hand is not None:
-                before = hand.kept(self.note_given())
+                before = hand.kept(since)
+            self._is_given = True
         if not is_left:
             self._take_folded()
             waiting = self._pending.batches()
@@ -206,8 +210,9 @@ class RunningQuery:
         lock.
         """
         since = self._loops_since()
-        if self._hand is not None and not self.untold:
+        if self._is_given and not self.untold:
             self._connection.note_taken(self, since)
+            self._is_given = bool(self._loops)
         return since
 
     def end_loops(self) -> None:
@@ -267,6 +272,7 @@ class RunningQuery:
         if sink is None or not self.is_waiting:
             return
         self._put_back()
+        self._is_given = False  # as in `take`
         pending = self._collect()
         # A sink takes what would wait to be fetched; callbacks are told all the same.
         self.take_for_callbacks()
@@ -373,6 +379,7 @@ class RunningQuery:
     def take(self) -> list[Change]:
         """What waits; it waits no more. The caller holds the lock."""
         pending = self.taken_batches()
+        self._is_given = False  # who is told notes it, when he has been
         changes: list[Change] = []
         with Uncollected():
             for batch in pending:
