@@ -26,6 +26,8 @@ from minidsms.cql.parser import parse_query
 from minidsms.cql.printer import print_text
 from minidsms.elements import Batch, Column, Int8Array, Int64Array, Schema, Type
 from minidsms.expressions.timestamps import iso_of_ticks
+from minidsms.process.collecting import Uncollected
+from minidsms.process.interrupts import let_through
 from minidsms.query import Change, Query
 from minidsms.statements.arguments import name_of, text_of
 
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
 
 Key = Any
 """The value of a KEY of one column, the values of one of several."""
+Left = tuple[Key, list[Change], pa.Table]
+"""What waited of a query whose row is gone, as `fetch` and as `fetch_arrow` give it."""
+Taken = tuple[Key, Query, list[Batch]]
 
 
 class QueryEach:
@@ -68,7 +73,7 @@ class QueryEach:
         """Of the queries there are, and those that are gone and that somebody still holds."""
         self._rows: dict[Key, list[tuple[Any, ...]]] = {}
         """Those present, by key: the first has the query."""
-        self._left: list[tuple[Key, list[Change], pa.Table]] = []
+        self._left: list[Left] = []
         """What waited of queries whose rows are gone."""
         self._callbacks: list[Callable[..., Any]] = []
         self._waiting: list[tuple[int, tuple[Any, ...]]] = []
@@ -221,7 +226,7 @@ class QueryEach:
         """They have been fetched."""
         self._left = []
 
-    def _take_left(self) -> list[tuple[Key, list[Change], pa.Table]]:
+    def _take_left(self) -> list[Left]:
         """What waits of queries whose rows are gone; it waits no more."""
         found, self._left = self._left, []
         if found:
@@ -232,32 +237,52 @@ class QueryEach:
         """(key, change) of all queries since the last fetch, query by query in the order of their rows; first of those
         whose rows are gone.
         """
-        with self._db.lock:
-            self._db.lock.undo_on_error(self._giving_back())
-            found = [(key, change) for key, changes, _ in self._take_left() for change in changes]
-            for key, query in self._queries.items():
-                if query.is_waiting:
-                    self._db.note_taken(query, query.results)
-                    found += [(key, change) for change in query.take()]
+        with self._db.lock, Uncollected():
+            left, taken = self._take()
+            found = [(key, change) for key, changes, _ in left for change in changes]
+            for key, query, batches in taken:
+                found += [(key, change) for batch in batches for change in query.codec.changes(batch)]
+            self._note(left, taken)
             return found
 
     def fetch_arrow(self) -> pa.Table:
         """The same as a table: the columns of the key, then _ts, _sign and the query's."""
         with self._db.lock:
-            self._db.lock.undo_on_error(self._giving_back())
-            keys, tables = [], []
-            for key, _, table in self._take_left():
-                keys.append(key)
-                tables.append(table)
-            for key, query in self._queries.items():
-                if query.is_waiting:
-                    self._db.note_taken(query, query.results)
-                    keys.append(key)
-                    tables.append(query.codec.table(query.taken_batches()))
+            left, taken = self._take()
+            keys = [*(key for key, _, _ in left), *(key for key, _, _ in taken)]
+            tables = [*(table for _, _, table in left), *(query.codec.table(batches) for _, query, batches in taken)]
             if not tables:
                 tables = [query.codec.table(()) for query in self._queries.values()][:1]
                 keys = [(None,) * len(self.key)] * len(tables)
-            return self._with_keys(keys, tables)
+            whole = self._with_keys(keys, tables)
+            self._note(left, taken)
+            return whole
+
+    def _take(self) -> tuple[list[Left], list[Taken]]:
+        """What waits of queries whose rows are gone, and of the others; it waits no more, or again, where an exception
+        comes in place of it. The caller holds the lock.
+        """
+        left, self._left = self._left, []
+        taken: list[Taken] = []
+
+        def give_back() -> None:
+            self._left = [*left, *self._left]
+            for _, query, batches in taken:
+                query.give_back(batches)
+
+        self._db.lock.undo_on_error(give_back)
+        for key, query in self._queries.items():
+            if query.is_waiting:
+                taken.append((key, query, query.taken_batches()))
+        return left, taken
+
+    def _note(self, left: list[Left], taken: list[Taken]) -> None:
+        """What has been taken need not be kept."""
+        let_through()  # only the last entry of a log can be taken back
+        if left:
+            self._db.note_left_taken(self.name)
+        for _, query, _ in taken:
+            self._db.note_taken(query, query.results)
 
     def _with_keys(self, keys: Sequence[Key], tables: Sequence[pa.Table]) -> pa.Table:
         """The tables, one behind the other, with the columns of their keys in front."""
@@ -271,18 +296,6 @@ class QueryEach:
         for name, column in reversed(list(zip(names, codec.table_of_rows(placed).columns))):
             whole = whole.add_column(0, name if name not in whole.column_names else f"key_{name}", column)
         return whole
-
-    def _giving_back(self) -> Callable[[], None]:
-        """What lets wait again what waits now. The caller holds the lock."""
-        left = self._left
-        of_queries = [query.giving_back() for query in self._queries.values() if query.is_waiting]
-
-        def give_back() -> None:
-            self._left = [*left, *self._left]
-            for give in of_queries:
-                give()
-
-        return give_back
 
     def on_change(self, fn: Callable[[list[tuple[Key, Change]]], Any]) -> Callable[..., Any]:
         """Call fn once a step with (key, change) of all that is new, outside the engine's lock. Usable as a decorator.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ import pytest
 
 import minidsms
 from minidsms.durability.connection import DurableConnection
+from minidsms.elements import Batch
+from minidsms.engine.running_query import RunningQuery
 
 TEMPLATE = "SELECT k, COUNT(*) FROM S [RANGE 3] WHERE v > $most GROUP BY k"
 DECLARED = "CREATE STREAM S (k INTEGER, v INTEGER); CREATE RELATION Limits (who TEXT, most INTEGER) KEY (who)"
@@ -155,3 +158,33 @@ def test_a_checkpoint_forgets_rows_whose_successors_came_with_their_ends(tmp_pat
             (rules,) = db.rules  # type: ignore[attr-defined]
             assert "v > 49" in rules["ann"].text and rules.fetch() == []
     assert sizes[1] <= sizes[0] + 100
+
+
+@pytest.mark.parametrize("arrow", [False, True])
+def test_answers_that_could_not_be_fetched_wait_as_before(tmp_path: Path, arrow: bool) -> None:
+    with minidsms.connect(tmp_path) as db:
+        assert isinstance(db, DurableConnection)
+        db.execute(DECLARED)
+        db.push("Limits", [("a", 0), ("b", 0)], ts=0)
+        rules = db.query_each("SELECT ISTREAM(k) FROM S WHERE v > $most", "Limits")
+        db.push("S", [(1, 1), (2, 1)], ts=1)
+        query = rules["a"]
+
+        def full(*payload: object, is_awaited: bool = True) -> int:
+            raise minidsms.Error("the disk is full")
+
+        with pytest.MonkeyPatch.context() as patch, pytest.raises(minidsms.Error, match="full"):
+            patch.setattr(db.log, "append", full)
+            rules.fetch_arrow() if arrow else rules.fetch()
+        assert query.position == 0
+
+        def interrupted() -> list[Batch]:
+            signal.raise_signal(signal.SIGINT)
+            return RunningQuery.taken_batches(query)
+
+        with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(query, "taken_batches", interrupted)
+            rules.fetch_arrow() if arrow else rules.fetch()
+    with minidsms.connect(tmp_path) as db:
+        rules = db.query_each("SELECT ISTREAM(k) FROM S WHERE v > $most", "Limits")
+        assert [(key, change.row[0]) for key, change in rules.fetch()] == [("a", 1), ("a", 2), ("b", 1), ("b", 2)]
