@@ -237,8 +237,9 @@ class Query(RunningQuery, AsFrames):
         return portion
 
     def _portion(self, loop: Loop) -> Iterator[Change] | None:
-        connection = self._connection
-        if not self.is_waiting and self._hand is None:
+        connection, hand = self._connection, self._hand
+        # A hand that nothing is left in is let go of under the lock, which costs more than a small one holds.
+        if not self.is_waiting and (hand is None or not (connection.keeps_answers or hand.is_large)):
             self._check()
             return None
         with connection.lock:

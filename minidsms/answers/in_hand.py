@@ -47,6 +47,11 @@ class InHand:
         self._changes: Iterator[Change] = iter(())
 
     @property
+    def is_large(self) -> bool:
+        """It holds more than loops are given at once."""
+        return self._n > _PORTION
+
+    @property
     def left(self) -> int:
         """How many no loop has come to."""
         return self._n - self._decoded + length_hint(self._changes)
