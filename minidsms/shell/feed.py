@@ -104,10 +104,11 @@ class Feed:
 
     def _check(self) -> None:
         """Error where a stream or relation was dropped whose source did not go with it."""
-        there = set(map(id, self._db.inputs))
-        for name in self._driver.names():
-            if name in self.inputs and id(self.inputs[name]) not in there:
-                raise Error(f"{name} has been dropped; the rest of its source is left unread")
+        with self._db.lock:  # else one that is being dropped with its source may be found here
+            there = set(self._db.inputs)
+            dropped = [each for each in self._driver.inputs() if each not in there]
+        if dropped:
+            raise Error(f"{dropped[0].definition.name} has been dropped; the rest of its source is left unread")
 
     def _go_on(self) -> float | None:
         if self.speed is None:

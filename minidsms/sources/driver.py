@@ -80,9 +80,13 @@ class SourceDriver:
         """It is known how much there is: `fraction` means something."""
         return all(e.bounded and e.source.bytes_total for e in self._entries)  # type: ignore[union-attr]
 
-    def names(self) -> list[str]:
+    def inputs(self) -> list[StreamInput | RelationInput]:
         """The streams and relations that are read into."""
-        return list(dict.fromkeys(e.target.definition.name for e in self._entries))
+        return list(dict.fromkeys(e.target for e in self._entries))
+
+    def names(self) -> list[str]:
+        """Of these."""
+        return [target.definition.name for target in self.inputs()]
 
     @property
     def has_ended(self) -> bool:

@@ -174,6 +174,39 @@ def test_a_feed_ends_with_its_stream() -> None:
     assert screen.take("error") == "error: A has been dropped; the rest of its source is left unread"
 
 
+def test_a_feed_of_declared_sources_goes_on_with_a_stream_that_is_declared_anew() -> None:
+    declared = [f"{line.removesuffix(';')} FROM '{line[14].lower()}.csv';" for line in STREAMS.split("\n") if line]
+    clock = Clock()
+    session, screen = session_of("\n".join([*declared, ".feed SPEED 1"]), clock=clock)
+    session.step_feeds()
+    session.run_text(f"DROP STREAM A;\n{declared[0]}")
+    clock.now = 60.0
+    finish(session)
+    assert not screen.take("error")
+    assert accepted(session, "A") == accepted(session, "B") == 10
+
+
+def test_a_feed_goes_on_while_a_stream_is_being_dropped_with_its_source() -> None:
+    session, _ = session_of("CREATE STREAM A (t INTEGER, v INTEGER) TIMESTAMP BY t FROM 'a.csv';\n.feed SPEED 1")
+    (feed,), db = session.feeds, session.db
+    failures = list[Error]()
+
+    def step() -> None:
+        try:
+            feed.step()
+        except Error as error:
+            failures.append(error)
+
+    stepping = threading.Thread(target=step)
+    with db.lock:
+        stream = db._streams.pop("a")  # as DROP does before the source goes
+        stepping.start()
+        stepping.join(0.1)
+        db._streams["a"] = stream
+    stepping.join()
+    assert not failures and accepted(session, "A") == 1
+
+
 @pytest.mark.parametrize("end", ["stop_feeds", "close"])
 def test_a_feed_that_is_stopped_closes_what_it_reads(end: str) -> None:
     before = set(threading.enumerate())
