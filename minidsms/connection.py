@@ -466,6 +466,13 @@ class Connection(Archiving, ReadsSources):
     def close(self) -> None:
         """Close every query and source. Closing twice is no error."""
         self._stop_showing()  # before the lock is taken, for which its threads may wait
+        try:
+            self._end()
+        finally:
+            self._stop_showing()  # what another thread has shown meanwhile
+
+    def _end(self) -> None:
+        """Close what is not closed yet, but for the page."""
         with self.lock:
             if self._closed:
                 return
@@ -481,7 +488,6 @@ class Connection(Archiving, ReadsSources):
                 for query in list(self.queries.values()):
                     closing.callback(query.close)
             self.reading.sources = []
-        self._stop_showing()  # what another thread has shown meanwhile
 
     def _stop_showing(self) -> None:
         if self._visualizer is not None:

@@ -211,10 +211,10 @@ def test_a_pipe_and_a_page_are_the_parents_alone(tmp_path: Path) -> None:
         pid = os.fork()
         if pid == 0:
             page.close()
-            os.write(begins, b"x")
+            os.write(begins, b"x" if shown.is_over else b"-")
             time.sleep(60)
             os._exit(0)
-        os.read(begun, 1)
+        assert os.read(begun, 1) == b"x" and not shown.is_over
         db.close()
         while page.recv(1 << 16):
             pass

@@ -952,9 +952,8 @@ class DurableConnection(Connection):
             self.log.abandon()
         self._lock.release()
 
-    def close(self) -> None:
-        """Close the connection; its queries go on when the folder is opened again. Closing twice is no error."""
-        self._stop_showing()  # as in the base
+    def _end(self) -> None:
+        """Its queries go on when the folder is opened again."""
         self.checkpoints.close()
         with self.lock:
             if self._closed:
@@ -967,7 +966,7 @@ class DurableConnection(Connection):
             finally:
                 self._is_ending = True
                 self.files.leave()
-            super().close()
+            super()._end()
 
     def _let_go(self) -> None:
         try:

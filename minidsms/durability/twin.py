@@ -32,10 +32,10 @@ class Twin(DurableConnection):
             raise Error(f"{log_folder!r}: its last entry cannot be carried out again")
         self.files.is_reading = False
 
-    def close(self) -> None:
-        """Forget it. Closing twice is no error."""
+    def _end(self) -> None:
+        """Forget it."""
         self._is_ending = True
-        Connection.close(self)
+        Connection._end(self)
 
     def _let_go(self) -> None:
         """Nothing: the folder's lock and the log are the running connection's."""

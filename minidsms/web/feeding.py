@@ -84,6 +84,9 @@ class Feeding:
         with self._beginning:
             self._last += 1
             self._feeds = [*(each for each in self._feeds if not each.feed.has_ended), _Running(self._last, feed)]
+        if self._is_over:  # since it was asked for
+            feed.stop()
+            raise Error("the page has ended")
         self._wake.set()
 
     def control(self, number: int, action: str, speed: float | None = None) -> None:

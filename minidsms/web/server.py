@@ -72,6 +72,7 @@ class Visualizer:
 
     def abandon(self) -> None:
         """In a child of fork(): the parent serves the pages."""
+        self.is_over = True
         connections = self._server.server_state.connections
         cut_off(self._socket, *(each.transport.get_extra_info("socket") for each in list(connections)))
 

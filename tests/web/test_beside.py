@@ -13,10 +13,11 @@ import pytest
 
 import minidsms
 from minidsms.connection import Connection
+from minidsms.cql.errors import Error
 from minidsms.shell.feed import Feed
 from tests.web.pages import Page
 
-from minidsms.web import application  # isort: skip  (needs the extra)
+from minidsms.web import application, feeding  # isort: skip  (needs the extra)
 from minidsms.web.server import Visualizer  # isort: skip
 
 PATIENCE_S = 240.0
@@ -77,7 +78,10 @@ def test_a_speed_beyond_all_bounds_is_as_fast_as_possible(timed: Connection, car
 def test_feeds_that_begin_at_once_are_all_there(timed: Connection, cars: str, monkeypatch: pytest.MonkeyPatch) -> None:
     page = Page(timed)
     feeding = page.shown.feeding
-    feeding.stop()  # steps are taken by nobody
+    feeding._is_over = True  # steps are taken by nobody
+    feeding._wake.set()
+    feeding._thread.join()
+    feeding._is_over = False
     feeding.feed_file("Cars", cars, None, None)
     other = threading.Thread(target=feeding.feed_file, args=("Cars", cars, None, None))
 
@@ -215,3 +219,32 @@ def test_a_page_that_ends_closes_what_its_feeds_read(timed: Connection) -> None:
     page.shown.stop()
     thread.join(60)
     assert not thread.is_alive()
+
+
+def test_a_feed_that_begins_as_the_page_ends_is_closed(timed: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown, opened = timed.ui(), feeding.open_feed
+
+    def opening(*given: Any) -> Feed:
+        feed = opened(*given)
+        shown.stop()
+        return feed
+
+    monkeypatch.setattr(feeding, "open_feed", opening)
+    with pytest.raises(Error, match="the page has ended"):
+        shown.feeding.feed_file("Cars", "tcp-listen://127.0.0.1:0", None, None)
+    soon(lambda: not any(each.name.startswith("minidsms tcp-listen") for each in threading.enumerate()))
+
+
+def test_a_page_that_is_opened_while_a_connection_is_closed_in_vain_ends_with_it(
+    db: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = list[Visualizer]()
+
+    def fail() -> None:
+        opened.append(db.ui())  # as another thread may have done before the lock was taken
+        raise Error("the sink cannot be written")
+
+    monkeypatch.setattr(db.query("SELECT car FROM Pos [NOW]"), "close_sink", fail)
+    with pytest.raises(Error, match="the sink"):
+        db.close()
+    assert db.is_closed and opened[0].is_over
