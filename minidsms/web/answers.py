@@ -120,8 +120,8 @@ class Answers:
         else:
             with self._db.lock:
                 changes = query.look_on(KEPT)
-            columns = [[c.ts for c in changes], *([c.row[i] for c in changes] for i in range(len(query.schema)))]
-            table = pa.Table.from_arrays([pa.array(each) for each in columns], ["_ts", *query.schema.names])
+            table = query.codec.table_of_rows([c.row for c in changes])
+            table = table.add_column(0, "_ts", pa.array([c.ts for c in changes], pa.int64()))
         written = io.BytesIO()
         if format == "parquet":
             import pyarrow.parquet as parquet

@@ -144,6 +144,24 @@ def test_nested_values_are_exported_as_json(query: str) -> None:
         assert status == 200 and b'"[1, 2]"' in body
 
 
+def test_what_is_exported_of_a_stream_has_the_types_of_its_columns() -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM M (m MAP(TEXT, INTEGER), at TIMESTAMP, n DECIMAL(4, 1))")
+        db.query("SELECT ISTREAM(m, at, n) FROM M [NOW]", name="q")
+        page = Page(db)
+        page.ask("/api/answer", query="q")
+        db.push("M", [({"x": 1}, 5, 1.5), ({"y": 2}, 6, None)], ts=[1, 1])
+        db.advance(2)
+        _, _, body = page.request("GET", "/export/q?format=csv")
+        assert body.decode().splitlines() == [
+            '"_ts","m","at","n"',
+            '1,"{""x"": 1}",1970-01-01 00:00:00.005Z,1.5',
+            '1,"{""y"": 2}",1970-01-01 00:00:00.006Z,',
+        ]
+        db.execute("CREATE QUERY none AS SELECT ISTREAM(m, at, NULL AS n) FROM M [NOW]")
+        assert page.request("GET", "/export/none?format=csv")[2] == b'"_ts","m","at","n"\n'
+
+
 def test_a_column_called_like_the_instant_is_exported(db: Connection) -> None:
     db.query("SELECT ISTREAM(car AS _ts, road) FROM Pos [NOW]", name="q")
     page = Page(db)
@@ -151,7 +169,7 @@ def test_a_column_called_like_the_instant_is_exported(db: Connection) -> None:
     db.push("Pos", (7, "A1", 1.0), ts=5)
     db.advance(6)
     _, _, body = page.request("GET", "/export/q?format=csv")
-    assert body.decode().splitlines() == ['"_ts","_ts","road"', '5,7,"A1"']
+    assert body.decode().splitlines() == ['"_ts","_ts_2","road"', '5,7,"A1"']
 
 
 def test_two_threads_that_ask_for_the_page_at_once_get_the_same(
