@@ -127,6 +127,7 @@ def test_an_interval_of_checkpoints_that_cannot_be_kept_is_refused(tmp_path: Pat
     with minidsms.connect(tmp_path / "db") as db:
         spent()
         assert answered(lambda: db.execute("SET checkpoint_interval = '1 SECOND'")) == _NONE
+        assert db.settings["checkpoint_interval"] is None
         db.execute("CREATE STREAM S (v INTEGER)")
 
 

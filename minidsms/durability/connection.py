@@ -528,10 +528,15 @@ class DurableConnection(Connection):
 
     def set(self, name: str, value: Any) -> None:
         check_setting(name, checked(name, value))
+        before = self.settings[name.lower()]
         super().set(name, value)
         if self.log is not None:
             self.log.durability = self.settings["durability"]
-            self.checkpoints.every(self.settings.checkpoint_s)
+            try:
+                self.checkpoints.every(self.settings.checkpoint_s)
+            except Error:
+                super().set(name, before)
+                raise
 
     # ---------------------------------------------------------------------------------------------------- elements
 

@@ -57,7 +57,7 @@ def serve(db: Connection, port: int = 9464, address: str = "127.0.0.1") -> Calla
     registry.register(Collector(db))
     try:
         server, thread = client.start_http_server(port, address, registry)
-    except (OSError, OverflowError) as error:
+    except (OSError, OverflowError, RuntimeError) as error:  # the last where the system gives no thread
         raise Error(f"port {port} cannot be opened: {error}") from None
 
     def stop() -> None:

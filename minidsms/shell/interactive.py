@@ -28,6 +28,7 @@ from minidsms import __version__
 from minidsms.counted import counted
 from minidsms.cql.errors import Error
 from minidsms.cql.masking import masked
+from minidsms.process.threads import begin
 from minidsms.shell.configuration import Configuration
 from minidsms.shell.harmless import harmless
 from minidsms.shell.keys import key_bindings
@@ -146,7 +147,10 @@ class InteractiveShell:
         """The prompt stands: load the engine, once. A terminal that cannot draw does not say when that is."""
         if self._loading is None:
             self._loading = threading.Thread(target=self._load, name="minidsms-shell-load", daemon=True)
-            self._loading.start()
+            try:
+                self._loading.start()
+            except RuntimeError:  # the system gives no thread; the worker needs one too, and says so
+                self._load()
 
     def _load(self) -> None:
         try:
@@ -158,7 +162,7 @@ class InteractiveShell:
             self.worker = Worker(session, self.turn, self._draw_anew, self._picture_room)
             self.session = session
             self._run(self._configuration.init)
-            self.worker.start()
+            begin(self.worker)
         except BaseException as error:
             self._load_failure = error
         finally:

@@ -6,6 +6,7 @@ import logging
 import re
 import subprocess
 import sys
+import threading
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -72,7 +73,7 @@ def test_prometheus_reads_what_its_client_writes(db: Connection) -> None:
     assert found["minidsms_memory_bytes", ""] > 0
 
 
-def test_metrics_are_served_on_the_loopback_until_stopped(db: Connection) -> None:
+def test_metrics_are_served_on_the_loopback_until_stopped(db: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("prometheus_client")
     stop = serve(db, port=0)
     stop()
@@ -80,6 +81,13 @@ def test_metrics_are_served_on_the_loopback_until_stopped(db: Connection) -> Non
         serve(db, address="203.0.113.1")
     with pytest.raises(Error, match="port 70000 cannot be opened"):
         serve(db, port=70000)
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with pytest.raises(Error, match="can't start new thread"):
+        serve(db, port=0)
 
 
 def test_the_page_serves_them_too(db: Connection) -> None:

@@ -12,6 +12,7 @@ from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
+from minidsms.cql.errors import Error
 from minidsms.process.safety import Safety
 from minidsms.shell.configuration import Configuration
 from minidsms.shell.interactive import InteractiveShell
@@ -74,3 +75,16 @@ def test_what_keeps_the_engine_from_loading_is_told(shell: InteractiveShell, mon
     monkeypatch.setattr(shell._prompt, "prompt", lambda **options: ".timer on")
     with pytest.raises(MemoryError, match="nothing is left"):
         shell.run()
+
+
+def test_a_system_that_gives_no_thread_keeps_the_shell_from_loading(
+    shell: InteractiveShell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    monkeypatch.setattr(shell._prompt, "prompt", lambda **options: ".timer on")
+    with pytest.raises(Error, match="no thread can be started"):
+        shell.run()
+    assert shell.session is not None and shell.session.db.is_closed
