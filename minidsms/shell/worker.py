@@ -126,7 +126,7 @@ class Worker(threading.Thread):
             self._beat_at = now + BEAT_S
             try:
                 self._beat()
-            except Exception as error:
+            except BaseException as error:  # a callback, too
                 session.screen.error(harmless(_said(error)))
         return min(rest, max(0.0, self._beat_at - session.clock())) if session.feeds else rest
 

@@ -16,8 +16,10 @@ from tests.shell.sessions import ROADS, session_of
 _ROADS = "CREATE RELATION Roads (road TEXT, speed_limit FLOAT);"
 
 
-@pytest.mark.parametrize("error", [RuntimeError("Event loop is closed"), AttributeError("call_soon_threadsafe")])
-def test_feeds_go_on_after_a_drawing_that_failed(tmp_path: Path, error: Exception) -> None:
+@pytest.mark.parametrize(
+    "error", [RuntimeError("Event loop is closed"), AttributeError("call_soon_threadsafe"), SystemExit("end")]
+)
+def test_feeds_go_on_after_a_drawing_that_failed(tmp_path: Path, error: BaseException) -> None:
     (tmp_path / "roads.csv").write_text(ROADS)
     failed = threading.Event()
 
