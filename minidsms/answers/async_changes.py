@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator
 from typing import Protocol
@@ -18,6 +19,7 @@ from weakref import ref
 from minidsms.answers.in_hand import Loop
 from minidsms.cql.errors import ClosedError
 from minidsms.engine.running_query import Change
+from minidsms.process.threads import no_thread
 
 _LOOK_S = 0.2
 """Seconds between two looks whether the query has ended, which nobody tells."""
@@ -49,15 +51,16 @@ class AsyncChanges:
     been given.
     """
 
-    __slots__ = ("__anext__", "__weakref__", "_query", "aclose", "loop")
+    __slots__ = ("__anext__", "__weakref__", "_query", "_readings", "aclose", "loop")
 
     def __init__(self, query: Followed) -> None:
         self._query, self.loop = query, Loop()
+        self._readings: list[asyncio.Future[bool]] = []
         self.begin()
 
     def begin(self) -> None:
         """Go on with a generator that has not ended."""
-        changes = _changes_of(self._query, ref(self))
+        changes = _changes_of(self._query, ref(self), self._readings)
         self.__anext__ = changes.__anext__  # a method would call it for each change
         self.aclose = changes.aclose
 
@@ -65,8 +68,12 @@ class AsyncChanges:
         return self
 
 
-async def _changes_of(query: Followed, held: ref[AsyncChanges]) -> AsyncGenerator[Change, None]:
-    """held: what gives its changes. Whoever drops that ends the loop; the event loop ends the generator later."""
+async def _changes_of(
+    query: Followed, held: ref[AsyncChanges], readings: list[asyncio.Future[bool]]
+) -> AsyncGenerator[Change, None]:
+    """held: what gives its changes. Whoever drops that ends the loop; the event loop ends the generator later.
+    readings: as of `_read`.
+    """
     loop, thread = asyncio.get_running_loop(), threading.get_ident()
     delivered = asyncio.Event()
 
@@ -89,7 +96,7 @@ async def _changes_of(query: Followed, held: ref[AsyncChanges]) -> AsyncGenerato
                     yield change
                 continue
             try:
-                if query.has_sources and await asyncio.to_thread(query.run_sources):
+                if query.has_sources and await _read(query, readings):
                     continue
             except ClosedError:
                 return
@@ -115,3 +122,19 @@ async def _changes_of(query: Followed, held: ref[AsyncChanges]) -> AsyncGenerato
 def _loop_of(held: ref[AsyncChanges]) -> Loop:
     changes = held()
     return Loop() if changes is None else changes.loop
+
+
+async def _read(query: Followed, readings: list[asyncio.Future[bool]]) -> bool:
+    """`run_sources`, in a thread. readings: the one that is under way: who is cancelled leaves it there, with what it
+    gives or raises, for who asks again.
+    """
+    loop = asyncio.get_running_loop()
+    if not readings or readings[0].get_loop() is not loop:
+        try:
+            readings[:] = [loop.run_in_executor(None, contextvars.copy_context().run, query.run_sources)]
+        except RuntimeError as error:
+            raise no_thread(error) from None
+    reading = readings[0]
+    await asyncio.wait([reading])
+    readings.clear()
+    return reading.result()

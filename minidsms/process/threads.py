@@ -18,5 +18,10 @@ def begin(thread: threading.Thread) -> threading.Thread:
     try:
         thread.start()
     except RuntimeError as error:
-        raise Error(f"no thread can be started: {error}\nhelp: let the process have more threads") from None
+        raise no_thread(error) from None
     return thread
+
+
+def no_thread(error: RuntimeError) -> Error:
+    """The error where the system gives none."""
+    return Error(f"no thread can be started: {error}\nhelp: let the process have more threads")

@@ -202,6 +202,48 @@ def test_who_has_waited_for_a_change_in_vain_waits_again(db: minidsms.Connection
     assert not q.wakers
 
 
+def test_an_error_that_comes_when_nobody_waits_is_raised_for_who_waits_next(
+    db: minidsms.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    q = db.query("SELECT v FROM S")
+    waited, calls = threading.Event(), list[int]()
+
+    def read(query: Any) -> bool:
+        calls.append(1)
+        assert waited.wait(240)
+        raise minidsms.Error("the file has no column v")
+
+    monkeypatch.setattr(type(q), "run_sources", read)
+    monkeypatch.setattr(type(q), "has_sources", True)
+
+    async def go() -> None:
+        changes = aiter(q)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(anext(changes), 0.01)
+        waited.set()
+        with pytest.raises(minidsms.Error, match="no column v"):
+            await anext(changes)
+
+    asyncio.run(go())
+    assert len(calls) == 1
+
+
+def test_changes_cannot_be_awaited_without_a_thread(db: minidsms.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    q = db.query("SELECT v FROM S")
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    async def go() -> None:
+        with monkeypatch.context() as spent, pytest.raises(minidsms.Error, match="no thread can be started"):
+            spent.setattr(type(q), "has_sources", True)
+            spent.setattr(threading.Thread, "start", refuse)
+            await anext(aiter(q))
+
+    asyncio.run(go())
+    assert not q.wakers
+
+
 def test_changes_from_another_thread_wake_the_loop(db: minidsms.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     # Nothing but being woken lets the loop see the changes.
     monkeypatch.setattr("minidsms.answers.async_changes._LOOK_S", 3600.0)
