@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import minidsms
 from minidsms.cql.errors import Error
 from minidsms.machine_code import ahead
 from minidsms.process.behind import FEWEST_ROWS, Behind
+from minidsms.shell.feed import open_feed
 from minidsms.sources.read_ahead import ReadAhead
 
 PATIENCE_S = 240.0
@@ -151,6 +153,44 @@ def test_live_sources_and_servers_are_refused_and_can_be_tried_again(
         db.execute(into)
         db.run()
         assert [change.row for change in q.fetch()] == [(1,)]
+
+
+def test_a_live_source_that_is_declared_while_others_are_read_starts_when_it_can(
+    tmp_path: Path, spent: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "s.csv"
+    path.write_text("v,ts\n1,1\n")
+    source = f"(v INTEGER, ts INTEGER) TIMESTAMP BY ts FROM '{path}' WITH (follow = true, stop_after = 10 MILLISECONDS)"
+    with minidsms.connect() as db:
+        db.execute(f"CREATE STREAM S {source}")
+        db.run()
+        spent()
+        db.execute(f"CREATE STREAM T {source}")
+        q = db.query("SELECT v FROM T")
+        assert answered(db.run) == _NONE
+        monkeypatch.undo()
+        answered(db.run)
+        assert [change.row for change in q.fetch()] == [(1,)]
+
+
+def test_a_feed_of_which_not_all_can_start_closes_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    start, started = threading.Thread.start, list[threading.Thread]()
+
+    def start_one(thread: threading.Thread) -> None:
+        if started:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+        started.append(thread)
+
+    with minidsms.connect() as db:
+        for name in "ST":
+            db.execute(f"CREATE STREAM {name} (v INTEGER, ts INTEGER) TIMESTAMP BY ts")
+        monkeypatch.setattr(threading.Thread, "start", start_one)
+        files = [(name, "tcp-listen://127.0.0.1:0", None) for name in "ST"]
+        with pytest.raises(Error, match="no thread can be started"):
+            open_feed(db, files, None, time.monotonic).step()
+    started[0].join(PATIENCE_S)
+    assert not started[0].is_alive()
 
 
 def test_the_page_is_refused_and_leaves_its_port(spent: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:

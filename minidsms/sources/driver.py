@@ -46,6 +46,7 @@ class SourceDriver:
         self._warn = warn
         self._entries: list[Entry] = []
         self._over: list[Entry] = []
+        self._resting: list[LiveSource] = []
         self._pushed = pushed
         self._pacer = Pacer(tick_ns)
         self._bell = threading.Event()
@@ -54,15 +55,22 @@ class SourceDriver:
             self.add(source, target)
 
     def add(self, source: Source | LiveSource, target: StreamInput | RelationInput) -> None:
-        """One more source."""
+        """One more source; one that is live starts with the next step."""
         self._entries.append(Entry(source, target, self._finish, self._warn))
         if isinstance(source, LiveSource):
-            source.start(self._bell.set)
+            self._resting.append(source)
+
+    def _start(self) -> None:
+        """Start what rests. Error where the system gives no thread: the next step tries again."""
+        while self._resting:
+            self._resting[0].start(self._bell.set)
+            del self._resting[0]
 
     def remove(self, source: Source | LiveSource) -> None:
         """Forget a source that has been closed."""
         self._entries = [e for e in self._entries if e.source is not source]
         self._over = [e for e in self._over if e.source is not source]
+        self._resting = [each for each in self._resting if each is not source]
 
     def leave(self) -> None:
         """Whoever read goes on no more: the sources wait for who does."""
@@ -136,6 +144,7 @@ class SourceDriver:
         """
         self._bell.clear()
         self._wait_s = None
+        self._start()
         if any([entry.fill() for entry in self._entries]):
             return True
         stalled: MemoryLimitError | None = None
