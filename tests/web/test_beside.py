@@ -78,9 +78,7 @@ def test_a_speed_beyond_all_bounds_is_as_fast_as_possible(timed: Connection, car
 def test_feeds_that_begin_at_once_are_all_there(timed: Connection, cars: str, monkeypatch: pytest.MonkeyPatch) -> None:
     page = Page(timed)
     feeding = page.shown.feeding
-    feeding._is_over = True  # steps are taken by nobody
-    feeding._wake.set()
-    feeding._thread.join()
+    feeding.stop()  # steps are taken by nobody
     feeding._is_over = False
     feeding.feed_file("Cars", cars, None, None)
     other = threading.Thread(target=feeding.feed_file, args=("Cars", cars, None, None))

@@ -242,10 +242,10 @@ def test_files_are_fed_paused_and_stopped(db: Connection, tmp_path: object) -> N
     page = Page(db)
     feeding = page.shown.feeding
     feeding.stop()  # steps are taken by the test
+    feeding._is_over = False
     fed = page.tell("/api/feed", action="file", name="Cars", path=path)
     assert (fed[0]["names"], fed[0]["state"]) == (["Cars"], "running")
     number = fed[0]["number"]
-    feeding._is_over = False
     assert page.tell("/api/feed", action="pause", number=number)[0]["state"] == "paused"
     feeding._step()
     assert db.stream_input("Cars").counters.accepted == 0
