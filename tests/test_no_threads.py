@@ -205,6 +205,16 @@ def test_the_page_is_refused_and_leaves_its_port(spent: Callable[[], None], monk
         assert db.ui(port).port == port
 
 
+def test_progress_of_spark_that_cannot_be_told_is_refused(
+    spent: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    progress = pytest.importorskip("minidsms.spark.progress")
+    monkeypatch.setattr(progress, "is_remote", lambda spark: False)
+    spent()
+    with pytest.raises(Error, match=_NONE), progress.watched(None, print):
+        pass
+
+
 def test_a_process_that_nobody_could_wait_for_is_ended(
     spent: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from minidsms.process.threads import begun
 from minidsms.spark.session import is_remote
 
 if TYPE_CHECKING:
@@ -41,8 +43,7 @@ def watched(spark: SparkSession, tell: Callable[[float], Any] | None) -> Iterato
         yield
         return
     has_ended = threading.Event()
-    watching = threading.Thread(target=_watch, args=(spark, tell, has_ended), name="minidsms progress", daemon=True)
-    watching.start()
+    watching = begun(partial(_watch, spark, tell, has_ended), "minidsms progress")
     try:
         yield
     finally:
