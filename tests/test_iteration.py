@@ -428,3 +428,17 @@ def test_answers_that_came_out_of_a_checkpoint_count_for_the_limit(tmp_path: Pat
     with minidsms.connect(tmp_path) as db:
         db.push("S", [(i,) for i in range(9, 18)], ts=6)
         assert db.queries["q"].failure is None and keys(db.queries["q"]) == list(range(8, 18))
+
+
+def test_who_goes_when_he_is_woken_leaves_the_others_to_be_woken(db: minidsms.Connection) -> None:
+    q = db.query("SELECT ISTREAM(k) FROM S")
+    woken: list[str] = []
+
+    def first() -> None:
+        q.wakers.remove(first)
+        woken.append("first")
+
+    q.wakers += [first, lambda: woken.append("second")]
+    db.push("S", (1, None), ts=0)
+    db.advance(1)
+    assert woken == ["first", "second"]

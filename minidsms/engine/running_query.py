@@ -155,7 +155,8 @@ class RunningQuery:
             connection.news.note(self)
         connection.memory.grow(n * self._row_nbytes)
         self._pending.append(batch)
-        for wake in self.wakers:  # who is woken looks what waits before he takes the lock
+        # Who is woken looks what waits before he takes the lock; he may go meanwhile, in a thread of his own.
+        for wake in tuple(self.wakers):
             wake()
         if self.recorder is not None:
             self.recorder.add_batch(batch)
