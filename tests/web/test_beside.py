@@ -226,12 +226,17 @@ def test_a_feed_ends_with_its_stream_and_feeds_no_other_of_its_name(timed: Conne
     assert timed.stream_input("Cars").counters.accepted == 0
 
 
+def listening(before: set[threading.Thread]) -> list[threading.Thread]:
+    """The threads of servers of lines that have begun since then: other tests may have some."""
+    new = set(threading.enumerate()) - before
+    return [each for each in new if each.name.startswith("minidsms tcp-listen")]
+
+
 def test_a_page_that_ends_closes_what_its_feeds_read(timed: Connection) -> None:
     page = Page(timed)
     before = set(threading.enumerate())
     page.tell("/api/feed", action="file", name="Cars", path="tcp-listen://127.0.0.1:0")
-    new = set(threading.enumerate()) - before
-    (thread,) = (each for each in new if each.name.startswith("minidsms tcp-listen"))
+    (thread,) = listening(before)
     page.shown.stop()
     thread.join(60)
     assert not thread.is_alive()
@@ -239,6 +244,7 @@ def test_a_page_that_ends_closes_what_its_feeds_read(timed: Connection) -> None:
 
 def test_a_feed_that_begins_as_the_page_ends_is_closed(timed: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     shown, opened = timed.ui(), feeding.open_feed
+    before = set(threading.enumerate())
 
     def opening(*given: Any) -> Feed:
         feed = opened(*given)
@@ -248,7 +254,7 @@ def test_a_feed_that_begins_as_the_page_ends_is_closed(timed: Connection, monkey
     monkeypatch.setattr(feeding, "open_feed", opening)
     with pytest.raises(Error, match="the page has ended"):
         shown.feeding.feed_file("Cars", "tcp-listen://127.0.0.1:0", None, None)
-    soon(lambda: not any(each.name.startswith("minidsms tcp-listen") for each in threading.enumerate()))
+    soon(lambda: not listening(before))
 
 
 def test_a_page_that_is_opened_while_a_connection_is_closed_in_vain_ends_with_it(
