@@ -181,11 +181,6 @@ class ByForm:
         address, valid, width = places[window.column_in_store(c)].tolist()
         return address, valid, mask, width
 
-    @property
-    def has_room(self) -> bool:
-        """`flush` must be called: there may be rows that have not been given."""
-        return self._rows[0].room is not None
-
     def run(self, code: Callable[..., Any], waits: int) -> Iterator[Batch]:
         """Join what waits in the windows, at which `fitting` has just looked; gives the rows that there is no room for
         beside those to come.

@@ -343,57 +343,18 @@ class Join(Operator):
         if self._reduced is not None:
             yield from self._by_reduced(self._reduced, batches, until)
             return
-        watch = self._watch
-        limit = _unlimited if watch is None else watch.limit
-        take = self.index.admit if self.spec.ranges is None else self.index.arrive
         waits = _elements(batches)
-        few, compilation = waits <= _PART, self.compilation
+        ways, is_tried = self._ways(waits)
         has_joined = False
-        ways, is_tried = 1, False
-        if waits >= 2 * LEAST_ELEMENTS and self.form is not None:
-            ways, is_tried = self._ways(waits)
-        each = _PART if ways == 1 else ways * _DIVIDED
-        for part in (batches,) if few and watch is None else _parts(batches, waits, limit, each):
+        for part in self._cut(batches, waits, ways):
             has_joined = True
-            at_once = 1 if ways == 1 else max(1, min(ways, _elements(part) // LEAST_ELEMENTS))
-            began = perf_counter_ns() if is_tried else 0
-            if at_once > 1:
-                self.index.arrive(part, max(1, min(at_once, _elements(part) // LEAST_ENTERING)))
-            else:
-                take(part)
             waits = 0 if part is batches else waits - _elements(part)
             self.answer.state.closed = until if waits == 0 else max(int(b.ts[-1]) for b in part if b is not None)
-            if self._by_form is not None:
-                form = self.form
-                code = None if form is None or form is not self.fitting() else form.code()
-                if code is not None:
-                    rows: Iterable[Batch]
-                    if at_once > 1:
-                        rows = self._by_form.run_side_by_side(code, part, at_once)
-                    else:
-                        rows = self._by_form.run(code, waits)
-                    if is_tried:
-                        rows = list(rows)
-                        self._dividing.took(ways > 1, (perf_counter_ns() - began) / _elements(part))
-                    yield from rows
-                else:
-                    self.form = None
-                    if self._by_form.has_room:
-                        yield from self._by_form.flush()
-            if self.form is None:
-                for found in self._program.run():
-                    accepted = self._rows(found)
-                    if accepted is not None:
-                        yield accepted
-                    if self.failure is not None:
-                        return
-            if waits and self.form is None and compilation is not None:
-                compilation.between(self.counters.elements_in - waits, self.progress)
-            if watch is not None:
-                watch.joined(part, 0 if at_once == 1 or self._by_form is None else self._by_form.beside_ns)
+            yield from self._join(part, waits, ways, is_tried)
+            if self.failure is not None:
+                return
         if self._by_form is not None:
-            if self._by_form.has_room:
-                yield from self._by_form.flush()
+            yield from self._by_form.flush()
             self._by_form.joined(self.counters.elements_in, self.counters.elements_out)
         if self.spec.ranges is not None:
             self.index.expire(until, has_joined)
@@ -402,12 +363,63 @@ class Join(Operator):
         if self.kept is not None:
             self.kept.settle(_elements(batches))
 
+    def _cut(self, batches: Sequence[Batch | None], elements: int, ways: int) -> Iterable[Sequence[Batch | None]]:
+        """The parts of a slice that are joined one after the other."""
+        watch = self._watch
+        if watch is None and elements <= _PART:
+            return (batches,)
+        limit = _unlimited if watch is None else watch.limit
+        return _parts(batches, elements, limit, _PART if ways == 1 else ways * _DIVIDED)
+
+    def _join(self, part: Sequence[Batch | None], waits: int, ways: int, is_tried: bool) -> Iterator[Batch]:
+        """Take a part's elements into the windows, and join them. waits: elements of the slice behind them.  ways:
+        threads among which parts are divided.  is_tried: it is to be seen what that takes.
+        """
+        began = perf_counter_ns() if is_tried else 0
+        at_once = 1 if ways == 1 else max(1, min(ways, _elements(part) // LEAST_ELEMENTS))
+        self._take(part, at_once)
+        code, by_form = self._code(), self._by_form
+        if code is not None and by_form is not None:
+            rows: Iterable[Batch]
+            rows = by_form.run(code, waits) if at_once == 1 else by_form.run_side_by_side(code, part, at_once)
+            if is_tried:
+                rows = list(rows)
+                self._dividing.took(ways > 1, (perf_counter_ns() - began) / _elements(part))
+            yield from rows
+        else:
+            self.form = None
+            if by_form is not None:
+                yield from by_form.flush()
+            for found in self._program.run():
+                accepted = self._rows(found)
+                if accepted is not None:
+                    yield accepted
+                if self.failure is not None:
+                    return
+            if waits and self.compilation is not None:
+                self.compilation.between(self.counters.elements_in - waits, self.progress)
+        if self._watch is not None:
+            self._watch.joined(part, 0 if at_once == 1 or by_form is None else by_form.beside_ns)
+
+    def _take(self, part: Sequence[Batch | None], at_once: int) -> None:
+        if at_once > 1:
+            self.index.arrive(part, max(1, min(at_once, _elements(part) // LEAST_ENTERING)))
+        elif self.spec.ranges is None:
+            self.index.admit(part)
+        else:
+            self.index.arrive(part)
+
+    def _code(self) -> Callable[..., Any] | None:
+        """The compiled form that is to run, if it fits the plan of now."""
+        form = self.form
+        return None if form is None or form is not self.fitting() else form.code()
+
     def _ways(self, elements: int) -> tuple[int, bool]:
         """Among how many threads the parts of so many elements are divided, and whether it is to be seen what that
         takes. Where memory or time is limited, which query fails depends on the order: then one joins all; and of a
         relation on where a slice is cut depends in which order rows of an instant come.
         """
-        if self.spec.shown is None:
+        if elements < 2 * LEAST_ELEMENTS or self.form is None or self.spec.shown is None:
             return 1, False
         asked = self.threads()
         ways = min(usable_threads(asked), elements // LEAST_ELEMENTS)

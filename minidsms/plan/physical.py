@@ -88,6 +88,7 @@ from minidsms.synopses.stream_store import StreamStore
 from minidsms.values.coded import has_shape
 
 if TYPE_CHECKING:
+    from minidsms.operators.aggregate import AggregateSpec
     from minidsms.synopses.object_states import ObjectAggregate
 
 
@@ -359,11 +360,7 @@ class PhysicalPlanner:
             case SemiJoin():
                 return self._semi_join(node)
             case LookupJoin():
-                from minidsms.operators.lookup_join import LookupJoin as LookupJoinOperator
-
-                stream, relation = map(self._queue, node.inputs)
-                is_fifo = node.right.is_fifo
-                return LookupJoinOperator(stream, relation, node.keys, node.columns, node.schema, node.outer, is_fifo)
+                return self._lookup_join(node)
             case ProbedStream():
                 return self._probing_select(node)
             case bound.Distinct():
@@ -371,16 +368,7 @@ class PhysicalPlanner:
 
                 return DuplicateEliminate(self._queue(node.input), self._recalls(node.input))
             case bound.Top():
-                from minidsms.operators.top import Top
-
-                return Top(
-                    self._queue(node.input),
-                    node.order,
-                    node.limit,
-                    node.offset,
-                    self._context.dictionary,
-                    node.input.is_append_only,
-                )
+                return self._top(node)
             case bound.Over():
                 return self._over(node)
             case bound.SetOperation():
@@ -388,12 +376,7 @@ class PhysicalPlanner:
             case bound.RelationToStream():
                 return self._to_stream(node)
             case Panes():
-                from minidsms.operators.panes import Panes as PanesOperator
-
-                detail = node.text().removeprefix("Panes ")
-                return PanesOperator(
-                    self._queue(node.input), node.keys, node.measures, node.slide, node.lag, node.schema, detail
-                )
+                return self._panes(node)
             case Netted():
                 return self._net(node.input, False)
             case Entering():
@@ -410,6 +393,25 @@ class PhysicalPlanner:
                 return arrival.RestoreArrival(self._queue(node.input))
             case _:
                 return self._beginning(node)
+
+    def _lookup_join(self, node: LookupJoin) -> Operator:
+        from minidsms.operators.lookup_join import LookupJoin as LookupJoinOperator
+
+        stream, relation = map(self._queue, node.inputs)
+        is_fifo = node.right.is_fifo
+        return LookupJoinOperator(stream, relation, node.keys, node.columns, node.schema, node.outer, is_fifo)
+
+    def _top(self, node: bound.Top) -> Operator:
+        from minidsms.operators.top import Top
+
+        queue, texts = self._queue(node.input), self._context.dictionary
+        return Top(queue, node.order, node.limit, node.offset, texts, node.input.is_append_only)
+
+    def _panes(self, node: Panes) -> Operator:
+        from minidsms.operators.panes import Panes as PanesOperator
+
+        queue, detail = self._queue(node.input), node.text().removeprefix("Panes ")
+        return PanesOperator(queue, node.keys, node.measures, node.slide, node.lag, node.schema, detail)
 
     def _over(self, node: bound.Over) -> Operator:
         queue, call, schema, texts = self._queue(node.input), node.call, node.schema, self._context.dictionary
@@ -675,7 +677,7 @@ class PhysicalPlanner:
 
     def _aggregate(self, node: bound.Aggregate, inputs: Sequence[Operator]) -> Operator:
         """Over the operators of the node's inputs, or by panes: then it is found by what it reads in their place."""
-        from minidsms.operators.aggregate import Aggregate, AggregateSpec
+        from minidsms.operators.aggregate import Aggregate
 
         exprs: list[Expr] = list(node.keys)
         places: dict[Expr, int] = {}
@@ -686,35 +688,7 @@ class PhysicalPlanner:
                 exprs.append(expr)
             return places[expr]
 
-        specs = []
-        for call in node.aggregates:
-            settings = call.settings
-            state = None if settings is None else AGGREGATES[call.function].state
-            share = None if settings is None else share_of(state, settings)
-            has_objects = call.has_objects and share is None and state is not kept_by_kernel
-            by = call.args[1] if state is kept_by_kernel and len(call.args) > 1 else None
-            value = call.args[0] if call.has_objects and not has_objects else call.arg
-            arg = None if value is None else place(value)
-            args = tuple(place(a) for a in call.args) if has_objects else ()
-            label = f"{call.function.upper()}({'*' if call.arg is None else print_expression(call.arg)})"
-            label = print_aggregate(call) if call.has_objects else label
-            specs.append(
-                AggregateSpec(
-                    function=call.function,
-                    arg=arg,
-                    distinct=call.distinct,
-                    arg_type=bound.Type.NULL if value is None else value.type,
-                    result_type=call.type,
-                    label=label,
-                    objects=self._objects(call, node.input.is_append_only) if has_objects else None,
-                    args=args,
-                    ignores_nulls=call.ignores_nulls,
-                    share=share,
-                    by=None if by is None else place(by),
-                    by_type=None if by is None else by.type,
-                    is_descending=settings is not None and any(key.descending for key in settings.keys),
-                )
-            )
+        specs = [self._call(call, place, node.input.is_append_only) for call in node.aggregates]
         parts, shape = by_panes(node.input, exprs, len(node.keys), specs), node.shape
         if parts is None:
             names = [f"column{i + 1}" for i in range(len(exprs))]
@@ -741,6 +715,33 @@ class PhysicalPlanner:
             )
 
         return self._found_or_made(shape, node.schema, inputs, make)
+
+    def _call(self, call: bound.AggregateCall, place: Callable[[Expr], int], is_append_only: bool) -> AggregateSpec:
+        """How the operator computes a call. place: of an expression among the columns of its input."""
+        from minidsms.operators.aggregate import AggregateSpec
+
+        settings = call.settings
+        state = None if settings is None else AGGREGATES[call.function].state
+        share = None if settings is None else share_of(state, settings)
+        has_objects = call.has_objects and share is None and state is not kept_by_kernel
+        by = call.args[1] if state is kept_by_kernel and len(call.args) > 1 else None
+        value = call.args[0] if call.has_objects and not has_objects else call.arg
+        label = f"{call.function.upper()}({'*' if call.arg is None else print_expression(call.arg)})"
+        return AggregateSpec(
+            function=call.function,
+            arg=None if value is None else place(value),
+            distinct=call.distinct,
+            arg_type=bound.Type.NULL if value is None else value.type,
+            result_type=call.type,
+            label=print_aggregate(call) if call.has_objects else label,
+            objects=self._objects(call, is_append_only) if has_objects else None,
+            args=tuple(place(a) for a in call.args) if has_objects else (),
+            ignores_nulls=call.ignores_nulls,
+            share=share,
+            by=None if by is None else place(by),
+            by_type=None if by is None else by.type,
+            is_descending=settings is not None and any(key.descending for key in settings.keys),
+        )
 
     def _objects(self, call: bound.AggregateCall, is_append_only: bool) -> ObjectAggregate:
         """What keeps the states of an aggregate whose states are objects."""

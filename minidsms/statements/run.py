@@ -371,28 +371,14 @@ def _register(
     db: Connection, tree: syntax.Query, text: str, name: str | None, with_history: bool, backfill: str | None
 ) -> tuple[Query, Backfill | None]:
     """`register`; backfill: the folder of archives where the query's past is, which is to be run once it is wired."""
-    if name is not None and name.lower() in db.queries:
-        raise Error(f"there is a query {quoted(name)} already; close it first")
-    bound = bind(tree, db.catalog, text)
-    if not bound.streams and not bound.relations:
-        hint = "execute() gives the rows at once; CREATE VIEW names them"
-        raise CqlError("a query that reads no stream or relation never changes", text, tree.span, "", hint)
-    db.warnings.extend(bound.warnings)
+    bound = _bound(db, tree, text, name)
     logical = plan_under(bound.node, text, db.catalog, db.settings, db.memory.is_short)
     db.system_streams.open(bound.streams)
     if with_history:
         db.gather_history(bound.streams)
     db.check_registration(bound.streams, with_history)
     frontier = db.frontier(bound.streams, bound.relations)
-    query = Query(
-        db,
-        name or db.next_name(),
-        text[tree.span[0] : tree.span[1]] or text,
-        bound.node.kind,
-        bound.node.schema,
-        print_query(bound.expanded),
-        db.codec(bound.node.schema, bound.streams),
-    )
+    query = _query(db, bound, name, text[tree.span[0] : tree.span[1]] or text)
     if with_history:
         query.past_until = frontier
     start = frontier + 1 if frontier > MIN_INSTANT and not with_history else MIN_INSTANT
@@ -430,6 +416,26 @@ def _register(
         if refused is not None:
             group.fail(network, Failure(refused, TOO_MANY_ANSWERS))
     return query, past
+
+
+def _bound(db: Connection, tree: syntax.Query, text: str, name: str | None) -> Bound:
+    """What a query says. Error where its name is taken, CqlError where it can never change."""
+    if name is not None and name.lower() in db.queries:
+        raise Error(f"there is a query {quoted(name)} already; close it first")
+    bound = bind(tree, db.catalog, text)
+    if not bound.streams and not bound.relations:
+        hint = "execute() gives the rows at once; CREATE VIEW names them"
+        raise CqlError("a query that reads no stream or relation never changes", text, tree.span, "", hint)
+    db.warnings.extend(bound.warnings)
+    return bound
+
+
+def _query(db: Connection, bound: Bound, name: str | None, text: str) -> Query:
+    """Not started."""
+    schema = bound.node.schema
+    expanded = print_query(bound.expanded)
+    codec = db.codec(schema, bound.streams)
+    return Query(db, name or db.next_name(), text, bound.node.kind, schema, expanded, codec)
 
 
 def _backfill(db: Connection, folder: str, bound: Bound) -> Backfill:

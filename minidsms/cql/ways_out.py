@@ -1,0 +1,416 @@
+"""The way out of common mistakes, as the words around the place give them away where a text is no CQL.
+
+Most are what other systems call by other words, or put in other places.
+"""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from lark import Token
+
+from minidsms.cql.foreign_names import FOREIGN_JOINS, foreign_hint
+from minidsms.cql.lexer import RESERVED, STATEMENT_WORDS
+
+_CLAUSES = ("FROM", "WHERE", "GROUP", "HAVING")
+_BEFORE_A_NAME = frozenset(
+    {"AS", "FROM", "JOIN", "SELECT", "DISTINCT", "DOT", "COMMA", "BY", "STREAM", "VIEW", "RELATION"}
+)
+_IN_A_WINDOW = frozenset(
+    {"IDENT", "NUMBER", "UNIT", "COMMA", "RANGE", "ROWS", "SLIDE", "TUMBLE", "HOP", "EVERY", "SESSION"}
+)
+
+_NO_TRANSACTIONS = "there are no transactions: a call of push() happens wholly or not at all"
+_CHANGE = "INSERT OR REPLACE INTO R replaces rows by their KEY; push(relation, rows, sign=..) makes any change"
+_PATTERN = "write REGEXP_MATCHES(text, 'pattern'), or LIKE"
+_KEPT = "CREATE VIEW names a query, CREATE QUERY keeps its answer up to date"
+_BEHIND = "the window stands behind the stream: FROM S [TUMBLE 1 MINUTE]"
+_INPUTS = "declare what is read: CREATE STREAM S (..) FROM 'file'; the shell proposes it: .schema file"
+_SUFFIXES = ("CSV", "TSV", "TXT", "JSON", "JSONL", "PARQUET", "ARROW", "GZ", "ZST", "XLSX", "DB")
+_ONE_CATALOG = "names of streams, relations and views stand alone, with nothing before them"
+_ANSWERS = "an answer goes into a file by CREATE QUERY name AS SELECT .. INTO 'file'"
+_FROM_PYTHON = (
+    "functions come from Python: db.create_function(name, function, ['FLOAT'], 'FLOAT'), or name a query by CREATE VIEW"
+)
+_NO_SAMPLES = "CQL has no samples: filter by a column, or bound the stream by a window"
+_PREPARED = "a query with parameters: db.query('SELECT .. WHERE v > ?', params=[..])"
+_CONSTANTS = foreign_hint("values")
+_SERIES = "a list becomes rows by UNNEST: FROM (SELECT 1) AS one, UNNEST(GENERATE_SERIES(1, 5)) AS i"
+_FOREIGN = {
+    **dict.fromkeys(("BEGIN", "COMMIT", "ROLLBACK"), _NO_TRANSACTIONS),
+    **dict.fromkeys(("MERGE", "TRUNCATE", "UPSERT"), _CHANGE),
+    **dict.fromkeys(("MATERIALIZED", "TEMP", "TEMPORARY"), _KEPT),
+    **dict.fromkeys(("SIMILAR", "RLIKE", "REGEXP", "GLOB"), _PATTERN),
+    **dict.fromkeys(("ATTACH", "SOURCE", "COPY"), f"{_INPUTS}; {_ANSWERS}"),
+    **dict.fromkeys(("FUNCTION", "MACRO", "PROCEDURE"), _FROM_PYTHON),
+    **dict.fromkeys(("PREPARE", "EXECUTE", "DEALLOCATE"), _PREPARED),
+    **dict.fromkeys(("IGNORE", "CONFLICT"), _CHANGE),
+    **FOREIGN_JOINS,
+    "SINK": _ANSWERS,
+    "PRAGMA": "SHOW SETTINGS lists what can be set, DESCRIBE name tells the columns",
+    "USE": "a connection has one catalog: minidsms.connect(folder) opens another one",
+    **dict.fromkeys(("INSTALL", "LOAD"), "there are no extensions: pip install brings what a source needs"),
+    **dict.fromkeys(("VACUUM", "OPTIMIZE"), "what windows no longer hold is let go by itself"),
+    "ANALYZE": "statistics are gathered while queries run; EXPLAIN ANALYZE name shows those of a query",
+    **dict.fromkeys(("GRANT", "REVOKE"), "there are no users: minidsms.connect(safe=True) bounds what a text may do"),
+    "CALL": "a function stands in a select list",
+    "SUMMARIZE": "aggregates summarize: SELECT COUNT(*), MIN(v), MAX(v), AVG(v) FROM S",
+    **dict.fromkeys(
+        ("HELP", "LIST", "EXIT", "QUIT", "FEED", "WATCH", "READ"),
+        "commands of the shell begin with a dot: .help, .streams, .feed, .quit",
+    ),
+    "NOTNULL": "write IS NOT NULL",
+    "ISNULL": "write IS NULL",
+    "SYMMETRIC": "BETWEEN has the least value first",
+    "SAMPLE": _NO_SAMPLES,
+    "INDEX": "there are no indexes to create: joins and groups keep their own",
+    "ORDER": "ORDER BY .. LIMIT n stands behind a SELECT and keeps the first n rows of its relation",
+    "LIMIT": "LIMIT stands behind ORDER BY, which says which rows are the first; a stream is bounded by [ROWS 10]",
+    "OFFSET": "OFFSET stands behind LIMIT: ORDER BY a LIMIT 10 OFFSET 5",
+    "FETCH": "FETCH stands behind ORDER BY: ORDER BY a FETCH FIRST 5 ROWS ONLY, or LIMIT 5",
+    "RECURSIVE": "CQL has no recursion: the tables of a WITH stand on those before them",
+    "INSERT": "a statement: INSERT INTO S (a, b) VALUES (1, 2), or push() from Python",
+    "UPDATE": _CHANGE,
+    "DELETE": "a relation loses rows by push(relation, rows, sign=-1)",
+    "WINDOW": "the window stands behind the stream, for example FROM S [ROWS 10]",
+    "TABLE": "declare a STREAM or a RELATION",
+    "DESC": "write DESCRIBE name",
+    "QUALIFY": "QUALIFY stands behind HAVING and before ORDER BY: QUALIFY ROW_NUMBER() OVER (..) <= 3",
+    "REFERENCES": "a declaration has KEY (columns) behind its columns, and no foreign keys",
+    "PRIMARY": "KEY (columns) stands behind the columns: CREATE STREAM S (a INTEGER) KEY (a)",
+    "DEFAULT": "columns have no default values; what is not given is NULL",
+    "VALUES": _CONSTANTS,
+}
+_TAKEN_FOR_NAMES = {
+    "TOP": "write SELECT .. ORDER BY .. LIMIT n",
+    "TABLE": _BEHIND,
+    "SETS": "the sets stand in parentheses: GROUPING SETS ((a, b), a, ())",
+    "EMIT": "ISTREAM(..) gives what is new; the answer of a query that is a relation are its changes",
+    "LATERAL": "a subquery may use the row around it in its own WHERE: IN, EXISTS or (SELECT ..) as a value",
+    "TABLESAMPLE": _NO_SAMPLES,
+    "MATCH_RECOGNIZE": "patterns of rows are joins of windows with conditions on their instants, as in a.ts < b.ts",
+    "PIVOT": "write COUNT(*) FILTER (WHERE k = 'a') for each column",
+    "UNPIVOT": "put a query for each column together with UNION ALL",
+    "FOR": "a relation joined with S [NOW] is as it was at the instant of the row",
+    "OVER": "behind OVER stands what the call sees: OVER (PARTITION BY k ORDER BY ts ROWS 10 PRECEDING)",
+    "MINUS": "write EXCEPT",
+    "MOD": "write a % b",
+    "DIV": "write a / b, which truncates integers",
+    "INTO": _ANSWERS,
+    "VALUES": _CONSTANTS,
+    "WATERMARK": "how late rows may come is declared with the stream: CREATE STREAM .. SLACK 5 SECONDS",
+    "STRAIGHT_JOIN": "write JOIN: plans order joins themselves",
+}
+"""Words of other systems that read as names here; what follows them then is unexpected."""
+_BY_KINDS = {
+    ("EQUAL", "EQUAL"): 'equality is written "="',
+    ("SLASH", "SLASH"): "a / b truncates integers",
+    ("STAR", "STAR"): "powers are POWER(x, y)",
+}
+"""Terminals that follow each other."""
+_BY_WORDS = {
+    ("BY", "NAME"): "UNION puts columns together by their places: name them in the same order on both sides",
+    ("BY", "ALL"): "name the columns, or their places: ORDER BY 1, 2",
+    ("PLAN", "FOR"): "write EXPLAIN SELECT ..",
+}
+"""Words that follow each other."""
+_NO_QUERY = "INSERT writes its rows out: VALUES (..), (..); CREATE VIEW names what a query gives"
+_SHOWN_BY = "DESCRIBE name tells the columns, .schema name in the shell the statement"
+_IN_STATEMENTS = {
+    ("INSERT", "SELECT"): _NO_QUERY,
+    ("INSERT", "WITH"): _NO_QUERY,
+    ("INSERT", "ON"): _CHANGE,
+    ("SHOW", "TABLE"): _SHOWN_BY,
+    ("SHOW", "CREATE"): _SHOWN_BY,
+    ("DROP", "TABLE"): "write DROP STREAM name, or DROP RELATION name",
+}
+"""The first word of a statement, and one that cannot stand in it."""
+_WINDOW_FORMS = (
+    "a window is [RANGE 10 SECONDS SLIDE 2 SECONDS], [TUMBLE 1 MINUTE], [HOP 5 MINUTES EVERY 1 MINUTE], [ROWS 10], "
+    "[PARTITION BY k ROWS 10], [SESSION 30 MINUTES PARTITION BY k] or [NOW]"
+)
+_LONG_UNITS = frozenset({"WEEK", "WEEKS", "MONTH", "MONTHS", "YEAR", "YEARS"})
+_UNIT_HINT = "units are NANOSECONDS, MICROSECONDS, MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS; a bare number is ticks"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a statement cannot go on. at: the number of the token that is unexpected, len(tokens) at the end.
+    expected: the terminals that could stand there.
+    """
+
+    tokens: list[Token]
+    at: int
+    expected: Collection[str]
+
+    @property
+    def token(self) -> Token | None:
+        """None at the end."""
+        return self.tokens[self.at] if self.at < len(self.tokens) else None
+
+    @property
+    def word(self) -> str:
+        """The token in capitals."""
+        return "" if self.token is None else self.token.upper()
+
+    @property
+    def kind(self) -> str:
+        """The token's terminal."""
+        return "" if self.token is None else self.token.type
+
+    def before(self, steps: int = 1) -> Token | None:
+        """The token so many before."""
+        return self.tokens[self.at - steps] if self.at >= steps else None
+
+    def word_before(self, steps: int = 1) -> str:
+        """The same in capitals."""
+        token = self.before(steps)
+        return "" if token is None else token.upper()
+
+    def kind_before(self, steps: int = 1) -> str:
+        """Its terminal."""
+        token = self.before(steps)
+        return "" if token is None else token.type
+
+    def is_behind(self, *kinds: str) -> bool:
+        """A token of one of these terminals stands somewhere before."""
+        return any(token.type in kinds for token in self.tokens[: self.at])
+
+    def has_words(self, *words: str) -> bool:
+        """One of these words does."""
+        return any(token.upper() in words for token in self.tokens[: self.at])
+
+    @property
+    def statement(self) -> str:
+        """The terminal that the statement begins with."""
+        return self.tokens[0].type
+
+    @property
+    def declares(self) -> bool:
+        """The statement creates something."""
+        return self.statement in ("CREATE", "REGISTER")
+
+
+def way_out(place: Place, text: str) -> str:
+    """Of the mistake that neighbouring words give away, or that is another system's word; "" where they give none."""
+    window = _open_window(place)
+    if window is not None:
+        return _in_window(place, window)
+    for rules in (_by_what_came, _in_calls, _by_pairs, _at_windows, _at_names, _in_clauses, _in_statements):
+        found = rules(place)
+        if found:
+            return found
+    for candidate in (place.token, place.before()):
+        is_plain = candidate is not None and text[candidate.start_pos or 0] not in "'\"`"
+        if (
+            candidate is not None
+            and is_plain
+            and candidate.type not in place.expected
+            and candidate.upper() in _FOREIGN
+        ):
+            return _FOREIGN[candidate.upper()]
+    return ""
+
+
+def way_out_by_grammar(place: Place, text: str) -> str:
+    """What the terminals tell that could stand there, where no word is misspelt."""
+    token, expected, word, kind = place.token, place.expected, place.word, place.kind
+    first = "" if token is None else text[token.start_pos or 0]
+    if kind == "LSQB":
+        if any(t.type == "RSQB" for t in place.tokens[max(0, place.at - 3) : place.at]):
+            return "a stream in FROM has one window; for a second one name the stream once more"
+        return "a window stands behind a stream in FROM"
+    if kind == "TEXT" and "IDENT" in expected:
+        return "names stand bare or in double quotes: \"a name\"; '..' is a text"
+    if first == '"' and "TEXT" in expected:
+        return "a text stands in single quotes: '..'; double quotes enclose names"
+    if place.kind_before() == "COMMA" and word in _CLAUSES:
+        return f'there is a "," too many before {word}'
+    if word in RESERVED and "IDENT" in expected and place.kind_before() in _BEFORE_A_NAME:
+        return f"{word} is a reserved word; a column or stream of that name stands in backquotes: `{token}`"
+    if kind in ("EQUAL", "COMPARISON") and "PLUS" in expected:
+        return "comparisons do not chain: write a < b AND b < c"
+    if place.at == 1 and place.statement == "IDENT" and "UNION" in expected:
+        return "a statement begins with SELECT, " + ", ".join(sorted(STATEMENT_WORDS))
+    if "ON" in expected and "USING" in expected:
+        return "JOIN takes ON condition or USING (columns); a join without either is CROSS JOIN or a comma"
+    return _unclosed(place)
+
+
+def _by_what_came(place: Place) -> str:
+    """By what stands anywhere before."""
+    tokens, at = place.tokens, place.at
+    if place.is_behind("OVER") and ({"UNBOUNDED", "CURRENT", "PRECEDING"} & set(place.expected)):
+        return "a frame is ROWS n PRECEDING, RANGE 10 SECONDS PRECEDING or ROWS BETWEEN n PRECEDING AND m FOLLOWING"
+    if place.declares and (found := _in_declaration(place)):
+        return found
+    if place.word_before() == "ROW" and place.kind == "LPAR" and place.has_words("VALUES"):
+        return _CONSTANTS
+    pairs = list(itertools.pairwise(tokens[:at]))
+    series = [b for a, b in pairs if a.type in ("FROM", "JOIN") and b.type == "IDENT"]
+    if any(name.upper() in ("GENERATE_SERIES", "RANGE") for name in series):
+        return _SERIES
+    if any(a.type == "IDENT" and a.upper() == "VALUES" and b.type == "LPAR" for a, b in pairs):
+        return _CONSTANTS
+    return ""
+
+
+def _in_declaration(place: Place) -> str:
+    """Where something is declared."""
+    word, last_kind, expected = place.word, place.kind_before(), place.expected
+    if place.has_words("WATERMARK"):
+        return _TAKEN_FOR_NAMES["WATERMARK"]
+    if place.has_words("CHECK", "CONSTRAINT"):
+        return "a declaration has no conditions on its rows: CREATE VIEW x AS SELECT .. WHERE .. keeps those that fit"
+    if word == "AS" and "IDENT" in expected and last_kind == "IDENT":
+        return "columns are computed by queries: a column is a name and a type"
+    if word == "AS" and "LPAR" in expected and place.at == 3:
+        return f"a query's answer is read by others as a view: CREATE VIEW {place.before()} AS SELECT .."
+    if place.word_before() == "LATE":
+        return "LATE DROP leaves late rows out, SLACK 5 SECONDS waits for them; without either they are refused"
+    if place.kind == "TEXT" and last_kind == "LPAR":
+        return "options have bare names, as in WITH (header = FALSE); where the rows come from stands behind FROM"
+    return ""
+
+
+def _in_calls(place: Place) -> str:
+    """Where something is called, or a list is selected."""
+    word, kind, last, last_kind = place.word, place.kind, place.word_before(), place.kind_before()
+    called = place.word_before(3) if place.kind_before(2) == "LPAR" else ""
+    if called == "SAFE_CAST":
+        return "write TRY_CAST(x AS type)"
+    if called in ("SUBSTRING", "TRIM", "OVERLAY", "POSITION"):
+        form = "SUBSTRING(x, 1, 2)" if called == "SUBSTRING" else f"{called}(a, b)"
+        return f"arguments stand apart by commas: {form}"
+    starred = place.word_before(2) if last_kind == "STAR" else ""
+    if {last, starred} & {"ISTREAM", "DSTREAM", "RSTREAM"} or kind == "STREAM_OPERATOR":
+        operator = word if kind == "STREAM_OPERATOR" else starred or last
+        return f"{operator} takes a select list or a query: SELECT {operator}(a, b) FROM .., or {operator} (SELECT ..)"
+    if (word == "DISTINCT" and last_kind == "IDENT") or (kind == "STAR" and last == "DISTINCT"):
+        return "DISTINCT stands inside the parentheses and before an expression: COUNT(DISTINCT x)"
+    return ""
+
+
+def _by_pairs(place: Place) -> str:
+    """By two words or terminals that never stand together."""
+    return (
+        _BY_KINDS.get((place.kind_before(), place.kind), "")
+        or _BY_WORDS.get((place.word_before(), place.word), "")
+        or _IN_STATEMENTS.get((place.statement, place.word), "")
+    )
+
+
+def _at_windows(place: Place) -> str:
+    """Where a window may stand without its brackets."""
+    last, is_name = place.word_before(), place.kind_before() == "IDENT"
+    begins = ("RANGE", "ROWS", "NOW", "PARTITION", "TUMBLE", "HOP", "SESSION")
+    if is_name and last in begins and "LSQB" in place.expected:
+        return "a window stands in brackets: S [RANGE 10 SECONDS], S [ROWS 10]"
+    is_called = is_name and place.kind_before(2) == "LPAR" and place.kind_before(4) in _BEFORE_A_NAME
+    if is_called and last in ("RANGE", "ROWS", "TUMBLE", "HOP", "SESSION"):
+        stream = place.before(3)
+        return f"a window stands in brackets: {stream} [RANGE 10 SECONDS], {stream} [ROWS 10]"
+    return ""
+
+
+def _at_names(place: Place) -> str:
+    """Where a word was taken for a name."""
+    tokens, at, kind, last, last_kind = place.tokens, place.at, place.kind, place.word_before(), place.kind_before()
+    if kind == "DOT" and place.kind_before(2) in ("FROM", "JOIN"):
+        return _INPUTS if at + 1 < len(tokens) and tokens[at + 1].upper() in _SUFFIXES else _ONE_CATALOG
+    if last == "REPLACE" and place.declares:
+        word = place.word
+        return f"OR REPLACE is for queries and views; DROP {word} IF EXISTS stands before CREATE {word}"
+    if last == "TABLE" and at == 1:
+        return "write SELECT * FROM name"
+    if last_kind == "IDENT" and last in _TAKEN_FOR_NAMES and place.token is not None:
+        return _TAKEN_FOR_NAMES[last]
+    if last_kind == "LPAR" and place.kind_before(2) == "IDENT":
+        return _TAKEN_FOR_NAMES.get(place.word_before(2), "")
+    return ""
+
+
+def _in_clauses(place: Place) -> str:
+    """In the clauses of a query."""
+    token, word, kind, last, last_kind = place.token, place.word, place.kind, place.word_before(), place.kind_before()
+    if kind == "COMMA" and place.is_behind("LIMIT"):
+        return "write LIMIT n OFFSET m"
+    if last_kind == "LPAR" and place.kind_before(2) == "ANY":
+        return "write x IN (a, b), or LIST_CONTAINS(list, x)"
+    if last == "FROM" and token is not None and kind == "TEXT" and set(token) & set("./*"):
+        return _INPUTS
+    if word == "WHERE" and place.is_behind("GROUP", "HAVING"):
+        return "WHERE stands before GROUP BY and HAVING"
+    if "LIMIT" in place.expected and place.is_behind("ORDER") and (token is None or kind == "RPAR"):
+        return "a relation has no order: ORDER BY .. LIMIT n keeps its first n rows; sort what fetch() returns"
+    if last_kind == "IN" and kind != "LPAR":
+        return "the values stand in parentheses: x IN (1, 2)"
+    return ""
+
+
+def _in_statements(place: Place) -> str:
+    """In declarations, and where a query reads nothing."""
+    word, expected = place.word, place.expected
+    if place.declares and word in ("NOT", "NULL") and "RPAR" in expected:
+        return "any column may be NULL: a column is a name and a type"
+    if place.declares and place.kind_before() == "LPAR" and word in RESERVED and "IDENT" in expected:
+        return f"{word} is a reserved word; a column of that name stands in backquotes: `{place.token}`"
+    if place.token is None and "FROM" in expected and not place.is_behind("FROM"):
+        return "a query reads something: SELECT .. FROM a stream, relation or view"
+    return ""
+
+
+def _open_window(place: Place) -> int | None:
+    """Where the bracket opened that is still open at the token, or None."""
+    for i in range(place.at - 1, max(-1, place.at - 200), -1):
+        if place.tokens[i].type == "RSQB":
+            return None
+        if place.tokens[i].type == "LSQB":
+            return i
+    return None
+
+
+def _in_window(place: Place, window: int) -> str:
+    """Within the bracket that opened there."""
+    tokens, token, expected, word, kind = place.tokens, place.token, place.expected, place.word, place.kind
+    first = tokens[window + 1].type if window + 1 < len(tokens) else ""
+    if kind == "UNIT" and first == "ROWS":
+        return "ROWS counts rows; for a length of time write [RANGE 10 SECONDS]"
+    if first == "HOP" and "EVERY" in expected:
+        return "say how often it moves: [HOP 5 MINUTES EVERY 1 MINUTE]"
+    if first == "TUMBLE" and kind in ("SLIDE", "EVERY"):
+        return "windows that overlap are [HOP 5 MINUTES EVERY 1 MINUTE]"
+    if first == "NUMBER":
+        return "say what the number counts: [ROWS 10] or [RANGE 10 SECONDS]"
+    if word in _LONG_UNITS:
+        return f"there are no units longer than a day; {_UNIT_HINT}"
+    if kind == "UNBOUNDED" and place.at == window + 1:
+        return "write [RANGE UNBOUNDED] or [ROWS UNBOUNDED]"
+    if kind == "PARTITION" and first != "SESSION":
+        return "the keys stand first: [PARTITION BY k ROWS 10]"
+    if first == "PARTITION" and "ROWS" in expected:
+        return "say how many rows of each key: [PARTITION BY k ROWS 10]"
+    if word == "INTERVAL" or kind == "TEXT":
+        return "a length of time is a bare number and a unit: [RANGE 10 SECONDS]"
+    if kind == "MINUS":
+        return "the size of a window is positive"
+    if kind == "IDENT" and "UNIT" in expected:
+        near = difflib.get_close_matches(word[:40], ["SECONDS", "MINUTES", "MILLISECONDS", "HOURS", "DAYS"], 1)
+        return f"did you mean {near[0]}? {_UNIT_HINT}" if near else _UNIT_HINT
+    if kind == "IDENT" and word in ("SECOND", "SECONDS", "MINUTES", "HOURS", "DAYS"):
+        return "the number stands before its unit: [RANGE 10 SECONDS]"
+    is_over = token is None or word in RESERVED or kind not in _IN_A_WINDOW
+    if "RSQB" in expected and is_over:
+        return 'the window is not closed: "]" is missing'
+    return _WINDOW_FORMS
+
+
+def _unclosed(place: Place) -> str:
+    """A parenthesis that is still open where ")" could stand."""
+    if "RPAR" not in place.expected:
+        return ""
+    open_ = sum((t.type == "LPAR") - (t.type == "RPAR") for t in place.tokens[: place.at])
+    return 'a "(" before is not closed' if open_ > 0 else ""
