@@ -1,7 +1,7 @@
 """The parser's tables, kept as JSON beside the grammar, so that the first statement need not wait for their making.
 
-`make tables` writes `tables.json`; it carries the digest of the grammar and lark's version, and where
-either differs from what is installed the tables are made anew in memory: slower by a sixth of a second, never wrong.
+`make tables` writes `tables.json`; it carries the digest of the grammar and lark's release, and where
+either differs from what is installed the tables are made anew in memory: slower by two seconds, never wrong.
 
 Invariant: a parser from the kept tables is the parser that the grammar gives.  lark has its own way of keeping a
 parser, which unpickles a file; this one reads data only.
@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -40,14 +41,19 @@ def load(transformer: Any) -> lark.Lark:
     if kept.is_file():
         content = json.loads(kept.read_text("utf-8"))
         if content["made_of"] == made_of(text):
-            data = content["data"]
-            data["options"]["lexer"] = data["parser"]["lexer_conf"]["lexer_type"] = Tokens
-            data["options"]["transformer"] = None
-            _number_keys(data["parser"]["parser"])
-            memo = {int(key): value for key, value in content["memo"].items()}
-            parser: lark.Lark = lark.Lark._load_from_dict(data, memo, transformer=transformer)  # type: ignore[no-untyped-call]
-            return parser
+            with suppress(LookupError, TypeError, ValueError, AttributeError):  # this lark reads others after all
+                return _loaded(content, transformer)
     return make(text, transformer)
+
+
+def _loaded(content: dict[str, Any], transformer: Any) -> lark.Lark:
+    data = content["data"]
+    data["options"]["lexer"] = data["parser"]["lexer_conf"]["lexer_type"] = Tokens
+    data["options"]["transformer"] = None
+    _number_keys(data["parser"]["parser"])
+    memo = {int(key): value for key, value in content["memo"].items()}
+    parser: lark.Lark = lark.Lark._load_from_dict(data, memo, transformer=transformer)  # type: ignore[no-untyped-call]
+    return parser
 
 
 def save() -> None:
@@ -73,8 +79,8 @@ def grammar() -> str:
 
 
 def made_of(text: str) -> dict[str, str]:
-    """What the tables follow from."""
-    return {"grammar": hashlib.sha256(text.encode()).hexdigest(), "lark": lark.__version__}
+    """What the tables follow from. lark: without the number of a correction, which changes no tables."""
+    return {"grammar": hashlib.sha256(text.encode()).hexdigest(), "lark": ".".join(lark.__version__.split(".")[:2])}
 
 
 def _number_keys(parser: dict[str, Any]) -> None:

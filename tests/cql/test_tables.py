@@ -37,6 +37,25 @@ def test_the_kept_tables_are_those_of_the_grammar() -> None:
     assert kept()["made_of"] == tables.made_of(tables.grammar()), "run `make tables`"
 
 
+def test_the_kept_tables_serve_other_corrections_of_lark_and_only_those(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    monkeypatch.setattr(tables, "make", lambda text, transformer: made.append(text))
+    release = ".".join(tables.lark.__version__.split(".")[:2])
+    monkeypatch.setattr(tables.lark, "__version__", f"{release}.99")
+    assert tables.load(None) is not None and not made
+    monkeypatch.setattr(tables.lark, "__version__", "99.0")
+    assert tables.load(None) is None and len(made) == 1
+
+
+def test_tables_that_lark_cannot_read_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(data: object, memo: object, transformer: object) -> None:
+        raise KeyError("version")
+
+    monkeypatch.setattr(tables.lark.Lark, "_load_from_dict", refuse)
+    monkeypatch.setattr(tables, "make", lambda text, transformer: "made")
+    assert tables.load(None) == "made"
+
+
 def test_a_parser_from_kept_tables_is_the_one_that_the_grammar_gives_where_there_are_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
