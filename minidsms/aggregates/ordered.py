@@ -23,12 +23,12 @@ _HALF = Fraction(1, 2)
 
 
 def _fraction(value: Any) -> str | None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
     return None if is_number and 0 <= value <= 1 else "a percentage is a number from 0 to 1"
 
 
-def _exact(value: float) -> Fraction:
-    return Fraction(Decimal(repr(value)))
+def _exact(value: float | Decimal) -> Fraction:
+    return Fraction(Decimal(str(value)))
 
 
 class Share(NamedTuple):

@@ -529,6 +529,8 @@ class ExpressionBinder:
             return self.apply("nullif", [found, bound.Literal(Type.TEXT, "null")], expr)
         if _moves_days(key, args):
             return bound.Cast(Type.DATE, self.apply(key, args, expr), span=expr.span)
+        if key == "list_value":
+            args = agree(self.session, args, "a list holds values of one type, not")
         if key == "concat_ws":
             return self._concat_with(args, expr)
         if key == "mod":

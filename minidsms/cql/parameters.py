@@ -17,6 +17,7 @@ import numpy as np
 
 from minidsms.counted import counted
 from minidsms.cql.errors import CqlError, Error
+from minidsms.cql.lexer import UNITS
 from minidsms.cql.printer import print_text
 
 Parameters = Sequence[Any] | Mapping[str, Any]
@@ -25,6 +26,8 @@ _SKIPPED = r"""'[^']*(?:''[^']*)*' | "[^"]*(?:""[^"]*)*" | `[^`]*(?:``[^`]*)*` |
 _TEXT_OR_COMMENT = re.compile(_SKIPPED, re.VERBOSE | re.DOTALL)
 _BEFORE_VALUES = re.compile(r"(?<![\w.])VALUES\s*\Z", re.IGNORECASE)
 _BEHIND_IN = re.compile(r"(?P<rows>\)\s*(?:NOT\s+)?)?(?<![\w.])IN\s*\Z", re.IGNORECASE)
+_BEFORE_COUNTS = re.compile(r"(?<![\w.])(?:RANGE|ROWS|SLIDE|HOP|TUMBLE|EVERY|SESSION|LIMIT|OFFSET)\s*\Z", re.IGNORECASE)
+_BEHIND_COUNTS = re.compile(rf"\s*(?P<unit>(?:{'|'.join(UNITS)})S?)\b|\s*(?:PRECEDING|FOLLOWING)\b", re.IGNORECASE)
 _FINE = ("ns", "ps", "fs", "as")
 _PARAMETER = re.compile(rf"{_SKIPPED} | (?P<place>\?) | \$(?P<name>[^\W\d]\w*)", re.VERBOSE | re.DOTALL)
 
@@ -99,12 +102,25 @@ def _by_name(text: str, between: list[str], found: list[re.Match[str]], values: 
 
 def _filled(text: str, between: list[str], found: list[re.Match[str]], values: list[Any]) -> str:
     parts = [between[0]]
-    for match, value, levels, behind in zip(found, values, row_levels(between), between[1:], strict=True):
+    for match, value, levels, before, behind in zip(found, values, row_levels(between), between, between[1:]):
         try:
-            parts += [literal(value, levels), behind]
+            parts += [_count(value, before, behind) or literal(value, levels), behind]
         except Error as error:
             raise CqlError(str(error), text, match.span()) from None
     return "".join(parts)
+
+
+def _count(value: Any, before: str, behind: str) -> str | None:
+    """The value of a window's length, a LIMIT or a frame's end, which are written bare; None where it is none."""
+    behind_it = _BEHIND_COUNTS.match(behind)
+    if behind_it is None and _BEFORE_COUNTS.search(before) is None:
+        return None
+    match value:
+        case decimal.Decimal() if value.is_finite() and value >= 0:
+            return format(value, "f")
+        case dt.timedelta() if value >= dt.timedelta(0) and (behind_it is None or not behind_it["unit"]):
+            return f"{_micros(value)} MICROSECONDS"
+    return None
 
 
 def literal(value: Any, levels: int = 0) -> str:
@@ -124,18 +140,21 @@ def literal(value: Any, levels: int = 0) -> str:
         case bool():
             return "TRUE" if value else "FALSE"
         case str():
-            return print_text(value)
-        case int() | float() | decimal.Decimal():
-            return _number(value)
+            return print_text(str.__str__(value))
+        case decimal.Decimal() if value.is_finite():
+            return f"DECIMAL '{value:f}'"
+        case int():
+            return _signed(int.__repr__(value))
+        case float() | decimal.Decimal():
+            return _float(float(value))
         case dt.datetime():
-            moment = value if value.tzinfo is None else value.astimezone(dt.UTC)
-            return f"TIMESTAMP '{moment.replace(tzinfo=None).isoformat(sep=' ')}'"
+            return f"TIMESTAMP '{_utc(value).isoformat(sep=' ')}'"
         case dt.date():
             return f"DATE '{value.isoformat()}'"
         case dt.time() if value.tzinfo is None:
             return f"TIME '{value.isoformat()}'"
         case dt.timedelta():
-            micros = value // dt.timedelta(microseconds=1)
+            micros = _micros(value)
             return f"({'-' if micros < 0 else ''}INTERVAL '{abs(micros)}' MICROSECOND)"
         case list() | tuple():
             inner = ", ".join(literal(each, max(0, levels - 1)) for each in value)
@@ -158,12 +177,25 @@ def _in_micros(value: Any) -> Any:
     return micros
 
 
-def _number(value: float | decimal.Decimal) -> str:
+def _micros(value: dt.timedelta) -> int:
+    return value // dt.timedelta(microseconds=1)
+
+
+def _utc(value: dt.datetime) -> dt.datetime:
+    """The wall clock of UTC at this time; Error where it shows no year of 1 to 9999."""
+    try:
+        return value.replace(tzinfo=None) if value.tzinfo is None else value.astimezone(dt.UTC).replace(tzinfo=None)
+    except OverflowError:
+        raise Error(f"{value.isoformat(sep=' ')} is beyond the years 1 to 9999 in UTC") from None
+
+
+def _float(value: float) -> str:
     if math.isnan(value):
-        raise Error(f"CQL has no literal for {value!r}; None is NULL")
+        raise Error("CQL has no literal for NaN; None is NULL")
     if math.isinf(value):
         return f"CAST('{'-' if value < 0 else ''}Infinity' AS FLOAT)"
-    shown = format(value, "f") if isinstance(value, decimal.Decimal) else repr(value)
-    if isinstance(value, decimal.Decimal) and "." not in shown and abs(value) >= 1 << 63:
-        shown = f"DECIMAL '{shown}'"  # bare it would be an INTEGER
+    return _signed(repr(value))
+
+
+def _signed(shown: str) -> str:
     return f"({shown})" if shown.startswith("-") else shown

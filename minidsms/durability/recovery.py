@@ -27,6 +27,7 @@ from minidsms.durability.segments import Found, entries
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.operators.operator import Failure
 from minidsms.statements.run import carry_out
+from minidsms.statements.user_definitions import define_aggregate, define_function
 from minidsms.system_streams.system_input import SystemInput
 
 if TYPE_CHECKING:
@@ -235,9 +236,10 @@ def _is_declaration(db: DurableConnection, fields: Fields, rows: Content, where:
         case {"kind": "setting", "name": str(name), "value": value}:
             db.set(name, tuple(value) if isinstance(value, list) else value)
         case {"kind": "function", "place": str(place), **given}:
-            db.create_function(fn=_found(place, given), **_but_kind(given))
+            define_function(db.catalog, fn=_found(place, given), hides=True, **_but_kind(given))
+            db.templates.forget()
         case {"kind": "aggregate", "place": str(place), **given}:
-            db.create_aggregate(cls=_found(place, given), **_but_kind(given))
+            define_aggregate(db.catalog, cls=_found(place, given), hides=True, **_but_kind(given))
         case {"kind": "script", "steps": list(steps)}:
             db.script = dict(steps)
         case {"kind": "texts"}:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import enum
 from decimal import Decimal
 from typing import Any
 
@@ -105,7 +106,7 @@ def test_times_decimals_and_numbers_of_numpy() -> None:
     assert literal(dt.date(2026, 1, 2)) == "DATE '2026-01-02'"
     assert literal(dt.time(3, 4, 5, 600)) == "TIME '03:04:05.000600'"
     assert literal(dt.timedelta(milliseconds=-5)) == "(-INTERVAL '5000' MICROSECOND)"
-    assert literal(Decimal("1E-7")) == "0.0000001"
+    assert literal(Decimal("1E-7")) == "DECIMAL '0.0000001'"
     assert literal(Decimal("-1E+20")) == "DECIMAL '-100000000000000000000'"
     assert literal(float("-inf")) == "CAST('-Infinity' AS FLOAT)"
     assert literal(np.float64(2.5)) == "2.5" and literal(np.int8(-1)) == "(-1)" and literal(np.str_("a")) == "'a'"
@@ -120,15 +121,85 @@ def test_times_decimals_and_numbers_of_numpy() -> None:
         ("SELECT k FROM S WHERE k = $a", {"a": 1, "b": 2}, "no parameter \\$b"),
         ("SELECT k FROM S WHERE k = $a", [1], "needs a dict"),
         ("SELECT k FROM S WHERE k = ?", {"a": 1}, "this is \\?"),
-        ("SELECT k FROM S WHERE k = ?", [float("nan")], "no literal for nan"),
+        ("SELECT k FROM S WHERE k = ?", [float("nan")], "no literal for NaN"),
         ("SELECT k FROM S WHERE k IN ?", [[]], "empty list"),
         ("SELECT k FROM S WHERE k = ?", [b"a"], "cannot be a bytes"),
+        ("SELECT k FROM S WHERE k = ?", [Decimal("NaN")], "no literal for NaN"),
+        (
+            "SELECT k FROM S WHERE k = ?",
+            [dt.datetime(1, 1, 1, tzinfo=dt.timezone(dt.timedelta(hours=2)))],
+            "years 1 to",
+        ),
         ("SELECT k FROM S WHERE k = ?", "a", "params takes a list"),
     ],
 )
 def test_what_is_refused(text: str, values: Any, reason: str) -> None:
     with pytest.raises(Error, match=reason):
         written(text, values)
+
+
+SECOND = dt.timedelta(seconds=1)
+
+
+class Colour(enum.IntEnum):
+    RED = 3
+
+
+class Shown(float):
+    def __repr__(self) -> str:
+        return "1) OR (TRUE"
+
+
+class Quoted(str):
+    def replace(self, *_: Any) -> str:
+        return "' OR TRUE OR '"
+
+    def translate(self, *_: Any) -> str:
+        return "' OR TRUE OR '"
+
+
+def test_values_of_other_classes_are_what_they_are_and_not_what_they_show() -> None:
+    assert literal(Colour.RED) == "3" and literal(Shown(1.5)) == "1.5" and literal(Quoted("it's")) == "'it''s'"
+
+
+def test_a_decimal_is_a_decimal_wherever_it_stands() -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (v INTEGER, f FLOAT, p DECIMAL(9, 2))")
+        items = "? AS a, v * ? AS b, v / ? AS c, f + ? AS d, p + ? AS e, [?, ?] AS l, COALESCE(NULL, ?) AS n"
+        values = [Decimal(text) for text in ("1.50", "1.5", "2", "0.5", "0.001", "1", "2.5", "-7")]
+        query = db.query(f"SELECT RSTREAM({items}) FROM S [NOW] WHERE v BETWEEN ? AND ? AND f IN ?",
+                         params=[*values, Decimal("4.5"), Decimal(5), [Decimal("0.1"), Decimal("0.2")]])  # fmt: skip
+        half = db.query("SELECT QUANTILE_DISC(v, ?) FROM S", params=[Decimal("0.5")])
+        db.push("S", [(5, 0.1, Decimal("1.00")), (4, 0.1, None)], ts=1)
+        db.advance(1)
+        ((_, _, row),) = query.fetch()
+        expected = (
+            Decimal("1.50"),
+            Decimal("7.5"),
+            2.5,
+            0.6,
+            Decimal("1.001"),
+            [Decimal("1.0"), Decimal("2.5")],
+            Decimal(-7),
+        )
+        assert row == expected and [type(value) for value in row] == [type(value) for value in expected]
+        assert half.snapshot() == [(4,)]
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "expected"),
+    [
+        ("[RANGE ? SLIDE ?]", [SECOND, 2 * SECOND], "[RANGE 1000000 MICROSECONDS SLIDE 2000000 MICROSECONDS]"),
+        ("[ROWS ?]", [Decimal(3)], "[ROWS 3]"),
+        ("[RANGE ? SECONDS]", [Decimal("1.5")], "[RANGE 1.5 SECONDS]"),
+        ("ORDER BY v LIMIT ? OFFSET ?", [Decimal(3), 1], "ORDER BY v LIMIT 3 OFFSET 1"),
+        ("RANGE BETWEEN ? PRECEDING AND", [SECOND], "RANGE BETWEEN 1000000 MICROSECONDS PRECEDING AND"),
+        ("v BETWEEN ? AND ?", [Decimal(3), dt.timedelta(0)], "v BETWEEN DECIMAL '3' AND (INTERVAL '0' MICROSECOND)"),
+        ("s.rows = ?", [Decimal(3)], "s.rows = DECIMAL '3'"),
+    ],
+)  # fmt: skip
+def test_lengths_and_counts_are_written_as_windows_and_limits_take_them(text: str, values: Any, expected: str) -> None:
+    assert written(text, values) == expected
 
 
 def test_a_query_answers_with_its_parameters_and_shows_them() -> None:

@@ -221,6 +221,32 @@ def test_a_function_that_is_gone_is_named(folder: str, monkeypatch: pytest.Monke
         assert list(db.catalog.functions) == ["tag"]
 
 
+def test_a_function_keeps_its_name_in_its_folder_when_that_is_built_in(folder: str) -> None:
+    db = opened(folder)
+    with pytest.raises(Error, match="built-in"):
+        db.create_function("concat", tag, ["TEXT", "INTEGER"], "TEXT")
+    # As a folder of a version in which the name was free.
+    with (
+        db.lock,
+        db.logged(
+            "function",
+            name="concat",
+            place=f"{tag.__module__}:tag",
+            arg_types=["TEXT", "INTEGER"],
+            type="TEXT",
+            vectorized=False,
+            fixed=False,
+        ),
+    ):
+        pass
+    db.close()
+    with minidsms.connect(folder) as db:
+        q = db.query("SELECT RSTREAM(concat(name, k)) FROM S [NOW]")
+        db.push("S", (1, "a"), ts=0)
+        db.advance(0)
+        assert [change.row for change in q.fetch()] == [("a1",)]
+
+
 def test_after_an_interrupt_the_folder_has_what_was_pushed(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     db = opened(folder)
 

@@ -44,6 +44,42 @@ def results(
     ]
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "abs",
+        "SUBSTR",
+        "sum",
+        "Mean",
+        "lag",
+        "row_number",
+        "median",
+        "list",
+        "coalesce",
+        "case",
+        "cast",
+        "distinct",
+        "any",
+        "select",
+        "null",
+        "unnest",
+        "exists",
+    ],
+)
+def test_a_name_of_cql_is_refused(name: str) -> None:
+    class Nothing:
+        add = remove = result = lambda *_: None
+
+    with minidsms.connect() as db:
+        for define in (
+            lambda: db.create_function(name, abs, ["INTEGER"], "INTEGER"),
+            lambda: db.create_aggregate(name, Nothing, ["INTEGER"], "INTEGER"),
+        ):
+            with pytest.raises(minidsms.Error, match=f'"{name}" is a (built-in function|word of CQL); choose another'):
+                define()
+        db.create_function("day_of", abs, ["INTEGER"], "INTEGER")
+
+
 def test_a_scalar_function_sees_python_values_and_none() -> None:
     seen: list[Any] = []
     results(lambda x: seen.append(x), [1, None], INTEGER, INTEGER)
