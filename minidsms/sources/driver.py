@@ -157,7 +157,7 @@ class SourceDriver:
             try:
                 self._push(chosen, until)
             except MemoryLimitError as error:
-                if not self._is_alone(chosen) and chosen.push_less():
+                if chosen.push_less():
                     continue
                 # Back-pressure: what this source brings has to wait until another one has moved time on.
                 chosen.is_stalled, stalled = True, error
@@ -168,10 +168,6 @@ class SourceDriver:
                 self._pushed()
             return True
         return self._rest(until, stalled)
-
-    def _is_alone(self, entry: Entry) -> bool:
-        """No other source could make room by moving time on."""
-        return all(other is entry or other.ended for other in self._entries)
 
     def _rest(self, until: int | None, stalled: MemoryLimitError | None) -> bool:
         """Nothing is to be pushed now: move times on, and say whether more may come."""

@@ -434,6 +434,23 @@ def test_speed_lets_time_pass_so_many_times_faster(folder: str) -> None:
     assert all(abs(now - ts * 0.01) <= 0.021 for now, ts in wall.seen)
 
 
+@pytest.mark.parametrize("declared", ["", "FROM '{file}'"])
+def test_a_block_that_is_larger_than_the_memory_limit_is_read_in_parts(tmp_path: Path, declared: str) -> None:
+    n = 200_000
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (ts INTEGER, v INTEGER) TIMESTAMP BY ts")
+        db.archive("S", str(tmp_path / "data"))
+        db.push("S", {"ts": range(n), "v": range(n)})
+    file = tmp_path / "s.csv"
+    file.write_text("ts,v\n" + "".join(f"{i},{i}\n" for i in range(n)))
+    with minidsms.connect(memory_limit="1 MB") as db:
+        db.execute("CREATE STREAM S (ts INTEGER, v INTEGER) TIMESTAMP BY ts " + declared.format(file=file))
+        q = db.query("SELECT RSTREAM(SUM(v)) FROM S [TUMBLE 50000]")
+        db.run() if declared else db.replay(str(tmp_path / "data"))
+        sums = [change.row[0] for change in q.fetch()]
+        assert sums[1:4] == [sum(range(t, t + 50_000)) for t in range(0, 150_000, 50_000)]
+
+
 def test_a_replay_that_follows_reads_what_is_added(folder: str) -> None:
     with minidsms.connect() as db, minidsms.connect() as writer:
         writer.execute(DECLARE)

@@ -44,28 +44,11 @@ def results(
     ]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "abs",
-        "SUBSTR",
-        "sum",
-        "Mean",
-        "lag",
-        "row_number",
-        "median",
-        "list",
-        "coalesce",
-        "case",
-        "cast",
-        "distinct",
-        "any",
-        "select",
-        "null",
-        "unnest",
-        "exists",
-    ],
-)
+NAMES_OF_CQL = """abs SUBSTR sum Mean lag row_number median list coalesce case cast distinct any select null unnest
+exists grouping"""
+
+
+@pytest.mark.parametrize("name", NAMES_OF_CQL.split())
 def test_a_name_of_cql_is_refused(name: str) -> None:
     class Nothing:
         add = remove = result = lambda *_: None
