@@ -3,11 +3,45 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
+
+import pytest
 
 import minidsms
 from minidsms import Change
 
 TEN = 1767261600000
+FAR = [-62_198_755_200_001, -62_135_596_800_001, 253_402_300_800_000, 10**15, -(10**15), 0]
+"""In the years -2, 0, 10000, 33658, -29719 and 1970."""
+
+
+@pytest.mark.parametrize("count", [1, 200])
+@pytest.mark.parametrize("format", ["csv", "json", "parquet", "arrow"])
+def test_instants_of_all_years_are_read_from_where_they_were_written(tmp_path: Path, format: str, count: int) -> None:
+    file = tmp_path / f"a.{format}"
+    values = FAR * count
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (t TIMESTAMP)")
+        db.query("SELECT t FROM S").into(file)
+        cast = db.query("SELECT RSTREAM(CAST(CAST(t AS TEXT) AS TIMESTAMP)) FROM S [NOW]")
+        db.push("S", {"t": values}, ts=range(len(values)))
+        db.advance(len(values))
+        assert [row for _, _, row in cast.fetch()] == [(value,) for value in values]
+    with minidsms.connect() as db:
+        db.execute(f"CREATE STREAM S (_ts INTEGER, t TIMESTAMP) TIMESTAMP BY _ts FROM '{file}'")
+        q = db.query("SELECT t FROM S")
+        db.run()
+        assert [row for _, _, row in q.fetch()] == [(value,) for value in values]
+
+
+def test_a_row_without_an_instant_may_hold_a_time_that_python_has_not(tmp_path: Path) -> None:
+    file = tmp_path / "a.json"
+    file.write_text('{"t":"2000-01-01 00:00:00Z"}\n{"ts":1,"t":"0000-01-01 00:00:00Z"}\n{"t":"0000-01-01 00:00:00Z"}\n')
+    with minidsms.connect() as db:
+        db.execute(f"CREATE STREAM S (ts INTEGER, t TIMESTAMP) TIMESTAMP BY ts FROM '{file}'")
+        q = db.query("SELECT YEAR(t) FROM S")
+        db.run()
+        assert [row for _, _, row in q.fetch()] == [(0,)] and db.stream_input("S").counters.rejected == 2
 
 
 def test_changes_and_rows_show_times_and_hold_ticks() -> None:

@@ -24,7 +24,7 @@ UNIT_NS = {
 """Nanoseconds of each unit, by its singular."""
 
 _ISO = re.compile(
-    r"\s*(\d{4})-(\d{1,2})-(\d{1,2})"
+    r"\s*([+-]?\d{4,18})-(\d{1,2})-(\d{1,2})"
     r"(?:[T ]\s*(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9})\d*)?)?\s*(Z|[+-]\d{2}(?::?\d{2})?)?)?\s*",
     re.IGNORECASE | re.ASCII,
 )
@@ -63,7 +63,7 @@ def duration_ticks(number: str, unit: str | None, tick_ns: int) -> int:
 
 
 def iso_ticks(text: str, tick_ns: int) -> int:
-    """Ticks since 1970 UTC of an ISO date or time; without an offset it is UTC.
+    """Ticks since 1970 UTC of an ISO date or time; without an offset it is UTC. A year may have a sign and more digits.
 
     >>> iso_ticks("1970-01-02 00:00:00.5", 1_000_000)
     86400500
@@ -73,7 +73,8 @@ def iso_ticks(text: str, tick_ns: int) -> int:
         raise NotATime(f"'{text}' is not an ISO time")
     year, month, day, hour, minute, second, fraction, offset = match.groups()
     try:
-        days = datetime.date(int(year), int(month), int(day)).toordinal() - datetime.date(1970, 1, 1).toordinal()
+        eras, of_era = divmod(int(year) - 2000, 400)  # after 400 years the calendar repeats
+        days = (datetime.date(2000 + of_era, int(month), int(day)) - datetime.date(1970, 1, 1)).days + eras * 146_097
         clock = datetime.time(int(hour or 0), int(minute or 0), int(second or 0))
     except ValueError as problem:
         raise NotATime(f"'{text}' is not an ISO time: {problem}") from None

@@ -16,6 +16,7 @@ from typing import Any, TextIO
 from minidsms.answers.results import ResultCodec
 from minidsms.counted import counted
 from minidsms.elements import Batch, Schema, Type
+from minidsms.expressions.timestamps import iso_of_ticks
 from minidsms.shell.harmless import harmless
 
 _WIDEST = 60
@@ -144,7 +145,7 @@ class TableSink:
 
 
 def show_instant(ticks: int, tick_ns: int) -> str:
-    """A TIMESTAMP as ISO time in UTC, or as ticks where the calendar does not reach.
+    """A TIMESTAMP as ISO time in UTC.
 
     >>> show_instant(86_400_500, 1_000_000)
     '1970-01-02 00:00:00.500'
@@ -153,7 +154,7 @@ def show_instant(ticks: int, tick_ns: int) -> str:
     try:
         time = datetime.datetime(1970, 1, 1) + datetime.timedelta(microseconds=microseconds)
     except OverflowError:
-        return str(ticks)
+        return iso_of_ticks(ticks, tick_ns)
     if rest:
         return f"{time.isoformat(' ', 'microseconds')}{rest:03d}"
     return time.isoformat(" ", "seconds" if not time.microsecond else "auto").removesuffix("000")

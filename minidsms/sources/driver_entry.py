@@ -58,6 +58,18 @@ class Pacer:
         return (ts - self.instant(ts, speed)) * self.tick_ns / 1e9 / (speed or 1.0)
 
 
+def _shown(row: Any) -> tuple[Any, ...]:
+    """The values of a batch of one row; as texts where Python has none of the kind, as of times of the year 0."""
+
+    def value(scalar: Any) -> Any:
+        try:
+            return scalar.as_py()
+        except (OverflowError, ValueError):
+            return str(scalar.cast(pa.int64()))
+
+    return tuple(value(column[0]) for column in row.columns)
+
+
 def _failing(error: Error) -> Iterator[Any]:
     """The batches of a source that has failed: it has not ended, however often it is asked."""
 
@@ -254,8 +266,7 @@ class Entry:
         if column is not None and column.null_count:
             missing = np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))
             for row in missing.tolist():
-                shown = tuple(batch.slice(row, 1).to_pylist()[0].values())
-                self._reject(shown, "the timestamp is NULL", True)
+                self._reject(_shown(batch.slice(row, 1)), "the timestamp is NULL", True)
             kept = column.is_valid()
             batch, column = batch.filter(kept), column.filter(kept)
         if batch.num_rows:
@@ -302,7 +313,7 @@ class Entry:
         """Count and keep a row that a live source has brought and the input does not take. is_bad: for what it is,
         whatever came before it.
         """
-        self._reject(tuple(column[0].as_py() for column in row.columns), str(error).split("\n")[0], is_bad)
+        self._reject(_shown(row), str(error).split("\n")[0], is_bad)
 
     def _reject(self, row: tuple[Any, ...], reason: str, is_bad: bool) -> None:
         """Count and keep a row, unless the process before has."""

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from minidsms.elements import BoolArray, Int64Array, Type
-from minidsms.inputs.values import ValueRefused, value_reader
+from minidsms.inputs.values import ValueRefused, timestamp_value, value_reader
 from minidsms.sources.csv_form import TICKS_OR_ISO, Times
 from minidsms.values.types import FALSE_WORDS, TRUE_WORDS
 
@@ -194,6 +194,11 @@ def _read_iso_times(texts: Any, bad: BoolArray) -> Any:
         for zone in (None, "UTC"):
             rows = np.flatnonzero(pending & (is_zoned == (zone is not None)))
             keep(rows, _cast_where_possible(texts.take(pa.array(rows)), pa.timestamp(unit, zone)))
+    for row in np.flatnonzero(pending).tolist():
+        with suppress(ValueRefused):
+            # Of a year, or in a form, that Arrow does not read.
+            ticks[row] = timestamp_value(texts[row].as_py(), 1000)
+            pending[row] = False
     bad |= pending
     nulls = pa.array(~is_wanted | pending)
     # Nanoseconds only where they are needed: they reach from 1678 to 2261 only.

@@ -30,4 +30,5 @@ def iso_text(ns: int) -> str:
     """Date and time, with as many decimals as the instant has, in UTC."""
     fraction = f".{ns % 10**9:09d}".rstrip("0") if ns % 10**9 else ""
     clock = ":".join(f"{CALENDAR[unit](ns):02d}" for unit in ("hour", "minute", "second"))
-    return "{:04d}-{:02d}-{:02d} ".format(*_civil(ns)) + clock + fraction
+    year, month, day = _civil(ns)
+    return f"{'-' if year < 0 else ''}{abs(year):04d}-{month:02d}-{day:02d} " + clock + fraction
