@@ -231,3 +231,31 @@ def test_a_pipe_and_a_page_are_the_parents_alone(tmp_path: Path) -> None:
             os.kill(pid, 9)
     """
     run(tmp_path, body)
+
+
+def test_a_port_of_metrics_is_the_parents_alone(tmp_path: Path) -> None:
+    """While the child lives, the parent's port can be opened again once it has stopped; in the child nothing waits."""
+    pytest.importorskip("prometheus_client")
+    body = """
+        from minidsms.metrics import serve
+
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        stop = serve(db, port)
+        begun, begins = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            stop()
+            os.write(begins, b"x")
+            time.sleep(60)
+            os._exit(0)
+        assert os.read(begun, 1) == b"x"
+        with socket.create_connection(("127.0.0.1", port)) as asking:
+            asking.sendall(b"GET /metrics HTTP/1.0\\r\\n\\r\\n")
+            assert b"200 OK" in asking.recv(1 << 16)
+        stop()
+        stop()
+        serve(db, port)()
+        os.kill(pid, 9)
+    """
+    run(tmp_path, body)

@@ -350,3 +350,37 @@ def test_an_interrupt_comes_to_the_program_after_a_handler_has_raised_in_a_call(
             with pytest.raises(KeyboardInterrupt):
                 signal.raise_signal(signal.SIGINT)
             step += 1
+
+
+def test_texts_that_a_fetch_has_taken_outlast_what_others_do_before_it_is_undone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (t TEXT)")
+        q = db.query("SELECT RSTREAM(t) FROM S [NOW]")
+        db.push("S", [(f"text {i}",) for i in range(9)], ts=1)
+        db.advance(2)
+
+        def others() -> None:
+            with db.lock:
+                db.memory.reclaim()
+            db.push("S", [(f"other {i}",) for i in range(9)], ts=3)
+
+        def handler(*_: object) -> None:
+            thread = threading.Thread(target=others)
+            thread.start()
+            thread.join()
+            raise KeyboardInterrupt
+
+        def changes(batch: Batch) -> Any:
+            signal.raise_signal(signal.SIGINT)
+            return type(q.codec).changes(q.codec, batch)
+
+        signal.signal(signal.SIGINT, handler)
+        with monkeypatch.context() as patched:
+            patched.setattr(q.codec, "changes", changes)
+            with pytest.raises(KeyboardInterrupt):
+                q.fetch()
+        assert [row for _, _, row in q.fetch()][:9] == [(f"text {i}",) for i in range(9)]
+        db.memory.reclaim()
+        assert not db.lock.undoable

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import random
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import minidsms
+from minidsms.cql.errors import Error
 from minidsms.query import Change
 
 TEMPLATE = "SELECT ISTREAM(k, v) FROM S WHERE v >= $low AND v < $high AND t = $t"
@@ -280,3 +283,50 @@ def test_what_is_told_of_queries_belongs_together(db: minidsms.Connection, ask: 
         asking.join(0.1)
         assert asking.is_alive()
     asking.join()
+
+
+@pytest.mark.parametrize("keys", [("a", "A"), ("Straße", "STRASSE"), (("a_b", "c"), ("a", "b_C"))])
+def test_of_keys_whose_queries_would_have_one_name_the_first_has_it(keys: tuple[Any, Any]) -> None:
+    first, second = keys
+    is_pair = isinstance(first, tuple)
+    with minidsms.connect() as db:
+        columns, key = ("k TEXT, l TEXT", "k, l") if is_pair else ("k TEXT", "k")
+        db.execute(f"CREATE STREAM S (k TEXT); CREATE RELATION R ({columns}, n INTEGER) KEY ({key})")
+        row = {key: (*(key if is_pair else (key,)), 1) for key in keys}
+        rules = db.query_each("SELECT k, $n FROM S WHERE k = $k", "R")
+        db.push("R", row[first])
+        db.push("R", row[second])
+        if len(rules) == 2:
+            assert first == "Straße"
+            return
+        assert list(rules) == [first] and "names have no case" in rules.failures[second]
+        with pytest.raises(Error, match="names have no case"):
+            db.query_each("SELECT k, $n FROM S WHERE k = $k", "R", "others")
+        db.push("R", row[first], sign=-1)
+        assert list(rules) == [second] and not rules.failures
+        db.push("R", row[first])
+        assert list(rules) == [second] and list(rules.failures) == [first]
+        db.push("R", row[first], sign=-1)
+        assert list(rules) == [second] and not rules.failures
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_keys_that_differ_in_case_outlast_a_checkpoint(tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    with minidsms.connect(tmp_path) as db:
+        db.execute("CREATE STREAM S (v INTEGER, k TEXT); CREATE RELATION R (k TEXT, n INTEGER) KEY (k)")
+        rules = db.query_each("SELECT SUM(v), $n FROM S WHERE k = $k", "R")
+        rows: dict[str, int] = {}
+        for step in range(8):
+            key = rng.choice("aA")
+            db.push("R", (key, rows.setdefault(key, step)), sign=-1 if key in rows and rows[key] != step else 1)
+            if rows[key] != step:
+                del rows[key]
+            db.push("S", [(1, "a"), (10, "A")], ts=step)
+        db.advance(8)
+        before = {key: query.snapshot() for key, query in zip(rules, map(rules.__getitem__, rules))}
+        rules.fetch()
+        db.checkpoint()
+    with minidsms.connect(tmp_path) as db:
+        (rules,) = db.rules
+        assert {key: rules[key].snapshot() for key in rules} == before

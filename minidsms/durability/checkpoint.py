@@ -42,6 +42,7 @@ from minidsms.durability.moment import InputMoment, Moment
 from minidsms.durability.retention import Retention
 from minidsms.durability.segments import Found, entries
 from minidsms.elements import MIN_INSTANT, Batch, Int64Array
+from minidsms.statements.rules import folded
 
 if TYPE_CHECKING:
     from minidsms.durability.connection import DurableConnection
@@ -106,15 +107,15 @@ def _check_inputs(moment: Moment, twin: DurableConnection) -> None:
 
 
 class _RowsOfKeys:
-    """How many rows a relation has of each key. key: the places of its columns."""
+    """How many rows a relation of rules has of each key, as these tell them apart. key: the places of its columns."""
 
     def __init__(self, key: Sequence[int]) -> None:
         self._key = key
-        self._rows: Counter[tuple[Any, ...]] = Counter()
+        self._rows: Counter[str] = Counter()
 
     def several(self, changes: Sequence[tuple[Any, ...]], signs: Sequence[int]) -> list[bool]:
         """Take those of a push; of each, whether there were several rows of its key before all of them, or are then."""
-        keys = [tuple(row[i] for i in self._key) for row in changes]
+        keys = [folded(row, self._key) for row in changes]
         before = [self._rows[key] > 1 for key in keys]
         for key, sign in zip(keys, signs):
             self._rows[key] += sign

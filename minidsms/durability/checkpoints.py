@@ -124,7 +124,7 @@ class Checkpoints:
             if self._db.entries != entries_before:
                 try:
                     self.make()
-                except Exception as error:
+                except BaseException as error:  # a function of the program may raise SystemExit, too
                     if not self._is_over:
                         told = str(error) if isinstance(error, Error) else f"{type(error).__name__}: {error}"
                         self._db.warnings.append(f"no checkpoint was made: {told}")

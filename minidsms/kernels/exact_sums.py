@@ -294,8 +294,12 @@ def vary(
         normalise(total, result, 1)
         excess, power = _leading(result)
         unit = 0 if is_integer else -2148
-        variance = math.ldexp(excess / (float(n) * float(n - 1)), int(power + 32 * low + unit))
-        floats[i, j] = math.sqrt(variance) if deviation else variance
+        variance, exponent = excess / (float(n) * float(n - 1)), power + 32 * low + unit
+        if deviation:
+            # The root may be a float where the variance is none.
+            half = exponent >> 1
+            variance, exponent = math.sqrt(math.ldexp(variance, int(exponent - 2 * half))), half
+        floats[i, j] = math.ldexp(variance, int(exponent))
     return len(ids)
 
 

@@ -153,6 +153,8 @@ class MemoryAccount:
 
     def reclaim(self) -> None:
         """Let the dictionary drop the codes nobody holds. Called while the engine rests."""
+        if self._db.lock.undoable:
+            return  # answers that a fetch has taken may wait again
         dictionary = self._db.dictionary
         dictionary.sweep(self._live_codes())
         self._sweep_at = max(_SWEEP_AT, 2 * len(dictionary))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from minidsms.cql.errors import Error
 from minidsms.extras import library
 from minidsms.metrics.figures import figures
+from minidsms.process.forking import cut_off, register
 
 if TYPE_CHECKING:
     from minidsms.connection import Connection
@@ -50,6 +52,28 @@ def exposition(db: Connection) -> tuple[bytes, str]:
     return client.generate_latest(registry), client.CONTENT_TYPE_LATEST
 
 
+class _Serving:
+    """A server of /metrics; called, it ends. In a child of fork() it answers nobody: the port is the parent's."""
+
+    def __init__(self, server: Any, thread: threading.Thread) -> None:
+        self._server: Any = server
+        self._thread = thread
+        server.serving = self  # whoever does not keep this has a server all the same
+        register(self)
+
+    def abandon(self) -> None:
+        """In a child of fork()."""
+        server, self._server = self._server, None
+        cut_off(server)
+
+    def __call__(self) -> None:
+        server, self._server = self._server, None
+        if server is not None:
+            server.shutdown()
+            server.server_close()
+            self._thread.join()
+
+
 def serve(db: Connection, port: int = 9464, address: str = "127.0.0.1") -> Callable[[], None]:
     """Answer /metrics on this machine's loopback; returns what ends it. address: another one opens it to others."""
     client = _client()
@@ -60,9 +84,4 @@ def serve(db: Connection, port: int = 9464, address: str = "127.0.0.1") -> Calla
     except (OSError, OverflowError, RuntimeError) as error:  # the last where the system gives no thread
         raise Error(f"port {port} cannot be opened: {error}") from None
 
-    def stop() -> None:
-        server.shutdown()
-        server.server_close()
-        thread.join()
-
-    return stop
+    return _Serving(server, thread)

@@ -215,12 +215,14 @@ class EngineLock:
     inner: the lock itself, for conditions.  working: what a second interrupt ends.
     """
 
-    __slots__ = ("_undo", "inner", "working")
+    __slots__ = ("_undo", "inner", "undoable", "working")
 
     def __init__(self) -> None:
         self.inner = threading.RLock()
         self.working: Working | None = None
         self._undo: Callable[[], object] | None = None
+        self.undoable = 0
+        """How many calls have ended that an interrupt may still undo: nothing they have taken is gone for good."""
 
     def __enter__(self) -> None:
         """An interrupt ends the wait for it."""
@@ -243,6 +245,8 @@ class EngineLock:
                 if kind is not None:
                     undo()
                     undo = None
+                else:
+                    self.undoable += 1
         finally:
             self.inner.release()
             if get_ident() == _held.main:
@@ -251,6 +255,8 @@ class EngineLock:
                     _held.leave()
                 else:
                     self._leave(undo)
+            elif undo is not None:
+                self.undoable -= 1
 
     def _leave(self, undo: Callable[[], object]) -> None:
         try:
@@ -259,6 +265,8 @@ class EngineLock:
             with self:
                 undo()
             raise
+        finally:
+            self.undoable -= 1
 
     def acquire(self) -> bool:
         """As of any lock."""

@@ -143,7 +143,7 @@ class FileColumn:
 def choose_columns(
     path: str, names: Sequence[str], schema: Schema, relation: bool, otherwise: str = ""
 ) -> list[FileColumn]:
-    """Where the schema's columns stand in the file, by case-insensitive name; then the ts and sign of a relation.
+    """Where the schema's columns stand in the file, by name without case and outer spaces; then ts and sign.
 
     A relation's file may have `ts` or `_ts`, `sign` or `_sign` beside the schema's columns: both or neither. Other
     columns are ignored. Error where a column is missing, or ambiguous.  otherwise: what may be behind a missing one.
@@ -151,12 +151,13 @@ def choose_columns(
     positions: dict[str, int] = {}
     twice = set()
     for i, name in enumerate(names):
-        if name.lower() in positions:
-            twice.add(name.lower())
-        positions.setdefault(name.lower(), i)
+        key = name.strip().lower()
+        if key in positions:
+            twice.add(key)
+        positions.setdefault(key, i)
     chosen = []
     for field in schema:
-        key = field.name.lower()
+        key = field.name.strip().lower()
         if key in twice:
             raise Error(f'{path}: two columns are named "{field.name}"')
         if key not in positions:

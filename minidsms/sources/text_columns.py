@@ -197,7 +197,7 @@ def _read_iso_times(texts: Any, bad: BoolArray) -> Any:
     for row in np.flatnonzero(pending).tolist():
         with suppress(ValueRefused):
             # Of a year, or in a form, that Arrow does not read.
-            ticks[row] = timestamp_value(texts[row].as_py(), 1000)
+            ticks[row] = timestamp_value(texts[row].as_py(), 1000) or 0
             pending[row] = False
     bad |= pending
     nulls = pa.array(~is_wanted | pending)

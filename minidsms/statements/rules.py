@@ -4,7 +4,8 @@ The template is CQL with `$column` where a value of the row is to stand. A row t
 goes closes its query, and each query is one like any other: it has a name, a plan, and can be paused.
 
 Invariant: after every call there is a query for every row of the table whose text could be registered, and for no
-other row; of several rows of one key for the first that is there. A rule sees what is pushed after its row
+other row; of several rows of one key for the first that is there, and so of keys whose queries would have one name,
+which has no case. A rule sees what is pushed after its row
 (docs/semantics T7). docs/sharing.md.
 """
 
@@ -20,7 +21,7 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 
 from minidsms.counted import counted
-from minidsms.cql.errors import CqlError, Error, one_line
+from minidsms.cql.errors import CqlError, Error, one_line, quoted
 from minidsms.cql.parameters import cut, literal, row_levels
 from minidsms.cql.parser import parse_query
 from minidsms.cql.printer import print_text
@@ -71,8 +72,8 @@ class QueryEach:
         self._queries: dict[Key, Query] = {}
         self._keys: WeakKeyDictionary[Query, Key] = WeakKeyDictionary()
         """Of the queries there are, and those that are gone and that somebody still holds."""
-        self._rows: dict[Key, list[tuple[Any, ...]]] = {}
-        """Those present, by key: the first has the query."""
+        self._rows: dict[str, list[tuple[Any, ...]]] = {}
+        """Those present, by `folded` key: the first has the query."""
         self._left: list[Left] = []
         """What waited of queries whose rows are gone."""
         self._callbacks: list[Callable[..., Any]] = []
@@ -85,7 +86,7 @@ class QueryEach:
         try:
             for row in rows:
                 self._add(row)
-                self._rows[self._key_of(row)] = [row]
+                self._rows[folded(row, self.key)] = [row]
         except BaseException:
             self._drop_all()
             raise
@@ -111,31 +112,40 @@ class QueryEach:
         waiting, self._waiting = self._waiting, []
         tried: dict[Key, None] = {}
         for sign, row in waiting:
-            key = self._key_of(row)
-            rows = self._rows.setdefault(key, [])
+            place = folded(row, self.key)
+            rows = self._rows.setdefault(place, [])
             had = rows[0] if rows else None
             rows.append(row) if sign > 0 else rows.remove(row)
-            self._refused.pop(key, None)
+            for each in (row, *rows):
+                self._refused.pop(self._key_of(each), None)
             if not rows:
-                del self._rows[key]
-            if not rows or rows[0] != had:
-                self._drop(key)
+                del self._rows[place]
+            if had is not None and (not rows or rows[0] != had):
+                self._drop(self._key_of(had))
             if rows:
-                self._try(key, rows)
-                tried[key] = None
+                self._try(rows)
+                tried |= dict.fromkeys(map(self._key_of, rows))
         for key in tried:
             if key in self._refused:
                 self._db.warnings.append(f"query_each: no query for {key!r}: {self._refused[key]}")
 
-    def _try(self, key: Key, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Register the query of the first row of a key, where there is none, and note what cannot be."""
+    def _try(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Register the query of the first of these rows, where there is none, and note what cannot be."""
+        first = self._key_of(rows[0])
         try:
-            if key not in self._queries:
+            if first not in self._queries:
                 self._add(rows[0])
-            if len(rows) > 1:
-                self._refused[key] = _TWICE.format(key)
         except Error as error:
-            self._refused[key] = str(error)
+            self._refused[first] = str(error)
+        for row in rows[1:]:
+            self._refused[self._key_of(row)] = self._told_apart(first, row)
+
+    def _told_apart(self, first: Key, row: tuple[Any, ...]) -> str:
+        """Why a row has no query beside that of a key."""
+        key = self._key_of(row)
+        if key == first:
+            return _TWICE.format(key)
+        return f"its query would be {quoted(self._name_of(row))}, as that of {first!r}: names have no case"
 
     @property
     def failures(self) -> dict[Key, str]:
@@ -155,12 +165,15 @@ class QueryEach:
 
     def _add(self, row: tuple[Any, ...]) -> None:
         key = self._key_of(row)
-        if key in self._queries:
-            raise Error(_TWICE.format(key))
-        name = "_".join([self.name, *(str(row[i]) for i in self.key)])
-        query = self._db.query(self._text(row), name)
+        others = self._rows.get(folded(row, self.key))
+        if others and others[0] is not row:
+            raise Error(f"no query for {key!r}: {self._told_apart(self._key_of(others[0]), row)}")
+        query = self._db.query(self._text(row), self._name_of(row))
         self._queries[key] = query
         self._keys[query] = key
+
+    def _name_of(self, row: tuple[Any, ...]) -> str:
+        return "_".join([self.name, *(str(row[i]) for i in self.key)])
 
     def _text(self, row: tuple[Any, ...]) -> str:
         """The template with the values of a row."""
@@ -334,6 +347,13 @@ class QueryEach:
 
 
 _KEYWORD = re.compile(r"\bTIMESTAMP\s*$", re.IGNORECASE)
+
+
+def folded(row: tuple[Any, ...], key: Sequence[int]) -> str:
+    """What is behind the name of a row's query, by which queries are told apart."""
+    return "_".join(str(row[i]) for i in key).lower()
+
+
 _TWICE = "there are two rows of the key {!r}"
 
 

@@ -111,11 +111,14 @@ def total(numbers: Sequence[Any]) -> Any:
     return sum(infinite) if infinite else _real(sum(map(Fraction, numbers), Fraction(0)))
 
 
+_BEYOND = 2**64
+
+
 def mean(numbers: Sequence[Any]) -> float:
-    """The sum by the number of values; exact where floats do not hold the sum."""
+    """The sum by the number of values, also where the sum is beyond floats."""
     found = total(numbers)
     if isinstance(found, float) and math.isinf(found) and not any(map(math.isinf, numbers)):
-        return _real(sum(map(Fraction, numbers), Fraction(0)) / len(numbers))
+        return float(sum(map(Fraction, numbers), Fraction(0)) / _BEYOND) / len(numbers) * _BEYOND
     return found / len(numbers)  # type: ignore[no-any-return]
 
 
@@ -143,18 +146,24 @@ def _root(value: Fraction) -> float:
         return float((Decimal(value.numerator) / Decimal(value.denominator)).sqrt())
 
 
-def variance(numbers: Sequence[Any]) -> float | None:
-    """VARIANCE: the sum of the squared distances from the mean by one less than the numbers; None for infinities."""
+def _of_sample(numbers: Sequence[Any]) -> Fraction | None:
+    """The sum of the squared distances from the mean by one less than the numbers; None for infinities."""
     if len(numbers) < 2 or any(map(math.isinf, numbers)):
         return None
     values = list(map(Fraction, numbers))
-    return _real(_about(values, values) / (len(values) - 1))
+    return _about(values, values) / (len(values) - 1)
+
+
+def variance(numbers: Sequence[Any]) -> float | None:
+    """VARIANCE."""
+    found = _of_sample(numbers)
+    return None if found is None else _real(found)
 
 
 def stddev(numbers: Sequence[Any]) -> float | None:
-    """STDDEV, the root of VARIANCE."""
-    found = variance(numbers)
-    return None if found is None else math.sqrt(found)
+    """STDDEV, the root of what VARIANCE would be if floats had no end."""
+    found = _of_sample(numbers)
+    return None if found is None else _root(found)
 
 
 def _of_pairs(function: Callable[..., Any]) -> Callable[[Rows, Settings], Any]:

@@ -753,12 +753,15 @@ def test_checkpoints_are_made_by_interval(folder: str) -> None:
         assert what_is_there(db) == before
 
 
-def test_checkpoints_by_interval_go_on_after_one_that_failed(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("failure", [MemoryError, SystemExit])
+def test_checkpoints_by_interval_go_on_after_one_that_failed(
+    folder: str, failure: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
     make = Checkpoints.make
 
     def fail(checkpoints: Checkpoints) -> None:
         monkeypatch.setattr(Checkpoints, "make", make)
-        raise MemoryError("nothing is left")
+        raise failure("nothing is left")
 
     with opened(folder) as db:
         monkeypatch.setattr("minidsms.durability.checkpoints.SHARE", 0)
@@ -771,7 +774,7 @@ def test_checkpoints_by_interval_go_on_after_one_that_failed(folder: str, monkey
                 break
             assert time.monotonic() < until
             time.sleep(0.01)
-        assert db.warnings == ["no checkpoint was made: MemoryError: nothing is left"]
+        assert db.warnings == [f"no checkpoint was made: {failure.__name__}: nothing is left"]
 
 
 def test_a_connection_that_is_closed_leaves_no_half_checkpoint(folder: str) -> None:

@@ -16,6 +16,7 @@ from minidsms.elements import Column, Schema, Type
 from minidsms.operators.aggregate import Aggregate, AggregateSpec
 from minidsms.operators.operator import Operator
 from minidsms.synopses.object_states import ObjectAggregate
+from minidsms.testing.definition_aggregates import mean, stddev, variance
 from minidsms.values.dictionary import TextDictionary
 from tests.operators.harness import (
     Element,
@@ -229,6 +230,16 @@ def test_infinities_and_huge_floats_come_and_go(seed: int) -> None:
     calls = [spec(f, 3) for f in ("sum", "avg", "min", "max", "first")]
     out = run_in_order(Aggregate(queue(SCHEMA), [0], calls), [items], random_cuts(seed, 100))
     check(out, expected_states(items, [0], calls), 1)
+
+
+@pytest.mark.parametrize("values", [(1.7e308, 1.6e308, 1.5e308), (1.7e308, -1.7e308, 0.0), (1e160, 2e160, -1e160),
+                                    (5e-324, 1e-323), (3e-170, 1e-170), (1.7e308,) * 3])  # fmt: skip
+def test_a_deviation_is_a_float_also_where_the_variance_is_none(values: tuple[float, ...]) -> None:
+    items = [(1, 1, (1, None, None, value, None, 0), seq) for seq, value in enumerate(values)]
+    calls = [spec(f, 3) for f in ("stddev", "variance", "avg")]
+    ((_, _, row),) = run_in_order(Aggregate(queue(SCHEMA), [0], calls), [items])
+    expected = (stddev(values), variance(values), mean(values))
+    assert row[1:] == pytest.approx(expected, rel=1e-15, abs=0.0)
 
 
 def test_float_sums_do_not_drift() -> None:

@@ -47,6 +47,37 @@ def test_a_row_is_read_alike_whether_its_neighbours_can_be_read_or_not(
     ]
 
 
+@pytest.mark.parametrize(
+    "header", ["at,x,t", "AT , X,t ", "\ufeffat,x,t", '\ufeff"at",x,"t"', ",at,,x,t", "t2,at,t2,x,t"]
+)
+def test_a_column_is_found_whatever_its_case_spaces_and_quotes(tmp_path: Path, header: str) -> None:
+    fields = {"at": "1", "x": "2", "t": "a"}
+    names = [name.strip(' "\ufeff').lower() for name in header.split(",")]
+    rows, _ = answer(
+        tmp_path / "f.csv", header + "\n" + ",".join(fields.get(name, "0") for name in names) + "\n", "quote = '\"'"
+    )
+    assert rows == [(1, 2.0, "a")]
+
+
+def test_a_name_of_the_declaration_may_have_outer_spaces_and_none_stands_twice(tmp_path: Path) -> None:
+    file = tmp_path / "f.csv"
+    declare = f"CREATE STREAM S (at INTEGER, ` my col ` INTEGER) TIMESTAMP BY at FROM '{file}'"
+    with minidsms.connect() as db:
+        for header, rows in (('at," my col "', [(7,)]), ("at,My Col", [(7,)]), ("at,my col, MY COL ", None)):
+            file.write_text(f"{header}\n1,7{',8' if rows is None else ''}\n")
+            if rows is None:
+                with pytest.raises(minidsms.Error, match="two columns are named"):
+                    db.execute(declare)
+                    db.run()
+                continue
+            db.execute(declare)
+            q = db.query("SELECT ` my col ` FROM S")
+            db.run()
+            assert [row for _, _, row in q.fetch()] == rows
+            q.close()
+            db.execute("DROP STREAM S")
+
+
 def test_without_a_header_the_columns_are_those_of_the_declaration(tmp_path: Path) -> None:
     rows, _ = answer(
         tmp_path / "f.csv",
