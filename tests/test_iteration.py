@@ -316,6 +316,25 @@ def test_what_a_loop_is_at_stays_in_a_folder_whatever_others_take(tmp_path: Path
         assert crashed(folder, copies) == []
 
 
+def test_what_a_loop_is_at_in_a_folder_counts_as_held(tmp_path: Path) -> None:
+    with minidsms.connect(tmp_path) as db:
+        db.execute("CREATE STREAM S (v INTEGER)")
+        q = db.query("SELECT v FROM S")
+        empty = q.nbytes, db.nbytes
+        db.push("S", {"v": range(1000)}, ts=1)
+        kept = iter(q)
+        next(kept)
+        for ts in (2, 3, 4):
+            db.push("S", {"v": range(1000)}, ts=ts)
+            assert sum(1 for _ in q) == (1999 if ts == 2 else 1000)
+            # Of the first thousand the loop may still be at the first, so that all stay.
+            assert q.nbytes - empty[0] >= 8 * 1000 * ts and db.nbytes - empty[1] >= 8 * 1000 * ts
+        del kept
+        db.push("S", {"v": range(5)}, ts=5)
+        assert len(q.fetch()) == 5
+        assert q.nbytes - empty[0] < 8 * 1000
+
+
 def test_a_left_loop_has_taken_what_it_came_to_when_the_query_is_used_again(tmp_path: Path) -> None:
     (copies := tmp_path / "copies").mkdir()
 

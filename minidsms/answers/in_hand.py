@@ -88,6 +88,11 @@ class InHand:
         behind = sum(map(len, self._before)) - (self.begin - since)
         return [*(after(self._before, behind) if behind > 0 else self._before), *self._batches]
 
+    def held(self, since: int) -> int:
+        """How many stand at this position and behind it, or no loop has come to."""
+        before = min(self.begin - since, sum(map(len, self._before)))
+        return max(self.left, self._n + before)
+
     def give_up(self) -> list[Batch]:
         """The rest; loops are given nothing more of it."""
         left = len(list(self._changes))  # in one step: other threads' loops may be at it

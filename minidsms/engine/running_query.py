@@ -240,8 +240,13 @@ class RunningQuery:
     def _waiting(self) -> tuple[int, int]:
         """(changes, bytes) that wait."""
         more, nbytes = (0, 0) if self._folding is None or not self._folding.is_waiting else self._folding.waiting()
-        left = 0 if self._hand is None else self._hand.left
-        return self._pending.changes + left + more, self._pending.nbytes + left * self._row_nbytes + nbytes
+        left, held = (0, 0) if self._hand is None else (self._hand.left, self._held(self._hand))
+        return self._pending.changes + left + more, self._pending.nbytes + held * self._row_nbytes + nbytes
+
+    def _held(self, hand: InHand) -> int:
+        """How many changes loops are given or may still be at."""
+        since = [loop.since for each in self._loops if (loop := each()) is not None]
+        return hand.held(min(since)) if since else hand.left
 
     def stand_alone(self) -> None:
         """Be told of every batch as it comes: no screen runs the query any more."""
@@ -451,9 +456,11 @@ class RunningQuery:
 
     @property
     def answer_nbytes(self) -> int:
-        """Bytes of the answers that wait to be fetched, and of the rows kept for `snapshot`."""
+        """Bytes of the answers that wait to be fetched, with those that loops may be at in a folder, and of the rows
+        kept for `snapshot`.
+        """
         left = [] if self._folding is None else self._folding.left
-        in_hand = 0 if self._hand is None else self._hand.left * self._row_nbytes
+        in_hand = 0 if self._hand is None else self._held(self._hand) * self._row_nbytes
         return self._pending.nbytes + in_hand + sum(len(b) * b.row_nbytes for b in left) + self._present.nbytes
 
     @property

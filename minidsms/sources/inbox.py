@@ -37,10 +37,11 @@ class Inbox(Generic[Origin]):
         """Ring this bell when something is put, or the end comes."""
         self._bell = bell
 
-    def put(self, origin: Origin, block: Block | None) -> bool:
-        """Let a block wait; blocks while too much waits. False when nobody will take it any more."""
-        if block is None:
-            return not self.is_closed
+    def put(self, origin: Origin, *blocks: Block) -> bool:
+        """Let blocks wait; blocks while too much waits. False when nobody will take any more."""
+        return all([self._put(origin, block) for block in blocks]) and not self.is_closed
+
+    def _put(self, origin: Origin, block: Block) -> bool:
         with self._change:
             while self._bytes >= self._bound and not self.is_closed:
                 self._change.wait()

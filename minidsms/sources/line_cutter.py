@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from minidsms.sources.blocks import Block, Marks, are_lines, opens_unclosed
 
 LONGEST_LINE = 1 << 20
-"""Bytes after which a line that does not end is given up."""
+"""Bytes of a line without its end; a longer one cannot be read."""
+_SHOWN = 1000
+"""Bytes that are kept of one."""
 
 
 class LineCutter:
@@ -24,35 +26,51 @@ class LineCutter:
         self._line = first_line
         self._is_skipping = False
 
-    def feed(self, data: bytes) -> Block | None:
-        """The lines that are whole now, or None. A line too long is one broken block, its end left out."""
+    def feed(self, data: bytes) -> list[Block]:
+        """The lines that are whole now. A line too long is a broken block of its own, its end left out."""
         if self._is_skipping:
             end = data.find(b"\n") + 1
             self._start += end or len(data)
             if not end:
-                return None
+                return []
             self._is_skipping = False
             data = data[end:]
         end = data.rfind(b"\n") + 1
-        if not end:
-            self._rest.append(data)
-            self._rest_bytes += len(data)
-            if self._rest_bytes <= LONGEST_LINE:
-                return None
-            self._is_skipping = True
-            start, length = b"".join(self._rest)[:1000], self._rest_bytes
+        blocks = self._whole(b"".join([*self._rest, data[:end]])) if end else []
+        if end:
             self._rest, self._rest_bytes = [], 0
-            return self._block(start + b"\n", length, True)
-        whole = b"".join([*self._rest, data[:end]])
-        rest = data[end:]
-        self._rest, self._rest_bytes = ([rest] if rest else []), len(rest)
-        return self._block(whole, len(whole))
+        if end < len(data):
+            self._rest.append(data[end:])
+            self._rest_bytes += len(data) - end
+        if self._rest_bytes > LONGEST_LINE:
+            self._is_skipping = True
+            blocks.append(self._too_long(b"".join(self._rest), self._rest_bytes))
+            self._rest, self._rest_bytes = [], 0
+        return blocks
 
-    def end(self, is_broken: bool = False) -> Block | None:
+    def _whole(self, lines: bytes) -> list[Block]:
+        blocks, begin, at = [], 0, 0
+        while at < len(lines):
+            end = lines.rfind(b"\n", at, at + LONGEST_LINE + 1) + 1
+            if not end:
+                end = lines.find(b"\n", at) + 1
+                if begin < at:
+                    blocks.append(self._block(lines[begin:at], at - begin))
+                blocks.append(self._too_long(lines[at : at + _SHOWN], end - at))
+                begin = end
+            at = end
+        if begin < at:
+            blocks.append(self._block(lines[begin:], at - begin))
+        return blocks
+
+    def _too_long(self, line: bytes, length: int) -> Block:
+        return self._block(line[:_SHOWN] + b"\n", length, True)
+
+    def end(self, is_broken: bool = False) -> list[Block]:
         """What is left when nothing more comes: a last line without its end. is_broken: more of it was to come."""
         data = b"".join(self._rest)
         self._rest, self._rest_bytes = [], 0
-        return self._block(data + b"\n", len(data), is_broken) if data else None
+        return [self._block(data + b"\n", len(data), is_broken)] if data else []
 
     @property
     def waiting(self) -> int:

@@ -49,14 +49,14 @@ class PipeReader:
                 has_begun = has_begun or bool(data)
                 if not data:
                     if has_begun:
-                        source.inbox.put(rows, cutter.end())
+                        source.inbox.put(rows, *cutter.end())
                         return
                     # A named pipe that nobody has opened for writing yet reads as ended.
                     selector.unregister(self._file)
                     if selector.select(_LOOK_S):
                         return
                     selector.register(self._file, selectors.EVENT_READ)
-                elif not source.inbox.put(rows, cutter.feed(data)):
+                elif not source.inbox.put(rows, *cutter.feed(data)):
                     return
 
     def stop(self) -> None:

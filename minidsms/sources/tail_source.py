@@ -138,20 +138,20 @@ class Tail:
                 quiet_s = 0.0
                 if position < _BEGINNING:
                     self._known[rows] = _known(self._file)
-                if not source.inbox.put(rows, cutter.feed(data)):
+                if not source.inbox.put(rows, *cutter.feed(data)):
                     return
                 continue
             change = self._change(position)
             if change == "replaced" and (data := self._read()):
                 # Written between the last reading and the rotation.
-                source.inbox.put(rows, cutter.feed(data))
+                source.inbox.put(rows, *cutter.feed(data))
                 continue
             if change and self._begin_anew(source, change):
-                source.inbox.put(rows, cutter.end() if change == "replaced" else None)
+                source.inbox.put(rows, *(cutter.end() if change == "replaced" else ()))
                 rows, cutter = self._begin(source), LineCutter()
                 continue
             if self._stop_after_s is not None and quiet_s >= self._stop_after_s:
-                source.inbox.put(rows, cutter.end())
+                source.inbox.put(rows, *cutter.end())
                 return
             self._stopped.wait(self._poll_s)
             quiet_s += self._poll_s

@@ -78,12 +78,12 @@ class TcpReader:
             try:
                 data = connected.recv(_RECEIVE_BYTES)
             except OSError:
-                source.inbox.put(rows, cutter.end(is_broken=True))
+                source.inbox.put(rows, *cutter.end(is_broken=True))
                 raise
             if not data:
-                source.inbox.put(rows, cutter.end())
+                source.inbox.put(rows, *cutter.end())
                 return
-            if not source.inbox.put(rows, cutter.feed(data)):
+            if not source.inbox.put(rows, *cutter.feed(data)):
                 return
 
     def stop(self) -> None:
@@ -161,9 +161,9 @@ class TcpListener:
         except BlockingIOError:
             return True
         except OSError:
-            source.inbox.put(rows, cutter.end(is_broken=True))
+            source.inbox.put(rows, *cutter.end(is_broken=True))
             return False
-        source.inbox.put(rows, cutter.feed(data) if data else cutter.end())
+        source.inbox.put(rows, *(cutter.feed(data) if data else cutter.end()))
         return bool(data)
 
     def stop(self) -> None:

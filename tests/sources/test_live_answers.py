@@ -50,7 +50,7 @@ class Lines:
     def send(self, data: bytes) -> None:
         """Let bytes arrive, `cut` at once."""
         for start in range(0, len(data), self._cut):
-            self.source.inbox.put(self._rows, self._cutter.feed(data[start : start + self._cut]))
+            self.source.inbox.put(self._rows, *self._cutter.feed(data[start : start + self._cut]))
 
     def line(self, ts: int, sign: int, row: tuple[Any, ...]) -> bytes:
         """A row as the format writes it."""
