@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -330,3 +331,16 @@ def test_keys_that_differ_in_case_outlast_a_checkpoint(tmp_path: Path, seed: int
     with minidsms.connect(tmp_path) as db:
         (rules,) = db.rules
         assert {key: rules[key].snapshot() for key in rules} == before
+
+
+def test_lengths_and_counts_come_from_the_table(tmp_path: Path) -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (v INTEGER)")
+        db.execute("CREATE RELATION R (k INTEGER, n INTEGER, d DECIMAL(4, 1), i INTERVAL) KEY (k)")
+        counts = db.query_each("SELECT COUNT(*) FROM S [ROWS $n]", "R", "rows")
+        lengths = db.query_each("SELECT COUNT(*) FROM S [RANGE $i SLIDE $i]", "R", "lengths")
+        seconds = db.query_each("SELECT COUNT(*) FROM S [RANGE $d SECONDS]", "R", "seconds")
+        first = db.query_each("SELECT v FROM S [NOW] ORDER BY v + $i LIMIT $n", "R", "first")
+        db.push("R", [(1, 2, Decimal("1.5"), 1000), (2, 3, Decimal("0.5"), 2000)])
+        assert [len(each) for each in (counts, lengths, seconds, first)] == [2, 2, 2, 2]
+        assert "[RANGE 1.5 SECONDS]" in seconds[1].text and "[RANGE 2000 SLIDE 2000]" in lengths[2].text

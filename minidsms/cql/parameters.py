@@ -11,7 +11,8 @@ import decimal
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,17 +41,40 @@ def cut(text: str) -> tuple[list[str], list[re.Match[str]]]:
     return [text[end:start] for end, start in zip(ends, starts, strict=True)], found
 
 
-def row_levels(between: Sequence[str]) -> list[int]:
-    """Of how many levels the lists of each parameter are rows, `(a, b, ..)`, and not lists of CQL: of one behind IN and
-    VALUES, of two where rows are looked for, else of none. between: as of `cut`.
+class Place(NamedTuple):
+    """Where a parameter stands.
+
+    levels: of how many levels its lists are rows, `(a, b, ..)`, and not lists of CQL: of one behind IN and VALUES, of
+    two where rows are looked for, else of none.  is_count: it is a window's length, the number of LIMIT or the end of a
+    frame, which are written bare.  has_unit: a unit of time stands behind it.
     """
-    levels, has_values = [], False
-    for part in between[:-1]:
+
+    levels: int
+    is_count: bool = False
+    has_unit: bool = False
+
+    def written(self, value: Any) -> str:
+        """A value as CQL writes it here."""
+        match value:
+            case decimal.Decimal() if self.is_count and value.is_finite() and value >= 0:
+                return format(value, "f")
+            case dt.timedelta() if self.is_count and not self.has_unit and value >= dt.timedelta(0):
+                return f"{_micros(value)} MICROSECONDS"
+        return literal(value, self.levels)
+
+
+def places(between: Sequence[str]) -> list[Place]:
+    """Where each parameter stands. between: as of `cut`."""
+    found, has_values = [], False
+    for part, behind in pairwise(between):
         before = _TEXT_OR_COMMENT.sub(lambda found: " " if found[0][0] in "-#/" else found[0], part)
         has_values = (has_values and before.strip() == ",") or _BEFORE_VALUES.search(before) is not None
         behind_in = _BEHIND_IN.search(before)
-        levels.append(int(has_values) if behind_in is None else 1 + (behind_in["rows"] is not None))
-    return levels
+        levels = int(has_values) if behind_in is None else 1 + (behind_in["rows"] is not None)
+        end = _BEHIND_COUNTS.match(behind)
+        is_count = end is not None or _BEFORE_COUNTS.search(before) is not None
+        found.append(Place(levels, is_count, end is not None and end["unit"] is not None))
+    return found
 
 
 def written(text: str, values: Parameters | None) -> str:
@@ -102,25 +126,12 @@ def _by_name(text: str, between: list[str], found: list[re.Match[str]], values: 
 
 def _filled(text: str, between: list[str], found: list[re.Match[str]], values: list[Any]) -> str:
     parts = [between[0]]
-    for match, value, levels, before, behind in zip(found, values, row_levels(between), between, between[1:]):
+    for match, value, place, behind in zip(found, values, places(between), between[1:], strict=True):
         try:
-            parts += [_count(value, before, behind) or literal(value, levels), behind]
+            parts += [place.written(value), behind]
         except Error as error:
             raise CqlError(str(error), text, match.span()) from None
     return "".join(parts)
-
-
-def _count(value: Any, before: str, behind: str) -> str | None:
-    """The value of a window's length, a LIMIT or a frame's end, which are written bare; None where it is none."""
-    behind_it = _BEHIND_COUNTS.match(behind)
-    if behind_it is None and _BEFORE_COUNTS.search(before) is None:
-        return None
-    match value:
-        case decimal.Decimal() if value.is_finite() and value >= 0:
-            return format(value, "f")
-        case dt.timedelta() if value >= dt.timedelta(0) and (behind_it is None or not behind_it["unit"]):
-            return f"{_micros(value)} MICROSECONDS"
-    return None
 
 
 def literal(value: Any, levels: int = 0) -> str:

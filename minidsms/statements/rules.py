@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from minidsms.counted import counted
 from minidsms.cql.errors import CqlError, Error, one_line, quoted
-from minidsms.cql.parameters import cut, literal, row_levels
+from minidsms.cql.parameters import Place, cut, literal, places
 from minidsms.cql.parser import parse_query
 from minidsms.cql.printer import print_text
 from minidsms.elements import Batch, Column, Int8Array, Int64Array, Schema, Type
@@ -180,7 +180,7 @@ class QueryEach:
         written = [part if isinstance(part, str) else self._literal(row, *part) for part in self._parts]
         return "".join(written)
 
-    def _literal(self, row: tuple[Any, ...], column: int, levels: int) -> str:
+    def _literal(self, row: tuple[Any, ...], column: int, place: Place) -> str:
         value, type_ = row[column], self._types[column]
         if type_ is Type.TIMESTAMP and value is not None:
             text = iso_of_ticks(value, self._db.tick_ns)
@@ -191,11 +191,13 @@ class QueryEach:
                 else f"CAST({literal(value)} AS TIMESTAMP)"
             )
         if type_ is Type.INTERVAL and value is not None:
+            if place.is_count and not place.has_unit and value >= 0:
+                return str(value)
             return f"CAST({literal(value)} AS INTERVAL)"
-        if type_.is_nested and value is not None and not levels:
+        if type_.is_nested and value is not None and not place.levels:
             # An empty list has no type as a literal, an instant in one is a number, and a dict has no literal.
             return f"CAST({print_text(json.dumps(value, default=str, ensure_ascii=False))} AS {type_})"
-        return literal(value, levels)
+        return place.written(value)
 
     def _drop(self, key: Key) -> None:
         query = self._queries.pop(key, None)
@@ -367,16 +369,16 @@ def _example(type_: Type, text: str) -> Any:
     return others.get(type_.kind, 1)
 
 
-def _parts(template: str, schema: Schema) -> list[str | tuple[int, int]]:
-    """The template cut at its parameters: texts, and columns of the table, each with its `row_levels`.
+def _parts(template: str, schema: Schema) -> list[str | tuple[int, Place]]:
+    """The template cut at its parameters: texts, and columns of the table, each with its `Place`.
 
     TIMESTAMP before a column of instants is left out, as they are written with it.
     """
     columns = schema.names
     number = {column.lower(): i for i, column in enumerate(columns)}
     between, found = cut(template)
-    parts: list[str | tuple[int, int]] = [between[0]]
-    for match, levels, behind in zip(found, row_levels(between), between[1:], strict=True):
+    parts: list[str | tuple[int, Place]] = [between[0]]
+    for match, place, behind in zip(found, places(between), between[1:], strict=True):
         name = match.group("name")
         if name is None:
             raise Error("a template names columns of the table, as $column, and has no ?")
@@ -385,5 +387,5 @@ def _parts(template: str, schema: Schema) -> list[str | tuple[int, int]]:
             raise Error(f"the template names ${name}; the table has: {', '.join(columns)}")
         if schema.types[column] is Type.TIMESTAMP:
             parts[-1] = _KEYWORD.sub("", str(parts[-1]))
-        parts += [(column, levels), behind]
+        parts += [(column, place), behind]
     return parts
