@@ -202,10 +202,13 @@ class Query(RunningQuery, AsFrames):
 
         TIMESTAMP and INTERVAL are in the time unit. Raises QueryError when the query has failed.
         """
-        if self.kind == "stream":
-            return self.fetch_arrow().drop_columns("_sign")
+        return self._converted(lambda table: table)
+
+    def _converted(self, convert: Callable[[pa.Table], Any]) -> Any:
         with self._connection.lock:
-            return self.codec.table([self._present_rows()]).drop_columns(["_ts", "_sign"])
+            if self.kind == "stream":
+                return convert(self.codec.table(self._fetched_batches(None)).drop_columns("_sign"))
+            return convert(self.codec.table([self._present_rows()]).drop_columns(["_ts", "_sign"]))
 
     def __iter__(self) -> Iterator[Change]:
         """The changes as they come: those waiting, then those that bounded sources still yield. Those that a loop has

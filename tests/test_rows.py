@@ -97,3 +97,16 @@ def test_snapshots_and_tables_of_statements_are_frames() -> None:
         shown = db.sql("VALUES (1, 'a'), (2, NULL)")
         assert shown.df().to_dict("list") == {"column1": [1, 2], "column2": ["a", None]}
         assert db.sql("SHOW SETTINGS").pl().columns == ["setting", "value", "meaning"]
+
+
+def test_times_of_seconds_are_those_of_polars_or_refused() -> None:
+    with minidsms.connect(time_unit="s") as db:
+        db.execute("CREATE STREAM S (t TIMESTAMP, i INTERVAL, l INTERVAL[], m MAP(TEXT, INTERVAL))")
+        fits, does_not, nested = (db.query("SELECT t, i, l, m FROM S WHERE i = ?", params=[n]) for n in (5, 2**60, 6))
+        db.push("S", [(5, 5, [7], {"a": 7}), (0, 2**60, None, None), (0, 6, [2**60], {})], ts=1)
+        frame = fits.pl()
+        assert [frame[name].to_physical().to_list() for name in ("t", "i", "l")] == [[5000], [5000], [[7000]]]
+        for query in (does_not, nested):
+            with pytest.raises(minidsms.Error, match="range of polars"):
+                query.pl()
+            assert len(query.arrow()) == 1

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from minidsms.answers.rows import Row
+from minidsms.cql.errors import Error
 from minidsms.extras import check_installed, library
 
 if TYPE_CHECKING:
@@ -28,17 +29,45 @@ class AsFrames(abc.ABC):
     def df(self) -> pd.DataFrame:
         """`arrow` as a pandas DataFrame. Error where pandas is not installed."""
         check_installed("pandas", "df()")
-        return self.arrow().to_pandas()
+        frame: pd.DataFrame = self._converted(pa.Table.to_pandas)
+        return frame
 
     def pl(self) -> pl.DataFrame:
-        """`arrow` as a polars DataFrame. Error where polars is not installed."""
+        """`arrow` as a polars DataFrame. Error where polars is not installed, or has no such time."""
         polars = library("polars", "pl()")
-        frame: pl.DataFrame = polars.from_arrow(self.arrow())
+        frame: pl.DataFrame = self._converted(lambda table: polars.from_arrow(_without_seconds(table)))
         return frame
+
+    def _converted(self, convert: Callable[[pa.Table], Any]) -> Any:
+        """What is made of `arrow`; where that fails, nothing has been taken."""
+        return convert(self.arrow())
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """`arrow` for whatever reads Arrow's C stream: pyarrow, polars, DuckDB."""
         return self.arrow().__arrow_c_stream__(requested_schema)
+
+
+def _without_seconds(table: pa.Table) -> pa.Table:
+    """Times of whole seconds in milliseconds, as polars would make of them unchecked. Error where none is so far."""
+    schema = pa.schema([field.with_type(_in_milliseconds(field.type)) for field in table.schema])
+    try:
+        return table.cast(schema)
+    except pa.ArrowInvalid as error:
+        raise Error(
+            f"a time is out of the range of polars' milliseconds: {error}\nhelp: arrow() and df() hold it"
+        ) from None
+
+
+def _in_milliseconds(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_list(kind):
+        return pa.list_(_in_milliseconds(kind.value_type))
+    if pa.types.is_map(kind):
+        return pa.map_(kind.key_type, _in_milliseconds(kind.item_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_in_milliseconds(field.type)) for field in kind])
+    if pa.types.is_timestamp(kind) and kind.unit == "s":
+        return pa.timestamp("ms", kind.tz)
+    return pa.duration("ms") if pa.types.is_duration(kind) and kind.unit == "s" else kind
 
 
 class Snapshot(list[Row], AsFrames):
