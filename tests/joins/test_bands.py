@@ -35,6 +35,7 @@ CONDITIONS = (
     "ABS(A.x - B.x) < 3 AND 10 / (A.k - B.k) > 0",
     "ABS(A.x - B.x) < 4 AND A.t BETWEEN B.t - 3 AND B.t + 3",
     "ABS(A.f - B.f) < 1.5 AND ABS(B.x - A.x) <= 5",
+    "2 = ABS(A.x - B.x)",
 )
 ORDERS = (
     "A.x < B.x",
@@ -44,6 +45,8 @@ ORDERS = (
     "A.f - 0.5 < B.f + 0.25",
     "A.x < B.f - 1.5",
     "A.t <= B.t",
+    "ABS(A.x - 2) = B.x",
+    "B.f = ABS(A.f + 1)",
 )
 BESIDE = (
     "A.k = B.k AND ABS(A.x - B.x) < 3",

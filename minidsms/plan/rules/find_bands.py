@@ -114,17 +114,18 @@ def _at_most_zero(condition: Expr) -> Iterator[_Sum]:
     """Sums that are zero or less wherever the condition is TRUE."""
     if not isinstance(condition, bound.Call) or condition.function not in ("<", "<=", ">", ">=", "="):
         return
-    lesser, greater = condition.args if condition.function in ("<", "<=", "=") else condition.args[::-1]
-    able = [lesser]
-    if isinstance(lesser, bound.Call) and lesser.function == "abs":
-        able = [lesser.args[0], bound.Call(lesser.type, "neg", lesser.args)]
-    limit = _sum(greater)
-    for expr in able:
-        of = _sum(expr)
-        if of is not None and limit is not None:
-            yield of + -limit
-            if condition.function == "=":
-                yield limit + -of
+    one, other = condition.args
+    at_most = [(one, other)] if condition.function in ("<", "<=", "=") else []
+    at_most += [(other, one)] if condition.function in (">", ">=", "=") else []
+    for lesser, greater in at_most:
+        able = [lesser]
+        if isinstance(lesser, bound.Call) and lesser.function == "abs":
+            able = [lesser.args[0], bound.Call(lesser.type, "neg", lesser.args)]
+        limit = _sum(greater)
+        for expr in able:
+            of = _sum(expr)
+            if of is not None and limit is not None:
+                yield of + -limit
 
 
 def _bands(conditions: Sequence[Expr], join: MultiJoin) -> Sequence[Band]:
