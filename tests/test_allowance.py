@@ -4,6 +4,7 @@ query that asks for more; the connection and its other queries go on. docs/overl
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import count, product
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,10 @@ import numpy as np
 import pytest
 
 import minidsms
-from minidsms.cql.errors import CqlError, QueryError
+from minidsms.cql.errors import CqlError, MemoryLimitError, QueryError
 from minidsms.joins import answer
 from minidsms.limits import allowance
+from minidsms.limits.allowance import Allowance
 
 LIMIT = 4_000_000
 
@@ -255,6 +257,31 @@ def test_a_query_whose_state_finds_no_memory_fails_alone(monkeypatch: pytest.Mon
     db.advance(2)
     assert query.failure == (1, "Aggregate was stopped: the system has no memory left")
     assert [change.row for change in other.fetch()] == [(1,), (2,)]
+
+
+def test_what_is_answered_before_a_query_is_stopped_behind_a_full_queue_is_all_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each time an operator asks whether it may hold more it may not, in turn."""
+    take = Allowance.take
+    for at in count():
+        asked = count()
+
+        def taking(self: Allowance, nbytes: int, at: int = at, asked: Iterator[int] = asked) -> None:
+            if next(asked) == at:
+                raise MemoryLimitError("no more")
+            take(self, nbytes)
+
+        monkeypatch.setattr(Allowance, "take", taking)
+        db = connection(queue_size=1, memory_limit="1 GB")
+        query = db.query("DSTREAM (SELECT x FROM Other [RANGE 5])")
+        db.push("Other", [(1,), (2,), (3,)], ts=[1, 2, 4])
+        db.advance(20)
+        if query.failure is None:
+            break
+        expected = [(ts + 5, x) for ts, x in ((1, 1), (2, 2), (4, 3)) if ts + 5 < query.failure[0]]
+        assert [(c.ts, *c.row) for c in (query.fetch() if expected else ())] == expected, at
+    assert at > 5
 
 
 COMPARING = (

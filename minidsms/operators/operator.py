@@ -474,6 +474,7 @@ class Operator:
             for queue in outputs:
                 if complete > queue.progress:
                     queue.progress = complete
+            self._latest = complete + 1  # what is held may yet be lost
             self.counters.stalls += 1
             self._emission = emission
             return
