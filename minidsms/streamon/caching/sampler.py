@@ -168,7 +168,7 @@ class PipelineSampler:
 
     def _words(self, attributes: Iterable[Attribute]) -> Int64Array:
         """As `parts` of `kernels.join_sampling`."""
-        return np.array([(i, self._place(i, column)) for i, column in attributes], np.int64)
+        return np.array([(i, self._place(i, column)) for i, column in attributes], np.int64).reshape(-1, 2)
 
     def _place(self, i: int, column: int) -> int:
         """Where a key of one column stands among all."""
