@@ -114,11 +114,12 @@ class SourceDriver:
         else:
             entry.end_input()
 
-    def _end_streams(self) -> None:
-        """End the streams that have been read: not before changes of relations that are due, for the end of the last
-        one closes all that has been seen.
+    def _end_streams(self, until: int | None) -> None:
+        """End the streams that have been read: not before changes of relations that are due or wait behind `until`,
+        for the end of the last one closes all that has been seen, and with it the instant of each change.
         """
-        while self._over:
+        waits = until is not None and any(e.has_instants and isinstance(e.target, RelationInput) for e in self._entries)
+        while self._over and not waits:
             self._over.pop(0).end_input()
 
     def run(self, until: int | None = None) -> None:
@@ -151,7 +152,7 @@ class SourceDriver:
         while True:
             chosen = self._next(until)
             if chosen is None or isinstance(chosen.target, StreamInput):
-                self._end_streams()
+                self._end_streams(until)
             if chosen is None:
                 break
             try:
@@ -175,7 +176,7 @@ class SourceDriver:
         was_stalled = [e for e in self._entries if e.is_stalled]
         for entry in was_stalled:
             entry.is_stalled, entry.most_rows = False, None
-        if stalled is not None and not [e for e in may_come if e not in was_stalled]:
+        if stalled is not None and not [e for e in may_come if e not in was_stalled and not self._follows(e)]:
             raise stalled
         for entry in may_come:
             entry.go_on_with_clock(self._pacer, self._entries)
@@ -184,7 +185,8 @@ class SourceDriver:
             return True
         if until is not None:
             for each in self._entries:
-                if not each.ended and isinstance(each.target, StreamInput) and not each.is_paused:
+                goes_on = each in self._over or not (each.ended or each.is_paused)
+                if goes_on and isinstance(each.target, StreamInput):
                     each.target.heartbeat(until)
         return False
 
@@ -202,13 +204,17 @@ class SourceDriver:
         if whole:
             return whole[0]
         streams = [e for e in waiting if isinstance(e.target, StreamInput) and e.begins <= self._limit(e, until)]
-        relations = [e for e in waiting if isinstance(e.target, RelationInput)]
+        relations = [e for e in waiting if isinstance(e.target, RelationInput) and not self._follows(e)]
         if streams:
             stream = min(streams, key=lambda e: e.begins)
             assert stream.ts is not None
             last = min(int(stream.ts.max()), self._limit(stream, until))
-            ahead = [e for e in relations if e.begins <= last]
-            return min(ahead, key=lambda e: e.begins) if ahead else stream
+            # Rows beyond `until` that slack lets in do not yet close it.
+            ahead = [e for e in relations if e.begins <= min(last, e.limit(until))]
+            if not ahead:
+                return stream
+            first = min(ahead, key=lambda e: e.begins)
+            return first if first.begins <= self._limit(first, until) else None
         due = [e for e in relations if e.begins <= self._limit(e, until)]
         return min(due, key=lambda e: e.begins) if due else None
 
@@ -218,6 +224,11 @@ class SourceDriver:
         if entry.is_paced:
             limit = min(limit, self._pacer.instant(entry.begins, entry.source.pace.speed))
         return limit
+
+    def _follows(self, entry: Entry) -> bool:
+        """A change of another relation comes first, and cannot come behind what waits here."""
+        is_first = entry.ts is None or entry.begins <= self._next_change(entry)
+        return not is_first and isinstance(entry.target, RelationInput) and entry.target.closes()
 
     def _next_change(self, entry: Entry) -> int:
         """The first instant at which another relation that waits changes."""

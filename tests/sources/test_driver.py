@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 
 import minidsms
 from minidsms.cql.catalog import RelationDef, StreamDef
-from minidsms.cql.errors import DataError, LateElementError
+from minidsms.cql.errors import DataError, LateElementError, MemoryLimitError
 from minidsms.elements import MIN_INSTANT, Schema, Type
 from minidsms.inputs import RelationInput, StreamInput
 from minidsms.sources.csv_source import CsvSource
@@ -127,6 +128,33 @@ def test_changes_of_a_relation_are_made_before_the_streams_close_their_instants(
     assert r.present().ts.tolist() == list(range(0, 100, 3)) and a.ended
 
 
+def test_until_leaves_changes_behind_it_though_slack_lets_rows_in(tmp_path: Path) -> None:
+    a = stream(slack=4)
+    r = relation(closed=lambda: a.progress)
+    changes = relation_file(tmp_path, "ts,sign,k\n2,+,1\n7,+,2\n11,+,3\n")
+    driver = SourceDriver([(stream_file(tmp_path, "a", [1, 9, 5, 12], 1000), a), (changes, r)])
+    assert not all(driver.step(until=6) for _ in range(20))
+    assert r.present().ts.tolist() == [2]
+    driver.run()
+    assert r.present().ts.tolist() == [2, 7, 11] and a.ended
+
+
+def test_a_relation_that_finds_no_memory_ends_the_run_though_others_wait_for_it() -> None:
+    rows = [
+        pa.table({"k": range(i, i + 1000), "v": range(1000), "ts": range(i, i + 1000)}) for i in range(0, 40_000, 1000)
+    ]
+    with minidsms.connect(memory_limit="1 MB") as db:
+        for name in RELATIONS:
+            db.execute(f"CREATE RELATION {name} (k INTEGER, v INTEGER)")
+            db.feed(name, rows)
+        db.query(JOINED[0])
+        giving_up = threading.Timer(20, db.stop)
+        giving_up.start()
+        with pytest.raises(MemoryLimitError):
+            db.run()
+        giving_up.cancel()
+
+
 def test_a_deletion_of_no_row_stops_with_the_file(tmp_path: Path) -> None:
     r = relation()
     with pytest.raises(DataError, match=r"r\.csv.*nothing to delete"):
@@ -143,7 +171,7 @@ def _changes(rng: Random, name: str) -> list[tuple[int, tuple[int, int]]]:
 
 
 @pytest.mark.parametrize("query", JOINED)
-@pytest.mark.parametrize("until", [None, 7])
+@pytest.mark.parametrize("until", [None, 7, 15])
 @pytest.mark.parametrize("replayed", [False, True])
 def test_relations_are_read_in_the_order_of_time_where_they_close_instants(
     tmp_path: Path, query: str, until: int | None, replayed: bool
