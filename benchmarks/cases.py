@@ -193,7 +193,8 @@ CASES = (
         _bids("auction", "price"),
         sql.RUNNING,
         _limit("limits", "running", ("bid",)),
-        Goals(0.2, 1.5),
+        Goals(0.2, 1.5, 0.85),
+        hashing=_limit("limits", "running_hashed", ("bid",)),
     ),
     Case(
         "join",

@@ -28,6 +28,8 @@ def test_engine_kernel_and_duckdb_give_equal_answers(case: Case) -> None:
     assert fingerprint(contestants.engine(case, feeds).answer) == expected
     if case.kernel is not None:
         assert fingerprint(contestants.kernel(case, feeds).answer) == expected
+    if case.hashing is not None:
+        assert fingerprint(contestants.hashing_kernel(case, feeds).answer) == expected
 
 
 @pytest.mark.long
