@@ -128,6 +128,8 @@ class Operator:
     """Time that passes without elements is told to `process`; an operator that does nothing then says so."""
     quantum = MAX_INSTANT
     """Elements it takes in a turn, at most, whatever the scheduler grants."""
+    takes_whole = False
+    """It takes what waits as it was put out, however much that is: it does nothing for each element."""
     is_stateless = False
     """Between two slices nothing is kept: what is put out depends on what comes in with it alone."""
     allowance: Allowance = OPEN
@@ -394,7 +396,7 @@ class Operator:
         if self.quantum < budget:
             budget = self.quantum
         for queue in inputs:
-            if queue.size > budget:
+            if queue.size > budget and not self.takes_whole:
                 until = queue.cut(until, budget)
             elif queue.size > LARGE and len(inputs) == 1:
                 until = queue.end_of_first(until)

@@ -20,6 +20,7 @@ class Output(Operator):
 
     name = "Output"
     acts_on_time = False
+    takes_whole = True
 
     def __init__(self, input: Queue, deliver: Callable[[Batch], int | None]) -> None:
         super().__init__((input,), input.schema)

@@ -1,0 +1,25 @@
+"""Output hands on what its producer has put out, as it is."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from minidsms.elements import Batch, Column, Schema, Type
+from minidsms.operators.operator import LARGE
+from minidsms.operators.output import Output
+from minidsms.queues import Queue
+
+
+def test_batches_that_are_larger_than_a_slice_are_handed_on_as_they_were_put_out() -> None:
+    n = LARGE + 1
+    delivered: list[Batch] = []
+    inputs = Queue(Schema.of(("v", Type.INTEGER)), 4 * n)
+    operator = Output(inputs, lambda batch: delivered.append(batch))
+    for begin in (0, n):
+        ts = np.arange(begin, begin + n)
+        inputs.put(Batch(ts, None, [Column(ts)], is_own=True))
+        inputs.progress = begin + n
+    while operator.is_ready():
+        operator.run(100)
+    assert [len(batch) for batch in delivered] == [n, n]
+    assert all(batch.is_own and batch.ts.base is None for batch in delivered)
