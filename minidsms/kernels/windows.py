@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from minidsms.elements import Int8Array, Int64Array
 from minidsms.machine_code import Int8s, Int64s, kernel
 
@@ -62,7 +64,7 @@ def merge_changes(
     return k
 
 
-@kernel("void(int64[::1], int64, int64, int64, int64, int64, int64, int64[::1], int8[::1], int64[::1])")
+@kernel("int64(int64[::1], int64, int64, int64, int64, int64, int64, int64[::1], int8[::1], int64[::1])")
 def slide_range(
     ring: Int64Array,
     mask: int,
@@ -74,25 +76,25 @@ def slide_range(
     out_ts: Int64Array,
     out_sign: Int8Array,
     out_seq: Int64Array,
-) -> None:
-    """Write the changes of a window over elements that stand in a store without a gap, position for number.
+) -> int:
+    """Write the changes of a window over elements that stand in a store without a gap, position for number, for which
+    there is room; all of it is filled. Returns the first element that is still to leave.
 
     ring: the store's instants.  Elements [hi, new_hi) enter as they come, [lo, new_lo) leave `length` > 0 ticks after
-    they came, so none does both at one instant. The outputs have room for exactly so many.
+    they came, so none does both at one instant.
     """
-    k = 0
-    while lo < new_lo or hi < new_hi:
-        if lo < new_lo and (hi == new_hi or ring[lo & mask] + length <= ring[hi & mask]):
-            out_ts[k] = ring[lo & mask] + length
+    for k in range(len(out_ts)):
+        if lo < new_lo and (hi == new_hi or ring[np.uint64(lo & mask)] + length <= ring[np.uint64(hi & mask)]):
+            out_ts[k] = ring[np.uint64(lo & mask)] + length
             out_sign[k] = -1
             out_seq[k] = lo
             lo += 1
         else:
-            out_ts[k] = ring[hi & mask]
+            out_ts[k] = ring[np.uint64(hi & mask)]
             out_sign[k] = 1
             out_seq[k] = hi
             hi += 1
-        k += 1
+    return lo
 
 
 @kernel("int64(int64[::1], int64[::1], int64[::1])")

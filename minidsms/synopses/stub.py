@@ -228,16 +228,29 @@ class Stub:
         old, mid, hi, store = self.lo, self.mid, self.hi, self.store
         lo = self.search(until - length, old)
         n = hi - mid + lo - old
-        if self._is_listed or store is None or n > _LARGEST_OUTPUT:
+        if self._is_listed or store is None:
             return self.move(lo, hi, self.ts(mid, hi), self.seq(mid, hi), self.ts(old, lo) + length, self.seq(old, lo))
         self.lo, self.mid = lo, hi
         self.settle()
         if not n:
             return ()
+        if n > _LARGEST_OUTPUT:
+            return self._slid(store, old, lo, mid, hi, length)
+        return (self._part(store, old, lo, mid, hi, length, n)[0],)
+
+    def _slid(self, store: StreamStore, old: int, lo: int, mid: int, hi: int, length: int) -> Iterator[Batch]:
+        """The changes of a slide from [old, mid) to [lo, hi), in parts."""
+        while n := hi - mid + lo - old:
+            batch, left = self._part(store, old, lo, mid, hi, length, min(n, _LARGEST_OUTPUT))
+            old, mid = left, mid + len(batch.ts) - (left - old)
+            yield batch
+
+    def _part(self, store: StreamStore, old: int, lo: int, mid: int, hi: int, length: int, n: int) -> tuple[Batch, int]:
+        """The first n changes of such a slide, and the first position that is still to leave."""
         ts, sign, seq = empty(n, _INT64), empty(n, _INT8), empty(n, _INT64)
         ring, mask = store.instants
-        slide_range(ring, mask, old, lo, mid, hi, length, ts, sign, seq)
-        return (Batch.referring(ts, sign if lo > old else None, seq, store, self.source_columns),)
+        left = slide_range(ring, mask, old, lo, mid, hi, length, ts, sign, seq)
+        return Batch.referring(ts, sign if left > old else None, seq, store, self.source_columns), left
 
     def move(
         self, lo: int, mid: int, ins_at: Int64Array, ins_seq: Int64Array, del_at: Int64Array, del_seq: Int64Array

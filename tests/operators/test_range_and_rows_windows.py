@@ -17,6 +17,7 @@ from minidsms.operators.range_window import RangeWindow
 from minidsms.operators.rows_window import RowsWindow
 from minidsms.operators.unbounded_window import UnboundedWindow
 from minidsms.queues import Queue
+from minidsms.synopses import stub
 from tests.operators.harness import queue, run_in_order
 from tests.operators.window_twins import (
     SCHEMA,
@@ -119,6 +120,18 @@ def test_window_goes_on_from_its_saved_arrays(
         seen += run_in_order(operator, [part], until=cut, with_seq=True)
         operator = reborn(operator)
     assert [(ts, sign, seq, row) for ts, sign, row, seq in seen] == expected(stream, contents, end)
+
+
+@pytest.mark.parametrize("most", [1, 2, 7])
+def test_slide_is_put_out_in_parts_where_it_is_long(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stub, "_LARGEST_OUTPUT", most)
+    for seed, size in ((1, 0), (2, 3), (3, 3), (4, 9)):
+        stream = random_stream(seed, 40)
+        make, contents = window("range", size, None)
+        end = stream[-1][0] + 25
+        for cuts in ({end}, {end // 2, end}):
+            got = run_on_store(make, filled_store(stream), range(40), cuts)
+            assert got == expected(stream, contents, end)
 
 
 def test_long_run_of_changes_is_put_out_in_bounded_batches() -> None:
