@@ -8,7 +8,8 @@ the second step, so that these take the elements in and answer, and goes on when
   2. the groups of what comes; those of what leaves are remembered in the order of arrival;
   3. the aggregates' states, and their answers after each element;
   4. the rows that each instant changes; groups without rows give their ids back.
-Where a table or the pool is full the call returns, and goes on where it was when it is called again with larger ones.
+Where a table, the pool or the room for rows is full the call returns, and goes on where it was when it is called again
+with larger ones, or another room.
 """
 
 from __future__ import annotations
@@ -43,10 +44,11 @@ from minidsms.machine_code import (
     helper,
     int64,
     kernel,
+    uint64,
     word_at,
 )
 
-DONE, TABLE_FULL, POOL_FULL, PAUSED = range(4)
+DONE, TABLE_FULL, POOL_FULL, ROOM_FULL, PAUSED = range(5)
 GATHER, ACQUIRE, ENTER, EXTREMES, PUT_OUT = range(5)
 IDS, TOUCHED, GONE, FIRST, SCRATCH_ROWS = range(5)
 """Rows of `scratch`: the group of each element; room for `grouping.close_instants`; the groups of the elements that
@@ -141,22 +143,22 @@ def find_by_one_key(elements: Elements, groups: Groups, column: Words | None, id
         oldest, following = ends[0], ends[1]
     i = start
     while i < len(sign):
-        if has_ring and sign[i] <= 0:
-            ids[i] = ring[oldest & of_ring]
+        if has_ring and sign[uint64(i)] <= 0:
+            ids[uint64(i)] = ring[uint64(oldest & of_ring)]
             oldest += 1
         else:
             if column is None:
-                at = seq[i] & mask
+                at = seq[uint64(i)] & mask
                 word = word_at(values, at) if is_word != 0 else int64(byte_at(values, at))
                 is_null = int64(present != 0 and byte_at(present, at) == 0)
             else:
-                word, is_null = column.words[i], 1 - int64(column.valid[i])
+                word, is_null = column.words[uint64(i)], 1 - int64(column.valid[uint64(i)])
             found = acquire_pair(word, is_null, slots, keys, links, meta)
             if found < 0:
                 break
-            ids[i] = found
+            ids[uint64(i)] = found
             if has_ring:
-                ring[following & of_ring] = found
+                ring[uint64(following & of_ring)] = found
                 following += 1
         i += 1
     if has_ring:
@@ -196,9 +198,13 @@ def find_groups(elements: Elements, groups: Groups, k: int, work: Work, state: S
     words, valid, scratch, weights = work.words, work.valid, work.scratch, work.weights
     n = len(elements.ts)
     ids = scratch[IDS, :n]
+    in_store = len(elements.numbers) > 0
     if state.step == GATHER:
-        if len(elements.numbers) > 0:
-            gather(elements.places, elements.mask, elements.numbers, elements.seq, words, valid)
+        if in_store:
+            # One key is read where it stands, of what comes.
+            first = int64(k == 1)
+            numbers = elements.numbers[first:]
+            gather(elements.places, elements.mask, numbers, elements.seq, words[first:], valid[first:])
         for r in range(weights.shape[0]):
             for i in range(n):
                 weights[r, i] = sign[i] * valid[k + r, i]
@@ -209,6 +215,8 @@ def find_groups(elements: Elements, groups: Groups, k: int, work: Work, state: S
         if k == 0:
             for i in range(n):
                 ids[i] = 0
+        elif k == 1 and in_store:
+            done = find_by_one_key(elements, groups, None, ids, state.at)
         elif k == 1:
             done = find_by_one_key(elements, groups, Words(words[0], valid[0]), ids, state.at)
         else:
@@ -219,16 +227,6 @@ def find_groups(elements: Elements, groups: Groups, k: int, work: Work, state: S
         state.step = ENTER
         state.at = 0
     return True
-
-
-@helper(typed=True)
-def has_null_keys(changed: Changed, k: int, n: int) -> bool:
-    """Some of the k keys of the first n rows put out is NULL."""
-    found = False
-    for c in range(k, changed.words.shape[0] - changed.status.shape[0]):
-        for i in range(n):
-            found |= changed.words[c, i] != 0
-    return found
 
 
 @helper(typed=True)
@@ -258,7 +256,7 @@ def aggregate_slice(
     state: SliceState,
     changed: Changed,
 ) -> int:
-    """Take a slice in and write the rows it changes; returns DONE, TABLE_FULL, POOL_FULL or PAUSED.
+    """Take a slice in and write the rows it changes; returns DONE, PAUSED, or what is full.
 
     start, until: see `grouping.close_instants`.
     state: of a new slice 0 from `step` on, but for `pauses`.
@@ -288,13 +286,10 @@ def aggregate_slice(
                 state.at = done
                 return POOL_FULL
         state.step = PUT_OUT
+        state.at = 0
     dead, touched = scratch[GONE], scratch[TOUCHED]
     answered = Answered(ts, sign, ids, results, status, marks[:stars], marks[stars:])
-    close_instants(answered, keys, records, is_global, start, until, state, touched, dead, changed)
-    some_null = has_null_keys(changed, k, state.out)
-    for j in range(changed.status.shape[0]):
-        for i in range(state.out):
-            some_null |= changed.status[j, i] == 0
-    state.nulls = some_null
+    if not close_instants(answered, k, keys, records, is_global, start, until, state, touched, dead, changed):
+        return ROOM_FULL
     give_back(groups, records, dead, until, state)
     return DONE

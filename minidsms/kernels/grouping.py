@@ -68,8 +68,8 @@ class SliceState(Record):
     """How far a slice is. instant: the count of instants.  out, dead: rows and emptied groups written.  culprit: on a
     failure, 1 + the aggregate; culprit_at: the element.
 
-    step, at: to go on with, and the element.  nulls: a NULL is put out.  closed, resumes: of `kernels.grouped_form`,
-    groups of the instant, and whether it goes on amid one.  pauses: it returns for the states outside.
+    step, at: to go on with, and the element.  nulls: a NULL is put out.  closed, resumes: groups of the instant, and
+    whether it goes on amid one, whose first element is `first`.  pauses: it returns for the states outside.
     """
 
     instant: int
@@ -82,6 +82,7 @@ class SliceState(Record):
     nulls: int
     closed: int
     resumes: int
+    first: int
     pauses: int
 
 
@@ -195,30 +196,31 @@ def put_in(record: Int64s, at: int, key: int, nodes: Int64Table, spare: Spare) -
     """A value comes into the deque of an EXTREME at record[at]; the pool has a node for it."""
     free, used, held = spare
     front = record[at] & _LOW
-    back = record[at] >> 32
-    while back > 0 and nodes[back, _KEY] >= key:
-        beaten = back
-        back = nodes[beaten, _BEFORE]
-        nodes[beaten, _AFTER] = free
-        free = beaten
-        held -= 1
-    node = free
-    if node > 0:
-        free = nodes[node, _AFTER]
-    else:
-        node = used
-        used += 1
+    newest = back = record[at] >> 32
     come = record[at + 1] + 1
     record[at + 1] = come
-    nodes[node, _KEY] = key
-    nodes[node, _NUMBER] = come
-    nodes[node, _BEFORE] = back
-    nodes[node, _AFTER] = 0
-    if back > 0:
-        nodes[back, _AFTER] = node
+    node = int64(0)
+    while back > 0 and nodes[uint64(back), _KEY] >= key:
+        node = back
+        back = nodes[uint64(back), _BEFORE]
+        held -= 1
+    if node > 0:
+        # The eldest that is beaten gives its place; the others are a chain of free nodes as they stand.
+        nodes[uint64(newest), _AFTER] = free
+        free = nodes[uint64(node), _AFTER]
     else:
-        front = node
-    record[at] = front | node << 32
+        node = free
+        if node > 0:
+            free = nodes[uint64(node), _AFTER]
+        else:
+            node = used
+            used += 1
+        nodes[uint64(node), _BEFORE] = back
+        nodes[uint64(back), _AFTER] = node
+    nodes[uint64(node), _KEY] = key
+    nodes[uint64(node), _NUMBER] = come
+    nodes[uint64(node), _AFTER] = 0
+    record[at] = (front if back > 0 else node) | node << 32
     return Spare(free, used, held + 1)
 
 
@@ -229,11 +231,11 @@ def take_out(record: Int64s, at: int, nodes: Int64Table, spare: Spare) -> Any:
     back = record[at] >> 32
     gone = record[at + 2] + 1
     record[at + 2] = gone
-    if front == 0 or nodes[front, _NUMBER] != gone:
+    if front == 0 or nodes[uint64(front), _NUMBER] != gone:
         return spare
-    following = nodes[front, _AFTER]
-    nodes[front, _AFTER] = spare.free
-    nodes[following, _BEFORE] = 0
+    following = nodes[uint64(front), _AFTER]
+    nodes[uint64(front), _AFTER] = spare.free
+    nodes[uint64(following), _BEFORE] = 0
     record[at] = following | back << 32
     if following == 0:
         # No value is left: what came and went need not be told apart any more.
@@ -247,7 +249,7 @@ def take_out(record: Int64s, at: int, nodes: Int64Table, spare: Spare) -> Any:
 def first_of(record: Int64s, at: int, nodes: Int64Table) -> Any:
     """The extreme of the deque at record[at], and whether there is one."""
     front = record[at] & _LOW
-    return nodes[front, _KEY], int64(front > 0)
+    return nodes[uint64(front), _KEY], int64(front > 0)
 
 
 # -------------------------------------------------------------------------------------------------- taking values in
@@ -351,7 +353,9 @@ class Answered(NamedTuple):
 
 
 class Changed(NamedTuple):
-    """The rows that are put out: room for 2 n."""
+    """Room for the rows that are put out. words: of the key columns, then of the results.  status: whether the
+    words are values; written from the first NULL on.
+    """
 
     ts: Int64s
     sign: Int8s
@@ -359,8 +363,46 @@ class Changed(NamedTuple):
     status: Int8Table
 
 
+@helper(typed=True)
+def _note_status(changed: Changed, out: int, keys: int, key: Int64s, flags: Int64s, is_first: bool) -> None:
+    """Write which words of a row are values. is_first: the first one that has a NULL; all before it are."""
+    at, status = uint64(out), changed.status
+    for c in range(status.shape[0]):
+        for i in range(out if is_first else 0):
+            status[c, i] = 1
+    for c in range(keys):
+        status[c, at] = key[keys + c // 62] >> (c % 62) & 1 == 0
+    for j in range(status.shape[0] - keys):
+        status[keys + j, at] = flags[j >> 5] >> (j & 31) & 1
+
+
 @helper(inline=True)
-def keep_row(record: Int64s, exists: bool, answer: Int64s, status: Int8s, k: int) -> Any:
+def put_row(
+    changed: Changed, out: int, now: int, sign: int, keys: int, key: Int64s, record: Int64s, results: int, nulls: bool,
+    is_shown: bool,
+) -> Any:  # fmt: skip
+    """Put out the row of a group, of so many keys and results; whether one that was put out has a NULL.
+
+    is_shown: there is such a row; else what is written stands for nothing.
+    """
+    at = uint64(out)
+    changed.ts[at], changed.sign[at] = now, sign
+    words, is_whole = FLAGS + 1 + (results >> 5), True
+    for c in range(keys):
+        changed.words[c, at] = key[c]
+    for c in range(1 + keys // 62 if keys > 0 else 0):
+        is_whole = is_whole and key[keys + c] == 0
+    for j in range(results):
+        changed.words[keys + j, at] = record[words + j]
+        is_whole = is_whole and record[FLAGS + (j >> 5)] >> (j & 31) & 1 == 1
+    if nulls or (is_shown and not is_whole):
+        _note_status(changed, out, keys, key, record[FLAGS:], not nulls)
+        nulls = True
+    return nulls
+
+
+@helper(inline=True)
+def _keep_row(record: Int64s, exists: bool, answer: Int64s, status: Int8s, k: int) -> Any:
     """From now on the row of the group is these k results, or there is none."""
     words = FLAGS + 1 + (k >> 5)
     for c in range(FLAGS, words):
@@ -416,41 +458,33 @@ def _is_shown(answered: Answered, at: int, records: Int64Table, group: int) -> A
     return same
 
 
-@helper(inline=True)
-def _put_row(records: Int64Table, keys: Int64Table, group: int, now: int, sign: int, changes: Changed, out: int) -> Any:
-    """Put out the row of the group; how many there are then."""
-    out_ts, out_sign, out_words, out_status = changes
-    width, k = keys.shape[1], out_status.shape[0]
-    words = FLAGS + 1 + (k >> 5)
-    out_ts[out], out_sign[out] = now, sign
-    for c in range(width):
-        out_words[c, out] = keys[group, c]
-    for j in range(k):
-        out_words[width + j, out] = records[group, words + j]
-        out_status[j, out] = records[group, FLAGS + (j >> 5)] >> (j & 31) & 1
-    return out + 1
-
-
 @helper
 def close_instants(
-    answered: Answered, keys: Int64Table, records: Int64Table, is_global: bool, start: int, until: int,
+    answered: Answered, n_keys: int, keys: Int64Table, records: Int64Table, is_global: bool, start: int, until: int,
     cursor: SliceState, touched: Int64s, dead: Int64s, changes: Changed,
 ) -> Any:  # fmt: skip
-    """Close the instants before `until`: -old row, +new row of each group whose row changed.
+    """Close the instants before `until`: -old row, +new row of each group whose row changed. False where there is no
+    room for those of an instant.
 
-    keys (cap, w): put out before the results.  is_global: the one group of a query without GROUP BY exists from `start`
-    on, rows or no rows; else a group exists while it has rows.  touched, dead: room for n. An instant that fails puts
-    out nothing.
+    keys (cap, w): the first n_keys words of each are put out before the results.  is_global: the one group of a query
+    without GROUP BY exists from `start` on, rows or no rows; else a group exists while it has rows.  touched, dead:
+    room for n. An instant that fails puts out nothing.
     """
     ts, _, _, results, status, stars, _ = answered
     k = status.shape[1]
-    i, out = 0, cursor.out
-    while i < ts.shape[0] and ts[i] < until:
-        now = ts[i]
-        cursor.instant += 1
-        i, groups = _take_instant(answered, records, i, cursor.instant, touched)
+    i, out, nulls, groups, resumes = cursor.at, cursor.out, cursor.nulls != 0, cursor.closed, cursor.resumes != 0
+    cursor.resumes = 0
+    while resumes or (i < ts.shape[0] and ts[i] < until):
+        if not resumes:
+            cursor.instant += 1
+            i, groups = _take_instant(answered, records, i, cursor.instant, touched)
+        resumes = False
+        now = ts[i - 1]
         if (now >= start or not is_global) and _has_failed(answered, records, touched, groups, cursor):
-            return
+            break
+        if out + 2 * groups > changes.ts.shape[0]:
+            cursor.at, cursor.closed, cursor.resumes = i, groups, 1
+            return False
         changed = 0
         for t in range(groups):
             group = touched[t]
@@ -468,13 +502,16 @@ def close_instants(
             touched[changed] = group
             changed += 1
             if was_shown:
-                out = _put_row(records, keys, group, now, -1, changes, out)
-            keep_row(records[group], exists, results[at], status[at], k)
+                nulls = put_row(changes, out, now, -1, n_keys, keys[group], records[group], k, nulls, True)
+                out += 1
+            _keep_row(records[group], exists, results[at], status[at], k)
         for t in range(changed):
             group = touched[t]
             if records[group, FLAGS] >> SHOWN & 1:
-                out = _put_row(records, keys, group, now, 1, changes, out)
-        cursor.out = out
+                nulls = put_row(changes, out, now, 1, n_keys, keys[group], records[group], k, nulls, True)
+                out += 1
+        cursor.out, cursor.nulls = out, nulls
+    return True
 
 
 @kernel("int64(int64[:,::1], int64[::1], int64[::1], int64[:,::1], int64[:,::1])")

@@ -109,10 +109,10 @@ def acquire_pair(
     mask = slots.shape[0] - 1
     h = (np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(word)) * np.uint64(0xD6E8FEB86659FD93)
     h = (h ^ (h >> np.uint64(32)) ^ np.uint64(other)) * np.uint64(0xD6E8FEB86659FD93)
-    at = int((h ^ (h >> np.uint64(32))) >> np.uint64(1)) & mask
+    at = (h ^ (h >> np.uint64(32))) >> np.uint64(1) & np.uint64(mask)
     found = np.int64(slots[at])
-    while found >= 0 and (keys[found, 0] != word or keys[found, 1] != other):
-        at = (at + 1) & mask
+    while found >= 0 and (keys[np.uint64(found), 0] != word or keys[np.uint64(found), 1] != other):
+        at = (at + np.uint64(1)) & np.uint64(mask)
         found = np.int64(slots[at])
     if found < 0 and meta[0] < keys.shape[0]:
         found = _enter(slots, at, keys, links, meta)

@@ -337,12 +337,10 @@ class Aggregate(Resuming):
         self.groups = GroupStates(
             self._key_schema.types, calls, input_fifo, texts, begin, input_append_only, are_fifo=of_groups
         )
-        table, groups = self.groups.table, self.groups
-        width = 0 if table is None else table.width
-        places = [*enumerate(self._key_types, 1), *enumerate(results.types, 1 + width)]
-        self._places = [(i, None if t.dtype == np.int64 else t) for i, t in places]
-        """Which row of a slice's words has the values of an output column, and their type where they are not the words.
-        """
+        groups = self.groups
+        types = *self._key_types, *results.types
+        self._places = [(i, t, t.dtype == np.int64) for i, t in enumerate(types)]
+        """Of each column of the output the number and type, and whether its values are the words."""
         # Functions of the user and the order of texts belong to the connection.
         coded = (c.arg_type.is_coded or (c.by_type is not None and c.by_type.is_coded) for c in calls)
         self.is_self_contained = not any(coded) and not groups.objects
@@ -368,19 +366,7 @@ class Aggregate(Resuming):
         if changes.failure is not None:
             j, at = changes.failure
             self.fail(int(batch.ts[at]), f"{self._calls[j]} overflows {self._calls[j].result_type}")
-        m = changes.size
-        result: tuple[Batch, ...] = ()
-        if m:
-            self.claim(m * slices.row_nbytes)
-            words, sign, status = slices.rows(m)
-            if slices.has_nulls:
-                columns = self._columns(words[1:], status)
-            else:
-                columns = [
-                    Column(words[i]) if type_ is None else Column.from_words(words[i], None, type_)
-                    for i, type_ in self._places
-                ]
-            result = (Batch(words[0], sign, columns, is_own=True),)
+        result = tuple([self._batch(*rows) for rows in changes.rows])
         if self.failure is None:
             groups.settle(len(batch.ts))
         return result
@@ -411,34 +397,29 @@ class Aggregate(Resuming):
                 self.fail(*failed)
         return MAX_INSTANT if self.failure is None else self.failure.ts
 
-    def _columns(self, words: Int64Array, status: Int8Array) -> list[Column]:
-        """The output's columns: the rows of words, one per key word and one per result.
-
-        status: a row per result, 0 where it is NULL, maybe longer.
-        """
-        k, n = len(self._keys), words.shape[1]
-        columns = []
-        for i, type_ in enumerate(self._key_types):
-            mask = words[k + i // 62]
-            valid = mask >> (i % 62) & 1 == 0 if np.count_nonzero(mask) else None
-            columns.append(Column.from_words(words[i], valid, type_))
-        first = len(words) - len(self._calls)
-        for j, call in enumerate(self._calls):
-            valid = None if np.count_nonzero(status[j, :n]) == n else status[j, :n] != 0
-            columns.append(Column.from_words(words[first + j], valid, call.result_type))
-        return columns
+    def _batch(self, words: Int64Array, sign: Int8Array, status: Int8Array | None) -> Batch:
+        """Rows that are put out: see `changed_rows.Rows`."""
+        if status is None:
+            columns = [
+                Column(words[1 + i]) if is_word else Column.from_words(words[1 + i], None, type_)
+                for i, type_, is_word in self._places
+            ]
+        else:
+            valid = status != 0
+            columns = [
+                Column.from_words(words[1 + i], None if valid[i].all() else valid[i], type_)
+                for i, type_, _ in self._places
+            ]
+        return Batch(words[0], sign, columns, is_own=True)
 
     def contents(self) -> Batch:
         """The rows that are put out at present, as insertions (ts of no meaning)."""
         shown = self.groups.records.shown()
         table = self.groups.table
-        results = [self.groups.records.result(j, shown) for j in range(len(self._calls))]
-        words = [] if table is None else list(table.keys[shown].T)
-        words += [word for word, _ in results]
-        columns = self._columns(
-            np.array(words, np.int64).reshape(len(words), len(shown)),
-            np.array([valid for _, valid in results], np.int8).reshape(len(results), len(shown)),
-        )
+        columns = [] if table is None else table.columns(shown, self._key_schema)
+        for j, call in enumerate(self._calls):
+            words, valid = self.groups.records.result(j, shown)
+            columns.append(Column.from_words(words, None if valid.all() else valid, call.result_type))
         return Batch(np.zeros(len(shown), np.int64), None, columns)
 
     @property

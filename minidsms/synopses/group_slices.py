@@ -16,16 +16,13 @@ from minidsms.kernels import grouped_slice as kernels
 from minidsms.kernels import grouping
 from minidsms.kernels.arrays import normal
 from minidsms.machine_code.templates import Form
+from minidsms.synopses.changed_rows import ChangedRows, Rows
 from minidsms.synopses.group_records import GroupRecords
 from minidsms.synopses.group_state import ROOM_BYTES, Argument, Run, contiguous_words, take_freely
 from minidsms.synopses.key_table import NO_ARRIVALS, ArrivalRing, KeyTable
 from minidsms.synopses.stream_store import StreamStore
 
 _LEAST_ROOM = 16
-_MANY, _ROOMY = 4096, 4
-"""From so many rows on they are not copied, if there was room for at most so many times as many: room that nothing is
-written to takes no memory.
-"""
 _MOST_IN_A_FORM = 8
 """Aggregates for which a kernel is compiled."""
 _NO_NUMBERS: Int64Array = np.zeros(0, np.int64)
@@ -35,11 +32,11 @@ _NO_TABLE = np.zeros(0, np.int32), np.zeros((1, 0), np.int64), _NO_NUMBERS, _NO_
 
 @dataclass(slots=True)
 class Changes:
-    """What a slice put out. size: rows written.  failure: (aggregate, element) of a sum that fits no INTEGER; nothing
-    of that instant is put out.
+    """What a slice put out. rows: in parts.  failure: (aggregate, element) of a sum that fits no INTEGER; nothing of
+    that instant is put out.
     """
 
-    size: int
+    rows: list[Rows]
     failure: tuple[int, int] | None
 
 
@@ -65,10 +62,10 @@ class GroupSlices:
         self._k = len(keys)
         self._wanted = [*keys, *arguments]
         self._width = 0 if table is None else table.width
-        self.row_nbytes = 8 * (self._width + records.count)
+        self._row_nbytes = 8 * (self._k + records.count)
+        self._rows_out = ChangedRows(self._k + records.count)
         self._numbers = _NO_NUMBERS
         self._numbered: Sequence[int] = ()
-        self._state = grouping.SliceState()
         self._asked = self._k, records.calls, records.sums, records.marks, records.stars
         self._reserve(_LEAST_ROOM)
 
@@ -86,33 +83,7 @@ class GroupSlices:
         self._plus: Int8Array = np.ones(n, np.int8)
         answers = self._results, self._status
         self._work = kernels.Work(self._words, self._valid, self._scratch, self._rows, self._weights, *answers)
-        self._changed = self._room_for_rows()
         self._ids = _NO_NUMBERS
-
-    def _room_for_rows(self) -> grouping.Changed:
-        n, k = 2 * self._room, self._records.count
-        self._out: Int64Array = np.empty((1 + self._width + k, n), np.int64)
-        return grouping.Changed(self._out[0], np.empty(n, np.int8), self._out[1:], np.empty((k, n), np.int8))
-
-    def rows(self, m: int) -> tuple[Int64Array, Int8Array, Int8Array]:
-        """(words, sign, status) of the m rows that the last slice has put out, in arrays of their own: where these are
-        much, and not much less than there was room for, those that they stand in; the next slice gets others.
-
-        words: (1 + key words + results, m), instants first.  status: (results, >= m), 0 where one is NULL; good until
-        the next slice.
-        """
-        words, (_, sign, _, status) = self._out[:, :m], self._changed
-        sign = sign[:m]
-        if m < _MANY or m * _ROOMY < self._out.shape[1]:
-            words, sign = words.copy(), sign.copy()
-        else:
-            self._changed = self._room_for_rows()
-        return words, sign, status
-
-    @property
-    def has_nulls(self) -> bool:
-        """Some value put out is NULL."""
-        return self._state.nulls != 0
 
     def form(self, is_global: bool) -> Form | None:
         """The kernel for these aggregates (`kernels.grouped_form`); None where there are none, or many, or states
@@ -122,14 +93,12 @@ class GroupSlices:
             return None
         from minidsms.kernels.grouped_form import aggregate_form
 
-        return aggregate_form.form(CALLS=self._records.constants, KEY_WORDS=self._width, IS_GLOBAL=is_global)
+        return aggregate_form.form(CALLS=self._records.constants, KEYS=self._k, IS_GLOBAL=is_global)
 
     def take(
         self, batch: Batch, is_global: bool, start: int, until: int, kernel: Callable[..., int] | None = None
     ) -> Changes:
-        """Take a batch in; what it changes, `rows` gives. is_global, start, until: see `grouping.close_instants`.
-        kernel: the form's.
-        """
+        """Take a batch in. is_global, start, until: see `grouping.close_instants`.  kernel: the form's."""
         run: Callable[..., int] = kernel or kernels.aggregate_slice
         n = len(batch.ts)
         if n > self._room or (self._room > 64 * _LEAST_ROOM and n * 64 < self._room):
@@ -141,17 +110,25 @@ class GroupSlices:
         # Plain tuples in the places of the kernel's bundles: making a NamedTuple takes as long as taking an element in.
         elements = ts, sign, *self._places(batch)
         present = NO_ARRIVALS if arrivals is None else arrivals.parts(n)
-        self._state = state = grouping.SliceState(records.instants, pauses=self._outside is not None)
+        out = self._rows_out
+        rows: list[Rows] = []
+        if 2 * n >= out.fitting:
+            out.make_ready(2 * n + 1)
+        state = grouping.SliceState(records.instants, out.begin, pauses=self._outside is not None)
         asked = *self._asked, is_global
-        work, changed = self._work, self._changed
+        work = self._work
         while True:
             groups = *(_NO_TABLE if table is None else table.parts), *present
             held = records.records, records.nodes, records.pool
-            status = run(elements, groups, asked, held, work, start, until, state, changed)
+            status = run(elements, groups, asked, held, work, start, until, state, out.changed)
             if status == kernels.DONE:
                 break
             if status == kernels.POOL_FULL:
                 records.grow_nodes()
+            elif status == kernels.ROOM_FULL:
+                self._take_rows(rows, state)
+                out.make_room(2 * n + 1, 2 * state.closed + 1)
+                state.out, state.nulls = out.begin, 0
             elif status == kernels.TABLE_FULL:
                 assert table is not None
                 self._claim(table.nbytes + records.nbytes)
@@ -162,7 +139,15 @@ class GroupSlices:
                 until = min(until, self._outside(*self._begun(batch, ts, sign)))
         records.instants, culprit = state.instant, state.culprit
         failure = (culprit - 1, state.culprit_at) if culprit else None
-        return Changes(state.out, failure)
+        self._take_rows(rows, state)
+        return Changes(rows, failure)
+
+    def _take_rows(self, rows: list[Rows], state: grouping.SliceState) -> None:
+        """Add the rows that have been put out since the last time."""
+        out, end = self._rows_out, state.out
+        if end > out.begin:
+            self._claim((end - out.begin) * self._row_nbytes)
+            rows.append(out.take(end, state.nulls != 0))
 
     def _begun(self, batch: Batch, ts: Int64Array, sign: Int8Array) -> tuple[Run, Sequence[Argument]]:
         """What the states outside are given of a batch whose groups have been found."""

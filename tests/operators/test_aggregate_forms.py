@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import minidsms
-from minidsms.synopses import group_slices
+from minidsms.synopses import changed_rows
 from minidsms.testing.compare import check, difference_of, run_definition, run_together
 from minidsms.testing.feeds import Advance, Push
 from minidsms.testing.generators import Case
@@ -53,15 +53,33 @@ def test_forms_answer_as_defined(name: str) -> None:
 
 @pytest.mark.parametrize("compilation", ["off", "at once"])
 @pytest.mark.parametrize("name", QUERIES)
-def test_rows_that_stay_where_they_were_written_are_not_written_again(
-    name: str, compilation: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("words", [8, 100, 2000])
+def test_rows_that_fill_one_room_behind_the_other_are_not_written_again(
+    name: str, compilation: str, words: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(group_slices, "_MANY", 1)
-    monkeypatch.setattr(group_slices, "_ROOMY", 2**40)
+    monkeypatch.setattr(changed_rows, "_WORTH_A_BLOCK", 1)
+    monkeypatch.setattr(changed_rows, "_WORTH_KEEPING", min(words, 30))
+    monkeypatch.setattr(changed_rows, "BLOCK_WORDS", words)  # 8: room for no row, or few
     case = case_of(QUERIES[name], 4)
     expected = run_definition(case)
     for batch_size in (1, 2, 7, 1024):
         assert check(case, None, expected, batch_size=batch_size, compilation=compilation) == "agreed"
+
+
+@pytest.mark.parametrize("compilation", ["off", "at once"])
+def test_the_first_null_of_a_room_leaves_the_values_before_it(compilation: str) -> None:
+    n = 40_000
+    values: list[int | None] = [*range(n - 1), None]
+    with minidsms.connect(compilation=compilation) as db:
+        db.execute(DECLARED)
+        query = db.query("SELECT k, MAX(v) AS g FROM S [NOW] GROUP BY k")
+        for begin in (0, n):
+            keys = [*range(begin, begin + n - 2), None, begin + n]
+            db.push("S", {"k": keys, "t": ["a"] * n, "v": values, "x": [0.5] * n}, ts=np.arange(begin, begin + n))
+        db.advance(2 * n)
+        shown = [row for row in query.fetch_arrow().to_pylist() if row["_sign"] == 1]
+    assert [row["k"] for row in shown] == [*range(n - 2), None, n, *range(n, 2 * n - 2), None, 2 * n]
+    assert [row["g"] for row in shown] == values * 2
 
 
 def changes_of(query: str, compilation: str, parts: int) -> tuple[Any, str]:

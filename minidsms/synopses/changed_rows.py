@@ -1,0 +1,74 @@
+"""The rows that a grouped aggregation puts out, and the room in which they stand.
+
+Rows of large slices fill blocks on large pages, one slice behind the other (`process.large_pages`); those of small ones
+are copied out of a room that is used again.
+
+Invariant: a row that has been taken is not written any more.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+
+from minidsms.elements import Int8Array, Int64Array
+from minidsms.kernels.grouping import Changed
+from minidsms.process.large_pages import BLOCK_WORDS, words_on_large_pages
+
+_WORTH_A_BLOCK = BLOCK_WORDS // 8
+"""Words of rows from which on they stand in blocks: whoever keeps some rows of a block keeps all of it."""
+_WORTH_KEEPING = BLOCK_WORDS // 32
+"""Words of rows from which on they are not copied out of a block."""
+
+
+Rows: TypeAlias = "tuple[Int64Array, Int8Array, Int8Array | None]"
+"""words (1 + columns, m), instants first; sign (m,); status (columns, m), 0 where one is NULL, good until the next
+slice, or None where none is. No NamedTuple: making one takes as long as taking an element in.
+"""
+
+
+class ChangedRows:
+    """columns: of a row, beside its instant and its sign."""
+
+    def __init__(self, columns: int) -> None:
+        self._width = 1 + columns
+        self.begin = 0
+        """Rows of the room that have been taken."""
+        self.fitting = 0
+        """Rows of a slice for which the room is made as it stands."""
+        self._is_block = False
+        self.make_room(0)
+
+    def make_ready(self, rows: int) -> None:
+        """Make room where rows are few for so many, else for some of them. Not needed up to `fitting`."""
+        if rows > self.fitting and not (self._is_block and self._is_worth_a_block(rows)):
+            self.make_room(rows)
+
+    def make_room(self, rows: int, least: int = 0) -> None:
+        """Begin another room, as `make_ready` does, but for `least` rows."""
+        width = self._width
+        self._is_block = self._is_worth_a_block(rows)
+        if self._is_block:
+            rows = max(least, 8 * (BLOCK_WORDS - 1) // (8 * width + 1))
+            block = words_on_large_pages(rows * width + rows // 8 + 1)
+            words, signs = block[: rows * width], block[rows * width :]
+            self._words, self._sign = words.reshape(width, rows), signs.view(np.int8)[:rows]
+        else:
+            self._words, self._sign = np.empty((width, rows), np.int64), np.empty(rows, np.int8)
+        self._status: Int8Array = np.empty((width - 1, rows), np.int8)
+        self.changed = Changed(self._words[0], self._sign, self._words[1:], self._status)
+        self.begin, self.fitting = 0, 0 if self._is_block else rows
+
+    def _is_worth_a_block(self, rows: int) -> bool:
+        return rows * self._width >= _WORTH_A_BLOCK
+
+    def take(self, end: int, nulls: bool) -> Rows:
+        """The rows from `begin` to `end`. nulls: there may be some."""
+        begin = self.begin
+        words, sign = self._words[:, begin:end], self._sign[begin:end]
+        if self._is_block and (end - begin) * self._width >= _WORTH_KEEPING:
+            self.begin = end
+        else:
+            words, sign = words.copy(), sign.copy()
+        return words, sign, self._status[:, begin:end] if nulls else None
