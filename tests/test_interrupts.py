@@ -325,6 +325,7 @@ def raised_at(step: int, call: Callable[..., object], *given: object) -> bool:
     return steps > step
 
 
+@pytest.mark.skipif(sys.version_info[:2] == (3, 13), reason="tells of no instructions once a tracer has raised")
 def test_a_handler_that_raises_as_a_call_begins_or_ends_locks_nobody_out() -> None:
     mine = signal.getsignal(signal.SIGINT)
     with minidsms.connect() as db:
