@@ -38,7 +38,12 @@ def connected(address: str, allow_remote: bool, **more: Any) -> Any:
         options = " ".join(filter(None, (given.get("options"), _SESSION)))
         cursor = psycopg.ClientCursor
         connection = psycopg.connect(
-            **{**given, "options": options, "connect_timeout": given.get("connect_timeout", 10)},
+            **{
+                **given,
+                "options": options,
+                "connect_timeout": given.get("connect_timeout", 10),
+                "client_encoding": "utf8",  # of a database without one, or of another, texts would be bytes
+            },
             autocommit=True,
             cursor_factory=cursor,
             **more,

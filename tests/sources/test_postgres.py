@@ -45,7 +45,7 @@ def address() -> Iterator[str]:
             **account,
         )
 
-    run("initdb", "--auth=trust", "--username=ann", "--no-sync")
+    run("initdb", "--auth=trust", "--username=ann", "--encoding=UTF8", "--no-sync")
     settings = f"-k {folder} -c listen_addresses= -c wal_level=logical -c fsync=off"
     run("pg_ctl", "-w", "-o", settings, "-l", str(folder / "log"), "start")
     try:
@@ -101,6 +101,28 @@ def test_a_table_is_a_relation_and_a_stream(address: str, server: Any) -> None:
         db.run()
         assert sorted(relation.snapshot()) == rows_of(server)
         assert [(ts, *row) for ts, _, row in stream.fetch()] == [(0, 2)]
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+def test_texts_of_a_database_in_another_encoding_are_read(address: str, encoding: str) -> None:
+    with psycopg.connect(address, autocommit=True) as server:
+        server.execute(f"CREATE DATABASE other ENCODING '{encoding}' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
+        there = address.replace("/postgres?", "/other?")
+        with psycopg.connect(there, autocommit=True, client_encoding="utf8") as other:
+            other.execute("CREATE TABLE t (id int PRIMARY KEY, name text)")
+            other.execute("ALTER TABLE t REPLICA IDENTITY FULL")
+            other.execute("CREATE PUBLICATION shop FOR TABLE t")
+            other.execute("INSERT INTO t VALUES (1, 'café')")
+            with minidsms.connect() as db:
+                options = "table = 't', publication = 'shop'"
+                db.execute(f"CREATE RELATION C (id INTEGER, name TEXT) FROM '{there}' WITH (table = 't')")
+                db.execute(f"CREATE RELATION D (id INTEGER, name TEXT) FROM '{there}' WITH ({options})")
+                whole, changing = db.query("SELECT * FROM C"), db.query("SELECT * FROM D")
+                read_until(db, changing, lambda: changing.snapshot() == [(1, "café")])
+                assert whole.snapshot() == [(1, "café")]
+                other.execute("UPDATE t SET name = 'thé'")
+                read_until(db, changing, lambda: changing.snapshot() == [(1, "thé")])
+        server.execute("DROP DATABASE other WITH (FORCE)")
 
 
 def test_a_transaction_comes_whole_at_one_instant(address: str, server: Any) -> None:
