@@ -29,6 +29,15 @@ with minidsms.connect() as db:
     db.push("S", [("a", 1), ("b", 2), ("a", 3)], ts=1000)
     db.advance(1000)
     assert q.snapshot() == [("a", 2, 4)], q.snapshot()
+texts = "0001-01-01", "1969-12-31 23:59:59.9", "2013-02-28T12:34:56.789012345Z", "2013-02-30", "9999-12-31 10:00+02:00"
+with open("times.csv", "w") as file:
+    file.write("n,t\\n" + "".join(f"{n},{text}\\n" for n, text in enumerate(texts)))
+with minidsms.connect() as db:
+    db.execute("CREATE STREAM T (n INTEGER, t TIMESTAMP) TIMESTAMP BY n FROM 'times.csv'")
+    q = db.query("SELECT ISTREAM(t) FROM T [NOW]")
+    db.run()
+    times = [change.row[0] for change in q.fetch()]
+    assert times == [-62135596800000, -100, 1362054896789, 253402243200000], times
 print(f"answers; import took {took * 1000:.0f} ms of CPU")
 """
 
