@@ -181,10 +181,13 @@ class Connection(Archiving, ReadsSources):
         """
         with self.lock:
             self._check()
-            each = QueryEach(self, template, table, name)
-            self._each.append(each)
-            self.lock.undo_on_error(each.close)
-            return each
+            return self.keep_each(QueryEach(self, template, table, name))
+
+    def keep_each(self, each: QueryEach) -> QueryEach:
+        """Let these queries be of the connection. The lock is held."""
+        self._each.append(each)
+        self.lock.undo_on_error(each.close)
+        return each
 
     def on_change(
         self, fn: Callable[[list[tuple[Query, list[Change]]]], Any], wants: Callable[[Query], bool] | None = None

@@ -14,6 +14,7 @@ import pytest
 import minidsms
 from minidsms.cql.errors import Error
 from minidsms.query import Change
+from minidsms.statements.rules import QueryEach
 
 TEMPLATE = "SELECT ISTREAM(k, v) FROM S WHERE v >= $low AND v < $high AND t = $t"
 
@@ -331,6 +332,29 @@ def test_keys_that_differ_in_case_outlast_a_checkpoint(tmp_path: Path, seed: int
     with minidsms.connect(tmp_path) as db:
         (rules,) = db.rules
         assert {key: rules[key].snapshot() for key in rules} == before
+
+
+def test_a_folder_of_a_version_that_wrote_decimals_as_numbers_has_the_same_answers(tmp_path: Path) -> None:
+    template = "SELECT ISTREAM(v / $n AS a, v + $d AS b, -$big AS c) FROM S [NOW]"
+    with minidsms.connect(tmp_path) as db:
+        db.execute("CREATE STREAM S (v INTEGER)")
+        db.execute("CREATE RELATION R (k TEXT, n DECIMAL(3), d DECIMAL(4, 1), big DECIMAL(38)) KEY (k)")
+        with db.lock, db.logged("rules", template=template, table="R", name=None):
+            db.keep_each(QueryEach(db, template, "R", None, has_decimals=False))
+        db.query_each(template, "R", "others")
+        db.push("R", ("a", 2, Decimal("-0.5"), 2**63), ts=0)
+        db.push("S", (5,), ts=1)
+        db.advance(1)
+        db.checkpoint()
+    big = Decimal(-(2**63))
+    for ts in (2, 3):
+        with minidsms.connect(tmp_path) as db:
+            before, now = db.rules
+            db.push("S", (5,), ts=10 * ts)
+            db.advance(10 * ts)
+            assert {change.row for _, change in before.fetch()} == {(2, 4.5, big)}
+            assert {change.row for _, change in now.fetch()} == {(2.5, Decimal("4.5"), big)}
+            db.checkpoint()
 
 
 def test_lengths_and_counts_come_from_the_table(tmp_path: Path) -> None:

@@ -76,11 +76,11 @@ class ReplayDriver(SourceDriver):
             if last is not None:
                 self._read[entry.target] = last
 
-    def step(self, until: int | None = None) -> bool:
+    def step(self, until: int | None = None, refused: Callable[[], None] = lambda: None) -> bool:
         """Push one more block, and bring the streams that have been read to their last instant, though not past
         changes of relations that are still to be made.
         """
-        went_on = super().step(until)
+        went_on = super().step(until, refused)
         relations = [e for e in self._entries if isinstance(e.target, RelationInput) and not e.ended]
         if all(e.batch is not None for e in relations):
             open_ = min((e.begins - 1 for e in relations), default=MAX_INSTANT)

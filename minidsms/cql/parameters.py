@@ -20,6 +20,7 @@ from minidsms.counted import counted
 from minidsms.cql.errors import CqlError, Error
 from minidsms.cql.lexer import UNITS
 from minidsms.cql.printer import print_text
+from minidsms.values.types import MOST_DIGITS
 
 Parameters = Sequence[Any] | Mapping[str, Any]
 
@@ -30,6 +31,8 @@ _BEHIND_IN = re.compile(r"(?P<rows>\)\s*(?:NOT\s+)?)?(?<![\w.])IN\s*\Z", re.IGNO
 _BEFORE_COUNTS = re.compile(r"(?<![\w.])(?:RANGE|ROWS|SLIDE|HOP|TUMBLE|EVERY|SESSION|LIMIT|OFFSET)\s*\Z", re.IGNORECASE)
 _BEHIND_COUNTS = re.compile(rf"\s*(?P<unit>(?:{'|'.join(UNITS)})S?)\b|\s*(?:PRECEDING|FOLLOWING)\b", re.IGNORECASE)
 _FINE = ("ns", "ps", "fs", "as")
+_NO_NAN = "CQL has no literal for NaN; None is NULL"
+_TOO_FINE = "a time finer than a microsecond has no literal"
 _PARAMETER = re.compile(rf"{_SKIPPED} | (?P<place>\?) | \$(?P<name>[^\W\d]\w*)", re.VERBOSE | re.DOTALL)
 
 
@@ -56,8 +59,8 @@ class Place(NamedTuple):
     def written(self, value: Any) -> str:
         """A value as CQL writes it here."""
         match value:
-            case decimal.Decimal() if self.is_count and value.is_finite() and value >= 0:
-                return format(value, "f")
+            case decimal.Decimal() if self.is_count and (digits := _digits(decimal.Decimal(value))) and value >= 0:
+                return digits
             case dt.timedelta() if self.is_count and not self.has_unit and value >= dt.timedelta(0):
                 return f"{_micros(value)} MICROSECONDS"
         return literal(value, self.levels)
@@ -152,18 +155,18 @@ def literal(value: Any, levels: int = 0) -> str:
             return "TRUE" if value else "FALSE"
         case str():
             return print_text(str.__str__(value))
-        case decimal.Decimal() if value.is_finite():
-            return f"DECIMAL '{value:f}'"
+        case decimal.Decimal():
+            return _decimal(decimal.Decimal(value))  # whatever its class makes of it
         case int():
             return _signed(int.__repr__(value))
-        case float() | decimal.Decimal():
+        case float():
             return _float(float(value))
         case dt.datetime():
-            return f"TIMESTAMP '{_utc(value).isoformat(sep=' ')}'"
+            return f"TIMESTAMP '{_iso(_utc(value))}'"
         case dt.date():
-            return f"DATE '{value.isoformat()}'"
+            return f"DATE '{dt.date.isoformat(value)}'"
         case dt.time() if value.tzinfo is None:
-            return f"TIME '{value.isoformat()}'"
+            return f"TIME '{dt.time.isoformat(value)}'"
         case dt.timedelta():
             micros = _micros(value)
             return f"({'-' if micros < 0 else ''}INTERVAL '{abs(micros)}' MICROSECOND)"
@@ -184,12 +187,37 @@ def _in_micros(value: Any) -> Any:
         return value
     micros = value.astype(f"{value.dtype.kind}8[us]")
     if not np.array_equal(micros.astype(value.dtype), value, equal_nan=True):
-        raise Error("a time finer than a microsecond has no literal")
+        raise Error(_TOO_FINE)
     return micros
 
 
 def _micros(value: dt.timedelta) -> int:
-    return value // dt.timedelta(microseconds=1)
+    if getattr(value, "nanoseconds", 0):  # pandas'
+        raise Error(_TOO_FINE)
+    return dt.timedelta.__floordiv__(value, dt.timedelta(microseconds=1))
+
+
+def _digits(value: decimal.Decimal) -> str | None:
+    """Its digits, or None where it has more than a DECIMAL may have."""
+    _, digits, exponent = value.as_tuple()
+    if not isinstance(exponent, int) or max(len(digits) + max(exponent, 0), -exponent) > MOST_DIGITS:
+        return None
+    return format(value, "f")
+
+
+def _decimal(value: decimal.Decimal) -> str:
+    """A DECIMAL, or a FLOAT where it has more digits."""
+    if value.is_nan():
+        raise Error(_NO_NAN)
+    digits = _digits(value)
+    return _float(float(value)) if digits is None else f"DECIMAL '{digits}'"
+
+
+def _iso(value: dt.datetime) -> str:
+    """A datetime without a zone, whatever its class makes of it; pandas' have nanoseconds."""
+    nanos = int(getattr(value, "nanosecond", 0))
+    text = dt.datetime.isoformat(value, " ", "microseconds" if nanos else "auto")
+    return f"{text}{nanos:03d}" if nanos else text
 
 
 def _utc(value: dt.datetime) -> dt.datetime:
@@ -202,7 +230,7 @@ def _utc(value: dt.datetime) -> dt.datetime:
 
 def _float(value: float) -> str:
     if math.isnan(value):
-        raise Error("CQL has no literal for NaN; None is NULL")
+        raise Error(_NO_NAN)
     if math.isinf(value):
         return f"CAST('{'-' if value < 0 else ''}Infinity' AS FLOAT)"
     return _signed(repr(value))

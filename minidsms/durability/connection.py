@@ -769,7 +769,7 @@ class DurableConnection(Connection):
             self._check()
             there = next((e for e in self.rules if e.name.lower() == (name or name_of(table)).lower()), None)
             if there is None:
-                with self.logged("rules", template=text_of(template), table=name_of(table), name=name):
+                with self.logged("rules", template=text_of(template), table=name_of(table), name=name, decimals=True):
                     return super().query_each(template, table, name)
             if (there.template, there.table.lower()) == (text_of(template), name_of(table).lower()):
                 return there

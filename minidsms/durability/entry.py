@@ -46,7 +46,7 @@ The header's "kind" is one of
     archived    to or query, n       at the end of a checkpoint: so many elements have come since it began
     into        query, place, format, options, mark   a file or topic given to a query
     function, aggregate              name, place ("module:name"), arguments, type, ..
-    rules       template, table, name   a query per row of a table (`query_each`)
+    rules       template, table, name   a query per row of a table (`query_each`); decimals: see `QueryEach`
     rules ended, left taken          name; those queries are closed; answers of rows that are gone have been fetched
     call        query, method, ..    a method of a query: set, pause, resume, pin_plan, unpin_plan, close_sink, close
     setting     name, value          a setting that a connection was opened with

@@ -26,6 +26,7 @@ from minidsms.durability.places import found_at
 from minidsms.durability.segments import Found, entries
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.operators.operator import Failure
+from minidsms.statements.rules import QueryEach
 from minidsms.statements.run import carry_out
 from minidsms.statements.user_definitions import define_aggregate, define_function
 from minidsms.system_streams.system_input import SystemInput
@@ -211,7 +212,8 @@ def _is_of_query(db: DurableConnection, fields: Fields, rows: Content, where: st
             db.files.marks[name.lower()] = made
             db.queries[name.lower()].acknowledge(made.until)
         case {"kind": "rules", "template": str(template), "table": str(table), "name": name}:
-            db.query_each(template, table, name)
+            with db.lock:
+                db.keep_each(QueryEach(db, template, table, name, has_decimals="decimals" in fields))
         case {"kind": "rules ended" | "left taken" as kind, "name": str(name)}:
             each = next(each for each in db.rules if each.name == name)
             (each.close if kind == "rules ended" else each.forget_left)()

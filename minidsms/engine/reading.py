@@ -65,7 +65,8 @@ class ReadsSources(Database):
             self._check()
             if self.archiver is not None:
                 self.archiver.admit()
-            went_on = driver.step(None if until is None else self._instant("run", until))
+            instant = None if until is None else self._instant("run", until)
+            went_on = driver.step(instant, self.memory.forget_refused)
             told = self._step(None)
             if not went_on and until is None and self.end_windows():
                 told = self._step(None) or told

@@ -137,11 +137,11 @@ class SourceDriver:
         if self._wait_s is not None:
             self._bell.wait(self._wait_s)
 
-    def step(self, until: int | None = None) -> bool:
+    def step(self, until: int | None = None, refused: Callable[[], None] = lambda: None) -> bool:
         """Push one more block; False when the sources have ended, or tell nothing more up to `until`.
 
         True without having pushed where something may still come: then `wait`. Errors of the inputs name the file,
-        and the line where it is known; the block that was refused stays.
+        and the line where it is known; the block that was refused stays.  refused: called where there is no room.
         """
         self._bell.clear()
         self._wait_s = None
@@ -158,13 +158,16 @@ class SourceDriver:
             try:
                 self._push(chosen, until)
             except MemoryLimitError as error:
+                refused()
                 if chosen.push_less():
                     continue
                 # Back-pressure: what this source brings has to wait until another one has moved time on.
                 chosen.is_stalled, stalled = True, error
                 continue
             for entry in self._entries:
-                entry.is_stalled, entry.most_rows = False, None
+                entry.is_stalled = False
+                if entry is not chosen or entry.batch is None:
+                    entry.most_rows = None  # the parts of a block are alike: the next one is no larger
             if self._pushed is not None:
                 self._pushed()
             return True

@@ -7,6 +7,8 @@ there.  docs/semantics T4.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.sources.driver import SourceDriver
 from minidsms.sources.driver_entry import Entry
@@ -15,9 +17,9 @@ from minidsms.sources.driver_entry import Entry
 class Replay(SourceDriver):
     """See the module; otherwise as `SourceDriver`."""
 
-    def step(self, until: int | None = None) -> bool:
+    def step(self, until: int | None = None, refused: Callable[[], None] = lambda: None) -> bool:
         """Push one more block, and let the time of streams whose files have ended follow."""
-        went_on = super().step(until)
+        went_on = super().step(until, refused)
         streams = [(e.target, e.ended) for e in self._entries if isinstance(e.target, StreamInput)]
         running = [target.progress for target, ended in streams if not ended]
         seen = [target.greatest_ts for target, _ in streams if target.greatest_ts is not None]

@@ -197,8 +197,11 @@ def _read_iso_times(texts: Any, bad: BoolArray) -> Any:
     for row in np.flatnonzero(pending).tolist():
         with suppress(ValueRefused):
             # Of a year, or in a form, that Arrow does not read.
-            ticks[row] = timestamp_value(texts[row].as_py(), 1000) or 0
-            pending[row] = False
+            text = texts[row].as_py()
+            ticks[row], pending[row] = timestamp_value(text, 1000) or 0, False
+            nanos = timestamp_value(text, 1) or 0  # refused where they do not reach
+            if nanos % 1000:
+                ticks[row], is_exact[row] = nanos, True
     bad |= pending
     nulls = pa.array(~is_wanted | pending)
     # Nanoseconds only where they are needed: they reach from 1678 to 2261 only.

@@ -114,10 +114,8 @@ def engine_of(setting: Setting) -> Iterator[tuple[Connection, Query]]:
             kind = "STREAM" if is_stream else "RELATION"
             columns = ", ".join(f"{quoted(f.name)} {_declared(f.type)}" for f in schema)
             db.execute(f"CREATE {kind} {quoted(name)} ({columns})")
-        for f in setting.functions:
-            db.create_function(f.name, f.function, list(f.arg_types), f.type, vectorized=f.vectorized)
-        for a in setting.aggregates:
-            db.create_aggregate(a.name, a.factory, list(a.arg_types), a.type)
+        db.catalog.functions |= {f.name.lower(): f for f in setting.functions}
+        db.catalog.aggregates |= {a.name.lower(): a for a in setting.aggregates}
         for view in setting.views:
             db.execute(view)
         yield db, db.query(setting.query)

@@ -15,6 +15,7 @@ import datetime
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -48,8 +49,11 @@ class QueryEach:
     name: of the queries, with the row's key behind it.  key: the places of the columns of the KEY.
     """
 
-    def __init__(self, db: Connection, template: str, table: str, name: str | None) -> None:
-        """Raises Error, and then nothing has been registered."""
+    def __init__(self, db: Connection, template: str, table: str, name: str | None, has_decimals: bool = True) -> None:
+        """Raises Error, and then nothing has been registered.
+
+        has_decimals: values of DECIMAL columns are written as such; in folders of before they were numbers.
+        """
         definition = db.catalog.relations.get(name_of(table).lower())
         if definition is None:
             raise Error(f'query_each takes the name of a relation; there is no relation "{table}"')
@@ -64,6 +68,7 @@ class QueryEach:
         self._db = db
         self._input = db.relation_input(definition.name)
         self._types = definition.schema.types
+        self._has_decimals = has_decimals
         self._codec = db.codec(definition.schema)
         self.key = definition.key
         self._parts = _parts(text_of(template), definition.schema)
@@ -194,6 +199,8 @@ class QueryEach:
             if place.is_count and not place.has_unit and value >= 0:
                 return str(value)
             return f"CAST({literal(value)} AS INTERVAL)"
+        if type_.kind == "DECIMAL" and value is not None and not self._has_decimals:
+            return _number(value)
         if type_.is_nested and value is not None and not place.levels:
             # An empty list has no type as a literal, an instant in one is a number, and a dict has no literal.
             return f"CAST({print_text(json.dumps(value, default=str, ensure_ascii=False))} AS {type_})"
@@ -357,6 +364,13 @@ def folded(row: tuple[Any, ...], key: Sequence[int]) -> str:
 
 
 _TWICE = "there are two rows of the key {!r}"
+
+
+def _number(value: Decimal) -> str:
+    """A Decimal as a FLOAT or an INTEGER, where it is one."""
+    shown = format(value, "f")
+    is_number = "." in shown or abs(value) < 1 << 63
+    return f"({shown})" if is_number else literal(value)
 
 
 def _example(type_: Type, text: str) -> Any:

@@ -438,13 +438,13 @@ def test_speed_lets_time_pass_so_many_times_faster(folder: str) -> None:
 def test_a_block_that_is_larger_than_the_memory_limit_is_read_in_parts(tmp_path: Path, declared: str) -> None:
     n = 200_000
     with minidsms.connect() as db:
-        db.execute("CREATE STREAM S (ts INTEGER, v INTEGER) TIMESTAMP BY ts")
+        db.execute("CREATE STREAM S (ts INTEGER, v INTEGER, t TEXT) TIMESTAMP BY ts")
         db.archive("S", str(tmp_path / "data"))
-        db.push("S", {"ts": range(n), "v": range(n)})
+        db.push("S", {"ts": range(n), "v": range(n), "t": list(map(str, range(n)))})
     file = tmp_path / "s.csv"
-    file.write_text("ts,v\n" + "".join(f"{i},{i}\n" for i in range(n)))
+    file.write_text("ts,v,t\n" + "".join(f"{i},{i},{i}\n" for i in range(n)))
     with minidsms.connect(memory_limit="1 MB") as db:
-        db.execute("CREATE STREAM S (ts INTEGER, v INTEGER) TIMESTAMP BY ts " + declared.format(file=file))
+        db.execute("CREATE STREAM S (ts INTEGER, v INTEGER, t TEXT) TIMESTAMP BY ts " + declared.format(file=file))
         q = db.query("SELECT RSTREAM(SUM(v)) FROM S [TUMBLE 50000]")
         db.run() if declared else db.replay(str(tmp_path / "data"))
         sums = [change.row[0] for change in q.fetch()]

@@ -187,6 +187,8 @@ def test_what_is_no_duration_is_refused(number: str, unit: str | None) -> None:
         ("1970-01-01 02:00+02:00", 0),
         ("1970-01-01 00:00:00.001", 1),
         ("2000-02-29 12:00", 951_825_600_000),
+        ("2000-02-29 12", 951_825_600_000),
+        ("2000-02-29T12+01", 951_822_000_000),
     ],
 )
 def test_an_iso_text_is_a_time(text: str, ticks: int) -> None:

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -125,6 +126,7 @@ def test_times_decimals_and_numbers_of_numpy() -> None:
         ("SELECT k FROM S WHERE k IN ?", [[]], "empty list"),
         ("SELECT k FROM S WHERE k = ?", [b"a"], "cannot be a bytes"),
         ("SELECT k FROM S WHERE k = ?", [Decimal("NaN")], "no literal for NaN"),
+        ("SELECT k FROM S LIMIT ?", [Decimal("sNaN")], "no literal for NaN"),
         (
             "SELECT k FROM S WHERE k = ?",
             [dt.datetime(1, 1, 1, tzinfo=dt.timezone(dt.timedelta(hours=2)))],
@@ -158,8 +160,54 @@ class Quoted(str):
         return "' OR TRUE OR '"
 
 
+class Day(dt.date):
+    def isoformat(self) -> str:
+        return "2026-01-01' OR TRUE OR '"
+
+
+class Moment(dt.datetime):
+    def isoformat(self, *_: Any, **__: Any) -> str:
+        return "2026-01-01' OR TRUE OR '"
+
+
+class Clock(dt.time):
+    def isoformat(self, *_: Any) -> str:
+        return "10:00' OR TRUE OR '"
+
+
+class Price(Decimal):
+    def __format__(self, *_: Any) -> str:
+        return "1' OR TRUE OR '"
+
+
+class Rate(Decimal, enum.Enum):
+    FULL = Decimal("0.19")
+
+
 def test_values_of_other_classes_are_what_they_are_and_not_what_they_show() -> None:
     assert literal(Colour.RED) == "3" and literal(Shown(1.5)) == "1.5" and literal(Quoted("it's")) == "'it''s'"
+    assert literal(Day(2026, 1, 2)) == "DATE '2026-01-02'" and literal(Clock(3, 4)) == "TIME '03:04:00'"
+    assert (
+        literal(Moment(2026, 1, 2)) == literal(Moment(2026, 1, 2, tzinfo=dt.UTC)) == "TIMESTAMP '2026-01-02 00:00:00'"
+    )
+    assert literal(Price("1.5")) == "DECIMAL '1.5'" and literal(Rate.FULL) == "DECIMAL '0.19'"
+    assert written("[ROWS ?]", [Price(3)]) == "[ROWS 3]"
+
+
+def test_nanoseconds_of_pandas_are_written_or_refused() -> None:
+    moment = pd.Timestamp("2026-01-02 03:04:05.000000007", tz="Europe/Berlin")
+    assert literal(moment) == "TIMESTAMP '2026-01-02 02:04:05.000000007'"
+    assert literal(pd.Timestamp("2026-01-02 03:04:05.5")) == "TIMESTAMP '2026-01-02 03:04:05.500000'"
+    assert literal(pd.Timedelta("5us")) == "(INTERVAL '5' MICROSECOND)"
+    with pytest.raises(minidsms.Error, match="finer than a microsecond"):
+        literal(pd.Timedelta("5ns"))
+
+
+def test_a_decimal_of_more_digits_than_a_decimal_has_is_a_float() -> None:
+    assert literal(Decimal.from_float(0.1)) == "0.1" and literal(Decimal("-1E-40")) == "(-1e-40)"
+    assert literal(Decimal("1E+37")) == "DECIMAL '1" + 37 * "0" + "'" and literal(Decimal("1E+38")) == "1e+38"
+    assert literal(Decimal("1E+999999999")) == "CAST('Infinity' AS FLOAT)"
+    assert written("LIMIT ?", [Decimal("1E+999999999")]) == "LIMIT CAST('Infinity' AS FLOAT)"
 
 
 def test_a_decimal_is_a_decimal_wherever_it_stands() -> None:

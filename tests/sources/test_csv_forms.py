@@ -78,6 +78,19 @@ def test_a_name_of_the_declaration_may_have_outer_spaces_and_none_stands_twice(t
             db.execute("DROP STREAM S")
 
 
+@pytest.mark.parametrize("text", ["2024-5-1 10:00:00.123456789", "2024-05-01 10:00:00,123456789", "2024-05-01 1"])
+@pytest.mark.parametrize("before", ["", "1,2024-05-01\n"])
+def test_a_time_is_read_as_push_reads_it(tmp_path: Path, text: str, before: str) -> None:
+    (file := tmp_path / "f.csv").write_text(f'at,t\n{before}1,"{text}"\n')
+    with minidsms.connect(time_unit="ns") as db:
+        db.execute(f"CREATE STREAM F (at INTEGER, t TIMESTAMP) TIMESTAMP BY at FROM '{file}'")
+        db.execute("CREATE STREAM P (t TIMESTAMP)")
+        read, pushed = db.query("SELECT t FROM F"), db.query("SELECT t FROM P")
+        db.run()
+        db.push("P", (text,), ts=1)
+        assert read.fetch()[-1].row == pushed.fetch()[-1].row
+
+
 def test_without_a_header_the_columns_are_those_of_the_declaration(tmp_path: Path) -> None:
     rows, _ = answer(
         tmp_path / "f.csv",
