@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,16 @@ def test_rows_are_pushed_with_their_instants_and_without_a_column_it_is_null(db:
     assert db.execute("INSERT INTO S (ts, k, v) VALUES (1, 'a', 1 + 1), (2, LOWER('B'), NULL)") == 2
     db.execute("INSERT INTO S (v, ts) VALUES (-3, 4)")
     assert [(ts, row) for ts, _, row in q.fetch()] == [(1, ("a", 2)), (2, ("b", None)), (4, (None, -3))]
+
+
+def test_a_decimal_without_digits_behind_the_point_counts(db: Connection) -> None:
+    q = db.query("SELECT v FROM S")
+    for value in (Decimal(7), Decimal("1E+2"), Decimal(2**62), Decimal("-0")):
+        db.execute("INSERT INTO S (ts, v) VALUES (?, ?)", [Decimal(1), value])
+    assert [(ts, row) for ts, _, row in q.fetch()] == [(1, (7,)), (1, (100,)), (1, (2**62,)), (1, (0,))]
+    for refused in (Decimal("7.0"), Decimal(2**63)):
+        with pytest.raises(CqlError, match="INTEGER"):
+            db.execute("INSERT INTO S (ts, v) VALUES (1, ?)", [refused])
 
 
 def test_times_are_read_from_texts(db: Connection) -> None:

@@ -34,6 +34,31 @@ def test_instants_of_all_years_are_read_from_where_they_were_written(tmp_path: P
         assert [row for _, _, row in q.fetch()] == [(value,) for value in values]
 
 
+@pytest.mark.parametrize("format", ["csv", "json", "parquet", "arrow"])
+def test_so_are_instants_in_lists_and_structs(tmp_path: Path, format: str) -> None:
+    columns, file = "l TIMESTAMP[], s STRUCT(a TIMESTAMP), m MAP(TEXT, TIMESTAMP[])", tmp_path / f"a.{format}"
+    rows = [([value, None], {"a": value}, {"k": [value], "n": None}) for value in FAR]
+    with minidsms.connect() as db:
+        db.execute(f"CREATE STREAM S ({columns})")
+        db.query("SELECT l, s, m FROM S").into(file)
+        db.push("S", rows, ts=range(len(rows)))
+    with minidsms.connect() as db:
+        db.execute(f"CREATE STREAM S (_ts INTEGER, {columns}) TIMESTAMP BY _ts FROM '{file}'")
+        q = db.query("SELECT l, s, m FROM S")
+        db.run()
+        assert [row for _, _, row in q.fetch()] == rows
+
+
+def test_a_text_between_two_ticks_is_floored_in_every_year() -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (t TIMESTAMP)")
+        q = db.query("SELECT t FROM S")
+        db.push(
+            "S", [("10000-01-01 00:00:00.0005",), ("-0001-01-01 00:00:00.0005",), ("1969-12-31 23:59:59.9995",)], ts=0
+        )
+        assert [row for _, _, row in q.fetch()] == [(253_402_300_800_000,), (-62_198_755_200_000,), (-1,)]
+
+
 def test_a_row_without_an_instant_may_hold_a_time_that_python_has_not(tmp_path: Path) -> None:
     file = tmp_path / "a.json"
     file.write_text('{"t":"2000-01-01 00:00:00Z"}\n{"ts":1,"t":"0000-01-01 00:00:00Z"}\n{"t":"0000-01-01 00:00:00Z"}\n')

@@ -1,6 +1,6 @@
 """Durations and points in time as a text writes them, in ticks (docs/semantics T1, R4).
 
-Invariant: what does not fall on a tick, or does not fit int64, is refused, never rounded.
+Invariant: what does not fit int64 is refused, and what does not fall on a tick, unless it is asked to be floored.
 """
 
 from __future__ import annotations
@@ -62,8 +62,9 @@ def duration_ticks(number: str, unit: str | None, tick_ns: int) -> int:
     return _fitting(ticks, written)
 
 
-def iso_ticks(text: str, tick_ns: int) -> int:
+def iso_ticks(text: str, tick_ns: int, is_floored: bool = False) -> int:
     """Ticks since 1970 UTC of an ISO date or time; without an offset it is UTC. A year may have a sign and more digits.
+    is_floored: a time between two ticks is the first of them.
 
     >>> iso_ticks("1970-01-02 00:00:00.5", 1_000_000)
     86400500
@@ -85,7 +86,7 @@ def iso_ticks(text: str, tick_ns: int) -> int:
         seconds -= shift if offset[0] == "+" else -shift
     ns = seconds * 1_000_000_000 + int((fraction or "0").ljust(9, "0"))
     ticks, rest = divmod(ns, tick_ns)
-    if rest:
+    if rest and not is_floored:
         raise NotATime(f"'{text}' does not fall on a tick of {tick_words(tick_ns)}")
     return _fitting(ticks, f"'{text}'")
 

@@ -84,14 +84,8 @@ def is_integer(value: Any) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
 
 
-def _counts(value: Any) -> bool:
-    """It is an integer, or a Decimal without digits behind the point, as Arrow has columns of them."""
-    exponent = value.as_tuple().exponent if isinstance(value, Decimal) else None
-    return is_integer(value) or (isinstance(exponent, int) and 0 <= exponent < 20)
-
-
 def integer_value(value: Any) -> int | None:
-    """An INTEGER: an int, numpy integer or Decimal without digits behind the point, within int64."""
+    """An INTEGER: an int or numpy integer within int64."""
     if type(value) is int:
         if INT64_MIN <= value <= INT64_MAX:
             return value
@@ -102,7 +96,7 @@ def integer_value(value: Any) -> int | None:
         raise ValueRefused(
             f"{show(value)} cannot be read as INTEGER", hint="write int(value), or declare the column BOOLEAN"
         )
-    if _counts(value):
+    if is_integer(value):
         return integer_value(int(value))
     hint = ""
     if isinstance(value, float | np.floating):
@@ -166,7 +160,7 @@ def scaled(value: int, unit: tuple[int, int], tick_ns: int) -> int:
 def timestamp_value(value: Any, tick_ns: int) -> int | None:
     """A TIMESTAMP in ticks: an int (ticks already), a datetime or date (naive ones are UTC), datetime64, or an ISO
     text."""
-    if _counts(value):
+    if is_integer(value):
         return integer_value(value)
     if is_null(value):
         return None
@@ -196,19 +190,15 @@ def _nanoseconds(elapsed: datetime.timedelta) -> int:
 
 def _read_iso(text: str, tick_ns: int) -> int:
     try:
-        return iso_ticks(text, tick_ns)
+        return iso_ticks(text, tick_ns, is_floored=True)
     except NotATime:
-        # It may only fall between two ticks; in nanoseconds it then reads well.
-        try:
-            return iso_ticks(text, 1) // tick_ns
-        except NotATime:
-            hint = "write it like 2024-05-01T12:00:00Z"
-            raise ValueRefused(f"{show(text)} cannot be read as TIMESTAMP", hint=hint) from None
+        hint = "write it like 2024-05-01T12:00:00Z"
+        raise ValueRefused(f"{show(text)} cannot be read as TIMESTAMP", hint=hint) from None
 
 
 def interval_value(value: Any, tick_ns: int) -> int | None:
     """An INTERVAL in ticks: an int (ticks already), a timedelta or timedelta64."""
-    if _counts(value):
+    if is_integer(value):
         return integer_value(value)
     if is_null(value):
         return None

@@ -192,7 +192,7 @@ class JsonRows:
     def _one_by_one(self, block: Block) -> tuple[PlainRows, list[Reject]]:
         assert self._names is not None
         rejects: list[Reject] = []
-        readers = [value_reader(type_, 1) for type_ in self._types]
+        readers = [value_reader(type_, 1000) for type_ in self._types]  # times in what is nested, as far as others
         kept: list[list[Any]] = [[] for _ in self._types]
         for line, text in lines(block):
             found = _object(text, exact=not self._is_basic)

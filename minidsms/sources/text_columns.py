@@ -157,7 +157,7 @@ def _whole_numbers(texts: Any, bad: BoolArray) -> Any:
 
 def _checked(texts: Any, type_: Type, bad: BoolArray) -> Any:
     """Texts that spell values of the type, which whoever takes the rows reads; sets bad where one spells none."""
-    reader = value_reader(type_, 1)
+    reader = value_reader(type_, 1000)  # as times that are no part of a value
     for row, text in enumerate(texts.to_pylist()):
         try:
             reader(text)

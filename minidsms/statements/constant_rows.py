@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +29,9 @@ from minidsms.values.coded import fitted
 
 if TYPE_CHECKING:
     from minidsms.connection import Connection
+
+_COUNTED = (Type.INTEGER, Type.TIMESTAMP, Type.INTERVAL)
+"""Types of which Python has ints."""
 
 
 def is_constant(query: syntax.Query, catalog: Catalog) -> bool:
@@ -116,6 +120,9 @@ def _values(db: Connection, statement: syntax.Insert, types: Sequence[Type], tex
             rounded = fitted(found.exact, type_)
             return found.exact if rounded is None else rounded
         column = constant_column([found], found.type, context, text)
-        return codec(found.type).rows(Batch(np.zeros(1, np.int64), None, [column]))[0][0]
+        value = codec(found.type).rows(Batch(np.zeros(1, np.int64), None, [column]))[0][0]
+        # As INSERT of SQL, where nothing is lost: a parameter may be a Decimal that counts something.
+        is_count = isinstance(value, Decimal) and not found.type.scale and type_ in _COUNTED
+        return int(value) if is_count else value
 
     return [list(map(value, row, types)) for row in statement.rows]
