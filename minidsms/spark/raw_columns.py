@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 _NUMBER = r"^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$"
 _INFINITE = r"^[+-]?(?i:inf|infinity)$"
 _TICKS = r"^[+-]?\d+$"
-_ISO = r"^\d{4}-\d{1,2}-\d{1,2}([T ]\d{1,2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}(:?\d{2})?)?)?$"
+_ISO = r"^\d{4}-\d{1,2}-\d{1,2}([T ]\d{1,2}(:\d{2}(:\d{2}(\.\d{1,9})?)?)?(Z|[+-]\d{2}(:?\d{2})?)?)?$"
+
+_SHORT = r"^(\S+[T ]\d{1,2}(?::\d{2})?)(Z|[+-].*)?$"
+"""One without minutes or seconds, which Spark does not read before a zone."""
 
 
 def read_column(raw: Column, kind: T.DataType, type_: Type, tick_ns: int, name: str) -> Column:
@@ -68,7 +71,8 @@ def _boolean(text: Column, tick_ns: int) -> Column:
 def _timestamp(text: Column, tick_ns: int) -> Column:
     # Spark's times end at microseconds; what follows is added.
     further = F.rpad(F.regexp_extract(text, r"\.\d{6}(\d{1,3})", 1), 3, "0").cast("bigint")
-    micros = F.unix_micros(text.try_cast("timestamp_ltz"))
+    to_the_second = F.regexp_replace(F.regexp_replace(text, _SHORT, "$1:00$2"), _SHORT, "$1:00$2")
+    micros = F.unix_micros(to_the_second.try_cast("timestamp_ltz"))
     iso = F.when(text.rlike(_ISO), _ticks_of_micros(micros, further, tick_ns))
     return F.when(text.rlike(_TICKS), text.try_cast("bigint")).otherwise(iso)
 

@@ -104,6 +104,12 @@ def test_times_are_those_the_engine_reads_in_every_unit(spark: SparkSession, tmp
         "2013-02-30",
         "1969-12-31 23:59:59.9",
         "2013-01-01 10:00:00+02:00",
+        "2013-01-01 10",
+        "2013-01-01T1Z",
+        "2013-01-01 10-0530",
+        "2013-1-1 10:30Z",
+        "2013-01-01T10:30-05:30",
+        "2013-01-01 25",
     ]
     file = tmp_path / "times.csv"
     file.write_text("n,at\n" + "".join(f"{i},{text}\n" for i, text in enumerate(texts)))
