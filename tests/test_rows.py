@@ -110,3 +110,14 @@ def test_times_of_seconds_are_those_of_polars_or_refused() -> None:
             with pytest.raises(minidsms.Error, match="range of polars"):
                 query.pl()
             assert len(query.arrow()) == 1
+
+
+def test_what_pandas_cannot_hold_is_refused_and_waits_on() -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (t TIMESTAMP, l TIMESTAMP[], s STRUCT(a TIMESTAMP))")
+        held, q = db.query("SELECT t, l FROM S"), db.query("SELECT t, s FROM S")
+        db.push("S", (2**60, [2**60], {"a": 2**60}), ts=1)
+        assert held.df()["t"].astype("int64").to_list() == [2**60]
+        with pytest.raises(minidsms.Error, match="pandas can hold"):
+            q.df()
+        assert q.pl()["t"].to_physical().to_list() == [2**60]

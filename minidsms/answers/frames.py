@@ -27,9 +27,9 @@ class AsFrames(abc.ABC):
         """As an Arrow table."""
 
     def df(self) -> pd.DataFrame:
-        """`arrow` as a pandas DataFrame. Error where pandas is not installed."""
+        """`arrow` as a pandas DataFrame. Error where pandas is not installed, or has no such time in a STRUCT."""
         check_installed("pandas", "df()")
-        frame: pd.DataFrame = self._converted(pa.Table.to_pandas)
+        frame: pd.DataFrame = self._converted(_pandas)
         return frame
 
     def pl(self) -> pl.DataFrame:
@@ -45,6 +45,14 @@ class AsFrames(abc.ABC):
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """`arrow` for whatever reads Arrow's C stream: pyarrow, polars, DuckDB."""
         return self.arrow().__arrow_c_stream__(requested_schema)
+
+
+def _pandas(table: pa.Table) -> pd.DataFrame:
+    """In STRUCTs and MAPs times are those of Python, whose years are 1 to 9999."""
+    try:
+        return table.to_pandas()
+    except (OverflowError, ValueError) as error:
+        raise Error(f"a value is none that pandas can hold: {error}\nhelp: arrow() and pl() hold it") from None
 
 
 def _without_seconds(table: pa.Table) -> pa.Table:
