@@ -335,7 +335,7 @@ def test_keys_that_differ_in_case_outlast_a_checkpoint(tmp_path: Path, seed: int
 
 
 def test_a_folder_of_a_version_that_wrote_decimals_as_numbers_has_the_same_answers(tmp_path: Path) -> None:
-    template = "SELECT ISTREAM(v / $n AS a, v + $d AS b, -$big AS c) FROM S [NOW]"
+    template = "SELECT ISTREAM(v / $n, v + $d AS b, -$big AS c) FROM S [RANGE $n SLIDE $n]"
     with minidsms.connect(tmp_path) as db:
         db.execute("CREATE STREAM S (v INTEGER)")
         db.execute("CREATE RELATION R (k TEXT, n DECIMAL(3), d DECIMAL(4, 1), big DECIMAL(38)) KEY (k)")
@@ -350,6 +350,7 @@ def test_a_folder_of_a_version_that_wrote_decimals_as_numbers_has_the_same_answe
     for ts in (2, 3):
         with minidsms.connect(tmp_path) as db:
             before, now = db.rules
+            assert before["a"].schema.names[0] == "v / 2" and now["a"].schema.names[0] == "v / DECIMAL '2'"
             db.push("S", (5,), ts=10 * ts)
             db.advance(10 * ts)
             assert {change.row for _, change in before.fetch()} == {(2, 4.5, big)}

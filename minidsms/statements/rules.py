@@ -369,8 +369,9 @@ _TWICE = "there are two rows of the key {!r}"
 def _number(value: Decimal) -> str:
     """A Decimal as a FLOAT or an INTEGER, where it is one."""
     shown = format(value, "f")
-    is_number = "." in shown or abs(value) < 1 << 63
-    return f"({shown})" if is_number else literal(value)
+    if "." not in shown and abs(value) >= 1 << 63:
+        return literal(value)
+    return f"({shown})" if value < 0 else shown
 
 
 def _example(type_: Type, text: str) -> Any:
