@@ -90,9 +90,9 @@ class ReplayDriver(SourceDriver):
                     del self._read[stream]
         return went_on
 
-    def _push(self, entry: Entry, until: int | None) -> None:
+    def _push(self, entry: Entry, limit: int) -> None:
         """Push the block; then tell the other streams how far they are, as what they lack may have been left out."""
-        super()._push(entry, until)
+        super()._push(entry, limit)
         if not isinstance(entry.target, StreamInput) or entry.target.greatest_ts is None:
             return
         # Up to here the changes of relations have been made.

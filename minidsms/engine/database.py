@@ -261,6 +261,7 @@ class Database:
             self.admission.admit_bytes,
             self._clock,
             lambda: any(group.is_of_relations for group in self.groups.reading(key)),
+            lambda stream: any(stream in group.streams for group in self.groups.reading(key)),
         )
         if source is not None:
             self.reading.add(source, self._relations[key])

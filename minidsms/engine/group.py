@@ -12,7 +12,6 @@ import contextlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import chain
 from typing import Protocol, cast
 
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Int64Array
@@ -279,8 +278,8 @@ class Group:
     # --------------------------------------------------------------------------------------------------- progress
 
     def frontier(self, heartbeat: int) -> int:
-        """The greatest closed instant. heartbeat: of the whole connection; it moves queries that read relations
-        only.
+        """The greatest closed instant (docs/semantics T4). heartbeat: of the whole connection; it moves queries of
+        which relations alone may still change.
         """
         progress = MAX_INSTANT
         for stream in self.streams:
@@ -289,17 +288,12 @@ class Group:
         if progress < MAX_INSTANT:
             return progress
         heartbeat = MIN_INSTANT if self.is_behind else heartbeat
-        greatest = MIN_INSTANT
-        for each in chain(self.streams, self.relations):
-            ts = each.greatest_ts
-            if ts is not None and ts > greatest:
-                greatest = ts
-        if self.streams:
-            return max(greatest, self.ends_at)
-        if all(r.ended for r in self.relations):
-            return max(greatest, heartbeat)
-        told = min(MAX_INSTANT if r.ended else r.told for r in self.relations)
-        return max(heartbeat, told, greatest - 1 if greatest > MIN_INSTANT else MIN_INSTANT)
+        of_streams = _greatest(self.streams)
+        greatest = max(of_streams, _greatest(self.relations))
+        # Beside streams that have ended, only a source may change a relation once more at the same instant.
+        told = [r.told for r in self.relations if not r.ended and (r.is_fed or not self.streams)]
+        closed = max(heartbeat, min(told), greatest - 1) if told else max(heartbeat, greatest)
+        return max(min(closed, greatest), of_streams, self.ends_at) if self.streams else closed
 
     @property
     def is_of_relations(self) -> bool:
@@ -513,3 +507,8 @@ class Group:
         """Bytes held by the operators, and, while they are at work, by the queues between them."""
         held: int = sum(s.nbytes for op in (*self.operators, *self.screens) for s in op.synopses())
         return held + (sum(q.nbytes for op in self.operators for q in op.inputs) if self._in_flight else 0)
+
+
+def _greatest(inputs: Iterable[InputProgress]) -> int:
+    """The greatest instant that one of them has shown, MIN_INSTANT where none has."""
+    return max((i.greatest_ts for i in inputs if i.greatest_ts is not None), default=MIN_INSTANT)

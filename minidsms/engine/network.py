@@ -45,7 +45,9 @@ class RelationProgress(InputProgress, Protocol):
     """What the engine asks of a relation, too."""
 
     told: int
-    """No later change has ts <= it: for queries that read relations alone."""
+    """No later change has ts <= it: for queries of which relations alone may still change."""
+    is_fed: bool
+    """A source changes it, or has until it ended."""
 
 
 @runtime_checkable

@@ -27,6 +27,7 @@ from minidsms.values.dictionary import TextDictionary
 if TYPE_CHECKING:
     from minidsms.archive.recorder import Recorder
     from minidsms.durability.journal import Journal
+    from minidsms.inputs.stream_input import StreamInput
 
 _SIGNS = {"+": 1, "-": -1, "1": 1, "+1": 1, "-1": -1}
 
@@ -43,9 +44,10 @@ class RelationInput:
 
     store: the changes and the rows present.  closed: gives the last instant that is closed for a query which reads the
     relation (MIN_INSTANT where there is none).  memory: asked with the bytes of a call; it may raise.  clock: of what
-    comes when it comes.  closes: tells whether a change closes the instants before it for other relations.  last_ts:
-    the instant of the last change, or None.  told: nothing at or before it comes any more, for readers of relations
-    alone.  journal: keeps the changes first, in a connection with a folder.
+    comes when it comes.  closes: tells whether a change closes the instants before it for other relations.  is_beside:
+    tells whether a query reads the stream and the relation.  last_ts: the instant of the last change, or None.  told:
+    nothing at or before it comes any more, for readers of which relations alone may still change.  is_fed: a source
+    changes it, or has until it ended.  journal: keeps the changes first, in a connection with a folder.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class RelationInput:
         memory: Callable[[int], None] | None = None,
         clock: Callable[[], int] | None = None,
         closes: Callable[[], bool] = lambda: False,
+        is_beside: Callable[[StreamInput], bool] = lambda stream: True,
     ) -> None:
         self.definition = definition
         self.schema = definition.schema
@@ -64,10 +67,10 @@ class RelationInput:
         self.last_ts: int | None = None
         self.told = MIN_INSTANT
         self._clock = clock
-        self.ended = False
+        self.is_fed = self.ended = False
         self.counters = InputCounters()
         self.rejected = RejectedRows()
-        self.closed, self.closes = closed, closes
+        self.closed, self.closes, self.is_beside = closed, closes, is_beside
         self._memory = memory
         self.recorder: Recorder | None = None
         self.journal: Journal | None = None
@@ -101,8 +104,14 @@ class RelationInput:
         return self._change(instants, signs, columns) if n else 0
 
     def advance(self, ts: int) -> None:
-        """A heartbeat: no change at or before ts comes any more. It moves queries that read relations alone."""
+        """A heartbeat: no change at or before ts comes any more. It moves queries for which only relations change."""
         self.told = max(self.told, self.converter.instant(ts))
+
+    def heartbeat(self, ts: int) -> None:
+        """`advance` by a source: where a folder keeps what comes, it keeps this first."""
+        if self.journal is not None and ts > self.told:
+            self.journal.hear(ts)
+        self.advance(ts)
 
     def next_instant(self) -> int:
         """The clock's instant, or the first that is still open behind it; the first that is open for the first rows."""
@@ -113,9 +122,7 @@ class RelationInput:
         """A heartbeat by the clock, where a change waits to be answered: its instant is past."""
         past = self.next_instant() - 1
         if self.last_ts is not None and self.told < self.last_ts <= past:
-            if self.journal is not None:
-                self.journal.hear(past)
-            self.advance(past)
+            self.heartbeat(past)
 
     def upsert(self, data: Any, ts: Any = None) -> int:
         """Put each row in the place of those with its KEY; returns how many rows were given. data, ts: as for push."""
@@ -164,6 +171,10 @@ class RelationInput:
     def present(self) -> Any:
         """The rows there now, as insertions at the instants they came at: a Batch in ts order."""
         return self.store.present()
+
+    def begin(self) -> None:
+        """A source is going to change it."""
+        self.is_fed, self.ended = True, False
 
     def finish(self) -> None:
         """The source has ended. Changes may still be pushed: a relation holds nothing back, ended or not."""

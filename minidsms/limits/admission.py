@@ -90,7 +90,10 @@ class Admission:
     def admit_bytes(self, nbytes: int) -> None:
         """The same for changes of a relation, which are never shed."""
         limit = self._account.limit
-        if limit is not None and self._account.nbytes + nbytes > limit:
+        if limit is None or self._account.nbytes + nbytes <= limit:
+            return
+        self._account.shrink()
+        if self._account.nbytes + nbytes > limit:
             raise MemoryLimitError(
                 f"{self._account.nbytes:,} bytes are held and {nbytes:,} more would pass the memory_limit of "
                 f"{limit:,}; push less at once, fetch answers, or SET memory_limit"

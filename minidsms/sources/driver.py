@@ -2,8 +2,10 @@
 
 One block of each source waits here. The stream whose waiting block begins earliest goes next, so that little waits in
 the inputs. Relations run ahead of the streams: their changes up to the last instant of a block are made before the
-block is pushed, since a change at a closed instant is refused (docs/semantics T4). A live source that has nothing to
-say holds nobody back here; its stream holds back the queries that read it, unless it is told to go on with the clock.
+block is pushed, since a change at a closed instant is refused (docs/semantics T4). Beyond that they run in the order of
+time, since a change of one closes what is before it for the others where the streams of a query have ended. A live
+source that has nothing to say holds nobody back here; its stream holds back the queries that read it, unless it is told
+to go on with the clock.
 
 A relation's file without a ts column is inserted whole, before anything else, at the first instant: the least ts in
 the first blocks of the other sources, 0 where they show none; never before what has been closed or changed already.
@@ -108,19 +110,26 @@ class SourceDriver:
         return min((e.begins for e in self._entries if e.has_instants), default=None)
 
     def _finish(self, entry: Entry) -> None:
-        """A source has been read to its end, and nothing else feeds its input."""
+        """A source has been read to its end: so has its input, where nothing else feeds it."""
+        if any(e.target is entry.target and not e.ended for e in self._entries):
+            return
         if isinstance(entry.target, StreamInput):
             self._over.append(entry)
         else:
             entry.end_input()
 
-    def _end_streams(self, until: int | None) -> None:
-        """End the streams that have been read: not before changes of relations that are due or wait behind `until`,
-        for the end of the last one closes all that has been seen, and with it the instant of each change.
+    def _end_streams(self) -> None:
+        """End the streams that have been read: not before changes of relations at the instants that are closed by the
+        end of the last one: those that the streams have shown, and what is before the changes that have been made.
         """
-        waits = until is not None and any(e.has_instants and isinstance(e.target, RelationInput) for e in self._entries)
-        while self._over and not waits:
-            self._over.pop(0).end_input()
+        for entry in list(self._over):
+            shown = entry.target.greatest_ts
+            beside = [e for e in self._entries if self._is_beside(e, entry)]
+            made = [e.target.last_ts - 1 for e in beside if e.target.last_ts is not None]  # type: ignore[union-attr]
+            closed = max(made if shown is None else [shown, *made], default=MIN_INSTANT)
+            if not any(e.has_instants and e.begins <= closed for e in beside):
+                self._over.remove(entry)
+                entry.end_input()
 
     def run(self, until: int | None = None) -> None:
         """Read everything, or up to an instant."""
@@ -150,13 +159,13 @@ class SourceDriver:
             return True
         stalled: MemoryLimitError | None = None
         while True:
-            chosen = self._next(until)
+            chosen, limit = self._next(until)
             if chosen is None or isinstance(chosen.target, StreamInput):
-                self._end_streams(until)
+                self._end_streams()
             if chosen is None:
                 break
             try:
-                self._push(chosen, until)
+                self._push(chosen, limit)
             except MemoryLimitError as error:
                 refused()
                 if chosen.push_less():
@@ -176,10 +185,13 @@ class SourceDriver:
     def _rest(self, until: int | None, stalled: MemoryLimitError | None) -> bool:
         """Nothing is to be pushed now: move times on, and say whether more may come."""
         may_come = [e for e in self._entries if e.may_bring(until)]
-        was_stalled = [e for e in self._entries if e.is_stalled]
-        for entry in was_stalled:
+        is_stuck = stalled is not None and all(self._is_stuck(e) for e in may_come)
+        has_moved = is_stuck and self._move_on_to_stalled()
+        for entry in self._entries:
             entry.is_stalled, entry.most_rows = False, None
-        if stalled is not None and not [e for e in may_come if e not in was_stalled and not self._follows(e)]:
+        if has_moved:
+            return True
+        if stalled is not None and is_stuck:
             raise stalled
         for entry in may_come:
             entry.go_on_with_clock(self._pacer, self._entries)
@@ -188,8 +200,7 @@ class SourceDriver:
             return True
         if until is not None:
             for each in self._entries:
-                goes_on = each in self._over or not (each.ended or each.is_paused)
-                if goes_on and isinstance(each.target, StreamInput):
+                if each in self._over or not (each.ended or each.is_paused):
                     each.target.heartbeat(until)
         return False
 
@@ -200,33 +211,70 @@ class SourceDriver:
 
     # -------------------------------------------------------------------------------------------------- choosing
 
-    def _next(self, until: int | None) -> Entry | None:
-        """Whose block goes next, or None."""
+    def _next(self, until: int | None) -> tuple[Entry | None, int]:
+        """Whose block goes next, or None, and up to which instant."""
         waiting = [e for e in self._entries if e.batch is not None and not e.is_paused and not e.is_stalled]
         whole = [e for e in waiting if not e.has_instants]
         if whole:
-            return whole[0]
+            return whole[0], MAX_INSTANT
         streams = [e for e in waiting if isinstance(e.target, StreamInput) and e.begins <= self._limit(e, until)]
         relations = [e for e in waiting if isinstance(e.target, RelationInput) and not self._follows(e)]
         if streams:
             stream = min(streams, key=lambda e: e.begins)
             assert stream.ts is not None
-            last = min(int(stream.ts.max()), self._limit(stream, until))
+            limit = self._limit(stream, until)
+            last = min(int(stream.ts.max()), limit)
             # Rows beyond `until` that slack lets in do not yet close it.
             ahead = [e for e in relations if e.begins <= min(last, e.limit(until))]
             if not ahead:
-                return stream
+                return stream, limit
             first = min(ahead, key=lambda e: e.begins)
-            return first if first.begins <= self._limit(first, until) else None
+            limit = self._limit(first, until)
+            return (first if first.begins <= limit else None), min(limit, max(last, self._next_change(first)))
         due = [e for e in relations if e.begins <= self._limit(e, until)]
-        return min(due, key=lambda e: e.begins) if due else None
+        if not due:
+            return None, MAX_INSTANT
+        first = min(due, key=lambda e: e.begins)
+        return first, self._limit(first, until)
 
     def _limit(self, entry: Entry, until: int | None) -> int:
         """Once a row beyond this was seen, no row with ts <= until can come in time; rows beyond are not due yet."""
         limit = entry.limit(until)
         if entry.is_paced:
             limit = min(limit, self._pacer.instant(entry.begins, entry.source.pace.speed))
-        return limit
+        return min(limit, entry.limit(self._stalled_change(entry)))
+
+    def _stalled_change(self, entry: Entry) -> int | None:
+        """The first change that finds no memory, or follows one, of the relations read beside a stream. A file that
+        says no instants comes before everything.
+        """
+        if not any(e.is_stalled for e in self._entries):
+            return None
+        stuck = [e for e in self._entries if (e.is_stalled or self._follows(e)) and self._is_beside(e, entry)]
+        if any(e.bounded and not e.has_instants for e in stuck):
+            return MIN_INSTANT
+        return min((e.begins for e in stuck if e.has_instants), default=None)
+
+    def _is_stuck(self, entry: Entry) -> bool:
+        """What waits here finds no memory, or comes behind a change that finds none."""
+        is_behind = entry.ts is not None and entry.begins > entry.limit(self._stalled_change(entry))
+        return entry.is_stalled or self._follows(entry) or is_behind
+
+    def _move_on_to_stalled(self) -> bool:
+        """Let the time of the streams go on to where changes find no memory; whether there was any left."""
+        has_moved = False
+        for entry in self._entries:
+            change, stream = self._stalled_change(entry), entry.target
+            is_behind = change is not None and entry.ts is not None and entry.begins > entry.limit(change)
+            if change is not None and is_behind and change - 1 > stream.progress:
+                stream.heartbeat(change - 1)
+                has_moved = True
+        return has_moved
+
+    def _is_beside(self, entry: Entry, of: Entry) -> bool:
+        """It is of a relation that a query reads beside the stream of another."""
+        relation, stream = entry.target, of.target
+        return isinstance(relation, RelationInput) and isinstance(stream, StreamInput) and relation.is_beside(stream)
 
     def _follows(self, entry: Entry) -> bool:
         """A change of another relation comes first, and cannot come behind what waits here."""
@@ -240,15 +288,16 @@ class SourceDriver:
 
     # --------------------------------------------------------------------------------------------------- pushing
 
-    def _push(self, entry: Entry, until: int | None) -> None:
-        """Push the waiting block, up to `until` and to what is due."""
+    def _push(self, entry: Entry, limit: int) -> None:
+        """Push the waiting block up to an instant."""
         batch, ts = entry.batch, entry.ts
         n = batch.num_rows
-        if ts is not None and (until is not None or entry.is_paced):
-            beyond = np.flatnonzero(ts > self._limit(entry, until))
-            n = int(beyond[0]) if len(beyond) else n
-        if ts is not None and isinstance(entry.target, RelationInput) and entry.target.closes():
-            beyond = np.flatnonzero(ts[:n] > self._next_change(entry))
+        if ts is not None and isinstance(entry.target, RelationInput):
+            # They ascend, or are refused; and a large block may go a few at a time.
+            limit = min(limit, self._next_change(entry)) if entry.target.closes() else limit
+            n = max(1, int(np.searchsorted(ts, limit, "right")))
+        elif ts is not None and limit < MAX_INSTANT:
+            beyond = np.flatnonzero(ts > limit)
             n = int(beyond[0]) if len(beyond) else n
         n = n if entry.most_rows is None else min(n, entry.most_rows)
         rows = batch.slice(0, n)

@@ -29,6 +29,8 @@ class SourceList:
     def add(self, source: Source | LiveSource, target: StreamInput | RelationInput) -> None:
         """One more source."""
         self.sources.append((source, target))
+        if isinstance(target, RelationInput):
+            target.begin()
         if target.journal is not None:
             target.journal.attach(source)
         if self._driver is not None:
@@ -47,6 +49,9 @@ class SourceList:
     def take_back(self, source: Source | LiveSource) -> None:
         """Close and forget a source."""
         source.close()
+        for _, target in self.sources:
+            if isinstance(target, RelationInput):
+                target.is_fed = any(t is target and s is not source for s, t in self.sources)
         self.sources = [(s, t) for s, t in self.sources if s is not source]
         if self._driver is not None:
             self._driver.remove(source)

@@ -107,6 +107,12 @@ class RelationStore:
         for mirror in self.mirrors:
             mirror.free()
 
+    def shrink(self) -> None:
+        """Give up room for changes that no reader claims, at once: memory is short. Called while the engine rests."""
+        self._log.shrink()
+        for mirror in self.mirrors:
+            mirror.shrink()
+
     @property
     def is_read(self) -> bool:
         """Somebody claims changes."""

@@ -155,6 +155,125 @@ def test_a_relation_that_finds_no_memory_ends_the_run_though_others_wait_for_it(
         giving_up.cancel()
 
 
+def _blocks(changes: list[list[tuple[int, int]]]) -> list[pa.Table]:
+    """Of a relation, insertions of k at ts."""
+    return [pa.table({"ts": [ts for ts, _ in block], "k": [k for _, k in block]}) for block in changes]
+
+
+@pytest.mark.parametrize("step", [10, 100])
+@pytest.mark.parametrize("first", [0, 50])
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        ([[(0, 1)], [(500, 1)], [(500, 2)], [(501, 2)]], [[(0, 2)]]),
+        ([[(0, 1)], [(44, 1)], [(44, 2)], [(501, 2)]], [[(0, 2), (44, 1)]]),
+        ([[(0, 1), (44, 1)], [(44, 2)], [(501, 2)]], [[(0, 1), (44, 1)], [(500, 1), (501, 1)]]),
+        ([[(0, 1), (501, 2)]], [[(0, 1)], [(500, 2)], [(500, 1)], [(501, 1)]]),
+        ([[(0, 1), (501, 2)]], [[(500, 2)], [(500, 1), (1999, 2)], [(2500, 1)]]),
+    ],
+)
+def test_changes_are_taken_when_the_stream_they_are_read_with_has_ended_before_others(
+    step: int, first: int, blocks: tuple[list[list[tuple[int, int]]], ...]
+) -> None:
+    """A is the longer stream; B ends at 42."""
+    queries = (
+        "SELECT v, R.k FROM B, R WHERE v = R.k",
+        "SELECT v, R.k FROM B [RANGE 30], R, R2 WHERE v = R.k AND v = R2.k",
+        "SELECT COUNT(*) FROM B [RANGE 5]",
+        "SELECT A.v, B.v FROM A [RANGE 3], B [RANGE 3] WHERE A.v = B.v",
+    )
+    answers = []
+    for is_run in (True, False):
+        with minidsms.connect() as db:
+            db.execute("CREATE STREAM A (ts INTEGER, v INTEGER) TIMESTAMP BY ts; CREATE RELATION R (k INTEGER)")
+            db.execute("CREATE STREAM B (ts INTEGER, v INTEGER) TIMESTAMP BY ts; CREATE RELATION R2 (k INTEGER)")
+            running = [db.query(text) for text in queries]
+            a, b = ([(ts, ts % 3) for ts in span] for span in (range(first, 2000), range(43)))
+            if is_run:
+                db.feed("A", [pa.table(dict(zip(("ts", "v"), zip(*a[i : i + step])))) for i in range(0, len(a), step)])
+                db.feed("B", pa.table(dict(zip(("ts", "v"), zip(*b)))))
+                for name, given in zip(("R", "R2"), blocks):
+                    db.feed(name, _blocks(given))
+                db.run()
+            else:
+                by_name = {"A": a, "B": b} | {
+                    name: [change for block in given for change in block] for name, given in zip(("R", "R2"), blocks)
+                }
+                for ts in range(2501):
+                    for name in ("R", "R2", "A", "B"):
+                        for row in (row for row in by_name[name] if row[0] == ts):
+                            db.push(name, row if name in "AB" else row[1:], ts=ts)
+                db.advance(2501)
+            answers.append([Counter((c.ts, c.sign, c.row) for c in query.fetch()) for query in running])
+    ends = [max(42, blocks[0][-1][-1][0])] * 2 + [42, 1999]
+    ends[1] = max(ends[0], blocks[1][-1][-1][0])
+    assert answers[0] == [
+        Counter({change: n for change, n in every.items() if change[0] <= end}) for every, end in zip(answers[1], ends)
+    ]
+
+
+def test_run_until_answers_an_instant_at_which_relations_alone_change() -> None:
+    with minidsms.connect() as db:
+        for name in RELATIONS:
+            db.execute(f"CREATE RELATION {name} (k INTEGER, v INTEGER)")
+            db.feed(name, pa.table({"ts": [0, 5, 10, 20], "k": [1, 2, 3, 4], "v": [0] * 4}))
+        query = db.query(JOINED[0])
+        db.run(until=10)
+        assert [change.ts for change in query.fetch()] == [0, 5, 10]
+        db.run()
+        assert [change.ts for change in query.fetch()] == [20]
+
+
+@pytest.mark.parametrize("is_read_before", [False, True])
+def test_a_relation_may_be_fed_twice(is_read_before: bool) -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE RELATION R (k INTEGER)")
+        query = db.query("SELECT k FROM R")
+        db.feed("R", _blocks([[(0, 1), (5, 2)]]))
+        if is_read_before:
+            db.run()
+        db.feed("R", _blocks([[(7, 3), (9, 4)], [(9, 5), (12, 6)]]))
+        db.run()
+        assert [(change.ts, *change.row) for change in query.fetch()] == [
+            *((0, 1), (5, 2), (7, 3)),
+            *((9, 4), (9, 5), (12, 6)),
+        ]
+
+
+@pytest.mark.parametrize("slack", [0, 300])
+def test_changes_that_find_no_memory_are_not_passed_by_the_stream_that_is_to_make_room(slack: int) -> None:
+    ts = [t for t in range(100_000) for _ in range(2)][1:]
+    sign = [1, *(1 - 2 * (i % 2) for i in range(1, len(ts)))]
+    k = [(t if s == 1 else t - 1) % 7 for t, s in zip(ts, sign)]
+    given = []
+    for limit in ("1 GB", "4 MB", "1 MB"):
+        with minidsms.connect(memory_limit=limit) as db:
+            db.execute(f"CREATE STREAM S (ts INTEGER, v INTEGER) TIMESTAMP BY ts SLACK {slack}")
+            db.execute("CREATE RELATION R (k INTEGER)")
+            db.feed("S", pa.table({"ts": range(0, 100_000, 20_000), "v": [0, 1, 2, 3, 4]}))
+            changes = pa.table({"ts": ts, "sign": sign, "k": k})
+            db.feed("R", [changes.slice(i, 1000) for i in range(0, len(ts), 1000)])
+            query = db.query("SELECT COUNT(*) FROM S [RANGE 10], R WHERE v = R.k")
+            if limit == "1 MB":
+                with pytest.raises(MemoryLimitError):
+                    db.run()
+            else:
+                db.run()
+                given.append([(change.ts, change.sign, change.row) for change in query.fetch()])
+    assert given[0] == given[1] != []
+
+
+def test_no_stream_passes_a_file_without_instants_that_finds_no_memory() -> None:
+    with minidsms.connect(memory_limit="1 MB") as db:
+        db.execute("CREATE STREAM S (ts INTEGER, v INTEGER) TIMESTAMP BY ts; CREATE RELATION R (k INTEGER)")
+        db.feed("S", pa.table({"ts": range(1000), "v": range(1000)}))
+        db.feed("R", [pa.table({"k": range(i, i + 10_000)}) for i in range(0, 200_000, 10_000)])
+        query = db.query("SELECT COUNT(*) FROM S [NOW], R WHERE v < R.k")
+        with pytest.raises(MemoryLimitError):
+            db.run()
+        assert query.fetch() == []
+
+
 def test_a_deletion_of_no_row_stops_with_the_file(tmp_path: Path) -> None:
     r = relation()
     with pytest.raises(DataError, match=r"r\.csv.*nothing to delete"):
