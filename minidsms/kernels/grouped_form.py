@@ -31,7 +31,7 @@ from minidsms.machine_code.templates import template
 
 CALLS: tuple[tuple[int, int, int, bool, bool, int], ...] = ((STAR, 0, 0, False, False, -1),)
 """Of each aggregate in the order of the answer: kind, argument, where its state is, whether it is the largest, of
-floats; the argument that says for how many values each stands, or -1.
+floats; the argument that says for how many values each stands, or -1. At most 32, whose flags are one word.
 """
 KEYS: int = 1
 """Columns that groups are found by."""
@@ -153,7 +153,7 @@ def _take_instants(
             record[STAMP] = instant
             spare = _take(record, i, values, weights, nodes, spare)
             i += 1
-        if full == DONE and out + 2 * m >= room:
+        if full == DONE and out + 2 * m > room:
             full = ROOM_FULL
         if full != DONE:
             break
@@ -171,7 +171,8 @@ def _take_instants(
             was_shown = record[FLAGS] >> SHOWN & 1 == 1
             dead[uint64(gone_groups)] = int64(group)
             gone_groups += rows == 0
-            # The row that was shown is written in any case, and stands if there is one, and now another or none.
+            # The row that was shown is written in any case, and stands if there is one, and now another or none. There
+            # is room: no more rows than groups stand before it.
             nulls = put_row(changed, out, now, -1, KEYS, keys[group], record, len(CALLS), nulls, was_shown)
             is_changed = _show(record, exists, nodes, floats)
             out += is_changed and was_shown

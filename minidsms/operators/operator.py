@@ -368,7 +368,8 @@ class Operator:
         return given
 
     def run(self, budget: int) -> int:
-        """Consume at most `budget` elements per input (or one instant, if that alone is more); returns how many.
+        """Consume at most `budget` elements per input (or one instant, if that alone is more, or what `takes_whole`
+        takes); returns how many.
 
         Never blocks and never calls another operator.
         """

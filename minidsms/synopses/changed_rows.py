@@ -18,8 +18,12 @@ from minidsms.process.large_pages import BLOCK_WORDS, words_on_large_pages
 
 _WORTH_A_BLOCK = BLOCK_WORDS // 8
 """Words of rows from which on they stand in blocks: whoever keeps some rows of a block keeps all of it."""
-_WORTH_KEEPING = BLOCK_WORDS // 32
-"""Words of rows from which on they are not copied out of a block."""
+_LEAST_KEPT = 32
+"""Rows are copied out of a block if they are fewer than one part in so many of it."""
+_PATIENCE = 64
+"""Slices of few rows, one behind the other, until a block is given up for them: what it holds already keeps all of it,
+so that large slices are to fill it though small ones come between them.
+"""
 
 
 Rows: TypeAlias = "tuple[Int64Array, Int8Array, Int8Array | None]"
@@ -38,11 +42,14 @@ class ChangedRows:
         self.fitting = 0
         """Rows of a slice for which the room is made as it stands."""
         self._is_block = False
+        self._small = 0
         self.make_room(0)
 
     def make_ready(self, rows: int) -> None:
         """Make room where rows are few for so many, else for some of them. Not needed up to `fitting`."""
-        if rows > self.fitting and not (self._is_block and self._is_worth_a_block(rows)):
+        if self._is_block:
+            self._small = 0 if self._is_worth_a_block(rows) else self._small + 1
+        if rows > self.fitting and not (self._is_block and self._small < _PATIENCE):
             self.make_room(rows)
 
     def make_room(self, rows: int, least: int = 0) -> None:
@@ -58,7 +65,7 @@ class ChangedRows:
             self._words, self._sign = np.empty((width, rows), np.int64), np.empty(rows, np.int8)
         self._status: Int8Array = np.empty((width - 1, rows), np.int8)
         self.changed = Changed(self._words[0], self._sign, self._words[1:], self._status)
-        self.begin, self.fitting = 0, 0 if self._is_block else rows
+        self.begin, self.fitting, self._small = 0, 0 if self._is_block else rows, 0
 
     def _is_worth_a_block(self, rows: int) -> bool:
         return rows * self._width >= _WORTH_A_BLOCK
@@ -67,7 +74,7 @@ class ChangedRows:
         """The rows from `begin` to `end`. nulls: there may be some."""
         begin = self.begin
         words, sign = self._words[:, begin:end], self._sign[begin:end]
-        if self._is_block and (end - begin) * self._width >= _WORTH_KEEPING:
+        if self._is_block and (end - begin) * _LEAST_KEPT >= self._sign.size:
             self.begin = end
         else:
             words, sign = words.copy(), sign.copy()

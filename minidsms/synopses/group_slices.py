@@ -112,8 +112,8 @@ class GroupSlices:
         present = NO_ARRIVALS if arrivals is None else arrivals.parts(n)
         out = self._rows_out
         rows: list[Rows] = []
-        if 2 * n >= out.fitting:
-            out.make_ready(2 * n + 1)
+        if 2 * n > out.fitting:
+            out.make_ready(2 * n)
         state = grouping.SliceState(records.instants, out.begin, pauses=self._outside is not None)
         asked = *self._asked, is_global
         work = self._work
@@ -127,7 +127,7 @@ class GroupSlices:
                 records.grow_nodes()
             elif status == kernels.ROOM_FULL:
                 self._take_rows(rows, state)
-                out.make_room(2 * n + 1, 2 * state.closed + 1)
+                out.make_room(2 * n, 2 * state.closed)
                 state.out, state.nulls = out.begin, 0
             elif status == kernels.TABLE_FULL:
                 assert table is not None

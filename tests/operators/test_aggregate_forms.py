@@ -58,7 +58,7 @@ def test_rows_that_fill_one_room_behind_the_other_are_not_written_again(
     name: str, compilation: str, words: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(changed_rows, "_WORTH_A_BLOCK", 1)
-    monkeypatch.setattr(changed_rows, "_WORTH_KEEPING", min(words, 30))
+    monkeypatch.setattr(changed_rows, "_LEAST_KEPT", 40)
     monkeypatch.setattr(changed_rows, "BLOCK_WORDS", words)  # 8: room for no row, or few
     case = case_of(QUERIES[name], 4)
     expected = run_definition(case)
