@@ -1,0 +1,51 @@
+"""The deque of a MIN or MAX against all the values it stands for; what it does not hold is free."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+
+import numpy as np
+import pytest
+
+from minidsms.elements import Int64Array
+from minidsms.kernels.grouping import Spare, first_of, put_in, take_out
+
+_BEFORE, _AFTER = 2, 3
+
+
+def nodes_of(first: int, nodes: Int64Array) -> list[int]:
+    """A chain of nodes, as it is walked."""
+    found: list[int] = []
+    while first > 0:
+        assert first not in found
+        found.append(first)
+        first = int(nodes[first, _AFTER])
+    return found
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_deques_of_groups_share_a_pool_of_which_no_node_is_lost(seed: int) -> None:
+    rng = random.Random(seed)
+    groups, different, trend = rng.choice((1, 3)), rng.choice((1, 3, 100)), rng.choice((-1, 0, 1))
+    records, nodes = np.zeros((groups, 3), np.int64), np.zeros((300, 4), np.int64)
+    present = [deque[int]() for _ in range(groups)]
+    spare = Spare(0, 1, 0)
+    for step in range(300):
+        group = rng.randrange(groups)
+        if present[group] and rng.random() < 0.48:
+            present[group].popleft()
+            spare = Spare(*map(int, take_out(records[group], 0, nodes, spare)))
+        else:
+            present[group].append(rng.randrange(different) + trend * step)
+            spare = Spare(*map(int, put_in(records[group], 0, present[group][-1], nodes, spare)))
+        held: list[int] = []
+        for values, record in zip(present, records):
+            key, is_there = first_of(record, 0, nodes)
+            assert (key if is_there else None) == min(values, default=None)
+            chain = nodes_of(int(record[0]) & 0xFFFFFFFF, nodes)
+            assert [int(nodes[node, _BEFORE]) for node in chain] == [0, *chain][:-1]
+            assert int(record[0]) >> 32 == (chain[-1] if chain else 0)
+            held += chain
+        assert len(held) == spare.held
+        assert sorted([*held, *nodes_of(spare.free, nodes)]) == list(range(1, spare.used))
