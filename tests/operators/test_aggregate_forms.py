@@ -82,6 +82,27 @@ def test_the_first_null_of_a_room_leaves_the_values_before_it(compilation: str) 
     assert [row["g"] for row in shown] == values * 2
 
 
+@pytest.mark.parametrize("many", [31, 32, 33, 62, 63, 64, 65, 125])
+def test_nulls_of_many_keys_and_aggregates_are_told_apart(many: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(changed_rows, "_WORTH_A_BLOCK", 1)
+    monkeypatch.setattr(changed_rows, "BLOCK_WORDS", 9 * many)  # room for some rows
+    columns = ", ".join(f"c{i}" for i in range(many))
+    keys = ", ".join(f"CASE WHEN k <> {i} THEN v END AS c{i}" for i in range(many))
+    results = ", ".join(f"MAX(CASE WHEN k = {i} THEN v END) AS c{i}" for i in range(many))
+    rng = random.Random(many)
+    edges = (0, 30, 31, 32, 61, 62, 63, many - 1)
+    rows = tuple((i // 3, 1, (rng.choice(edges), "a", rng.randrange(2), 0.5)) for i in range(30))
+    for query in (
+        f"SELECT DISTINCT {keys} FROM S [RANGE 3]",
+        f"SELECT {results} FROM S [RANGE 3] GROUP BY v",
+        f"SELECT {columns}, COUNT(*) AS n FROM (SELECT {keys} FROM S [RANGE 3]) AS R GROUP BY {columns}",
+    ):
+        case = Case((DECLARED,), query, (Push("S", rows), Advance(20)))
+        expected = run_definition(case)
+        for batch_size in (1, 7, 1024):
+            assert check(case, None, expected, batch_size=batch_size, compilation="off") == "agreed"
+
+
 def changes_of(query: str, compilation: str, parts: int) -> tuple[Any, str]:
     """The changes as a table, and how they were made: of many groups at once, whose values fall."""
     n = 12_000
