@@ -69,12 +69,16 @@ def server(address: str) -> Iterator[Any]:
         )
         yield server
         server.execute("DROP TABLE customers; DROP PUBLICATION shop")
-        # The server notices a moment later that whoever read a slot has gone.
-        while server.execute("SELECT FROM pg_replication_slots").rowcount:
-            server.execute(
-                "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE NOT (active OR temporary)"
-            )
-            time.sleep(0.01)
+        wait_for_readers_to_go(server)
+
+
+def wait_for_readers_to_go(server: Any) -> None:
+    """The server notices a moment later that whoever read a slot has gone."""
+    while server.execute("SELECT FROM pg_replication_slots").rowcount:
+        server.execute(
+            "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE NOT (active OR temporary)"
+        )
+        time.sleep(0.01)
 
 
 def rows_of(server: Any) -> list[Any]:
@@ -122,6 +126,7 @@ def test_texts_of_a_database_in_another_encoding_are_read(address: str, encoding
                 assert whole.snapshot() == [(1, "café")]
                 other.execute("UPDATE t SET name = 'thé'")
                 read_until(db, changing, lambda: changing.snapshot() == [(1, "thé")])
+        wait_for_readers_to_go(server)
         server.execute("DROP DATABASE other WITH (FORCE)")
 
 
