@@ -281,9 +281,9 @@ class ColumnReader:
         try:
             first, which = different(array)
         except Unknown:
-            return self._read_list(list(map(_python, array)), type_)
+            return self._read_list(list(map(python_value, array)), type_)
         try:
-            column = self._read_list([_python(array[row]) for row in first.tolist()], type_)
+            column = self._read_list([python_value(array[row]) for row in first.tolist()], type_)
         except ValueRefused as refused:
             if refused.row is not None:
                 refused.row = int(first[refused.row])
@@ -291,7 +291,7 @@ class ColumnReader:
         return column.take(which)
 
 
-def _python(scalar: Any) -> Any:
+def python_value(scalar: Any) -> Any:
     """A value of an Arrow array, in which times that `datetime` does not reach are numpy's."""
     try:
         return scalar.as_py()
@@ -300,10 +300,10 @@ def _python(scalar: Any) -> Any:
     if pa.types.is_timestamp(kind):
         return np.datetime64(scalar.value, kind.unit)
     if pa.types.is_struct(kind):
-        return {kind.field(i).name: _python(scalar[i]) for i in range(kind.num_fields)}
+        return {kind.field(i).name: python_value(scalar[i]) for i in range(kind.num_fields)}
     if not pa.types.is_nested(kind):
         return scalar.as_py()
-    parts = list(map(_python, scalar.values))
+    parts = list(map(python_value, scalar.values))
     return [tuple(part.values()) for part in parts] if pa.types.is_map(kind) else parts
 
 

@@ -20,6 +20,7 @@ from minidsms.cql.errors import DataError, Error
 from minidsms.cql.masking import masked
 from minidsms.cql.times import tick_words
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Int64Array, Type
+from minidsms.inputs.arrays import python_value
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.process.interrupts import breakable
@@ -59,15 +60,9 @@ class Pacer:
 
 
 def _shown(row: Any) -> tuple[Any, ...]:
-    """The values of a batch of one row; as texts where Python has none of the kind, as of times of the year 0."""
-
-    def value(scalar: Any) -> Any:
-        try:
-            return scalar.as_py()
-        except (OverflowError, ValueError):
-            return str(scalar.cast(pa.int64()))
-
-    return tuple(value(column[0]) for column in row.columns)
+    """The values of a batch of one row; a time that `datetime` does not reach as a text."""
+    values = [python_value(column[0]) for column in row.columns]
+    return tuple(str(value) if isinstance(value, np.datetime64) else value for value in values)
 
 
 def _failing(error: Error) -> Iterator[Any]:

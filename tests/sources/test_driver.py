@@ -334,3 +334,15 @@ def test_relations_are_read_in_the_order_of_time_where_they_close_instants(
         found = Counter((c.ts, c.sign, c.row) for c in query_again.fetch())
     last = 39 if not replayed or until is None else until
     assert found == Counter({change: n for change, n in expected.items() if change[0] <= last}) and found
+
+
+def test_a_row_without_an_instant_is_kept_whatever_its_times_are() -> None:
+    times = pa.array([[-(10**11)], [0]]).cast(pa.list_(pa.timestamp("s")))
+    rows = pa.table({"ts": pa.array([None, 5], pa.int64()), "l": times, "t": times.flatten()})
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (ts INTEGER, l TIMESTAMP[], t TIMESTAMP) TIMESTAMP BY ts")
+        db.feed("S", [rows])
+        q = db.query("SELECT ISTREAM(l, t) FROM S [NOW]")
+        db.run()
+        assert [change.row for change in q.fetch()] == [([0], 0)]
+        assert len(db.stream_input("S").rejected) == 1  # type: ignore[arg-type]
