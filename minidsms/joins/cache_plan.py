@@ -30,19 +30,8 @@ from minidsms.joins.plan import (
     satisfies_prefix,
     shared_key,
 )
-from minidsms.kernels.join_cache_layout import (
-    AFTER,
-    COLLECT,
-    IS_SIMPLE,
-    LOOKUP,
-    LOOKUP_PARTS,
-    LOOKUP_WORDS,
-    PART_WORDS,
-    UPDATE,
-    UPDATES_END,
-    WITNESS,
-    CachePlan,
-)
+from minidsms.kernels.join_cache_layout import CacheLookup, CachePlan, CacheUpdate, KeyPart
+from minidsms.machine_code import record_in, rows_from, rows_of
 from minidsms.synopses.join_caches import StoreShape
 
 # ---------------------------------------------------------------------------------------------------------- legality
@@ -183,8 +172,9 @@ def compiled(
     """numbers: of the stores.  witnesses_at: where the witnesses' inputs begin among the members."""
     n = graph.n
     place = graph.places()
-    lookups = np.zeros((n, n - 1, LOOKUP_WORDS), np.int64)
-    lookups[:, :, [LOOKUP, WITNESS, COLLECT]] = -1
+    lookups = rows_of(CacheLookup, n * (n - 1))
+    lookups["cache"] = lookups["witness"] = lookups["collected"] = -1
+    steps = [[record_in(CacheLookup, lookups, i * (n - 1) + d) for d in range(n - 1)] for i in range(n)]
     parts: list[tuple[int, ...]] = []
     witnesses: list[int] = []
 
@@ -195,32 +185,32 @@ def compiled(
 
     for spec in plan.caches:
         i, j = spec.pipeline, position(spec, plan.orders)
-        step = lookups[i, j]
-        step[LOOKUP], step[AFTER] = numbers[shapes[spec]], j + len(spec.segment)
-        step[LOOKUP_PARTS] = placed(part.probe for part in key_parts(spec, plan.orders, graph.equalities))
-        lookups[i, j + len(spec.segment) - 1, COLLECT] = step[LOOKUP]
+        step = steps[i][j]
+        step.cache, step.after = numbers[shapes[spec]], j + len(spec.segment)
+        step.parts = placed(part.probe for part in key_parts(spec, plan.orders, graph.equalities))
+        steps[i][j + len(spec.segment) - 1].collected = step.cache
         if i in spec.reduced_by:
             before = _before(spec, plan.orders)
-            step[WITNESS] = witnesses_at + len(witnesses)
+            step.witness = witnesses_at + len(witnesses)
             # The kernel reads as many inputs as the store has words for.
             witnesses += before + before[:1] * (shapes[spec].witnesses - 1 - len(before))
     updates: list[tuple[int, int]] = []
     for i in range(n):
         own = {shapes[spec] for spec in plan.caches if spec.pipeline == i}
         for d in range(n - 1):
-            lookups[i, d, UPDATE] = len(updates)
+            step = steps[i][d]
+            step.updates = len(updates)
             for shape, c in sorted(numbers.items(), key=lambda item: item[1]):
                 inputs = {*shape.key.inputs, *shape.key.reduced_by}
                 # What a pipeline looks up itself, it finds complete or computes.
                 if i in inputs and d == len(inputs) - 2 and shape not in own:
                     updates.append((c, placed(shape.key.stored)))
-            lookups[i, d, UPDATES_END] = len(updates)
-            step = lookups[i, d]
-            step[IS_SIMPLE] = step[COLLECT] < 0 and step[UPDATE] == len(updates)
+            step.updates_end = len(updates)
+            step.is_simple = step.collected < 0 and step.updates == len(updates)
     bundle = CachePlan(
-        lookups.reshape(-1, LOOKUP_WORDS),
-        np.array(parts, np.int64).reshape(-1, PART_WORDS),
-        np.array(updates, np.int64).reshape(-1, 2),
+        lookups,
+        rows_from(KeyPart, np.array(parts, np.int64).reshape(-1, 4)),
+        rows_from(CacheUpdate, np.array(updates, np.int64).reshape(-1, 2)),
         np.zeros(2 * max(1, len(graph.equalities)), np.int64),
     )
     return CompiledPlan(bundle, tuple(witnesses))

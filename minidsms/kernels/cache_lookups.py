@@ -19,51 +19,67 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from minidsms.kernels.join_cache_layout import CacheArrays, CachePlan, Caching
-from minidsms.kernels.join_layout import JoinInput, JoinRun, Output, Pipelines, Windows
-from minidsms.machine_code import Int64s, Int64Table, Rows
-
-# A name to a line would be a fifth of the file.
-# isort: off
-# fmt: off
-from minidsms.machine_code import helper, int64, uint64
 from minidsms.kernels.chains import first_slot, step_tag
 from minidsms.kernels.join_cache_entries import (
-    append, begin_entry, bucket_of, find, mixed, note_miss, remove, sweep_when_due, tuple_at, tuple_behind,
+    append,
+    begin_entry,
+    bucket_of,
+    find,
+    mixed,
+    note_miss,
+    remove,
+    sweep_when_due,
+    tuple_at,
+    tuple_behind,
 )
 from minidsms.kernels.join_cache_layout import (
-    AFTER, BUCKETS, BUCKET_HEAD, COLLECT, CREATED, DELETES, EAGER, HITS, IGNORED, INLINE, INSERTS, IS_REDUCED,
-    IS_SIMPLE, KEY_WORDS, LOOKUP, LOOKUP_PARTS, MEMBERS, PAGE, PAGE_BITS, PART_INPUT, PART_KEY, PART_MASK, PART_NODES,
-    PENDING, PROBES, SIZE, STRIDE, SWEPT, TABLE, UPDATE, UPDATES_END, WITNESS, WITNESSES,
+    BUCKET_HEAD,
+    PAGE,
+    PAGE_BITS,
+    Cache,
+    CacheArrays,
+    CachePlan,
+    Caching,
+    KeyPart,
 )
 from minidsms.kernels.join_layout import (
-    CANCEL, DELETE, FOLLOWING, FULL, INSERT, REST, TAG, UP,
+    CANCEL,
+    DELETE,
+    FOLLOWING,
+    FULL,
+    INSERT,
+    REST,
+    TAG,
+    UP,
+    JoinInput,
+    JoinRun,
+    Output,
+    Pipelines,
+    Windows,
 )
 from minidsms.kernels.join_stamps import put_tuple
-# fmt: on
-# isort: on
-
+from minidsms.machine_code import Int64s, Rows, helper, int64, uint64
 
 # ------------------------------------------------------------------------------------------------- entries
 
 
 @helper
-def place_parts(windows: Windows, parts: Int64Table) -> None:
+def place_parts(windows: Windows, parts: Rows[KeyPart]) -> None:
     """Write where the nodes of the parts of keys are, as `chains.place_steps` does."""
     for q in range(len(parts)):
-        parts[q, PART_NODES] = windows.keys[parts[q, PART_KEY]].nodes
-        parts[q, PART_MASK] = windows.inputs[parts[q, PART_INPUT]].mask
+        parts[q].nodes = windows.keys[parts[q].key].nodes
+        parts[q].mask = windows.inputs[parts[q].input].mask
 
 
 @helper
-def _hash(caches: Int64Table, c: int, q: int, chosen: Int64s, plan: CachePlan, nodes: Int64s) -> Any:
+def _hash(caches: Rows[Cache], c: int, q: int, chosen: Int64s, plan: CachePlan, nodes: Int64s) -> Any:
     """Write the key of the slots chosen, whose parts begin at q, into `key`; its hash."""
     parts, key = plan.parts, plan.key
     h = uint64(0)
-    for w in range(caches[c, KEY_WORDS]):
+    for w in range(caches[c].key_words):
         part = uint64(q + w)
-        slot = chosen[uint64(parts[part, PART_INPUT])]
-        word = nodes[uint64(parts[part, PART_NODES] + 2 * (slot & parts[part, PART_MASK]))]
+        slot = chosen[uint64(parts[part].input)]
+        word = nodes[uint64(parts[part].nodes + 2 * (slot & parts[part].mask))]
         key[uint64(w)] = word
         h = mixed(h, word)
     return h
@@ -75,11 +91,11 @@ def _entry_of(store: CacheArrays, c: int, entry: int, place: int, key: Int64s) -
     caches, tables, pool = store.caches, store.tables, store.pool
     b = int64(-1)
     page = tables[uint64(entry)]
-    other = place ^ caches[c, STRIDE] if caches[c, BUCKETS] > 1 else place
+    other = place ^ caches[c].stride if caches[c].buckets > 1 else place
     for at in (place, other):
         if b < 0 and page >= 0:
             is_hit = pool[uint64(page + at)] >= 0
-            for w in range(caches[c, KEY_WORDS]):
+            for w in range(caches[c].key_words):
                 is_hit &= pool[uint64(page + at + BUCKET_HEAD + w)] == key[uint64(w)]
             if is_hit:
                 b = page + at
@@ -92,11 +108,11 @@ def _begin_entry(store: CacheArrays, c: int, entry: int, place: int, same: int, 
     caches, pool = store.caches, store.pool
     b = begin_entry(store, c, entry, place, same)
     if b >= 0:
-        for w in range(caches[c, KEY_WORDS]):
+        for w in range(caches[c].key_words):
             pool[b + BUCKET_HEAD + w] = key[w]
-        for w in range(caches[c, WITNESSES]):
-            pool[b + BUCKET_HEAD + caches[c, KEY_WORDS] + w] = -1
-    caches[c, PENDING] = b
+        for w in range(caches[c].witnesses):
+            pool[b + BUCKET_HEAD + caches[c].key_words + w] = -1
+    caches[c].pending = b
     return b
 
 
@@ -104,10 +120,10 @@ def _begin_entry(store: CacheArrays, c: int, entry: int, place: int, same: int, 
 def _has_witness(store: CacheArrays, c: int, inputs: Rows[JoinInput], b: int, i: int, begin: int) -> Any:
     """The latest tuple of pipeline i that looked the entry up is still there. begin: of its inputs among `members`."""
     caches, members, pool = store.caches, store.members, store.pool
-    at = b + BUCKET_HEAD + caches[c, KEY_WORDS]
+    at = b + BUCKET_HEAD + caches[c].key_words
     lives = pool[at] == i
     if lives:
-        for w in range(1, caches[c, WITNESSES]):
+        for w in range(1, caches[c].witnesses):
             lives &= pool[at + w] >= inputs[members[begin + w - 1]].probe_lo
     return lives
 
@@ -116,9 +132,9 @@ def _has_witness(store: CacheArrays, c: int, inputs: Rows[JoinInput], b: int, i:
 def _witness(store: CacheArrays, c: int, chosen: Int64s, b: int, i: int, begin: int) -> Any:
     """Note the tuple of pipeline i that looks the entry up now."""
     caches, members, pool = store.caches, store.members, store.pool
-    at = b + BUCKET_HEAD + caches[c, KEY_WORDS]
+    at = b + BUCKET_HEAD + caches[c].key_words
     pool[at] = i
-    for w in range(1, caches[c, WITNESSES]):
+    for w in range(1, caches[c].witnesses):
         pool[at + w] = chosen[members[begin + w - 1]]
 
 
@@ -127,19 +143,18 @@ def _insert(store: CacheArrays, c: int, inputs: Rows[JoinInput], chosen: Int64s,
     """The segment's join has gained the slots chosen."""
     caches = store.caches
     sweep_when_due(store, c, inputs, b)
-    if caches[c, IS_REDUCED] == 0 or find(store, c, chosen, b) < 0:
-        caches[c, INSERTS] += 1
+    if caches[c].is_reduced == 0 or find(store, c, chosen, b) < 0:
+        caches[c].inserts += 1
         append(store, c, chosen, b)
 
 
 @helper
 def _delete(store: CacheArrays, c: int, chosen: Int64s, b: int) -> Any:
     """The segment's join has lost the slots chosen."""
-    caches, pool = store.caches, store.pool
     at = find(store, c, chosen, b)
     if at >= 0:
-        caches[c, DELETES] += 1
-        remove(caches, c, pool, b, at)
+        store.caches[c].deletes += 1
+        remove(store, c, b, at)
 
 
 # ------------------------------------------------------------------------------------------------- the pipeline
@@ -153,15 +168,15 @@ def _look_up(
     inputs, nodes = windows.inputs, windows.nodes
     caches, ghosts = store.caches, store.ghosts
     lookups, key = plan.lookups, plan.key
-    h = _hash(caches, c, lookups[r, LOOKUP_PARTS], chosen, plan, nodes)
-    place = bucket_of(h, caches[c, BUCKETS]) * caches[c, STRIDE]
-    entry, place = caches[c, TABLE] + (place >> PAGE_BITS), place & (PAGE - 1)
+    h = _hash(caches, c, lookups[r].parts, chosen, plan, nodes)
+    place = bucket_of(h, caches[c].buckets) * caches[c].stride
+    entry, place = caches[c].table + (place >> PAGE_BITS), place & (PAGE - 1)
     b = _entry_of(store, c, entry, place, key)
-    begin = lookups[r, WITNESS]
+    begin = lookups[r].witness
     is_hit = b >= 0 and (begin < 0 or _has_witness(store, c, inputs, b, i, begin))
-    caches[c, PROBES] += 1
+    caches[c].probes += 1
     if is_hit:
-        caches[c, HITS] += 1
+        caches[c].hits += 1
     else:
         if b < 0 and phase == INSERT:
             note_miss(caches, c, ghosts, h)
@@ -181,20 +196,20 @@ def _update(
     inputs, nodes = windows.inputs, windows.nodes
     caches = store.caches
     lookups, updates, key = plan.lookups, plan.updates, plan.key
-    c = lookups[r, COLLECT]
-    if c >= 0 and is_computed and caches[c, PENDING] >= 0:
-        caches[c, CREATED] += 1
-        if not append(store, c, chosen, caches[c, PENDING]):
-            caches[c, PENDING] = -1
-    for u in range(lookups[r, UPDATE], lookups[r, UPDATES_END]):
-        c = updates[u, 0]
-        if phase == INSERT or caches[c, EAGER] != 0:
-            h = _hash(caches, c, updates[u, 1], chosen, plan, nodes)
-            place = bucket_of(h, caches[c, BUCKETS]) * caches[c, STRIDE]
-            entry = caches[c, TABLE] + (place >> PAGE_BITS)
+    c = lookups[r].collected
+    if c >= 0 and is_computed and caches[c].pending >= 0:
+        caches[c].created += 1
+        if not append(store, c, chosen, caches[c].pending):
+            caches[c].pending = -1
+    for u in range(lookups[r].updates, lookups[r].updates_end):
+        c = updates[u].cache
+        if phase == INSERT or caches[c].is_eager != 0:
+            h = _hash(caches, c, updates[u].parts, chosen, plan, nodes)
+            place = bucket_of(h, caches[c].buckets) * caches[c].stride
+            entry = caches[c].table + (place >> PAGE_BITS)
             b = _entry_of(store, c, entry, place & (PAGE - 1), key)
             if b < 0:
-                caches[c, IGNORED] += 1
+                caches[c].ignored += 1
             elif phase == DELETE:
                 _delete(store, c, chosen, b)
             else:
@@ -206,8 +221,8 @@ def _choose(store: CacheArrays, c: int, at: int, inputs: Rows[JoinInput], chosen
     """Choose the slots of the tuple at an address; False where one has left."""
     caches, members, pool = store.caches, store.members, store.pool
     lives = True
-    for m in range(caches[c, SIZE]):
-        j = uint64(members[uint64(caches[c, MEMBERS] + m)])
+    for m in range(caches[c].size):
+        j = uint64(members[uint64(caches[c].members + m)])
         chosen[j] = pool[uint64(at + m)]
         lives &= chosen[j] >= inputs[j].probe_lo
     return lives
@@ -226,7 +241,7 @@ class Step(NamedTuple):
 @helper(inline=True)
 def _cache_of(caching: Caching, r: int, phase: int) -> Any:
     """The cache that step r looks up in a phase; -1 where it does not."""
-    return caching.plan.lookups[uint64(r), LOOKUP] if phase != CANCEL else int64(-1)
+    return caching.plan.lookups[uint64(r)].cache if phase != CANCEL else int64(-1)
 
 
 @helper(inline=True)
@@ -237,13 +252,13 @@ def enter(windows: Windows, pipelines: Pipelines, run: JoinRun, caching: Caching
     walks, chosen, state, pool = run.walks, run.chosen, run.state, caching.store.pool
     at = depth + 1
     if depth >= 0 and walks[REST, uint64(depth)] >= 0:
-        at = caching.plan.lookups[uint64(begin + depth), AFTER]
+        at = caching.plan.lookups[uint64(begin + depth)].after
     r, d = begin + at, uint64(at)
     c, b = _cache_of(caching, r, state.phase), int64(-1)
     if c >= 0:
         b = _look_up(state.input, r, c, state.phase, windows, caching.plan, chosen, caching.store)
     if b >= 0:
-        s, rest = pool[uint64(b + 1)], min(pool[uint64(b)], caching.store.caches[c, INLINE])
+        s, rest = pool[uint64(b + 1)], min(pool[uint64(b)], caching.store.caches[c].inline)
     else:
         b = step_tag(windows, pipelines.steps, r, pipelines.checks, chosen)
         s, rest = first_slot(windows, pipelines.steps, r, b), int64(-1)
@@ -257,14 +272,14 @@ def leave(run: JoinRun, caching: Caching, r: int, depth: int) -> Any:
     d = uint64(depth)
     c = _cache_of(caching, r, run.state.phase)
     if c >= 0 and run.walks[REST, d] < 0:
-        caching.store.caches[c, PENDING] = -1
+        caching.store.caches[c].pending = -1
     return run.walks[UP, d]
 
 
 @helper(inline=True)
 def complete(windows: Windows, run: JoinRun, caching: Caching, r: int, is_computed: bool) -> None:
     """What stands behind step r, which has been chosen, and which may end a segment: CacheUpdates."""
-    if caching.plan.lookups[uint64(r), IS_SIMPLE] == 0 and run.state.phase != CANCEL:
+    if caching.plan.lookups[uint64(r)].is_simple == 0 and run.state.phase != CANCEL:
         _update(r, is_computed, run.state.phase, windows, caching.plan, run.chosen, caching.store)
 
 
@@ -276,7 +291,7 @@ def next_of_entry(windows: Windows, run: JoinRun, caching: Caching, output: Outp
     walks, chosen, state, d = run.walks, run.chosen, run.state, uint64(step.depth)
     store = caching.store
     caches, pool = store.caches, store.pool
-    c, following = caching.plan.lookups[uint64(step.r), LOOKUP], caching.plan.lookups[uint64(step.r), AFTER]
+    c, following = caching.plan.lookups[uint64(step.r)].cache, caching.plan.lookups[uint64(step.r)].after
     end, is_last = step.r + following - 1 - step.depth, following > step.last
     instant, sign = state.instant, 1 if state.phase == INSERT else -1
     b, s, rest = step.tag, step.s, walks[REST, d]
@@ -290,8 +305,8 @@ def next_of_entry(windows: Windows, run: JoinRun, caching: Caching, output: Outp
         s, rest = tuple_behind(pool, s, rest)
         looked += 1
         if not lives:
-            remove(caches, c, pool, b, at)
-            caches[c, SWEPT] += 1
+            remove(store, c, b, at)
+            caches[c].swept += 1
         else:
             complete(windows, run, caching, end, False)
             if is_last:

@@ -22,18 +22,98 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from minidsms.machine_code import Int64s, Int64Table
+from minidsms.machine_code import Int64s, Record, Rows
+
+
+class Cache(Record):
+    """size: inputs of its segment.  key_words, witnesses: words of its key, and of its witness.  members, table: where
+    its members and its table begin.  buckets: a power of two.  stride: words of a bucket, a power of two.  inline,
+    inline_at, per_chunk: tuples in a bucket, behind how many words, and in a chunk.  is_reduced: inserted tuples may be
+    there already.  is_eager: deletions are taken out at once.  most_table_pages, table_pages, pages: pages its table
+    may have and has, and all.  free_chunk: the first one, -1 for none.  pending: the bucket being filled after a miss,
+    -1 for none.
+
+    Counted: lookups (probes), those that hit, entries begun after a miss (creates) and tuples in them (created), tuples
+    inserted, deleted and swept, updates without an entry (ignored), entries replaced or dropped (evictions), entries
+    and tuples now, pages it did not get (wanted), and sampled misses of keys that have missed before (regrets).
+    """
+
+    size: int
+    key_words: int
+    witnesses: int
+    members: int
+    table: int
+    buckets: int
+    stride: int
+    inline: int
+    inline_at: int
+    per_chunk: int
+    is_reduced: int
+    is_eager: int
+    most_table_pages: int
+    table_pages: int
+    pages: int
+    free_chunk: int
+    pending: int
+    probes: int
+    hits: int
+    creates: int
+    created: int
+    inserts: int
+    deletes: int
+    swept: int
+    ignored: int
+    evictions: int
+    entries: int
+    tuples: int
+    wanted: int
+    regrets: int
+
+
+class CacheLookup(Record):
+    """Of a step. cache: looked up here, -1 for none.  after: the depth behind its segment.  parts: where those of its
+    key begin.  witness: where, among the members, the inputs begin whose slots are its witness, -1 for none.
+    collected: the cache that this step ends the segment of, -1 for none.  updates, updates_end: the caches whose
+    segments' changes are complete here.  is_simple: there is neither.
+    """
+
+    cache: int
+    after: int
+    parts: int
+    witness: int
+    collected: int
+    updates: int
+    updates_end: int
+    is_simple: int
+
+
+class CacheUpdate(Record):
+    """Of a cache: where the parts of its key begin."""
+
+    cache: int
+    parts: int
+
+
+class KeyPart(Record):
+    """input, key: the input whose slot has it, and the input's key.  nodes, mask: where the nodes of that are, which
+    the kernel writes as it begins.
+    """
+
+    input: int
+    key: int
+    nodes: int
+    mask: int
 
 
 class CacheArrays(NamedTuple):
     """The caches of a join (`synopses.join_caches`).
 
-    caches: (m, CACHE_WORDS).  ghosts: hashes of keys that missed.  members: the caches' segments one after the other.
-    tables: addresses of pages of buckets.  pool: the pages.  owners: of each page, 2 * cache + kind.  free: how many
-    pages nobody has, and which.
+    caches: (m,).  ghosts: hashes of keys that missed.  members: the caches' segments one after the other.  tables:
+    addresses of pages of buckets.  pool: the pages.  owners: of each page, 2 * cache + kind.  free: how many pages
+    nobody has, and which.
     """
 
-    caches: Int64Table
+    caches: Rows[Cache]
     ghosts: Int64s
     members: Int64s
     tables: Int64s
@@ -45,13 +125,12 @@ class CacheArrays(NamedTuple):
 class CachePlan(NamedTuple):
     """Where the pipelines of a join look caches up, and change them.
 
-    lookups: (n * (n - 1), LOOKUP_WORDS), of each step.  parts: (p, PART_WORDS) of keys.  updates: (u, 2) cache, where
-    the parts of its key begin.  key: room for one.
+    lookups: (n * (n - 1),), of each step.  parts: of keys.  key: room for one.
     """
 
-    lookups: Int64Table
-    parts: Int64Table
-    updates: Int64Table
+    lookups: Rows[CacheLookup]
+    parts: Rows[KeyPart]
+    updates: Rows[CacheUpdate]
     key: Int64s
 
 
@@ -73,63 +152,10 @@ SWEEP_AT = 2
 """Words in front: count, head, and the count at which the next insertion sweeps out what is dead."""
 LEAST_SWEEP = 16
 
-(
-    SIZE,
-    KEY_WORDS,
-    WITNESSES,
-    MEMBERS,
-    TABLE,
-    BUCKETS,
-    STRIDE,
-    INLINE,
-    INLINE_AT,
-    PER_CHUNK,
-    IS_REDUCED,
-    EAGER,
-    MOST_TABLE_PAGES,
-    TABLE_PAGES,
-    PAGES,
-    FREE_CHUNK,
-    PENDING,
-) = range(17)
-"""Of a cache: inputs of its segment; words of its key and of its witness; where its members and its table begin;
-buckets, a power of two; words of a bucket, a power of two; tuples in a bucket, behind how many words, and in a chunk;
-whether inserted tuples may be there already; whether deletions are taken out at once; pages its table may have and
-has, all pages; the first free chunk, -1 for none; the bucket being filled after a miss, -1 for none."""
-
-(
-    PROBES,
-    HITS,
-    CREATES,
-    CREATED,
-    INSERTS,
-    DELETES,
-    SWEPT,
-    IGNORED,
-    EVICTIONS,
-    ENTRIES,
-    TUPLES,
-    WANTED,
-    REGRETS,
-    CACHE_WORDS,
-) = range(17, 31)
-"""Counted of a cache: lookups, those that hit, entries begun after a miss and tuples in them, tuples inserted, deleted
-and swept, updates without an entry, entries replaced or dropped, entries and tuples now, pages it did not get, and
-sampled misses of keys that have missed before."""
-
 GHOST_BITS, SAMPLE_BITS = 11, 6
 GHOSTS = 1 << GHOST_BITS
 """Of each cache the hashes of so many keys that missed last are kept, of one key in 2 to the SAMPLE_BITS: those that
 miss again would have hit in a wider table."""
-
-LOOKUP, AFTER, LOOKUP_PARTS, WITNESS, COLLECT, UPDATE, UPDATES_END, IS_SIMPLE, LOOKUP_WORDS = range(9)
-"""Of a step: the cache looked up here, -1 for none, the depth after its segment, the parts of
-its key, and (among the members) the inputs whose slots are its witness, -1 for none; the cache that this step ends the
-segment of, -1 for none; the caches whose segment's changes are complete here; whether there is neither."""
-
-PART_INPUT, PART_KEY, PART_NODES, PART_MASK, PART_WORDS = range(5)
-"""Of a part of a key: the input whose slot has it, and the input's key; and where the nodes of that are, which the
-kernel writes as it begins."""
 
 FILL = CHUNK - 1
 """Bits of a chunk's address that are free: they say how many tuples it has."""

@@ -11,21 +11,10 @@ from typing import Any
 from minidsms.kernels.join_cache_entries import bucket_of, drop, free_chain, mixed, take_chunk, take_table_page
 from minidsms.kernels.join_cache_layout import (
     BUCKET_HEAD,
-    BUCKETS,
     CHUNK,
-    ENTRIES,
-    EVICTIONS,
     FILL,
-    FREE_CHUNK,
-    KEY_WORDS,
     PAGE,
     PAGE_BITS,
-    PAGES,
-    STRIDE,
-    TABLE,
-    TABLE_PAGES,
-    TUPLES,
-    WANTED,
     CacheArrays,
 )
 from minidsms.machine_code import Int64s, helper, int64, kernel, uint64
@@ -38,7 +27,7 @@ def _give_back(store: CacheArrays, c: int, page: int) -> None:
     free[0] += 1
     free[free[0]] = page
     store.owners[page] = -1
-    store.caches[c, PAGES] -= 1
+    store.caches[c].pages -= 1
 
 
 @kernel
@@ -47,21 +36,21 @@ def release_page(store: CacheArrays, c: int, page: int) -> None:
     caches, tables, pool = store.caches, store.tables, store.pool
     at = CHUNK + page * PAGE
     if store.owners[page] & 1 == 0:
-        for b in range(at, at + PAGE, caches[c, STRIDE]):
+        for b in range(at, at + PAGE, caches[c].stride):
             if pool[b] >= 0:
-                drop(caches, c, pool, b)
-        entry = caches[c, TABLE]
+                drop(store, c, b)
+        entry = caches[c].table
         while tables[entry] != at:
             entry += 1
         tables[entry] = -1
-        caches[c, TABLE_PAGES] -= 1
+        caches[c].table_pages -= 1
     else:
         for chunk in range(at, at + PAGE, CHUNK):
             if pool[chunk + 1] >= 0:
-                drop(caches, c, pool, pool[chunk + 1])
+                drop(store, c, pool[chunk + 1])
         # Its chunks are all free now, and leave the list.
         kept, last = int64(-1), int64(-1)
-        chunk = caches[c, FREE_CHUNK]
+        chunk = caches[c].free_chunk
         while chunk >= 0:
             following = pool[chunk]
             if chunk < at or chunk >= at + PAGE:
@@ -73,7 +62,7 @@ def release_page(store: CacheArrays, c: int, page: int) -> None:
             chunk = following
         if last >= 0:
             pool[last] = -1
-        caches[c, FREE_CHUNK] = kept
+        caches[c].free_chunk = kept
     _give_back(store, c, page)
 
 
@@ -85,16 +74,16 @@ def _bucket_for(store: CacheArrays, c: int, words: Int64s, b: int) -> Any:
     """
     caches, tables, pool = store.caches, store.tables, store.pool
     h = uint64(0)
-    for w in range(caches[c, KEY_WORDS]):
+    for w in range(caches[c].key_words):
         h = mixed(h, words[b + BUCKET_HEAD + w])
-    place = bucket_of(h, caches[c, BUCKETS]) * caches[c, STRIDE]
-    entry, at = caches[c, TABLE] + (place >> PAGE_BITS), int64(-1)
+    place = bucket_of(h, caches[c].buckets) * caches[c].stride
+    entry, at = caches[c].table + (place >> PAGE_BITS), int64(-1)
     if tables[entry] < 0:
         take_table_page(store, c, entry)
     if tables[entry] >= 0:
         at = tables[entry] + (place & (PAGE - 1))
-        if pool[at] >= 0 and caches[c, BUCKETS] > 1:
-            at = tables[entry] + ((place & (PAGE - 1)) ^ caches[c, STRIDE])
+        if pool[at] >= 0 and caches[c].buckets > 1:
+            at = tables[entry] + ((place & (PAGE - 1)) ^ caches[c].stride)
         if pool[at] >= 0:
             at = int64(-1)
     return at
@@ -106,14 +95,14 @@ def rehash(store: CacheArrays, c: int, old: Int64s, page: Int64s) -> None:
     bucket, or there is no page, one goes. Chunks stay where they are.  page: (PAGE,), for the time being.
     """
     caches, pool = store.caches, store.pool
-    stride, wanted = caches[c, STRIDE], caches[c, WANTED]
+    stride, wanted = caches[c].stride, caches[c].wanted
     for entry in range(len(old)):
         if old[entry] < 0:
             continue
         # Copied, so that its page is free for the new table at once.
         for w in range(PAGE):
             page[w] = pool[old[entry] + w]
-        caches[c, TABLE_PAGES] -= 1
+        caches[c].table_pages -= 1
         _give_back(store, c, (old[entry] - CHUNK) >> PAGE_BITS)
         for b in range(0, PAGE, stride):
             if page[b] < 0:
@@ -127,20 +116,20 @@ def rehash(store: CacheArrays, c: int, old: Int64s, page: Int64s) -> None:
                     pool[(head & ~FILL) + 1] = at
                     head = pool[head & ~FILL]
             else:
-                free_chain(caches, c, pool, page[b + 1])
-                caches[c, ENTRIES] -= 1
-                caches[c, TUPLES] -= page[b]
-                caches[c, EVICTIONS] += 1
-    caches[c, WANTED] = wanted
+                free_chain(store, c, page[b + 1])
+                caches[c].entries -= 1
+                caches[c].tuples -= page[b]
+                caches[c].evictions += 1
+    caches[c].wanted = wanted
 
 
 @kernel
 def transfer(store: CacheArrays, c: int, old: Int64s, old_pool: Int64s) -> None:
     """As `rehash`, from another pool, with the chunks, as far as there is room."""
     caches, pool = store.caches, store.pool
-    stride, entries, wanted = caches[c, STRIDE], caches[c, ENTRIES], caches[c, WANTED]
-    caches[c, FREE_CHUNK] = -1
-    caches[c, PAGES] = caches[c, TABLE_PAGES] = caches[c, ENTRIES] = caches[c, TUPLES] = 0
+    stride, entries, wanted = caches[c].stride, caches[c].entries, caches[c].wanted
+    caches[c].free_chunk = -1
+    caches[c].pages = caches[c].table_pages = caches[c].entries = caches[c].tuples = 0
     for entry in range(len(old)):
         for b in range(old[entry], old[entry] + PAGE if old[entry] >= 0 else old[entry], stride):
             if old_pool[b] < 0:
@@ -163,10 +152,10 @@ def transfer(store: CacheArrays, c: int, old: Int64s, old_pool: Int64s) -> None:
                     pool[link] = chunk | (head & FILL)
                     link, head = chunk, pool[chunk]
                     pool[chunk], pool[chunk + 1] = 0, at
-            caches[c, ENTRIES] += 1
-            caches[c, TUPLES] += pool[at]
+            caches[c].entries += 1
+            caches[c].tuples += pool[at]
             if not fits:
-                drop(caches, c, pool, at)
-                caches[c, EVICTIONS] -= 1
-    caches[c, EVICTIONS] += entries - caches[c, ENTRIES]
-    caches[c, WANTED] = wanted
+                drop(store, c, at)
+                caches[c].evictions -= 1
+    caches[c].evictions += entries - caches[c].entries
+    caches[c].wanted = wanted

@@ -24,47 +24,17 @@ from minidsms.kernels import join_caches as kernels
 from minidsms.kernels.join_cache_entries import sweep_page
 from minidsms.kernels.join_cache_layout import (
     BUCKET_HEAD,
-    BUCKETS,
-    CACHE_WORDS,
     CHUNK,
     CHUNK_HEAD,
-    CREATED,
-    CREATES,
-    DELETES,
-    EAGER,
-    ENTRIES,
-    EVICTIONS,
     FILL,
-    FREE_CHUNK,
     GHOSTS,
-    HITS,
-    IGNORED,
-    INLINE,
-    INLINE_AT,
-    INSERTS,
-    IS_REDUCED,
-    KEY_WORDS,
-    MEMBERS,
-    MOST_TABLE_PAGES,
     PAGE,
-    PAGES,
-    PENDING,
-    PER_CHUNK,
-    PROBES,
-    REGRETS,
     SAMPLE_BITS,
-    SIZE,
-    STRIDE,
-    SWEPT,
-    TABLE,
-    TABLE_PAGES,
-    TUPLES,
-    WANTED,
-    WITNESSES,
+    Cache,
     CacheArrays,
 )
 from minidsms.kernels.join_layout import JoinInput
-from minidsms.machine_code import Rows
+from minidsms.machine_code import Rows, record_in, rows_of
 
 PAGE_BYTES = 8 * PAGE
 _FIRST_BUCKETS = 512
@@ -104,7 +74,9 @@ class JoinCaches:
     """budget: bytes of pages, None for no limit.  buckets: of every store, where they are not to grow with it."""
 
     def __init__(self, budget: int | None = None, buckets: int | None = None) -> None:
-        self.rows: Int64Array = np.zeros((0, CACHE_WORDS), np.int64)
+        self._rows: Rows[Cache] = rows_of(Cache, 0)
+        self._caches: list[Cache] = []
+        """The rows, one by one."""
         self.members: Int64Array = np.zeros(0, np.int64)
         self.tables: Int64Array = np.zeros(0, np.int64)
         self.pool: Int64Array = np.zeros(CHUNK, np.int64)
@@ -115,23 +87,23 @@ class JoinCaches:
         self.witnesses_at = 0
         self._fixed = buckets
         self.ghosts: Int64Array = np.zeros(0, np.int64)
-        self._judged: Int64Array = np.zeros((0, 2), np.int64)
+        self._judged: list[tuple[int, int]] = []
         self._hand = 0
         self._most_pages = _NO_BUDGET if budget is None else budget // PAGE_BYTES
 
     def __len__(self) -> int:
         """Entries held."""
-        return int(self.rows[:, ENTRIES].sum())
+        return int(self._rows["entries"].sum())
 
     @property
     def bundle(self) -> CacheArrays:
         """As the kernels take them; other arrays after a change of size."""
-        return CacheArrays(self.rows, self.ghosts, self.members, self.tables, self.pool, self.owners, self.free)
+        return CacheArrays(self._rows, self.ghosts, self.members, self.tables, self.pool, self.owners, self.free)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays held, pages nobody has among them."""
-        arrays = (self.rows, self.members, self.tables, self.pool, self.owners, self.free, self.ghosts, self._judged)
+        arrays = (self._rows, self.members, self.tables, self.pool, self.owners, self.free, self.ghosts)
         return sum(array.nbytes for array in arrays)
 
     # -------------------------------------------------------------------------------------------------- which stores
@@ -145,14 +117,15 @@ class JoinCaches:
         wanted = sorted(set(shapes), key=lambda shape: (shape.key, shape.lookups, shape.is_eager))
         for shape in [s for s in self._shapes if s not in wanted]:
             self._release(self._shapes.pop(shape))
-        old_rows, old_tables = self.rows, self.tables
+        old_caches, old_tables = self._caches, self.tables
         kept = [self._shapes.get(shape) for shape in wanted]
-        if kept == list(range(len(old_rows))):
+        if kept == list(range(len(old_caches))):
             self._set_members(wanted)
             return
-        self.rows = np.zeros((len(wanted), CACHE_WORDS), np.int64)
+        old_rows, self._rows = self._rows, rows_of(Cache, len(wanted))
+        self._caches = [record_in(Cache, self._rows, c) for c in range(len(wanted))]
         old_ghosts, self.ghosts = self.ghosts, np.zeros(len(wanted) * GHOSTS, np.int64)
-        self._judged = np.zeros((len(wanted), 2), np.int64)
+        self._judged = [(0, 0)] * len(wanted)
         tables = []
         renumbered = {}
         at = 0
@@ -161,17 +134,17 @@ class JoinCaches:
                 self._begin(c, shape)
                 tables.append(np.full(self._table_pages(c), -1, np.int64))
             else:
-                self.rows[c] = old_rows[old]
-                self._judged[c] = self.rows[c, [REGRETS, PROBES]]
+                self._rows[c] = old_rows[old]
+                self._judged[c] = self._caches[c].regrets, self._caches[c].probes
                 self.ghosts[c * GHOSTS : (c + 1) * GHOSTS] = old_ghosts[old * GHOSTS : (old + 1) * GHOSTS]
-                first = int(old_rows[old, TABLE])
+                first = old_caches[old].table
                 tables.append(old_tables[first : first + self._table_pages(c)])
                 renumbered[old] = c
-            self.rows[c, TABLE] = at
+            self._caches[c].table = at
             at += len(tables[-1])
         self.tables = np.concatenate(tables) if tables else np.zeros(0, np.int64)
         used = self.owners >= 0
-        old_of = np.full(len(old_rows) + 1, -1, np.int64)
+        old_of = np.full(len(old_caches) + 1, -1, np.int64)
         for old, c in renumbered.items():
             old_of[old] = c
         self.owners[used] = 2 * old_of[self.owners[used] >> 1] + (self.owners[used] & 1)
@@ -189,16 +162,16 @@ class JoinCaches:
         self.free = np.zeros(1, np.int64)
 
     def _begin(self, c: int, shape: StoreShape) -> None:
-        row, size = self.rows[c], len(shape.key.inputs)
+        row, size = self._caches[c], len(shape.key.inputs)
         words = BUCKET_HEAD + len(shape.key.stored) + shape.witnesses
-        row[SIZE], row[KEY_WORDS], row[WITNESSES] = size, len(shape.key.stored), shape.witnesses
-        row[STRIDE] = max(_BUCKET_WORDS, 1 << (words + size - 1).bit_length())
-        row[INLINE], row[INLINE_AT] = (row[STRIDE] - words) // size, words
-        row[PER_CHUNK] = (CHUNK - CHUNK_HEAD) // size
-        row[BUCKETS] = self._fixed or _FIRST_BUCKETS
-        row[IS_REDUCED], row[EAGER] = bool(shape.key.reduced_by), shape.is_eager
-        row[FREE_CHUNK] = row[PENDING] = -1
-        row[MOST_TABLE_PAGES] = self._most_table_pages(row)
+        row.size, row.key_words, row.witnesses = size, len(shape.key.stored), shape.witnesses
+        row.stride = max(_BUCKET_WORDS, 1 << (words + size - 1).bit_length())
+        row.inline, row.inline_at = (row.stride - words) // size, words
+        row.per_chunk = (CHUNK - CHUNK_HEAD) // size
+        row.buckets = self._fixed or _FIRST_BUCKETS
+        row.is_reduced, row.is_eager = bool(shape.key.reduced_by), shape.is_eager
+        row.free_chunk = row.pending = -1
+        row.most_table_pages = self._most_table_pages(row)
 
     def add_witnesses(self, inputs: Sequence[int]) -> None:
         """Let these inputs stand behind the stores' members, from `witnesses_at` on."""
@@ -207,29 +180,29 @@ class JoinCaches:
     def _set_members(self, shapes: Iterable[StoreShape]) -> None:
         members: list[int] = []
         for c, shape in enumerate(shapes):
-            self.rows[c, MEMBERS] = len(members)
+            self._caches[c].members = len(members)
             members += shape.key.inputs
         self.witnesses_at = len(members)
         self.members = np.array(members, np.int64)
 
     def _table_pages(self, c: int) -> int:
-        return _pages_of(int(self.rows[c, BUCKETS]), int(self.rows[c, STRIDE]))
+        return _pages_of(self._caches[c].buckets, self._caches[c].stride)
 
     def _release(self, c: int) -> None:
         """Give back all pages of a store."""
-        row = self.rows[c]
+        row = self._caches[c]
         pages = np.flatnonzero(self.owners >> 1 == c)
         count = int(self.free[0])
         self.free[1 + count : 1 + count + len(pages)] = pages
         self.free[0] += len(pages)
         self.owners[pages] = -1
-        self.tables[row[TABLE] : row[TABLE] + self._table_pages(c)] = -1
-        row[[ENTRIES, TUPLES, PAGES, TABLE_PAGES]] = 0
-        row[FREE_CHUNK] = -1
+        self.tables[row.table : row.table + self._table_pages(c)] = -1
+        row.entries = row.tuples = row.pages = row.table_pages = 0
+        row.free_chunk = -1
 
     def clear(self) -> None:
         """Forget all entries: the windows they refer to are no longer those."""
-        for c in range(len(self.rows)):
+        for c in range(len(self._caches)):
             self._release(c)
 
     # ------------------------------------------------------------------------------------------------------- memory
@@ -250,39 +223,38 @@ class JoinCaches:
         inputs: the windows' figures.  held: rows in them; a table has room for as many keys, not for all there ever
         were.
         """
-        rows = self.rows
-        if rows[:, WANTED].any():
+        if self._rows["wanted"].any():
             self._limit_tables()
-            for c in sorted(range(len(rows)), key=self._priority, reverse=True):
-                if rows[c, WANTED]:
-                    self._obtain(c, int(rows[c, WANTED]))
-                    rows[c, WANTED] = 0
+            for c in sorted(range(len(self._caches)), key=self._priority, reverse=True):
+                if self._caches[c].wanted:
+                    self._obtain(c, self._caches[c].wanted)
+                    self._caches[c].wanted = 0
                     # What the table has beyond its share is for tuples.
-                    while rows[c, TABLE_PAGES] > rows[c, MOST_TABLE_PAGES]:
+                    while self._caches[c].table_pages > self._caches[c].most_table_pages:
                         self._take_from(c)
-        for c, row in enumerate(rows):
+        for c, row in enumerate(self._caches):
             if self._fixed is None:
                 self._fit(c, held)
             pages = self._table_pages(c)
-            page = self.tables[row[TABLE] + self._hand % pages]
+            page = self.tables[row.table + self._hand % pages]
             if page >= 0:
-                sweep_page(rows, c, self.members, inputs, self.pool, page)
+                sweep_page(self.bundle, c, inputs, page)
         self._hand += 1
 
     def _fit(self, c: int, held: int) -> None:
         """Widen a table where keys miss that would have hit in a wider one. A narrow one is near the processor."""
-        row = self.rows[c]
-        regrets, probes = (row[[REGRETS, PROBES]] - self._judged[c]).tolist()
+        row = self._caches[c]
+        regrets, probes = row.regrets - self._judged[c][0], row.probes - self._judged[c][1]
         wide = _FIRST_BUCKETS
         if regrets >= _LEAST_REGRETS:
-            self._judged[c] = row[[REGRETS, PROBES]]
+            self._judged[c] = row.regrets, row.probes
             share = (regrets << SAMPLE_BITS) / probes
             times = 8 if share >= _MUCH_REGRETTED else 2 if share >= _REGRETTED else 1
-            wide = max(wide, min(times * int(row[BUCKETS]), 1 << (_LOAD * held - 1).bit_length()))
-        if wide > row[BUCKETS]:
+            wide = max(wide, min(times * row.buckets, 1 << (_LOAD * held - 1).bit_length()))
+        if wide > row.buckets:
             self._limit_tables()
             wide = min(wide, _buckets_in(row))
-        if wide > row[BUCKETS]:
+        if wide > row.buckets:
             self._widen(c, wide)
 
     def _priority(self, c: int) -> float:
@@ -299,14 +271,14 @@ class JoinCaches:
         if missing > 0 and grown > 0:
             self._grow(grown)
         rank = self._priority(c)
-        for other in sorted(range(len(self.rows)), key=self._priority):
-            while self.free[0] < pages and self._priority(other) < rank and self.rows[other, PAGES]:
+        for other in sorted(range(len(self._caches)), key=self._priority):
+            while self.free[0] < pages and self._priority(other) < rank and self._caches[other].pages:
                 self._take_from(other)
 
     def _take_from(self, c: int) -> None:
         """Take a page from a store: of its table where that has more than its share, else of its chunks."""
-        row = self.rows[c]
-        kinds = (1, 0) if row[TABLE_PAGES] <= row[MOST_TABLE_PAGES] else (0, 1)
+        row = self._caches[c]
+        kinds = (1, 0) if row.table_pages <= row.most_table_pages else (0, 1)
         for kind in kinds:
             pages = np.flatnonzero(self.owners == 2 * c + kind)
             if len(pages):
@@ -330,77 +302,76 @@ class JoinCaches:
 
     def _shrink(self) -> None:
         """A smaller pool; stores of high priority move into it first."""
-        old_pool, old_tables, rows = self.pool, self.tables, self.rows
-        old = [old_tables[r[TABLE] : r[TABLE] + self._table_pages(c)] for c, r in enumerate(rows)]
-        buckets = [min(int(row[BUCKETS]), _buckets_in(row)) for row in rows]
-        pages = [_pages_of(size, int(row[STRIDE])) for size, row in zip(buckets, rows)]
+        old_pool, old_tables = self.pool, self.tables
+        old = [old_tables[r.table : r.table + self._table_pages(c)] for c, r in enumerate(self._caches)]
+        buckets = [min(row.buckets, _buckets_in(row)) for row in self._caches]
+        pages = [_pages_of(size, row.stride) for size, row in zip(buckets, self._caches)]
         first = np.cumsum([0, *pages])
         self.tables = np.full(first[-1], -1, np.int64)
         self._empty()
         self._grow(self._most_pages)
-        for c in sorted(range(len(rows)), key=self._priority, reverse=True):
-            rows[c, TABLE], rows[c, BUCKETS] = first[c], buckets[c]
+        for c in sorted(range(len(self._caches)), key=self._priority, reverse=True):
+            self._caches[c].table, self._caches[c].buckets = first[c], buckets[c]
             kernels.transfer(self.bundle, c, old[c], old_pool)
 
     def _widen(self, c: int, buckets: int) -> None:
         """Give a store a table of more buckets."""
-        row, pages = self.rows[c], self._table_pages(c)
-        first = int(row[TABLE])
+        row, pages = self._caches[c], self._table_pages(c)
+        first = row.table
         old = self.tables[first : first + pages].copy()
-        new = np.full(_pages_of(buckets, int(row[STRIDE])), -1, np.int64)
+        new = np.full(_pages_of(buckets, row.stride), -1, np.int64)
         self.tables = np.concatenate([self.tables[:first], new, self.tables[first + pages :]])
-        self.rows[self.rows[:, TABLE] > first, TABLE] += len(new) - pages
+        tables = self._rows["table"]
+        tables[tables > first] += len(new) - pages
         self._obtain(c, pages)
-        row[BUCKETS] = buckets
+        row.buckets = buckets
         kernels.rehash(self.bundle, c, old, np.empty(PAGE, np.int64))
 
     def _limit_tables(self) -> None:
-        for row in self.rows:
-            row[MOST_TABLE_PAGES] = self._most_table_pages(row)
+        for row in self._caches:
+            row.most_table_pages = self._most_table_pages(row)
 
-    def _most_table_pages(self, row: Int64Array) -> int:
+    def _most_table_pages(self, row: Cache) -> int:
         """Where memory is scarce, a table leaves room for the chunks of its entries."""
         if self._most_pages == _NO_BUDGET:
             return _NO_BUDGET
-        mean = max(
-            row[CREATED] / row[CREATES] if row[CREATES] else 0.0, row[TUPLES] / row[ENTRIES] if row[ENTRIES] else 0.0
-        )
-        chunks = ceil(max(0.0, mean + 1 - row[INLINE]) / row[PER_CHUNK])
-        entries = _FILLED * (PAGE // row[STRIDE])
-        return max(1, int(self._most_pages / len(self.rows) / (1 + entries * chunks / (PAGE // CHUNK))))
+        mean = max(row.created / row.creates if row.creates else 0.0, row.tuples / row.entries if row.entries else 0.0)
+        chunks = ceil(max(0.0, mean + 1 - row.inline) / row.per_chunk)
+        entries = _FILLED * (PAGE // row.stride)
+        return max(1, int(self._most_pages / len(self._caches) / (1 + entries * chunks / (PAGE // CHUNK))))
 
     # ------------------------------------------------------------------------------------------------------ what is
 
     def figures(self, shape: StoreShape) -> CacheFigures:
         """What has been counted of a store."""
-        row = self.rows[self._shapes[shape]].tolist()
+        row = self._caches[self._shapes[shape]]
         return CacheFigures(
-            probes=row[PROBES],
-            hits=row[HITS],
-            misses=row[PROBES] - row[HITS],
-            creates=row[CREATES],
-            created_rows=row[CREATED],
-            inserts=row[INSERTS],
-            deletes=row[DELETES] + row[SWEPT],
-            ignored=row[IGNORED],
-            evictions=row[EVICTIONS],
-            entries=row[ENTRIES],
-            rows=row[TUPLES],
-            bytes=row[PAGES] * PAGE_BYTES,
+            probes=row.probes,
+            hits=row.hits,
+            misses=row.probes - row.hits,
+            creates=row.creates,
+            created_rows=row.created,
+            inserts=row.inserts,
+            deletes=row.deletes + row.swept,
+            ignored=row.ignored,
+            evictions=row.evictions,
+            entries=row.entries,
+            rows=row.tuples,
+            bytes=row.pages * PAGE_BYTES,
         )
 
     def entries(self, shape: StoreShape) -> dict[tuple[int, ...], list[tuple[int, ...]]]:
         """Every entry of a store: its key, and the slots of its tuples in the order of the store's inputs."""
-        row = self.rows[self._shapes[shape]].tolist()
-        first, size, words = row[TABLE], row[SIZE], row[KEY_WORDS]
+        row = self._caches[self._shapes[shape]]
+        first, size, words = row.table, row.size, row.key_words
         result = {}
         for page in self.tables[first : first + self._table_pages(self._shapes[shape])].tolist():
-            for b in range(page, page + PAGE, row[STRIDE]) if page >= 0 else ():
+            for b in range(page, page + PAGE, row.stride) if page >= 0 else ():
                 count, head = self.pool[b : b + 2].tolist()
                 if count < 0:
                     continue
-                begin = b + row[INLINE_AT]
-                at = [begin + k * size for k in range(min(count, row[INLINE]))]
+                begin = b + row.inline_at
+                at = [begin + k * size for k in range(min(count, row.inline))]
                 while head:
                     chunk = head & ~FILL
                     at += [chunk + CHUNK_HEAD + k * size for k in range(head & FILL)]
@@ -428,7 +399,7 @@ def _pages_of(buckets: int, stride: int) -> int:
     return max(1, buckets * stride // PAGE)
 
 
-def _buckets_in(row: Int64Array) -> int:
+def _buckets_in(row: Cache) -> int:
     """Buckets, a power of two, of which the pages that a store's table may have hold most."""
-    most = int(row[MOST_TABLE_PAGES]) * (PAGE // int(row[STRIDE]))
+    most = row.most_table_pages * (PAGE // row.stride)
     return 1 << most.bit_length() - 1

@@ -17,18 +17,7 @@ from minidsms.elements import Batch, Schema
 from minidsms.joins.equal_columns import Equality
 from minidsms.joins.figures import CacheFigures
 from minidsms.joins.join import Join
-from minidsms.kernels.join_cache_layout import (
-    CHUNK,
-    ENTRIES,
-    FILL,
-    FREE_CHUNK,
-    PAGE,
-    PAGES,
-    STRIDE,
-    TABLE,
-    TABLE_PAGES,
-    TUPLES,
-)
+from minidsms.kernels.join_cache_layout import CHUNK, FILL, PAGE
 from minidsms.kernels.links import LOWER, UNLINKED
 from minidsms.synopses.join_caches import JoinCaches, StoreShape
 from tests.joins.made import cached_join_of
@@ -164,19 +153,19 @@ def check_pool(caches: JoinCaches) -> None:
     free = caches.free[1 : 1 + int(caches.free[0])].tolist()
     assert sorted(free) == np.flatnonzero(caches.owners < 0).tolist(), "free pages are those without an owner"
     for shape, c in caches._shapes.items():
-        row = caches.rows[c]
+        row = caches._caches[c]
         buckets, chunks = (np.flatnonzero(caches.owners == 2 * c + kind) * PAGE + CHUNK for kind in (0, 1))
-        table = caches.tables[row[TABLE] : row[TABLE] + caches._table_pages(c)]
+        table = caches.tables[row.table : row.table + caches._table_pages(c)]
         assert sorted(table[table >= 0].tolist()) == buckets.tolist(), "the table has the pages of buckets"
-        assert (row[TABLE_PAGES], row[PAGES]) == (len(buckets), len(buckets) + len(chunks)), "pages are counted"
+        assert (row.table_pages, row.pages) == (len(buckets), len(buckets) + len(chunks)), "pages are counted"
         entries = caches.entries(shape)
-        assert (row[ENTRIES], row[TUPLES]) == (len(entries), sum(map(len, entries.values()))), "entries are counted"
+        assert (row.entries, row.tuples) == (len(entries), sum(map(len, entries.values()))), "entries are counted"
         unused = []
-        at = int(row[FREE_CHUNK])
+        at = row.free_chunk
         while at >= 0:
             unused.append(at)
             at = int(caches.pool[at])
-        used = [a for b in buckets for e in range(b, b + PAGE, row[STRIDE]) for a in chunks_of(caches, e)]
+        used = [a for b in buckets for e in range(b, b + PAGE, row.stride) for a in chunks_of(caches, e)]
         every = [a for page in chunks for a in range(page, page + PAGE, CHUNK)]
         assert sorted(unused + used) == every, "a chunk is in one chain or free"
 

@@ -334,7 +334,7 @@ def test_pipelines_share_a_store_where_segment_and_key_are_the_same() -> None:
     op = operator(four)
     items = windows(4, 5, 12, 2)
     op.switch(JoinPlan(orders, (CacheSpec(2, (0, 1)), CacheSpec(3, (1, 0)))))
-    assert len(op.cached.caches.rows) == 1
+    assert len(op.cached.caches.bundle.caches) == 1
     assert feed(op, items, range(1, 40)) == twin(items, four, every_column(4))
     assert total(op.cache_figures().values(), "hits") > 0
 
