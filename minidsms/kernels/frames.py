@@ -1,12 +1,10 @@
 """Rows of a stream on their way through the frames of OVER: which come into a frame, and which leave it.
 
 A row comes behind all rows of its partition that are there, and none is taken back. From the first row of its frame on
-a partition's rows stand in a ring, a stretch of `rows` (cap, 3) = [word of the argument, whether it is not NULL,
-instant]: that of position p at OFFSET + (p & (SIZE - 1)). `partitions` (cap, w) has a row per partition with the fields
-below; rows have come up to position COME, into the frame up to ENTERED, and out of it up to GONE. A ring that is full
-moves to the end of `rows`, and has twice the size there.
+a partition's rows stand in a ring, a stretch of `rows` (cap,): that of position p at offset + (p & (size - 1)). A ring
+that is full moves to the end of `rows`, and has twice the size there.
 
-Invariant: GONE <= ENTERED <= COME. Kernels never raise; they return why they stopped and go on from their cursor.
+Invariant: gone <= entered <= come. Kernels never raise; they return why they stopped and go on from their cursor.
 docs/semantics R7.
 """
 
@@ -14,20 +12,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from minidsms.machine_code import Int8s, Int64s, Int64Table, helper, int64, kernel, uint64
+from minidsms.machine_code import Int8s, Int64s, Int64Table, Record, Rows, helper, int64, kernel, uint64
 
-COME, ENTERED, GONE, OFFSET, SIZE, WORD, VALID, KEYS, STAMP, AT, FIELDS = range(11)
-"""WORD, VALID: the value that is kept of a frame that only grows, and 1 where it is one, 2 where it is NULL.  KEYS: how
-many different sort keys have come.  STAMP, AT: instant and place of the last row of a slice.
-"""
-ROW_WORDS = 3
-_WORD, _VALID, _INSTANT = range(ROW_WORDS)
-USED, HELD, RINGS, FIGURES = range(4)
-"""Columns of `figures`: the end of the last ring, how many rows stand in rings, and how many rings there are."""
-NEXT, ARRIVED, WRITTEN, NEEDED, CURSOR_SIZE = range(5)
-"""Columns of `cursor`: the first row that is not done, whether it stands in its ring, elements written, and how many
-rows its ring is to have.
-"""
 DONE, ELEMENTS_FULL, RINGS_FULL = range(3)
 ROW_NUMBER, RANK, DENSE_RANK = range(3)
 ALONE, FIRST, A_FOLLOWER = range(3)
@@ -72,12 +58,59 @@ class FrameAsked(NamedTuple):
     place: int
 
 
+class FramePartition(Record):
+    """A partition: its rows have come up to position `come`, into the frame up to `entered`, out of it up to `gone`.
+
+    offset, size: of its ring.  word, valid: the value that is kept of a frame that only grows, and 1 where it is one, 2
+    where it is NULL.  keys: how many different sort keys have come.  stamp, at: instant and place of the last row of a
+    slice.
+    """
+
+    come: int
+    entered: int
+    gone: int
+    offset: int
+    size: int
+    word: int
+    valid: int
+    keys: int
+    stamp: int
+    at: int
+
+
+class FrameRow(Record):
+    """Of a row the word of the argument, whether it is not NULL, and the instant."""
+
+    word: int
+    valid: int
+    instant: int
+
+
+class FrameFigures(Record):
+    """used: the end of the last ring.  held: rows that stand in rings.  rings: how many there are."""
+
+    used: int
+    held: int
+    rings: int
+
+
+class FrameCursor(Record):
+    """next: the first row that is not done.  arrived: it stands in its ring.  written: elements.  needed: how many rows
+    its ring is to have.
+    """
+
+    next: int
+    arrived: int
+    written: int
+    needed: int
+
+
 class FrameRows(NamedTuple):
     """What is kept (see above)."""
 
-    partitions: Int64Table
-    rows: Int64Table
-    figures: Int64s
+    partitions: Rows[FramePartition]
+    rows: Rows[FrameRow]
+    figures: FrameFigures
 
 
 class Moves(NamedTuple):
@@ -101,41 +134,41 @@ def _ring_size(rows: int) -> Any:
 
 
 @helper(typed=True)
-def _move_ring(kept: FrameRows, group: int, target: Int64Table, to: int, wide: int) -> None:
+def _move_ring(kept: FrameRows, group: int, target: Rows[FrameRow], to: int, wide: int) -> None:
     """Move the rows of a partition into a ring of another size, which begins at target[to]."""
     partitions, rows, _ = kept
-    offset, size = partitions[group, OFFSET], partitions[group, SIZE]
-    for p in range(partitions[group, GONE], partitions[group, COME]):
-        for c in range(ROW_WORDS):
-            target[to + (p & (wide - 1)), c] = rows[offset + (p & (size - 1)), c]
-    partitions[group, OFFSET], partitions[group, SIZE] = to, wide
+    offset, size = partitions[group].offset, partitions[group].size
+    for p in range(partitions[group].gone, partitions[group].come):
+        row, at = rows[offset + (p & (size - 1))], to + (p & (wide - 1))
+        target[at].word, target[at].valid, target[at].instant = row.word, row.valid, row.instant
+    partitions[group].offset, partitions[group].size = to, wide
 
 
 @helper(typed=True)
 def _has_room(kept: FrameRows, group: int, more: int) -> bool:
     """Whether the ring of a partition takes so many more; it moves where it must."""
     partitions, rows, figures = kept
-    wanted, size = partitions[group, COME] - partitions[group, GONE] + more, partitions[group, SIZE]
+    wanted, size = partitions[group].come - partitions[group].gone + more, partitions[group].size
     if wanted <= size:
         return True
     greater = _ring_size(wanted)
-    to = figures[USED]
+    to = figures.used
     if to + greater > rows.shape[0]:
         return False
     _move_ring(kept, group, rows, to, greater)
-    figures[USED] = to + greater
-    figures[RINGS] += int64(size == 0)
+    figures.used = to + greater
+    figures.rings += int64(size == 0)
     return True
 
 
 @kernel
-def pack(kept: FrameRows, packed: Int64Table) -> int:
+def pack(kept: FrameRows, packed: Rows[FrameRow]) -> int:
     """Copy all rings to the front of `packed`, as small as they may be; returns how much of it they take."""
     partitions = kept.partitions
     to = int64(0)
     for group in range(partitions.shape[0]):
-        held = partitions[group, COME] - partitions[group, GONE]
-        smaller = _ring_size(held) if partitions[group, SIZE] > 0 else int64(0)
+        held = partitions[group].come - partitions[group].gone
+        smaller = _ring_size(held) if partitions[group].size > 0 else int64(0)
         _move_ring(kept, group, packed, to, smaller)
         to += smaller
     return int(to)
@@ -151,33 +184,41 @@ def _move(moves: Moves, m: int, group: int, sign: int, word: int, valid: int) ->
 
 
 @helper(inline=True)
-def _enter(partition: Int64s, frame: FrameAsked, moves: Moves, m: int, group: int, word: int, valid: int) -> Any:
+def _enter(
+    partition: FramePartition, frame: FrameAsked, moves: Moves, m: int, group: int, word: int, valid: int
+) -> Any:
     """The next value comes into its frame; how many elements there are then."""
     place = frame.place
     if place == AGGREGATE:
         m = _move(moves, m, group, 1, word, valid)
-    elif frame.is_growing and (place == LAST or partition[ENTERED] == place - 1):
-        partition[WORD], partition[VALID] = word, 2 - valid
-    partition[ENTERED] += 1
+    elif frame.is_growing and (place == LAST or partition.entered == place - 1):
+        partition.word, partition.valid = word, 2 - valid
+    partition.entered += 1
     return m
 
 
 @helper(inline=True)
-def _value_at(partition: Int64s, frame: FrameAsked, rows: Int64Table) -> Any:
+def _value_at(partition: FramePartition, frame: FrameAsked, rows: Rows[FrameRow]) -> Any:
     """The value that is asked for of the frame of a partition, and whether it is not NULL."""
     place = frame.place
     if frame.is_growing:
-        return partition[WORD], int64(partition[VALID] == 1)
-    at = partition[ENTERED] - 1 if place == LAST else partition[GONE] + place - 1
-    if at < partition[GONE] or at >= partition[ENTERED]:
+        return partition.word, int64(partition.valid == 1)
+    at = partition.entered - 1 if place == LAST else partition.gone + place - 1
+    if at < partition.gone or at >= partition.entered:
         return int64(0), int64(0)
-    row = partition[OFFSET] + (at & (partition[SIZE] - 1))
-    return rows[row, _WORD], rows[row, _VALID]
+    row = partition.offset + (at & (partition.size - 1))
+    return rows[row].word, rows[row].valid
 
 
 @kernel
 def slide(
-    arriving: Arriving, frame: FrameAsked, kept: FrameRows, moves: Moves, answers: Int64s, told: Int8s, cursor: Int64s
+    arriving: Arriving,
+    frame: FrameAsked,
+    kept: FrameRows,
+    moves: Moves,
+    answers: Int64s,
+    told: Int8s,
+    cursor: FrameCursor,
 ) -> int:
     """Let rows arrive; returns DONE, or what is full.
 
@@ -189,7 +230,7 @@ def slide(
     partitions, rows, figures = kept
     n, room, has_peers = len(ids), len(moves.ids), len(is_peer) > 0
     passes = is_growing and ahead == 0  # a row is in all frames from its own on: none is kept
-    i, m, status = cursor[NEXT], 0, DONE
+    i, m, status = cursor.next, 0, DONE
     while i < n:
         group, now, began = ids[i], ts[i], m
         partition = partitions[group]
@@ -200,48 +241,48 @@ def slide(
         while has_peers and by_value and j < n and is_peer[j] != 0:
             j += 1
         if passes:
-            r = i + cursor[ARRIVED]
+            r = i + cursor.arrived
             while r < j and m < room:
                 m = _enter(partition, frame, moves, m, group, int64(words[r]), int64(valid[r]))
                 r += 1
-            cursor[ARRIVED] = r - i
-            partition[COME] = partition[GONE] = partition[ENTERED]
-        elif cursor[ARRIVED] == 0:
+            cursor.arrived = r - i
+            partition.come = partition.gone = partition.entered
+        elif cursor.arrived == 0:
             if not _has_room(kept, group, j - i):
-                cursor[NEEDED] = partition[COME] - partition[GONE] + j - i
+                cursor.needed = partition.come - partition.gone + j - i
                 status = RINGS_FULL
                 break
             for r in range(i, j):
-                row = rows[partition[OFFSET] + (partition[COME] & (partition[SIZE] - 1))]
-                row[_WORD], row[_VALID], row[_INSTANT] = words[r], valid[r], ts[r]
-                partition[COME] += 1
-            figures[HELD] += j - i
-            cursor[ARRIVED] = 1
-        come, offset, of_ring = partition[COME], partition[OFFSET], partition[SIZE] - 1
-        while by_value and not is_growing and partition[GONE] < come and m + 1 < room:
-            gone = partition[GONE]
+                row = rows[partition.offset + (partition.come & (partition.size - 1))]
+                row.word, row.valid, row.instant = words[r], valid[r], ts[r]
+                partition.come += 1
+            figures.held += j - i
+            cursor.arrived = 1
+        come, offset, of_ring = partition.come, partition.offset, partition.size - 1
+        while by_value and not is_growing and partition.gone < come and m + 1 < room:
+            gone = partition.gone
             row = rows[offset + (gone & of_ring)]
             if back == 0 and gone >= come - (j - i):
                 break
-            if back != 0 and uint64(now) - uint64(row[_INSTANT]) <= uint64(back):
+            if back != 0 and uint64(now) - uint64(row.instant) <= uint64(back):
                 break
-            if gone == partition[ENTERED]:
-                partition[ENTERED] += 1
+            if gone == partition.entered:
+                partition.entered += 1
             elif place == AGGREGATE:
-                m = _move(moves, m, group, -1, row[_WORD], row[_VALID])
-            partition[GONE] += 1
-            figures[HELD] -= 1
-        while partition[ENTERED] < come and m + 1 < room:
-            row = rows[offset + (partition[ENTERED] & of_ring)]
-            if by_value and ahead != 0 and uint64(now) - uint64(row[_INSTANT]) < uint64(ahead):
+                m = _move(moves, m, group, -1, row.word, row.valid)
+            partition.gone += 1
+            figures.held -= 1
+        while partition.entered < come and m + 1 < room:
+            row = rows[offset + (partition.entered & of_ring)]
+            if by_value and ahead != 0 and uint64(now) - uint64(row.instant) < uint64(ahead):
                 break
-            if not by_value and partition[ENTERED] >= come - ahead:
+            if not by_value and partition.entered >= come - ahead:
                 break
-            m = _enter(partition, frame, moves, m, group, row[_WORD], row[_VALID])
+            m = _enter(partition, frame, moves, m, group, row.word, row.valid)
             if is_growing:
-                partition[GONE] += 1
-                figures[HELD] -= 1
-        if (passes and cursor[ARRIVED] < j - i) or (by_value and not passes and m + 1 >= room):
+                partition.gone += 1
+                figures.held -= 1
+        if (passes and cursor.arrived < j - i) or (by_value and not passes and m + 1 >= room):
             status = ELEMENTS_FULL
             break
         if place == AGGREGATE:
@@ -253,34 +294,34 @@ def slide(
             for r in range(i, j):
                 answers[r], told[r] = _value_at(partition, frame, rows)
         # Not looked at again: the next row's frame begins behind it.
-        if not by_value and not is_growing and partition[GONE] < come - back:
+        if not by_value and not is_growing and partition.gone < come - back:
             if place == AGGREGATE:
-                row = rows[offset + (partition[GONE] & of_ring)]
-                m = _move(moves, m, group, -1, row[_WORD], row[_VALID])
-            partition[GONE] += 1
-            figures[HELD] -= 1
+                row = rows[offset + (partition.gone & of_ring)]
+                m = _move(moves, m, group, -1, row.word, row.valid)
+            partition.gone += 1
+            figures.held -= 1
         i = j
-        cursor[ARRIVED] = 0
-    cursor[NEXT], cursor[WRITTEN] = i, m
+        cursor.arrived = 0
+    cursor.next, cursor.written = i, m
     return status
 
 
 @kernel
-def count_rows(arriving: Arriving, function: int, partitions: Int64Table, answers: Int64s) -> None:
-    """ROW_NUMBER, RANK and DENSE_RANK of rows that arrive, none of which is kept. WORD is the rank of the last."""
+def count_rows(arriving: Arriving, function: int, partitions: Rows[FramePartition], answers: Int64s) -> None:
+    """ROW_NUMBER, RANK and DENSE_RANK of rows that arrive, none of which is kept. `word` is the rank of the last."""
     ids, is_peer = arriving.ids, arriving.is_peer
     for i in range(len(ids)):
         partition = partitions[ids[i]]
-        come = partition[COME] + 1
-        partition[COME], partition[ENTERED], partition[GONE] = come, come, come
+        come = partition.come + 1
+        partition.come, partition.entered, partition.gone = come, come, come
         if len(is_peer) == 0 or is_peer[i] == 0:
-            partition[WORD] = come
-            partition[KEYS] += 1
-        answers[i] = come if function == ROW_NUMBER else partition[WORD] if function == RANK else partition[KEYS]
+            partition.word = come
+            partition.keys += 1
+        answers[i] = come if function == ROW_NUMBER else partition.word if function == RANK else partition.keys
 
 
 @kernel
-def mark_ties(ids: Int64s, ts: Int64s, partitions: Int64Table, role: Int8s, following: Int64s) -> int:
+def mark_ties(ids: Int64s, ts: Int64s, partitions: Rows[FramePartition], role: Int8s, following: Int64s) -> int:
     """role[i]: whether row i is ALONE of its partition at its instant, FIRST, or A_FOLLOWER; following[i]: the next row
     of both, or -1. Returns how many are not alone.
     """
@@ -288,13 +329,13 @@ def mark_ties(ids: Int64s, ts: Int64s, partitions: Int64Table, role: Int8s, foll
     for i in range(len(ids)):
         role[i], following[i] = ALONE, -1
         partition = partitions[ids[i]]
-        last = partition[AT]
+        last = partition.at
         # A partition that is new has zeros, which say nothing.
-        if partition[STAMP] == ts[i] and last < i and ids[last] == ids[i]:
+        if partition.stamp == ts[i] and last < i and ids[last] == ids[i]:
             ties += 2 if role[last] == ALONE else 1
             role[last] = max(role[last], int64(FIRST))
             role[i], following[last] = A_FOLLOWER, i
-        partition[STAMP], partition[AT] = ts[i], i
+        partition.stamp, partition.at = ts[i], i
     return ties
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from minidsms.aggregates.over import PLACES, OverCall
 from minidsms.elements import AnyArray, Int8Array, Int64Array
 from minidsms.kernels import frames as kernels
+from minidsms.machine_code import rows_from, rows_of, words_of
 
 _FIRST_ROWS = 64
 _WORTH_SHRINKING = 4096
@@ -52,10 +53,10 @@ class Frames:
 
     def __init__(self, is_text: bool) -> None:
         self._is_text = is_text
-        self.partitions: Int64Array = np.zeros((0, kernels.FIELDS), np.int64)
-        self._rows: Int64Array = np.zeros((_FIRST_ROWS, kernels.ROW_WORDS), np.int64)
-        self._figures: Int64Array = np.zeros(kernels.FIGURES, np.int64)
-        self._cursor: Int64Array = np.zeros(kernels.CURSOR_SIZE, np.int64)
+        self.partitions = rows_of(kernels.FramePartition, 0)
+        self._rows = rows_of(kernels.FrameRow, _FIRST_ROWS)
+        self._figures = kernels.FrameFigures()
+        self._cursor = kernels.FrameCursor()
         self._reserve(_FEWEST)
 
     def _reserve(self, n: int) -> None:
@@ -66,7 +67,7 @@ class Frames:
 
     def __len__(self) -> int:
         """How many rows are kept."""
-        return self._figures.item(kernels.HELD)
+        return self._figures.held
 
     @property
     def nbytes(self) -> int:
@@ -75,13 +76,13 @@ class Frames:
 
     def resize(self, capacity: int) -> None:
         """Room for all ids below capacity."""
-        missing = capacity - len(self.partitions)
-        if missing > 0:
-            self.partitions = np.concatenate([self.partitions, np.zeros((missing, kernels.FIELDS), np.int64)])
+        if capacity > len(self.partitions):
+            fewer, self.partitions = self.partitions, rows_of(kernels.FramePartition, capacity)
+            self.partitions[: len(fewer)] = fewer
 
     def begin(self, n: int) -> None:
         """So many rows are about to slide."""
-        self._cursor.fill(0)
+        self._cursor = kernels.FrameCursor()
         room = len(self._moves.ids)
         if room < min(3 * n, _MOST):
             self._reserve(min(1 << (3 * n).bit_length(), _MOST))
@@ -93,8 +94,8 @@ class Frames:
         cursor = self._cursor
         kept = kernels.FrameRows(self.partitions, self._rows, self._figures)
         if kernels.slide(arriving, frame, kept, self._moves, answers, told, cursor) == kernels.RINGS_FULL:
-            self._pack(2 * cursor.item(kernels.NEEDED))
-        return cursor.item(kernels.NEXT), cursor.item(kernels.WRITTEN)
+            self._pack(2 * cursor.needed)
+        return cursor.next, cursor.written
 
     def moved(self, n: int) -> kernels.Moves:
         """The elements for aggregates that the last call has written; good until the next one."""
@@ -109,34 +110,34 @@ class Frames:
     @property
     def _spread(self) -> int:
         """Rows that rings need, half of them at least."""
-        return len(self) + self._figures.item(kernels.RINGS)
+        return len(self) + self._figures.rings
 
     def _pack(self, more: int) -> None:
         """All rings anew, with room for one of so many more rows."""
         at_most = 2 * self._spread + more
-        packed: Int64Array = np.zeros((max(_FIRST_ROWS, 1 << (2 * at_most).bit_length()), kernels.ROW_WORDS), np.int64)
+        packed = rows_of(kernels.FrameRow, max(_FIRST_ROWS, 1 << (2 * at_most).bit_length()))
         kept = kernels.FrameRows(self.partitions, self._rows, self._figures)
-        self._figures[kernels.USED] = kernels.pack(kept, packed)
+        self._figures.used = kernels.pack(kept, packed)
         self._rows = packed
 
     def arrays(self) -> dict[str, AnyArray]:
         """The state; it is packed."""
         self._pack(0)
-        are_used = self.partitions[:, kernels.COME] > 0
-        return {"partitions": self.partitions[are_used], "rows": self._rows[: self._figures[kernels.USED]].copy()}
+        partitions, rows = self.partitions[self.partitions["come"] > 0], self._rows[: self._figures.used]
+        return {"partitions": words_of(partitions), "rows": words_of(rows).copy()}
 
     def restore(self, state: Mapping[str, AnyArray]) -> None:
         """Take back what `arrays` gave."""
-        self.partitions = np.array(state["partitions"], np.int64, order="C")
-        rows = np.array(state["rows"], np.int64, order="C")
-        self._rows = rows.reshape(-1, kernels.ROW_WORDS)
-        held = self.partitions[:, kernels.COME] - self.partitions[:, kernels.GONE]
-        self._figures[:] = (len(self._rows), held.sum(), np.count_nonzero(self.partitions[:, kernels.SIZE]))
+        self.partitions = rows_from(kernels.FramePartition, np.array(state["partitions"], np.int64))
+        self._rows = rows_from(kernels.FrameRow, np.array(state["rows"], np.int64).reshape(-1, 3))
+        held = self.partitions["come"] - self.partitions["gone"]
+        rings = np.count_nonzero(self.partitions["size"])
+        self._figures = kernels.FrameFigures(len(self._rows), int(held.sum()), rings)
         self._pack(0)
 
     def live_codes(self) -> Iterable[Int64Array]:
         """The TEXT codes held (0 stands for NULL)."""
         if self._is_text:
             self._pack(0)
-            yield self._rows[:, 0]
-            yield self.partitions[:, kernels.WORD]
+            yield self._rows["word"]
+            yield self.partitions["word"]
