@@ -1,70 +1,26 @@
 """k of a constraint, from the distances of its arrivals: what `kernels.constraint_monitoring` has in common.
 
-k_u is the bound that distances keep, found and given up as `kernels.bounds` says, whose words come first in `state`
-(STATE_WORDS,) and `settings` (SETTINGS_WORDS,); behind them stands how closely the monitor looks. Every arrival of the
-watched stream brings one distance, 0 mostly. k_u falls at the end of a block, and rises in the middle of one. Babu
-2005, section 6.6.3.
-
-`settings` does not change while rows are looked at.
+k_u is the bound that distances keep, found and given up as `kernels.bounds` says; beside it stands how closely the
+monitor looks. Every arrival of the watched stream brings one distance, 0 mostly. k_u falls at the end of a block, and
+rises in the middle of one. Babu 2005, section 6.6.3.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
-from minidsms.kernels import bounds
 from minidsms.kernels.bounds import (
-    ARRIVED,
-    BLOCK,
-    FROM,
-    HIGHEST,
     INFINITE,
-    LIMIT,
-    NEXT,
     PATIENCE,
-    SINCE,
-    TROUBLES,
-    WINDOW,
+    BoundSettings,
+    BoundState,
     begin,
     bound_of,
     collect,
     exceeds,
     learn,
 )
-from minidsms.kernels.bounds import BOUND as K
-from minidsms.machine_code import helper, kernel
-
-(
-    K_KEPT,  # k_e: up to here an increase is seen for certain
-    DORMANT,  # 1: until the constraint is kept again, it is tried now and then, on one key in SHARE
-    SHIFT,  # one key in 2^SHIFT is watched
-    FLOOR,  # SHIFT is no less
-    SEEN,  # distances above 0 since k_u became what it is
-    FARTHEST,  # distance in a trial
-    RETURN,  # the least distance beyond LIMIT that has shown since the constraint was last kept for long; 0: none
-    NAP,  # arrivals between the last trial and the next
-    ASLEEP,  # until this arrival nothing is looked at
-    REST,  # arrivals for which a constraint that is kept was last not looked at; 0: it has been all the time
-    LIVE,  # slots taken, or steps kept
-    SWEEP,  # 1: k_u has become finite, so that most entries are of no use any more
-    OLDEST,  # of the steps
-    PARENTS,  # rows of the other stream
-    AT_PARENT,  # where to go on, in the arrays of this call
-    AT_CHILD,
-    STATE_WORDS,
-) = range(bounds.STATE_WORDS, bounds.STATE_WORDS + 17)
-
-(
-    GROWTH,  # c, in 1/1024
-    CHANCE,  # p, in 1/2^32
-    HORIZON,  # rows after which an entry leaves with its window; of joins, twice as many, or twice the ticks
-    SEED,
-    SPAN,  # of joins: how long a parent stands in its window, by its clock; INFINITE: for good
-    BY_TIME,  # 1: the clock of parents is ts; 0: their number
-    MAY_SAMPLE,  # 1: who uses k notices a greater distance by itself
-    CAN_REST,  # 1: what it has not seen it need not know to be used
-    SETTINGS_WORDS,
-) = range(bounds.SETTINGS_WORDS, bounds.SETTINGS_WORDS + 9)
+from minidsms.machine_code import Int64s, Record, helper, int64, kernel
 
 MOST_TROUBLES = 32
 SHARE = 32
@@ -83,156 +39,224 @@ again, then for twice as long, up to so many times.
 """
 
 
-@helper("void(int64[::1], int64[::1])")
-def _keep(state: np.ndarray, settings: np.ndarray) -> None:
+class EstimateState(Record):
+    """k_kept: k_e, up to here an increase is seen for certain.  is_dormant: until the constraint is kept again, it is
+    tried now and then, on one key in SHARE.  shift: one key in 2^shift is watched; it is no less than `floor`.  seen:
+    distances above 0 since k_u became what it is.  farthest: distance in a trial.  returned: the least distance beyond
+    the limit that has shown since the constraint was last kept for long; 0: none.  nap: arrivals between the last trial
+    and the next.  asleep: until this arrival nothing is looked at.  rest: arrivals for which a constraint that is kept
+    was last not looked at; 0: it has been all the time.  live: slots taken, or steps kept; oldest: of the steps.
+    sweeps: k_u has become finite, so that most entries are of no use any more.  parents: rows of the other stream.
+    at_parent, at_child: where to go on, in the arrays of this call.
+    """
+
+    k_kept: int
+    is_dormant: int
+    shift: int
+    floor: int
+    seen: int
+    farthest: int
+    returned: int
+    nap: int
+    asleep: int
+    rest: int
+    live: int
+    sweeps: int
+    oldest: int
+    parents: int
+    at_parent: int
+    at_child: int
+
+
+class EstimateSettings(Record):
+    """growth: c, in 1/1024.  chance: p, in 1/2^32.  horizon: rows after which an entry leaves with its window; of
+    joins, twice as many, or twice the ticks.  span: of joins, how long a parent stands in its window, by its clock;
+    INFINITE: for good.  by_time: the clock of parents is ts, else their number.  may_sample: who uses k notices a
+    greater distance by itself.  can_rest: what it has not seen it need not know to be used.
+    """
+
+    growth: int
+    chance: int
+    horizon: int
+    seed: int
+    span: int
+    by_time: int
+    may_sample: int
+    can_rest: int
+
+
+class Tracked(NamedTuple):
+    """What the estimate of a monitor is made of. bound: k_u.  peaks: as of `bounds`.  limits: of the bound; they, and
+    settings, do not change while rows are looked at.
+    """
+
+    bound: BoundState
+    state: EstimateState
+    peaks: Int64s
+    limits: BoundSettings
+    settings: EstimateSettings
+
+
+@helper(typed=True)
+def _keep(of: Tracked) -> None:
     """k_e follows k_u."""
-    k = state[K]
-    state[K_KEPT] = INFINITE if k == INFINITE else max(k, k * settings[GROWTH] // 1024)
+    bound, state, settings = of.bound, of.state, of.settings
+    k = bound.value
+    state.k_kept = INFINITE if k == INFINITE else max(k, k * settings.growth // 1024)
 
 
-@kernel("void(int64[::1], int64[::1], int64)")
-def give_up(state: np.ndarray, settings: np.ndarray, n: int) -> None:
+@kernel
+def give_up(of: Tracked, n: int) -> None:
     """k_u is infinite from arrival n on, until the next window W tells a better one."""
-    was_soon = begin(state, settings[WINDOW], n)
-    _keep(state, settings)
+    bound, state, limits = of.bound, of.state, of.limits
+    was_soon = begin(bound, limits.window, n)
+    _keep(of)
     if not was_soon:
-        state[NAP] = state[RETURN] = 0
-    state[REST] = 0
-    if not state[DORMANT] and state[ASLEEP] > n:
-        state[ASLEEP] = n
-        state[NEXT] = n + settings[BLOCK]
-    if state[TROUBLES] >= _MOST_CALM_TROUBLES:
-        state[FLOOR] = 0
-    state[SEEN] = 0
+        state.nap = state.returned = 0
+    state.rest = 0
+    if not state.is_dormant and state.asleep > n:
+        state.asleep = n
+        bound.next = n + limits.block
+    if bound.troubles >= _MOST_CALM_TROUBLES:
+        state.floor = 0
+    state.seen = 0
 
 
-@kernel("void(int64[::1], int64[::1], int64[::1], int64)")
-def refute(state: np.ndarray, peaks: np.ndarray, settings: np.ndarray, n: int) -> None:
+@kernel
+def refute(of: Tracked, n: int) -> None:
     """A row has come at arrival n that k_u excluded, by how much is not known: it is taken for twice as late."""
-    taken = 2 * state[K] + 1
-    give_up(state, settings, n)
-    if settings[MAY_SAMPLE] and taken <= settings[LIMIT]:
+    bound, peaks, limits, settings = of.bound, of.peaks, of.limits, of.settings
+    taken = 2 * bound.value + 1
+    give_up(of, n)
+    if settings.may_sample and taken <= limits.limit:
         # A window that has shown nothing else ends with the present block.
-        before = (n // settings[BLOCK] - 1) % peaks.shape[0]
+        before = (n // limits.block - 1) % peaks.shape[0]
         peaks[before] = max(peaks[before], taken)
-        state[FROM] = n - settings[WINDOW]
+        bound.after = n - limits.window
 
 
-@kernel("void(int64[::1], int64[::1])")
-def forget(state: np.ndarray, settings: np.ndarray) -> None:
+@kernel
+def forget(of: Tracked) -> None:
     """What has been found while nobody looked all the time is not to be relied on: k_u is found anew."""
-    state[K] = state[K_KEPT] = INFINITE
-    n = min(state[ARRIVED], state[ASLEEP])
-    state[ASLEEP] = state[FROM] = state[SINCE] = n
-    state[NEXT] = n + settings[BLOCK]
-    state[REST] = state[FLOOR] = 0
-    state[SEEN] = 0
+    bound, state, limits = of.bound, of.state, of.limits
+    bound.value = state.k_kept = INFINITE
+    n = min(bound.arrived, state.asleep)
+    state.asleep = bound.after = bound.since = n
+    bound.next = n + limits.block
+    state.rest = state.floor = 0
+    state.seen = 0
 
 
-@helper("void(int64[::1], int64[::1], int64)")
-def _nap(state: np.ndarray, settings: np.ndarray, n: int) -> None:
-    trial = settings[WINDOW] * SHARE
-    state[NAP] = min(max(2 * state[NAP], trial), MOST_NAPS * trial)
-    state[ASLEEP] = state[FROM] = n + state[NAP]
-    state[FARTHEST] = 0
+@helper(typed=True)
+def _nap(of: Tracked, n: int) -> None:
+    bound, state, limits = of.bound, of.state, of.limits
+    trial = limits.window * SHARE
+    state.nap = min(max(2 * state.nap, trial), MOST_NAPS * trial)
+    state.asleep = bound.after = n + state.nap
+    state.farthest = 0
 
 
-@helper("void(int64[::1], int64[::1], int64)")
-def _doze(state: np.ndarray, settings: np.ndarray, n: int) -> None:
+@helper(typed=True)
+def _doze(of: Tracked, n: int) -> None:
     """This stream does not keep the constraint: from now on try it seldom, on a share of the keys."""
-    state[K] = state[K_KEPT] = INFINITE
-    state[DORMANT] = 1
-    state[FLOOR] = 0
-    state[SHIFT] = max(state[SHIFT], _SHARE_SHIFT)
-    state[SWEEP] = 1
-    state[TROUBLES] = 0
-    _nap(state, settings, n)
+    bound, state = of.bound, of.state
+    bound.value = state.k_kept = INFINITE
+    state.is_dormant = 1
+    state.floor = 0
+    state.shift = max(state.shift, _SHARE_SHIFT)
+    state.sweeps = 1
+    bound.troubles = 0
+    _nap(of, n)
 
 
-@helper("boolean(int64[::1], int64[::1], int64)")
-def _is_settled(state: np.ndarray, settings: np.ndarray, n: int | np.int64) -> bool:
+@helper(typed=True)
+def _is_settled(of: Tracked, n: int) -> bool:
     """k_u has been finite for long, for longer where it has had to be given up again and again, and for so long that
     the greatest distance of use would have been seen.
     """
-    patience = _REST_PATIENCE if state[TROUBLES] < _MOST_CALM_TROUBLES else 4 * _REST_PATIENCE
-    return bool(n - state[SINCE] >= max(patience * settings[WINDOW], _REST_PATIENCE * settings[LIMIT]))
+    bound, limits = of.bound, of.limits
+    patience = _REST_PATIENCE if bound.troubles < _MOST_CALM_TROUBLES else 4 * _REST_PATIENCE
+    return bool(n - bound.since >= max(patience * limits.window, _REST_PATIENCE * limits.limit))
 
 
-@helper("void(int64[::1], int64[::1], int64)")
-def _rest(state: np.ndarray, settings: np.ndarray, n: int | np.int64) -> None:
+@helper(typed=True)
+def _rest(of: Tracked, n: int) -> None:
     """This stream keeps the constraint: if k_u has been known for long enough, look away for a while.
 
     Nothing is remembered then, so that distances are whole k_u arrivals after the end.
     """
-    window = settings[WINDOW]
-    if n - state[FROM] < 2 * window:
+    bound, state, limits = of.bound, of.state, of.limits
+    window = limits.window
+    if n - bound.after < 2 * window:
         return
-    trial = state[K] + 2 * window
-    state[REST] = min(max(2 * state[REST], trial), _MOST_RESTS * trial)
-    state[ASLEEP] = n + state[REST]
-    state[FROM] = state[ASLEEP] + state[K]
+    trial = bound.value + 2 * window
+    state.rest = min(max(2 * state.rest, trial), _MOST_RESTS * trial)
+    state.asleep = n + state.rest
+    bound.after = state.asleep + bound.value
 
 
-@helper("void(int64[::1], int64[::1], int64)")
-def _try(state: np.ndarray, settings: np.ndarray, n: int) -> None:
+@helper(typed=True)
+def _try(of: Tracked, n: int) -> None:
     """At the end of a block of a trial: has it failed, or is the constraint kept again?
 
     A trial fails as soon as a distance is too great. What was remembered before a nap stays, so that great distances
     show at once, unless it has left its window meanwhile: so a trial is longer than what it has to see.
     """
-    state[FARTHEST] = max(state[FARTHEST], state[HIGHEST])
-    if state[FARTHEST] > settings[LIMIT]:
-        state[RETURN] = min(state[FARTHEST], state[RETURN] or state[FARTHEST])
-        _nap(state, settings, n)
-    elif n - state[FROM] >= max(settings[WINDOW] * SHARE, 2 * state[RETURN]):
+    bound, state, limits = of.bound, of.state, of.limits
+    state.farthest = max(state.farthest, bound.highest)
+    if state.farthest > limits.limit:
+        state.returned = min(state.farthest, state.returned or state.farthest)
+        _nap(of, n)
+    elif n - bound.after >= max(limits.window * SHARE, 2 * state.returned):
         # Of the other keys nothing is known yet: distances are whole once those have passed.
-        state[DORMANT] = 0
-        state[SHIFT] = 0
-        state[FROM] = state[SINCE] = n + state[FARTHEST]
-        state[FARTHEST] = 0
+        state.is_dormant = 0
+        state.shift = 0
+        bound.after = bound.since = n + state.farthest
+        state.farthest = 0
 
 
-@helper("void(int64[::1], int64[::1], int64[::1], int64, int64)")
-def judge(state: np.ndarray, peaks: np.ndarray, settings: np.ndarray, n: int, highest: int) -> None:
+@helper(typed=True)
+def judge(of: Tracked, n: int, highest: int) -> None:
     """Adjust k_u at arrival n (the first is 1): the block ends, or has a greater distance. Section 6.6.3."""
-    window = settings[WINDOW]
-    state[HIGHEST] = highest
-    if exceeds(state, highest):
-        unseen = highest - state[K_KEPT]
-        give_up(state, settings, n)
-        if highest > settings[LIMIT]:
-            state[RETURN] = min(highest, state[RETURN] or highest)
+    bound, state, limits, settings = of.bound, of.state, of.limits, of.settings
+    window = limits.window
+    bound.highest = highest
+    if exceeds(bound, highest):
+        unseen = highest - state.k_kept
+        give_up(of, n)
+        if highest > limits.limit:
+            state.returned = min(highest, state.returned or highest)
         # What lies further back than k_e was forgotten: such a distance is seen again only when so many rows have come.
-        state[FROM] = n + max(np.int64(0), unseen)
-        state[SINCE] = n if highest > settings[LIMIT] else state[FROM]
-        if settings[MAY_SAMPLE] and highest <= settings[LIMIT] and state[TROUBLES] < _MOST_CALM_TROUBLES:
+        bound.after = n + max(int64(0), unseen)
+        bound.since = n if highest > limits.limit else bound.after
+        if settings.may_sample and highest <= limits.limit and bound.troubles < _MOST_CALM_TROUBLES:
             # A window ends with the present block: whoever uses k would notice it if more was amiss.
-            state[FROM], state[SINCE] = n - window, n
-    if n < state[NEXT]:
+            bound.after, bound.since = n - window, n
+    if n < bound.next:
         return
-    collect(state, peaks, settings, n)
-    if state[DORMANT]:
-        _try(state, settings, n)
+    collect(bound, of.peaks, limits, n)
+    if state.is_dormant:
+        _try(of, n)
     else:
-        if learn(state, n, window, bound_of(state, peaks, settings)):
-            state[SEEN] = 0
-            state[SWEEP] = 1
-        _keep(state, settings)
-    if state[K] != INFINITE and state[K] > settings[LIMIT]:
+        if learn(bound, n, window, bound_of(bound, of.peaks, limits)):
+            state.seen = 0
+            state.sweeps = 1
+        _keep(of)
+    if bound.value != INFINITE and bound.value > limits.limit:
         # The limit has fallen.
-        state[K] = state[K_KEPT] = INFINITE
-        state[SINCE] = n
-    is_long = n - state[SINCE] >= PATIENCE * window
-    if state[K] != INFINITE:
-        is_calm = state[K] == 0 or state[SEEN] * window >= (_CALM_DISTANCES << _CALM_SHIFT) * (n - state[SINCE])
-        is_calm &= is_long and (state[TROUBLES] < _MOST_CALM_TROUBLES or n - state[SINCE] >= 2 * PATIENCE * window)
-        if settings[MAY_SAMPLE] and is_calm and state[FLOOR] == 0:
-            state[FLOOR] = _CALM_SHIFT
-            state[SHIFT] = max(state[SHIFT], _CALM_SHIFT)
-            state[SWEEP] = 1
-        if settings[MAY_SAMPLE] and settings[CAN_REST] and _is_settled(state, settings, n):
-            _rest(state, settings, n)
-    elif not state[DORMANT] and (is_long or state[TROUBLES] >= MOST_TROUBLES):
-        _doze(state, settings, n)
-    state[HIGHEST] = 0
-    state[NEXT] = max(n, state[ASLEEP]) + settings[BLOCK]
+        bound.value = state.k_kept = INFINITE
+        bound.since = n
+    is_long = n - bound.since >= PATIENCE * window
+    if bound.value != INFINITE:
+        is_calm = bound.value == 0 or state.seen * window >= (_CALM_DISTANCES << _CALM_SHIFT) * (n - bound.since)
+        is_calm &= is_long and (bound.troubles < _MOST_CALM_TROUBLES or n - bound.since >= 2 * PATIENCE * window)
+        if settings.may_sample and is_calm and state.floor == 0:
+            state.floor = _CALM_SHIFT
+            state.shift = max(state.shift, _CALM_SHIFT)
+            state.sweeps = 1
+        if settings.may_sample and settings.can_rest and _is_settled(of, n):
+            _rest(of, n)
+    elif not state.is_dormant and (is_long or bound.troubles >= MOST_TROUBLES):
+        _doze(of, n)
+    bound.highest = 0
+    bound.next = max(n, state.asleep) + limits.block

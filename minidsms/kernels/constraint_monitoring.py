@@ -3,7 +3,7 @@
 A tracker gives the distances of which `kernels.constraint_estimates` makes k. Of joins (6.6.3) and of clusters (6.7.2)
 it is a table with linear probing of three words a slot: `keys`, `marks` (EMPTY, or the count of arrivals that the
 distance is reckoned from) and `born`, the number of the row itself, by which an entry leaves with its window; of joins,
-twice its clock (BY_TIME: its ts), and 1 more if another row of its key has come since. Nothing is deleted one by one
+twice its clock (by_time: its ts), and 1 more if another row of its key has come since. Nothing is deleted one by one
 for being old: when half of the slots are taken, a sweep drops what can matter no more. Of orders (6.8.3) the tracker is
 `steps` (2, 2^m), a ring of (value, arrival) at which the running maximum rose.
 
@@ -15,31 +15,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
-from minidsms.kernels.bounds import ARRIVED, HIGHEST, INFINITE, LIMIT, NEXT
-from minidsms.kernels.bounds import BOUND as K
-from minidsms.kernels.constraint_estimates import (
-    ASLEEP,
-    AT_CHILD,
-    AT_PARENT,
-    BY_TIME,
-    CHANCE,
-    DORMANT,
-    FLOOR,
-    HORIZON,
-    K_KEPT,
-    LIVE,
-    OLDEST,
-    PARENTS,
-    SEED,
-    SEEN,
-    SHIFT,
-    SPAN,
-    SWEEP,
-    judge,
-)
-from minidsms.machine_code import Bools, Int64s, Int64Table, helper, kernel
+from minidsms.kernels.bounds import INFINITE
+from minidsms.kernels.constraint_estimates import EstimateState, Tracked, judge
+from minidsms.machine_code import Bools, Int64s, Int64Table, helper, int64, kernel, uint64
 
 EMPTY = -1
 DONE, RESIZE = 0, 1
@@ -54,14 +32,6 @@ NOTHING_STAYS = 1 << 62
 """A clock by which every entry has left its window."""
 
 
-class Tracked(NamedTuple):
-    """What a monitor's estimate is made of, see `kernels.constraint_estimates`."""
-
-    state: Int64s
-    peaks: Int64s
-    settings: Int64s
-
-
 class Table(NamedTuple):
     """Slots, and room (3, slots) for the entries while they are sorted out."""
 
@@ -74,36 +44,36 @@ class Table(NamedTuple):
 @helper(inline=True)
 def _mixed(word: int) -> int:
     """Bits that tell nothing of the word; as in Murmur3's finaliser."""
-    h = np.uint64(word)
-    h ^= h >> np.uint64(33)
-    h *= np.uint64(0xFF51AFD7ED558CCD)
-    h ^= h >> np.uint64(33)
-    return h  # type: ignore[return-value]
+    h = uint64(word)
+    h ^= h >> uint64(33)
+    h *= uint64(0xFF51AFD7ED558CCD)
+    h ^= h >> uint64(33)
+    return h
 
 
 @helper(inline=True)
-def _is_watched(key: int, seed: int, shift: int | np.int64) -> bool:
+def _is_watched(key: int, seed: int, shift: int) -> bool:
     """One of the keys that are watched: of those watched at a greater shift all are at a lesser one."""
-    return bool((np.int64(_mixed(key ^ (seed << 17)) >> np.uint64(40)) & ((1 << shift) - 1)) == 0)
+    return bool((int64(_mixed(key ^ (seed << 17)) >> uint64(40)) & ((1 << shift) - 1)) == 0)
 
 
 @helper(inline=True)
-def _find(keys: np.ndarray, marks: np.ndarray, key: int) -> int:
+def _find(keys: Int64s, marks: Int64s, key: int) -> int:
     """The key's slot, or the empty one where it would stand."""
     mask = keys.shape[0] - 1
-    at = np.int64(_mixed(key) >> np.uint64(20)) & mask
+    at = int64(_mixed(key) >> uint64(20)) & mask
     while marks[at] != EMPTY and keys[at] != key:
         at = (at + 1) & mask
     return int(at)
 
 
-@helper("void(int64[::1], int64[::1], int64[::1], int64)")
-def _remove(keys: np.ndarray, marks: np.ndarray, born: np.ndarray, hole: int) -> None:
+@helper(typed=True)
+def _remove(keys: Int64s, marks: Int64s, born: Int64s, hole: int) -> None:
     """Empty a slot; its followers move back, so that no search ends too soon."""
     mask = keys.shape[0] - 1
     at = (hole + 1) & mask
     while marks[at] != EMPTY:
-        home = np.int64(_mixed(keys[at]) >> np.uint64(20)) & mask
+        home = int64(_mixed(keys[at]) >> uint64(20)) & mask
         # The follower may fill the hole unless its home lies cyclically in (hole, at].
         if ((at - home) & mask) >= ((at - hole) & mask):
             keys[hole], marks[hole], born[hole] = keys[at], marks[at], born[at]
@@ -120,9 +90,9 @@ def _sweep(of: Tracked, table: Table, arrival: int, now: int) -> bool:
     """
     state, settings = of.state, of.settings
     keys, marks, born, kept = table.keys, table.marks, table.born, table.spare
-    least_mark = arrival - state[K_KEPT] if state[K_KEPT] < INFINITE else np.int64(0)
+    least_mark = arrival - state.k_kept if state.k_kept < INFINITE else int64(0)
     slots = keys.shape[0]
-    oldest = now - settings[HORIZON]
+    oldest = now - settings.horizon
     live = 0
     for at in range(slots):
         mark = marks[at]
@@ -131,38 +101,38 @@ def _sweep(of: Tracked, table: Table, arrival: int, now: int) -> bool:
         marks[at] = EMPTY
         if born[at] <= oldest:
             continue
-        if mark < least_mark and not state[DORMANT]:
-            lot = _mixed(keys[at] ^ (born[at] * 0x9E3779B9) ^ settings[SEED]) >> np.uint64(32)
-            age, reach = least_mark - mark + state[K_KEPT], REACH * state[K_KEPT] + LEAST_REACH
-            if lot * np.uint64(max(age, reach)) >= np.uint64(settings[CHANCE]) * np.uint64(reach):
+        if mark < least_mark and not state.is_dormant:
+            lot = _mixed(keys[at] ^ (born[at] * 0x9E3779B9) ^ settings.seed) >> uint64(32)
+            age, reach = least_mark - mark + state.k_kept, REACH * state.k_kept + LEAST_REACH
+            if lot * uint64(max(age, reach)) >= uint64(settings.chance) * uint64(reach):
                 continue
         kept[0, live], kept[1, live], kept[2, live] = keys[at], mark, born[at]
         live += 1
-    if live < MOST_ENTRIES // 4 and state[SHIFT] > state[FLOOR] and not state[DORMANT]:
-        state[SHIFT] -= 1
+    if live < MOST_ENTRIES // 4 and state.shift > state.floor and not state.is_dormant:
+        state.shift -= 1
     found = live
     while True:
         live = 0
         for i in range(found):
-            if _is_watched(kept[0, i], settings[SEED], state[SHIFT]):
+            if _is_watched(kept[0, i], settings.seed, state.shift):
                 kept[0, live], kept[1, live], kept[2, live] = kept[0, i], kept[1, i], kept[2, i]
                 live += 1
-        if live <= (MOST_ENTRIES // 4 if state[DORMANT] else MOST_ENTRIES):
+        if live <= (MOST_ENTRIES // 4 if state.is_dormant else MOST_ENTRIES):
             break
         found = live
-        state[SHIFT] += 1
+        state.shift += 1
     for i in range(live):
         at = _find(keys, marks, kept[0, i])
         keys[at], marks[at], born[at] = kept[0, i], kept[1, i], kept[2, i]
-    state[LIVE] = live
-    state[SWEEP] = 0
-    return bool(2 * state[LIVE] <= slots and (8 * state[LIVE] >= slots or slots == SMALLEST))
+    state.live = live
+    state.sweeps = 0
+    return bool(2 * state.live <= slots and (8 * state.live >= slots or slots == SMALLEST))
 
 
 @helper(inline=True)
-def _is_due(state: Int64s, table: Table) -> bool:
+def _is_due(state: EstimateState, table: Table) -> bool:
     """The table is to be swept before another entry comes into it."""
-    return bool(state[LIVE] >= table.keys.shape[0] * 5 // 8 or state[SWEEP])
+    return bool(state.live >= table.keys.shape[0] * 5 // 8 or state.sweeps)
 
 
 @helper(inline=True)
@@ -171,10 +141,10 @@ def _judge(of: Tracked, table: Table, n: int, highest: int, seen: int, now: int)
     or dormant what has not left its window by now.
     """
     state = of.state
-    state[SEEN] += seen
-    judge(state, of.peaks, of.settings, n, highest)
-    is_awake = n >= state[ASLEEP]
-    return bool(is_awake or _sweep(of, table, np.int64(0), now if state[DORMANT] else NOTHING_STAYS))
+    state.seen += seen
+    judge(of, n, highest)
+    is_awake = n >= state.asleep
+    return bool(is_awake or _sweep(of, table, int64(0), now if state.is_dormant else NOTHING_STAYS))
 
 
 @kernel
@@ -188,50 +158,50 @@ def observe_joins(
     of: Tracked,
     table: Table,
 ) -> int:
-    """RIDS: join distances of both streams' next tuples, of which ARRIVED counts the children.
+    """RIDS: join distances of both streams' next tuples, of which `arrived` counts the children.
 
     settled: where a parent need not wait; empty: nowhere.  valid: where a child is no NULL; empty: everywhere. Of an
     instant the parents come first. A parent whose window is over waits no more. Only the first of a key is known: where
     others may have come before it left and be there still, its distance is taken for theirs, which it exceeds.
     """
-    state, settings = of.state, of.settings
+    bound, state, settings = of.bound, of.state, of.settings
     keys, marks, born = table.keys, table.marks, table.born
-    p, c = state[AT_PARENT], state[AT_CHILD]
-    n, parent = state[ARRIVED], state[PARENTS]
-    following, k, highest = state[NEXT], state[K], state[HIGHEST]
-    seed, shift = settings[SEED], state[SHIFT]
-    span, by_time = settings[SPAN], settings[BY_TIME] != 0
+    p, c = state.at_parent, state.at_child
+    n, parent = bound.arrived, state.parents
+    following, k, highest = bound.next, bound.value, bound.highest
+    seed, shift = settings.seed, state.shift
+    span, by_time = settings.span, settings.by_time != 0
     has_settled, has_nulls = settled.shape[0] > 0, valid.shape[0] > 0
-    seen = np.int64(0)
+    seen = int64(0)
     status = DONE
     while p < parents.shape[0] or c < children.shape[0]:
-        if n < state[ASLEEP]:
-            asleep = min(children.shape[0] - c, state[ASLEEP] - n)
+        if n < state.asleep:
+            asleep = min(children.shape[0] - c, state.asleep - n)
             n += asleep
             c += asleep
             # The parents before the next child that is looked at have been slept through, too.
-            while p < parents.shape[0] and (n < state[ASLEEP] or parent_ts[p] <= child_ts[c - 1]):
+            while p < parents.shape[0] and (n < state.asleep or parent_ts[p] <= child_ts[c - 1]):
                 p += 1
                 parent += 1
             continue
         if c < children.shape[0] and (p == parents.shape[0] or child_ts[c] < parent_ts[p]):
             n += 1
-            distance = np.int64(0)
-            if state[LIVE] > 0 and (not has_nulls or valid[c]) and (not shift or _is_watched(children[c], seed, shift)):
+            distance = int64(0)
+            if state.live > 0 and (not has_nulls or valid[c]) and (not shift or _is_watched(children[c], seed, shift)):
                 at = _find(keys, marks, children[c])
                 if marks[at] != EMPTY:
                     age = (child_ts[c] if by_time else parent - 1) - (born[at] >> 1)
                     if age < span or (born[at] & 1 and age - span < span):
                         distance = n - marks[at]
                     _remove(keys, marks, born, at)
-                    state[LIVE] -= 1
+                    state.live -= 1
             c += 1
             highest = max(highest, distance)
             seen += distance > 0
             if n >= following or highest > k:
                 fits = _judge(of, table, n, highest, seen, 2 * (child_ts[c - 1] if by_time else parent))
-                following, k, highest, shift = state[NEXT], state[K], state[HIGHEST], state[SHIFT]
-                seen = np.int64(0)
+                following, k, highest, shift = bound.next, bound.value, bound.highest, state.shift
+                seen = int64(0)
                 if not fits:
                     status = RESIZE
                     break
@@ -247,39 +217,39 @@ def observe_joins(
                 if not _sweep(of, table, n + 1, 2 * clock):
                     status = RESIZE
                     break
-                shift = state[SHIFT]
+                shift = state.shift
                 continue
             keys[at], marks[at], born[at] = parents[p], n, 2 * clock
-            state[LIVE] += 1
+            state.live += 1
         elif clock - (born[at] >> 1) >= span:
             marks[at], born[at] = n, 2 * clock
         else:
             born[at] |= 1
         p += 1
         parent += 1
-    state[AT_PARENT], state[AT_CHILD], state[ARRIVED], state[PARENTS], state[HIGHEST] = p, c, n, parent, highest
-    state[SEEN] += seen
+    state.at_parent, state.at_child, bound.arrived, state.parents, bound.highest = p, c, n, parent, highest
+    state.seen += seen
     return status
 
 
 @kernel
 def observe_clusters(values: Int64s, valid: Bools, of: Tracked, table: Table) -> int:
     """CA: clustering distances of a stream's next tuples. A mark is the thesis' C_v (section 6.7.2)."""
-    state, settings = of.state, of.settings
+    bound, state, settings = of.bound, of.state, of.settings
     keys, marks, born = table.keys, table.marks, table.born
-    i = state[AT_PARENT]
-    n, following, k, highest = state[ARRIVED], state[NEXT], state[K], state[HIGHEST]
-    seed, shift = settings[SEED], state[SHIFT]
+    i = state.at_parent
+    n, following, k, highest = bound.arrived, bound.next, bound.value, bound.highest
+    seed, shift = settings.seed, state.shift
     has_nulls = valid.shape[0] > 0
-    seen = np.int64(0)
+    seen = int64(0)
     status = DONE
     while i < values.shape[0]:
-        if n < state[ASLEEP]:
-            asleep = min(values.shape[0] - i, state[ASLEEP] - n)
+        if n < state.asleep:
+            asleep = min(values.shape[0] - i, state.asleep - n)
             n += asleep
             i += asleep
             continue
-        distance = np.int64(0)
+        distance = int64(0)
         if (not has_nulls or valid[i]) and (not shift or _is_watched(values[i], seed, shift)):
             at = _find(keys, marks, values[i])
             if marks[at] != EMPTY:
@@ -291,28 +261,28 @@ def observe_clusters(values: Int64s, valid: Bools, of: Tracked, table: Table) ->
                     if not _sweep(of, table, n, n):
                         status = RESIZE
                         break
-                    shift = state[SHIFT]
+                    shift = state.shift
                     continue
                 keys[at], marks[at], born[at] = values[i], n + 1, n
-                state[LIVE] += 1
+                state.live += 1
         n += 1
         i += 1
         highest = max(highest, distance)
         seen += distance > 0
         if n >= following or highest > k:
             fits = _judge(of, table, n, highest, seen, n)
-            following, k, highest, shift = state[NEXT], state[K], state[HIGHEST], state[SHIFT]
-            seen = np.int64(0)
+            following, k, highest, shift = bound.next, bound.value, bound.highest, state.shift
+            seen = int64(0)
             if not fits:
                 status = RESIZE
                 break
-    state[AT_PARENT], state[ARRIVED], state[HIGHEST] = i, n, highest
-    state[SEEN] += seen
+    state.at_parent, bound.arrived, bound.highest = i, n, highest
+    state.seen += seen
     return status
 
 
 @helper(inline=True)
-def _first_above(steps: np.ndarray, oldest: int, end: int, value: int, row: int) -> int:
+def _first_above(steps: Int64Table, oldest: int, end: int, value: int, row: int) -> int:
     """The first step of [oldest, end) whose value (row 0) or arrival (row 1) is greater; `end` if there is none."""
     mask = steps.shape[1] - 1
     low, high = oldest, end
@@ -325,47 +295,41 @@ def _first_above(steps: np.ndarray, oldest: int, end: int, value: int, row: int)
     return low
 
 
-@kernel("int64(int64[:, ::1], int64, int64, int64)")
-def last_step(steps: np.ndarray, oldest: int, live: int, arrival: int) -> int:
+@kernel
+def last_step(steps: Int64Table, oldest: int, live: int, arrival: int) -> int:
     """Where the last step up to an arrival stands; -1 if there is none."""
     found = _first_above(steps, oldest, oldest + live, arrival, 1) - 1
     return found & (steps.shape[1] - 1) if found >= oldest else -1
 
 
-@kernel("int64(int64[::1], boolean[::1], int64[::1], int64[::1], int64[::1], int64[:,::1])")
-def observe_order(
-    values: np.ndarray,
-    valid: np.ndarray,
-    state: np.ndarray,
-    peaks: np.ndarray,
-    settings: np.ndarray,
-    steps: np.ndarray,
-) -> int:
+@kernel
+def observe_order(values: Int64s, valid: Bools, of: Tracked, steps: Int64Table) -> int:
     """OA: scrambling distances of a stream's next tuples: how long ago the maximum rose above them.
 
-    Steps are kept back to more than k_e arrivals before the present one (LIMIT where k_e is infinite). A value below
-    all of them counts as far out of order as they reach, which is too far.
+    Steps are kept back to more than k_e arrivals before the present one (the limit where k_e is infinite). A value
+    below all of them counts as far out of order as they reach, which is too far.
     """
-    i = state[AT_PARENT]
-    n, following, k, highest = state[ARRIVED], state[NEXT], state[K], state[HIGHEST]
-    oldest, live = state[OLDEST], state[LIVE]
+    bound, state, limits = of.bound, of.state, of.limits
+    i = state.at_parent
+    n, following, k, highest = bound.arrived, bound.next, bound.value, bound.highest
+    oldest, live = state.oldest, state.live
+    asleep, reach = state.asleep, min(state.k_kept, limits.limit)
     has_nulls = valid.shape[0] > 0
     mask = steps.shape[1] - 1
-    seen = np.int64(0)
+    seen = int64(0)
     status = DONE
     # The last step that lies more than `highest` back: only what is less than its value can be further out of order.
     guard = _first_above(steps, oldest, oldest + live, n - highest, 1) - 1
     while i < values.shape[0]:
-        if n < state[ASLEEP]:
-            asleep = min(values.shape[0] - i, state[ASLEEP] - n)
-            n += asleep
-            i += asleep
+        if n < asleep:
+            left_out = min(values.shape[0] - i, asleep - n)
+            n += left_out
+            i += left_out
             continue
         if not has_nulls or valid[i]:
             value = values[i]
             top = steps[0, (oldest + live - 1) & mask]
-            kept = n - min(state[K_KEPT], settings[LIMIT])
-            while live > 1 and steps[1, (oldest + 1) & mask] <= kept:
+            while live > 1 and steps[1, (oldest + 1) & mask] <= n - reach:
                 oldest += 1
                 live -= 1
             if live == 0 or value > top:
@@ -386,27 +350,22 @@ def observe_order(
         n += 1
         i += 1
         if n >= following or highest > k:
-            state[SEEN] += seen
-            seen = np.int64(0)
-            judge(state, peaks, settings, n, highest)
-            following, k, highest = state[NEXT], state[K], state[HIGHEST]
+            state.seen += seen
+            seen = int64(0)
+            judge(of, n, highest)
+            following, k, highest = bound.next, bound.value, bound.highest
+            asleep, reach = state.asleep, min(state.k_kept, limits.limit)
             guard = _first_above(steps, oldest, oldest + live, n - highest, 1) - 1
-    state[AT_PARENT], state[ARRIVED], state[OLDEST], state[LIVE], state[HIGHEST] = i, n, oldest, live, highest
-    state[SEEN] += seen
+    state.at_parent, bound.arrived, state.oldest, state.live, bound.highest = i, n, oldest, live, highest
+    state.seen += seen
     return status
 
 
-@kernel("void(int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1])")
-def move_entries(
-    keys: np.ndarray,
-    marks: np.ndarray,
-    born: np.ndarray,
-    new_keys: np.ndarray,
-    new_marks: np.ndarray,
-    new_born: np.ndarray,
-) -> None:
+@kernel
+def move_entries(table: Table, larger: Table) -> None:
     """Put the entries of a table into a larger one, all EMPTY."""
+    keys, marks, born = table.keys, table.marks, table.born
     for at in range(keys.shape[0]):
         if marks[at] != EMPTY:
-            to = _find(new_keys, new_marks, keys[at])
-            new_keys[to], new_marks[to], new_born[to] = keys[at], marks[at], born[at]
+            to = _find(larger.keys, larger.marks, keys[at])
+            larger.keys[to], larger.marks[to], larger.born[to] = keys[at], marks[at], born[at]

@@ -312,12 +312,12 @@ def count_rows(arriving: Arriving, function: int, partitions: Rows[FramePartitio
     ids, is_peer = arriving.ids, arriving.is_peer
     for i in range(len(ids)):
         partition = partitions[ids[i]]
-        come = partition.come + 1
-        partition.come, partition.entered, partition.gone = come, come, come
+        come, rank, keys = partition.come + 1, partition.word, partition.keys
         if len(is_peer) == 0 or is_peer[i] == 0:
-            partition.word = come
-            partition.keys += 1
-        answers[i] = come if function == ROW_NUMBER else partition.word if function == RANK else partition.keys
+            rank, keys = come, keys + 1
+        partition.come = partition.entered = partition.gone = come
+        partition.word, partition.keys = rank, keys
+        answers[i] = come if function == ROW_NUMBER else rank if function == RANK else keys
 
 
 @kernel

@@ -8,17 +8,10 @@ as long as its place lasts.
 
 from __future__ import annotations
 
-from minidsms.kernels import bounds
-from minidsms.kernels.bounds import ARRIVED, BOUND, FROM, INFINITE, begin, exceeds, learn
-from minidsms.machine_code import helper, int64, kernel, uint64
+from typing import NamedTuple
 
-NEED, WINDOW, SHARE, ASLEEP, NAP, AWAKE, MAY_REST, STATE_WORDS = range(bounds.STATE_WORDS, bounds.STATE_WORDS + 8)
-"""Behind the words of `kernels.bounds`: the bound of a key, on how many rows of a value have come before another, is 0.
-NEED: arrivals without a repeat that make it a key; doubled when it ceases to be one.  WINDOW: so many arrivals are
-looked at in full, of later ones those of which the hash begins with SHARE zeros.  ASLEEP: until this arrival nothing is
-looked at.  NAP: for how long it was not, lately.  AWAKE: since when it is again.  MAY_REST: who uses the key notices a
-repeat by himself.
-"""
+from minidsms.kernels.bounds import INFINITE, BoundState, begin, exceeds, learn
+from minidsms.machine_code import Bools, Int64s, Record, helper, int64, kernel, uint64
 
 WAYS = 8
 _MOST_NEEDED = 1 << 22
@@ -28,42 +21,71 @@ _PATIENCE, _LOOK = 64, 8
 """A key of which a repeat is noticed anyway is looked at for so many W, and for so many between two naps."""
 
 
-@helper("void(int64[::1], int64)")
-def _nap(state, arrived):  # type: ignore[no-untyped-def]
-    window = state[WINDOW]
-    state[NAP] = min(max(2 * state[NAP], _LEAST_NAP * window), _MOST_NAP * window)
-    state[ASLEEP] = state[AWAKE] = arrived + state[NAP]
+class KeyState(Record):
+    """need: arrivals without a repeat that make it a key; doubled when it ceases to be one.  window: so many arrivals
+    are looked at in full, of later ones those of which the hash begins with `share` zeros.  asleep: until this arrival
+    nothing is looked at.  nap: for how long it was not, lately.  awake: since when it is again.  may_rest: who uses the
+    key notices a repeat by himself.
+    """
+
+    need: int
+    window: int
+    share: int
+    asleep: int
+    nap: int
+    awake: int
+    may_rest: int
 
 
-@kernel("void(int64[::1])")
-def note_repeat(state):  # type: ignore[no-untyped-def]
+class WatchedKeys(NamedTuple):
+    """bound: on how many rows of a value have come before another; of a key it is 0.  keys, at: the table, its places
+    in buckets.
+    """
+
+    bound: BoundState
+    state: KeyState
+    keys: Int64s
+    at: Int64s
+
+
+@helper(typed=True)
+def _nap(state: KeyState, arrived: int) -> None:
+    window = state.window
+    state.nap = min(max(2 * state.nap, _LEAST_NAP * window), _MOST_NAP * window)
+    state.asleep = state.awake = arrived + state.nap
+
+
+@kernel
+def note_repeat(of: WatchedKeys) -> None:
     """A key has come again."""
-    if exceeds(state, 1):
-        begin(state, state[WINDOW], state[ARRIVED])
-        state[NEED] = min(2 * state[NEED], _MOST_NEEDED)
-    state[FROM] = state[ASLEEP] = state[AWAKE] = state[ARRIVED]
-    state[NAP] = 0
+    bound, state = of.bound, of.state
+    if exceeds(bound, 1):
+        begin(bound, state.window, bound.arrived)
+        state.need = min(2 * state.need, _MOST_NEEDED)
+    bound.after = state.asleep = state.awake = bound.arrived
+    state.nap = 0
 
 
-@kernel("void(int64[::1], boolean[::1], int64[::1], int64[::1], int64[::1])")
-def observe_keys(values, valid, state, keys, at):  # type: ignore[no-untyped-def]
-    """Look at the next rows. valid: empty where no value is NULL.  keys, at: the table, its places in buckets."""
+@kernel
+def observe_keys(values: Int64s, valid: Bools, of: WatchedKeys) -> None:
+    """Look at the next rows. valid: empty where no value is NULL."""
+    bound, state, keys, at = of
     buckets = uint64(len(keys) // WAYS)
-    barrier = uint64(1) << (uint64(64) - uint64(state[SHARE])) if state[SHARE] > 0 else uint64(0)
-    arrived = state[ARRIVED]
+    barrier = uint64(1) << (uint64(64) - uint64(state.share)) if state.share > 0 else uint64(0)
+    arrived = bound.arrived
     i = -1
     while i + 1 < len(values):
-        if arrived < state[ASLEEP]:
-            asleep = min(len(values) - i - 1, state[ASLEEP] - arrived)
+        if arrived < state.asleep:
+            asleep = min(len(values) - i - 1, state.asleep - arrived)
             arrived += asleep
             i += asleep
             continue
         i += 1
         arrived += 1
-        if state[BOUND] == INFINITE:
-            if learn(state, arrived - 1, state[NEED], 0):
-                state[AWAKE], state[NAP] = arrived, 0
-        elif state[MAY_REST] != 0 and arrived - state[AWAKE] > (_LOOK if state[NAP] > 0 else _PATIENCE) * state[WINDOW]:
+        if bound.value == INFINITE:
+            if learn(bound, arrived - 1, state.need, 0):
+                state.awake, state.nap = arrived, 0
+        elif state.may_rest != 0 and arrived - state.awake > (_LOOK if state.nap > 0 else _PATIENCE) * state.window:
             _nap(state, arrived)
         if len(valid) > 0 and not valid[i]:
             continue
@@ -72,7 +94,7 @@ def observe_keys(values, valid, state, keys, at):  # type: ignore[no-untyped-def
         x *= uint64(0x9E3779B97F4A7C15)
         x ^= x >> uint64(29)
         x *= uint64(0xBF58476D1CE4E5B9)
-        if arrived > state[WINDOW] and barrier > uint64(0) and x >= barrier:
+        if arrived > state.window and barrier > uint64(0) and x >= barrier:
             continue
         first = int64((x >> uint64(8)) % buckets) * WAYS
         place, oldest = first, at[first]
@@ -85,10 +107,10 @@ def observe_keys(values, valid, state, keys, at):  # type: ignore[no-untyped-def
                 place, oldest = p, at[p]
         keys[place], at[place] = values[i], arrived
         if is_repeat:
-            if exceeds(state, 1):
-                state[ARRIVED] = arrived
-                note_repeat(state)
-            elif arrived > state[WINDOW]:
+            if exceeds(bound, 1):
+                bound.arrived = arrived
+                note_repeat(of)
+            elif arrived > state.window:
                 _nap(state, arrived)
-            state[FROM] = max(arrived, state[ASLEEP])
-    state[ARRIVED] = arrived
+            bound.after = max(arrived, state.asleep)
+    bound.arrived = arrived

@@ -11,14 +11,14 @@ Invariant: behind the training, the bound is no less than any of the last items 
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from minidsms.elements import Int64Array
 from minidsms.kernels import bounds
-from minidsms.kernels.bounds import ARRIVED, BLOCK, HIGHEST, NEXT, WINDOW, begin, bound_of, collect, exceeds, learn
-from minidsms.machine_code import kernel
+from minidsms.kernels.bounds import BoundSettings, BoundState, begin, bound_of, collect, exceeds, learn
+from minidsms.machine_code import Int64Table, Rows, kernel, rows_of, words_of
 from minidsms.streamon.change_detection.contracts import Tuning
 
 MARGIN = 0.5
@@ -28,67 +28,66 @@ BLOCKS = 8
 """Of the training: at the end of each the bound may fall."""
 
 
-@kernel("void(int64[:,::1], int64[:,::1], int64[:,::1], int64[::1], int64[:,::1], int64[:,::1], int64[:,::1])")
-def _observe(
-    hits: np.ndarray,
-    of: np.ndarray,
-    since: np.ndarray,
-    settings: np.ndarray,
-    state: np.ndarray,
-    peaks: np.ndarray,
-    changed: np.ndarray,
-) -> None:
+class _Shown(NamedTuple):
+    """Items (t, m), see `ChangeDetectors.observe`. changed: (t, m), what it tells."""
+
+    hits: Int64Table
+    of: Int64Table
+    since: Int64Table
+    changed: Int64Table
+
+
+@kernel
+def _observe(shown: _Shown, settings: BoundSettings, states: Rows[BoundState], peaks: Int64Table) -> None:
+    hits, of, since, changed = shown
     for t in range(hits.shape[0]):
         for i in range(hits.shape[1]):
             changed[t, i] = -1
             if of[t, i] == 0:
                 continue
-            own = state[i]
-            own[ARRIVED] += 1
-            n = own[ARRIVED]
-            own[HIGHEST] = max(own[HIGHEST], hits[t, i])
+            own = states[i]
+            own.arrived += 1
+            n = own.arrived
+            own.highest = max(own.highest, hits[t, i])
             if exceeds(own, hits[t, i]):
-                begin(own, settings[WINDOW], n)
+                begin(own, settings.window, n)
                 changed[t, i] = since[t, i]
-            if n >= own[NEXT]:
+            if n >= own.next:
                 collect(own, peaks[i], settings, n)
-                learn(own, n, settings[WINDOW], bound_of(own, peaks[i], settings))
-                own[HIGHEST] = 0
-                own[NEXT] = n + settings[BLOCK]
+                learn(own, n, settings.window, bound_of(own, peaks[i], settings))
+                own.highest = 0
+                own.next = n + settings.block
 
 
 class Bound:
     """See `ChangeDetectors`. threshold: by which share of the greatest item a bound is above it.  training: rounded up
     to whole blocks.  confidence and seed are not used.
 
-    state, settings: see `kernels.bounds`; behind their words there may be more of whoever runs the detector himself.
+    states, settings: see `kernels.bounds`.
     """
 
     is_amnesic: ClassVar[bool] = True
 
-    def __init__(
-        self, tuning: Tuning, state_words: int = bounds.STATE_WORDS, settings_words: int = bounds.SETTINGS_WORDS
-    ) -> None:
+    def __init__(self, tuning: Tuning) -> None:
         training = tuning.training_or(TRAINING)
         self.threshold = tuning.threshold_or(MARGIN)
         block = max(1, training // BLOCKS)
-        self.state: Int64Array = np.zeros((tuning.m, state_words), np.int64)
+        self.states = rows_of(BoundState, tuning.m)
         self.peaks: Int64Array = np.zeros((tuning.m, -(-training // block)), np.int64)
-        self.settings: Int64Array = np.zeros(settings_words, np.int64)
-        self.settings[[WINDOW, BLOCK]] = block * self.peaks.shape[1], block
-        self.settings[bounds.LIMIT] = bounds.INFINITE - 1
-        self.settings[bounds.MARGIN] = round(self.threshold * 1024)
+        self.settings = BoundSettings(
+            block * self.peaks.shape[1], block, bounds.INFINITE - 1, round(self.threshold * 1024)
+        )
         self.initialize()
 
     def initialize(self) -> None:
         """See `ChangeDetectors`."""
         self.peaks[:] = 0
-        self.state[:] = 0
-        self.state[:, bounds.BOUND] = bounds.INFINITE
-        self.state[:, NEXT] = self.settings[BLOCK]
+        words_of(self.states)[:] = 0
+        self.states["value"] = bounds.INFINITE
+        self.states["next"] = self.settings.block
 
     def observe(self, hits: Int64Array, of: Int64Array, since: Int64Array, now: Int64Array) -> Int64Array:
         """See `ChangeDetectors`.  O(t m)."""
         changed = np.empty(hits.shape, np.int64)
-        _observe(hits, of, since, self.settings, self.state, self.peaks, changed)
+        _observe(_Shown(hits, of, since, changed), self.settings, self.states, self.peaks)
         return changed

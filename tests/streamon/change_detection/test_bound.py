@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from minidsms.kernels.bounds import BOUND
 from minidsms.streamon.change_detection.bound import Bound
 from minidsms.streamon.change_detection.contracts import NONE, Tuning
 
@@ -28,11 +27,11 @@ def test_one_value_above_the_bound_tells_a_change_where_it_is_and_no_other_does(
 def test_values_that_fall_are_no_change_and_tighten_the_bound_once_a_window_has_passed() -> None:
     made = Bound(Tuning(1, threshold=0.5, training=40))
     told(made, [20] * 40, 0)
-    assert made.state[0, BOUND] == 30
+    assert made.states["value"][0] == 30
     assert set(told(made, [2] * 39, 40)) == {NONE}
-    assert made.state[0, BOUND] == 30
+    assert made.states["value"][0] == 30
     assert told(made, [2], 79) == [NONE]
-    assert made.state[0, BOUND] == 3
+    assert made.states["value"][0] == 3
 
 
 def test_what_exceeded_a_bound_again_and_again_is_remembered_for_longer_than_a_window() -> None:

@@ -10,7 +10,6 @@ Invariant: a value is remembered until k_e rows of others have come since its fi
 from __future__ import annotations
 
 from minidsms.kernels.arrays import normal
-from minidsms.kernels.constraint_estimates import AT_PARENT, CAN_REST, LIVE
 from minidsms.kernels.constraint_monitoring import DONE, observe_clusters
 from minidsms.operators.k_mon.contracts import Arrivals, KConstraint
 from minidsms.streamon.k_mon.monitoring.entries import Entries
@@ -25,17 +24,17 @@ class ClusteredMonitor(Estimate):
 
     def __init__(self, constraint: KConstraint, settings: MonitorSettings = DEFAULTS) -> None:
         super().__init__(constraint, settings)
-        self.words[CAN_REST] = 1
+        self.told.can_rest = 1
         self._entries = Entries()
 
     def observe(self, arrivals: Arrivals, parents: Arrivals | None = None) -> None:
         """The stream's next rows."""
         arrivals = self._new(arrivals)
         state, entries = self.state, self._entries
-        state[AT_PARENT] = 0
+        state.at_parent = 0
         given = (normal(arrivals.values), NOWHERE if arrivals.valid is None else normal(arrivals.valid))
         while observe_clusters(*given, self.tracked, entries.table) != DONE:
-            entries.resize(int(state[LIVE]))
+            entries.resize(state.live)
 
     @property
     def nbytes(self) -> int:

@@ -19,22 +19,17 @@ class Entries:
 
     def resize(self, live: int) -> None:
         """Make the table fit so many entries, those there are, with some room for more."""
-        old = self.arrays
+        old = self.table
         slots = SMALLEST
         while slots < 2 * live:
             slots *= 2
         self._make(slots)
-        move_entries(*old, *self.arrays)
-
-    @property
-    def arrays(self) -> tuple[Int64Array, Int64Array, Int64Array]:
-        """As kernels take them."""
-        return self.keys, self.marks, self.born
+        move_entries(old, self.table)
 
     @property
     def table(self) -> Table:
         """As monitors' kernels take them, with room to sort them out."""
-        return Table(*self.arrays, np.empty((3, len(self.keys)), np.int64))
+        return Table(self.keys, self.marks, self.born, np.empty((3, len(self.keys)), np.int64))
 
     @property
     def nbytes(self) -> int:

@@ -34,9 +34,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from minidsms.elements import BoolArray, Int64Array
-from minidsms.kernels import constraint_estimates as words
-from minidsms.kernels.bounds import ARRIVED, BLOCK, BOUND, FROM, INCREASES, INFINITE, LIMIT, NEXT
-from minidsms.kernels.constraint_monitoring import Tracked
+from minidsms.kernels import constraint_estimates as kernels
+from minidsms.kernels.bounds import INFINITE, BoundState
+from minidsms.kernels.constraint_estimates import EstimateSettings, EstimateState, Tracked
+from minidsms.machine_code import record_in, words_of
 from minidsms.operators.adaptivity import SharedByCopies
 from minidsms.operators.k_mon.contracts import Arrivals, KConstraint
 from minidsms.streamon.change_detection.bound import Bound
@@ -86,69 +87,67 @@ class Estimate(SharedByCopies):
         self.unseen, self.unseen_parents = Unseen(), Unseen()
         self._parents_unshown = False
         self._needs: dict[int, tuple[int, bool]] = {}
-        self.detector = Bound(Tuning(1, settings.margin, settings.window), words.STATE_WORDS, words.SETTINGS_WORDS)
-        self.state: Int64Array = self.detector.state[0]
-        self.peaks: Int64Array = self.detector.peaks[0]
-        self.words = self.detector.settings
-        self.state[words.K_KEPT] = INFINITE
-        for word, value in (
-            (LIMIT, settings.threshold),
-            (words.GROWTH, round(settings.growth * 1024)),
-            (words.CHANCE, round(settings.chance * 2**32)),
-            (words.HORIZON, settings.horizon),
-            (words.SEED, settings.seed),
-            (words.SPAN, INFINITE),
-        ):
-            self.words[word] = value
+        self.detector = Bound(Tuning(1, settings.margin, settings.window))
+        self.detector.settings.limit = settings.threshold
+        self.bound = record_in(BoundState, self.detector.states, 0)
+        self.state = EstimateState(k_kept=INFINITE)
+        self.told = EstimateSettings(
+            growth=round(settings.growth * 1024),
+            chance=round(settings.chance * 2**32),
+            horizon=settings.horizon,
+            seed=settings.seed,
+            span=INFINITE,
+        )
 
     @property
     def tracked(self) -> Tracked:
         """As kernels take it."""
-        return Tracked(self.state, self.peaks, self.words)
+        detector = self.detector
+        return Tracked(self.bound, self.state, detector.peaks[0], detector.settings, self.told)
 
     @property
     def k(self) -> int | None:
         """k_u after the last row observed; None: infinite."""
-        k = int(self.state[BOUND])
+        k = self.bound.value
         return None if k == INFINITE else k
 
     @property
     def arrived(self) -> int:
         """Rows observed of the stream whose arrivals count."""
-        return int(self.state[ARRIVED])
+        return self.bound.arrived
 
     @property
     def increases(self) -> int:
         """How often k_u had to be given up."""
-        return int(self.state[INCREASES])
+        return self.bound.increases
 
     @property
     def asleep_until(self) -> int:
         """The number of the first row that it is to be shown; those before may be left out."""
-        left = int(self.state[words.ASLEEP] - self.state[ARRIVED])
+        left = self.state.asleep - self.bound.arrived
         return self.unseen.next + left if left > 0 else 0
 
     @property
     def attention(self) -> str:
         """How it looks at rows now."""
-        if self.state[ARRIVED] < self.state[words.ASLEEP]:
-            return "given up" if self.state[words.DORMANT] else "resting"
-        shift = int(self.state[words.SHIFT])
+        if self.bound.arrived < self.state.asleep:
+            return "given up" if self.state.is_dormant else "resting"
+        shift = self.state.shift
         return f"1 in {1 << shift}" if shift else "all"
 
     def _new(self, arrivals: Arrivals) -> Arrivals:
         """The rows that nobody has shown yet. Those that were left out before are counted by their numbers."""
-        state = self.state
-        if state[ARRIVED] < state[words.ASLEEP]:
+        bound, state = self.bound, self.state
+        if bound.arrived < state.asleep:
             self._parents_unshown = True
             left_out = self.unseen.gap_before(arrivals)
-            state[ARRIVED] = min(state[words.ASLEEP], state[ARRIVED] + left_out)
+            bound.arrived = min(state.asleep, bound.arrived + left_out)
         return self.unseen.of(arrivals)
 
     def _new_parents(self, parents: Arrivals) -> Arrivals:
         """The same of the other stream of a join, after those of its own."""
         if self._parents_unshown and len(parents.numbers):
-            self.state[words.PARENTS] += self.unseen_parents.gap_before(parents)
+            self.state.parents += self.unseen_parents.gap_before(parents)
             self._parents_unshown = False
         return self.unseen_parents.of(parents)
 
@@ -169,30 +168,32 @@ class Estimate(SharedByCopies):
     def _limit(self) -> None:
         needs = self._needs.values()
         most = max((most for most, _ in needs), default=self.settings.threshold)
-        self.words[LIMIT] = min(most, self.settings.threshold)
+        self.detector.settings.limit = min(most, self.settings.threshold)
         may_sample = bool(needs) and all(may_sample for _, may_sample in needs)
-        if not may_sample and self.state[words.REST]:
+        if not may_sample and self.state.rest:
             # Somebody believes k who would not notice that it is wrong: let it be looked at first.
-            words.forget(self.state, self.words)
-        self.words[words.MAY_SAMPLE] = may_sample
+            kernels.forget(self.tracked)
+        self.told.may_sample = may_sample
 
     @property
     def nbytes(self) -> int:
         """Bytes held."""
-        return self.state.nbytes + self.peaks.nbytes + self.words.nbytes
+        records = self.bound, self.state, self.told
+        return sum(words_of(record).nbytes for record in records) + self.detector.peaks.nbytes
 
     def notice(self, number: int) -> None:
         """See `Monitor`."""
-        state, now = self.state, awake_at(self.state[ARRIVED], self.state[words.ASLEEP], self.unseen, number)
+        bound, state = self.bound, self.state
+        now = awake_at(bound.arrived, state.asleep, self.unseen, number)
         if now is not None:
-            state[words.ASLEEP] = now
-            state[FROM] = now if state[words.DORMANT] else now + state[BOUND]
-            state[NEXT] = now + self.words[BLOCK]
+            state.asleep = now
+            bound.after = now if state.is_dormant else now + bound.value
+            bound.next = now + self.detector.settings.block
 
     def refuted(self) -> None:
         """A row has come that k_u excluded. Where all who use k notice that, it is more than twice as great soon."""
         if self.k is not None:
-            words.refute(self.state, self.peaks, self.words, self.arrived)
+            kernels.refute(self.tracked, self.arrived)
 
 
 class Unseen:

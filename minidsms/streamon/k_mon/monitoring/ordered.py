@@ -12,7 +12,6 @@ import numpy as np
 
 from minidsms.elements import Int64Array
 from minidsms.kernels.arrays import normal
-from minidsms.kernels.constraint_estimates import AT_PARENT, LIVE, OLDEST
 from minidsms.kernels.constraint_monitoring import DONE, last_step, observe_order
 from minidsms.operators.k_mon.contracts import Arrivals, KConstraint
 from minidsms.streamon.k_mon.monitoring.estimate import NOWHERE, Estimate, MonitorSettings
@@ -36,13 +35,13 @@ class OrderedMonitor(Estimate):
             return
         arrivals = self._new(arrivals)
         state = self.state
-        state[AT_PARENT] = 0
+        state.at_parent = 0
         given = (normal(arrivals.values), NOWHERE if arrivals.valid is None else normal(arrivals.valid))
-        while observe_order(*given, state, self.peaks, self.words, self._steps) != DONE:
+        while observe_order(*given, self.tracked, self._steps) != DONE:
             kept = self._kept()
             self._steps = np.zeros((2, 2 * self._steps.shape[1]), np.int64)
             self._steps[:, : kept.shape[1]] = kept
-            state[OLDEST] = 0
+            state.oldest = 0
 
     def below(self, k: int, number: int | None = None) -> int | None:
         """Under OA(k) no row to come has a lesser word than this: the maximum k rows ago. None: that says nothing.
@@ -51,7 +50,7 @@ class OrderedMonitor(Estimate):
         some of them already.  The thesis' max_{k + 1} (section 6.8.2).
         """
         ahead = 0 if number is None else max(0, self.unseen.next - number)
-        oldest, live = int(self.state[OLDEST]), int(self.state[LIVE])
+        oldest, live = self.state.oldest, self.state.live
         place = last_step(self._steps, oldest, live, self.arrived - ahead - k)
         return int(self._steps[0, place]) if place >= 0 else None
 
@@ -62,6 +61,6 @@ class OrderedMonitor(Estimate):
 
     def _kept(self) -> Int64Array:
         """(2, m): values and arrivals at which the maximum rose, oldest first."""
-        oldest, live = int(self.state[OLDEST]), int(self.state[LIVE])
+        oldest, live = self.state.oldest, self.state.live
         kept: Int64Array = self._steps[:, np.arange(oldest, oldest + live) & (self._steps.shape[1] - 1)]
         return kept

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from minidsms.elements import BoolArray
 from minidsms.kernels.arrays import normal
-from minidsms.kernels.constraint_estimates import AT_CHILD, AT_PARENT, BY_TIME, CAN_REST, HORIZON, LIVE, SPAN
 from minidsms.kernels.constraint_monitoring import DONE, observe_joins
 from minidsms.operators.k_mon.contracts import Arrivals, KConstraint
 from minidsms.streamon.k_mon.monitoring.entries import Entries
@@ -31,9 +30,9 @@ class RidsMonitor(Estimate):
         horizon = settings.horizon
         if constraint.window is not None:
             by_time, horizon = constraint.window
-            self.words[[BY_TIME, SPAN]] = by_time, horizon
-        self.words[HORIZON] = 2 * horizon
-        self.words[CAN_REST] = 1
+            self.told.by_time, self.told.span = by_time, horizon
+        self.told.horizon = 2 * horizon
+        self.told.can_rest = 1
         self._entries = Entries()
 
     def observe(self, arrivals: Arrivals, parents: Arrivals | None = None) -> None:
@@ -42,7 +41,7 @@ class RidsMonitor(Estimate):
         children, parents = self._new(arrivals), self._new_parents(parents)
         settled: BoolArray = NOWHERE if parents.valid is None else ~parents.valid
         state, entries = self.state, self._entries
-        state[[AT_PARENT, AT_CHILD]] = 0
+        state.at_parent = state.at_child = 0
         given = (
             normal(parents.values),
             normal(parents.ts),
@@ -52,7 +51,7 @@ class RidsMonitor(Estimate):
             NOWHERE if children.valid is None else normal(children.valid),
         )
         while observe_joins(*given, self.tracked, entries.table) != DONE:
-            entries.resize(int(state[LIVE]))
+            entries.resize(state.live)
 
     @property
     def nbytes(self) -> int:

@@ -16,9 +16,10 @@ from __future__ import annotations
 import numpy as np
 
 from minidsms.elements import Int64Array
-from minidsms.kernels import unique_keys as words
 from minidsms.kernels.arrays import normal
-from minidsms.kernels.bounds import ARRIVED, BOUND, FROM, INCREASES
+from minidsms.kernels.bounds import BoundState
+from minidsms.kernels.unique_keys import KeyState, WatchedKeys, note_repeat, observe_keys
+from minidsms.machine_code import record_in, words_of
 from minidsms.operators.adaptivity import SharedByCopies
 from minidsms.operators.k_mon.contracts import Arrivals, KConstraint
 from minidsms.streamon.change_detection.bound import Bound
@@ -38,14 +39,17 @@ class UniqueMonitor(SharedByCopies):
     def __init__(self, constraint: KConstraint, window: int = WINDOW) -> None:
         self.constraint = constraint
         self.is_declared = False
-        self.detector = Bound(Tuning(1, 0.0, window), state_words=words.STATE_WORDS)
-        self.state: Int64Array = self.detector.state[0]
-        self.state[[words.NEED, words.WINDOW]] = window
-        self.state[words.SHARE] = _SHARE_BITS
+        self.detector = Bound(Tuning(1, 0.0, window))
+        self.bound = record_in(BoundState, self.detector.states, 0)
+        self.state = KeyState(need=window, window=window, share=_SHARE_BITS)
         self._keys: Int64Array = np.zeros(_PLACES, np.int64)
         self._at: Int64Array = np.zeros(_PLACES, np.int64)
         self._unseen = Unseen()
         self._notices: dict[int, bool] = {}
+
+    @property
+    def _watched(self) -> WatchedKeys:
+        return WatchedKeys(self.bound, self.state, self._keys, self._at)
 
     @property
     def k(self) -> int | None:
@@ -54,37 +58,37 @@ class UniqueMonitor(SharedByCopies):
 
     @property
     def _is_key(self) -> bool:
-        return bool(self.state[BOUND] == 0)
+        return self.bound.value == 0
 
     @property
     def increases(self) -> int:
         """How often it ceased to be one."""
-        return int(self.state[INCREASES])
+        return self.bound.increases
 
     @property
     def nbytes(self) -> int:
         """Bytes held."""
-        return self.state.nbytes + self._keys.nbytes + self._at.nbytes
+        return words_of(self.bound).nbytes + words_of(self.state).nbytes + self._keys.nbytes + self._at.nbytes
 
     def declare(self) -> None:
         """Somebody says that it is one: it is taken for one until a value comes twice."""
         if not self.is_declared:
             self.is_declared = True
             if not self.increases:
-                self.state[BOUND] = 0
+                self.bound.value = 0
 
     @property
     def attention(self) -> str:
         """How it looks at rows now."""
-        state = self.state
-        if state[ARRIVED] < state[words.ASLEEP]:
+        bound, state = self.bound, self.state
+        if bound.arrived < state.asleep:
             return "resting" if self._is_key else "given up"
-        return f"1 in {1 << _SHARE_BITS}" if state[ARRIVED] >= state[words.WINDOW] else "all"
+        return f"1 in {1 << _SHARE_BITS}" if bound.arrived >= state.window else "all"
 
     @property
     def asleep_until(self) -> int:
         """The number of the first row that it is to be shown; those before may be left out."""
-        left = int(self.state[words.ASLEEP] - self.state[ARRIVED])
+        left = self.state.asleep - self.bound.arrived
         return self._unseen.next + left if left > 0 else 0
 
     def need(self, user: object, most: int, may_sample: bool) -> None:
@@ -103,29 +107,30 @@ class UniqueMonitor(SharedByCopies):
 
     def _allow_rests(self) -> None:
         state = self.state
-        state[words.MAY_REST] = bool(self._notices) and all(self._notices.values())
-        if self._is_key and not state[words.MAY_REST]:
-            state[words.ASLEEP] = min(state[words.ASLEEP], state[ARRIVED])
+        state.may_rest = bool(self._notices) and all(self._notices.values())
+        if self._is_key and not state.may_rest:
+            state.asleep = min(state.asleep, self.bound.arrived)
 
     def observe(self, arrivals: Arrivals, parents: Arrivals | None = None) -> None:
         """The stream's next rows."""
-        state = self.state
-        if state[ARRIVED] < state[words.ASLEEP]:
+        bound, state = self.bound, self.state
+        if bound.arrived < state.asleep:
             left_out = self._unseen.gap_before(arrivals)
-            state[ARRIVED] = min(state[words.ASLEEP], state[ARRIVED] + left_out)
+            bound.arrived = min(state.asleep, bound.arrived + left_out)
         arrivals = self._unseen.of(arrivals)
         if len(arrivals.values):
             valid = NOWHERE if arrivals.valid is None else normal(arrivals.valid)
-            words.observe_keys(normal(arrivals.values), valid, self.state, self._keys, self._at)
+            observe_keys(normal(arrivals.values), valid, self._watched)
 
     def notice(self, number: int) -> None:
         """See `Monitor`."""
-        state, now = self.state, awake_at(self.state[ARRIVED], self.state[words.ASLEEP], self._unseen, number)
+        bound, state = self.bound, self.state
+        now = awake_at(bound.arrived, state.asleep, self._unseen, number)
         if now is not None:
-            state[words.ASLEEP] = state[words.AWAKE] = now
+            state.asleep = state.awake = now
             if not self._is_key:
-                state[FROM] = now
+                bound.after = now
 
     def refuted(self) -> None:
         """A join has found a value that came twice."""
-        words.note_repeat(self.state)
+        note_repeat(self._watched)

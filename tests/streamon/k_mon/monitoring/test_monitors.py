@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minidsms.kernels.bounds import FEWEST_TROUBLES, TROUBLES
-from minidsms.kernels.constraint_estimates import DORMANT
+from minidsms.kernels.bounds import FEWEST_TROUBLES
+from minidsms.machine_code import words_of
 from minidsms.streamon.k_mon.monitoring.clustered import ClusteredMonitor
 from minidsms.streamon.k_mon.monitoring.estimate import Estimate, MonitorSettings
 from minidsms.streamon.k_mon.monitoring.ordered import OrderedMonitor
@@ -121,7 +121,7 @@ def test_k_falls_to_the_greatest_distance_within_two_windows_or_the_longer_it_wa
     rows = stream(rng, 600, 40)
     monitor, feed = make(MonitorSettings(growth=1.2, window=window, seed=seed))
     feed(rows, 7)
-    troubles = int(monitor.state[TROUBLES])
+    troubles = monitor.bound.troubles
     found = feed_more(monitor, 0, 2 * window)
     assert found is not None
     assert found == 0 or troubles >= FEWEST_TROUBLES
@@ -148,7 +148,9 @@ def test_slices_change_nothing(make: Any, stream: Any, distances: Any, seed: int
     for cut in (1, 2, 7, Random(seed), len(rows)):
         monitor, feed = make(settings)
         feed(rows, cut)
-        states.append((monitor.state[:-3].tolist(), monitor.nbytes, monitor.k))
+        states.append(
+            (words_of(monitor.bound).tolist(), words_of(monitor.state)[:-3].tolist(), monitor.nbytes, monitor.k)
+        )
     assert all(state == states[0] for state in states)
 
 
@@ -200,12 +202,12 @@ def test_a_stream_without_any_constraint_is_watched_in_part_and_one_that_recover
     for monitor in (ClusteredMonitor(CA, settings), OrderedMonitor(OAP, settings)):
         for rows in sliced(random, 512):
             monitor.observe(rows)
-        assert monitor.state[DORMANT]
+        assert monitor.state.is_dormant
         assert monitor.k is None
         busy = monitor.nbytes
         for rows in sliced(calm, 512):
             monitor.observe(arrivals(int(rows.numbers[0]) + 50_000, rows.values.tolist()))
-        assert not monitor.state[DORMANT]
+        assert not monitor.state.is_dormant
         assert monitor.k == 0
         assert monitor.nbytes <= busy
 
