@@ -11,7 +11,8 @@ import numpy as np
 
 from minidsms.elements import Batch, Column, Int64Array
 from minidsms.joins.spec import JoinSpec
-from minidsms.kernels.join_layout import CROWDED, DONE, MISSING, PAUSED, STAMPS, WALKS, JoinRun, JoinState, Output
+from minidsms.kernels.join_layout import CROWDED, DONE, MISSING, PAUSED, STAMPS, JoinRun, JoinState, Output, Walk
+from minidsms.machine_code import rows_of
 from minidsms.synopses.shown_tuples import ShownTuples, signs_of
 from minidsms.synopses.window_index import WindowIndex
 
@@ -42,7 +43,7 @@ class Answer:
             self.state,
             stamps=np.zeros((n if self.netted else 0, STAMPS), np.int64),
             stops=np.zeros(n, np.int64),
-            walks=np.zeros((WALKS, n), np.int64),
+            walks=rows_of(Walk, n),
             chosen=np.zeros(n, np.int64),
             netted=int(self.netted),
             of_streams=int(self.of_streams),

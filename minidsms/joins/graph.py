@@ -24,7 +24,7 @@ from minidsms.kernels.access_methods.bit_addresses import ADDRESS, MOST_BITS, Bi
 from minidsms.kernels.access_methods.cells import with_cells
 from minidsms.kernels.access_methods.contract import Known, Part
 from minidsms.kernels.access_methods.methods import method_of
-from minidsms.kernels.join_layout import JoinStep, Path
+from minidsms.kernels.join_layout import JoinStep, Path, Walk
 from minidsms.machine_code import Rows, record_in, rows_of
 
 Link = tuple[int, Key, int, Key]
@@ -153,8 +153,8 @@ class JoinGraph:
         checks: list[tuple[int, int, int, int]] = []
         index = index or tuple(each[0][1] if each else () for each in configurations)
         self._add_steps(i, order, index, configurations, self.places(index), steps, checks)
-        walks, chosen = np.zeros((2, len(order)), np.int64), np.zeros(self.n, np.int64)
-        return Path(steps, np.array(checks, np.int64).reshape(-1, 4), walks, chosen)
+        table = np.array(checks, np.int64).reshape(-1, 4)
+        return Path(steps, table, rows_of(Walk, len(order)), np.zeros(self.n, np.int64))
 
     def places(self, index: Index = ()) -> dict[tuple[int, Key], int]:
         """Where each input's keys stand among all, and behind them, where there is room, its patterns or address."""

@@ -45,12 +45,8 @@ from minidsms.kernels.join_cache_layout import (
 from minidsms.kernels.join_layout import (
     CANCEL,
     DELETE,
-    FOLLOWING,
     FULL,
     INSERT,
-    REST,
-    TAG,
-    UP,
     JoinInput,
     JoinRun,
     Output,
@@ -251,7 +247,7 @@ def enter(windows: Windows, pipelines: Pipelines, run: JoinRun, caching: Caching
     """
     walks, chosen, state, pool = run.walks, run.chosen, run.state, caching.store.pool
     at = depth + 1
-    if depth >= 0 and walks[REST, uint64(depth)] >= 0:
+    if depth >= 0 and walks[uint64(depth)].rest >= 0:
         at = caching.plan.lookups[uint64(begin + depth)].after
     r, d = begin + at, uint64(at)
     c, b = _cache_of(caching, r, state.phase), int64(-1)
@@ -262,7 +258,7 @@ def enter(windows: Windows, pipelines: Pipelines, run: JoinRun, caching: Caching
     else:
         b = step_tag(windows, pipelines.steps, r, pipelines.checks, chosen)
         s, rest = first_slot(windows, pipelines.steps, r, b), int64(-1)
-    walks[TAG, d], walks[FOLLOWING, d], walks[REST, d], walks[UP, d] = b, s, rest, depth
+    walks[d].tag, walks[d].following, walks[d].rest, walks[d].up = b, s, rest, depth
     return at, b, s
 
 
@@ -271,9 +267,9 @@ def leave(run: JoinRun, caching: Caching, r: int, depth: int) -> Any:
     """Step r has found all: the depth to go back to."""
     d = uint64(depth)
     c = _cache_of(caching, r, run.state.phase)
-    if c >= 0 and run.walks[REST, d] < 0:
+    if c >= 0 and run.walks[d].rest < 0:
         caching.store.caches[c].pending = -1
-    return run.walks[UP, d]
+    return run.walks[d].up
 
 
 @helper(inline=True)
@@ -294,7 +290,7 @@ def next_of_entry(windows: Windows, run: JoinRun, caching: Caching, output: Outp
     c, following = caching.plan.lookups[uint64(step.r)].cache, caching.plan.lookups[uint64(step.r)].after
     end, is_last = step.r + following - 1 - step.depth, following > step.last
     instant, sign = state.instant, 1 if state.phase == INSERT else -1
-    b, s, rest = step.tag, step.s, walks[REST, d]
+    b, s, rest = step.tag, step.s, walks[d].rest
     is_chosen, looked = False, int64(0)
     while not is_chosen and (s != 0 or rest > 0):
         at = tuple_at(caches, c, b, s, rest)
@@ -313,5 +309,5 @@ def next_of_entry(windows: Windows, run: JoinRun, caching: Caching, output: Outp
                 put_tuple(output, chosen, found, instant, sign)
                 found += 1
             is_chosen = not is_last
-    walks[FOLLOWING, d], walks[REST, d] = s, rest
+    walks[d].following, walks[d].rest = s, rest
     return is_chosen, looked, found

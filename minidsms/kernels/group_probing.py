@@ -17,14 +17,11 @@ from minidsms.kernels.drop_probing import pays
 from minidsms.kernels.join_layout import (
     DROPPED,
     FIRSTS,
-    FOLLOWING,
     GROUP,
     OWNERS,
-    REST,
     SLOTS,
     TAGS,
     TRIED,
-    UP,
     Blocks,
     JoinRun,
     JoinStep,
@@ -118,7 +115,7 @@ def _next_group(
         for a in range(tried, count):
             slots[kept], tags[kept], firsts[kept] = slots[a], tags[a], firsts[a]
             kept += 1
-    walks[REST, d], walks[UP, d] = 0, kept
+    walks[d].rest, walks[d].up = 0, kept
     return s, inspected
 
 
@@ -131,12 +128,12 @@ def next_of_group(windows: Windows, pipelines: Pipelines, run: JoinRun, blocks: 
     steps, checks, r = pipelines.steps, pipelines.checks, uint64(step.r)
     low, j, check, checks_end = chain_of(windows, steps, r).low, steps[r].target, steps[r].check, steps[r].checks_end
     is_chosen = False
-    while not is_chosen and (walks[REST, d] < walks[UP, d] or s >= low):
-        at = walks[REST, d]
-        if at == walks[UP, d]:
+    while not is_chosen and (walks[d].rest < walks[d].up or s >= low):
+        at = walks[d].rest
+        if at == walks[d].up:
             s, inspected = _next_group(windows, pipelines, run, blocks, step, s, inspected)
         else:
-            chosen[j], walks[REST, d] = blocks.groups[step.depth, SLOTS, at], at + 1
+            chosen[j], walks[d].rest = blocks.groups[step.depth, SLOTS, at], at + 1
             is_chosen = check == checks_end or checks_hold(windows, checks, chosen, check, checks_end)
-    walks[FOLLOWING, d] = s
+    walks[d].following = s
     return is_chosen, inspected

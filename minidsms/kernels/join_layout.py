@@ -180,18 +180,33 @@ class Windows(NamedTuple):
     runs: Rows[InstantRun]
 
 
+class Walk(Record):
+    """Of a step: its tag, the slot to look at next (following), and the first that matches (found).
+
+    With caches, where its tuples come from an entry, `tag` is the bucket and `following` the chunk being read; rest:
+    how many are left in the bucket, -1 where they come from no entry.  up: the depth to go back to.  Of a group, rest
+    and up are its next row and its end.
+    """
+
+    tag: int
+    following: int
+    found: int
+    rest: int
+    up: int
+
+
 class JoinRun(NamedTuple):
     """How far a join is.
 
     stamps: (n, STAMPS) where netted, else empty.  stops: (n,), where the insertions of the
-    instant stop.  walks: (WALKS, n), see TAG.  chosen: (n,) of each input a slot.  netted: the consumer
+    instant stop.  walks: (n,).  chosen: (n,) of each input a slot.  netted: the consumer
     is ISTREAM, and no input is a bag.  of_streams: rows leave by the instants at which they came, not by runs.
     """
 
     state: JoinState
     stamps: Int64Table
     stops: Int64s
-    walks: Int64Table
+    walks: Rows[Walk]
     chosen: Int64s
     netted: int
     of_streams: int
@@ -224,13 +239,13 @@ class Blocks(NamedTuple):
 class Path(NamedTuple):
     """A pipeline, maybe cut short, that is walked apart from the join.
 
-    steps: (d,).  checks: as of `Pipelines`.  walks: (2, d), of each step its tag and the slot to look at next.
+    steps: (d,).  checks: as of `Pipelines`.  walks: (d,).
     chosen: (n,) of each input a slot.
     """
 
     steps: Rows[JoinStep]
     checks: Int64Table
-    walks: Int64Table
+    walks: Rows[Walk]
     chosen: Int64s
 
 
@@ -253,12 +268,6 @@ GROUP = 64
 SLOTS, TAGS, FIRSTS, OWNERS, GROUP_ROWS = range(5)
 """Of a group: rows, the tags that the step behind asks for with them, and the first slots that it finds, or where to
 begin to look; and of pairs of rows, the place of the first row in its group."""
-
-TAG, FOLLOWING, FOUND, REST, UP, WALKS = range(6)
-"""Rows of `walks`, of each step: its tag, the slot to look at next, and the first that matches. With caches, where its
-tuples come from an entry: the bucket, the chunk being read, and REST: how many are left in the bucket, -1 where they
-come from no entry; and the depth to go back to. Of a group, REST and UP are its next row and its end. WALKS: how
-many."""
 
 DONE, FULL, MISSING, CROWDED, PAUSED = range(5)
 """What waits is joined; `out` is full: call again; more slots leave than are held; scratch arrays have no room: call

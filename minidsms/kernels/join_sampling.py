@@ -24,7 +24,7 @@ from minidsms.kernels.chains import (
     place_steps,
     step_tag,
 )
-from minidsms.kernels.join_layout import FOLLOWING, NO_LIMIT, TAG, Path, Windows
+from minidsms.kernels.join_layout import NO_LIMIT, Path, Windows
 from minidsms.kernels.links import arrivals_of, came_at
 from minidsms.machine_code import Bools, Int64s, Int64Table, helper, int64, kernel, uint64
 
@@ -62,7 +62,7 @@ def _next_match(windows: Windows, path: Path, depth: int, now: int) -> Any:
     j = steps[depth].target
     low = lowest_slot(windows, j)
     chain = chain_between(steps, depth, low, int64(NO_LIMIT))
-    tag, s = walks[TAG, depth], walks[FOLLOWING, depth]
+    tag, s = walks[depth].tag, walks[depth].following
     matches = False
     inspected = int64(0)
     while not matches:
@@ -80,7 +80,7 @@ def _next_match(windows: Windows, path: Path, depth: int, now: int) -> Any:
         chosen[j] = s
         matches = matches and checks_hold(windows, path.checks, chosen, steps[depth].check, steps[depth].checks_end)
         s = older(nodes, chain, s)
-    walks[TAG, depth], walks[FOLLOWING, depth] = tag, s
+    walks[depth].tag, walks[depth].following = tag, s
     return matches, inspected
 
 
@@ -120,7 +120,7 @@ def sample_pipeline(
                     if at == 0:
                         break
                 tag = step_tag(windows, path.steps, depth, path.checks, chosen)
-                path.walks[TAG, depth], path.walks[FOLLOWING, depth] = tag, first_slot(windows, path.steps, depth, tag)
+                path.walks[depth].tag, path.walks[depth].following = tag, first_slot(windows, path.steps, depth, tag)
             matches, looked = _next_match(windows, path, depth, now)
             inspected += looked
             sample.inspected[depth] += looked

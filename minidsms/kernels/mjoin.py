@@ -45,16 +45,11 @@ from minidsms.kernels.join_layout import (
     DONE,
     FILL,
     FIRSTS,
-    FOLLOWING,
-    FOUND,
     FULL,
     INSERT,
     PAUSED,
-    REST,
     START,
-    TAG,
     TAGS,
-    UP,
     Blocks,
     JoinRun,
     JoinStep,
@@ -89,7 +84,7 @@ def _drop_probe(
     steps, checks, walks, chosen, state = pipelines.steps, pipelines.checks, run.walks, run.chosen, run.state
     finds, inspected = True, int64(0)
     if blocks is not None:
-        walks[REST, position] = walks[UP, position] = 0
+        walks[position].rest = walks[position].up = 0
     for d in range(position, last + 1):
         r = begin + d
         if steps[r].asked != position:
@@ -99,7 +94,7 @@ def _drop_probe(
             is_grouped = d == position and position > 0 and is_grouping(steps, r - 1, position - 1, last)
             is_dropped = position == 0 and state.phase == INSERT and is_dropping(steps, r)
         if blocks is not None and is_grouped:
-            at = uint64(walks[REST, position - 1] - 1)
+            at = uint64(walks[position - 1].rest - 1)
             tag, s = blocks.groups[position - 1, TAGS, at], blocks.groups[position - 1, FIRSTS, at]
         else:
             tag = step_tag(windows, steps, r, checks, chosen)
@@ -112,7 +107,7 @@ def _drop_probe(
                 s = first_slot(windows, steps, r, tag)
         if d == position and (d == last or steps[r].kept >= 0) and steps[r].reach == 0:
             # No other step asks for it: the walk itself finds out.
-            walks[TAG, d], walks[FOLLOWING, d] = tag, s
+            walks[d].tag, walks[d].following = tag, s
             return True, inspected
         chain = _chain(windows, steps, subresults, r)
         if subresults is not None and steps[r].target >= len(windows.inputs):
@@ -126,13 +121,13 @@ def _drop_probe(
         if s < chain.low:
             finds = False
             break
-        walks[TAG, d], walks[FOUND, d] = tag, s
+        walks[d].tag, walks[d].found = tag, s
     if finds:
-        walks[FOLLOWING, position] = walks[FOUND, position]
+        walks[position].following = walks[position].found
         if steps[begin + position].reach != 0:
             # With the row chosen before, the walk may have gone on to another tag.
             chain = chain_of(windows, steps, begin + position)
-            walks[TAG, position] = tag_at(windows.nodes, chain, walks[FOUND, position])
+            walks[position].tag = tag_at(windows.nodes, chain, walks[position].found)
     return finds, inspected
 
 
@@ -180,7 +175,7 @@ def _next_of_bucket(
             inspected += looked
             if s < chain.low and steps[r].reach != 0:
                 tag, s, looked = further(windows, steps, step.r, checks, chosen, chain, tag)
-                walks[TAG, d] = tag
+                walks[d].tag = tag
                 inspected += looked
             if s < chain.low:
                 break
@@ -208,7 +203,7 @@ def _next_of_bucket(
             s = older(subresults.cells, chain, s)
         else:
             s = older(nodes, chain, s)
-    walks[FOLLOWING, d] = s
+    walks[d].following = s
     return is_chosen, inspected, found
 
 
@@ -243,9 +238,9 @@ def _join(
                 if depth < 0:
                     break
             if caching is None or not is_chosen:
-                tag, s = walks[TAG, uint64(depth)], walks[FOLLOWING, uint64(depth)]
+                tag, s = walks[uint64(depth)].tag, walks[uint64(depth)].following
             step = Step(begin + depth, depth, last, tag, s)
-            if caching is not None and walks[REST, uint64(depth)] >= 0:
+            if caching is not None and walks[uint64(depth)].rest >= 0:
                 is_chosen, looked, found = next_of_entry(windows, run, caching, output, step, found)
                 turns += looked
             elif blocks is not None and is_grouping(steps, step.r, depth, last):

@@ -31,7 +31,7 @@ from minidsms.kernels.chains import (
 )
 from minidsms.kernels.join_instants import next_changes
 from minidsms.kernels.join_layout import (
-    DELETE, DONE, FOLLOWING, FULL, GAIN, INSERT, LOSE, MISSING, NO_LIMIT, PAUSED, START, TAG, JoinRun, JoinStep, Output,
+    DELETE, DONE, FULL, GAIN, INSERT, LOSE, MISSING, NO_LIMIT, PAUSED, START, JoinRun, JoinStep, Output,
     Pipelines, Windows,
 )
 from minidsms.kernels.links import head_slot
@@ -256,7 +256,7 @@ def pair_join(windows: Windows, pipelines: Pipelines, run: JoinRun, output: Outp
     walks, chosen, state = run.walks, run.chosen, run.state
     limit, most, outer = len(output.out_ts), state.most, state.is_outer != 0
     phase, i, at = state.phase, state.input, state.slot
-    s = walks[FOLLOWING, 0] if state.depth >= 0 else int64(-1)
+    s = walks[0].following if state.depth >= 0 else int64(-1)
     inspected, waits = 0, True
     place_steps(windows, steps)
     state.status, state.depth = DONE, -1
@@ -266,7 +266,7 @@ def pair_join(windows: Windows, pipelines: Pipelines, run: JoinRun, output: Outp
             step = _step_of(windows, steps, i, chain_of(windows, steps, i))
             turn = _turn_of(windows, step, phase, outer)
             instant, sign, pads = state.instant, 1 if phase in (INSERT, GAIN) else -1, phase in (LOSE, GAIN)
-            low, own, tag = step.chain.low, chosen[i], walks[TAG, 0]
+            low, own, tag = step.chain.low, chosen[i], walks[0].tag
             while True:
                 while s >= low and found < limit:
                     left, right = (own, s) if i == 0 else (s, int64(-1) if pads else own)
@@ -302,9 +302,9 @@ def pair_join(windows: Windows, pipelines: Pipelines, run: JoinRun, output: Outp
                 elif turn.asks and s < low:
                     _put(output, found, own, int64(-1), instant, sign)
                     found += 1
-            walks[TAG, 0] = tag
+            walks[0].tag = tag
             if state.status == FULL:
-                walks[FOLLOWING, 0], state.depth = s, 0
+                walks[0].following, state.depth = s, 0
                 break
             if at < end:
                 state.status = PAUSED
