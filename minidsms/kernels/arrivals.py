@@ -5,6 +5,8 @@ The slots are those of `kernels.join_layout`; when a row came says its store.
 
 from __future__ import annotations
 
+from typing import Any
+
 from minidsms.elements import MAX_INSTANT
 from minidsms.kernels.join_layout import NO_RANGE, JoinInput
 from minidsms.kernels.links import Arrivals, came_at, set_upper_half
@@ -16,7 +18,7 @@ _BLOCK = 256
 
 
 @helper(inline=True)
-def _came(ts, nodes, arrivals, hi, slot):  # type: ignore[no-untyped-def]
+def _came(ts: Int64s, nodes: Int64s, arrivals: Arrivals, hi: int, slot: int) -> Any:
     """When the row of a slot came, those from hi on at `ts`."""
     return ts[uint64(slot - hi)] if slot >= hi else came_at(nodes, arrivals, slot)
 

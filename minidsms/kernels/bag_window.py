@@ -128,8 +128,8 @@ def take_rows(
     return int64(TAKEN)
 
 
-@kernel("void(int32[::1], int64[::1])")
-def rehash(heads, row_nodes):  # type: ignore[no-untyped-def]
+@kernel
+def rehash(heads: Int32s, row_nodes: Int64s) -> None:
     """Fill empty buckets with the rows held."""
     mask = len(heads) - 1
     for slot in range(len(row_nodes)):

@@ -6,6 +6,8 @@ word), so that any run of keys spreads evenly.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -17,7 +19,7 @@ UInt64Array = npt.NDArray[np.uint64]
 
 
 @helper(inline=True)
-def _place(keys, i, shift):  # type: ignore[no-untyped-def]
+def _place(keys: Int64Array, i: int, shift: Any) -> Any:
     """Which bit is key i's."""
     return uint64(hash_of_row(keys, i)) >> shift
 

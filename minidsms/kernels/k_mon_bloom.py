@@ -6,16 +6,16 @@ forty. Several filters may stand in one array. Bloom 1970; Putze, Sanders and Si
 
 from __future__ import annotations
 
-from minidsms.machine_code import helper, int64, kernel, uint64
+from typing import Any
+
+from minidsms.machine_code import Bools, Int64s, Uint64s, helper, int64, kernel, uint64
 
 BLOCK_WORDS = 8
 """Words of a block."""
 
-_SIGNATURE = "uint64[::1], int64[::1]"
-
 
 @helper(inline=True)
-def spread(key):  # type: ignore[no-untyped-def]
+def spread(key: int) -> Any:
     """Bits that tell nothing of the key; as in Murmur3's finaliser."""
     x = uint64(key) + uint64(0x9E3779B97F4A7C15)
     x ^= x >> uint64(33)
@@ -26,14 +26,14 @@ def spread(key):  # type: ignore[no-untyped-def]
 
 
 @helper(inline=True)
-def _block(first, end, h):  # type: ignore[no-untyped-def]
+def _block(first: int, end: int, h: Any) -> Any:
     """Where the block of a key stands; h: its bits, spread.  The filter is [first, end) of its array."""
     blocks = uint64((end - first) // BLOCK_WORDS)
     return int64(((h >> uint64(32)) * blocks >> uint64(32)) * uint64(BLOCK_WORDS)) + first
 
 
 @helper(inline=True)
-def set_bits(bits, first, end, h):  # type: ignore[no-untyped-def]
+def set_bits(bits: Uint64s, first: int, end: int, h: Any) -> None:
     """Put a key into the filter in bits[first:end]."""
     base = _block(first, end, h)
     rest = h * uint64(0x9E3779B97F4A7C15)
@@ -43,7 +43,7 @@ def set_bits(bits, first, end, h):  # type: ignore[no-untyped-def]
 
 
 @helper(inline=True)
-def may_have(bits, first, end, h):  # type: ignore[no-untyped-def]
+def may_have(bits: Uint64s, first: int, end: int, h: Any) -> Any:
     """Whether a key may be in the filter in bits[first:end]."""
     base = _block(first, end, h)
     rest = h * uint64(0x9E3779B97F4A7C15)
@@ -54,15 +54,15 @@ def may_have(bits, first, end, h):  # type: ignore[no-untyped-def]
     return found != uint64(0)
 
 
-@kernel(f"void({_SIGNATURE})")
-def bloom_add(bits, keys):  # type: ignore[no-untyped-def]
+@kernel
+def bloom_add(bits: Uint64s, keys: Int64s) -> None:
     """Put keys in. bits: (8 b,) words of b blocks."""
     for i in range(len(keys)):
         set_bits(bits, 0, len(bits), spread(keys[i]))
 
 
-@kernel(f"void({_SIGNATURE}, boolean[::1])")
-def bloom_test(bits, keys, found):  # type: ignore[no-untyped-def]
+@kernel
+def bloom_test(bits: Uint64s, keys: Int64s, found: Bools) -> None:
     """Set found[i] where keys[i] may be in."""
     for i in range(len(keys)):
         if may_have(bits, 0, len(bits), spread(keys[i])):

@@ -6,13 +6,14 @@ section 6.3.2.
 
 from __future__ import annotations
 
-from minidsms.elements import BoolArray, Int64Array
+from typing import Any
+
 from minidsms.kernels.merging import exchange
-from minidsms.machine_code import helper, int64, kernel
+from minidsms.machine_code import Bools, Int8s, Int64s, Int64Table, helper, int64, kernel
 
 
 @helper(inline=True)
-def sift_up(keys, slots, size, key, slot):  # type: ignore[no-untyped-def]
+def sift_up(keys: Int64s, slots: Int64s, size: int, key: int, slot: int) -> None:
     """Put a slot into a heap of `size`, by its key."""
     at = size
     while at > 0 and keys[(at - 1) >> 1] > key:
@@ -22,7 +23,7 @@ def sift_up(keys, slots, size, key, slot):  # type: ignore[no-untyped-def]
 
 
 @helper(inline=True)
-def take_least(keys, slots, size):  # type: ignore[no-untyped-def]
+def take_least(keys: Int64s, slots: Int64s, size: int) -> Any:
     """Take the least out of a heap of `size`; returns its slot."""
     least = slots[0]
     key, slot = keys[size - 1], slots[size - 1]
@@ -41,7 +42,7 @@ def take_least(keys, slots, size):  # type: ignore[no-untyped-def]
 
 
 @helper
-def put_first(out, out_sign, first, middle, end):  # type: ignore[no-untyped-def]
+def put_first(out: Int64Table, out_sign: Int8s, first: int, middle: int, end: int) -> None:
     """Exchange the rows [first, middle) and [middle, end), which are of one instant and each of one sign."""
     for c in range(out.shape[1]):
         exchange(out[:, c], first, middle, end)
@@ -49,8 +50,8 @@ def put_first(out, out_sign, first, middle, end):  # type: ignore[no-untyped-def
         out_sign[x] = -1 if x < first + end - middle else 1
 
 
-@kernel("int64(int64[::1], boolean[::1], boolean, int64, int64, int64[:, ::1], int64)")
-def take_runs(ts: Int64Array, kept: BoolArray, every: bool, total: int, slot: int, runs: Int64Array, at: int) -> int:
+@kernel
+def take_runs(ts: Int64s, kept: Bools, every: bool, total: int, slot: int, runs: Int64Table, at: int) -> int:
     """Write (instant, arrivals up to it, slot after its rows) into runs[at:]; returns where they end.
 
     kept: which arrivals have slots, from `slot` on.  every: instants without such rows count, too.  total: arrivals

@@ -79,7 +79,7 @@ def _first_equal(rows: RowArrays, at: int, s: int, t: int) -> Any:
 
 
 @helper(inline=True)
-def _bucket_of_equals(cells, at, figures, i):  # type: ignore[no-untyped-def]
+def _bucket_of_equals(cells: Int64s, at: int, figures: Rows[StreamFigures], i: int) -> Any:
     """The bucket, in `heads`, of the rows of stream i that may be equal to the one at `at`."""
     end = figures[i].mask_at if figures[i].mask_at >= 0 else figures[i].stride
     h = int64(0)
@@ -213,7 +213,7 @@ def _begin(runs: Int64Table, rows: RowArrays, instant: int, deletions: int, may_
 
 
 @helper(inline=True)
-def _look_back(figures):  # type: ignore[no-untyped-def]
+def _look_back(figures: Rows[StreamFigures]) -> None:
     """See the streams as they were before the instant: what leaves stands there, and what has come does not."""
     for j in range(len(figures)):
         figures[j].lo, figures[j].cap = figures[j].leaving, figures[j].before
@@ -301,7 +301,7 @@ def _take_ended(figures: Rows[StreamFigures], state: Progress, kept: ResultArray
 
 
 @helper(inline=True)
-def _first_leaving(figures, cells, state, i):  # type: ignore[no-untyped-def]
+def _first_leaving(figures: Rows[StreamFigures], cells: Int64s, state: Progress, i: int) -> Any:
     """The first stream from i on of which a row leaves at the instant, the oldest or one that is deleted; how many
     streams there are, if none does."""
     while i < len(figures):

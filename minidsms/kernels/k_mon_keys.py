@@ -5,7 +5,7 @@ Invariant: rows that agree in the columns have one key; of one column the key is
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from minidsms.kernels.mixing import mixed
 from minidsms.machine_code import Int32s, Int32Table, Int64s, Int64Table, Record, Rows, helper, kernel
@@ -187,7 +187,7 @@ class KMonRun(NamedTuple):
 
 
 @helper(inline=True)
-def key_of(cells, at, places, begin, end):  # type: ignore[no-untyped-def]
+def key_of(cells: Int64s, at: int, places: Int64s, begin: int, end: int) -> Any:
     """The key of the row at `at` by the words at places[begin:end]."""
     h = cells[at + places[begin]]
     if end - begin > 1:
@@ -198,7 +198,7 @@ def key_of(cells, at, places, begin, end):  # type: ignore[no-untyped-def]
 
 
 @helper(inline=True)
-def key_of_words(words, at, n):  # type: ignore[no-untyped-def]
+def key_of_words(words: Int64s, at: int, n: int) -> Any:
     """The same of n words that stand side by side from `at` on."""
     h = words[at]
     if n > 1:
@@ -208,8 +208,8 @@ def key_of_words(words, at, n):  # type: ignore[no-untyped-def]
     return h
 
 
-@kernel("void(int64[::1], int64, int64, int64[::1], int64[::1])")
-def keys_of_rows(cells, at, stride, places, keys):  # type: ignore[no-untyped-def]
+@kernel
+def keys_of_rows(cells: Int64s, at: int, stride: int, places: Int64s, keys: Int64s) -> None:
     """Write the keys of rows that stand side by side, the first at `at`."""
     for i in range(len(keys)):
         keys[i] = key_of(cells, at + i * stride, places, 0, len(places))

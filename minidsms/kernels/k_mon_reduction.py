@@ -67,7 +67,7 @@ YES, NO, UNKNOWN, GONE = 0, 1, 2, 3
 
 
 @helper(inline=True)
-def _hash(cells, at, parts, sides, s):  # type: ignore[no-untyped-def]
+def _hash(cells: Int64s, at: int, parts: Int64s, sides: Rows[Side], s: int) -> Any:
     return key_of(cells, at, parts, sides[s].part, sides[s].parts_end)
 
 
@@ -94,7 +94,7 @@ def _dead(rows: RowArrays, at: int, s: int, t: int, dead: DeadKeyArrays) -> Any:
 
 
 @helper(inline=True)
-def _ordered(word, order):  # type: ignore[no-untyped-def]
+def _ordered(word: int, order: int) -> Any:
     """The word as an integer in the order of its values."""
     return word if order == INTEGERS or word >= 0 else word ^ int64(0x7FFFFFFFFFFFFFFF)
 
@@ -113,7 +113,7 @@ def _is_closed(rows: RowArrays, at: int, s: int, limits: Rows[Limit]) -> Any:
 
 
 @helper(inline=True)
-def _ways(messages, first, of_stream, begin, end, t, x):  # type: ignore[no-untyped-def]
+def _ways(messages: Uint8s, first: Int64s, of_stream: Int64s, begin: int, end: int, t: int, x: int) -> Any:
     """What a row in slot x gives to those that reach it by its side t: MATCH, FULL by all its other sides, NEW by some.
 
     of_stream[begin:end]: its sides.

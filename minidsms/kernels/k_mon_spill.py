@@ -10,7 +10,7 @@ So a key that is in none costs a cache line for each generation, and one in fort
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from minidsms.kernels.k_mon_bloom import may_have, set_bits, spread
 from minidsms.kernels.k_mon_keys import key_of
@@ -22,8 +22,6 @@ GENERATION, AT, ENTRIES, BUCKETS, RUN_WORDS = range(5)
 
 MET = 32
 """In the mask of a row that has gone: bit n of the n-th way that was closed, bit MET + n where a row stood there."""
-
-_INT = "int64[:, ::1]"
 
 
 class Entries(NamedTuple):
@@ -47,19 +45,19 @@ class Held(NamedTuple):
 
 
 @helper(inline=True)
-def _bucket(h, buckets):  # type: ignore[no-untyped-def]
+def _bucket(h: Any, buckets: int) -> Any:
     return int64((h & uint64(0xFFFFFFFF)) * uint64(buckets) >> uint64(32))
 
 
-@kernel(f"void(uint64[::1], int64, int64, {_INT}, int64, int64)")
-def add_entries(bits, first, end, young, begin, stop):  # type: ignore[no-untyped-def]
+@kernel
+def add_entries(bits: Uint64s, first: int, end: int, young: Int64Table, begin: int, stop: int) -> None:
     """Put the keys of the entries [begin, stop) into a filter."""
     for x in range(begin, stop):
         set_bits(bits, first, end, spread(young[0, x]))
 
 
-@kernel(f"void({_INT}, int64, int64[::1])")
-def make_table(entries, buckets, run):  # type: ignore[no-untyped-def]
+@kernel
+def make_table(entries: Int64Table, buckets: int, run: Int64s) -> None:
     """Write a run of these entries, (2, m), into `run`, (buckets + 1 + 2 m,)."""
     m = entries.shape[1]
     run[: buckets + 1] = 0

@@ -20,7 +20,7 @@ def bucket(tag: int, shift: int) -> Any:
 
 
 @helper(inline=True)
-def mixed(h, word):  # type: ignore[no-untyped-def]
+def mixed(h: int, word: int) -> Any:
     """A word of a key mixed into what its former words gave; as in Murmur3's finaliser."""
     x = (uint64(h) ^ uint64(word)) * uint64(0xFF51AFD7ED558CCD)
     x ^= x >> uint64(32)

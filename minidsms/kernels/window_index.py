@@ -5,7 +5,7 @@ How they stand in arrays says `kernels.join_layout`; how they come into buckets,
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from minidsms.kernels.addresses import VALID, VALUES, WIDTH
 from minidsms.kernels.chains import link_slot, link_slots
@@ -14,6 +14,7 @@ from minidsms.kernels.links import UNLINKED, WAITING, has_link, set_link, set_up
 from minidsms.kernels.mixing import bucket, mixed
 from minidsms.machine_code import (
     Int8s,
+    Int16s,
     Int64s,
     Int64Table,
     Rows,
@@ -47,7 +48,7 @@ class KeysOfInput(NamedTuple):
 
 
 @helper
-def runs_taken(ts, sign, has_signs, runs, figures):  # type: ignore[no-untyped-def]
+def runs_taken(ts: Int64s, sign: Int8s, has_signs: bool, runs: Rows[InstantRun], figures: JoinInput) -> Any:
     """Count each instant's deletions and insertions into runs[figures.run:]; returns the most rows held after any.
 
     sign: read where has_signs; else all are insertions.  figures: of the input; `runs_end` is set.
@@ -75,7 +76,7 @@ def runs_taken(ts, sign, has_signs, runs, figures):  # type: ignore[no-untyped-d
 
 
 @helper
-def words_taken(store, of, lo, hi):  # type: ignore[no-untyped-def]
+def words_taken(store: Stored, of: KeysOfInput, lo: int, hi: int) -> Any:
     """See `take_words`."""
     places, store_mask = store
     columns, figures, nodes, keys = of
@@ -126,7 +127,10 @@ def take_rows(
     "void(int64[::1], int64, int64[::1], int64, int64, int64, int64, int16[::1], int64, boolean)",
     "void(int8[::1], int64, int64[::1], int64, int64, int64, int64, int16[::1], int64, boolean)",
 )
-def take_marks(values, store_mask, nodes, rows, mask, lo, hi, marks, base, is_first):  # type: ignore[no-untyped-def]
+def take_marks(
+    values: Int64s, store_mask: int, nodes: Int64s, rows: int, mask: int, lo: int, hi: int, marks: Int16s, base: int,
+    is_first: bool,
+) -> None:  # fmt: skip
     """Hash a column that the answer shows into the marks of the slots [lo, hi)."""
     for slot in range(lo, hi):
         k = slot & mask
