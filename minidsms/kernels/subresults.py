@@ -28,30 +28,49 @@ from minidsms.kernels.join_layout import (
     Windows,
 )
 from minidsms.kernels.mixing import bucket
-from minidsms.machine_code import Int64s, Int64Table, Rows, helper, int64, kernel
+from minidsms.machine_code import Int64s, Record, Rows, helper, int64, kernel
 
-VIEW_LO, VIEW_HI, VIEW_MASK, CELLS, WIDTH, MEMBER, BAG, MEMBERS_END, VIEW_KEY, VIEW_KEYS_END, VIEW_WORDS = range(11)
-"""Of a subresult: its cells, ring mask, where they begin and how many words each has, its inputs, of which those from
-BAG on are bags, its keys."""
+
+class View(Record):
+    """Of a subresult: its cells [lo, hi), ring mask, where they begin and how many words each has, its inputs, of which
+    those from `bag` on are bags, its keys.
+    """
+
+    lo: int
+    hi: int
+    mask: int
+    cells: int
+    width: int
+    member: int
+    bag: int
+    members_end: int
+    key: int
+    keys_end: int
+
+
+class ViewKey(Record):
+    """Of a subresult's key: the input and its key that give the tag, where its bucket heads begin, and their shift."""
+
+    leaf: int
+    leaf_key: int
+    heads: int
+    shift: int
 
 
 class Kept(NamedTuple):
     """The subresults (`synopses.subresults`).
 
-    views: (v, VIEW_WORDS).  view_keys: (k, VIEW_KEY_WORDS).  members: their inputs.  cells: of all, with the tags.
-    view_heads: of the buckets of all keys.  births: of the slots of bags, when the row in each came.
+    members: their inputs.  cells: of all, with the tags.  view_heads: of the buckets of all keys.  births: of the
+    slots of bags, when the row in each came.
     """
 
-    views: Int64Table
-    view_keys: Int64Table
+    views: Rows[View]
+    view_keys: Rows[ViewKey]
     members: Int64s
     cells: Int64s
     view_heads: Int64s
     births: Int64s
 
-
-LEAF, LEAF_KEY, VIEW_HEADS, VIEW_SHIFT, VIEW_KEY_WORDS = range(5)
-"""Of a subresult's key: the input and its key that give the tag, where its bucket heads begin, and their shift."""
 
 NEVER = 2**62
 """The birth of a slot that holds no row that joins."""
@@ -62,11 +81,11 @@ def _link_cell(subresults: Kept, v: int, number: int) -> None:
     """Put a cell whose tags are written at the head of its buckets."""
     views, view_keys = subresults.views, subresults.view_keys
     cells, view_heads = subresults.cells, subresults.view_heads
-    first = views[v, VIEW_KEY]
-    at = views[v, CELLS] + views[v, WIDTH] * (number & views[v, VIEW_MASK])
-    for y in range(first, views[v, VIEW_KEYS_END]):
+    first = views[v].key
+    at = views[v].cells + views[v].width * (number & views[v].mask)
+    for y in range(first, views[v].keys_end):
         k = at + 2 * (y - first)
-        b = view_keys[y, VIEW_HEADS] + bucket(cells[k], view_keys[y, VIEW_SHIFT])
+        b = view_keys[y].heads + bucket(cells[k], view_keys[y].shift)
         # A cell further back than a link can tell is gone.
         cells[k + 1] = min(number - view_heads[b], int64(2**31 - 1))
         view_heads[b] = number
@@ -76,7 +95,7 @@ def _link_cell(subresults: Kept, v: int, number: int) -> None:
 def relink(subresults: Kept, v: int) -> None:
     """Fill the empty buckets of a subresult."""
     views = subresults.views
-    for number in range(views[v, VIEW_LO], views[v, VIEW_HI]):
+    for number in range(views[v].lo, views[v].hi):
         _link_cell(subresults, v, number)
 
 
@@ -84,14 +103,14 @@ def relink(subresults: Kept, v: int) -> None:
 def _is_live(inputs: Rows[JoinInput], subresults: Kept, v: int, number: int, old: bool) -> bool:
     """All rows of a cell are in their windows. old: in those before the instant."""
     views, members, cells, births = subresults.views, subresults.members, subresults.cells, subresults.births
-    at = views[v, CELLS] + views[v, WIDTH] * (number & views[v, VIEW_MASK])
-    at += 2 * (views[v, VIEW_KEYS_END] - views[v, VIEW_KEY]) - views[v, MEMBER]
+    at = views[v].cells + views[v].width * (number & views[v].mask)
+    at += 2 * (views[v].keys_end - views[v].key) - views[v].member
     live = True
-    for r in range(views[v, MEMBER], views[v, BAG]):
+    for r in range(views[v].member, views[v].bag):
         of = inputs[members[r]]
         live &= cells[at + r] >= (of.old_lo if old else of.lo)
-    for r in range(views[v, BAG], views[v, MEMBERS_END]):
-        live &= births[births[members[r]] + cells[at + r]] <= cells[at + views[v, MEMBERS_END]]
+    for r in range(views[v].bag, views[v].members_end):
+        live &= births[births[members[r]] + cells[at + r]] <= cells[at + views[v].members_end]
     return live
 
 
@@ -100,7 +119,7 @@ def live_cells(inputs: Rows[JoinInput], subresults: Kept, v: int, live: Int64s) 
     """Write the numbers of a subresult's tuples of present rows into `live`, ascending; returns how many there are."""
     views = subresults.views
     count = int64(0)
-    for number in range(views[v, VIEW_LO], views[v, VIEW_HI]):
+    for number in range(views[v].lo, views[v].hi):
         if _is_live(inputs, subresults, v, number, False):
             live[count] = number
             count += 1
@@ -111,10 +130,10 @@ def live_cells(inputs: Rows[JoinInput], subresults: Kept, v: int, live: Int64s) 
 def sweep(inputs: Rows[JoinInput], subresults: Kept, v: int) -> None:
     """Move a subresult's lo past cells that are dead. What left at the present instant may still be probed."""
     views = subresults.views
-    lo, hi = views[v, VIEW_LO], views[v, VIEW_HI]
+    lo, hi = views[v].lo, views[v].hi
     while lo < hi and not _is_live(inputs, subresults, v, lo, True):
         lo += 1
-    views[v, VIEW_LO] = lo
+    views[v].lo = lo
 
 
 @kernel
@@ -122,12 +141,12 @@ def compact(inputs: Rows[JoinInput], subresults: Kept, v: int) -> None:
     """Squeeze dead cells out of a subresult: the live ones get the numbers from lo on, in their order."""
     views, view_keys = subresults.views, subresults.view_keys
     cells, view_heads = subresults.cells, subresults.view_heads
-    base, width, mask = views[v, CELLS], views[v, WIDTH], views[v, VIEW_MASK]
-    for y in range(views[v, VIEW_KEY], views[v, VIEW_KEYS_END]):
-        heads = view_keys[y, VIEW_HEADS]
-        view_heads[heads : heads + (int64(1) << (int64(64) - view_keys[y, VIEW_SHIFT]))] = -1
-    new = views[v, VIEW_LO]
-    for number in range(new, views[v, VIEW_HI]):
+    base, width, mask = views[v].cells, views[v].width, views[v].mask
+    for y in range(views[v].key, views[v].keys_end):
+        heads = view_keys[y].heads
+        view_heads[heads : heads + (int64(1) << (int64(64) - view_keys[y].shift))] = -1
+    new = views[v].lo
+    for number in range(new, views[v].hi):
         if _is_live(inputs, subresults, v, number, True):
             source, target = base + width * (number & mask), base + width * (new & mask)
             if source != target:
@@ -135,22 +154,22 @@ def compact(inputs: Rows[JoinInput], subresults: Kept, v: int) -> None:
                     cells[target + w] = cells[source + w]
             _link_cell(subresults, v, new)
             new += 1
-    views[v, VIEW_HI] = new
+    views[v].hi = new
 
 
 @helper(inline=True)
 def chain_of_cells(subresults: Kept, v: int, x: int) -> Any:
     """Where a step walks that probes subresult v by its key x."""
     views = subresults.views
-    base = views[v, CELLS] + 2 * (x - views[v, VIEW_KEY])
-    return Chain(base, views[v, WIDTH], views[v, VIEW_MASK], views[v, VIEW_LO], int64(NO_LIMIT))
+    base = views[v].cells + 2 * (x - views[v].key)
+    return Chain(base, views[v].width, views[v].mask, views[v].lo, int64(NO_LIMIT))
 
 
 @helper(inline=True)
 def first_cell(subresults: Kept, x: int, tag: int) -> Any:
     """The newest cell of the bucket in which key x has the tag."""
     view_keys = subresults.view_keys
-    return subresults.view_heads[view_keys[x, VIEW_HEADS] + bucket(tag, view_keys[x, VIEW_SHIFT])]
+    return subresults.view_heads[view_keys[x].heads + bucket(tag, view_keys[x].shift)]
 
 
 @helper(inline=True)
@@ -166,8 +185,8 @@ def choose_cell(
     number, inspected = next_slot(cells, chain, tag, number)
     joins = number >= chain.low
     if joins:
-        member, bag, end = views[v, MEMBER], views[v, BAG], views[v, MEMBERS_END]
-        at = chain.base + chain.width * (number & chain.mask) + 2 * (views[v, VIEW_KEYS_END] - steps[r].probed) - member
+        member, bag, end = views[v].member, views[v].bag, views[v].members_end
+        at = chain.base + chain.width * (number & chain.mask) + 2 * (views[v].keys_end - steps[r].probed) - member
         for k in range(member, end):
             row, m = cells[at + k], members[k]
             chosen[m] = row
@@ -184,20 +203,20 @@ def keep(windows: Windows, subresults: Kept, run: JoinRun, v: int) -> Any:
     """Put the tuple of the slots chosen into subresult v; False where there is no room."""
     inputs, keys, chosen = windows.inputs, windows.keys, run.chosen
     views, view_keys, cells = subresults.views, subresults.view_keys, subresults.cells
-    number = views[v, VIEW_HI]
-    fits = number - views[v, VIEW_LO] <= views[v, VIEW_MASK]
+    number = views[v].hi
+    fits = number - views[v].lo <= views[v].mask
     if fits:
-        at = views[v, CELLS] + views[v, WIDTH] * (number & views[v, VIEW_MASK])
-        for y in range(views[v, VIEW_KEY], views[v, VIEW_KEYS_END]):
-            f = view_keys[y, LEAF]
-            cells[at] = windows.nodes[keys[view_keys[y, LEAF_KEY]].nodes + 2 * (chosen[f] & inputs[f].mask)]
+        at = views[v].cells + views[v].width * (number & views[v].mask)
+        for y in range(views[v].key, views[v].keys_end):
+            f = view_keys[y].leaf
+            cells[at] = windows.nodes[keys[view_keys[y].leaf_key].nodes + 2 * (chosen[f] & inputs[f].mask)]
             at += 2
-        for k in range(views[v, MEMBER], views[v, MEMBERS_END]):
+        for k in range(views[v].member, views[v].members_end):
             cells[at] = chosen[subresults.members[k]]
             at += 1
-        if views[v, BAG] < views[v, MEMBERS_END]:
+        if views[v].bag < views[v].members_end:
             cells[at] = run.state.born
-        views[v, VIEW_HI] = number + 1
+        views[v].hi = number + 1
         _link_cell(subresults, v, number)
     return fits
 

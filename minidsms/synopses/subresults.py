@@ -17,26 +17,8 @@ import numpy as np
 
 from minidsms.elements import Int64Array
 from minidsms.kernels import subresults as kernels
-from minidsms.kernels.subresults import (
-    BAG,
-    CELLS,
-    LEAF,
-    LEAF_KEY,
-    MEMBER,
-    MEMBERS_END,
-    NEVER,
-    VIEW_HEADS,
-    VIEW_HI,
-    VIEW_KEY,
-    VIEW_KEY_WORDS,
-    VIEW_KEYS_END,
-    VIEW_LO,
-    VIEW_MASK,
-    VIEW_SHIFT,
-    VIEW_WORDS,
-    WIDTH,
-    Kept,
-)
+from minidsms.kernels.subresults import NEVER, Kept, View, ViewKey
+from minidsms.machine_code import record_in, rows_of
 from minidsms.synopses.window_index import WindowIndex
 
 _LEAST_CAPACITY = 64
@@ -54,17 +36,19 @@ class Subresults:
         self, windows: WindowIndex, members: Sequence[Sequence[int]], keys: Sequence[Sequence[tuple[int, int]]]
     ) -> None:
         self.windows = windows
-        self.views: Int64Array = np.zeros((len(members), VIEW_WORDS), np.int64)
-        self.view_keys: Int64Array = np.zeros((sum(map(len, keys)), VIEW_KEY_WORDS), np.int64)
+        self._rows = rows_of(View, len(members))
+        self.views = [record_in(View, self._rows, v) for v in range(len(members))]
+        self.keys = rows_of(ViewKey, sum(map(len, keys)))
         self.members: Int64Array = np.array([i for each in members for i in each], np.int64)
         at = first = 0
         for v, view in enumerate(self.views):
             bags = sum(windows.windows[i].is_bag for i in members[v])
-            view[MEMBER], view[MEMBERS_END] = at, at + len(members[v])
-            view[BAG] = at + len(members[v]) - bags
-            view[VIEW_KEY], view[VIEW_KEYS_END] = first, first + len(keys[v])
-            self.view_keys[first : first + len(keys[v]), [LEAF, LEAF_KEY]] = keys[v]
-            view[WIDTH] = 2 * len(keys[v]) + len(members[v]) + bool(bags)
+            view.member, view.members_end = at, at + len(members[v])
+            view.bag = at + len(members[v]) - bags
+            view.key, view.keys_end = first, first + len(keys[v])
+            for place, (leaf, key) in enumerate(keys[v], first):
+                self.keys["leaf"][place], self.keys["leaf_key"][place] = leaf, key
+            view.width = 2 * len(keys[v]) + len(members[v]) + bool(bags)
             at, first = at + len(members[v]), first + len(keys[v])
         self._capacities = [_LEAST_CAPACITY] * len(members)
         self._unseen = [0] * len(members)
@@ -78,7 +62,7 @@ class Subresults:
     @property
     def bundle(self) -> Kept:
         """As the kernels take them; other arrays after a change of size."""
-        return Kept(self.views, self.view_keys, self.members, self.cells, self.heads, self.births)
+        return Kept(self._rows, self.keys, self.members, self.cells, self.heads, self.births)
 
     def make_room(self, v: int) -> None:
         """Let subresult v take more cells: dead ones go, and where half of them live the ring is doubled."""
@@ -106,7 +90,7 @@ class Subresults:
 
     def reserve(self, v: int, count: int) -> None:
         """Empty a subresult, and make room for so many cells."""
-        self.views[v, [VIEW_LO, VIEW_HI]] = 0
+        self.views[v].lo = self.views[v].hi = 0
         self._resize(v, max(_LEAST_CAPACITY, 1 << (2 * count).bit_length()))
 
     def begin_births(self) -> None:
@@ -139,7 +123,7 @@ class Subresults:
         return self.cells.nbytes + self.heads.nbytes + self.births.nbytes
 
     def _held(self, v: int) -> int:
-        return int(self.views[v, VIEW_HI] - self.views[v, VIEW_LO])
+        return self.views[v].hi - self.views[v].lo
 
     def _sweep(self, v: int) -> None:
         kernels.sweep(self.windows.inputs, self.bundle, v)
@@ -150,14 +134,14 @@ class Subresults:
     def _resize(self, v: int, capacity: int) -> None:
         """Give a subresult another capacity; every cell keeps its number."""
         self._capacities[v] = capacity
-        views, cells = self.views.copy(), self.cells
+        views, cells = [View.from_buffer_copy(view) for view in self.views], self.cells
         self._place()
         for old, new in zip(views, self.views):
-            numbers = np.arange(old[VIEW_LO], old[VIEW_HI], dtype=np.int64)
+            numbers = np.arange(old.lo, old.hi, dtype=np.int64)
             if len(numbers):
-                words = np.arange(old[WIDTH], dtype=np.int64)
-                source = old[CELLS] + old[WIDTH] * (numbers & old[VIEW_MASK])
-                target = new[CELLS] + new[WIDTH] * (numbers & new[VIEW_MASK])
+                words = np.arange(old.width, dtype=np.int64)
+                source = old.cells + old.width * (numbers & old.mask)
+                target = new.cells + new.width * (numbers & new.mask)
                 self.cells[target[:, None] + words] = cells[source[:, None] + words]
         for w in range(len(self.views)):
             kernels.relink(self.bundle, w)
@@ -166,10 +150,10 @@ class Subresults:
         """Lay out empty arrays for the capacities."""
         cells = heads = 0
         for view, capacity in zip(self.views, self._capacities):
-            view[VIEW_MASK], view[CELLS] = capacity - 1, cells
-            cells += capacity * int(view[WIDTH])
-            for key in self.view_keys[view[VIEW_KEY] : view[VIEW_KEYS_END]]:
-                key[VIEW_HEADS], key[VIEW_SHIFT] = heads, 65 - capacity.bit_length()
+            view.mask, view.cells = capacity - 1, cells
+            cells += capacity * view.width
+            for k in range(view.key, view.keys_end):
+                self.keys["heads"][k], self.keys["shift"][k] = heads, 65 - capacity.bit_length()
                 heads += capacity
         self.cells: Int64Array = np.zeros(cells, np.int64)
         self.heads: Int64Array = np.full(heads, -1, np.int64)
@@ -189,7 +173,7 @@ class Subresult:
     def _live(self) -> Int64Array:
         """The numbers of the cells whose rows are all there."""
         of, v = self._of, self._number
-        live: Int64Array = np.empty(of.views[v, VIEW_HI] - of.views[v, VIEW_LO], np.int64)
+        live: Int64Array = np.empty(of.views[v].hi - of.views[v].lo, np.int64)
         count = kernels.live_cells(of.windows.inputs, of.bundle, v, live)
         return live[:count]
 
@@ -197,8 +181,8 @@ class Subresult:
     def nbytes(self) -> int:
         """Bytes of its cells and buckets."""
         view = self._of.views[self._number]
-        words = int(view[WIDTH]) + int(view[VIEW_KEYS_END] - view[VIEW_KEY])
-        return 8 * words * int(view[VIEW_MASK] + 1)
+        words = view.width + view.keys_end - view.key
+        return 8 * words * (view.mask + 1)
 
     def live_codes(self) -> Iterable[Int64Array]:
         """The windows answer for the rows."""
@@ -207,15 +191,15 @@ class Subresult:
     def tuples(self) -> Int64Array:
         """(m, inputs): the slots of the tuples of present rows, oldest first; inputs as `members`, bags last."""
         of, view = self._of, self._of.views[self._number]
-        at = view[CELLS] + view[WIDTH] * (self._live() & view[VIEW_MASK])
-        at += 2 * (view[VIEW_KEYS_END] - view[VIEW_KEY])
-        return np.asarray(of.cells[at[:, None] + np.arange(view[MEMBERS_END] - view[MEMBER])])
+        at = view.cells + view.width * (self._live() & view.mask)
+        at += 2 * (view.keys_end - view.key)
+        return np.asarray(of.cells[at[:, None] + np.arange(view.members_end - view.member)])
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """rows (m, inputs): of each tuple, the places of its rows among those that their windows hold."""
         view = self._of.views[self._number]
         rows = self.tuples()
-        for k, i in enumerate(self._of.members[view[MEMBER] : view[MEMBERS_END]].tolist()):
+        for k, i in enumerate(self._of.members[view.member : view.members_end].tolist()):
             rows[:, k] = np.searchsorted(self._of.windows.windows[i].present(), rows[:, k])
         return {"rows": rows}
 
@@ -227,17 +211,18 @@ class Subresult:
         of.begin_births()
         of.reserve(v, len(rows))
         view = of.views[v]
-        members = of.members[view[MEMBER] : view[MEMBERS_END]]
+        members = of.members[view.member : view.members_end]
         slots = rows.copy()
         for k, i in enumerate(members.tolist()):
             slots[:, k] = windows.windows[i].present()[rows[:, k]]
-        at = view[CELLS] + view[WIDTH] * np.arange(len(rows), dtype=np.int64)
-        for place, (leaf, key, _, _) in enumerate(of.view_keys[view[VIEW_KEY] : view[VIEW_KEYS_END]].tolist()):
+        at = view.cells + view.width * np.arange(len(rows), dtype=np.int64)
+        for place, k in enumerate(range(view.key, view.keys_end)):
+            leaf, key = int(of.keys["leaf"][k]), int(of.keys["leaf_key"][k])
             own = slots[:, members.tolist().index(leaf)] & windows.inputs["mask"][leaf]
             of.cells[at + 2 * place] = windows.nodes[windows.keys["nodes"][key] + 2 * own]
-        first = at + 2 * (view[VIEW_KEYS_END] - view[VIEW_KEY])
+        first = at + 2 * (view.keys_end - view.key)
         of.cells[first[:, None] + np.arange(len(members))] = slots
-        if view[BAG] < view[MEMBERS_END]:
+        if view.bag < view.members_end:
             of.cells[first + len(members)] = 0
-        view[VIEW_HI] = len(rows)
+        view.hi = len(rows)
         kernels.relink(of.bundle, v)
