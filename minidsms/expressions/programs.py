@@ -181,18 +181,27 @@ class Programmed:
             if self._rows < KERNELS_FROM and not is_loaded:
                 return False
             with COMPILED.counted():
-                from minidsms.expressions.program_writer import written
                 from minidsms.kernels.expressions import run_program
-            self._program, self._places = written(self._exprs, self._is_condition, self._dictionary, is_near=True)
-            if self._program is None:  # it may need fewer registers
-                self._program, self._places = written(self._exprs, self._is_condition, self._dictionary)
-            self._types = tuple(self._exprs[place].type for place in self._places)
             self._form = run_program.form()
-        self._run = None if self._program is None else self._form.code()
-        if self._run is None and self._program is not None:
+        self._run = self._form.code()
+        if self._run is None:
+            # Until the code is there, nobody needs the program: numpy asks for one of each part of the expression, too.
             self._form.compile_beside()
-        self._is_impossible = self._program is None or self._form.has_failed
+            self._is_impossible = self._form.has_failed
+        elif self._program is None:
+            self._write()
         return self._run is not None
+
+    def _write(self) -> None:
+        """Write the program, if there is one."""
+        with COMPILED.counted():
+            from minidsms.expressions.program_writer import written
+        self._program, self._places = written(self._exprs, self._is_condition, self._dictionary, is_near=True)
+        if self._program is None:  # it may need fewer registers
+            self._program, self._places = written(self._exprs, self._is_condition, self._dictionary)
+        self._types = tuple(self._exprs[place].type for place in self._places)
+        if self._program is None:
+            self._is_impossible, self._run = True, None
 
 
 def _typed(words: Int64Array, type_: Type) -> Any:

@@ -20,6 +20,7 @@ from minidsms.expressions.program_writer import MOST_LISTED, written
 from minidsms.expressions.programs import Programmed
 from minidsms.expressions.value import Frame, Value
 from minidsms.kernels import expressions as steps
+from minidsms.machine_code.templates import Form
 from minidsms.values.dictionary import TextDictionary
 from tests.expressions.generating import (
     BOOLEAN,
@@ -220,6 +221,20 @@ def test_a_program_for_narrow_integers_is_given_up_where_they_are_not() -> None:
             assert found is not None
             assert found.values.tolist() == [int(np.fmod(v * 48271, 1000)) for v in values]
         assert asks_for_narrow() == (turn + 1 < programs.MOST_FAR)
+
+
+def test_no_program_is_written_before_the_kernel_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    code = steps.run_program.form().code()
+    asked: list[int] = []
+    found: list[Any] = [None, None, code]
+    monkeypatch.setattr(Form, "code", lambda _: found.pop(0))
+    monkeypatch.setattr(Form, "compile_beside", lambda _: asked.append(1))
+    program = Programmed((call(INTEGER, "+", column("i"), literal(1)),), TextDictionary())
+    frame = Frame(lambda _: Column(np.arange(3)), 3)
+    for times in (1, 2):
+        assert program.value(frame) is None and program._program is None and len(asked) == times
+    value = program.value(frame)
+    assert value is not None and value.values.tolist() == [1, 2, 3] and len(asked) == 2
 
 
 def test_expressions_that_programs_cannot_compute_are_left_to_numpy() -> None:
