@@ -28,7 +28,7 @@ import importlib
 from ast import literal_eval
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from types import FunctionType
 from typing import Any, TypeAlias, cast
 
@@ -97,7 +97,7 @@ class Form:
         known = ", ".join(f"{name.lower()} {text}" for name, text in told.items() if len(text) <= _LONG)
         return f"{self.template.function.__name__} ({known})"
 
-    @property
+    @cached_property
     def place(self) -> str:
         """Where another process finds it: module, function and constants."""
         function = self.template.function
