@@ -105,6 +105,8 @@ class AggregateCallBinder:
             raise self._error(f"{expr.function} takes no WITHIN GROUP")
         if expr.order and not expr.within and row.ordering is not Ordering.INSIDE:
             hint = f"{expr.function}(..) WITHIN GROUP (ORDER BY ..)" if row.ordering is Ordering.WITHIN else ""
+            if row.kept_as in ("first", "last"):
+                hint = "FIRST and LAST go by arrival; ARG_MIN(x, k) and ARG_MAX(x, k) go by the least and greatest k"
             raise self._error(f"{expr.function} takes no ORDER BY inside", hint)
         if row.ordering is Ordering.WITHIN:
             # MODE(x) needs none; the others have no value without.
@@ -149,13 +151,14 @@ class AggregateCallBinder:
         name, row = self._expr.function, self._row
         single = [row.resolve([v.type if v is one else Type.NULL for v in values]) for one in values]
         wrong = next((v for v, found in zip(values, single) if found is None), values[0])
-        is_number = row.resolve([Type.FLOAT] * len(values)) is not None and can_cast(wrong.type, Type.FLOAT)
+        numbers = (t for t in (Type.FLOAT, Type.INTEGER) if can_cast(wrong.type, t))
+        fitting = next((t for t in numbers if row.resolve([t] * len(values)) is not None), None)
         written = self._session.snippet(wrong.span)
         return self._session.error(
             f"{name} does not take {wrong.type}",
             wrong.span,
             f"this is {wrong.type}",
-            f"convert it: CAST({written} AS FLOAT)" if is_number else f"it takes {row.takes}",
+            f"it takes {row.takes}" if fitting is None else f"convert it: CAST({written} AS {fitting})",
         )
 
     def _error(self, reason: str, hint: str = "", place: bound.Expr | None = None) -> CqlError:

@@ -175,7 +175,7 @@ class ExpressionBinder:
                     expr.span,
                     "",
                     "leave the parentheses out"
-                    if self.context.clause == "the select list"
+                    if self.context.clause.startswith(("the select list", "the aggregate"))
                     else "compare column by column",
                 )
             case syntax.Star():
@@ -249,6 +249,10 @@ class ExpressionBinder:
             return CqlError(error.reason, self.session.text, name.span, error.note, error.hint or hint)
         if name.name.lower() in self.context.aliases:
             hint = f"the select list gives this name after {self.context.clause}: repeat the expression"
+            if self.context.clause == "the select list":
+                hint = (
+                    "the select list does not know its own names: repeat the expression, or name it in FROM (SELECT ..)"
+                )
         hint = hint or error.hint or f"a text stands in quotes: '{name.name[:40]}'"
         return CqlError(error.reason, self.session.text, name.span, error.note, hint)
 
@@ -364,6 +368,8 @@ class ExpressionBinder:
             hint = "CARDINALITY counts the elements of a list, and the keys of a MAP"
         elif function.takes == "BOOLEAN":
             hint = "compare it with something, as in x <> 0"
+        elif function.name in PARTS.values() and args[0].type is Type.INTERVAL:
+            hint = "write x / INTERVAL '1' SECOND, an INTEGER, or x / INTERVAL '1' MILLISECOND / 1000.0"
         name = function.name if not function.name[0].isalpha() else function.name.upper()
         return self.session.error(f"{name} takes {function.takes}, not {given}", place, "", hint)
 
@@ -390,7 +396,10 @@ class ExpressionBinder:
     def _boolean(self, expr: bound.Expr, where: str) -> bound.Expr:
         if expr.type not in (Type.BOOLEAN, Type.NULL):
             raise self.session.error(
-                f"{where} needs a condition, and this is {expr.type}", expr.span, "", "compare it, as in x <> 0"
+                f"{where} needs a condition, and this is {expr.type}",
+                expr.span,
+                "",
+                f"compare it, as in x {'<> 0' if common_type((expr.type, Type.INTEGER)) else 'IS NOT NULL'}",
             )
         return coerce(self.session, expr, Type.BOOLEAN)
 
@@ -447,7 +456,8 @@ class ExpressionBinder:
                 except ValueRefused:
                     pass  # it fails where it is evaluated
         if not can_cast(operand.type, target):
-            raise self.session.error(f"{operand.type} cannot be cast to {target}", expr.span)
+            hint = "write x / INTERVAL '1' SECOND" if operand.type is Type.INTERVAL else ""
+            raise self.session.error(f"{operand.type} cannot be cast to {target}", expr.span, "", hint)
         return bound.Cast(target, operand, span=expr.span)
 
     def _case(self, expr: syntax.Case) -> bound.Expr:

@@ -136,7 +136,10 @@ class ExpressionBuilder(Transformer[Token, Part]):
         span = span_of(parts)
         units = [word.lower().removesuffix("s") for word in written[1::2]]
         if not written or len(written) % 2 or any(unit not in UNITS for unit in units):
-            hint = f"INTERVAL '90' MINUTE, or INTERVAL '1 hour 30 minutes'; units are {', '.join(UNITS)}"
+            hint = (
+                f"INTERVAL '90' MINUTE, or INTERVAL '1 hour 30 minutes'; units are {', '.join(UNITS)}; "
+                "longer ones are added by TIMESTAMPADD(MONTH, n, t)"
+            )
             raise self.fail("this is not a length of time", parts[1], hint=hint)
         place = {"start_pos": span[0], "end_pos": span[1]}
         each = [

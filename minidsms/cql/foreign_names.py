@@ -28,6 +28,8 @@ _RANKS = "it stands with OVER: {0} OVER (PARTITION BY .. ORDER BY ..)"
 _A_FILE = "declare what is read: CREATE STREAM S (..) FROM 'file'; the shell proposes it: .schema file"
 _GROUPINGS = "it stands in GROUP BY: GROUP BY {0}(a, b)"
 _CASE = "write CASE WHEN condition THEN a ELSE b END"
+_STRUCT = "write STRUCT(a := x, b := y)"
+_FORMATS = "write STRFTIME(t, '%Y-%m-%d'), or FORMAT_TIMESTAMP(t, 'yyyy-MM-dd')"
 _CAST = "write CAST(x AS type)"
 _OF_STREAM = "it takes the whole select list, in parentheses: SELECT {0}(a, b) FROM .., or {0} (SELECT ..)"
 
@@ -43,6 +45,7 @@ _HINTS = {
     **dict.fromkeys(("getdate", "localtimestamp", "proctime"), _NO_CLOCK),
     **dict.fromkeys(("current_timestamp", "ts"), _INSTANT),
     **dict.fromkeys(("rowtime", "event_time", "row_time"), _ROW_TIME),
+    "window_time": "the rows of a window that moves in steps have window_end, which is exclusive",
     **dict.fromkeys(("window_start", "window_end"), _BOUNDS),
     "session_id": _SESSION_ID,
     **{f"{window}_{end}": _BOUNDS_OF for window in ("tumble", "hop", "session") for end in ("start", "end")},
@@ -54,8 +57,18 @@ _HINTS = {
     "cube_explode": "write GROUP BY CUBE (..), or UNNEST in FROM",
     **dict.fromkeys(("to_bytes", "from_bytes"), "HEX, UNHEX, TO_BASE64 and FROM_BASE64 are the encodings of a text"),
     "top_k": "write MAX(x, n): the n greatest, the greatest first",
-    **dict.fromkeys(("if", "iif", "iff"), _CASE),
+    **dict.fromkeys(("if", "iif", "iff", "nvl2"), _CASE),
+    "decode": "write CASE x WHEN 1 THEN a WHEN 2 THEN b ELSE c END",
     **dict.fromkeys(("convert", "to_number"), _CAST),
+    **{kind: f"write CAST(x AS {kind.upper()})" for kind in ("date", "time", "timestamp", "datetime")},
+    **dict.fromkeys(("date_format", "format_datetime"), _FORMATS),
+    **dict.fromkeys(("charindex", "locate"), "write STRPOS(text, part)"),
+    **dict.fromkeys(("timezone", "from_utc_timestamp"), "write t AT TIME ZONE 'Europe/Berlin'"),
+    "add_months": "write TIMESTAMPADD(MONTH, n, t)",
+    "months_between": "write TIMESTAMPDIFF(MONTH, b, a)",
+    **dict.fromkeys(("percentile_approx", "approx_percentile"), "write APPROX_QUANTILE(x, 0.95)"),
+    **dict.fromkeys(("struct_pack", "named_struct"), _STRUCT),
+    **dict.fromkeys(("json_arrayagg", "json_agg", "json_group_array"), "write TO_JSON(ARRAY_AGG(x))"),
     **{op: _OF_STREAM.format(op.upper()) for op in ("istream", "dstream", "rstream")},
     **dict.fromkeys(("explode", "posexplode"), _ELEMENTS),
     "unnest": _ELEMENTS,
@@ -77,6 +90,7 @@ _HINTS = {
     "age": "write a - b, or TIMESTAMPDIFF(DAY, b, a)",
     **dict.fromkeys(("num_nulls", "num_nonnulls"), "write CASE WHEN a IS NULL THEN 1 ELSE 0 END + .."),
     "xor": "write BITXOR(a, b)",
+    "hash": "write MD5(text) or SHA256(text)",
     "attr": "write ANY_VALUE(x)",
     **{name: _RANKS.format(f"{name.upper()}()") for name in RANKS},
     **{name: _RANKS.format(f"{name.upper()}(x)") for name in NEIGHBOURS},

@@ -360,9 +360,12 @@ def _unreadable(text: str, start: int, stop: int) -> CqlError:
         "$": "the value of a parameter is ? or $name: db.query(cql, params=..); a name with $ stands in double quotes",
         "\\": "commands of the shell begin with a dot: .help",
         "@": "put a name with this character in double quotes",
-        ":": "the value of a parameter is $name; a STREAM script (`table :`, `query :`) runs with `minidsms run`",
+        ":": "the value of a parameter is $name, that of a field STRUCT(a := 1), a lambda x -> x + 1; "
+        "a STREAM script (`table :`, `query :`) runs with `minidsms run`",
     }
     hint = hints.get(character, "")
+    if text.startswith("@>", start):
+        hint = "write LIST_HAS_ALL(list, [x, y])"
     if character in "\u2018\u2019\u201c\u201d\u00ab\u00bb\u00b4":
         hint = "texts stand in straight quotes"
     shown = f'"{character}"' if character.isprintable() else f"U+{ord(character):04X}"

@@ -112,11 +112,12 @@ class QueryBinder:
         for mine, theirs in zip(a.schema, b.schema):
             common = common_type((mine.type, theirs.type))
             if common is None:
+                odd, wanted = (mine, theirs) if theirs.type is Type.TEXT else (theirs, mine)
                 raise self.session.error(
                     f"{word} cannot bring together {mine.name}, which is {mine.type}, and {theirs.name}, "
                     f"which is {theirs.type}",
                     query.right.span,
-                    hint=f"convert one of them: CAST({theirs.name} AS {mine.type})",
+                    hint=f"convert one of them: CAST({odd.name} AS {wanted.type})",
                 )
             types.append(common)
         a = coerce_columns(self.session, a, types, query.left.span)

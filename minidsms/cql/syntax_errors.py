@@ -166,6 +166,6 @@ def _misspelt(lark: Lark, start: str, tokens: list[Token], at: int, expected: Co
         possible = expected if i == at else accepted(lark, start, tokens[:i])
         words = [t for t in possible if t.isalpha() and t not in _SHOWN]
         near = difflib.get_close_matches(tokens[i].upper()[:40], words, 1, 0.7)
-        if near:
+        if near and near[0] != tokens[i].upper():
             return f"{near[0]} BY" if near[0] in ("GROUP", "PARTITION") else near[0]
     return ""

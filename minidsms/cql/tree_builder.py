@@ -49,6 +49,15 @@ TYPES = {
 }
 """The names a type goes by."""
 _MOST_NESTED = 16
+_FOREIGN_TYPES = {
+    "NUMBER": "DECIMAL(p, s)",
+    "DATETIME": "TIMESTAMP",
+    "SERIAL": "INTEGER",
+    "KEY": "KEY (a) behind the columns: CREATE STREAM S (a INTEGER) KEY (a)",
+    **dict.fromkeys(("TIMESTAMPTZ", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ"), "TIMESTAMP, an instant in UTC"),
+    **dict.fromkeys(("UUID", "ENUM", "CLOB"), "TEXT"),
+    **dict.fromkeys(("BLOB", "BYTEA", "BYTES", "BINARY", "VARBINARY"), "TEXT, and TO_BASE64 or HEX of the bytes"),
+}
 _SIZED_TYPES = frozenset({"VARCHAR", "CHAR", "CHARACTER", "TEXT", "STRING", "BYTE"})
 SHOWN = (
     "streams",
@@ -479,12 +488,12 @@ class TreeBuilder(ExpressionBuilder):
                 "t[], STRUCT(a t, ..), MAP(TEXT, t)"
             )
             hint = self.near(word, list(TYPES)).upper().replace("DID YOU MEAN", "did you mean")
-            if name in ("NUMBER", "DATETIME"):
-                hint = "use DECIMAL(p, s)" if name == "NUMBER" else "use TIMESTAMP"
+            if name in _FOREIGN_TYPES:
+                hint = f"use {_FOREIGN_TYPES[name]}"
             raise self.fail(f'unknown type "{word}"', word, f"types are {known}", hint)
         if size is not None:
             if name not in _SIZED_TYPES:
-                raise self.fail(f"{name} takes no length", size)
+                raise self.fail(f"{name} takes no length", size, hint=f"write {name}")
             if scale is not None:
                 raise self.fail(f"{name} takes one length", scale)
             if not isinstance(size, Token):

@@ -52,7 +52,10 @@ def constant_binder(session: Session) -> Callable[[syntax.Expr], bound.Expr]:
     def value(expr: syntax.Expr) -> bound.Expr:
         if isinstance(expr, syntax.Star | syntax.Name):
             shown = session.snippet(expr.span)
-            raise session.error("a column needs FROM", expr.span, "", f"name what it is of: SELECT {shown} FROM S")
+            hint = f"name what it is of: SELECT {shown} FROM S"
+            if shown.startswith('"'):
+                hint = f"double quotes enclose names; a text stands in single quotes: '{shown[1:-1]}'"
+            raise session.error("a column needs FROM", expr.span, "", hint)
         return binder.value(expr)
 
     return value

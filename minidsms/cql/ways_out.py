@@ -35,6 +35,7 @@ _ANSWERS = "an answer goes into a file by CREATE QUERY name AS SELECT .. INTO 'f
 _FROM_PYTHON = (
     "functions come from Python: db.create_function(name, function, ['FLOAT'], 'FLOAT'), or name a query by CREATE VIEW"
 )
+_IN_UTC = "a TIMESTAMP is an instant, in UTC: write TIMESTAMP; t AT TIME ZONE 'Europe/Berlin' is the local time at t"
 _NO_SAMPLES = "CQL has no samples: filter by a column, or bound the stream by a window"
 _PREPARED = "a query with parameters: db.query('SELECT .. WHERE v > ?', params=[..])"
 _CONSTANTS = foreign_hint("values")
@@ -62,6 +63,8 @@ _FOREIGN = {
         ("HELP", "LIST", "EXIT", "QUIT", "FEED", "WATCH", "READ"),
         "commands of the shell begin with a dot: .help, .streams, .feed, .quit",
     ),
+    "WITHIN": "join windows, S [RANGE 15 MINUTES] JOIN T [RANGE 15 MINUTES], or compare instants, as in a.ts < b.ts",
+    "CONTAINS": "write LIST_CONTAINS(list, x), or CONTAINS(text, part)",
     "NOTNULL": "write IS NOT NULL",
     "ISNULL": "write IS NULL",
     "SYMMETRIC": "BETWEEN has the least value first",
@@ -88,6 +91,7 @@ _TAKEN_FOR_NAMES = {
     "TOP": "write SELECT .. ORDER BY .. LIMIT n",
     "TABLE": _BEHIND,
     "SETS": "the sets stand in parentheses: GROUPING SETS ((a, b), a, ())",
+    "LATEST": "S [PARTITION BY k ROWS 1] holds the latest row of each k",
     "EMIT": "ISTREAM(..) gives what is new; the answer of a query that is a relation are its changes",
     "LATERAL": "a subquery may use the row around it in its own WHERE: IN, EXISTS or (SELECT ..) as a value",
     "TABLESAMPLE": _NO_SAMPLES,
@@ -112,6 +116,9 @@ _BY_KINDS = {
 }
 """Terminals that follow each other."""
 _BY_WORDS = {
+    ("<=", ">"): "write a IS NOT DISTINCT FROM b",
+    ("WITH", "TIME"): _IN_UTC,
+    ("WITHOUT", "TIME"): _IN_UTC,
     ("BY", "NAME"): "UNION puts columns together by their places: name them in the same order on both sides",
     ("BY", "ALL"): "name the columns, or their places: ORDER BY 1, 2",
     ("PLAN", "FOR"): "write EXPLAIN SELECT ..",
@@ -126,6 +133,7 @@ _IN_STATEMENTS = {
     ("SHOW", "TABLE"): _SHOWN_BY,
     ("SHOW", "CREATE"): _SHOWN_BY,
     ("DROP", "TABLE"): "write DROP STREAM name, or DROP RELATION name",
+    ("ALTER", "TABLE"): "write ALTER STREAM name",
 }
 """The first word of a statement, and one that cannot stand in it."""
 _WINDOW_FORMS = (
@@ -160,6 +168,11 @@ class Place:
     def kind(self) -> str:
         """The token's terminal."""
         return "" if self.token is None else self.token.type
+
+    @property
+    def word_after(self) -> str:
+        """The token behind it in capitals."""
+        return self.tokens[self.at + 1].upper() if self.at + 1 < len(self.tokens) else ""
 
     def before(self, steps: int = 1) -> Token | None:
         """The token so many before."""
@@ -261,8 +274,12 @@ def _by_what_came(place: Place) -> str:
 def _in_declaration(place: Place) -> str:
     """Where something is declared."""
     word, last_kind, expected = place.word, place.kind_before(), place.expected
-    if place.has_words("WATERMARK"):
+    if place.has_words("WATERMARK") or word == "WATERMARK":
         return _TAKEN_FOR_NAMES["WATERMARK"]
+    if place.word_before() == "KEY" and place.kind == "LPAR":
+        return _FOREIGN["PRIMARY"]
+    if place.word_before() == "INTO" and place.kind == "IDENT":
+        return "INTO 'file' writes the answer; others read it as a view: CREATE VIEW name AS SELECT .."
     if place.has_words("CHECK", "CONSTRAINT"):
         return "a declaration has no conditions on its rows: CREATE VIEW x AS SELECT .. WHERE .. keeps those that fit"
     if word == "AS" and "IDENT" in expected and last_kind == "IDENT":
@@ -282,6 +299,14 @@ def _in_calls(place: Place) -> str:
     called = place.word_before(3) if place.kind_before(2) == "LPAR" else ""
     if called == "SAFE_CAST":
         return "write TRY_CAST(x AS type)"
+    if (word == "IGNORE" and kind == "IDENT" and place.is_behind("SELECT")) or (
+        last == "OVER" and place.word_before(2) == "NULLS"
+    ):
+        return "IGNORE NULLS stands behind FIRST(x) and LAST(x); with OVER, WHERE x IS NOT NULL leaves the NULLs out"
+    if called in ("FLOOR", "CEIL") and word == "TO":
+        return "write DATE_TRUNC('hour', t)"
+    if called in ("TUMBLE", "HOP", "SESSION") and place.kind_before(4) in ("FROM", "JOIN"):
+        return _BEHIND
     if called in ("SUBSTRING", "TRIM", "OVERLAY", "POSITION"):
         form = "SUBSTRING(x, 1, 2)" if called == "SUBSTRING" else f"{called}(a, b)"
         return f"arguments stand apart by commas: {form}"
@@ -326,6 +351,8 @@ def _at_names(place: Place) -> str:
         return f"OR REPLACE is for queries and views; DROP {word} IF EXISTS stands before CREATE {word}"
     if last == "TABLE" and at == 1:
         return "write SELECT * FROM name"
+    if last == "TABLE" and place.statement == "DESCRIBE":
+        return f"write DESCRIBE {place.token or 'name'}"
     if last_kind == "IDENT" and last in _TAKEN_FOR_NAMES and place.token is not None:
         return _TAKEN_FOR_NAMES[last]
     if last_kind == "LPAR" and place.kind_before(2) == "IDENT":
@@ -346,6 +373,10 @@ def _in_clauses(place: Place) -> str:
         return "WHERE stands before GROUP BY and HAVING"
     if "LIMIT" in place.expected and place.is_behind("ORDER") and (token is None or kind == "RPAR"):
         return "a relation has no order: ORDER BY .. LIMIT n keeps its first n rows; sort what fetch() returns"
+    if word in ("LEFT", "RIGHT") and place.word_after in FOREIGN_JOINS:
+        return FOREIGN_JOINS[place.word_after]
+    if last == "INTERVAL" and kind == "NUMBER":
+        return f"{_UNIT_HINT}; longer ones are added by TIMESTAMPADD(MONTH, n, t)"
     if last_kind == "IN" and kind != "LPAR":
         return "the values stand in parentheses: x IN (1, 2)"
     return ""
@@ -385,6 +416,16 @@ def _in_window(place: Place, window: int) -> str:
         return "windows that overlap are [HOP 5 MINUTES EVERY 1 MINUTE]"
     if first == "NUMBER":
         return "say what the number counts: [ROWS 10] or [RANGE 10 SECONDS]"
+    if kind == "NUMBER" and place.kind_before() == "UNIT":
+        return "a length of time is one number and one unit: [RANGE 90 MINUTES]"
+    if first == "SESSION" and word in ("BY", "ON", ","):
+        return "the keys stand behind PARTITION BY: [SESSION 30 MINUTES PARTITION BY k]"
+    if word == "ON":
+        return "windows go by the instants of rows, which are those of the column of TIMESTAMP BY"
+    if word == "PRECEDING":
+        return "a window reaches back by itself: [RANGE 10 SECONDS], [ROWS 10]"
+    if word == "LATEST":
+        return "[PARTITION BY k ROWS 1] holds the latest row of each k"
     if word in _LONG_UNITS:
         return f"there are no units longer than a day; {_UNIT_HINT}"
     if kind == "UNBOUNDED" and place.at == window + 1:

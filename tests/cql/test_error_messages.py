@@ -262,7 +262,7 @@ MISTAKES = [
         "SELECT k FROM S [ROWS 2] UNION SELECT owner FROM Cars",
         32,
         "UNION cannot bring together k, which is INTEGER, and owner, which is TEXT",
-        "convert one of them: CAST(owner AS INTEGER)",
+        "convert one of them: CAST(k AS TEXT)",
     ),
     ("SELECT k FROM S [ROWS 2] JOIN T [ROWS 2]", 41, 'the statement ends too early, after "]"', JOIN_FORMS),
     ("SELECT k FROM S [ROWS 2] INNER JOIN T [ROWS 2] WHERE S.k = T.k", 48, 'unexpected "WHERE" after "]"', JOIN_FORMS),
@@ -676,3 +676,71 @@ def test_a_long_line_is_cut_visibly_around_the_place() -> None:
     line, marker = caught.value.caret.splitlines()
     assert line.startswith("  1 | ..") and line.endswith("..") and len(line) < 150
     assert line[marker.index("^") :].startswith("nope")
+
+
+ELSEWHERE = [
+    ("SELECT k FROM S [SESSION 30 MINUTES BY k]", "[SESSION 30 MINUTES PARTITION BY k]"),
+    ("SELECT k FROM S [RANGE 1 HOUR 30 MINUTES]", "[RANGE 90 MINUTES]"),
+    ("SELECT k FROM S [RANGE 5 MINUTES ON k]", "TIMESTAMP BY"),
+    ("SELECT k FROM S [RANGE 5 MINUTES PRECEDING]", "[RANGE 10 SECONDS]"),
+    ("SELECT k FROM S LATEST ON k", "[PARTITION BY k ROWS 1]"),
+    ("SELECT k FROM TUMBLE(S, k, INTERVAL '1' MINUTE)", "FROM S [TUMBLE 1 MINUTE]"),
+    ("SELECT * FROM S s LEFT ANTI JOIN T t ON s.k = t.k", "NOT EXISTS"),
+    ("SELECT s.k FROM S s JOIN T t ON s.k = t.k WITHIN 5 MINUTES", "S [RANGE 15 MINUTES] JOIN T [RANGE 15 MINUTES]"),
+    ("SELECT LAG(v) IGNORE NULLS OVER (ORDER BY ts) FROM S", "IS NOT NULL"),
+    ("SELECT FLOOR(at TO HOUR) FROM Pos", "DATE_TRUNC('hour', t)"),
+    ("SELECT CAST(at AS TIMESTAMP WITH TIME ZONE) FROM Pos", "write TIMESTAMP;"),
+    ("SELECT at + INTERVAL 1 MONTH FROM Pos", "TIMESTAMPADD(MONTH, n, t)"),
+    ("SELECT at + INTERVAL '1 month' FROM Pos", "TIMESTAMPADD(MONTH, n, t)"),
+    ("SELECT EXTRACT(EPOCH FROM at - at) FROM Pos", "x / INTERVAL '1' SECOND"),
+    ("SELECT CAST(at - at AS FLOAT) FROM Pos", "x / INTERVAL '1' SECOND"),
+    ("SELECT AVG(at - at) FROM Pos [NOW]", "CAST(at - at AS INTEGER)"),
+    ("SELECT FIRST(road ORDER BY at) FROM Pos [NOW]", "ARG_MIN(x, k)"),
+    ("SELECT COUNT(DISTINCT (k, v)) FROM S [NOW]", "leave the parentheses out"),
+    ("SELECT SUM(v) AS m, m * 2 FROM S [NOW]", "FROM (SELECT ..)"),
+    ("SELECT car FROM Pos WHERE road", "x IS NOT NULL"),
+    ("SELECT DATE_FORMAT(at, 'yyyy') FROM Pos", "FORMAT_TIMESTAMP(t, 'yyyy-MM-dd')"),
+    ("SELECT DATE(at) FROM Pos", "CAST(x AS DATE)"),
+    ("SELECT k FROM S WHERE NOT (k <=> 3)", "IS NOT DISTINCT FROM"),
+    ("SELECT k FROM S WHERE [k] @> [1]", "LIST_HAS_ALL(list, [x, y])"),
+    ("SELECT k FROM S WHERE [k] CONTAINS 1", "LIST_CONTAINS(list, x)"),
+    ("SELECT car FROM Pos [NOW] UNION SELECT owner FROM Cars", "CAST(car AS TEXT)"),
+    ("CREATE QUERY q AS SELECT k FROM S INTO T", "CREATE VIEW"),
+    ("CREATE STREAM X (a TIMESTAMP) WATERMARK 5 SECONDS", "SLACK 5 SECONDS"),
+    ("CREATE STREAM X (a INTEGER, KEY (a))", "(a INTEGER) KEY (a)"),
+    ("CREATE STREAM X (a INTEGER, PRIMARY KEY (a))", "(a INTEGER) KEY (a)"),
+    ("CREATE STREAM X (a TIMESTAMP(3))", "write TIMESTAMP"),
+    ("CREATE STREAM X (a SERIAL)", "use INTEGER"),
+    ("ALTER TABLE S ADD COLUMN w INTEGER", "ALTER STREAM"),
+    ("DESCRIBE TABLE Cars", "DESCRIBE Cars"),
+    ('INSERT INTO Cars VALUES (1, "Ada")', "'Ada'"),
+]
+"""(what another system has, what its hint names)."""
+
+
+@pytest.mark.parametrize(("text", "named"), ELSEWHERE, ids=[text[:60] for text, _ in ELSEWHERE])
+def test_a_form_of_another_system_gets_that_of_this_one(text: str, named: str) -> None:
+    with connect() as db:
+        db.execute(DECLARATIONS)
+        with pytest.raises(CqlError) as caught:
+            db.execute(text)
+    assert named in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT k FROM S [SESSION 30 MINUTES PARTITION BY k]",
+        "SELECT STRFTIME(at, '%Y-%m-%d'), FORMAT_TIMESTAMP(at, 'yyyy-MM-dd'), CAST(at AS DATE) FROM Pos",
+        "SELECT DATE_TRUNC('hour', at), TIMESTAMPADD(MONTH, 1, at), TIMESTAMPDIFF(MONTH, at, at) FROM Pos",
+        "SELECT (at - at) / INTERVAL '1' SECOND, (at - at) / INTERVAL '1' MILLISECOND / 1000.0 FROM Pos",
+        "SELECT ARG_MIN(road, at), APPROX_QUANTILE(speed, 0.95), TO_JSON(ARRAY_AGG(road)) FROM Pos [NOW]",
+        "SELECT LIST_HAS_ALL([k], [1]), LIST_CONTAINS([k], 1), STRUCT(a := k, b := v) FROM S",
+        "SELECT STRPOS(road, 'a'), CONTAINS(road, 'a'), SHA256(road), at AT TIME ZONE 'Europe/Berlin' FROM Pos",
+        "SELECT COUNT(DISTINCT k, v) FROM S [PARTITION BY k ROWS 1]",
+    ],
+)
+def test_what_hints_say_is_accepted(text: str) -> None:
+    with connect() as db:
+        db.execute(DECLARATIONS)
+        assert db.query(text).schema
