@@ -20,7 +20,7 @@ from minidsms.elements import AnyArray, BoolArray, Column, Int64Array, Type
 from minidsms.inputs.alike import Unknown, different
 from minidsms.inputs.foreign import check_bounds, raised
 from minidsms.inputs.values import INT64_MAX, INT64_MIN, UNIT_NS, ValueRefused, show, value_reader
-from minidsms.values.arrow_types import codes_of_decimals, floats_of_decimals
+from minidsms.values.arrow_types import codes_of_decimal_texts, codes_of_decimals, floats_of_decimals
 from minidsms.values.coded import FIRST_DAY, LAST_DAY
 from minidsms.values.dictionary import TextDictionary
 from minidsms.values.types import MOST_DIGITS
@@ -49,8 +49,6 @@ _COUNTED = (Type.INTEGER, Type.TIMESTAMP, Type.INTERVAL)
 _DAY_MS = 86_400_000
 _FEW = 16
 """Values of an array that are read as a list: a call of Arrow costs more than all of them."""
-_EXACT_TYPES = frozenset((Decimal, type(None)))
-"""Those that Arrow may convert so to DECIMAL."""
 
 
 class ColumnReader:
@@ -76,7 +74,7 @@ class ColumnReader:
 
     def _read_list(self, values: Sequence[Any], type_: Type) -> Column:
         kinds = set(map(type, values))
-        if type_.kind == "DECIMAL" and kinds <= _EXACT_TYPES and (decimals := _decimals(values, type_)) is not None:
+        if type_.kind == "DECIMAL" and (decimals := _decimals(values, kinds - {type(None)}, type_)) is not None:
             return decimals
         if kinds - {type(None)} <= _PLAIN_TYPES.get(type_, frozenset()):
             if type_ is Type.TEXT:
@@ -239,6 +237,9 @@ class ColumnReader:
             is_exact = type_.kind == "DECIMAL" and (types.is_integer(kind) or types.is_decimal(kind))
             if is_exact and (decimals := codes_of_decimals(array, type_)) is not None:
                 return decimals
+            is_spelt = type_.kind == "DECIMAL" and (types.is_string(kind) or types.is_large_string(kind))
+            if is_spelt and (decimals := codes_of_decimal_texts(array, type_)) is not None:
+                return decimals
             if _can_hold(kind, type_):
                 return self._read_different(array, type_)
         elif type_ in _COUNTED and (types.is_integer(kind) or (types.is_decimal(kind) and kind.scale <= 0)):
@@ -327,11 +328,19 @@ def as_array(data: Any) -> Any:
         raise ValueRefused(f"{type(data).__name__} cannot be read as a column: {raised(error)}") from error
 
 
-def _decimals(values: Sequence[Any], type_: Type) -> Column | None:
-    """A list of Decimals and None; None where one is to be looked at."""
+def _decimals(values: Sequence[Any], kinds: set[type], type_: Type) -> Column | None:
+    """A list of values of one of these kinds, and None, as DECIMAL; None where one is to be looked at."""
     try:
-        return codes_of_decimals(pa.array(values, pa.decimal128(MOST_DIGITS, type_.scale)), type_)
-    except pa.ArrowException:
+        if kinds <= {Decimal}:
+            return codes_of_decimals(pa.array(values, pa.decimal128(MOST_DIGITS, type_.scale)), type_)
+        if kinds == {int}:
+            return codes_of_decimals(pa.array(values, pa.int64()), type_)
+        if kinds == {float}:
+            values = [None if value is None else repr(value) for value in values]
+        elif kinds != {str}:
+            return None
+        return codes_of_decimal_texts(pa.array(values, pa.string()), type_)
+    except (pa.ArrowException, UnicodeError, OverflowError):
         return None
 
 

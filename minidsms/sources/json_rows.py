@@ -19,7 +19,7 @@ from pyarrow import json as arrow_json
 
 from minidsms.elements import Schema, Type
 from minidsms.inputs.rejected import RejectedRows
-from minidsms.inputs.values import INT64_MAX, INT64_MIN, ValueRefused, value_reader
+from minidsms.inputs.values import INT64_MAX, INT64_MIN, ValueRefused, inner_reader, value_reader
 from minidsms.sources.blocks import Block, Reject, lines, reject
 from minidsms.sources.few_lines import is_few
 from minidsms.sources.plain_rows import PlainRows
@@ -29,6 +29,7 @@ from minidsms.sources.text_columns import arrow_type, read_iso_times
 _LINE = re.compile(rb"\S[^\n]*")
 _TIMES, _FAR_TIMES = pa.timestamp("ns"), pa.timestamp("us")
 _IN_NANOSECONDS, _IN_MICROSECONDS = value_reader(Type.TIMESTAMP, 1), value_reader(Type.TIMESTAMP, 1000)
+_WITH_DECIMALS = json.JSONDecoder(parse_float=Decimal)
 _FEW = 64
 """So many lines are read one by one where one of them cannot be read."""
 _BARE_NULL = re.compile(rb"(?:\A|[}\n\r])\s*null")
@@ -192,7 +193,8 @@ class JsonRows:
     def _one_by_one(self, block: Block) -> tuple[PlainRows, list[Reject]]:
         assert self._names is not None
         rejects: list[Reject] = []
-        readers = [value_reader(type_, 1000) for type_ in self._types]  # times in what is nested, as far as others
+        # times in what is nested, as far as others
+        readers = [(value_reader if type_.is_basic else inner_reader)(type_, 1000) for type_ in self._types]
         kept: list[list[Any]] = [[] for _ in self._types]
         for line, text in lines(block):
             found = _object(text, exact=not self._is_basic)
@@ -264,7 +266,10 @@ def _json(value: Any) -> str:
 def _object(text: bytes, exact: bool = False) -> dict[str, Any] | None:
     """A line as a JSON object, or None. exact: numbers with a point are Decimals."""
     try:
-        value = json.loads(text, parse_float=Decimal if exact else None)
+        if exact:
+            value = _WITH_DECIMALS.decode(text.decode(json.detect_encoding(text), "surrogatepass"))
+        else:
+            value = json.loads(text)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from minidsms.elements import BoolArray, Int64Array, Type
 from minidsms.inputs.values import ValueRefused, timestamp_value, value_reader
 from minidsms.sources.csv_form import TICKS_OR_ISO, Times
+from minidsms.values.arrow_types import are_plain_decimals
 from minidsms.values.types import FALSE_WORDS, TRUE_WORDS
 
 TRUE_TEXTS, FALSE_TEXTS = (
@@ -116,7 +117,7 @@ def read_texts(
         numbers, bad = read_texts(values, Type.INTEGER, None)
         bad |= _too_far(numbers, times.epoch)
         return pc.cast(_without(numbers, bad), pa.timestamp(times.epoch)), bad
-    if type_ is Type.FLOAT and decimal_point != ".":
+    if type_.kind in ("FLOAT", "DECIMAL") and decimal_point != ".":
         bad |= pc.fill_null(pc.match_substring(texts, "."), False).to_numpy(zero_copy_only=False)
         texts = pc.replace_substring(_without(texts, bad), decimal_point, ".")
     if type_ is Type.TIMESTAMP and ticks is not False:
@@ -158,9 +159,11 @@ def _whole_numbers(texts: Any, bad: BoolArray) -> Any:
 def _checked(texts: Any, type_: Type, bad: BoolArray) -> Any:
     """Texts that spell values of the type, which whoever takes the rows reads; sets bad where one spells none."""
     reader = value_reader(type_, 1000)  # as times that are no part of a value
-    for row, text in enumerate(texts.to_pylist()):
+    rows = np.arange(len(texts)) if type_.kind != "DECIMAL" else np.flatnonzero(~are_plain_decimals(texts, type_))
+    spelt = texts.to_pylist() if len(rows) else []
+    for row in rows.tolist():
         try:
-            reader(text)
+            reader(spelt[row])
         except ValueRefused:
             bad[row] = True
     return _without(texts, bad)

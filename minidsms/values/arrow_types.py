@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from minidsms.elements import Column, Int64Array, is_all_true
+from minidsms.elements import BoolArray, Column, Int64Array, is_all_true
 from minidsms.values.coded import CODE_OF_ZERO, MOST_COMPUTED, shown, value_of
 from minidsms.values.types import MOST_DIGITS, Type
 
@@ -99,6 +100,24 @@ def codes_of_decimals(array: pa.Array, type_: Type) -> Column | None:
     if valid is not None:
         digits *= valid
     return Column(digits, valid)
+
+
+def are_plain_decimals(texts: pa.Array, type_: Type) -> BoolArray:
+    """Which texts are NULL or surely spell a value of a DECIMAL: no more digits than it has, a sign, a point.
+
+    >>> are_plain_decimals(pa.array(["1.5", "-07", None, "1.555", " 1", "1e1"]), Type.decimal(4, 2)).tolist()
+    [True, True, True, False, False, False]
+    """
+    whole = type_.digits - type_.scale
+    before = f"[0-9]{{1,{whole}}}" if whole else "0"
+    behind = rf"(\.[0-9]{{1,{type_.scale}}})?" if type_.scale else ""
+    plain = pc.match_substring_regex(texts, f"^[+-]?{before}{behind}$")
+    return np.asarray(pc.fill_null(plain, True).to_numpy(zero_copy_only=False))
+
+
+def codes_of_decimal_texts(texts: pa.Array, type_: Type) -> Column | None:
+    """As `codes_of_decimals`; None also where a text is to be looked at."""
+    return codes_of_decimals(texts, type_) if are_plain_decimals(texts, type_).all() else None
 
 
 def floats_of_decimals(array: pa.Array) -> Column:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +159,23 @@ def test_where_no_row_of_json_can_be_read_nothing_is_said_of_csv(tmp_path: Path,
     with pytest.raises(minidsms.Error, match="no row can be read") as caught:
         answer(tmp_path / "f.json", text, "")
     assert "each line is one JSON object" in str(caught.value) and "CSV" not in str(caught.value)
+
+
+def test_what_is_nested_in_json_is_to_be_declared(tmp_path: Path) -> None:
+    with pytest.raises(minidsms.Error, match="declare what is nested: STRUCT"):
+        answer(tmp_path / "f.json", '{"at": 1, "x": 1, "t": {"a": 1}}\n', "")
+
+
+@pytest.mark.parametrize("money", ["1,5", "-0,25", '"99999,99"', "7"])
+@pytest.mark.parametrize("other", ["1", "1.5", "1,555", "x", " 2 "])
+def test_a_decimal_has_the_comma_of_the_file(tmp_path: Path, money: str, other: str) -> None:
+    columns = "at INTEGER, x DECIMAL(7, 2)"
+    rows, _ = answer(
+        tmp_path / "f.csv", f"at;x\n1;{money}\n2;{other}\n3;\n", "delimiter = ';', decimal_comma = true", columns
+    )
+    read = {1: Decimal(money.strip('"').replace(",", ".")), 3: None}
+    expected = read | ({2: Decimal(other)} if other in ("1", " 2 ") else {})
+    assert dict(rows) == expected
 
 
 @pytest.mark.parametrize(("first", "unit"), [(1767225600, "seconds"), (1767225600 * 10**6, "microseconds")])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import random
 from collections.abc import Sequence
 from decimal import Decimal
@@ -12,11 +14,12 @@ import pyarrow as pa
 import pytest
 
 import minidsms
-from minidsms.cql.errors import Error
+from minidsms.cql.errors import DataError, Error
 from minidsms.durability.blocks import Content
 from minidsms.durability.kept_state import take_texts, texts_entry
 from minidsms.elements import Column
 from minidsms.expressions import decimals
+from minidsms.inputs.values import ValueRefused, decimal_value
 from minidsms.kernels.aggregation import FAILED, NULL, VALUE
 from minidsms.synopses.decimal_sums import DecimalSums
 from minidsms.synopses.group_state import Argument, Run
@@ -207,3 +210,32 @@ def test_codes_are_in_the_order_of_their_decimals() -> None:
     assert texts.digits_column([0]).values[0] == CODE_OF_ZERO
     texts.sweep([column.values[column.values <= 0]])
     assert len(texts) == 0
+
+
+SPELT = [
+    "1.5", "-0", "+1.50", "007", "99.99", "100.00", "99.994", ".5", "5.", "1e1", " 2 ", "", "x", "-0.01", "1.", "1_0",
+]  # fmt: skip
+NUMBERS = [1, -3, 100, 2**62, 10**19, 0.1, 0.125, 99.995, 1e-9, 1e20, math.nan, math.inf, -99.99]
+
+
+@pytest.mark.parametrize(
+    "type_", [Type.decimal(4, 2), Type.decimal(2, 2), Type.decimal(3, 0), Type.decimal(38, 2)], ids=str
+)
+@pytest.mark.parametrize("value", [*SPELT, *NUMBERS], ids=repr)
+def test_a_value_of_a_column_is_read_as_alone(type_: Type, value: Any) -> None:
+    alone: Any = "refused"
+    with contextlib.suppress(ValueRefused):
+        alone = decimal_value(value, type_)
+    columns: list[Any] = [[value, value], [None, value]]
+    if isinstance(value, str):
+        columns += [pa.array(["0", value]), pa.array([None, value], pa.large_string())]
+    for column in columns:
+        with minidsms.connect() as db:
+            db.execute(f"CREATE STREAM S (x {type_})")
+            q = db.query("SELECT x FROM S")
+            read: Any = "refused"
+            with contextlib.suppress(DataError):
+                db.push("S", {"x": column}, ts=1)
+                db.advance(1)
+                read = q.fetch()[-1].row[0]
+        assert str(read) == str(alone)
