@@ -17,7 +17,7 @@ from minidsms.sinks.function_sink import FunctionSink
 from minidsms.sinks.lines import LineFormat, LineSink
 from minidsms.sinks.positioned_sink import PositionedSink
 from minidsms.sinks.sink import Sink
-from minidsms.sources.files import BY_SUFFIX
+from minidsms.sources.files import BY_SUFFIX, unpacked_name
 from minidsms.sources.options import Options
 
 if TYPE_CHECKING:
@@ -55,9 +55,10 @@ def open_sink(path: str, format: str | None = None, options: Mapping[str, Any] |
         by_name = BY_SUFFIX.get(os.path.splitext(path.lower())[1])
         chosen = "json" if scheme is not None else "csv" if path == "-" else by_name
     if chosen is None:
-        raise Error(
-            f"{shown(path)}: the format cannot be told by the name\nhelp: write FORMAT csv, json, parquet or arrow"
-        )
+        hint = "write FORMAT csv, json, parquet or arrow"
+        if unpacked_name(path) != path.lower():
+            hint = "answers are written as they are, not compressed; parquet compresses its columns"
+        raise Error(f"{shown(path)}: the format cannot be told by the name\nhelp: {hint}")
     sink = _open(path, None if scheme is None else scheme[1].lower(), chosen, given)
     given.done()
     sink.asked = chosen, dict(options or {})

@@ -227,6 +227,8 @@ class Entry:
         hint = "WITH (delimiter = ';', header = false, null = '-', decimal_comma = true) say how a CSV file is written"
         if text.lstrip()[:1] in ("{", "["):
             hint = 'each line is one JSON object, as {"k": "a", "v": 1}, with a value of its type for every column'
+            if reason.endswith((" (dict) cannot be read as TEXT", " (list) cannot be read as TEXT")):
+                hint = "declare what is nested: STRUCT(a INTEGER, b TEXT), MAP(TEXT, TEXT), TEXT[]"
         elif "cannot be read as TIMESTAMP" in reason:
             hint = "times are ISO; write WITH (time_format = '%d.%m.%Y %H:%M'), or (epoch = 'seconds') for numbers"
         error = DataError(f"no row can be read, of {self._rejected}: {reason}\nhelp: {hint}")

@@ -246,6 +246,7 @@ def test_a_frame_without_a_column_is_refused_when_it_is_given(db: Any) -> None:
         ("'http://127.0.0.1:1'", "there is no sink"),
         ("'-' FORMAT arrow", "takes lines"),
         ("'x.thing'", "cannot be told"),
+        ("'x.csv.gz'", "not compressed"),
     ],
 )
 def test_a_wrong_option_of_into_is_shown_where_it_stands(db: Any, given: str, said: str) -> None:
