@@ -8,12 +8,14 @@ docs/design, decision 1; docs/semantics R4.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from minidsms.cql.errors import DataError
 from minidsms.elements import AnyArray, BoolArray, Column, Int64Array, Type
@@ -47,6 +49,7 @@ _LIKE_PYTHONS = {
 _COUNTED = (Type.INTEGER, Type.TIMESTAMP, Type.INTERVAL)
 """Whole numbers are read as they are."""
 _DAY_MS = 86_400_000
+_PLAIN_TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?(Z|\+00:00)?$"
 _FEW = 16
 """Values of an array that are read as a list: a call of Arrow costs more than all of them."""
 
@@ -76,6 +79,10 @@ class ColumnReader:
         kinds = set(map(type, values))
         if type_.kind == "DECIMAL" and (decimals := _decimals(values, kinds - {type(None)}, type_)) is not None:
             return decimals
+        if type_ is Type.TIMESTAMP and len(values) > _FEW:
+            instants = _instants(values, kinds - {type(None)})
+            if instants is not None:
+                return self._scale(_int64_view(instants), _validity(instants), UNIT_NS["us"])
         if kinds - {type(None)} <= _PLAIN_TYPES.get(type_, frozenset()):
             if type_ is Type.TEXT:
                 return self._encode(values)
@@ -326,6 +333,22 @@ def as_array(data: Any) -> Any:
         return list(data)
     except Exception as error:
         raise ValueRefused(f"{type(data).__name__} cannot be read as a column: {raised(error)}") from error
+
+
+def _instants(values: Sequence[Any], kinds: set[type]) -> Any:
+    """A list of datetimes or ISO texts, all in UTC, and None, as Arrow has them in microseconds; None where one is to
+    be looked at.
+    """
+    try:
+        if kinds == {datetime} and all(v is None or v.tzinfo is None or v.tzinfo is UTC for v in values):
+            return pa.array(values, pa.timestamp("us"))
+        if kinds == {str}:
+            texts = pa.array(values, pa.string())
+            if pc.all(pc.match_substring_regex(texts, _PLAIN_TIME)).as_py():
+                return pc.replace_substring_regex(texts, r"(Z|\+00:00)$", "").cast(pa.timestamp("us"))
+    except (pa.ArrowException, UnicodeError):
+        pass
+    return None
 
 
 def _decimals(values: Sequence[Any], kinds: set[type], type_: Type) -> Column | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import json
 import random
@@ -9,6 +10,7 @@ import re
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pyarrow.parquet as parquet
@@ -17,6 +19,7 @@ import pytest
 import minidsms
 from minidsms.cql.parser import parse_type
 from minidsms.inputs.arrays import ColumnReader
+from minidsms.inputs.values import ValueRefused, timestamp_value
 from minidsms.testing.compare import check
 from minidsms.testing.feeds import random_feed
 from minidsms.testing.generators import Case, declaration
@@ -355,3 +358,27 @@ def test_the_first_row_is_blamed_for_what_does_not_fit_in_a_nested_column() -> N
             db.push("S", {"l": column}, ts=1)
         with pytest.raises(minidsms.DataError, match=r'row 2, column "l": \'x\' \(str\) cannot be read as INTEGER'):
             db.push("S", {"l": pa.array([[], None, ["x", "y"], ["x", "y"], ["z"]])}, ts=1)
+
+
+INSTANTS: list[Any] = [
+    *(datetime.datetime(year, 2, 28, 23, 59, 59, 999_999) for year in (1, 1969, 2024, 9999)),
+    datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC),
+    datetime.datetime(2024, 6, 1, 12, tzinfo=ZoneInfo("Europe/Berlin")),
+    "2024-01-01 00:00:00", "2024-01-01T00:00:00.5Z", "1969-12-31 23:59:59.999999+00:00", "0000-02-29 00:00:00",
+    "1500-02-29 00:00:00", "2024-01-01", "2024-01-01 10", "2024-01-01 00:00:00.1234567", "2024-01-01 00:00:00+02:00",
+    "2024-01-01 24:00:00", "2024-01-01 00:00:00\n", "x", "\ud800",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("tick_ns", [1, 1_000, 1_000_000, 60 * 10**9])
+@pytest.mark.parametrize("value", INSTANTS, ids=ascii)
+def test_an_instant_of_a_long_column_is_read_as_alone(tick_ns: int, value: Any) -> None:
+    alone: Any = "refused"
+    with contextlib.suppress(ValueRefused):
+        alone = timestamp_value(value, tick_ns)
+    usual = "2024-01-01 00:00:00" if isinstance(value, str) else datetime.datetime(2024, 1, 1)
+    for column in ([value] * 20, [None] * 20 + [value], [usual] * 20 + [value]):
+        read: Any = "refused"
+        with contextlib.suppress(ValueRefused):
+            read = ColumnReader(TextDictionary(), tick_ns).read(column, Type.TIMESTAMP).values[-1]
+        assert read == alone
