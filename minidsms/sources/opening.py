@@ -205,7 +205,7 @@ def _open_tail(path: str, format: str | None, schema: Schema, relation: bool, op
         return _open_followed(path, chosen, schema, relation, options)
     from minidsms.sources.tail_source import Tail
 
-    form = _line_form(format, _by_name(path) or _by_content(path, _start(path, LOCAL)), path, options, True)
+    form = _line_form(chosen, chosen or _by_content(path, _start(path, LOCAL)), path, options, True)
     tail = Tail(
         path,
         form is not None and form.header,

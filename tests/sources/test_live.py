@@ -495,6 +495,22 @@ def following(path: Path, *options: str) -> minidsms.Connection:
     return db
 
 
+@pytest.mark.parametrize(("format", "lines"), [("json", '{"ts": 1, "v": 7}\n'), ("csv", "ts,v\n1,7\n")])
+def test_a_log_may_be_empty_when_it_is_declared(tmp_path: Path, format: str, lines: str) -> None:
+    path = tmp_path / "app.log"
+    path.touch()
+    with minidsms.connect() as db:
+        options = "follow = true, poll = 2 MILLISECONDS, stop_after = 0.5 SECONDS"
+        db.execute(
+            f"CREATE STREAM S (ts INTEGER, v INTEGER) TIMESTAMP BY ts FROM '{path}' FORMAT {format} WITH ({options})"
+        )
+        q = db.query("SELECT v FROM S")
+        with Running(db):
+            path.write_text(lines)
+            soon(lambda: db.stream_input("S").counters.accepted == 1)
+        assert [tuple(change.row) for change in q.fetch()] == [(7,)]
+
+
 def test_a_growing_file_is_read_line_by_line_when_lines_end(tmp_path: Path) -> None:
     path = tmp_path / "s.csv"
     path.write_text("ts,v\n1,1\n2,")
