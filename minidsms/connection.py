@@ -192,7 +192,8 @@ class Connection(Archiving, ReadsSources):
     def on_change(
         self, fn: Callable[[list[tuple[Query, list[Change]]]], Any], wants: Callable[[Query], bool] | None = None
     ) -> Callable[..., Any]:
-        """Call fn once a step with (query, changes) of every query that has something new, outside the engine's lock.
+        """Call fn once a step with a list of (query, changes), of every query that has something new, outside the
+        engine's lock.
 
         wants: which queries; None: all. Those with callbacks or a sink of their own are left to these, and what fn is
         told is not fetched again. Usable as a decorator.

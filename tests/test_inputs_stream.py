@@ -590,3 +590,12 @@ def test_whole_numbers_of_arrow_are_no_truths(n: int) -> None:
         DataError, match=r'"b": an Arrow column of int8 cannot be read as BOOLEAN\nhelp: cast it to bool'
     ):
         stream(Schema.of(("b", Type.BOOLEAN))).push({"b": pa.array([1] * n, pa.int8())}, ts=1)
+
+
+def test_a_table_with_texts_for_numbers_or_numbers_for_texts_is_told_how_to_change_it() -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (n INTEGER, t TEXT)")
+        with pytest.raises(DataError, match="an Arrow column of string cannot be read as INTEGER\nhelp: make numbers"):
+            db.push("S", pa.table({"n": ["1"], "t": ["a"]}), ts=1)
+        with pytest.raises(DataError, match="an Arrow column of int64 cannot be read as TEXT\nhelp: make texts"):
+            db.push("S", pa.table({"n": [1], "t": [2]}), ts=1)
