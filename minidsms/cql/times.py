@@ -34,6 +34,10 @@ class NotATime(ValueError):
     """A text that is no time, or falls between ticks, or outside int64; the message says which."""
 
 
+class BeyondTicks(NotATime):
+    """A time outside int64."""
+
+
 def duration_ticks(number: str, unit: str | None, tick_ns: int) -> int:
     """Ticks of `10`, `10,000` (ticks already) or `2 Minutes`; units are singular or plural, in any case.
 
@@ -106,5 +110,5 @@ def tick_words(tick_ns: int) -> str:
 
 def _fitting(ticks: int, written: str) -> int:
     if not INT64_MIN <= ticks <= INT64_MAX:
-        raise NotATime(f"{written} does not fit the range of time")
+        raise BeyondTicks(f"{written} does not fit the range of time")
     return ticks

@@ -8,6 +8,7 @@ docs/design, decision 1; docs/semantics R4.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, cast
@@ -15,14 +16,13 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from minidsms.cql.errors import DataError
 from minidsms.elements import AnyArray, BoolArray, Column, Int64Array, Type
 from minidsms.inputs.alike import Unknown, different
 from minidsms.inputs.foreign import check_bounds, raised
 from minidsms.inputs.values import INT64_MAX, INT64_MIN, UNIT_NS, ValueRefused, show, value_reader
-from minidsms.values.arrow_types import codes_of_decimal_texts, codes_of_decimals, floats_of_decimals
+from minidsms.values.arrow_types import codes_of_decimal_texts, codes_of_decimals, floats_of_decimals, plain_decimal
 from minidsms.values.coded import FIRST_DAY, LAST_DAY
 from minidsms.values.dictionary import TextDictionary
 from minidsms.values.types import MOST_DIGITS
@@ -52,6 +52,8 @@ _DAY_MS = 86_400_000
 _PLAIN_TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?(Z|\+00:00)?$"
 _FEW = 16
 """Values of an array that are read as a list: a call of Arrow costs more than all of them."""
+_MANY = 32
+"""So many values are read one by one rather than by Arrow's patterns and casts, which cost more."""
 
 
 class ColumnReader:
@@ -77,12 +79,8 @@ class ColumnReader:
 
     def _read_list(self, values: Sequence[Any], type_: Type) -> Column:
         kinds = set(map(type, values))
-        if type_.kind == "DECIMAL" and (decimals := _decimals(values, kinds - {type(None)}, type_)) is not None:
-            return decimals
-        if type_ is Type.TIMESTAMP and len(values) > _FEW:
-            instants = _instants(values, kinds - {type(None)})
-            if instants is not None:
-                return self._scale(_int64_view(instants), _validity(instants), UNIT_NS["us"])
+        if len(values) > _MANY and (column := self._read_many(values, kinds - {type(None)}, type_)) is not None:
+            return column
         if kinds - {type(None)} <= _PLAIN_TYPES.get(type_, frozenset()):
             if type_ is Type.TEXT:
                 return self._encode(values)
@@ -96,6 +94,15 @@ class ColumnReader:
                 return self._read_each(values, type_)
             return self._clean_floats(array, valid) if type_ is Type.FLOAT else Column(array, valid)
         return self._read_each(values, type_)
+
+    def _read_many(self, values: Sequence[Any], kinds: set[type], type_: Type) -> Column | None:
+        """A long list for DECIMAL or TIMESTAMP, by Arrow; None where a value is to be looked at, or to blame."""
+        if type_.kind == "DECIMAL":
+            return _decimals(values, kinds, type_)
+        if type_ is Type.TIMESTAMP and (instants := _instants(values, kinds)) is not None:
+            with suppress(ValueRefused):
+                return self._scale(_int64_view(instants), _validity(instants), UNIT_NS["us"])
+        return None
 
     def _read_each(self, values: Sequence[Any], type_: Type) -> Column:
         """Value by value: for odd types, and to find the row to blame."""
@@ -245,7 +252,7 @@ class ColumnReader:
             if is_exact and (decimals := codes_of_decimals(array, type_)) is not None:
                 return decimals
             is_spelt = type_.kind == "DECIMAL" and (types.is_string(kind) or types.is_large_string(kind))
-            if is_spelt and (decimals := codes_of_decimal_texts(array, type_)) is not None:
+            if n > _MANY and is_spelt and (decimals := codes_of_decimal_texts(array, type_)) is not None:
                 return decimals
             if _can_hold(kind, type_):
                 return self._read_different(array, type_)
@@ -347,6 +354,8 @@ def _instants(values: Sequence[Any], kinds: set[type]) -> Any:
         if kinds == {datetime} and all(v is None or v.tzinfo is None or v.tzinfo is UTC for v in values):
             return pa.array(values, pa.timestamp("us"))
         if kinds == {str}:
+            import pyarrow.compute as pc  # seldom needed, and a tenth of the time until a first answer
+
             texts = pa.array(values, pa.string())
             if pc.all(pc.match_substring_regex(texts, _PLAIN_TIME)).as_py():
                 return pc.replace_substring_regex(texts, r"(Z|\+00:00)$", "").cast(pa.timestamp("us"))
@@ -362,10 +371,13 @@ def _decimals(values: Sequence[Any], kinds: set[type], type_: Type) -> Column | 
             return codes_of_decimals(pa.array(values, pa.decimal128(MOST_DIGITS, type_.scale)), type_)
         if kinds == {int}:
             return codes_of_decimals(pa.array(values, pa.int64()), type_)
+        if kinds not in ({float}, {str}):
+            return None
+        first = next(value for value in values if value is not None)
+        if plain_decimal(type_).fullmatch(str(first)) is None:
+            return None
         if kinds == {float}:
             values = [None if value is None else repr(value) for value in values]
-        elif kinds != {str}:
-            return None
         return codes_of_decimal_texts(pa.array(values, pa.string()), type_)
     except (pa.ArrowException, UnicodeError, OverflowError):
         return None

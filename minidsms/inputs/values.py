@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.cql.times import NotATime, iso_ticks
+from minidsms.cql.times import BeyondTicks, NotATime, iso_ticks
 from minidsms.elements import Type
 from minidsms.values.coded import DAY_US, FIRST_DAY, LAST_DAY, day_of, fitted, microseconds_of, text_of
 
@@ -27,6 +27,7 @@ INT64_MAX = 2**63 - 1
 
 _DECIMAL_TEXT = re.compile(r"\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?\s*", re.ASCII)
 _WHOLE_TEXT = re.compile(r"-?[0-9]{1,19}", re.ASCII)
+_BEYOND, _COARSER = "a time outside the range of 64-bit ticks", "connect with a coarser time_unit"
 _EPOCH = datetime.datetime(1970, 1, 1)
 _EPOCH_UTC = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
@@ -153,7 +154,7 @@ def scaled(value: int, unit: tuple[int, int], tick_ns: int) -> int:
     """Ticks of so many units, floored; ValueRefused outside int64."""
     ticks = value * unit[0] // (unit[1] * tick_ns)
     if not INT64_MIN <= ticks <= INT64_MAX:
-        raise ValueRefused("a time outside the range of 64-bit ticks", hint="connect with a coarser time_unit")
+        raise ValueRefused(_BEYOND, hint=_COARSER)
     return ticks
 
 
@@ -191,6 +192,8 @@ def _nanoseconds(elapsed: datetime.timedelta) -> int:
 def _read_iso(text: str, tick_ns: int) -> int:
     try:
         return iso_ticks(text, tick_ns, is_floored=True)
+    except BeyondTicks:
+        raise ValueRefused(_BEYOND, hint=_COARSER) from None
     except NotATime:
         hint = "write it like 2024-05-01T12:00:00Z"
         raise ValueRefused(f"{show(text)} cannot be read as TIMESTAMP", hint=hint) from None

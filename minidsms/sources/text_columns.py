@@ -38,6 +38,8 @@ _PLAIN = {
 """Texts Arrow certainly reads; others are tried one by one."""
 _ZONED = r"(?i)^.{10}.*(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
 _LIKE_A_TIME = r"^[0-9]{4}-[0-9]{2}"
+_FEW = 32
+"""Texts that are read one by one: a pattern of Arrow costs more than all of them."""
 
 
 def is_whole(type_: Type) -> bool:
@@ -159,7 +161,8 @@ def _whole_numbers(texts: Any, bad: BoolArray) -> Any:
 def _checked(texts: Any, type_: Type, bad: BoolArray) -> Any:
     """Texts that spell values of the type, which whoever takes the rows reads; sets bad where one spells none."""
     reader = value_reader(type_, 1000)  # as times that are no part of a value
-    rows = np.arange(len(texts)) if type_.kind != "DECIMAL" else np.flatnonzero(~are_plain_decimals(texts, type_))
+    is_tested = type_.kind == "DECIMAL" and len(texts) > _FEW
+    rows = np.flatnonzero(~are_plain_decimals(texts, type_)) if is_tested else np.arange(len(texts))
     spelt = texts.to_pylist() if len(rows) else []
     for row in rows.tolist():
         try:

@@ -7,11 +7,12 @@ engine's own columns have it (`word_type`), where DECIMAL and what is nested are
 
 from __future__ import annotations
 
+import re
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from minidsms.elements import BoolArray, Column, Int64Array, is_all_true
 from minidsms.values.coded import CODE_OF_ZERO, MOST_COMPUTED, shown, value_of
@@ -102,16 +103,23 @@ def codes_of_decimals(array: pa.Array, type_: Type) -> Column | None:
     return Column(digits, valid)
 
 
+@cache
+def plain_decimal(type_: Type) -> re.Pattern[str]:
+    """A DECIMAL in plain digits, as Python and Arrow match it."""
+    whole = type_.digits - type_.scale
+    before = f"[0-9]{{1,{whole}}}" if whole else "0"
+    return re.compile(rf"[+-]?{before}(\.[0-9]{{1,{type_.scale}}})?" if type_.scale else f"[+-]?{before}")
+
+
 def are_plain_decimals(texts: pa.Array, type_: Type) -> BoolArray:
     """Which texts are NULL or surely spell a value of a DECIMAL: no more digits than it has, a sign, a point.
 
     >>> are_plain_decimals(pa.array(["1.5", "-07", None, "1.555", " 1", "1e1"]), Type.decimal(4, 2)).tolist()
     [True, True, True, False, False, False]
     """
-    whole = type_.digits - type_.scale
-    before = f"[0-9]{{1,{whole}}}" if whole else "0"
-    behind = rf"(\.[0-9]{{1,{type_.scale}}})?" if type_.scale else ""
-    plain = pc.match_substring_regex(texts, f"^[+-]?{before}{behind}$")
+    import pyarrow.compute as pc  # as in array_of_words
+
+    plain = pc.match_substring_regex(texts, f"^{plain_decimal(type_).pattern}$")
     return np.asarray(pc.fill_null(plain, True).to_numpy(zero_copy_only=False))
 
 

@@ -98,7 +98,7 @@ def scaled(digits: int, scale: int) -> Decimal:
 
 def fitted(value: Decimal, type_: Type) -> Decimal | None:
     """A finite number as a DECIMAL, rounded half away from zero; None where it has too many digits."""
-    if value.adjusted() >= type_.digits:
+    if value and value.adjusted() >= type_.digits:
         return None
     rounded = value.quantize(_unit(type_.scale), ROUND_HALF_UP, EXACT)
     return EXACT.plus(rounded) if rounded.adjusted() < type_.digits - type_.scale else None

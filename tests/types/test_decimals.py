@@ -215,20 +215,22 @@ def test_codes_are_in_the_order_of_their_decimals() -> None:
 SPELT = [
     "1.5", "-0", "+1.50", "007", "99.99", "100.00", "99.994", ".5", "5.", "1e1", " 2 ", "", "x", "-0.01", "1.", "1_0",
 ]  # fmt: skip
-NUMBERS = [1, -3, 100, 2**62, 10**19, 0.1, 0.125, 99.995, 1e-9, 1e20, math.nan, math.inf, -99.99]
+NUMBERS = [1, -3, 100, 2**62, 10**19, 0.1, 0.125, 99.995, 1e-9, 1e20, math.nan, math.inf, -99.99, -0.0]
+EXACT = [Decimal("1.50"), Decimal("-0.0"), Decimal("0E+10"), Decimal("NaN"), Decimal("1.555")]
 
 
 @pytest.mark.parametrize(
     "type_", [Type.decimal(4, 2), Type.decimal(2, 2), Type.decimal(3, 0), Type.decimal(38, 2)], ids=str
 )
-@pytest.mark.parametrize("value", [*SPELT, *NUMBERS], ids=repr)
+@pytest.mark.parametrize("value", [*SPELT, *NUMBERS, *EXACT], ids=repr)
 def test_a_value_of_a_column_is_read_as_alone(type_: Type, value: Any) -> None:
     alone: Any = "refused"
     with contextlib.suppress(ValueRefused):
         alone = decimal_value(value, type_)
-    columns: list[Any] = [[value, value], [None, value]]
+    usual = type(value)(0)
+    columns: list[Any] = [[value], [value] * 40, [usual] * 40 + [value], [None] * 40 + [value]]
     if isinstance(value, str):
-        columns += [pa.array(["0", value]), pa.array([None, value], pa.large_string())]
+        columns += [pa.array(["0"] * 40 + [value]), pa.array([None] * 40 + [value], pa.large_string())]
     for column in columns:
         with minidsms.connect() as db:
             db.execute(f"CREATE STREAM S (x {type_})")
@@ -239,3 +241,8 @@ def test_a_value_of_a_column_is_read_as_alone(type_: Type, value: Any) -> None:
                 db.advance(1)
                 read = q.fetch()[-1].row[0]
         assert str(read) == str(alone)
+
+
+def test_zero_with_an_exponent_fits_every_decimal() -> None:
+    for zero in (Decimal("0E+10"), "0e10", Decimal("-0E+40")):
+        assert str(decimal_value(zero, Type.decimal(2, 2))) == "0.00"

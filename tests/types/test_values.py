@@ -377,8 +377,16 @@ def test_an_instant_of_a_long_column_is_read_as_alone(tick_ns: int, value: Any) 
     with contextlib.suppress(ValueRefused):
         alone = timestamp_value(value, tick_ns)
     usual = "2024-01-01 00:00:00" if isinstance(value, str) else datetime.datetime(2024, 1, 1)
-    for column in ([value] * 20, [None] * 20 + [value], [usual] * 20 + [value]):
+    for column in ([value] * 40, [None] * 40 + [value], [usual] * 40 + [value]):
         read: Any = "refused"
         with contextlib.suppress(ValueRefused):
             read = ColumnReader(TextDictionary(), tick_ns).read(column, Type.TIMESTAMP).values[-1]
         assert read == alone
+
+
+@pytest.mark.parametrize("n", [1, 40])
+@pytest.mark.parametrize("far", ["9999-12-31 00:00:00", datetime.datetime(9999, 12, 31)], ids=str)
+def test_an_instant_beyond_its_ticks_is_said_to_be_that_in_columns_of_any_length(n: int, far: Any) -> None:
+    with pytest.raises(ValueRefused, match="outside the range of 64-bit ticks") as refused:
+        ColumnReader(TextDictionary(), 1).read([None] * n + [far] * n, Type.TIMESTAMP)
+    assert refused.value.row == n and refused.value.hint == "connect with a coarser time_unit"
