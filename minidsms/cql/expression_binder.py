@@ -26,7 +26,7 @@ from minidsms.cql.over import Overs
 from minidsms.cql.rewriting import connective, seen_from_inside
 from minidsms.cql.scope import Ambiguous, Scope, ambiguous, did_you_mean, listing
 from minidsms.cql.session import Piece, Session
-from minidsms.cql.times import NotATime, duration_ticks
+from minidsms.cql.times import UNIT_NS, NotATime, duration_ticks
 from minidsms.cql.written_out import aggregate_written_out, written_out
 from minidsms.elements import Type
 from minidsms.functions import LIBRARY
@@ -370,6 +370,8 @@ class ExpressionBinder:
             hint = "compare it with something, as in x <> 0"
         elif function.name in PARTS.values() and args[0].type is Type.INTERVAL:
             hint = "write x / INTERVAL '1' SECOND, an INTEGER, or x / INTERVAL '1' MILLISECOND / 1000.0"
+            if function.name in UNIT_NS:
+                hint = f"write x / INTERVAL '1' {function.name.upper()}, an INTEGER"
         name = function.name if not function.name[0].isalpha() else function.name.upper()
         return self.session.error(f"{name} takes {function.takes}, not {given}", place, "", hint)
 
@@ -456,7 +458,8 @@ class ExpressionBinder:
                 except ValueRefused:
                     pass  # it fails where it is evaluated
         if not can_cast(operand.type, target):
-            hint = "write x / INTERVAL '1' SECOND" if operand.type is Type.INTERVAL else ""
+            is_count = operand.type is Type.INTERVAL and target.kind in ("FLOAT", "DECIMAL")
+            hint = "write x / INTERVAL '1' SECOND" if is_count else ""
             raise self.session.error(f"{operand.type} cannot be cast to {target}", expr.span, "", hint)
         return bound.Cast(target, operand, span=expr.span)
 

@@ -360,7 +360,7 @@ def _unreadable(text: str, start: int, stop: int) -> CqlError:
         "$": "the value of a parameter is ? or $name: db.query(cql, params=..); a name with $ stands in double quotes",
         "\\": "commands of the shell begin with a dot: .help",
         "@": "put a name with this character in double quotes",
-        ":": "the value of a parameter is $name, that of a field STRUCT(a := 1), a lambda x -> x + 1; "
+        ":": "a parameter is written $name, a field STRUCT(a := 1), a lambda x -> x + 1; "
         "a STREAM script (`table :`, `query :`) runs with `minidsms run`",
     }
     hint = hints.get(character, "")

@@ -13,7 +13,7 @@ from minidsms.cql.blocks import BlockBinder
 from minidsms.cql.bound import SetKind, StreamKind
 from minidsms.cql.coercion import coerce_columns
 from minidsms.cql.expression_binder import Context
-from minidsms.cql.functions import common_type
+from minidsms.cql.functions import can_cast, common_type
 from minidsms.cql.grouping_sets import has_sets, one_by_one
 from minidsms.cql.scope import listing
 from minidsms.cql.session import Piece, Session, parts
@@ -117,7 +117,9 @@ class QueryBinder:
                     f"{word} cannot bring together {mine.name}, which is {mine.type}, and {theirs.name}, "
                     f"which is {theirs.type}",
                     query.right.span,
-                    hint=f"convert one of them: CAST({odd.name} AS {wanted.type})",
+                    hint=f"convert one of them: CAST({odd.name} AS {wanted.type})"
+                    if can_cast(odd.type, wanted.type)
+                    else "",
                 )
             types.append(common)
         a = coerce_columns(self.session, a, types, query.left.span)

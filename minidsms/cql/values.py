@@ -12,6 +12,7 @@ from minidsms.cql import bound, syntax
 from minidsms.cql.coercion import agree
 from minidsms.cql.errors import CqlError
 from minidsms.cql.expression_binder import Context, ExpressionBinder
+from minidsms.cql.printer import print_text
 from minidsms.cql.scope import Scope
 from minidsms.cql.session import Piece, Session
 from minidsms.elements import Field, Schema
@@ -53,8 +54,8 @@ def constant_binder(session: Session) -> Callable[[syntax.Expr], bound.Expr]:
         if isinstance(expr, syntax.Star | syntax.Name):
             shown = session.snippet(expr.span)
             hint = f"name what it is of: SELECT {shown} FROM S"
-            if shown.startswith('"'):
-                hint = f"double quotes enclose names; a text stands in single quotes: '{shown[1:-1]}'"
+            if isinstance(expr, syntax.Name) and expr.qualifier is None and shown.startswith('"'):
+                hint = f"double quotes enclose names; a text stands in single quotes: {print_text(expr.name[:40])}"
             raise session.error("a column needs FROM", expr.span, "", hint)
         return binder.value(expr)
 

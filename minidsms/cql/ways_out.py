@@ -118,6 +118,7 @@ _BY_KINDS = {
 _BY_WORDS = {
     ("<=", ">"): "write a IS NOT DISTINCT FROM b",
     ("WITH", "TIME"): _IN_UTC,
+    ("WITH", "LOCAL"): _IN_UTC,
     ("WITHOUT", "TIME"): _IN_UTC,
     ("BY", "NAME"): "UNION puts columns together by their places: name them in the same order on both sides",
     ("BY", "ALL"): "name the columns, or their places: ORDER BY 1, 2",
@@ -303,8 +304,10 @@ def _in_calls(place: Place) -> str:
         last == "OVER" and place.word_before(2) == "NULLS"
     ):
         return "IGNORE NULLS stands behind FIRST(x) and LAST(x); with OVER, WHERE x IS NOT NULL leaves the NULLs out"
-    if called in ("FLOOR", "CEIL") and word == "TO":
-        return "write DATE_TRUNC('hour', t)"
+    if word in ("WITH", "WITHOUT") and place.word_after in ("TIME", "LOCAL"):
+        return _IN_UTC
+    if called in ("FLOOR", "CEIL", "CEILING") and word == "TO":
+        return "write DATE_TRUNC('hour', t)" + ("" if called == "FLOOR" else ", and add INTERVAL '1' HOUR for the end")
     if called in ("TUMBLE", "HOP", "SESSION") and place.kind_before(4) in ("FROM", "JOIN"):
         return _BEHIND
     if called in ("SUBSTRING", "TRIM", "OVERLAY", "POSITION"):

@@ -281,7 +281,7 @@ class ColumnReader:
         elif type_ in (Type.INTEGER, Type.FLOAT) and _is_text(kind):
             hint = "make numbers of it (pandas: pandas.to_numeric(column)), or declare the column TEXT"
         elif type_ is Type.TEXT and (types.is_integer(kind) or types.is_floating(kind)):
-            hint = "make texts of it (pandas: astype(str)), or declare the column of a type of numbers"
+            hint = "make texts of it (pandas: astype('string'), which keeps missing values), or declare numbers"
         raise ValueRefused(f"an Arrow column of {kind} cannot be read as {type_}", hint=hint)
 
     def _read_days(self, array: Any) -> Column:

@@ -689,10 +689,14 @@ ELSEWHERE = [
     ("SELECT s.k FROM S s JOIN T t ON s.k = t.k WITHIN 5 MINUTES", "S [RANGE 15 MINUTES] JOIN T [RANGE 15 MINUTES]"),
     ("SELECT LAG(v) IGNORE NULLS OVER (ORDER BY ts) FROM S", "IS NOT NULL"),
     ("SELECT FLOOR(at TO HOUR) FROM Pos", "DATE_TRUNC('hour', t)"),
+    ("SELECT CEIL(at TO HOUR) FROM Pos", "DATE_TRUNC('hour', t), and add INTERVAL '1' HOUR"),
     ("SELECT CAST(at AS TIMESTAMP WITH TIME ZONE) FROM Pos", "write TIMESTAMP;"),
+    ("CREATE STREAM X (a TIMESTAMP(3) WITH TIME ZONE)", "write TIMESTAMP;"),
+    ("CREATE STREAM X (a TIMESTAMP WITH LOCAL TIME ZONE)", "write TIMESTAMP;"),
     ("SELECT at + INTERVAL 1 MONTH FROM Pos", "TIMESTAMPADD(MONTH, n, t)"),
     ("SELECT at + INTERVAL '1 month' FROM Pos", "TIMESTAMPADD(MONTH, n, t)"),
     ("SELECT EXTRACT(EPOCH FROM at - at) FROM Pos", "x / INTERVAL '1' SECOND"),
+    ("SELECT EXTRACT(HOUR FROM at - at) FROM Pos", "x / INTERVAL '1' HOUR"),
     ("SELECT CAST(at - at AS FLOAT) FROM Pos", "x / INTERVAL '1' SECOND"),
     ("SELECT AVG(at - at) FROM Pos [NOW]", "CAST(at - at AS INTEGER)"),
     ("SELECT FIRST(road ORDER BY at) FROM Pos [NOW]", "ARG_MIN(x, k)"),
@@ -701,6 +705,7 @@ ELSEWHERE = [
     ("SELECT car FROM Pos WHERE road", "x IS NOT NULL"),
     ("SELECT DATE_FORMAT(at, 'yyyy') FROM Pos", "FORMAT_TIMESTAMP(t, 'yyyy-MM-dd')"),
     ("SELECT DATE(at) FROM Pos", "CAST(x AS DATE)"),
+    ("SELECT DATETIME(road) FROM Pos", "CAST(x AS TIMESTAMP)"),
     ("SELECT k FROM S WHERE NOT (k <=> 3)", "IS NOT DISTINCT FROM"),
     ("SELECT k FROM S WHERE [k] @> [1]", "LIST_HAS_ALL(list, [x, y])"),
     ("SELECT k FROM S WHERE [k] CONTAINS 1", "LIST_CONTAINS(list, x)"),
@@ -714,6 +719,7 @@ ELSEWHERE = [
     ("ALTER TABLE S ADD COLUMN w INTEGER", "ALTER STREAM"),
     ("DESCRIBE TABLE Cars", "DESCRIBE Cars"),
     ('INSERT INTO Cars VALUES (1, "Ada")', "'Ada'"),
+    ('INSERT INTO Cars VALUES (1, "O\'Neil")', "'O''Neil'"),
 ]
 """(what another system has, what its hint names)."""
 
@@ -725,6 +731,17 @@ def test_a_form_of_another_system_gets_that_of_this_one(text: str, named: str) -
         with pytest.raises(CqlError) as caught:
             db.execute(text)
     assert named in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "text", ["SELECT CAST(at - at AS DATE) FROM Pos", "SELECT [k] FROM S [NOW] UNION SELECT car FROM Cars"]
+)
+def test_no_cast_is_advised_that_there_is_not(text: str) -> None:
+    with connect() as db:
+        db.execute(DECLARATIONS)
+        with pytest.raises(CqlError) as caught:
+            db.execute(text)
+    assert not caught.value.hint
 
 
 @pytest.mark.parametrize(
