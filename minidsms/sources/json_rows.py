@@ -213,7 +213,7 @@ class JsonRows:
                         value.encode()
                     read = _nanoseconds(value) if has_time and is_text else reader(value)
                     # What is not basic goes on as text, and is read like any other.
-                    row.append(read if type_.is_basic or read is None else value if is_text else _json(value))
+                    row.append(read if type_.is_basic or read is None else _spelt(value, read))
             except UnicodeEncodeError:
                 rejects.append(reject(self.path, line, text, f'"{self._batch_names[len(row)]}": not valid Unicode'))
                 continue
@@ -252,6 +252,13 @@ def _nanoseconds(value: Any) -> int | None:
         return _IN_NANOSECONDS(value)  # type: ignore[no-any-return]
     except ValueRefused:
         return int(_IN_MICROSECONDS(value)) * 1000
+
+
+def _spelt(value: Any, read: Any) -> str:
+    """The text by which a value that is not basic goes on; of a DECIMAL its digits, for a number may be 0e9999."""
+    if isinstance(value, str):
+        return value
+    return f"{read:f}" if isinstance(read, Decimal) else _json(value)
 
 
 def _json(value: Any) -> str:

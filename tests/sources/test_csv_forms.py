@@ -166,6 +166,13 @@ def test_what_is_nested_in_json_is_to_be_declared(tmp_path: Path) -> None:
         answer(tmp_path / "f.json", '{"at": 1, "x": 1, "t": {"a": 1}}\n', "")
 
 
+@pytest.mark.parametrize("zero", ["0e9999", "-0e-9999", "0e99999999999", "0e10"])
+def test_a_decimal_of_json_may_be_zero_with_any_exponent(tmp_path: Path, zero: str) -> None:
+    lines = f'{{"at": 1, "x": 1.5}}\n{{"at": 2, "x": {zero}}}\n{{"at": 3, "x": 1e9999}}\n'
+    rows, _ = answer(tmp_path / "f.json", lines, "", "at INTEGER, x DECIMAL(7, 2)")
+    assert dict(rows) == {1: Decimal("1.50"), 2: Decimal("0.00")}
+
+
 @pytest.mark.parametrize("money", ["1,5", "-0,25", '"99999,99"', "7"])
 @pytest.mark.parametrize("other", ["1", "1.5", "1,555", "x", " 2 "])
 def test_a_decimal_has_the_comma_of_the_file(tmp_path: Path, money: str, other: str) -> None:
