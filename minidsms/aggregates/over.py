@@ -58,7 +58,8 @@ class OverCall:
     """One call. Columns are those of the input.
 
     partition, order: which columns make the partition, and by which it is sorted and how.  arg: None for ranks and
-    COUNT(*).  distance: how many rows LAG and LEAD look away, the n of NTH_VALUE and NTILE.  label: the call in words.
+    COUNT(*).  distance: how many rows LAG and LEAD look away, the n of NTH_VALUE and NTILE.  default: what they give in
+    place of NULL where no row is so far away, of the row itself.  label: the call in words.
     """
 
     function: str
@@ -69,6 +70,7 @@ class OverCall:
     arg: int | None = None
     frame: Frame = PARTITION
     distance: int | None = None
+    default: int | None = None
 
     @property
     def is_framed(self) -> bool:

@@ -30,7 +30,7 @@ from minidsms.aggregates.over import (
 from minidsms.cql import bound, syntax
 from minidsms.cql.aggregate_calls import AggregateCallBinder
 from minidsms.cql.catalog import Catalog
-from minidsms.cql.coercion import coerce
+from minidsms.cql.coercion import agree, coerce
 from minidsms.cql.errors import CqlError
 from minidsms.cql.scalar import rewrite
 from minidsms.cql.session import Session
@@ -39,8 +39,8 @@ from minidsms.elements import Field, Schema, Type
 
 _KNOWN = ", ".join(map(str.upper, FUNCTIONS))
 _WITH_NUMBER = {
-    "lag": "LAG takes a value and how many rows it stands away",
-    "lead": "LEAD takes a value and how many rows it stands away",
+    "lag": "LAG takes a value, how many rows it stands away, and what it is where no row does",
+    "lead": "LEAD takes a value, how many rows it stands away, and what it is where no row does",
     "nth_value": "NTH_VALUE takes a value and which of the frame's rows it is of, from 1",
     "ntile": "NTILE takes the number of parts",
     "first_value": "FIRST_VALUE takes one value",
@@ -61,6 +61,7 @@ class _Written:
     order: tuple[tuple[bound.Expr, SortKey], ...]
     frame: Frame
     distance: int | None
+    default: bound.Expr | None
     label: str = field(compare=False)
 
 
@@ -84,11 +85,13 @@ class Overs:
         for expr in (*order, *(() if name in (*NEIGHBOURS, *PLACES, "count") else args)):
             if expr.type.is_nested:
                 raise self.session.error("lists have no order", expr.span, "", "take an element")
+        args, default = self._with_default(call, name, args)
         keys = tuple(SortKey(key.descending, bool(key.nulls_first)) for key in over.order)
         function, type_, arg, distance, frame = self._shape(over, name, args, order)
         label = self.session.snippet(call.span)
         ordered = tuple(zip(map(self._typed, order), keys))
-        written = _Written(function, type_, arg, tuple(map(self._typed, partition)), ordered, frame, distance, label)
+        parted = tuple(map(self._typed, partition))
+        written = _Written(function, type_, arg, parted, ordered, frame, distance, default, label)
         if written not in self.calls:
             self.calls.append(written)
         return bound.OverRef(type_, self.calls.index(written), span=over.span)
@@ -162,16 +165,24 @@ class Overs:
         values = args if name == "ntile" else args[1:]
         most = (0 if name == "ntile" else 1) + takes_number
         if not (len(args) == most or (name in NEIGHBOURS and len(args) == 1)):
-            hint = f"COALESCE({call.function}(x), default)" if name in NEIGHBOURS and len(args) == 3 else ""
-            raise self._error(_WITH_NUMBER[name], call, hint)
+            raise self._error(_WITH_NUMBER[name], call)
         arg = None if name == "ntile" else self._typed(args[0])
         if not values:
             return arg, 1 if name in NEIGHBOURS else None
         number, least = values[0], 0 if name in NEIGHBOURS else 1
         if not isinstance(number, bound.Literal) or type(number.value) is not int or number.value < least:
             what = "looks a whole number of rows away" if name in NEIGHBOURS else "takes a number from 1"
-            raise self._error(f"{call.function} {what}", call.args[-1])
+            raise self._error(f"{call.function} {what}", call.args[name != "ntile"])
         return arg, number.value
+
+    def _with_default(
+        self, call: syntax.Call, name: str, args: Sequence[bound.Expr]
+    ) -> tuple[Sequence[bound.Expr], bound.Expr | None]:
+        """The arguments without the default of LAG and LEAD, and this; both it and the value have one type."""
+        if name not in NEIGHBOURS or len(args) != 3:
+            return args, None
+        value, default = agree(self.session, (args[0], args[2]), f"{call.function} cannot give both")
+        return (value, args[1]), self._typed(default)
 
     def _typed(self, expr: bound.Expr) -> bound.Expr:
         return coerce(self.session, expr, Type.INTEGER) if expr.type is Type.NULL else expr
@@ -202,6 +213,7 @@ class Overs:
                 None if w.arg is None else column(w.arg),
                 w.frame,
                 w.distance,
+                None if w.default is None else column(w.default),
             )
             for w in self.calls
         ]

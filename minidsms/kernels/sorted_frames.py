@@ -65,13 +65,15 @@ _NO_DIGIT = 48
 
 class FrameOf(NamedTuple):
     """The frame from `start` to `end`, in places, or, by_value, in the distance of keys: how far, and whether behind
-    (1) or before (-1).  kind: of the argument's words.  nth: of which row a value is asked for.  reach: how far behind
-    the last row those stand that are kept, where rows come in order. carries: and something is kept of the others.
+    (1) or before (-1).  kind: of the argument's words.  nth: of which row a value is asked for.  default: the column of
+    the row itself that is given where the frame has no such row, or -1.  reach: how far behind the last row those stand
+    that are kept, where rows come in order. carries: and something is kept of the others.
     """
 
     function: int
     kind: int
     nth: int
+    default: int
     by_value: bool
     has_start: bool
     has_end: bool
@@ -368,13 +370,15 @@ def _answer_place(
     asked, beside = work.asked, work.beside
     passed = carried[ROWS] if len(carried) > 0 else int64(0)
     at = end - 1 if frame.function == LAST else start + frame.nth - 1 - passed
+    is_there = at >= start and at < end
+    column = int64(asked.arg) if is_there else int64(frame.default)
     word, is_value = int64(0), False
-    if at >= start and at < end:
-        row = work.kept.rows[slots[at]]
-        is_value = is_null(row, asked.arg, asked.columns) == 0
-        word = row[asked.arg] if is_value else int64(0)
-    elif at < start and passed > 0:
+    if at < start and passed > 0:
         word, is_value = carried[WORD], carried[IS_VALUE] != 0
+    elif column >= 0:
+        row = work.kept.rows[slots[at if is_there else place]]
+        is_value = is_null(row, column, asked.columns) == 0
+        word = row[column] if is_value else int64(0)
     beside.results[side, place], beside.told[side, place] = word, is_value
 
 

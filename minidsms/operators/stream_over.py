@@ -37,6 +37,8 @@ _NO_PEERS: Int8Array = np.zeros(0, np.int8)
 _FEW_TIED = 4
 """Where not even one row of so many shares its instant with another of its partition, these are taken out to be sorted.
 """
+_OF_A_ROW: Int8Array = np.array(2, np.int8)
+"""What is kept of the values of LAG with a default: 1, and 2 of a NULL, so that 0 tells that there is no row."""
 _ROW_BYTES = 100
 """What a row takes on its way, beside the rows that are put out."""
 
@@ -94,9 +96,11 @@ class StreamOver(Resuming):
             words = contiguous_words(column)
             if column.valid is not None:
                 valid = column.valid.astype(np.int8)
+            if call.default is not None:
+                valid = _OF_A_ROW - valid
         arriving = kernels.Arriving(ids, normal(batch.ts), words, valid, is_peer)
         frame = self._frame
-        result = Column(self._ranks(arriving)) if frame is None else self._of_frames(arriving, frame)
+        result = Column(self._ranks(arriving)) if frame is None else self._of_frames(arriving, frame, batch)
         told = Batch(batch.ts, None, [*batch.columns, result])
         if self._at_most is not None:
             told = told.take(result.words() <= self._at_most)
@@ -146,8 +150,8 @@ class StreamOver(Resuming):
         kernels.count_rows(arriving, RANKS.index(self._call.function), self.frames.partitions, answers)
         return answers
 
-    def _of_frames(self, arriving: kernels.Arriving, frame: kernels.FrameAsked) -> Column:
-        """What the call gives of the frame of each row."""
+    def _of_frames(self, arriving: kernels.Arriving, frame: kernels.FrameAsked, batch: Batch) -> Column:
+        """What the call gives of the frame of each row of the batch."""
         n = len(arriving.ids)
         words, told = np.empty(n, np.int64), np.empty(n, np.int8)
         is_aggregate = frame.place == kernels.AGGREGATE
@@ -161,6 +165,8 @@ class StreamOver(Resuming):
                 told[first:done] = status[at]
                 words[first:done] = results[at]
             first = done
+        if self._call.default is not None:
+            _set_defaults(words, told, batch.column(self._call.default))
         if self._call.can_fail and FAILED in told:
             failed = int((told == FAILED).argmax())
             self.fail(arriving.ts.item(failed), f"{self._call.label} overflows {self._call.type}")
@@ -201,3 +207,11 @@ class StreamOver(Resuming):
 
     def synopses(self) -> tuple[GroupStates, Frames]:
         return self.groups, self.frames
+
+
+def _set_defaults(words: Int64Array, told: Int8Array, default: Column) -> None:
+    """Give rows (n,) the default where there is no row to take the value of."""
+    has_none = told == 0
+    words[has_none] = contiguous_words(default)[has_none]
+    told[has_none] = 1 if default.valid is None else default.valid[has_none]
+    told[told == _OF_A_ROW] = NULL

@@ -78,6 +78,7 @@ def _frame_of(call: OverCall, schema: Schema, keeps: int) -> sorted_frames.Frame
         place,
         kind,
         min(nth, FARTHEST),
+        -1 if call.default is None else call.default,
         frame.by_value,
         frame.start is not None,
         frame.end is not None,

@@ -66,7 +66,9 @@ def _result(rows: Sequence[Row], place: int, peers: range, keys_before: int, cal
         case "lag" | "lead":
             assert call.arg is not None and call.distance is not None
             other = place - call.distance if call.function == "lag" else place + call.distance
-            return rows[other][call.arg] if 0 <= other < len(rows) else None
+            if 0 <= other < len(rows):
+                return rows[other][call.arg]
+            return None if call.default is None else rows[place][call.default]
         case "ntile":
             assert call.distance is not None
             return _tile(place, len(rows), call.distance)

@@ -246,7 +246,8 @@ class Grammar:
         if type_ is FLOAT:
             aggregates.append(f"AVG({self.expression(INTEGER, columns, 0)}) OVER ({partition} {order}{frame})")
             aggregates.append(f"{self.pick('PERCENT_RANK', 'CUME_DIST')}() OVER ({partition} {order})")
-        neighbour = f"{self.pick('LAG', 'LEAD')}({arg}{self.pick('', ', 2')}) OVER ({partition} {order})"
+        default = f", 1, {self.expression(type_, columns, 0)}"
+        neighbour = f"{self.pick('LAG', 'LEAD')}({arg}{self.pick('', ', 2', default)}) OVER ({partition} {order})"
         value = self.pick(f"FIRST_VALUE({arg})", f"LAST_VALUE({arg})", f"NTH_VALUE({arg}, 2)")
         shown[place] = self.rng.choice([neighbour, f"{value} OVER ({partition} {order}{frame})", *aggregates])
         named = ", ".join(f"{s} AS c{i}" for i, s in enumerate(shown))

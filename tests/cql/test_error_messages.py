@@ -591,7 +591,6 @@ HABITS = [
     ("SELECT RANK() FROM Pos", "RANK() OVER"),
     ("SELECT LAG(car) FROM Pos", "LAG(x) OVER"),
     ("SELECT SUM(RANK() OVER (ORDER BY car)) FROM Pos", "QUALIFY"),
-    ("SELECT LAG(car, 1, 0) OVER (ORDER BY at) FROM Pos", "COALESCE"),
     ("SELECT car FROM Pos, LATERAL (SELECT 1 FROM Pos)", "in its own WHERE"),
     ("SELECT car FROM TABLE(TUMBLE(TABLE Pos, DESCRIPTOR(at), 5))", "[TUMBLE 1 MINUTE]"),
     ("SELECT car FROM Pos TABLESAMPLE (10)", "no samples"),

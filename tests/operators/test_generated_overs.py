@@ -39,6 +39,12 @@ FRAMES = (
 OF_DISTANCE = FRAMES[-3:]
 
 
+def default_of(rng: Random, arg: str) -> str:
+    """Nothing, or what LAG and LEAD of the argument give where there is no row."""
+    more = {"k": "2 * k", "v": "k", "x": "k", "a": "k", "t": "t || '!'", "d": "0.5", "k > 2": "k IS NULL"}
+    return rng.choice(("", "", f", {arg}", ", NULL", f", {more.get(arg, 'NULL')}"))
+
+
 def random_case(seed: int) -> Case:
     """A call over few or many partitions, with and without a bound of the ranks."""
     rng = Random(seed)
@@ -62,7 +68,7 @@ def random_case(seed: int) -> Case:
         (
             f"{rank} OVER {over})",
             f"{rng.choice(('PERCENT_RANK()', 'CUME_DIST()', 'NTILE(3)'))} OVER {over})",
-            f"{rng.choice(('LAG', 'LEAD'))}({any_}, {rng.randint(1, 3)}) OVER {over})",
+            f"{rng.choice(('LAG', 'LEAD'))}({any_}, {rng.randint(1, 3)}{default_of(rng, any_)}) OVER {over})",
             f"{rng.choice(('SUM', 'AVG'))}({number}) OVER {over} {frame})",
             f"{rng.choice(('MIN', 'MAX', 'FIRST_VALUE', 'LAST_VALUE', 'COUNT'))}({any_}) OVER {over} {frame})",
             f"{rng.choice((f'NTH_VALUE({any_}, 2)', 'COUNT(*)'))} OVER {over} {frame})",
@@ -172,7 +178,7 @@ def case_of_stream(seed: int) -> Case:
             rng.choice(
                 (
                     f"{rng.choice(('ROW_NUMBER()', 'RANK()', 'DENSE_RANK()'))} OVER {over})",
-                    f"LAG({any_}, {rng.choice((0, 1, 1, 2, 9))}) OVER {over})",
+                    f"LAG({any_}, {rng.choice((0, 1, 1, 2, 9))}{default_of(rng, any_)}) OVER {over})",
                     f"{rng.choice(('SUM', 'AVG'))}({number}) OVER {over} {frame})",
                     f"{rng.choice(('MIN', 'MAX', 'FIRST_VALUE', 'LAST_VALUE', 'COUNT'))}({any_}) OVER {over} {frame})",
                     f"{rng.choice((f'NTH_VALUE({any_}, {rng.randint(1, 3)})', 'COUNT(*)'))} OVER {over} {frame})",
@@ -213,7 +219,9 @@ def case_of_ranks(seed: int) -> Case:
     by = rng.choice(((), ("k",), ("t",), ("t", "k"), (columns[1],)))
     over = f"OVER ({'PARTITION BY ' * bool(by)}{', '.join(by)} ORDER BY {sorted_by(rng, ordered)})"
     rank = rng.choice(("ROW_NUMBER()", "RANK()", "DENSE_RANK()"))
-    neighbour = f"{rng.choice(('LAG', 'LEAD'))}({rng.choice((*columns, *by))}, {rng.choice((0, 1, 1, 2, 5))})"
+    any_ = rng.choice((*columns, *by))
+    distance = rng.choice((0, 1, 1, 2, 5))
+    neighbour = f"{rng.choice(('LAG', 'LEAD'))}({any_}, {distance}{default_of(rng, any_)})"
     shown = rng.sample((*columns, *by), rng.choice((1, 1, 2)))
     qualify = f" QUALIFY {rank} {over} <= {rng.randint(0, 3)}" if rng.random() < 0.4 else ""
     select = f"SELECT {', '.join(shown)}, {rng.choice((rank, neighbour))} {over} AS r FROM {source}{qualify}"
