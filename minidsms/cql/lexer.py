@@ -104,7 +104,7 @@ QUOTED_WORDS = (
 )
 """Words the printer puts in backquotes wherever they are names."""
 
-UNITS = ("nanosecond", "microsecond", "millisecond", "second", "minute", "hour", "day")
+UNITS = ("nanosecond", "microsecond", "millisecond", "second", "minute", "hour", "day", "week")
 """The units of time, smallest first."""
 _UNIT_WORDS = frozenset(u.upper() for u in UNITS) | frozenset(u.upper() + "S" for u in UNITS)
 

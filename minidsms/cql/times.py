@@ -20,6 +20,7 @@ UNIT_NS = {
     "minute": 60 * 1_000_000_000,
     "hour": 3600 * 1_000_000_000,
     "day": 86400 * 1_000_000_000,
+    "week": 7 * 86400 * 1_000_000_000,
 }
 """Nanoseconds of each unit, by its singular."""
 

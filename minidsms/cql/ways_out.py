@@ -141,8 +141,10 @@ _WINDOW_FORMS = (
     "a window is [RANGE 10 SECONDS SLIDE 2 SECONDS], [TUMBLE 1 MINUTE], [HOP 5 MINUTES EVERY 1 MINUTE], [ROWS 10], "
     "[PARTITION BY k ROWS 10], [SESSION 30 MINUTES PARTITION BY k] or [NOW]"
 )
-_LONG_UNITS = frozenset({"WEEK", "WEEKS", "MONTH", "MONTHS", "YEAR", "YEARS"})
-_UNIT_HINT = "units are NANOSECONDS, MICROSECONDS, MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS; a bare number is ticks"
+_LONG_UNITS = frozenset({"MONTH", "MONTHS", "YEAR", "YEARS"})
+_UNIT_HINT = (
+    "units are NANOSECONDS, MICROSECONDS, MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS, WEEKS; a bare number is ticks"
+)
 
 
 @dataclass(frozen=True)
@@ -430,7 +432,7 @@ def _in_window(place: Place, window: int) -> str:
     if word == "LATEST":
         return "[PARTITION BY k ROWS 1] holds the latest row of each k"
     if word in _LONG_UNITS:
-        return f"there are no units longer than a day; {_UNIT_HINT}"
+        return f"there are no units longer than a week; {_UNIT_HINT}"
     if kind == "UNBOUNDED" and place.at == window + 1:
         return "write [RANGE UNBOUNDED] or [ROWS UNBOUNDED]"
     if kind == "PARTITION" and first != "SESSION":
@@ -442,9 +444,9 @@ def _in_window(place: Place, window: int) -> str:
     if kind == "MINUS":
         return "the size of a window is positive"
     if kind == "IDENT" and "UNIT" in expected:
-        near = difflib.get_close_matches(word[:40], ["SECONDS", "MINUTES", "MILLISECONDS", "HOURS", "DAYS"], 1)
+        near = difflib.get_close_matches(word[:40], ["SECONDS", "MINUTES", "MILLISECONDS", "HOURS", "DAYS", "WEEKS"], 1)
         return f"did you mean {near[0]}? {_UNIT_HINT}" if near else _UNIT_HINT
-    if kind == "IDENT" and word in ("SECOND", "SECONDS", "MINUTES", "HOURS", "DAYS"):
+    if kind == "IDENT" and word in ("SECOND", "SECONDS", "MINUTES", "HOURS", "DAYS", "WEEKS"):
         return "the number stands before its unit: [RANGE 10 SECONDS]"
     is_over = token is None or word in RESERVED or kind not in _IN_A_WINDOW
     if "RSQB" in expected and is_over:

@@ -502,7 +502,7 @@ class Grammar:
         if type_ is TIMESTAMP:
             return self.pick(f"CAST({self.rng.randint(0, 2)} AS TIMESTAMP)", "CAST('1970-01-02' AS TIMESTAMP)")
         if type_ is INTERVAL:
-            return self.pick(f"INTERVAL '{self.rng.randint(0, 3)}' MILLISECOND", "2 MILLISECONDS")
+            return self.pick(f"INTERVAL '{self.rng.randint(0, 3)}' MILLISECOND", "2 MILLISECONDS", "1 WEEK")
         if type_ in (PRICE, TOTAL):
             return f"CAST({self.pick('-0.5', '0', '1.25', '3')} AS {type_})"
         return self.pick("'a'", "'b'", "'c'", "'d'") if type_ is TEXT else self.pick("TRUE", "FALSE")

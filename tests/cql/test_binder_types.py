@@ -157,6 +157,7 @@ def test_what_can_fail_is_known(text: str, fails: bool) -> None:
         ("2", "Minutes", 120_000),
         ("0.5", "second", 500),
         ("1", "DAY", 86_400_000),
+        ("1.5", "Weeks", 907_200_000),
     ],
 )
 def test_a_duration_is_whole_ticks(number: str, unit: str | None, ticks: int) -> None:

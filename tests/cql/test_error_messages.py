@@ -17,7 +17,9 @@ WINDOW_FORMS = (
     "a window is [RANGE 10 SECONDS SLIDE 2 SECONDS], [TUMBLE 1 MINUTE], [HOP 5 MINUTES EVERY 1 MINUTE], [ROWS 10], "
     "[PARTITION BY k ROWS 10], [SESSION 30 MINUTES PARTITION BY k] or [NOW]"
 )
-UNITS = "units are NANOSECONDS, MICROSECONDS, MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS; a bare number is ticks"
+UNITS = (
+    "units are NANOSECONDS, MICROSECONDS, MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS, WEEKS; a bare number is ticks"
+)
 JOIN_FORMS = "JOIN takes ON condition or USING (columns); a join without either is CROSS JOIN or a comma"
 NO_CLOCK = (
     "a CQL query has no clock: a window such as [NOW] or [RANGE 10 SECONDS] says what is current, and "
@@ -135,7 +137,7 @@ MISTAKES = [
         "SELECT car FROM Pos [RANGE 5 MONTHS]",
         30,
         'unexpected "MONTHS" after "5"',
-        f"there are no units longer than a day; {UNITS}",
+        f"there are no units longer than a week; {UNITS}",
     ),
     (
         "SELECT car FROM Pos [UNBOUNDED]",

@@ -27,7 +27,7 @@ LITERALS = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False).map(lambda x: x or 0.0),
     st.text(max_size=8),
 ).map(s.Literal)
-UNITS = st.sampled_from(["nanosecond", "microsecond", "millisecond", "second", "minute", "hour", "day"])
+UNITS = st.sampled_from(["nanosecond", "microsecond", "millisecond", "second", "minute", "hour", "day", "week"])
 NUMBERS = st.one_of(st.integers(0, 2**63 - 1).map(str), st.sampled_from(["0.5", "2.25"]))
 DURATIONS = st.builds(s.Duration, NUMBERS, st.one_of(st.none(), UNITS))
 COLUMNS = st.builds(s.Name, NAMES, st.one_of(st.none(), NAMES))
