@@ -50,6 +50,7 @@ KSQLDB: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
     "INITCAP": ("SELECT INITCAP('the quick') FROM S WHERE id = 1", [("The Quick",)]),
     "LPAD": ("SELECT LPAD('Foo', 7, 'Bar') FROM S WHERE id = 1", [("BarBFoo",)]),
     "REGEXP_EXTRACT": ("SELECT REGEXP_EXTRACT('12:34', '([0-9]+):([0-9]+)', 2) FROM S WHERE id = 1", [("34",)]),
+    "IF": ("SELECT id FROM S WHERE IF(v IS NULL, id = 4, v > 20)", [(3,), (4,)]),
     "IFNULL": ("SELECT COALESCE(v, 0) FROM S WHERE id = 4", [(0,)]),
     "EXPLODE": ("SELECT id, EXPLODE(SPLIT('a,b', ',')) FROM S WHERE id = 1", [(1, "a"), (1, "b")]),
     "TRANSFORM": ("SELECT TRANSFORM(ARRAY[1, 2], x => x * 2) FROM S WHERE id = 1", [([2, 4],)]),

@@ -40,6 +40,10 @@ _DIGITS = "LPAD(CAST(y AS TEXT), GREATEST(4, LENGTH(CAST(y AS TEXT))), '0')"
 _ON_DAY = f"{_DIGITS} || '-' || CAST(m AS TEXT) || '-' || CAST(d AS TEXT)"
 
 FUNCTIONS: tuple[Written, ...] = (
+    _row(
+        "if", "BOOLEAN and two values of one type", "the second argument where the first is TRUE, else the third",
+        "NULL, 'a', 'b'", "'b'", "c, a, b: CASE WHEN c THEN a ELSE b END",
+    ),
     _row("bit_length", "TEXT", "the number of bits of its UTF-8", "'né'", "24", "t: 8 * OCTET_LENGTH(t)"),
     _row(
         "quote_literal", "TEXT", "the text as SQL writes it", "'it''s'", "\"'it''s'\"",

@@ -519,7 +519,8 @@ class Grammar:
         if type_ is BOOLEAN:
             return f"({self.predicate(columns, depth - 1, 0)})"
         common = [f"COALESCE({part()}, {part()})", f"NULLIF({part()}, {part()})", f"GREATEST({part()}, {part()})"]
-        common.append(f"CASE WHEN {self.predicate(columns, 0, 0)} THEN {part()} ELSE {part()} END")
+        choice = self.pick("CASE WHEN {} THEN {} ELSE {} END", "IF({}, {}, {})")
+        common.append(choice.format(self.predicate(columns, 0, 0), part(), part()))
         if type_ is INTEGER:
             own = [f"{part()} {self.pick('+', '-', '*', '/', '%')} {part()}", f"ABS({part()})", f"LENGTH({part(TEXT)})"]
             own.append(f"- {self.rng.choice(fitting)}" if fitting else "-1")

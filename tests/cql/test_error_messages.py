@@ -270,10 +270,10 @@ MISTAKES = [
     ("SELECT k FROM S [ROWS 2] INNER JOIN T [ROWS 2] WHERE S.k = T.k", 48, 'unexpected "WHERE" after "]"', JOIN_FORMS),
     ("SELECT k FROM S [ROWS 2] JOIN T [ROWS 2] ON k", 45, 'the column name "k" is ambiguous', "write S.k or T.k"),
     (
-        "SELECT IF(k > 1, 2, 3) FROM S [ROWS 2]",
+        "SELECT IIF(k > 1, 2, 3) FROM S [ROWS 2]",
         8,
-        'unknown function "IF"',
-        "write CASE WHEN condition THEN a ELSE b END",
+        'unknown function "IIF"',
+        "write IF(condition, a, b)",
     ),
     (
         "SELECT k FROM S [ROWS 2] WHERE v",
