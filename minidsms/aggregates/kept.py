@@ -60,7 +60,7 @@ FUNCTIONS = (
         distinct=True,
     ),
     Aggregate("sum", 1, 1, _sum, "INTEGER, FLOAT or INTERVAL", "the sum", ("SUM(v)", "5"), distinct=True),
-    Aggregate("avg", 1, 1, _mean, "INTEGER or FLOAT", "the mean", ("AVG(w)", "27.5"), distinct=True),
+    Aggregate("avg", 1, 1, _mean, "INTEGER, FLOAT or INTERVAL", "the mean", ("AVG(w)", "27.5"), distinct=True),
     Aggregate("min", 1, 1, _ordered, "any type but lists", "the least", ("MIN(v)", "1"), several="min_n"),
     Aggregate("max", 1, 1, _ordered, "any type but lists", "the greatest", ("MAX(t)", "'c'"), several="max_n"),
     Aggregate("variance", 1, 1, _mean, "INTEGER or FLOAT", "the variance of a sample", ("VARIANCE(w)", "225.0")),

@@ -36,6 +36,7 @@ from minidsms.functions.written import OTHER_COUNTS, Written
 from minidsms.inputs.values import ValueRefused, inner_reader
 
 _BY_PATTERN = ("format_timestamp", "parse_timestamp", "from_char")
+_LENGTHS = "write EXTRACT(EPOCH FROM x), its seconds, or x / INTERVAL '1' MINUTE, how many whole minutes it has"
 MAX_DEPTH = 220
 """How deep an expression may nest; the parser's cap on written nesting lies below it."""
 
@@ -369,7 +370,7 @@ class ExpressionBinder:
         elif function.takes == "BOOLEAN":
             hint = "compare it with something, as in x <> 0"
         elif function.name in PARTS.values() and args[0].type is Type.INTERVAL:
-            hint = "write x / INTERVAL '1' SECOND, an INTEGER, or x / INTERVAL '1' MILLISECOND / 1000.0"
+            hint = _LENGTHS
             if function.name in UNIT_NS:
                 hint = f"write x / INTERVAL '1' {function.name.upper()}, an INTEGER"
         name = function.name if not function.name[0].isalpha() else function.name.upper()
@@ -459,7 +460,7 @@ class ExpressionBinder:
                     pass  # it fails where it is evaluated
         if not can_cast(operand.type, target):
             is_count = operand.type is Type.INTERVAL and target.kind in ("FLOAT", "DECIMAL")
-            hint = "write x / INTERVAL '1' SECOND" if is_count else ""
+            hint = _LENGTHS if is_count else ""
             raise self.session.error(f"{operand.type} cannot be cast to {target}", expr.span, "", hint)
         return bound.Cast(target, operand, span=expr.span)
 
@@ -857,7 +858,14 @@ class ExpressionBinder:
         if stars:
             return groups.add(bound.AggregateCall("count", None, Type.INTEGER, span=expr.span), name)
         calls = AggregateCallBinder(self.session, expr, AGGREGATE_SYNONYMS.get(key, key))
+        if _is_mean_of_interval(expr, args):
+            return self._as_interval(groups.add(calls.bind([bound.Cast(Type.INTEGER, args[0])], order), name), expr)
         return groups.add(calls.bind(args, order), name)
+
+    def _as_interval(self, mean: bound.Expr, expr: syntax.Expr) -> bound.Expr:
+        """A mean of ticks as INTERVAL, rounded to whole ones."""
+        ticks = bound.Cast(Type.INTEGER, self.apply("round", [mean], expr), span=expr.span)
+        return bound.Cast(Type.INTERVAL, ticks, span=expr.span)
 
     def _over(self, expr: syntax.Over) -> bound.Expr:
         self._refuse_in_lambda("OVER", expr)
@@ -876,7 +884,11 @@ class ExpressionBinder:
             raise self.session.error("* is counted with COUNT(*) only", stars[0].span)
         args = [] if stars else [binder.value(arg) for arg in expr.call.args]
         partition = [binder.value(key) for key in expr.partition]
-        return overs.add(expr, args, partition, [binder.value(key.expr) for key in expr.order])
+        order = [binder.value(key.expr) for key in expr.order]
+        if _is_mean_of_interval(expr.call, args):
+            ticks = bound.Cast(Type.INTEGER, args[0])
+            return self._as_interval(overs.add(expr, [ticks], partition, order), expr)
+        return overs.add(expr, args, partition, order)
 
     # ----------------------------------------------------------------------------------------------- subqueries
 
@@ -927,6 +939,11 @@ class ExpressionBinder:
             args.append(coerce(self.session, value, common))
             types.append(common)
         return args, coerce_columns(self.session, node, types, expr.span)
+
+
+def _is_mean_of_interval(call: syntax.Call, args: Sequence[bound.Expr]) -> bool:
+    key = call.function.lower()
+    return AGGREGATE_SYNONYMS.get(key, key) == "avg" and len(args) == 1 and args[0].type is Type.INTERVAL
 
 
 def _together(args: Sequence[syntax.Expr]) -> syntax.Expr:

@@ -271,15 +271,20 @@ def _bucket_types(types: Sequence[Type]) -> Signature | None:
     return Signature(wanted, _TIMESTAMP) if fits else None
 
 
+def _epoch_types(types: Sequence[Type]) -> Signature | None:
+    return Signature((_INTERVAL,), _FLOAT) if types[0] is _INTERVAL else fixed(_FLOAT, _TIMESTAMP)(types)
+
+
+_PART_TYPES = fixed(_INTEGER, _TIMESTAMP)
 _AT = "TIMESTAMP '2013-05-31 14:35:07.250'"
 
 
-def _part(name: str, function: Callable[..., Any], summary: str, shown: str, result: Type = _INTEGER) -> Function:
+def _part(
+    name: str, function: Callable[..., Any], summary: str, shown: str,
+    types: Callable[[Sequence[Type]], Signature | None] = _PART_TYPES, takes: str = "TIMESTAMP",
+) -> Function:  # fmt: skip
     example = (f"{name.upper()}({_AT})", shown)
-    types = fixed(result, _TIMESTAMP)
-    return Function(
-        name, 1, 1, types, "TIMESTAMP", summary, example, of_arrays=function, can_fail=True, in_ticks=True
-    )  # fmt: skip
+    return Function(name, 1, 1, types, takes, summary, example, of_arrays=function, can_fail=True, in_ticks=True)
 
 
 def _of_unit(
@@ -302,9 +307,12 @@ _PARTS = (
     _part("dayofyear", _of_days(_day_of_year), "1 to 366", "151"),
     _part("millisecond", _within(1_000_000, 60 * _SECOND_NS), "milliseconds of the minute", "7250"),
     _part("microsecond", _within(1_000, 60 * _SECOND_NS), "microseconds of the minute", "7250000"),
-    _part("epoch", _epoch, "seconds since 1970", "1370010907.25", _FLOAT),
+    _part(
+        "epoch", _epoch, "seconds since 1970; of an INTERVAL, its seconds", "1370010907.25",
+        _epoch_types, "TIMESTAMP or INTERVAL",
+    ),
     _part("epoch_ms", _epoch_ms, "milliseconds since 1970", "1370010907250"),
-)
+)  # fmt: skip
 
 FUNCTIONS = (
     _of_unit(

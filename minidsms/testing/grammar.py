@@ -311,7 +311,7 @@ class Grammar:
             return self.rng.choice(choices + [f"VARIANCE({number})", f"STDDEV({arg})"] * spread)
         if type_ is TOTAL and self.chance(0.7):
             return f"SUM({self.pick('', 'DISTINCT ')}{self.expression(self.rng.choice((PRICE, TOTAL)), columns, 1)})"
-        return f"{self.pick('MIN', 'MAX', *['SUM'] * (type_ is INTERVAL))}({arg})"
+        return f"{self.pick('MIN', 'MAX', *['SUM', 'AVG'] * (type_ is INTERVAL))}({arg})"
 
     def of_table(self, type_: Type, columns: list[Column], one_stream: bool, spread: bool) -> str:
         """An aggregate of the table whose result has the type."""
@@ -536,6 +536,8 @@ class Grammar:
             own.append(f"CAST({part(INTEGER)} AS FLOAT)")
             if not self.options.portable:
                 own.append(f"{part()} / {self.pick('2.0', '4.0', '0.0')}")
+            if self.times:
+                own.append(f"EXTRACT(EPOCH FROM {part(self.rng.choice((TIMESTAMP, INTERVAL)))})")
             if self.functions:
                 own.append(f"uf_half({part()})")
         elif type_ is TIMESTAMP:

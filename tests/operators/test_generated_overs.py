@@ -172,7 +172,9 @@ def case_of_stream(seed: int) -> Case:
         over = f"({'PARTITION BY ' * bool(by)}{', '.join(by)} ORDER BY {', '.join(keys)}"
         any_, number = (
             rng.choice(("k", "v", "x", "t", "k > 2")),
-            rng.choice(("k", "v", "x", "CAST(k AS DECIMAL(9, 1))", "CAST(3 * v - 4 AS DECIMAL(38, 18))")),
+            rng.choice(
+                ("k", "v", "x", "CAST(k AS DECIMAL(9, 1))", "CAST(3 * v - 4 AS DECIMAL(38, 18))", "CAST(v AS INTERVAL)")
+            ),
         )
         calls.append(
             rng.choice(
