@@ -42,6 +42,11 @@ QUERIES = {
     "extremes, variance, first and last": (
         "SELECT k, MIN(x), MAX(t), STDDEV(v), FIRST(v), LAST(t) FROM Sa [RANGE 5] GROUP BY k"
     ),
+    "means of intervals": (
+        "SELECT k, AVG(CAST(v AS INTERVAL)) AS m, EXTRACT(EPOCH FROM SUM(CAST(v AS INTERVAL))) AS s"
+        " FROM Sa [RANGE 3] GROUP BY k"
+    ),
+    "neighbours with a default": "SELECT k, v, LAG(v, 1, k) OVER (PARTITION BY t ORDER BY v) AS l FROM Sa [ROWS 4]",
     "distinct aggregates": "SELECT COUNT(DISTINCT v), SUM(DISTINCT v), AVG(DISTINCT x) FROM Sa [ROWS 4]",
     "ROWS by arrival": "ISTREAM (SELECT v, t FROM Sa [ROWS 2])",
     "extremes of what only grows": (
