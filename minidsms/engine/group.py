@@ -337,7 +337,7 @@ class Group:
                 first = source.ts_of_waiting(0)
                 if first < earliest:
                     earliest = first
-                if waiting > batch_size:
+                if waiting > batch_size + batch_size // 16:
                     last = source.ts_of_waiting(batch_size)
                     cut = first if last <= first else last - 1
                     if cut < until:

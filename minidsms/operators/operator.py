@@ -368,8 +368,8 @@ class Operator:
         return given
 
     def run(self, budget: int) -> int:
-        """Consume at most `budget` elements per input (or one instant, if that alone is more, or what `takes_whole`
-        takes); returns how many.
+        """Consume at most `budget` elements per input, and a sixteenth more (or one instant, if that alone is more, or
+        what `takes_whole` takes); returns how many.
 
         Never blocks and never calls another operator.
         """
@@ -397,7 +397,7 @@ class Operator:
         if self.quantum < budget:
             budget = self.quantum
         for queue in inputs:
-            if queue.size > budget and not self.takes_whole:
+            if queue.size > budget + budget // 16 and not self.takes_whole:
                 until = queue.cut(until, budget)
             elif queue.size > LARGE and len(inputs) == 1:
                 until = queue.end_of_first(until)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 
 from minidsms import connect
+from minidsms.engine.group import Group
 from minidsms.scheduler import Chain
 from minidsms.scheduler.by_priority import LITTLE
 from minidsms.scheduler.scheduler import Schedulable
@@ -62,3 +64,24 @@ def test_along_a_path_there_is_nothing_to_schedule(scheduled: list[int]) -> None
     scheduled.clear()
     assert answers(LITTLE + 10, PATH) == answers(LITTLE + 10, PATH, chain_latency_bound=3) == expected
     assert not scheduled
+
+
+def test_what_waited_at_an_open_instant_needs_no_slice_beside_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    ends, release = [], Group.release
+
+    def noted(group: Group, heartbeat: int, batch_size: int) -> bool:
+        is_due = release(group, heartbeat, batch_size)
+        if is_due:
+            ends.append(group._until)
+        return is_due
+
+    with connect(batch_size=160) as db:
+        db.execute("CREATE STREAM S (v INTEGER)")
+        query = db.query("SELECT ISTREAM(v) FROM S [RANGE 5]")
+        monkeypatch.setattr(Group, "release", noted)
+        for first in (0, 160):
+            db.push("S", {"v": np.arange(first, first + 160)}, ts=np.arange(first, first + 160))
+        assert ends == [158, 318], "the element at 159 comes with the 160 behind it"
+        db.push("S", {"v": np.arange(180)}, ts=np.arange(320, 500))
+        db.advance(500)
+        assert len(query.fetch()) == 500
