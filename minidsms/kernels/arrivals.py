@@ -23,42 +23,47 @@ def _came(ts: Int64s, nodes: Int64s, arrivals: Arrivals, hi: int, slot: int) -> 
     return ts[uint64(slot - hi)] if slot >= hi else came_at(nodes, arrivals, slot)
 
 
+@helper(inline=True)
+def _first_held(ts, nodes, arrivals, length, lo, hi, at):  # type: ignore[no-untyped-def]
+    """From `lo` on the first slot whose row is still there when the element at a position comes."""
+    end = hi + at
+    while lo < end:
+        middle = (lo + end) >> 1
+        if uint64(ts[uint64(at)]) - uint64(_came(ts, nodes, arrivals, hi, middle)) >= uint64(length):
+            lo = middle + 1
+        else:
+            end = middle
+    return lo
+
+
 @kernel
 def take_arrivals(seq: Int64s, ts: Int64s, first: int, stop: int, store: Stored, of: KeysOfInput) -> int:
     """Write the elements [first, stop) of a stream's into the slots from hi + first on: numbers, and words of keys.
 
-    `stop` is set behind all elements, `has_nulls` where a key is NULL. Returns the most rows held at once meanwhile,
-    and at least one.
+    seq: of all elements, or of the first alone where they follow one another. `stop` is set behind all elements,
+    `has_nulls` where a key is NULL. Returns the most rows held at once meanwhile, or a 64th less, and at least one.
     """
     figures, nodes = of.figures, of.nodes
     rows, mask, length, hi = figures.nodes, figures.mask, figures.length, figures.hi
     arrivals = Arrivals(rows, mask, figures.instants, figures.store_mask)
-    lo = figures.lo
-    if first > 0:
-        end = hi + first
-        while lo < end:
-            middle = (lo + end) >> 1
-            if uint64(ts[first]) - uint64(_came(ts, nodes, arrivals, hi, middle)) >= uint64(length):
-                lo = middle + 1
-            else:
-                end = middle
-    most = int64(1)
-    at = first
+    is_of_all = len(seq) == len(ts)
+    lo, most, at = figures.lo, int64(1), first
     while at < stop:
         end = min(at + _BLOCK, stop)
         for i in range(at, end):
-            set_upper_half(nodes, rows + 2 * ((hi + i) & mask), seq[uint64(i)])
+            set_upper_half(nodes, rows + 2 * ((hi + i) & mask), seq[uint64(i)] if is_of_all else seq[0] + i)
         if words_taken(store, of, hi + at, hi + end):
             figures.has_nulls = 1
+        if end - at == _BLOCK:  # of fewer it is quicker to go through what leaves
+            lo = _first_held(ts, nodes, arrivals, length, lo, hi, at)
+        if hi + end - lo > most + (most >> 6):
+            for i in range(at, end):
+                # ts[lo] <= t, so that the difference is seen right even where it wraps; NO_RANGE is the greatest.
+                while uint64(ts[uint64(i)]) - uint64(_came(ts, nodes, arrivals, hi, lo)) >= uint64(length):
+                    lo += 1
+                most = max(most, hi + i + 1 - lo)
         at = end
-    came = _came(ts, nodes, arrivals, hi, lo) if first < stop else int64(0)
-    for i in range(first, stop):
-        # ts[lo] <= t, so that the difference is seen right even where it wraps; NO_RANGE is the greatest.
-        while uint64(ts[uint64(i)]) - uint64(came) >= uint64(length):
-            lo += 1
-            came = _came(ts, nodes, arrivals, hi, lo)
-        most = max(most, hi + i + 1 - lo)
-    figures.linked, figures.stop = hi, hi + len(seq)
+    figures.linked, figures.stop = hi, hi + len(ts)
     return int64(most)
 
 

@@ -232,7 +232,12 @@ class IndexedWindow:
 
     def arriving(self, batch: Batch) -> tuple[Int64Array, Int64Array]:
         """The numbers and the instants of a stream's elements, which may `enter` then."""
-        seq, store = batch.seq if self._may_refer(batch) else self._copied(batch), self._store
+        seq: Int64Array | None
+        if self._may_refer(batch):
+            seq = np.array([batch.first_seq], np.int64) if batch.is_run else batch.seq
+        else:
+            seq = self._copied(batch)
+        store = self._store
         assert seq is not None and store is not None
         if store.table is None or store.table is not self._placed:
             self.place()
@@ -247,7 +252,7 @@ class IndexedWindow:
 
     def enter(self, seq: Int64Array, ts: Int64Array, first: int, stop: int) -> int:
         """Write the elements [first, stop) of those arriving into the slots from hi on, for which there is room; gives
-        the most rows that the range holds at once.
+        about the most rows that the range holds at once. seq: as of `kernels.arrivals.take_arrivals`.
         """
         most = arrivals.take_arrivals(seq, ts, first, stop, *self._store_and_keys(self._words))
         if self._others or self.marked is not None:
@@ -327,14 +332,14 @@ class IndexedWindow:
     def _may_refer(self, batch: Batch) -> bool:
         """References where the batch has them and all rows held are of that store."""
         source, columns = batch.reference or (None, ())
-        if isinstance(source, StreamStore) and batch.seq is not None:
+        if isinstance(source, StreamStore) and (batch.is_run or batch.seq is not None):
             if self._store is source and (self._columns is columns or list(self._columns) == list(columns)):
                 return True
             if self._store is None or not len(self):
                 self.release()
                 self.forget_keys()
                 self._store, self._columns, self._is_own = source, columns, False
-                self._reader = source.reader(int(batch.seq[0]))
+                self._reader = source.reader(batch.first_seq)
                 return True
         return False
 
