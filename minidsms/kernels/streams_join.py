@@ -37,6 +37,7 @@ from minidsms.kernels.mixing import bucket
 from minidsms.machine_code import (
     Bools, Int8s, Int32s, Int64s, Int64Table, byte_at, helper, int32, int64, uint64, word_at,
 )
+from minidsms.machine_code.prefetching import prefetch
 from minidsms.machine_code.templates import Constant, series, template
 # fmt: on
 # isort: on
@@ -101,6 +102,12 @@ _MARKS_SHIFT = 54
 """Keys are marked in 1024 places: what shifts a hash to one of them."""
 _FEW = 64
 """Rows of an instant that are compared with its deletions one by one; of a relation, of either kind."""
+
+_SOON, _NEXT = 8, 4
+"""Of two inputs with a key each, unless DELETES holds: how many elements before one asks for them its heads are sent
+for, and the node that its head names."""
+_MANY = 1 << 14
+"""Slots of a ring, from which on its nodes are sent for: else they are mostly near."""
 
 
 class Room(NamedTuple):
@@ -352,8 +359,21 @@ def _go_on(given: Given, turns: Any, slots: Any, numbers: Any, slot: int, now: N
 
 
 @helper(inline=True)
+def _prefetch(given: Given, slot: int) -> None:
+    """Send for what the step is going to be asked for by the slots behind this one."""
+    nodes, heads, key, side = given.nodes, given.heads, given.keys[PROBED], given.sides[TARGET]
+    asking, own = given.sides[SOURCE_INPUT], given.keys[SOURCE_KEY]
+    prefetch(heads, uint64(key.heads + bucket(nodes[_node(asking, own, slot + _SOON)], key.shift)))
+    if side.mask >= _MANY:
+        tag = nodes[_node(asking, own, slot + _NEXT)]
+        prefetch(nodes, _node(side, key, int64(heads[uint64(key.heads + bucket(tag, key.shift))])))
+
+
+@helper(inline=True)
 def _visit(given: Given, turns: Any, slots: Any, numbers: Any, now: Now, tally: Tally) -> Any:
     """Go on with each row that a step finds."""
+    if len(KEYS) == 2 and not DELETES:
+        _prefetch(given, slots[SOURCE])
     nodes, side, key = given.nodes, given.sides[TARGET], given.keys[PROBED]
     chain = _chain(side, key, turns[TARGET], now.sign < 0, TARGET > INPUT)
     tag = nodes[_node(given.sides[SOURCE_INPUT], given.keys[SOURCE_KEY], slots[SOURCE])]
@@ -423,6 +443,9 @@ def _linked_all(given: Given, slot: int, is_linked: bool) -> None:
 def _link_one(given: Given, slot: int, is_linked: bool) -> None:
     nodes, heads, key = given.nodes, given.heads, given.keys[LINKED_KEY]
     node = _node(given.sides[INPUT], key, slot)
+    if len(KEYS) == 2 and not DELETES:
+        soon = _node(given.sides[INPUT], key, slot + _SOON)
+        prefetch(heads, uint64(key.heads + bucket(nodes[soon], key.shift)))
     if is_linked:
         head = uint64(key.heads + bucket(nodes[node], key.shift))
         set_link(nodes, node, slot - int64(heads[head]))
