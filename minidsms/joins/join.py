@@ -47,6 +47,8 @@ from minidsms.synopses.window_index import WindowIndex
 
 _PART = 1 << 14
 """Elements of one input indexed at a time: slots that are filled, linked and left while they stand in the cache."""
+_OF_FORM = 1 << 16
+"""Where a form joins them: it is so fast that what Python does beside a part counts for more than the cache."""
 _DIVIDED = 1 << 15
 """For each thread, where several divide them: handing over takes as long as to join some thousand."""
 LEAST_ELEMENTS = 4_096
@@ -366,10 +368,11 @@ class Join(Operator):
     def _cut(self, batches: Sequence[Batch | None], elements: int, ways: int) -> Iterable[Sequence[Batch | None]]:
         """The parts of a slice that are joined one after the other."""
         watch = self._watch
-        if watch is None and elements <= _PART:
+        each = ways * _DIVIDED if ways > 1 else _PART if self.form is None else _OF_FORM
+        if watch is None and elements <= each:
             return (batches,)
         limit = _unlimited if watch is None else watch.limit
-        return _parts(batches, elements, limit, _PART if ways == 1 else ways * _DIVIDED)
+        return _parts(batches, elements, limit, each)
 
     def _join(self, part: Sequence[Batch | None], waits: int, ways: int, is_tried: bool) -> Iterator[Batch]:
         """Take a part's elements into the windows, and join them. waits: elements of the slice behind them.  ways:
@@ -542,7 +545,7 @@ def _elements(batches: Sequence[Batch | None]) -> int:
 
 
 def _parts(
-    batches: Sequence[Batch | None], waiting: int, limit: Callable[[int], int], each: int = _PART
+    batches: Sequence[Batch | None], waiting: int, limit: Callable[[int], int], each: int
 ) -> Iterator[Sequence[Batch | None]]:
     """The batches cut at instants into parts of about `each` elements of each input. waiting: elements of all.
 
