@@ -48,7 +48,7 @@ from minidsms.synopses.window_index import WindowIndex
 _PART = 1 << 14
 """Elements of one input indexed at a time: slots that are filled, linked and left while they stand in the cache."""
 _OF_FORM = 1 << 16
-"""Where a form joins them: it is so fast that what Python does beside a part counts for more than the cache."""
+"""Where a form joins them, if the windows have room: what Python does beside a part counts for more than the cache."""
 _DIVIDED = 1 << 15
 """For each thread, where several divide them: handing over takes as long as to join some thousand."""
 LEAST_ELEMENTS = 4_096
@@ -368,11 +368,26 @@ class Join(Operator):
     def _cut(self, batches: Sequence[Batch | None], elements: int, ways: int) -> Iterable[Sequence[Batch | None]]:
         """The parts of a slice that are joined one after the other."""
         watch = self._watch
-        each = ways * _DIVIDED if ways > 1 else _PART if self.form is None else _OF_FORM
+        each = _PART
+        if ways > 1:
+            each = ways * _DIVIDED
+        elif elements > _PART and self.form is not None:
+            each = self._of_form(batches)
         if watch is None and elements <= each:
             return (batches,)
         limit = _unlimited if watch is None else watch.limit
         return _parts(batches, elements, limit, each)
+
+    def _of_form(self, batches: Sequence[Batch | None]) -> int:
+        """Elements of each input in a part that a form joins: no more than there is room for, and for the rest of an
+        instant, so that windows are as large as their rows need it, and not slices.
+        """
+        each = _OF_FORM
+        for i, batch in enumerate(batches):
+            fit = max(_PART, self.index.room(i) * 7 // 8)
+            if batch is not None and len(batch) > fit:
+                each = min(each, fit)
+        return each
 
     def _join(self, part: Sequence[Batch | None], waits: int, ways: int, is_tried: bool) -> Iterator[Batch]:
         """Take a part's elements into the windows, and join them. waits: elements of the slice behind them.  ways:

@@ -355,6 +355,10 @@ class WindowIndex:
         if changed:
             self._resize(changed)
 
+    def room(self, i: int) -> int:
+        """Slots of an input that hold no row: more may not come before there is a larger ring."""
+        return self._capacities[i] - len(self.windows[i])
+
     def _unchecked(self, i: int) -> int:
         """Rows that may come into an input, however many leave, before there is anything to `reserve` or to `fit`."""
         capacity, buckets = self._capacities[i], self._buckets[i]

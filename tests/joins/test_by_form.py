@@ -7,6 +7,8 @@ from functools import cache
 from random import Random
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 import minidsms
@@ -262,6 +264,37 @@ def test_many_deletions_of_an_instant_are_left_to_the_istream(divided: list[int]
             return query.fetch()
 
     assert answer("at once") == answer("at once", 3) == answer("off") and len(answer("off")) == 120
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_large_windows_have_the_same_rows_in_rings_that_hold_no_more(threads: int) -> None:
+    """Rings of 32,768 slots, in which pushes of 30,000 elements do not stand beside 9,000 rows, begin anew twice."""
+
+    def answer(compilation: str) -> tuple[Any, list[int]]:
+        rng = np.random.default_rng(3)
+        with minidsms.connect(compilation=compilation, threads=threads) as db:
+            for declaration in STREAMS[:2]:
+                db.execute(declaration)
+            query = db.query(f"SELECT ISTREAM({SHOWN[1]}) FROM R [RANGE 9000], S [RANGE 9000] WHERE R.k = S.k")
+            for begin in range(0, 90_000, 30_000):
+                nulls = 0.1 if begin == 60_000 else 0.0
+                for name in "RS":
+                    keys, flags = rng.integers(0, 20_000, 30_000), rng.random(30_000) < 0.5
+                    columns = {
+                        "k": pa.array(keys, mask=rng.random(30_000) < nulls),
+                        "b": pa.array(flags, mask=rng.random(30_000) < nulls),
+                        "t": pa.array(["x"] * 30_000),
+                        "x": rng.random(30_000),
+                    }
+                    db.push(name, columns, ts=np.arange(begin, begin + 30_000))
+            db.advance(90_000)
+            join = next(op for op in query.network.operators if isinstance(op, Join))
+            assert (join.form is not None) == (compilation == "at once")
+            return query.fetch_arrow(), join.index.inputs["mask"].tolist()
+
+    (expected, masks), (rows, masks_of_form) = answer("off"), answer("at once")
+    assert len(rows) > 30_000 and rows.equals(expected)
+    assert masks == [32_767, 32_767] and (masks_of_form == masks or threads == 2)
 
 
 def test_a_join_whose_answer_does_not_tell_keys_has_no_form() -> None:
