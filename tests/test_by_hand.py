@@ -126,8 +126,8 @@ def test_queues_are_told_how_far_operators_are_before_a_slice_passes_through_the
                 rows = 1 if i % 4 else MOST_BY_HAND + 50
                 db.push("S" if i % 3 else "R", [(k % 5, k % 9) for k in range(rows)], ts=i)
                 db.advance(i)
-            db.push("S", [(1, 1)] * (MOST_BY_HAND + 1), ts=40)
-            db.push("R", [(1, 2)] * (MOST_BY_HAND + 1), ts=40)
+            db.push("S", [(1, 1)] * (MOST_BY_HAND + 50), ts=40)
+            db.push("R", [(1, 2)] * (MOST_BY_HAND + 50), ts=40)
             db.advance(40)
             progress = [[o.progress, *(p.progress for p in o.inputs)] for o in q.network.operators]
             answers.append((sorted((c.ts, c.sign, c.row) for c in q.fetch()), progress))

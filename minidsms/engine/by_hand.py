@@ -35,7 +35,7 @@ def tell_queues(operators: Sequence[Operator]) -> None:
 
 class ByHand:
     """The operators of a group, which are told how much they may hand on. quantum: elements that an operator may take
-    in a turn.
+    in a turn, and a sixteenth more.
 
     most: elements that may pass so; -1 where time may not pass so either: where a reader has little room, or does not
     stand behind the operator that it reads.  is_path: they follow one on the other.  has_passed: a slice has, and
@@ -60,7 +60,7 @@ class ByHand:
         self.is_path = may_pass and all(
             reader.inputs == operator.outputs for operator, reader in itertools.pairwise(operators)
         )
-        most = quantum if self.is_path else min(quantum, MOST_BY_HAND)
+        most = quantum + quantum // 16 if self.is_path else min(quantum, MOST_BY_HAND)
         self.most = min((most, *(operator.quantum for operator in operators))) if may_pass else -1
         for operator in operators:
             operator.most_by_hand = min((most, *(queue.ample for queue in operator.outputs)))

@@ -312,6 +312,7 @@ class Group:
         if not self.operators or self.is_paused:
             return False
         batch_size = self.batch_size or batch_size
+        most = batch_size + batch_size // 16
         until, earliest = self.frontier(heartbeat), MAX_INSTANT
         self.is_cut = False
         if self.has_endings:
@@ -337,7 +338,7 @@ class Group:
                 first = source.ts_of_waiting(0)
                 if first < earliest:
                     earliest = first
-                if waiting > batch_size + batch_size // 16:
+                if waiting > most:
                     last = source.ts_of_waiting(batch_size)
                     cut = first if last <= first else last - 1
                     if cut < until:
@@ -352,7 +353,7 @@ class Group:
             # The operators' own progress follows with the next slice, which then is longer.
             self.progress = until
             return self.is_cut and self.release(heartbeat, batch_size)
-        self._until, self.released, self._most = until, released, batch_size
+        self._until, self.released, self._most = until, released, most
         self._in_flight = True
         return True
 

@@ -75,7 +75,9 @@ class Schedulable(Protocol):
         ...
 
     def run(self, budget: int) -> int:
-        """Consume at most `budget` elements per input (or one instant, if that alone is more); returns how many."""
+        """Consume at most `budget` elements per input, and a sixteenth more (or one instant, if that alone is more);
+        returns how many.
+        """
         ...
 
 
