@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from minidsms.elements import Column, Field, Schema, Type
+from minidsms.synopses.indexed_window import IndexedWindow
 from minidsms.synopses.stream_store import StreamStore
 from minidsms.synopses.window_index import WindowIndex
 
@@ -30,3 +33,38 @@ def test_numbers_of_rows_may_pass_what_the_ring_keeps_of_them(first: int) -> Non
     assert store.tail == first + 4
     a, b = window.gather([0, 1], np.array([4, 9, 5], np.int64))
     assert a.values.tolist() == [4, 9, 5] and b.values.tolist() == [28, 63, 35]
+
+
+@pytest.mark.parametrize("length", [1, 40, 700, None])
+@pytest.mark.parametrize("ways", [1, 3])
+def test_elements_that_come_are_numbered_and_those_held_at_once_counted(length: int | None, ways: int) -> None:
+    rng = np.random.default_rng(7)
+    store = StreamStore(SCHEMA)
+    index = WindowIndex([SCHEMA], [[(0,)]], None, [[0, 1]], [length])
+    (window,) = index.windows
+    assert isinstance(window, IndexedWindow)
+    came = np.zeros(0, np.int64)
+    for count in (1, 2, 255, 256, 3_000, 700, 3_000):
+        # Many of an instant, and after times with few: where most are held at once lies anywhere.
+        ts = (came[-1] if len(came) else 0) + np.sort(rng.integers(0, 3 * count, count) // rng.integers(1, 9))
+        first, keys = len(came), rng.integers(0, 99, count)
+        store.append(ts, [Column(keys), Column(keys)])
+        batch = store.batch(first, first + count)
+        given = batch if count != 3_000 or first < 3_000 else batch.take(np.arange(count))
+        assert given.is_run == (given is batch)
+        index.reserve({0: count})
+        lo = window.figures.lo
+        entered = window.arriving(given)
+        stops = [count * k // ways for k in range(ways + 1)]
+        most = max(window.enter(*entered, start, stop) for start, stop in pairwise(stops))
+
+        came = np.concatenate([came, ts])
+        gone = np.full(count, lo) if length is None else np.maximum(lo, came.searchsorted(ts - length, "right"))
+        held = int((np.arange(first, first + count) + 1 - gone).max())
+        assert held * 64 / 65 <= most <= held
+        figures = window.figures
+        assert figures.linked == first and figures.stop == first + count
+        figures.hi = first + count
+        assert window._numbers(np.arange(lo, figures.hi)).tolist() == list(range(lo, figures.hi))
+        assert window.gather([0], np.arange(first, first + count))[0].values.tolist() == keys.tolist()
+        index.expire(int(ts[-1]))
