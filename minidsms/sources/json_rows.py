@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import json as arrow_json
 
 from minidsms.elements import Schema, Type
@@ -51,11 +52,12 @@ class JsonRows:
         self.schema = schema
         self.rejected = rejected
         self._relation = relation
-        self._names: list[str] | None = None
+        self._names = list(schema.names)
+        """As they are spelled in the lines."""
         self._ticks: dict[str, bool] = {}
         """Of each TIMESTAMP that has had a value: whether its values are ticks."""
         self._first: dict[str, Any] | None = None
-        """Of the first object: its names, and an empty text for a text, None for NULL, 0 for anything else."""
+        """Of the first object but `{}`: its names, and an empty text for a text, None for NULL, 0 for anything else."""
         self._batch_names = list(schema.names)
         self._types = list(schema.types)
         self._is_basic = all(type_.is_basic for type_ in self._types)
@@ -63,7 +65,7 @@ class JsonRows:
 
     def read(self, block: Block) -> Any:
         """The rows of a block as a record batch, or as PlainRows; lines that cannot be read are counted and kept."""
-        if self._names is not None and self._is_basic and is_few(block):  # Arrow's reader costs more than they do
+        if self._first is not None and self._is_basic and is_few(block):  # Arrow's reader costs more than they do
             few, rejects = self._one_by_one(block)
             if not rejects and few.num_rows and self._with_times(few):
                 return few
@@ -75,7 +77,7 @@ class JsonRows:
     @property
     def is_settled(self) -> bool:
         """The blocks so far have told all about the columns: `parse` depends on nothing but its block now."""
-        return self._names is not None and self._ticks.keys() >= set(self._times())
+        return self._first is not None and self._ticks.keys() >= set(self._times())
 
     @property
     def learned(self) -> Any:
@@ -85,13 +87,13 @@ class JsonRows:
 
     def learn(self, learned: Any) -> None:
         """Go on with what another reader of the same lines has `learned`."""
-        if learned is not None:
+        if learned:
             self._learn(learned)
 
     def parse(self, block: Block) -> tuple[Any, list[Reject]]:
         """The rows of a block as a record batch, and the lines that cannot be read."""
-        if self._names is None:
-            self._learn(next((each for _, text in lines(block) if (each := _object(text))), {}))
+        if self._first is None:
+            self.learn(next((each for _, text in lines(block) if (each := _object(text))), None))
         if not self._is_basic:
             return self._salvage(block)
         parts = list(self._parts(block))
@@ -150,11 +152,10 @@ class JsonRows:
 
     def _times(self) -> list[str]:
         """The names of what is a TIMESTAMP."""
-        return [name for name, type_ in zip(self._names or (), self._types) if type_ is Type.TIMESTAMP]
+        return [name for name, type_ in zip(self._names, self._types) if type_ is Type.TIMESTAMP]
 
     def _parse(self, block: Block) -> Any:
         """The quick way: typed by Arrow."""
-        assert self._names is not None
         if not block.data.strip():
             return self._batch([pa.nulls(0, arrow_type(t)) for t in self._types])
         fields = []
@@ -163,6 +164,8 @@ class JsonRows:
             fields.append((name, pa.int64() if are_ticks else arrow_type(type_)))
         if crashes_arrow(block.data):
             raise pa.ArrowInvalid("null where an object should stand")
+        if not block.data.isascii():
+            block.data.decode()  # Arrow does not look at what is ignored
         table = arrow_json.read_json(
             pa.BufferReader(block.data),
             read_options=arrow_json.ReadOptions(block_size=len(block.data) + 1, use_threads=False),
@@ -177,6 +180,8 @@ class JsonRows:
         for name, type_ in zip(self._names, self._types):
             column = table.column(name).combine_chunks()
             column = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
+            if type_ is Type.FLOAT and pc.any(pc.is_inf(column)).as_py():
+                raise pa.ArrowInvalid("digits beyond the range of FLOAT")  # or an exponent, which is no error
             if type_ is Type.TIMESTAMP and not self._ticks.get(name, True):
                 column = read_iso_times(column)
             elif type_ is Type.TIMESTAMP and column.null_count < len(column):
@@ -191,7 +196,6 @@ class JsonRows:
         return rows.arrow(), rejects
 
     def _one_by_one(self, block: Block) -> tuple[PlainRows, list[Reject]]:
-        assert self._names is not None
         rejects: list[Reject] = []
         # times in what is nested, as far as others
         readers = [(value_reader if type_.is_basic else inner_reader)(type_, 1000) for type_ in self._types]

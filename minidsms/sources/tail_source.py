@@ -42,7 +42,7 @@ class _Known:
 class Tail:
     """Reads a growing file.
 
-    from_end: leave out what stands there already (but the line of names).  poll_s: how often to look.
+    from_end: leave out the lines that stand there already (but that of names).  poll_s: how often to look.
     stop_after_s: end when nothing was written for so long; None: never.
     """
 
@@ -126,10 +126,10 @@ class Tail:
             rows.learn(self._from["learned"])
             self._file.seek(self._from["byte"])
             cutter = LineCutter(self._from["line"], self._from["byte"])
-        elif self._from_end:
+        elif self._from_end and (end := _whole_lines(self._file)):
             rows = self._begin(source, " (lines counted from where reading began)")
             self._take_header(rows)
-            cutter = LineCutter(start=self._file.seek(0, os.SEEK_END))
+            cutter = LineCutter(start=self._file.seek(end))
         quiet_s = 0.0
         while not self._stopped.is_set():
             position = self._file.tell()
@@ -210,3 +210,15 @@ class Tail:
 
 def _known(file: IO[bytes]) -> _Known:
     return _Known(os.fstat(file.fileno()).st_ino, os.pread(file.fileno(), _BEGINNING, 0))
+
+
+def _whole_lines(file: IO[bytes]) -> int:
+    """How many bytes the lines that have ended take."""
+    end = os.fstat(file.fileno()).st_size
+    while end:
+        start = max(0, end - _READ_BYTES)
+        found = os.pread(file.fileno(), end - start, start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        end = start
+    return 0

@@ -128,6 +128,28 @@ def test_many_lines_and_what_is_not_plain_are_left_to_arrow() -> None:
         assert not isinstance(rows.read(Block(data, 1)), PlainRows), data
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [b"no object", b'{"T": "a", "X": 1}', b'{"T": "b", "X": 2}'],  # the first object spells the names
+        [b"", b"{}", b'{"T": "a", "X": 1}'],
+        [b'{"x": 1}', b'{"x": 1' + b"0" * 400 + b"}", b'{"x": -1e400}'],
+        [b'{"x": 1}', b'{"x": 2, "not asked for": "\xff"}', b'{"x": "b"}'],
+    ],
+)
+def test_lines_of_json_are_read_to_the_same_rows_however_they_are_cut(lines: list[bytes]) -> None:
+    schema = Schema((Field("t", Type.TEXT), Field("x", Type.FLOAT)))
+    found = []
+    for n in (1, len(lines)):
+        rows = JsonRows("f", schema, RejectedRows())
+        read: list[Any] = []
+        for at in range(0, len(lines), n):
+            batch = rows.read(Block(b"".join(line + b"\n" for line in lines[at : at + n]), at + 1))
+            read += zip(*plain(batch.arrow() if isinstance(batch, PlainRows) else batch))
+        found.append((read, list(rows.rejected)))
+    assert found[0] == found[1]
+
+
 def test_rows_can_be_parted_and_become_a_batch() -> None:
     rows = PlainRows(["a", "at"], [[1, None, 3], [np.datetime64(5, "ns")] * 3], [pa.int64(), pa.timestamp("ns")])
     assert rows.slice(1).columns[0] == [None, 3] and rows.slice(0, 2).num_rows == 2

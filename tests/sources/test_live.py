@@ -633,6 +633,28 @@ def test_from_end_leaves_out_what_stands_there_and_stop_after_ends(tmp_path: Pat
     assert rows(q) == [(1,), (2,), (3,)]
 
 
+@pytest.mark.parametrize("before", ["", "ts,", "ts,v\n", "ts,v\n1,1\n2"])
+def test_from_end_reads_the_line_whose_end_is_written_later(before: str, tmp_path: Path) -> None:
+    path = tmp_path / "s.csv"
+    path.write_text(before)
+    db = following(path, "from_end = true", "stop_after = 50 MILLISECONDS")
+    source: Any = db.reading.sources[0][0]
+    stops = source.feeder._stopped
+    wait = stops.wait
+
+    def write_and_wait(seconds: float) -> bool:
+        if path.read_text() == before:
+            with path.open("a") as file:
+                file.write("ts,v\n1,1\n22,2\n33,3\n"[len(before) :])
+        return bool(wait(seconds))
+
+    stops.wait = write_and_wait
+    q = db.query("SELECT ts, v FROM S")
+    db.run()
+    assert rows(q) == [(1, 1), (22, 2), (33, 3)][before.count("1,1") :]
+    assert not db.stream_input("S").counters.rejected
+
+
 def test_what_cannot_grow_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.parquet").write_bytes(b"PAR1")
     with pytest.raises(CqlError, match="csv or json"):
