@@ -1,13 +1,14 @@
 """Messages of a Kafka topic: each is one record, a JSON object or a CSV line, or of Avro or Protobuf.
 
 Invariants: the messages of a partition stay in order; what has been taken from the broker and not by the engine is
-bounded; with a group, an offset is committed only when the rows before it have been pushed: after a stop nothing is
-lost, and what was pushed last may come again.
+bounded; with a group, an offset is committed only when the rows before it have been pushed, and as long as its
+partition is ours: after a stop nothing is lost, and what was pushed last may come again.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 import time
 import uuid
@@ -25,6 +26,8 @@ from minidsms.sources.messages import Messages
 _MESSAGES = 5000
 _WAIT_S = 0.1
 _COMMIT_S = 2.0
+_GIVE_BACK_S = 2.0
+"""So long a member of the group that is to have a partition waits until what has been taken of it has been pushed."""
 _QUEUED_KB = 16_384
 
 
@@ -78,6 +81,11 @@ class KafkaReader:
         """The partition that is read alone, up to an offset: the others follow."""
         self._offsets: dict[int, int] = {}
         self._readers: WeakKeyDictionary[LineRows, int] = WeakKeyDictionary()
+        self._reading: dict[int, LineRows] = {}
+        """By partition that is ours, what reads it."""
+        self._given: dict[LineRows, int] = {}
+        """The offset behind what each has been given."""
+        self._source: LiveLines | None = None
         self._start = library.OFFSET_END if latest else library.OFFSET_BEGINNING
         try:
             self._numbers = partitions(self._consumer, address)
@@ -85,7 +93,7 @@ class KafkaReader:
                 if group is None:
                     self._consumer.assign(self._places(self._numbers))
                 else:
-                    self._consumer.subscribe([address.topic])
+                    self._consumer.subscribe([address.topic], on_revoke=self._give_back)
         except Error:
             self.close()
             raise
@@ -143,9 +151,8 @@ class KafkaReader:
     def run(self, source: LiveLines) -> None:
         """Read until stopped, or to the end of the topic."""
         library = kafka()
-        source.notes_pushed = self._commits
-        readers: dict[int, LineRows] = {}
-        given: dict[LineRows, int] = {}
+        self._source, source.notes_pushed = source, self._commits
+        reading, given = self._reading, self._given
         ended: set[int] = set()
         committed_s = time.monotonic()
         try:
@@ -153,29 +160,46 @@ class KafkaReader:
                 with asking(self._address):
                     messages = what_waits(self._consumer)
                 for partition, block in self._blocks(library, messages, ended):
-                    if partition not in readers:
+                    if partition not in reading:
+                        if partition not in {p.partition for p in self._consumer.assignment()}:
+                            continue  # it has become another member's, who is given it, too
                         name = f"{source.path}, partition {partition} (lines are offsets)"
-                        readers[partition] = source.rows(name)
-                        readers[partition].learn(self._learned.get(partition) or self._told)
-                        self._readers[readers[partition]] = partition
-                    if not source.inbox.put(readers[partition], block):
+                        reading[partition] = source.rows(name)
+                        reading[partition].learn(self._learned.get(partition) or self._told)
+                        self._readers[reading[partition]] = partition
+                    if not source.inbox.put(reading[partition], block):
                         break
-                    given[readers[partition]] = block.first_line + block.data.count(b"\n")
+                    given[reading[partition]] = block.first_line + block.data.count(b"\n")
                 if self._first is not None:
                     reached = max([self._offsets[self._first[0]], *given.values()])
                     if reached >= self._first[1] or self._first[0] in ended:
                         self._go_on_with_others(self._first[0])
                     continue
                 if self._commits and time.monotonic() - committed_s >= _COMMIT_S:
-                    self._commit(library, source, readers)
+                    self._commit(source, reading)
                     committed_s = time.monotonic()
                 if self._until_end and ended and ended >= {p.partition for p in self._consumer.assignment()}:
                     return
         finally:
             if self._commits:
-                while not self._stopped.is_set() and given != source.pushed:
-                    self._stopped.wait(0.01)  # the engine takes what waits, so that it counts as read
-                self._commit(library, source, readers)
+                self._wait_until_pushed(source, reading)
+                self._commit(source, reading)
+
+    def _give_back(self, consumer: Any, places: list[Any]) -> None:
+        """Partitions become another member's, who begins where we commit; what waits of them comes there again."""
+        given_back = {place.partition: self._reading.pop(place.partition, None) for place in places}
+        reading = {partition: rows for partition, rows in given_back.items() if rows is not None}
+        if self._source is not None and reading:
+            self._wait_until_pushed(self._source, reading, _GIVE_BACK_S)
+            self._commit(self._source, reading)
+
+    def _wait_until_pushed(self, source: LiveLines, reading: Mapping[int, LineRows], most_s: float = math.inf) -> None:
+        """Let the engine take what waits, so that it counts as read."""
+        end_s = time.monotonic() + most_s
+        while not self._stopped.is_set() and time.monotonic() < end_s:
+            if all(self._given.get(rows) == source.pushed.get(rows) for rows in reading.values()):
+                return
+            self._stopped.wait(0.01)
 
     def _blocks(self, library: Any, messages: list[Any], ended: set[int]) -> list[tuple[int, Block]]:
         """The messages as blocks of lines, those of a partition that stand together in one."""
@@ -206,11 +230,12 @@ class KafkaReader:
             return b"null"
         return value.replace(b"\n", b" ") if self._messages is None else self._messages.line(value)
 
-    def _commit(self, library: Any, source: LiveLines, readers: dict[int, LineRows]) -> None:
+    def _commit(self, source: LiveLines, reading: Mapping[int, LineRows]) -> None:
         """Tell the broker what has been pushed."""
+        library = kafka()
         offsets = [
             library.TopicPartition(self._address.topic, partition, source.pushed[rows])
-            for partition, rows in readers.items()
+            for partition, rows in reading.items()
             if rows in source.pushed
         ]
         if offsets:

@@ -15,6 +15,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -225,6 +226,69 @@ def test_a_message_does_not_wait_for_others_and_those_that_wait_come_together() 
     assert consumer.waited[1] == consumer.waited[3] == 0, "nothing is waited for once something has come"
     assert what_waits(consumer) == []
     assert 0 < consumer.waited[-1] < 1, "an idle thread sleeps, and sees soon that it shall stop"
+
+
+class Message:
+    """Of a partition; value None: its end."""
+
+    def __init__(self, partition: int, offset: int, value: bytes | None) -> None:
+        self.partition, self.offset, self.value = (lambda: partition), (lambda: offset), (lambda: value)
+        self.is_end = value is None
+
+    def error(self) -> Any:
+        return SimpleNamespace(code=lambda: kafka.KafkaError._PARTITION_EOF) if self.is_end else None
+
+
+class Member:
+    """A consumer of a group that has partitions 0 and 1, and is to give back 1 behind its first message."""
+
+    def __init__(self) -> None:
+        self.mine = {0, 1}
+        self.committed: list[tuple[int, int, bool]] = []
+        """Partition, offset, and whether the partition was ours."""
+        self._steps = iter([Message(0, 0, b"1,0"), Message(1, 0, b"2,1"), None, Message(0, 1, b"3,0")])
+
+    def list_topics(self, topic: str, timeout: float) -> Any:
+        return SimpleNamespace(topics={topic: SimpleNamespace(error=None, partitions={0: None, 1: None})})
+
+    def subscribe(self, topics: list[str], on_revoke: Any) -> None:
+        self._on_revoke = on_revoke
+
+    def assignment(self) -> list[Any]:
+        return [kafka.TopicPartition("t", number) for number in self.mine]
+
+    def poll(self, timeout: float) -> Any:
+        message = next(self._steps, Message(0, 2, None))
+        if message is None:
+            self._on_revoke(self, [kafka.TopicPartition("t", 1)])
+            self.mine = {0}
+            return Message(1, 1, b"9,9")
+        return message
+
+    def consume(self, number: int, timeout: float) -> list[Any]:
+        return []
+
+    def commit(self, offsets: list[Any], asynchronous: bool) -> None:
+        self.committed += [(each.partition, each.offset, each.partition in self.mine) for each in offsets]
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def test_what_has_been_pushed_of_a_partition_is_committed_before_another_member_has_it_and_not_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    member = Member()
+    monkeypatch.setattr(kafka, "Consumer", lambda configuration: member)
+    monkeypatch.setattr("minidsms.sources.kafka_source._COMMIT_S", 0.0)
+    db = minidsms.connect()
+    db.execute("CREATE STREAM S (ts INTEGER, v INTEGER) TIMESTAMP BY ts")
+    db.feed("S", "kafka://127.0.0.1:9092/t", "csv", group="g", until_end=True)
+    q = db.query("SELECT ts, v FROM S")
+    db.run()
+    assert rows(q) == [(1, 0), (2, 1), (3, 0)]
+    assert (1, 1, True) in member.committed and (0, 2, True) in member.committed
+    assert all(is_mine for _, _, is_mine in member.committed)
 
 
 def test_no_client_is_assigned_a_partition_twice(
