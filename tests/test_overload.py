@@ -69,6 +69,17 @@ def test_drop_oldest_answers_as_if_what_it_passed_over_had_never_come() -> None:
     assert q.stats()["shed"] == {"S": 600 - len(held)}
 
 
+@pytest.mark.parametrize("sharing", ["on", "off"])
+def test_each_query_counts_what_it_has_passed_over_itself(sharing: str) -> None:
+    db = connection(queue_size=5, load_shedding="drop oldest", sharing=sharing)
+    queries = [db.query(f"SELECT v, {n} FROM S [RANGE 3]") for n in range(3)]
+    db.push("S", [(0, v) for v in range(12)], ts=[1] * 12)
+    db.advance(2)
+    for q in queries:
+        assert [c.row[0] for c in q.fetch()] == [7, 8, 9, 10, 11]
+        assert q.stats()["shed"] == {"S": 7}
+
+
 def test_drop_oldest_concerns_only_the_query_that_waits() -> None:
     db = connection(queue_size=10, load_shedding="drop oldest")
     slow, other = db.query("SELECT v FROM S", name="slow"), db.query("SELECT v FROM S", name="other")

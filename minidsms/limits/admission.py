@@ -164,22 +164,22 @@ class Admission:
 
     def count_shed(self, stream: StreamInput, n: int) -> None:
         """So many elements of a stream have come and are not stored."""
-        self._count(stream, n, self._readers(stream))
+        self._count(stream, n, (query for group in self._readers(stream) for query in self._queries(group)))
 
     def shed_waiting(self, groups: Iterable[Group]) -> None:
         """Let queries pass over what waits beyond their bounds, the oldest first. The engine is at rest."""
         if self._db.settings["load_shedding"] != "drop oldest":
             return
-        for source, bound, group in self._waiting(groups):
+        for source, bound, _ in self._waiting(groups):
             waiting = source.waiting()
             if waiting > bound:
-                self._pass_over(source, waiting - bound, group)
+                self._pass_over(source, waiting - bound)
         for query in self._account.over_their_limit(None):
             alone = query.network.group
             for source, _, _ in self._waiting([alone] if alone is not None and len(alone.networks) == 1 else []):
                 excess = -(-(query.nbytes - (query.settings.memory_limit or 0)) // source.store.row_nbytes)
                 if excess > 0 and source.waiting():
-                    self._pass_over(source, min(excess, source.waiting()), alone)
+                    self._pass_over(source, min(excess, source.waiting()))
 
     def _make_room(self, store: StreamStore, n: int) -> None:
         """Let queries pass over what waits longest until n elements fit, or nothing waits: those for which most bytes
@@ -197,26 +197,26 @@ class Admission:
                     / max(own.get(id(each), common) for each in reading.networks)
                 )
                 if weighed > most:
-                    most, longest = weighed, (source, reading)
+                    most, longest = weighed, source
             if longest is None:
                 return
-            self._pass_over(longest[0], -(-longest[0].waiting() // 2), longest[1])
+            self._pass_over(longest, -(-longest.waiting() // 2))
             for each in self._db.inputs:
                 each.store.free()
             self._account.shrink()
 
-    def _pass_over(self, source: StreamSource, n: int, group: Group | None) -> None:
+    def _pass_over(self, source: StreamSource, n: int) -> None:
         shed = source.shed(n)
         for stream in self._db.inputs:
             if isinstance(stream, StreamInput) and stream.store.feeds(source.store):
-                self._count(stream, shed, [group] if group is not None else [])
+                # Where nothing is shared the queries of a group have sources of their own.
+                self._count(stream, shed, (q for q in self._db.queries.values() if source in q.network.sources))
 
-    def _count(self, stream: StreamInput, n: int, groups: Iterable[Group]) -> None:
+    def _count(self, stream: StreamInput, n: int, queries: Iterable[RunningQuery]) -> None:
         stream.counters.shed += n
-        for group in groups:
-            for query in self._queries(group):
-                name = stream.definition.name
-                query.shed[name] = query.shed.get(name, 0) + n
+        for query in queries:
+            name = stream.definition.name
+            query.shed[name] = query.shed.get(name, 0) + n
 
     # ------------------------------------------------------------------------------------------------- who waits
 
