@@ -735,7 +735,7 @@ class DurableConnection(Connection):
             try:
                 super().add_sink(query, sink)
             except Error as error:
-                self.files.forget(query.name.lower())
+                self.files.give_up(query.name.lower())
                 self.warnings.append(answers_wait(query, error))
 
     def _mark(self, is_forced: bool) -> None:

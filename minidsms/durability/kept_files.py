@@ -182,6 +182,10 @@ class KeptFiles:
         """A query has ended."""
         self.marks.pop(key, None)
         self._waiting.pop(key, None)
+        self.give_up(key)
+
+    def give_up(self, key: str) -> None:
+        """What a query writes is not open; it is gone on with at its mark when the folder is opened again."""
         each = self._open.pop(key, None)
         if each is not None:
             each.sink.discard()  # no more than closes one that has been marked, or has taken its place

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from minidsms.answers.results import ResultCodec
 from minidsms.counted import counted
+from minidsms.cql.errors import Error
 from minidsms.durability.kept_file import AddedFile, ArrowMessages, KeptFile, KeptMessages, Mark, hidden
 from minidsms.elements import Batch, Schema
 from minidsms.sinks.append_output import AppendOutput
@@ -72,12 +73,22 @@ class KeptParts:
         self._codec: ResultCodec | None = None
         self._full: list[_Part] = []
         self._bytes_of_full = 0
-        if self._rolling is not None:
-            self._tidy()
+        if self._rolling is not None and os.path.exists(place := self._place.replace(_NUMBER, str(mark.part))):
+            raise Error(f"cannot go on with {place!r}: another query or connection has written it")
         self._part = self._begun(mark.part, mark.first, mark.nbytes)
+        if self._rolling is not None:
+            try:
+                self._tidy()
+            except BaseException as error:
+                self._part.file.discard()
+                if isinstance(error, OSError):
+                    raise Error(f"cannot write {self.path!r}: {error.strerror or error}") from None
+                raise
 
     def _tidy(self) -> None:
-        """Let the parts before the mark appear, and forget those behind it."""
+        """Let the parts before the mark appear, and forget those behind it: nobody else writes any while we hold the
+        mark's.
+        """
         for number in _hidden_numbers(self._place):
             place = self._place.replace(_NUMBER, str(number))
             if number > self._mark.part:

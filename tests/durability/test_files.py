@@ -14,6 +14,7 @@ from minidsms.durability import kept_files
 from minidsms.durability.connection import DurableConnection
 from minidsms.durability.kept_file import hidden
 from minidsms.sinks import locking
+from minidsms.sinks.lines import LineSink
 
 
 @pytest.fixture(autouse=True)
@@ -154,6 +155,43 @@ def test_a_copy_does_not_write_the_files_of_what_it_was_made_of() -> None:
     db.execute("DROP QUERY q")
     db.close()
     assert lines() == ALL[:3]
+
+
+def test_a_checkpoint_keeps_the_mark_of_a_file_that_could_not_be_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened() as db:
+        db.push("S", (2,), ts=2)
+
+    def full(*_: object) -> None:
+        raise Error("cannot write 'out.csv': No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LineSink, "open", full)
+        with opened() as db:
+            assert "its answers wait to be fetched" in db.warnings[0]
+            db.push("S", (3,), ts=3)
+            db.checkpoint()
+    with opened() as db:
+        db.push("S", (4,), ts=4)
+        db.execute("DROP QUERY q")
+    assert lines() == ALL[:4]
+
+
+def test_a_copy_removes_no_parts_of_what_it_was_made_of() -> None:
+    db = opened()
+    db.execute("CREATE QUERY parts AS SELECT k FROM S INTO 'part-{n}.csv' WITH (roll_rows = 2)")
+    for k in range(7):
+        if k in (3, 4):
+            db.backup(f"copy-{k}")  # amid a part, and before the first row of one
+        db.push("S", (k,), ts=k)
+    for k in (3, 4):
+        with minidsms.connect(f"copy-{k}") as copy:
+            assert "part-" in copy.warnings[-1] and "its answers wait to be fetched" in copy.warnings[-1]
+            copy.push("S", (9,), ts=9)
+    db.push("S", (7,), ts=7)
+    db.execute("DROP QUERY parts")
+    db.close()
+    written = [lines(f"part-{n}.csv")[1:] for n in (1, 2, 3, 4)]
+    assert written == [[f"{k},1,{k}", f"{k + 1},1,{k + 1}"] for k in (0, 2, 4, 6)]
 
 
 FORMS = {
