@@ -18,10 +18,13 @@ from minidsms.durability.segments import segments
 
 
 def sizes_of(log_folder: str) -> list[tuple[str, int]]:
-    """The files of a log and how long they are now; a log only grows."""
-    paths = [segment.path for segment in segments(log_folder)]
-    paths += [os.path.join(log_folder, name) for name in blocks(log_folder)]
-    return [(path, os.path.getsize(path)) for path in paths]
+    """The files of a log and how long they are now; a log only grows. Error where they cannot be listed."""
+    try:
+        paths = [segment.path for segment in segments(log_folder)]
+        paths += [os.path.join(log_folder, name) for name in blocks(log_folder)]
+        return [(path, os.path.getsize(path)) for path in paths]
+    except OSError as error:
+        raise Error(f"the log {log_folder!r} cannot be read: {error.strerror or error}") from None
 
 
 def copy(files: list[tuple[str, int]], metadata: Metadata, target: str) -> None:

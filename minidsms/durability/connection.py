@@ -220,7 +220,7 @@ class DurableConnection(Connection):
         """Write an entry about what the one that is being carried out has come to."""
         assert self.log is not None
         try:
-            self.log.append(encoded(fields))
+            self.log.append(encoded(fields), is_amid=True)
         except BaseException:
             self._is_astray = True
             raise
@@ -748,7 +748,7 @@ class DurableConnection(Connection):
             if self.files.wants_commit:
                 self.log.sync()
             for query, mark in self.files.new_marks(is_forced):
-                self.log.append(encoded({"kind": "written", "query": query.name, **vars(mark)}))
+                self.log.append(encoded({"kind": "written", "query": query.name, **vars(mark)}), is_amid=True)
             if self.files.wants_marks:
                 self.log.sync()
                 self.files.publish_marked()

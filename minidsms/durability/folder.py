@@ -13,6 +13,7 @@ of a process that ended, and is removed when the folder is opened.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -163,7 +164,8 @@ def log_after(log: str) -> str:
 
 
 def tidy(folder: str, metadata: Metadata) -> None:
-    """Remove what a process that ended has left."""
-    for name in os.listdir(folder):
-        if name == CHECKPOINT or (_LOG.fullmatch(name) and name not in (metadata.log, metadata.before.get("log"))):
-            shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
+    """Remove what a process that ended has left, as far as that can be."""
+    with contextlib.suppress(OSError):
+        for name in os.listdir(folder):
+            if name == CHECKPOINT or (_LOG.fullmatch(name) and name not in (metadata.log, metadata.before.get("log"))):
+                shutil.rmtree(os.path.join(folder, name), ignore_errors=True)

@@ -74,9 +74,9 @@ class Log:
 
     # ---------------------------------------------------------------------------------------------------- entries
 
-    def append(self, *payload: Part, is_awaited: bool = True) -> int:
-        """Write an entry, whole or not at all; its number. is_awaited: `commit` waits for it. Error where it cannot be
-        written.
+    def append(self, *payload: Part, is_awaited: bool = True, is_amid: bool = False) -> int:
+        """Write an entry, whole or not at all; its number. is_awaited: `commit` waits for it.  is_amid: it tells of a
+        call that has an entry. Error where it cannot be written.
         """
         self.check()
         try:
@@ -89,9 +89,10 @@ class Log:
             end = self._write(parts if is_large else (b"".join(parts),), self._size)
             self._size, self._before, self._is_torn = end, self._size, False
         except OSError as error:
-            raise Error(
-                f"the log {self.folder!r} cannot be written, and nothing has been taken: {error.strerror or error}"
-            ) from None
+            otherwise = "" if is_amid else ", and nothing has been taken"
+            hint = "\nhelp: close the connection and open the folder again" if is_amid else ""
+            reason = f"the log {self.folder!r} cannot be written{otherwise}: {error.strerror or error}"
+            raise Error(reason + hint) from None
         self.next += 1
         if is_awaited:
             self._wanted = self.next

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import threading
@@ -27,6 +28,21 @@ def db(tmp_path: Path) -> minidsms.Connection:
     db.query("SELECT k, COUNT(*) FROM S [RANGE 10] GROUP BY k", name="counts")
     db.push("S", [(1,), (2,)], ts=[0, 1])
     return db
+
+
+def test_a_folder_that_cannot_be_listed_is_an_error(
+    db: minidsms.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: object) -> list[str]:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(os, "listdir", full)
+    with pytest.raises(Error, match="cannot be read: Too many open files"):
+        db.backup(tmp_path / "copy")
+    with pytest.raises(Error, match="cannot be read: Too many open files"):
+        db.checkpoint()
+    monkeypatch.undo()
+    db.backup(tmp_path / "copy")
 
 
 def test_a_copy_opens_elsewhere_with_what_there_was(db: minidsms.Connection, tmp_path: Path) -> None:

@@ -133,6 +133,29 @@ def test_a_full_disk_loses_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     assert lines() == ALL[:4]
 
 
+def test_where_no_mark_can_be_written_the_error_does_not_say_that_nothing_has_been_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(kept_files, "MARK_S", 0.0)
+    db = opened()
+    write = os.write
+
+    def full(number: int, data: bytes) -> int:
+        if b'"written"' in bytes(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(number, data)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", full)
+        with pytest.raises(Error, match=r"cannot be written: No space left(.|\n)*open the folder again"):
+            db.push("S", (2,), ts=2)
+    db.close()
+    with opened() as db:
+        assert db.position("S") == 1
+        db.execute("DROP QUERY q")
+    assert lines() == ALL[:2]
+
+
 def test_a_file_that_is_gone_is_told_of() -> None:
     db = opened()
     db.push("S", (2,), ts=2)
