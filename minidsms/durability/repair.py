@@ -50,8 +50,10 @@ def repaired(folder: str, metadata: Metadata) -> tuple[Metadata, str]:
     finally:
         log.close()
     now = Metadata(metadata.settings, log_after(metadata.log), metadata.checkpoints)
+    target = os.path.join(folder, now.log)
+    shutil.rmtree(target, ignore_errors=True)  # of a process that ended before it could say that it counts
     try:
-        os.replace(log.folder, os.path.join(folder, now.log))
+        os.replace(log.folder, target)
         save(folder, now)
     except OSError as error:
         raise Error(f"the folder {folder!r} cannot be written: {error.strerror or error}") from None

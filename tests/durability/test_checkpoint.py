@@ -17,7 +17,7 @@ import pytest
 
 import minidsms
 from minidsms.cql.errors import Error
-from minidsms.durability import checkpoints, copying, kept_state, moment
+from minidsms.durability import checkpoints, copying, kept_state, moment, repair
 from minidsms.durability import connection as connection_module
 from minidsms.durability import folder as folder_module
 from minidsms.durability.blocks import Content
@@ -546,6 +546,25 @@ def test_of_a_damaged_checkpoint_the_log_it_was_made_of_is_taken(folder: str, at
         before = what_is_there(db)
     with opened(folder) as db:
         assert not db.warnings and what_is_there(db) == before
+
+
+def test_a_folder_is_repaired_where_a_process_ended_amid_that(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(folder) as db:
+        db.execute("CREATE STREAM S (k INTEGER)")
+        db.push("S", (1,), ts=1)
+        db.checkpoint()
+    path = Path(folder, "log-2", "0" * 20 + ".log")
+    path.write_bytes(path.read_bytes()[:100])
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(repair, "save", full)
+        with pytest.raises(Error, match="cannot be written: No space left"):
+            opened(folder)
+    with opened(folder) as db:
+        assert "nothing is lost" in db.warnings[0] and db.position("S") == 1
 
 
 def test_where_both_logs_are_damaged_the_folder_is_not_opened_with_less(folder: str) -> None:
