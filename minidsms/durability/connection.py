@@ -404,7 +404,7 @@ class DurableConnection(Connection):
                     ):
                         result = carry_out(self, statement, text)
                 except BaseException:
-                    if "mark" in told:
+                    if "mark" in told and statement.name.lower() not in self.queries:  # else it could not be synced
                         self.files.forget(statement.name.lower())
                     raise
         if place is not None:

@@ -13,6 +13,7 @@ from minidsms.cql.errors import Error
 from minidsms.durability import kept_files
 from minidsms.durability.connection import DurableConnection
 from minidsms.durability.kept_file import hidden
+from minidsms.durability.log import Log
 from minidsms.sinks import locking
 from minidsms.sinks.lines import LineSink
 
@@ -154,6 +155,25 @@ def test_where_no_mark_can_be_written_the_error_does_not_say_that_nothing_has_be
         assert db.position("S") == 1
         db.execute("DROP QUERY q")
     assert lines() == ALL[:2]
+
+
+def test_a_query_whose_statement_cannot_be_synced_leaves_its_file_to_who_opens_the_folder(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    db = opened()
+
+    def failing(_: object) -> None:
+        raise Error("the log could not be synced")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Log, "commit", failing)
+        with pytest.raises(Error, match="could not be synced"):
+            db.execute("CREATE QUERY late AS SELECT k FROM S INTO 'late.csv'")
+    db.close()
+    with opened() as db:
+        db.push("S", (2,), ts=2)
+        db.execute("DROP QUERY late")
+    assert lines("late.csv") == ALL[:2]
 
 
 def test_a_file_that_is_gone_is_told_of() -> None:
