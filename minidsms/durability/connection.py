@@ -209,11 +209,11 @@ class DurableConnection(Connection):
         self.log.commit()
 
     def _undo(self, number: int) -> None:
-        """What an entry asks for has not been done."""
+        """What an entry asks for has not been done; or it has, and files have marks of it, but could not appear."""
         assert self.log is not None
         if self.log.next == number + 1:
             self.log.retract(number)
-        else:
+        elif not self._is_astray:
             self._append_amid(kind="undone")
 
     def _append_amid(self, **fields: Any) -> None:

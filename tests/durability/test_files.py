@@ -176,6 +176,32 @@ def test_a_query_whose_statement_cannot_be_synced_leaves_its_file_to_who_opens_t
     assert lines("late.csv") == ALL[:2]
 
 
+def test_a_mark_stays_where_parts_cannot_appear_amid_a_statement(monkeypatch: pytest.MonkeyPatch) -> None:
+    db = opened()
+    db.execute(
+        "CREATE QUERY parts AS SELECT k FROM S INTO 'part-{n}.csv' WITH (roll_rows = 2); ALTER QUERY parts PAUSE"
+    )
+    for k in range(8):
+        db.push("S", (k,), ts=k)
+    replace = os.replace
+
+    def refused(old: str, new: str) -> None:
+        if new.endswith("part-2.csv"):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        replace(old, new)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", refused)
+        with pytest.raises(Error, match=r"part-2\.csv"):
+            db.execute("ALTER QUERY parts RESUME")
+    db.close()
+    with opened() as db:
+        assert not db.warnings
+        db.execute("DROP QUERY parts")
+    written = [lines(f"part-{n}.csv")[1:] for n in (1, 2, 3, 4)]
+    assert written == [[f"{k},1,{k}", f"{k + 1},1,{k + 1}"] for k in (0, 2, 4, 6)]
+
+
 def test_a_file_that_is_gone_is_told_of() -> None:
     db = opened()
     db.push("S", (2,), ts=2)
