@@ -27,6 +27,7 @@ RECORD_BYTES = 1 << 20
 LINE_BYTES = 64 << 20
 """The longest line; a file with a longer one is no text."""
 
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _NEWLINE = 10
 _RETURN = 13
 _ROW_END = re.compile(rb"\r\n|\n|\r")
@@ -135,7 +136,7 @@ class BlockReader:
             raise cannot_read(self.path, error) from None
         self._line += 1
         self._start += len(line)
-        return line.removeprefix(b"\xef\xbb\xbf").rstrip(b"\r\n")
+        return line.removeprefix(BYTE_ORDER_MARK).rstrip(b"\r\n")
 
     def go_on(self, start: int, line: int) -> None:
         """Let the next block begin here."""

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from minidsms.cql.errors import Error
 from minidsms.elements import Schema
 from minidsms.inputs.rejected import RejectedRows
-from minidsms.sources.blocks import LINES, Block
+from minidsms.sources.blocks import BYTE_ORDER_MARK, LINES, Block
 from minidsms.sources.csv_form import CsvForm
 from minidsms.sources.csv_rows import CsvRows
 from minidsms.sources.json_rows import JsonRows
@@ -61,7 +62,7 @@ class LineRows:
         """Learn the columns from the first line. Error where one is missing."""
         assert self._csv is not None
         self._needs_header = False
-        self._csv.take_header(line.removeprefix(b"\xef\xbb\xbf").rstrip(b"\r\n"), self._relation)
+        self._csv.take_header(line.removeprefix(BYTE_ORDER_MARK).rstrip(b"\r\n"), self._relation)
 
     @property
     def learned(self) -> Any:
@@ -89,6 +90,8 @@ class LineRows:
                 self._csv.rejected.add(block.data[:end][:1000].decode("utf-8", "replace"), reason)
                 return []
             block = Block(block.data[end:], block.first_line + 1)
+        elif block.first_line == 1 and block.start == 0:
+            block = replace(block, data=block.data.removeprefix(BYTE_ORDER_MARK))
         found: list[Any] = []
         for part in self._parts(block):
             if isinstance(part, Heartbeat):

@@ -16,6 +16,7 @@ from minidsms.cql.errors import Error, quoted, shown
 from minidsms.cql.masking import masked
 from minidsms.elements import Schema
 from minidsms.sources import postgres
+from minidsms.sources.blocks import BYTE_ORDER_MARK
 from minidsms.sources.columnar_source import ArrowSource, ParquetSource
 from minidsms.sources.csv_form import CsvForm, csv_form
 from minidsms.sources.csv_source import CsvSource
@@ -271,7 +272,7 @@ def _by_content(path: str, start: bytes) -> str:
         return "arrow"
     if start.lstrip().startswith(b"{"):
         return "json"
-    line = start.split(b"\n", 1)[0].removeprefix(b"\xef\xbb\xbf")
+    line = start.split(b"\n", 1)[0].removeprefix(BYTE_ORDER_MARK)
     try:
         if line and all(name.strip() for name in next(csv.reader([line.decode("utf-8")]), [""])):
             return "csv"

@@ -655,6 +655,17 @@ def test_from_end_reads_the_line_whose_end_is_written_later(before: str, tmp_pat
     assert not db.stream_input("S").counters.rejected
 
 
+def test_a_byte_order_mark_is_no_part_of_the_first_value(tmp_path: Path) -> None:
+    path = tmp_path / "s.csv"
+    path.write_bytes(b"\xef\xbb\xbfa,1\nb,2\n")
+    db = minidsms.connect()
+    db.execute("CREATE STREAM S (k TEXT, ts INTEGER) TIMESTAMP BY ts")
+    db.feed("S", path, header=False, follow=True, stop_after=0.01)
+    q = db.query("SELECT k FROM S")
+    db.run()
+    assert rows(q) == [("a",), ("b",)]
+
+
 def test_what_cannot_grow_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.parquet").write_bytes(b"PAR1")
     with pytest.raises(CqlError, match="csv or json"):
