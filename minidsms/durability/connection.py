@@ -193,6 +193,7 @@ class DurableConnection(Connection):
             yield
             return
         self._mark(is_forced=True)  # what ends with this entry is marked before it
+        n_queries, writing = len(self.queries), self.files.writing
         number = self.log.append(encoded({"kind": kind, **fields}), *rows)
         self._depth += 1
         try:
@@ -201,19 +202,22 @@ class DurableConnection(Connection):
             yield
         except BaseException:
             self._undo(number)
+            # A query that could not end, or its file, is still there in the log.
+            self._is_astray |= len(self.queries) < n_queries or not writing <= self.files.writing
             raise
         finally:
             self._depth -= 1
         with contextlib.suppress(Error):  # the entry itself is there
             self.log.append(encoded({"kind": "done", "of": number}))
         self.log.commit()
+        self._mark(is_forced=False)
 
     def _undo(self, number: int) -> None:
-        """What an entry asks for has not been done; or it has, and files have marks of it, but could not appear."""
+        """What an entry asks for has not been done."""
         assert self.log is not None
         if self.log.next == number + 1:
             self.log.retract(number)
-        elif not self._is_astray:
+        else:
             self._append_amid(kind="undone")
 
     def _append_amid(self, **fields: Any) -> None:
@@ -254,7 +258,7 @@ class DurableConnection(Connection):
         super()._check()
         if self._is_astray:
             raise Error(
-                "a call was interrupted on its way through the engine; what it brought is in the log\n"
+                "a call was interrupted on its way through the engine; the log alone knows what it has done\n"
                 "help: close the connection and open the folder again"
             )
 
@@ -455,6 +459,7 @@ class DurableConnection(Connection):
                 query.close()
             except BaseException:
                 log.retract(number)
+                self._is_astray = True  # it is still there in the log
                 raise
             self._is_astray = True  # until the entry is there for good
             log.append(encoded({"kind": "done", "of": number}))
@@ -604,8 +609,11 @@ class DurableConnection(Connection):
         try:
             super()._drain()
         except BaseException:
-            # A file that has missed something is cut off at its mark when the folder is opened again.
-            self._is_astray = any(query.sink is None and query in self.files for query in self.outward.values())
+            # A file that has missed something is cut off at its mark when the folder is opened again; an entry that has
+            # brought answers does not count, and they come again.
+            self._is_astray = self._depth > 0 or any(
+                query.sink is None and query in self.files for query in self.outward.values()
+            )
             raise
         finally:
             for query in list(self.outward.values()):
@@ -740,9 +748,9 @@ class DurableConnection(Connection):
 
     def _mark(self, is_forced: bool) -> None:
         """Note in the log how far answers are where they are to be, where that is due or asked for; let files that wait
-        for it take their places.
+        for it take their places. What an entry brings is marked behind it: it may still be undone.
         """
-        if self.log is None:
+        if self.log is None or self._depth:
             return
         try:
             if self.files.wants_commit:
@@ -968,10 +976,10 @@ class DurableConnection(Connection):
                     for query in self.queries.values():
                         query.end_loops()
                     self._mark(is_forced=True)
-            finally:
+            finally:  # also where nothing more can be written: the folder is to be opened again
                 self._is_ending = True
                 self.files.leave()
-            super()._end()
+                super()._end()
 
     def _let_go(self) -> None:
         try:

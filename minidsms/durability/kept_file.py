@@ -73,8 +73,11 @@ class KeptFile:
             os.lseek(self._handle, nbytes, os.SEEK_SET)
             if self._is_new:
                 sync_folder(os.path.dirname(path))
+        except Error:
+            self.leave()  # it may be another's
+            raise
         except BaseException as error:
-            self.leave()
+            self.discard()
             if isinstance(error, OSError):
                 raise Error(f"cannot write {path!r}: {error.strerror or error}") from None
             raise
@@ -120,10 +123,14 @@ class KeptFile:
                 os.close(handle)
 
     def remove(self) -> None:
-        """Leave nothing of it, for good. Raises OSError."""
-        os.unlink(self._hidden)
-        self.leave()
-        sync_folder(os.path.dirname(self.shown))
+        """Leave nothing of it, for good. Error where that cannot be."""
+        try:
+            os.unlink(self._hidden)
+            sync_folder(os.path.dirname(self.shown))
+        except OSError as error:
+            raise Error(f"cannot write {self.shown!r}: {error.strerror or error}") from None
+        finally:
+            self.leave()
 
     def discard(self) -> None:
         """Leave it, and nothing of a new one."""

@@ -80,6 +80,11 @@ class KeptFiles:
         return bool(self._open)
 
     @property
+    def writing(self) -> frozenset[str]:
+        """The queries that write one."""
+        return frozenset(key for key, each in self._open.items() if each.query.sink is each.sink)
+
+    @property
     def wants_commit(self) -> bool:
         """Some query has sent what others see as soon as it is synced."""
         return any(isinstance(each.sink, KeptTopic) and each.sink.wants_mark for each in self._open.values())

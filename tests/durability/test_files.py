@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -200,6 +201,101 @@ def test_a_mark_stays_where_parts_cannot_appear_amid_a_statement(monkeypatch: py
         db.execute("DROP QUERY parts")
     written = [lines(f"part-{n}.csv")[1:] for n in (1, 2, 3, 4)]
     assert written == [[f"{k},1,{k}", f"{k + 1},1,{k + 1}"] for k in (0, 2, 4, 6)]
+
+
+@pytest.mark.parametrize("how", ["drop", "method", "replace", "elsewhere"])
+def test_a_query_that_cannot_end_is_there_when_the_folder_is_opened_again(
+    how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db = opened()
+    db.push("S", (2,), ts=2)
+    ends: dict[str, Callable[[], object]] = {
+        "drop": lambda: db.execute("DROP QUERY q"),
+        "method": lambda: db.queries["q"].close(),
+        "replace": lambda: db.execute("CREATE OR REPLACE QUERY q AS SELECT k + 1 FROM S INTO 'new.csv'"),
+        "elsewhere": lambda: db.execute("CREATE OR REPLACE QUERY q AS SELECT k FROM S WHERE k > 1 INTO 'new.csv'"),
+    }
+
+    def refused(old: str, new: str) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", refused)
+        with pytest.raises(Error, match=r"cannot write .*out\.csv"):
+            ends[how]()
+    for statement in ("CREATE QUERY q AS SELECT k FROM S INTO 'new.csv'", "DROP QUERY q"):
+        with pytest.raises(Error, match="open the folder again"):
+            db.execute(statement)
+    db.close()
+    with opened() as db:
+        assert not db.warnings
+        db.push("S", (3,), ts=3)
+        db.execute("DROP QUERY q")
+    assert lines() == ALL[:3]
+
+
+def test_a_query_whose_answers_cannot_be_delivered_is_not_resumed() -> None:
+    """It ran on, and what it had answered then came again when the folder was opened."""
+    db = opened()
+    q = db.query("SELECT k FROM S", "r")
+    q.into(lambda table: 1 // 0)
+    q.pause()
+    db.push("S", (2,), ts=2)
+    with pytest.raises(ZeroDivisionError):
+        db.execute("ALTER QUERY r RESUME")
+    with pytest.raises(Error, match="open the folder again"):
+        db.push("S", (3,), ts=3)
+    db.close()
+    with opened() as db:
+        assert db.queries["r"].state == "paused" and db.position("S") == 1
+        db.execute("DROP QUERY q")
+    assert lines() == ALL[:2]
+
+
+def test_a_connection_is_closed_also_where_its_log_could_not_be_synced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_files, "MARK_S", 1e18)
+    db = opened()
+
+    def failing(number: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", failing)
+        with pytest.raises(Error, match="could not be synced"):
+            db.push("S", (2,), ts=2)
+        with pytest.raises(Error, match="could not be synced"):
+            db.close()
+    with opened() as db:
+        db.execute("DROP QUERY q")
+
+
+def test_a_part_that_could_not_be_begun_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    db = opened()
+    statement = "CREATE QUERY parts AS SELECT k FROM S INTO 'part-{n}.csv' WITH (roll_rows = 2)"
+
+    def failing(number: int, size: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "ftruncate", failing)
+        with pytest.raises(Error, match="cannot write"):
+            db.execute(statement)
+    db.execute(statement)
+    for k in range(4):
+        db.push("S", (k,), ts=k)
+
+    def refused(path: str) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "unlink", refused)
+        with pytest.raises(Error, match=r"cannot write .*part-3\.csv"):
+            db.execute("DROP QUERY parts")  # without rows it has no file
+    db.close()
+    with opened() as db:
+        db.execute("DROP QUERY parts")
+    assert sorted(path.name for path in Path().glob("part*")) == ["part-1.csv", "part-2.csv"]
+    assert [lines(f"part-{n}.csv")[1:] for n in (1, 2)] == [["0,1,0", "1,1,1"], ["2,1,2", "3,1,3"]]
 
 
 def test_a_file_that_is_gone_is_told_of() -> None:
