@@ -73,13 +73,11 @@ class KeptFile:
             os.lseek(self._handle, nbytes, os.SEEK_SET)
             if self._is_new:
                 sync_folder(os.path.dirname(path))
-        except Error:
-            self.leave()  # it may be another's
-            raise
-        except BaseException as error:
+        except OSError as error:  # of one that is held
             self.discard()
-            if isinstance(error, OSError):
-                raise Error(f"cannot write {path!r}: {error.strerror or error}") from None
+            raise Error(f"cannot write {path!r}: {error.strerror or error}") from None
+        except BaseException:
+            self.leave()  # it may be another's
             raise
 
     def _stands_at(self, path: str) -> str:
