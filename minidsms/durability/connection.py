@@ -477,6 +477,7 @@ class DurableConnection(Connection):
         finally:
             self._depth -= 1
         log.commit()
+        self._mark(is_forced=False)
 
     def try_sink(self, sink: Sink, schema: Schema, instead_of: RunningQuery) -> None:
         if not self.files.is_reading:
