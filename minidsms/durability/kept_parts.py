@@ -73,7 +73,8 @@ class KeptParts:
         self._codec: ResultCodec | None = None
         self._full: list[_Part] = []
         self._bytes_of_full = 0
-        if self._rolling is not None and os.path.exists(place := self._place.replace(_NUMBER, str(mark.part))):
+        place = self._place.replace(_NUMBER, str(mark.part))
+        if self._rolling is not None and os.path.exists(place) and not os.path.exists(hidden(place)):
             raise Error(f"cannot go on with {place!r}: another query or connection has written it")
         self._part = self._begun(mark.part, mark.first, mark.nbytes)
         if self._rolling is not None:

@@ -298,6 +298,32 @@ def test_a_part_that_could_not_be_begun_leaves_nothing(monkeypatch: pytest.Monke
     assert [lines(f"part-{n}.csv")[1:] for n in (1, 2)] == [["0,1,0", "1,1,1"], ["2,1,2", "3,1,3"]]
 
 
+def test_a_part_that_was_made_and_still_stands_beside_its_place_is_gone_on_with(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    db = opened()
+    db.execute("CREATE QUERY parts AS SELECT k FROM S INTO 'part-{n}.parquet' WITH (roll_rows = 2)")
+    db.push("S", (2,), ts=2)
+
+    class Killed(BaseException):
+        pass
+
+    def killed(path: str) -> None:
+        patched.setattr(db.log, "retract", lambda number: None)
+        raise Killed
+
+    with monkeypatch.context() as patched, pytest.raises(Killed):
+        patched.setattr(os, "unlink", killed)
+        db.execute("DROP QUERY parts")
+    assert os.path.exists("part-1.parquet") and os.path.exists(hidden("part-1.parquet"))
+    end(db)
+    with opened() as db:
+        assert not db.warnings
+        db.push("S", (3,), ts=3)
+        db.execute("DROP QUERY parts")
+    assert content("part-1.parquet") == [2, 3] and not os.path.exists(hidden("part-1.parquet"))
+
+
 def test_a_file_that_is_gone_is_told_of() -> None:
     db = opened()
     db.push("S", (2,), ts=2)
