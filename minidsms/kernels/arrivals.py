@@ -24,7 +24,7 @@ def _came(ts: Int64s, nodes: Int64s, arrivals: Arrivals, hi: int, slot: int) -> 
 
 
 @helper(inline=True)
-def _first_held(ts, nodes, arrivals, length, lo, hi, at):  # type: ignore[no-untyped-def]
+def _first_held(ts: Int64s, nodes: Int64s, arrivals: Arrivals, length: int, lo: int, hi: int, at: int) -> Any:
     """From `lo` on the first slot whose row is still there when the element at a position comes."""
     end = hi + at
     while lo < end:
