@@ -433,8 +433,8 @@ class DurableConnection(Connection):
 
     @contextlib.contextmanager
     def replacing(self, query: Query, sink: Sink | None, statement: syntax.CreateQuery, text: str) -> Iterator[None]:
-        """One entry of the log: with it the other query is there, without it this one is. As soon as this one's file
-        has taken its place, the entry stays.
+        """One entry of the log: with it the other query is there, without it this one is. It stays if this one's file
+        has taken its place; where something fails meanwhile, that is seen when the folder is opened again.
         """
         log, key = self.log, query.name.lower()
         if log is None or self._depth:
@@ -455,25 +455,16 @@ class DurableConnection(Connection):
         self._depth += 1
         try:
             log.sync()
-            try:
-                query.close()
-            except BaseException:
-                log.retract(number)
-                self._is_astray = True  # it is still there in the log
-                raise
-            self._is_astray = True  # until the entry is there for good
-            log.append(encoded({"kind": "done", "of": number}))
+            query.close()
+            log.append(encoded({"kind": "done", "of": number}), is_amid=True)
             log.sync()
-            self._is_astray = False
             if mark is not None:
                 self.files.marks[key] = mark
-            try:
-                with self.beginning_with(history, rows):
-                    yield
-            except BaseException:
-                self.files.forget(key)
-                log.append(encoded({"kind": "call", "query": query.name, "method": "close", "arguments": []}))
-                raise
+            with self.beginning_with(history, rows):
+                yield
+        except BaseException:
+            self._is_astray = True
+            raise
         finally:
             self._depth -= 1
         log.commit()

@@ -173,7 +173,7 @@ def test_a_query_that_is_replaced_by_itself_goes_on_with_its_archive(tmp_path: P
     assert sorted(row[1:] for row in archived(archives, "q")) == [("-1", "1"), ("1", "1"), ("1", "2")]
 
 
-def test_a_query_whose_archive_another_one_takes_meanwhile_is_gone_here_and_in_the_folder(
+def test_a_query_whose_archive_another_one_takes_meanwhile_is_there_without_it_when_the_folder_is_opened_again(
     tmp_path: Path, archives: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(DurableConnection, "check_archive_instead_of", lambda *_: None)  # as it was when it was asked
@@ -183,6 +183,14 @@ def test_a_query_whose_archive_another_one_takes_meanwhile_is_gone_here_and_in_t
         )
         with pytest.raises(minidsms.Error, match="its kind is stream, not relation"):
             db.execute(f"CREATE OR REPLACE QUERY q AS SELECT k FROM S [RANGE 5] ARCHIVE '{archives}'")
-        assert not db.queries
+        with pytest.raises(minidsms.Error, match="open the folder again"):
+            db.push("S", (1,), ts=1)
     with opened(tmp_path) as db:
-        assert not db.queries and not db.warnings
+        [warning] = db.warnings
+        assert warning.startswith("the archive of q cannot be gone on with: ")
+        db.push("S", (1,), ts=1)
+        db.advance(1)
+        assert db.queries["q"].kind == "relation" and db.queries["q"].snapshot() == [(1,)]
+        db.archive("q", None)
+    with opened(tmp_path) as db:
+        assert not db.warnings and db.queries["q"].snapshot() == [(1,)]

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -65,6 +70,75 @@ def test_a_crash_within_leaves_the_old_query_or_the_new_one(place: str | None, t
         if is_done:
             break
     assert outcomes == {False, True} and is_done
+
+
+@contextlib.contextmanager
+def failing(folder: Path, at: int) -> Iterator[list[int]]:
+    """The at-th operation of the disk below a folder fails; yields the numbers of those that there were."""
+    met: list[int] = []
+
+    def counted(name: str) -> Any:
+        real = getattr(os, name)
+
+        def operation(where: Any, *more: Any, **options: Any) -> Any:
+            path = os.readlink(f"/proc/self/fd/{where}") if isinstance(where, int) else os.fspath(where)
+            if path.startswith(str(folder)):
+                met.append(len(met) + 1)
+                if len(met) == at:
+                    raise OSError(errno.EIO, os.strerror(errno.EIO))
+            return real(where, *more, **options)
+
+        return operation
+
+    with pytest.MonkeyPatch.context() as patched:
+        for name in ("open", "write", "fsync", "ftruncate", "replace", "unlink"):
+            patched.setattr(os, name, counted(name))
+        yield met
+
+
+@pytest.mark.parametrize("place", ["old.csv", "new.csv", "new-{n}.csv"])
+def test_a_disk_that_fails_within_leaves_the_old_query_or_the_new_one(place: str, tmp_path: Path) -> None:
+    """There was neither where the new one's file could not be begun. Where the old one's had taken its place, but that
+    could not be synced, the old one was there and could not go on with it.
+    """
+    outcomes = set()
+    for at in range(1, 60):
+        folder = tmp_path / str(at)
+        folder.mkdir()
+        options = " WITH (roll_rows = 2)" if "{n}" in place else ""
+        db = minidsms.connect(folder / "db")
+        db.execute(f"CREATE STREAM S (k INTEGER); CREATE QUERY q AS SELECT k FROM S INTO '{folder / 'old.csv'}'")
+        db.push("S", [(1,), (2,)], ts=[1, 2])
+        db.advance(2)
+        is_done = False
+        with failing(folder, at) as met, contextlib.suppress(minidsms.Error):
+            db.execute(f"CREATE OR REPLACE QUERY q AS {NEW} INTO '{folder / place}'{options}")
+            is_done = True
+        try:
+            db.push("S", (3,), ts=3)
+        except minidsms.Error as error:
+            assert not is_done and "open the folder again" in str(error)
+        with contextlib.suppress(minidsms.Error):
+            db.close()  # the log that has failed says so again
+        with minidsms.connect(folder / "db") as db:
+            assert not db.warnings
+            if db.position("S") == 2:
+                db.push("S", (3,), ts=3)
+            db.advance(3)
+            is_new = "n" in db.queries["q"].schema.names
+            outcomes.add((is_new, is_done))
+            assert is_new or not is_done
+            if is_new:
+                assert rows(folder / "old.csv") == ["1,1,1", "2,1,2"]
+            db.execute("DROP QUERY q")
+        if is_new:
+            assert rows(folder / place.replace("{n}", "1")) == ["3,1,103"]
+        else:
+            assert rows(folder / "old.csv") == ["1,1,1", "2,1,2", "3,1,3"]
+        assert not list(folder.glob(".*.kept"))
+        if len(met) < at:
+            break
+    assert outcomes == {(False, False), (True, False), (True, True)} and is_done
 
 
 def test_a_query_that_goes_on_does_not_write_its_file_in_another_way(tmp_path: Path) -> None:
