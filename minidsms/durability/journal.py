@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from minidsms.cql.errors import Error
 from minidsms.durability.entry import Fields, Rows, encoded
 from minidsms.durability.log import Log
 from minidsms.elements import Column, Int8Array, Int64Array, Schema
@@ -112,7 +113,8 @@ class Journal:
             if self.log.next == self._begun + 1:
                 self.log.retract(self._begun)
             else:  # some of them have been shed
-                self.log.append(encoded({"kind": "undone"}))
+                with contextlib.suppress(Error):  # what has refused them is raised, and stops the connection
+                    self.log.append(encoded({"kind": "undone"}))
         self.position -= n
 
     def next_rows(self, n: int) -> Int64Array:

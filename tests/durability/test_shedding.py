@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
 import minidsms
+from minidsms.durability.log import Log
+from minidsms.durability.segments import Part
+from minidsms.synopses.stream_store import StreamStore
 from tests.long.crashes import end_process
 from tests.seeds import seeds
 
@@ -67,3 +71,36 @@ def test_what_was_shed_stays_shed(tmp_path: Path, seed: int) -> None:
         memory.advance(now + 30)
         wanted = answers(memory)
         assert (found["counts"], found["kinds"]) == (wanted["counts"], wanted["kinds"])
+
+
+@pytest.mark.parametrize("is_full", [False, True])
+def test_a_push_with_shed_elements_that_is_refused_stops_the_connection(
+    is_full: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the log did not take that it is undone, the connection went on, and the folder had it when opened again."""
+    db = minidsms.connect(tmp_path / "db", load_shedding="random", queue_size=100, seed=1)
+    db.execute("CREATE STREAM S (v INTEGER)")
+    db.query("SELECT v FROM S", "q").pause()
+    for ts in range(0, 80, 20):
+        db.push("S", [(v,) for v in range(20)], ts=range(ts, ts + 20))
+    append = Log.append
+
+    def refusing(self: Log, *payload: Part, **options: bool) -> int:
+        if is_full and b'"undone"' in bytes(payload[0]):
+            raise minidsms.Error("the log cannot be written: No space left")
+        return append(self, *payload, **options)
+
+    def without_memory(*given: Any, **options: Any) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Log, "append", refusing)
+        patched.setattr(StreamStore, "append", without_memory)
+        with pytest.raises(MemoryError):
+            db.push("S", [(v,) for v in range(20)], ts=range(80, 100))
+    with pytest.raises(minidsms.Error, match="open the folder again"):
+        db.push("S", (20,), ts=100)
+    db.close()
+    with minidsms.connect(tmp_path / "db") as db:
+        assert db.position("S") == (100 if is_full else 80)
+        db.push("S", (20,), ts=100)
