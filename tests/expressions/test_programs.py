@@ -229,6 +229,7 @@ def test_no_program_is_written_before_the_kernel_is_there(monkeypatch: pytest.Mo
     found: list[Any] = [None, None, code]
     monkeypatch.setattr(Form, "code", lambda _: found.pop(0))
     monkeypatch.setattr(Form, "compile_beside", lambda _: asked.append(1))
+    monkeypatch.setattr(Form, "has_failed", False)
     program = Programmed((call(INTEGER, "+", column("i"), literal(1)),), TextDictionary())
     frame = Frame(lambda _: Column(np.arange(3)), 3)
     for times in (1, 2):

@@ -28,7 +28,7 @@ IN_ARROW = {
     "MAP(TEXT, INTEGER)": pa.map_(pa.string(), pa.int64()), "DATE": pa.date32(),
 }  # fmt: skip
 HERE = {
-    "coalesce": "COALESCE(i, j, 0)", "nullif": "NULLIF(n, j)", "least": "LEAST(i, j, n)",
+    "coalesce": "COALESCE(i, j, 0)", "nullif": "NULLIF(n, j)", "if": "IF(i < j, i, n)", "least": "LEAST(i, j, n)",
     "greatest": "GREATEST(f, g)", "abs": "ABS(i)", "sign": "SIGN(x)", "floor": "FLOOR(x)", "ceil": "CEIL(x)",
     "round": "ROUND(f, 2)", "mod": "MOD(i, 7)", "power": "POWER(ABS(f), 1.5)", "sqrt": "SQRT(ABS(x))",
     "exp": "EXP(f / 1000)", "ln": "LN(ABS(x) + 1)", "log10": "LOG10(ABS(x) + 1)", "length": "LENGTH(t)",
