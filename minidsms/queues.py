@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _MOST_BESIDE = 8 + 8 + 1
 """Bytes of an element beside its columns, at most (`Batch.row_nbytes`)."""
+LITTLE = 16
+"""A slice, or a turn, takes one part in so many more than it should, which is not worth another."""
 MAX_BYTES = 2**62
 """More than there are: no bound."""
 

@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 
 from minidsms.elements import Batch
 from minidsms.operators.operator import MOST_BY_HAND, QUEUED, Operator
+from minidsms.queues import LITTLE
 
 _Station = tuple[Callable[[Sequence[Batch | None], int], Batch | None], slice, Sequence[int]]
 """How an operator takes what it is given; which of all that is handed on that is; and where what it gives stands."""
@@ -60,7 +61,7 @@ class ByHand:
         self.is_path = may_pass and all(
             reader.inputs == operator.outputs for operator, reader in itertools.pairwise(operators)
         )
-        most = quantum + quantum // 16 if self.is_path else min(quantum, MOST_BY_HAND)
+        most = quantum + quantum // LITTLE if self.is_path else min(quantum, MOST_BY_HAND)
         self.most = min((most, *(operator.quantum for operator in operators))) if may_pass else -1
         for operator in operators:
             operator.most_by_hand = min((most, *(queue.ample for queue in operator.outputs)))

@@ -31,6 +31,7 @@ from minidsms.operators.relation_source import RelationSource
 from minidsms.operators.screen import Screen
 from minidsms.plan.sharing import Leading, RunningOperators, operators_behind
 from minidsms.plan.tails import filter_of
+from minidsms.queues import LITTLE
 from minidsms.scheduler.parallel import Parallel
 from minidsms.scheduler.scheduler import Scheduler
 from minidsms.screens.of_group import Screens
@@ -312,7 +313,7 @@ class Group:
         if not self.operators or self.is_paused:
             return False
         batch_size = self.batch_size or batch_size
-        most = batch_size + batch_size // 16
+        most = batch_size + batch_size // LITTLE
         until, earliest = self.frontier(heartbeat), MAX_INSTANT
         self.is_cut = False
         if self.has_endings:

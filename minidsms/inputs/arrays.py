@@ -22,7 +22,13 @@ from minidsms.elements import AnyArray, BoolArray, Column, Int64Array, Type
 from minidsms.inputs.alike import Unknown, different
 from minidsms.inputs.foreign import check_bounds, raised
 from minidsms.inputs.values import INT64_MAX, INT64_MIN, UNIT_NS, ValueRefused, show, value_reader
-from minidsms.values.arrow_types import codes_of_decimal_texts, codes_of_decimals, floats_of_decimals, plain_decimal
+from minidsms.values.arrow_types import (
+    FEW_TEXTS,
+    codes_of_decimal_texts,
+    codes_of_decimals,
+    floats_of_decimals,
+    plain_decimal,
+)
 from minidsms.values.coded import FIRST_DAY, LAST_DAY
 from minidsms.values.dictionary import TextDictionary
 from minidsms.values.types import MOST_DIGITS
@@ -52,8 +58,6 @@ _DAY_MS = 86_400_000
 _PLAIN_TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?(Z|\+00:00)?$"
 _FEW = 16
 """Values of an array that are read as a list: a call of Arrow costs more than all of them."""
-_MANY = 32
-"""So many values are read one by one rather than by Arrow's patterns and casts, which cost more."""
 
 
 class ColumnReader:
@@ -79,7 +83,7 @@ class ColumnReader:
 
     def _read_list(self, values: Sequence[Any], type_: Type) -> Column:
         kinds = set(map(type, values))
-        if len(values) > _MANY and (column := self._read_many(values, kinds - {type(None)}, type_)) is not None:
+        if len(values) > FEW_TEXTS and (column := self._read_many(values, kinds - {type(None)}, type_)) is not None:
             return column
         if kinds - {type(None)} <= _PLAIN_TYPES.get(type_, frozenset()):
             if type_ is Type.TEXT:
@@ -252,7 +256,7 @@ class ColumnReader:
             if is_exact and (decimals := codes_of_decimals(array, type_)) is not None:
                 return decimals
             is_spelt = type_.kind == "DECIMAL" and (types.is_string(kind) or types.is_large_string(kind))
-            if n > _MANY and is_spelt and (decimals := codes_of_decimal_texts(array, type_)) is not None:
+            if n > FEW_TEXTS and is_spelt and (decimals := codes_of_decimal_texts(array, type_)) is not None:
                 return decimals
             if _can_hold(kind, type_):
                 return self._read_different(array, type_)

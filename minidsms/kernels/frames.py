@@ -212,14 +212,9 @@ def _value_at(partition: FramePartition, frame: FrameAsked, rows: Rows[FrameRow]
 
 @kernel
 def slide(
-    arriving: Arriving,
-    frame: FrameAsked,
-    kept: FrameRows,
-    moves: Moves,
-    answers: Int64s,
-    told: Int8s,
+    arriving: Arriving, frame: FrameAsked, kept: FrameRows, moves: Moves, answers: Int64s, told: Int8s,
     cursor: FrameCursor,
-) -> int:
+) -> int:  # fmt: skip
     """Let rows arrive; returns DONE, or what is full.
 
     Of an aggregate, answers[i] is the element behind which the answer for row i stands; else it is the value itself,

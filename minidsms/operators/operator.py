@@ -27,7 +27,7 @@ from minidsms.cql.errors import Error, MemoryLimitError, TimeLimitError
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Batch, Schema
 from minidsms.limits.allowance import NO_MEMORY, OPEN, Allowance
 from minidsms.machine_code.compile_time import COMPILED
-from minidsms.queues import Queue
+from minidsms.queues import LITTLE, Queue
 from minidsms.scheduler.scheduler import BLOCKED, DONE, IDLE, LEFT
 from minidsms.synopses.synopsis import Synopsis
 
@@ -397,7 +397,7 @@ class Operator:
         if self.quantum < budget:
             budget = self.quantum
         for queue in inputs:
-            if queue.size > budget + budget // 16 and not self.takes_whole:
+            if queue.size > budget + budget // LITTLE and not self.takes_whole:
                 until = queue.cut(until, budget)
             elif queue.size > LARGE and len(inputs) == 1:
                 until = queue.end_of_first(until)

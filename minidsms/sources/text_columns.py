@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from minidsms.elements import BoolArray, Int64Array, Type
 from minidsms.inputs.values import ValueRefused, timestamp_value, value_reader
 from minidsms.sources.csv_form import TICKS_OR_ISO, Times
-from minidsms.values.arrow_types import are_plain_decimals
+from minidsms.values.arrow_types import FEW_TEXTS, are_plain_decimals
 from minidsms.values.types import FALSE_WORDS, TRUE_WORDS
 
 TRUE_TEXTS, FALSE_TEXTS = (
@@ -38,8 +38,6 @@ _PLAIN = {
 """Texts Arrow certainly reads; others are tried one by one."""
 _ZONED = r"(?i)^.{10}.*(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
 _LIKE_A_TIME = r"^[0-9]{4}-[0-9]{2}"
-_FEW = 32
-"""Texts that are read one by one: a pattern of Arrow costs more than all of them."""
 
 
 def is_whole(type_: Type) -> bool:
@@ -161,7 +159,7 @@ def _whole_numbers(texts: Any, bad: BoolArray) -> Any:
 def _checked(texts: Any, type_: Type, bad: BoolArray) -> Any:
     """Texts that spell values of the type, which whoever takes the rows reads; sets bad where one spells none."""
     reader = value_reader(type_, 1000)  # as times that are no part of a value
-    is_tested = type_.kind == "DECIMAL" and len(texts) > _FEW
+    is_tested = type_.kind == "DECIMAL" and len(texts) > FEW_TEXTS
     rows = np.flatnonzero(~are_plain_decimals(texts, type_)) if is_tested else np.arange(len(texts))
     spelt = texts.to_pylist() if len(rows) else []
     for row in rows.tolist():

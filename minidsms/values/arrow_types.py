@@ -103,6 +103,10 @@ def codes_of_decimals(array: pa.Array, type_: Type) -> Column | None:
     return Column(digits, valid)
 
 
+FEW_TEXTS = 32
+"""So many are read one by one: patterns and casts of Arrow cost more than all of them."""
+
+
 @cache
 def plain_decimal(type_: Type) -> re.Pattern[str]:
     """A DECIMAL in plain digits, as Python and Arrow match it."""
