@@ -29,6 +29,7 @@ from minidsms.operators.k_mon.limits import no_limits, ordered_words
 from minidsms.streamon.change_detection.usual import SHARES, Usual
 from minidsms.streamon.k_mon.arrival_marks import ArrivalInstants
 from minidsms.streamon.k_mon.journal import MOST, Journal, Told, told
+from minidsms.streamon.k_mon.monitoring.registry import Unwatched
 
 if TYPE_CHECKING:
     from minidsms.operators.k_mon_join import KMonJoin
@@ -161,7 +162,7 @@ class Watching:
 
     def _watch(self, side: int, constraint: KConstraint) -> _Watched:
         if constraint.kind is Kind.CA and self._known is not None and self._known[side ^ 1]:
-            return _Watched(side, constraint, OfKey(constraint))  # of a key each value comes once
+            return _Watched(side, constraint, OfKey(constraint, 0))
         monitor = self._monitors.watch(constraint, self._user)
         monitor.need(self._user, _ALL, self._is_exact)
         return _Watched(side, constraint, monitor)
@@ -460,34 +461,8 @@ class _Rates:
         return inf
 
 
-class OfKey:
-    """Stands for the monitor of CA(0) on a key."""
-
-    def __init__(self, constraint: KConstraint) -> None:
-        self.constraint = constraint
-        self.k = 0
-        self.attention = "none"
-
-    def observe(self, arrivals: Arrivals, parents: Arrivals | None = None) -> None:
-        """Nothing is to be learnt."""
-
-    @property
-    def asleep_until(self) -> int:
-        """Nothing need be known."""
-        return NEVER
-
-    def need(self, user: object, most: int, may_sample: bool) -> None:
-        """It is known."""
-
-    def below(self, k: int, number: int | None = None) -> int | None:
-        """It tells of no order."""
-        return None
-
-    def notice(self, number: int) -> None:
-        """It is known."""
-
-    def refuted(self) -> None:
-        """The join says itself that a key is none."""
+class OfKey(Unwatched):
+    """Stands for the monitor of CA(0) on a key, of which each value comes once."""
 
 
 _NONE: Int64Array = np.zeros(0, np.int64)

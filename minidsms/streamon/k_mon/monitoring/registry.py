@@ -116,42 +116,23 @@ class ConstraintRegistry(SharedByCopies):
 
 @dataclass
 class Unwatched:
-    """Stands for a monitor of a constraint that is not watched."""
+    """Stands for a monitor of a constraint that is not watched: k is infinite, or for another reason known."""
 
     constraint: KConstraint
-
-    @property
-    def k(self) -> None:
-        """Infinite."""
-
-    @property
-    def attention(self) -> str:
-        """None."""
-        return "none"
-
-    @property
-    def nbytes(self) -> int:
-        """Nothing is held."""
-        return 0
-
-    @property
-    def increases(self) -> int:
-        """Nothing was said."""
-        return 0
+    k: int | None = None
+    attention = "none"
+    nbytes = 0
+    increases = 0
+    asleep_until = NEVER
 
     def observe(self, arrivals: Arrivals, parents: Arrivals | None = None) -> None:
         """Nothing is looked at."""
-
-    @property
-    def asleep_until(self) -> int:
-        """Nothing is looked at, ever."""
-        return NEVER
 
     def need(self, user: object, most: int, may_sample: bool) -> None:
         """Nothing is told."""
 
     def below(self, k: int, number: int | None = None) -> int | None:
-        """Nothing is known."""
+        """Nothing is known of an order."""
         return None
 
     def leave(self, user: object) -> None:
