@@ -14,11 +14,11 @@ from decimal import Decimal
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, Node
 from minidsms.elements import Type
+from minidsms.expressions.logic import FLIPPED
 from minidsms.plan.logical import FirstArrival, WindowEvents, columns_used, nodes
 
 Value = bool | int | float | str
 
-_FLIPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _NEGATED = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _MOST_VALUES = 50
 """Values of an IN that are looked for while reading."""
@@ -137,10 +137,10 @@ def implied(expr: Expr) -> Condition | None:
             each = [_comparison(column, "=", value) for value in values]
             equal = [c for c in each if c is not None]
             return AnyOf(tuple(equal)) if len(equal) == len(each) else None
-        case bound.Call(function=op, args=(left, right)) if op in _FLIPPED:
+        case bound.Call(function=op, args=(left, right)) if op in FLIPPED:
             if isinstance(left, bound.ColumnRef):
                 return _comparison(left, op, right)
-            return _comparison(right, _FLIPPED[op], left) if isinstance(right, bound.ColumnRef) else None
+            return _comparison(right, FLIPPED[op], left) if isinstance(right, bound.ColumnRef) else None
         case bound.ColumnRef(type=Type.BOOLEAN):
             return Comparison(expr.index, "=", True)
         case _:

@@ -15,7 +15,7 @@ import enum
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from minidsms.aggregates.aggregate import SortKey as SortKey
 from minidsms.aggregates.over import OverCall as OverCall
@@ -472,6 +472,11 @@ class JoinKind(enum.Enum):
     LEFT = "LEFT"
     RIGHT = "RIGHT"
     FULL = "FULL"
+
+
+def is_inner_join(node: Node) -> TypeGuard[Join]:
+    """Whether it is a join that pads nothing."""
+    return isinstance(node, Join) and node.join is JoinKind.INNER
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,6 +26,7 @@ COMPARE: dict[str, Callable[..., np.ndarray]] = {
     ">=": np.greater_equal,
 }
 FLIPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+"""What says the same of the operands in the other order."""
 
 
 def compare(function: str) -> Callable[[Value, Value], Value]:

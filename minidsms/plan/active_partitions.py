@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from minidsms.cql import bound
-from minidsms.cql.bound import Expr, JoinKind, Node
+from minidsms.cql.bound import Expr, Node
 from minidsms.cql.origins import equal_pair
 from minidsms.cql.window_spec import WindowKind, WindowSpec
 from minidsms.elements import Type
@@ -29,7 +29,7 @@ def keep_active_partitions(root: Node) -> tuple[Node, list[str]]:
     done: dict[int, Node] = {}
     for node in nodes(root):
         new = node.over([done[id(child)] for child in node.inputs])
-        if isinstance(new, bound.Join) and new.join is JoinKind.INNER:
+        if bound.is_inner_join(new):
             new = _binary(new, notes)
         elif isinstance(new, MultiJoin) and new.specs is None and not new.outer:
             new = _n_way(new, notes)

@@ -19,12 +19,12 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
 from minidsms.cql import bound
-from minidsms.cql.bound import Field, Node, SetKind, Type
+from minidsms.cql.bound import Field, Node, Type
 from minidsms.cql.functions import can_fail
 from minidsms.cql.node import Carried
 from minidsms.cql.scalar import columns_used
 from minidsms.elements import Schema
-from minidsms.plan.logical import Constants, FirstArrival, Netted, Openings, OwnRows, Stop, nodes
+from minidsms.plan.logical import Constants, FirstArrival, Netted, Openings, OwnRows, Stop, nodes, union_all
 from minidsms.plan.planner import LogicalPlan
 from minidsms.plan.reading import is_immediate
 from minidsms.plan.screening import box_of
@@ -266,7 +266,7 @@ class _Carrying:
         schema = Schema((*fields, _NUMBER, Field("is_row", Type.INTEGER)))
         rows = bound.Project(schema, below.node, (*args, *below.carried, _MARK))
         openings = Openings(schema, node.start.sources, self._family, len(args))
-        both = bound.SetOperation(schema, SetKind.UNION, True, rows, openings)
+        both = union_all(rows, openings)
         places = iter(range(len(args)))
         calls = []
         for call in node.aggregates:

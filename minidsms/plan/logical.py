@@ -510,6 +510,11 @@ def reader_counts(root: Node) -> dict[int, int]:
     return counts
 
 
+def union_all(a: Node, b: Node) -> Node:
+    """The rows of both, with the names of the first."""
+    return bound.SetOperation(a.schema, bound.SetKind.UNION, True, a, b)
+
+
 # ------------------------------------------------------------------------------------------------ expression helpers
 
 
@@ -536,7 +541,7 @@ def taken_as_where(node: Node) -> tuple[Node, list[Expr]]:
 
 def _without_failing(node: Node, offset: int = 0) -> tuple[Node, list[Expr]]:
     """Inner joins without the conjuncts of their ON that can fail, and these. offset: of the node's first column."""
-    if not (isinstance(node, bound.Join) and node.join is bound.JoinKind.INNER):
+    if not bound.is_inner_join(node):
         return node, []
     parts = conjuncts(node.condition)
     left, from_left = _without_failing(node.left, offset)

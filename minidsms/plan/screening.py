@@ -18,10 +18,10 @@ from minidsms.cql.bound import Expr
 from minidsms.cql.scalar import kept
 from minidsms.elements import Type
 from minidsms.expressions.like import fixed_beginning
+from minidsms.expressions.logic import FLIPPED
 from minidsms.plan.logical import conjuncts
 from minidsms.screens.box import NOTHING, NULL, PRESENT, Box, Cut, Run, Values, all_of, any_of, float_key
 
-_TURNED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _WHOLE = (Type.INTEGER, Type.TIMESTAMP, Type.INTERVAL)
 _LEAST, _GREATEST = -(2**63), 2**63 - 1
 
@@ -58,7 +58,7 @@ def _sides(expr: Expr) -> Sides | None:
         return None
     if expr.function in ("and", "or", "not"):
         return _combined(expr.function, [_sides(arg) for arg in expr.args])
-    if expr.function in _TURNED:
+    if expr.function in FLIPPED:
         return _comparison(expr.function, *expr.args)
     column = expr.args[0]
     if not isinstance(column, bound.ColumnRef):
@@ -90,7 +90,7 @@ def _combined(function: str, parts: list[Sides | None]) -> Sides | None:
 
 def _comparison(function: str, left: Expr, right: Expr) -> Sides | None:
     if isinstance(left, bound.Literal):
-        left, right, function = right, left, _TURNED[function]
+        left, right, function = right, left, FLIPPED[function]
     if not isinstance(right, bound.Literal):
         return None
     if isinstance(left, bound.Cast) and isinstance(left.arg, bound.ColumnRef):

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from minidsms.cql import bound
-from minidsms.cql.bound import Expr, JoinKind, Node
+from minidsms.cql.bound import Expr, Node
 from minidsms.cql.catalog import Catalog
 from minidsms.cql.functions import can_fail
 from minidsms.cql.keys import Key, key_among, shown_by
@@ -68,7 +68,7 @@ def reduce_state(plan: LogicalPlan, catalog: Catalog, settings: Settings, memory
             else:
                 new = reduced
                 notes += [*_left_out(reduced, settings), *_held_for_results(reduced)]
-        elif isinstance(new, bound.Join) and new.join is JoinKind.INNER:
+        elif bound.is_inner_join(new):
             notes.append(_why_not_merged(new, catalog, mode))
         done[id(node)] = new
     root = done[id(start)]
@@ -96,7 +96,7 @@ def _merged(root: Node, catalog: Catalog, mode: str) -> Node:
     found: set[int] = set()
     for node in nodes(root):
         new = node.over([done[id(child)] for child in node.inputs])
-        if isinstance(new, bound.Join) and new.join is JoinKind.INNER:
+        if bound.is_inner_join(new):
             join = _pair(new)
             if join is not None and not isinstance(_tree(join, catalog, mode), str):
                 new = merged(new, (False, False))

@@ -88,10 +88,8 @@ def order_joins(root: Stop, archives: Sequence[Archive], catalog: Catalog, count
     """
     done: dict[int, Node] = {}
     for node in nodes(root):
-        inner = isinstance(node, bound.Join) and node.join is JoinKind.INNER
         new = node.over([done[id(child)] for child in node.inputs])
-        if inner and not _is_below_join(root, node):
-            assert isinstance(new, bound.Join)
+        if bound.is_inner_join(new) and not _is_below_join(root, node):
             group = sum(isinstance(n, bound.Join) for n in done.values())
             new = _ordered(new, archives, catalog, f"{group}", counted)
         done[id(node)] = new
@@ -103,7 +101,7 @@ def order_joins(root: Stop, archives: Sequence[Archive], catalog: Catalog, count
 def _is_below_join(root: Node, node: Node) -> bool:
     """Whether a join above takes the node's rows as they are; then it is ordered together with that one."""
     readers = [n for n in nodes(root) if any(child is node for child in n.inputs)]
-    return len(readers) == 1 and isinstance(readers[0], bound.Join) and readers[0].join is JoinKind.INNER
+    return len(readers) == 1 and bound.is_inner_join(readers[0])
 
 
 # ------------------------------------------------------------------------------------------------------------- joins
@@ -137,7 +135,7 @@ class _Joined:
 
 
 def _flat(node: Node) -> tuple[list[Node], list[Expr]]:
-    if not isinstance(node, bound.Join) or node.join is not JoinKind.INNER:
+    if not bound.is_inner_join(node):
         return [node], []
     left, conditions = _flat(node.left)
     right, others = _flat(node.right)

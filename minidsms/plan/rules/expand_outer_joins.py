@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 
 from minidsms.cql import bound
-from minidsms.cql.bound import Expr, JoinKind, Node, SetKind
+from minidsms.cql.bound import Expr, JoinKind, Node
 from minidsms.cql.functions import can_fail
 from minidsms.cql.origins import equal_pair
 from minidsms.plan.logical import (
@@ -28,6 +28,7 @@ from minidsms.plan.logical import (
     renumbered,
     shift,
     unfiltered,
+    union_all,
 )
 from minidsms.plan.matching import matched_rows
 
@@ -77,12 +78,12 @@ def _expand(node: bound.Join, is_parted: bool) -> Node:
     if node.join in (JoinKind.LEFT, JoinKind.FULL) and not is_one:
         unmatched = _unmatched(left, right, pairs if equalities_only else None, inner, 0)
         exprs = [*column_refs(left.schema), *_nulls(right)]
-        result = _union(result, projected(unmatched, exprs, node.schema.names))
+        result = union_all(result, projected(unmatched, exprs, node.schema.names))
     if node.join in (JoinKind.RIGHT, JoinKind.FULL):
         turned = [(b, a) for a, b in pairs]
         unmatched = _unmatched(right, left, turned if equalities_only else None, inner, width)
         exprs = [*_nulls(left), *column_refs(right.schema)]
-        result = _union(result, projected(unmatched, exprs, node.schema.names))
+        result = union_all(result, projected(unmatched, exprs, node.schema.names))
     return result
 
 
@@ -106,7 +107,3 @@ def _unmatched(side: Node, other: Node, pairs: list[tuple[Expr, Expr]] | None, i
 
 def _nulls(node: Node) -> list[Expr]:
     return [bound.Literal(t, None) for t in node.schema.types]
-
-
-def _union(a: Node, b: Node) -> Node:
-    return bound.SetOperation(a.schema, SetKind.UNION, True, a, b)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from minidsms.cql import bound
-from minidsms.cql.bound import Expr, JoinKind, Node, Type
+from minidsms.cql.bound import Expr, Node, Type
 from minidsms.cql.origins import equal_pair
 from minidsms.joins.bands import Band, band_of
 from minidsms.joins.equal_columns import Attribute, EqualColumns
@@ -30,7 +30,7 @@ def find_bands(root: Node) -> Node:
     for node in nodes(root):
         new = node.over([done[id(child)] for child in node.inputs])
         below, parts = unfiltered(new)
-        if isinstance(new, bound.Join) and new.join is JoinKind.INNER and new.condition is not None:
+        if bound.is_inner_join(new) and new.condition is not None:
             new = _banded(new, []) or new
         elif parts and readers[id(node.inputs[0])] == 1:
             new = _banded(below, parts) or new
@@ -46,7 +46,7 @@ def _banded(node: Node, conditions: Sequence[Expr]) -> Node | None:
     """The join with its bands, below the conditions and its own; None where there are none, or equalities link it."""
     node, parts = unfiltered(node)
     conditions = [*conditions, *parts]
-    if isinstance(node, bound.Join) and node.join is JoinKind.INNER:
+    if bound.is_inner_join(node):
         width = len(node.left.schema)
         conditions += conjuncts(node.condition)
         if any(equal_pair(condition, width) for condition in conjuncts(node.condition)):

@@ -83,7 +83,7 @@ def merged(node: Node, is_alone: Sequence[bool]) -> Node:
     """
     if isinstance(node, bound.Join) and node.join is JoinKind.LEFT:
         return _joined(node, *(_Part([child], [], _columns(child), []) for child in node.inputs))
-    if isinstance(node, bound.Join) and node.join is JoinKind.INNER:
+    if bound.is_inner_join(node):
         left, right = (_part(child, alone) for child, alone in zip(node.inputs, is_alone))
         return _joined(node, left, right)
     if isinstance(node, bound.Project) and is_alone[0]:

@@ -11,7 +11,7 @@ import dataclasses
 import heapq
 
 from minidsms.cql import bound
-from minidsms.cql.bound import Expr, JoinKind, Node
+from minidsms.cql.bound import Expr, JoinKind, Node, is_inner_join
 from minidsms.plan.logical import (
     column_refs,
     columns_used,
@@ -26,16 +26,16 @@ from minidsms.plan.logical import (
 
 def order_joins(root: Node) -> Node:
     """Reorder each tree of inner joins that would otherwise begin with a product."""
-    if not any(map(_is_inner, nodes(root))):
+    if not any(map(is_inner_join, nodes(root))):
         return root
     readers = reader_counts(root)
     # A join that only another inner join reads is part of that one's tree.
     inside = {
         id(child)
         for node in nodes(root)
-        if _is_inner(node)
+        if is_inner_join(node)
         for child in node.inputs
-        if _is_inner(child) and readers[id(child)] == 1
+        if is_inner_join(child) and readers[id(child)] == 1
     }
     done: dict[int, Node] = {}
     parts_of: set[int] = set()
@@ -43,14 +43,10 @@ def order_joins(root: Node) -> Node:
         new = node.over([done[id(child)] for child in node.inputs])
         if id(node) in inside:
             parts_of.add(id(new))
-        elif isinstance(new, bound.Join) and _is_inner(new):
+        elif is_inner_join(new):
             new = _ordered(new, parts_of)
         done[id(node)] = new
     return done[id(root)]
-
-
-def _is_inner(node: Node) -> bool:
-    return isinstance(node, bound.Join) and node.join is JoinKind.INNER
 
 
 def _flatten(node: Node, offset: int, tree: set[int], inputs: list[tuple[Node, int]], parts: list[Expr]) -> None:

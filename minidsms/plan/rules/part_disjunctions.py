@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from functools import reduce
 
 from minidsms.cql import bound
-from minidsms.cql.bound import Expr, JoinKind, Node, SetKind
+from minidsms.cql.bound import Expr, Node
 from minidsms.cql.functions import can_fail
 from minidsms.cql.origins import equal_pair
 from minidsms.elements import Type
-from minidsms.plan.logical import columns_used, conjunction, conjuncts, transform
+from minidsms.plan.logical import columns_used, conjunction, conjuncts, transform, union_all
 
 _MOST_BRANCHES = 4
 """Each is a join, with an index of its own."""
@@ -28,7 +28,7 @@ def part_disjunctions(root: Node) -> Node:
 
 
 def _parted(node: Node) -> Node:
-    if not isinstance(node, bound.Join) or node.join is not JoinKind.INNER:
+    if not bound.is_inner_join(node):
         return node
     parts, width = conjuncts(node.condition), len(node.left.schema)
     if any(map(can_fail, parts)) or _is_linked(parts, width):
@@ -41,7 +41,7 @@ def _parted(node: Node) -> Node:
             for i, branch in enumerate(branches):
                 own = [*conjuncts(branch), *map(_is_not_true, branches[:i]), *others]
                 joins.append(dataclasses.replace(node, condition=conjunction(own)))
-            return reduce(_union, joins)
+            return reduce(union_all, joins)
     return node
 
 
@@ -63,7 +63,3 @@ def _is_linked(parts: Sequence[Expr], width: int) -> bool:
 def _is_not_true(branch: Expr) -> Expr:
     known = bound.Call(Type.BOOLEAN, "coalesce", (branch, bound.Literal(Type.BOOLEAN, False)))
     return bound.Call(Type.BOOLEAN, "not", (known,))
-
-
-def _union(a: Node, b: Node) -> Node:
-    return bound.SetOperation(a.schema, SetKind.UNION, True, a, b)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from minidsms.aggregates.over import RANKS
 from minidsms.cql import bound
-from minidsms.cql.bound import Expr, JoinKind, Node
+from minidsms.cql.bound import Expr, Node
 from minidsms.cql.functions import can_fail
 from minidsms.cql.window_spec import WindowKind
 from minidsms.plan.logical import (
@@ -37,7 +37,7 @@ def push_filters(root: Node) -> Node:
         _, parts = unfiltered(node)
         if parts:
             new = push(inputs[0], parts, counts)
-        elif isinstance(node, bound.Join) and node.join is JoinKind.INNER and node.condition is not None:
+        elif bound.is_inner_join(node) and node.condition is not None:
             bare = dataclasses.replace(node, left=inputs[0], right=inputs[1], condition=None)
             new = _push_into_join(bare, conjuncts(node.condition), counts)
         else:
@@ -89,7 +89,7 @@ def _split(parts: list[Expr]) -> tuple[list[Expr], list[Expr]]:
 
 def _push_safe(node: Node, parts: list[Expr], counts: Mapping[int, int]) -> Node:
     """Push conjuncts that cannot fail through one node."""
-    if isinstance(node, bound.Join) and node.join is JoinKind.INNER:
+    if bound.is_inner_join(node):
         if node.condition is not None and can_fail(node.condition):
             return filtered(node, parts)
         bare = dataclasses.replace(node, condition=None)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 
 from minidsms.cql import bound
-from minidsms.cql.bound import JoinKind, Node, StreamKind
+from minidsms.cql.bound import Node, StreamKind
 from minidsms.plan.logical import NewRows, nodes
 from minidsms.plan.rules.pass_what_enters import is_momentary
 
@@ -30,8 +30,7 @@ def stream_of_instants(root: Node) -> Node:
         lasting = [id(child) not in momentary for child in node.inputs]
         if is_momentary(node, lasting):
             momentary.add(id(node))
-        is_inner = isinstance(node, bound.Join) and node.join is JoinKind.INNER
-        joins[id(node)] = int(is_inner) + sum(joins[id(child)] for child in node.inputs)
+        joins[id(node)] = int(bound.is_inner_join(node)) + sum(joins[id(child)] for child in node.inputs)
         new = node.over([done[id(child)] for child in node.inputs])
         if isinstance(node, bound.RelationToStream) and isinstance(new, bound.RelationToStream):
             is_istream = node.op is StreamKind.ISTREAM and not node.ordered
