@@ -20,11 +20,11 @@ from minidsms.cql.catalog import Catalog, RelationDef, StreamDef
 from minidsms.cql.errors import CqlError, Error, MemoryLimitError, QueryError
 from minidsms.cql.session import Session, tables_named
 from minidsms.cql.values import check_widths, constant_binder
-from minidsms.elements import MIN_INSTANT, Batch, Field, Schema, Type
-from minidsms.expressions import Context, constant_column
-from minidsms.plan.physical import Inputs, PhysicalPlanner
+from minidsms.elements import Batch, Field, Schema, Type
+from minidsms.expressions import constant_column
 from minidsms.plan.planner import plan
 from minidsms.statements.connectors import placed_at
+from minidsms.statements.registering import context_of, planner_of, stored
 from minidsms.values.coded import fitted
 
 if TYPE_CHECKING:
@@ -52,10 +52,7 @@ def constant_rows(db: Connection, query: Bound, text: str) -> tuple[tuple[str, .
     schema = Schema(tuple(Field(name, expr.type) for name, expr in zip(node.schema.names, shown)))
     root = plan(bound.projected(node, shown, schema.names), text).root
     batches: list[Batch] = []
-    context = Context(db.dictionary, db.tick_ns, db.catalog.functions)
-    inputs = Inputs(db.stream_store, db.relation_store)
-    planner = PhysicalPlanner(inputs, db.catalog, context, db.settings["queue_size"], MIN_INSTANT, db.adaptivity)
-    network = planner.network(root, batches.append)
+    network = planner_of(db, stored(db)).network(root, batches.append)
     db.allowance.begin()
     try:
         for operator in network.operators:
@@ -108,7 +105,7 @@ def insert(db: Connection, statement: syntax.Insert, text: str) -> int:
 def _values(db: Connection, statement: syntax.Insert, types: Sequence[Type], text: str) -> list[list[Any]]:
     """The values of every row, each as `push` takes it. types: of the columns they are for."""
     bind = constant_binder(Session(db.catalog, text))
-    context = Context(db.dictionary, db.tick_ns, db.catalog.functions)
+    context = context_of(db)
 
     @functools.cache
     def codec(type_: Type) -> ResultCodec:

@@ -105,11 +105,29 @@ class Written:
 
 def network_of(db: Connection, query: Query, root: Stop, leading: RunningOperators) -> Network:
     """The operators of a query that was folded."""
-    context = Context(db.dictionary, db.tick_ns, db.catalog.functions)
-    inputs = Inputs(db.stream_store, db.relation_store)
+    return planner_of(db, stored(db), leading).network(root, query.deliver)
+
+
+def stored(db: Connection) -> Inputs:
+    """What streams and relations hold."""
+    return Inputs(db.stream_store, db.relation_store)
+
+
+def context_of(db: Connection) -> Context:
+    """What expressions of this connection need."""
+    return Context(db.dictionary, db.tick_ns, db.catalog.functions)
+
+
+def planner_of(
+    db: Connection,
+    inputs: Inputs,
+    running: RunningOperators | None = None,
+    start: int = MIN_INSTANT,
+    with_history: bool = False,
+) -> PhysicalPlanner:
+    """What makes the operators of a query of this connection. The arguments are those of `PhysicalPlanner`."""
     size = db.settings["queue_size"]
-    planner = PhysicalPlanner(inputs, db.catalog, context, size, MIN_INSTANT, db.adaptivity, running=leading)
-    return planner.network(root, query.deliver)
+    return PhysicalPlanner(inputs, db.catalog, context_of(db), size, start, db.adaptivity, with_history, running)
 
 
 def family_of(db: Connection, logical: LogicalPlan) -> tuple[FamilyPlan, Constant] | None:

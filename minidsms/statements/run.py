@@ -25,12 +25,10 @@ from minidsms.cql.parser import parse, parse_query
 from minidsms.cql.printer import print_query
 from minidsms.cql.session import tables_named
 from minidsms.elements import MIN_INSTANT, Type
-from minidsms.expressions import Context
 from minidsms.limits.allowance import TOO_MANY_ANSWERS
 from minidsms.operators.operator import Failure
 from minidsms.operators.screen import SCREEN_COLUMNS
 from minidsms.plan.explain import Plan, start_text
-from minidsms.plan.physical import Inputs, PhysicalPlanner
 from minidsms.plan.sharing import RunningOperators
 from minidsms.plan.under_settings import plan_under
 from minidsms.process.interrupts import let_through
@@ -41,7 +39,7 @@ from minidsms.statements.altering import add_column, alter_query, alter_stream
 from minidsms.statements.connectors import open_declared, open_into, placed_at, show_sinks, show_sources
 from minidsms.statements.constant_rows import constant_rows, insert, is_constant
 from minidsms.statements.history import HistoryGate
-from minidsms.statements.registering import family_of, tail_of
+from minidsms.statements.registering import family_of, planner_of, stored, tail_of
 from minidsms.streamon.loop import name_places
 
 if TYPE_CHECKING:
@@ -383,7 +381,7 @@ def _register(
         query.past_until = frontier
     start = frontier + 1 if frontier > MIN_INSTANT and not with_history else MIN_INSTANT
     past = None
-    inputs = Inputs(db.stream_store, db.relation_store)
+    inputs = stored(db)
     if backfill is not None:
         past = _backfill(db, backfill, bound)
         inputs, with_history, start = past.inputs, True, MIN_INSTANT
@@ -393,16 +391,7 @@ def _register(
         root, logical = family.root, family.of(logical)
     group = db.groups.for_plan(root, inputs, frontier, with_history)
     group.is_behind = past is not None
-    planner = PhysicalPlanner(
-        inputs,
-        db.catalog,
-        context(db),
-        db.settings["queue_size"],
-        start,
-        db.adaptivity,
-        with_history,
-        group.running,
-    )
+    planner = planner_of(db, inputs, group.running, start, with_history)
     gate = HistoryGate(query.deliver, query.kind == "relation", db.codec(query.schema).net, frontier)
     deliver = query.deliver if past is None else past.deliver(query.deliver)
     tail = None if with_history else tail_of(db, query, logical, family)
@@ -447,11 +436,6 @@ def _backfill(db: Connection, folder: str, bound: Bound) -> Backfill:
     return Backfill(db, folder, bound.streams, bound.relations, db.settings["backfill"])
 
 
-def context(db: Connection) -> Context:
-    """What expressions of this connection need."""
-    return Context(db.dictionary, db.tick_ns, db.catalog.functions)
-
-
 def _explain(db: Connection, statement: syntax.Explain, text: str) -> Table:
     if isinstance(statement.target, str):
         query = _registered(db, statement.target, text, statement.name_span)
@@ -473,10 +457,7 @@ def explain(db: Connection, bound: Bound, text: str, rules: bool = False, format
     logical = plan_under(bound.node, text, db.catalog, db.settings, db.memory.is_short)
     db.system_streams.open(bound.streams)
     running = RunningOperators(db.groups.is_sharing)
-    inputs = Inputs(db.stream_store, db.relation_store)
-    queue_size = db.settings["queue_size"]
-    planner = PhysicalPlanner(inputs, db.catalog, context(db), queue_size, MIN_INSTANT, db.adaptivity, running=running)
-    network = planner.network(logical.root, lambda batch: None)
+    network = planner_of(db, stored(db), running).network(logical.root, lambda batch: None)
     try:
         return Plan(print_query(bound.expanded), logical, network).render(format, rules=rules)
     finally:

@@ -20,7 +20,7 @@ from minidsms.screens.asc import Constructs
 from minidsms.screens.box import float_key
 from minidsms.screens.domains import Domains
 from minidsms.screens.level import Found, Level
-from minidsms.statements.run import context
+from minidsms.statements.registering import context_of
 
 ENDS = (-(2**63), -(2**63) + 1, -1, 0, 1, 2**63 - 2, 2**63 - 1)
 DECLARED = "CREATE STREAM S (v INTEGER, x FLOAT, t TEXT, b BOOLEAN, w TIMESTAMP, far INTEGER)"
@@ -75,7 +75,7 @@ class Scene:
         return node.condition
 
     def true_rows(self, condition: Expr) -> list[int]:
-        (column,), _ = Projection((condition,), context(self.db))(self.batch)
+        (column,), _ = Projection((condition,), context_of(self.db))(self.batch)
         passes = column.values if column.valid is None else column.values & column.valid
         return np.flatnonzero(passes).tolist()
 
