@@ -60,6 +60,11 @@ class CqlError(Error):
         return "\n".join(parts)
 
 
+def in_words(error: BaseException) -> str:
+    """What an error says; of one that is none of ours also what it is."""
+    return str(error) if isinstance(error, Error) else f"{type(error).__name__}: {error}"
+
+
 def quoted(name: object, most: int = 60) -> str:
     """A name in quotes, as an error shows one: on one line, printable and short, whatever it is.
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from minidsms.cql.errors import ClosedError, Error
+from minidsms.cql.errors import ClosedError, Error, in_words
 from minidsms.durability.checkpoint import write_checkpoint
 from minidsms.durability.folder import CHECKPOINT, FIRST_LOG, tidy
 from minidsms.durability.log import Log
@@ -126,7 +126,7 @@ class Checkpoints:
                     self.make()
                 except BaseException as error:  # a function of the program may raise SystemExit, too
                     if not self._is_over:
-                        told = str(error) if isinstance(error, Error) else f"{type(error).__name__}: {error}"
+                        told = in_words(error)
                         self._db.warnings.append(f"no checkpoint was made: {told}")
                 entries_before = self._db.entries
                 least_s = SHARE * (time.monotonic() - made_s)

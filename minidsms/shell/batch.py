@@ -14,7 +14,7 @@ from minidsms.counted import counted
 from minidsms.cql.errors import Error
 from minidsms.shell.configuration import Configuration
 from minidsms.shell.feed import Feed
-from minidsms.shell.harmless import harmless
+from minidsms.shell.harmless import error_line, harmless
 from minidsms.shell.progress import progress_bar
 from minidsms.shell.reading import read_text
 from minidsms.shell.screen import PlainScreen
@@ -55,8 +55,7 @@ def run_batch(inputs: Sequence[tuple[str, str]], configuration: Configuration, s
         session.abandon()
         if not isinstance(error, Error):
             raise
-        text = str(error)
-        screen.error(harmless(text if text.startswith("error:") else f"error: {text}"))
+        screen.error(error_line(error))
         return 1
     return code
 

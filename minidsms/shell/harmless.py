@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from minidsms.cql.errors import in_words
+
 # C0 and C1 controls but the newline, line separators, marks of direction, lone surrogates.
 _HARMFUL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -15,6 +17,12 @@ def harmless(text: str) -> str:
     'a\\\\x1b[31mb'
     """
     return _HARMFUL.sub(lambda m: _escape(m[0]), text)
+
+
+def error_line(error: BaseException) -> str:
+    """What is shown of an error, harmless; one in CQL says itself that it is one."""
+    text = in_words(error)
+    return harmless(text if text.startswith("error:") else f"error: {text}")
 
 
 def _escape(character: str) -> str:

@@ -30,7 +30,7 @@ from minidsms.cql.errors import Error
 from minidsms.cql.masking import masked
 from minidsms.process.threads import begin
 from minidsms.shell.configuration import Configuration
-from minidsms.shell.harmless import harmless
+from minidsms.shell.harmless import error_line, harmless
 from minidsms.shell.keys import key_bindings
 from minidsms.shell.live_screen import LiveScreen
 from minidsms.shell.screen import cut_to
@@ -297,12 +297,11 @@ class InteractiveShell:
         except KeyboardInterrupt:
             self._screen.note("interrupted")
         except Error as error:
-            said = str(error)
-            self._screen.error(harmless(said if said.startswith("error:") else f"error: {said}"))
+            self._screen.error(error_line(error))
         except Exception as error:
             if "MINIDSMS_DEBUG" in os.environ:
                 self._screen.write(harmless(traceback.format_exc()))
-            self._screen.error(harmless(f"error: {type(error).__name__}: {error}"))
+            self._screen.error(error_line(error))
         self.worker.wake()
         return True
 

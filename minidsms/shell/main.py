@@ -75,7 +75,7 @@ def _give_up_stdout() -> None:
 
 def _command(options: argparse.Namespace) -> int:
     from minidsms.cql.errors import Error
-    from minidsms.shell.harmless import harmless
+    from minidsms.shell.harmless import error_line
 
     try:
         if options.command == "run" and options.db is not None:
@@ -112,8 +112,7 @@ def _command(options: argparse.Namespace) -> int:
 
         return explain(options)
     except Error as error:
-        text = str(error)
-        print(harmless(text if text.startswith("error:") else f"error: {text}"), file=sys.stderr)
+        print(error_line(error), file=sys.stderr)
         return 1
 
 
@@ -135,15 +134,14 @@ def _run_in_folder(options: argparse.Namespace) -> int:
 
 def _shell(options: argparse.Namespace) -> int:
     from minidsms.cql.errors import Error
-    from minidsms.shell.harmless import harmless
+    from minidsms.shell.harmless import error_line
 
     try:
         from minidsms.shell.starting import start
 
         return start(options)
     except Error as error:
-        text = str(error)
-        print(harmless(text if text.startswith("error:") else f"error: {text}"), file=sys.stderr)
+        print(error_line(error), file=sys.stderr)
         return 1
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from minidsms.counted import counted
 from minidsms.cql.errors import CqlError, Error
-from minidsms.shell.harmless import harmless
+from minidsms.shell.harmless import error_line, harmless
 from minidsms.shell.instants import Instants, duration, number
 from minidsms.shell.modes.mode import Look, ModeSpec
 from minidsms.shell.results import Results
@@ -297,7 +297,7 @@ class Session:
                 self.feeds.remove(feed)
                 if not self.is_interactive:
                     raise
-                self.screen.error(harmless(_with_error(str(error))))
+                self.screen.error(error_line(error))
                 continue
             self.on_step(feed)
             if rest is None:
@@ -357,7 +357,3 @@ def _command_within(statement: str) -> str:
     names = (line[1:].partition(" ")[0].lower() for line in statement.splitlines()[1:] if line.startswith("."))
     found = next((name for name in names if name in COMMANDS or name in ALIASES), None)
     return "" if found is None else f'a ";" ends the statement before .{found}'
-
-
-def _with_error(text: str) -> str:
-    return text if text.startswith("error:") else f"error: {text}"

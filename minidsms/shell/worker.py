@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 
 from minidsms.activity import Activity, Rates, measure
 from minidsms.cql.errors import Error
-from minidsms.shell.harmless import harmless
+from minidsms.shell.harmless import error_line
 from minidsms.shell.session import Session
 from minidsms.shell.toolbar import toolbar_parts
 
@@ -115,11 +115,11 @@ class Worker(threading.Thread):
                 self._beat_at = self._draw_at = 0.0
             rest = session.step_feeds() if session.feeds else _IDLE_S
         except Error as error:
-            session.screen.error(harmless(_said(error)))
+            session.screen.error(error_line(error))
             rest = 0.0
         except BaseException as error:  # a function of the program may raise SystemExit, too
             session.stop_feeds()
-            session.screen.error(harmless(_said(error)))
+            session.screen.error(error_line(error))
             rest = 0.0
         now = session.clock()
         if now >= self._beat_at:
@@ -127,7 +127,7 @@ class Worker(threading.Thread):
             try:
                 self._beat()
             except BaseException as error:  # a callback, too
-                session.screen.error(harmless(_said(error)))
+                session.screen.error(error_line(error))
         return min(rest, max(0.0, self._beat_at - session.clock())) if session.feeds else rest
 
     def _beat(self) -> None:
@@ -138,7 +138,7 @@ class Worker(threading.Thread):
             session.watches.tell()
             self._draw()
         except Error as error:
-            session.screen.error(harmless(_said(error)))
+            session.screen.error(error_line(error))
         now = session.clock()
         if now - self._activity.at_s >= _MEASURE_S:
             if session.db.system_streams.is_read:
@@ -173,10 +173,3 @@ class Worker(threading.Thread):
                 session.plan_shown = None
         self.pictures = pictures
         self._draw_at = started + (session.clock() - started) / _SHARE
-
-
-def _said(error: BaseException) -> str:
-    if not isinstance(error, Error):
-        return f"error: {type(error).__name__}: {error}"
-    text = str(error)
-    return text if text.startswith("error:") else f"error: {text}"

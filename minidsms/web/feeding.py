@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from minidsms.cql.errors import Error
+from minidsms.cql.errors import Error, in_words
 from minidsms.process.threads import begin
 from minidsms.shell.feed import Feed, open_feed
 
@@ -143,7 +143,7 @@ class Feeding:
             try:
                 rest = running.feed.step()
             except BaseException as error:  # a function of the program may raise SystemExit, too
-                running.error = str(error) if isinstance(error, Error) else f"{type(error).__name__}: {error}"
+                running.error = in_words(error)
                 rest = None
             if rest is None:
                 running.feed.stop()
