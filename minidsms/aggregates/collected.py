@@ -10,6 +10,7 @@ from minidsms.aggregates.aggregate import Aggregate, Ordering, Settings
 from minidsms.aggregates.sorting import Few, Rows, sort_key, with_room
 from minidsms.elements import Type
 from minidsms.functions.function import Signature
+from minidsms.values.types import known_type
 
 MOST_VALUES = 1_000_000
 """In a list that an aggregate is asked for."""
@@ -96,7 +97,7 @@ def _text(types: Sequence[Type]) -> Signature | None:
 
 def listed(types: Sequence[Type]) -> Signature | None:
     """The signature of what makes a list of its values."""
-    element = Type.INTEGER if types[0] is Type.NULL else types[0]
+    element = known_type(types[0])
     return Signature((element,), element.list_type)
 
 

@@ -7,21 +7,18 @@ from collections.abc import Sequence
 from minidsms.aggregates.aggregate import Aggregate
 from minidsms.elements import Type
 from minidsms.functions.function import Signature
+from minidsms.values.types import known_type
 
 _ADDED = (Type.INTEGER, Type.FLOAT, Type.INTERVAL)
 _NUMBERS = (Type.INTEGER, Type.FLOAT)
 
 
-def _known(types: Sequence[Type]) -> Type:
-    return Type.INTEGER if types[0] is Type.NULL else types[0]
-
-
 def _counted(types: Sequence[Type]) -> Signature:
-    return Signature((_known(types),), Type.INTEGER)
+    return Signature((known_type(types[0]),), Type.INTEGER)
 
 
 def _any(types: Sequence[Type]) -> Signature:
-    return Signature((_known(types),), _known(types))
+    return Signature((known_type(types[0]),), known_type(types[0]))
 
 
 def _ordered(types: Sequence[Type]) -> Signature | None:
@@ -29,11 +26,11 @@ def _ordered(types: Sequence[Type]) -> Signature | None:
 
 
 def _sum(types: Sequence[Type]) -> Signature | None:
-    return _any(types) if _known(types) in _ADDED else None
+    return _any(types) if known_type(types[0]) in _ADDED else None
 
 
 def _mean(types: Sequence[Type]) -> Signature | None:
-    return Signature((_known(types),), Type.FLOAT) if _known(types) in _NUMBERS else None
+    return Signature((known_type(types[0]),), Type.FLOAT) if known_type(types[0]) in _NUMBERS else None
 
 
 def _truth(types: Sequence[Type]) -> Signature | None:
@@ -45,7 +42,7 @@ def _truths_counted(types: Sequence[Type]) -> Signature | None:
 
 
 def _pairs_counted(types: Sequence[Type]) -> Signature:
-    return Signature(tuple(_known([t]) for t in types), Type.INTEGER)
+    return Signature(tuple(known_type(t) for t in types), Type.INTEGER)
 
 
 def _pairs_averaged(types: Sequence[Type]) -> Signature | None:

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 from minidsms.aggregates.aggregate import Aggregate, kept_by_kernel
 from minidsms.elements import Type
 from minidsms.functions.function import Signature
-from minidsms.values.types import MOST_DIGITS
+from minidsms.values.types import MOST_DIGITS, known_type
 
 _FLOAT = Type.FLOAT
 _MORE = 128
@@ -110,7 +110,7 @@ RESULTS = {name: result for name, (result, _, _) in {**_OF_VALUES, **_OF_PAIRS}.
 def _numbers(types: Sequence[Type]) -> Signature | None:
     if any(t not in (Type.INTEGER, Type.FLOAT, Type.NULL) for t in types):
         return None
-    return Signature(tuple(Type.INTEGER if t is Type.NULL else t for t in types), Type.FLOAT)
+    return Signature(tuple(known_type(t) for t in types), Type.FLOAT)
 
 
 def _decimal(types: Sequence[Type]) -> Signature | None:

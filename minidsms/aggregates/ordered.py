@@ -17,6 +17,7 @@ from minidsms.aggregates.collected import number_of_values
 from minidsms.aggregates.sorting import Few, Rows, with_room
 from minidsms.elements import Type
 from minidsms.functions.function import Signature
+from minidsms.values.types import known_type
 
 _NUMBERS = (Type.INTEGER, Type.FLOAT)
 _HALF = Fraction(1, 2)
@@ -192,14 +193,14 @@ def _number(types: Sequence[Type]) -> Signature | None:
     (type_,) = types
     if type_ not in (*_NUMBERS, Type.NULL):
         return None
-    return Signature((Type.INTEGER if type_ is Type.NULL else type_,), Type.FLOAT)
+    return Signature((known_type(type_),), Type.FLOAT)
 
 
 def _same(types: Sequence[Type]) -> Signature | None:
     """The first argument's type, whatever the others'; lists have no order."""
     if any(t.is_nested for t in types):
         return None
-    known = tuple(Type.INTEGER if t is Type.NULL else t for t in types)
+    known = tuple(known_type(t) for t in types)
     return Signature(known, known[0])
 
 

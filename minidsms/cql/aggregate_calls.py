@@ -11,7 +11,7 @@ from typing import Any
 from minidsms.aggregates import AGGREGATES
 from minidsms.aggregates.aggregate import Aggregate, Ordering, Settings, SortKey
 from minidsms.cql import bound, syntax
-from minidsms.cql.coercion import coerce
+from minidsms.cql.coercion import coerce, typed
 from minidsms.cql.errors import CqlError
 from minidsms.cql.functions import can_cast
 from minidsms.cql.long_number import LongNumber
@@ -144,8 +144,7 @@ class AggregateCallBinder:
         unordered = next((e for e in order if e.type.is_nested), None)
         if unordered is not None:
             raise self._error("lists have no order", "order by an element or by CARDINALITY", unordered)
-        typed = [coerce(self._session, e, Type.INTEGER) if e.type is Type.NULL else e for e in order]
-        return typed, keys
+        return [typed(self._session, e) for e in order], keys
 
     def _wrong_types(self, values: Sequence[bound.Expr]) -> CqlError:
         name, row = self._expr.function, self._row

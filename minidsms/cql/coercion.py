@@ -18,7 +18,7 @@ from minidsms.cql.times import NotATime, iso_ticks
 from minidsms.elements import Field, Schema, Type
 from minidsms.inputs.values import ValueRefused, value_reader
 from minidsms.values.coded import fitted
-from minidsms.values.types import MOST_DIGITS
+from minidsms.values.types import MOST_DIGITS, known_type
 
 
 def coerce(session: Session, expr: bound.Expr, target: Type) -> bound.Expr:
@@ -43,6 +43,11 @@ def coerce(session: Session, expr: bound.Expr, target: Type) -> bound.Expr:
     if common_type((expr.type, target)) is target:
         return bound.Cast(target, expr, span=expr.span)
     raise _cannot_stand(session, expr, target)
+
+
+def typed(session: Session, expr: bound.Expr) -> bound.Expr:
+    """The expression; a bare NULL as an INTEGER."""
+    return coerce(session, expr, known_type(expr.type))
 
 
 def _coerce_list(session: Session, expr: bound.LiteralList, target: Type) -> bound.Expr:

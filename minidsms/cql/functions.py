@@ -14,7 +14,7 @@ from minidsms.cql import scalar
 from minidsms.elements import Type
 from minidsms.functions import LIBRARY, WRITTEN
 from minidsms.functions.function import Function, Signature, fixed
-from minidsms.values.types import MOST_DIGITS
+from minidsms.values.types import MOST_DIGITS, known_type
 
 COMPARISONS = frozenset(("=", "<>", "<", "<=", ">", ">="))
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
@@ -165,7 +165,7 @@ def _decimals(op: str, types: Sequence[Type]) -> Signature | None:
     """The exact result of two DECIMALs, one of which may be an INTEGER or NULL."""
     if not any(t.kind == "DECIMAL" for t in types):
         return None
-    a, b = (as_decimal(Type.INTEGER if t is Type.NULL else t) for t in types)
+    a, b = (as_decimal(known_type(t)) for t in types)
     if a is None or b is None:
         return None
     if op == "*":
@@ -227,7 +227,7 @@ def _compare(types: Sequence[Type]) -> Signature | None:
     if common is None:
         return None
     # Two bare NULLs are compared as integers: the answer is NULL whatever the type.
-    type_ = Type.INTEGER if common is Type.NULL else common
+    type_ = known_type(common)
     return Signature((type_,) * len(types), Type.BOOLEAN)
 
 
@@ -246,7 +246,7 @@ def _ordered(types: Sequence[Type]) -> Signature | None:
 
 
 def _anything(types: Sequence[Type]) -> Signature | None:
-    return Signature(tuple(Type.INTEGER if t is Type.NULL else t for t in types), Type.BOOLEAN)
+    return Signature(tuple(known_type(t) for t in types), Type.BOOLEAN)
 
 
 _NUMBERS = "numbers"

@@ -30,7 +30,7 @@ from minidsms.aggregates.over import (
 from minidsms.cql import bound, syntax
 from minidsms.cql.aggregate_calls import AggregateCallBinder
 from minidsms.cql.catalog import Catalog
-from minidsms.cql.coercion import agree, coerce
+from minidsms.cql.coercion import agree, typed
 from minidsms.cql.errors import CqlError
 from minidsms.cql.scalar import rewrite
 from minidsms.cql.session import Session
@@ -89,8 +89,8 @@ class Overs:
         keys = tuple(SortKey(key.descending, bool(key.nulls_first)) for key in over.order)
         function, type_, arg, distance, frame = self._shape(over, name, args, order)
         label = self.session.snippet(call.span)
-        ordered = tuple(zip(map(self._typed, order), keys))
-        parted = tuple(map(self._typed, partition))
+        ordered = tuple(zip([typed(self.session, e) for e in order], keys))
+        parted = tuple([typed(self.session, e) for e in partition])
         written = _Written(function, type_, arg, parted, ordered, frame, distance, default, label)
         if written not in self.calls:
             self.calls.append(written)
@@ -166,7 +166,7 @@ class Overs:
         most = (0 if name == "ntile" else 1) + takes_number
         if not (len(args) == most or (name in NEIGHBOURS and len(args) == 1)):
             raise self._error(_WITH_NUMBER[name], call)
-        arg = None if name == "ntile" else self._typed(args[0])
+        arg = None if name == "ntile" else typed(self.session, args[0])
         if not values:
             return arg, 1 if name in NEIGHBOURS else None
         number, least = values[0], 0 if name in NEIGHBOURS else 1
@@ -182,10 +182,7 @@ class Overs:
         if name not in NEIGHBOURS or len(args) != 3:
             return args, None
         value, default = agree(self.session, (args[0], args[2]), f"{call.function} cannot give both")
-        return (value, args[1]), self._typed(default)
-
-    def _typed(self, expr: bound.Expr) -> bound.Expr:
-        return coerce(self.session, expr, Type.INTEGER) if expr.type is Type.NULL else expr
+        return (value, args[1]), typed(self.session, default)
 
     def _error(self, reason: str, place: syntax.Syntax, hint: str = "") -> CqlError:
         return self.session.error(reason, place.span, "", hint)

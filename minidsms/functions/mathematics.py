@@ -10,6 +10,7 @@ import numpy as np
 
 from minidsms.elements import Type
 from minidsms.functions.function import Arrays, Function, Signature, fixed, one_of
+from minidsms.values.types import known_type
 
 _FLOAT, _INTEGER = Type.FLOAT, Type.INTEGER
 _NUMBER = "INTEGER or FLOAT"
@@ -55,7 +56,7 @@ def _product(a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def _trunc_types(types: Sequence[Type]) -> Signature | None:
-    number = Type.INTEGER if types[0] is Type.NULL else types[0]
+    number = known_type(types[0])
     if number not in (_INTEGER, _FLOAT) or any(t not in (_INTEGER, Type.NULL) for t in types[1:]):
         return None
     return Signature((number, *(_INTEGER for _ in types[1:])), number)

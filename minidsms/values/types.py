@@ -127,6 +127,11 @@ class Type:
     __repr__ = __str__
 
 
+def known_type(type_: Type) -> Type:
+    """The type of a column of such values: where all are a bare NULL, INTEGER."""
+    return Type.INTEGER if type_ is Type.NULL else type_
+
+
 def _quoted(name: str) -> str:
     from minidsms.cql.lexer import RESERVED
 
