@@ -70,13 +70,15 @@ class KMonRows:
         self.places: list[dict[int, int]] = []
         """Of each stream: the word of each column kept."""
         parts: list[int] = []
-        of_stream: list[int] = []
+        self.sides_of: list[list[int]] = []
+        """Of each stream."""
         self.heaps = 1
         for i in range(n):
             own = [(2 * e + k, edge) for e, edge in enumerate(edges) for k in (0, 1) if edge.ends[k] == i]
             figures = self.streams[i]
-            figures.side, figures.sides_end = len(of_stream), len(of_stream) + len(own)
-            of_stream += [s for s, _ in own]
+            figures.side = sum(map(len, self.sides_of))
+            figures.sides_end = figures.side + len(own)
+            self.sides_of.append([s for s, _ in own])
             at = self._lay_out(i, own, knows_keys, counts_clusters)
             joined = [pair[s % 2] for s, edge in own for pair in edge.columns]
             columns = tuple(dict.fromkeys([*joined, *needed[i]]))
@@ -89,7 +91,7 @@ class KMonRows:
                 self.sides["parts_end"][s] = len(parts)
             figures.stride, figures.mask_at = at + len(columns), -1
         self.parts: Int64Array = np.array(parts, np.int64)
-        self.of_stream: Int64Array = np.array(of_stream, np.int64)
+        self.of_stream: Int64Array = np.array([s for own in self.sides_of for s in own], np.int64)
         self._capacities = [0] * n
         self._packed = [0] * n
         """Of each stream, the rows that stayed when room was made."""

@@ -50,10 +50,7 @@ class StateReduction:
         self.watching = watching
         self.trusts_keys, self.is_lossy = trusts_keys or is_lossy, is_lossy
         self.edges = tuple(edges)
-        n = len(rows.figures)
-        self.sides_of: list[list[int]] = [
-            rows.of_stream[rows.figures["side"][i] : rows.figures["sides_end"][i]].tolist() for i in range(n)
-        ]
+        self.sides_of = rows.sides_of
         self.declared: BoolArray = rows.sides["unique"] != 0
         """Of each side, whether its columns hold a declared key; constant."""
         self._of_changes: BoolArray = rows.figures["clock"][rows.sides["stream"]] == CHANGES
@@ -84,7 +81,7 @@ class StateReduction:
         self.forced: Random | None = None
         """Tests: k of every constraint is drawn anew whenever rows go."""
         self.keeps_full = keeps_full
-        self._order: Int64Array = np.array(message_order(n, edges), np.int64)
+        self._order: Int64Array = np.array(message_order(len(rows.figures), edges), np.int64)
 
     # ---------------------------------------------------------------------------------------------------- going
 

@@ -51,10 +51,7 @@ class Returning:
 
     def __init__(self, rows: KMonRows, unique: dict[int, tuple[int, ...]]) -> None:
         self.rows = rows
-        n = len(rows.figures)
-        self._sides: list[list[int]] = [
-            rows.of_stream[rows.figures["side"][i] : rows.figures["sides_end"][i]].tolist() for i in range(n)
-        ]
+        self._sides = rows.sides_of
         self._unique = {i: [rows.places[i][c] for c in columns] for i, columns in unique.items()}
         texts = [
             [rows.places[i][c] for c in columns if rows.schemas[i][c].type.is_coded]
