@@ -79,6 +79,11 @@ class Schema:
     def names(self) -> tuple[str, ...]:
         return tuple(each.name for each in self.fields)
 
+    @property
+    def coded(self) -> tuple[int, ...]:
+        """The columns of codes, by their numbers."""
+        return tuple(i for i, type_ in enumerate(self.types) if type_.is_coded)
+
     def __len__(self) -> int:
         return len(self.fields)
 
@@ -385,13 +390,6 @@ class Batch:
         return cls(
             np.zeros(0, np.int64), None, [Column(np.zeros(0, t.dtype)) for t in schema.types], np.zeros(0, np.int64)
         )
-
-
-def bounds_of_instants(ts: Int64Array) -> list[int]:
-    """Where each instant of these begins, and where the last one ends. ts: (n,) nondecreasing, of at least one."""
-    if ts.item(0) == ts.item(-1):
-        return [0, len(ts)]
-    return [0, *((ts[1:] != ts[:-1]).nonzero()[0] + 1).tolist(), len(ts)]
 
 
 def valid_in_all(masks: Iterable[BoolArray | None]) -> BoolArray | None:

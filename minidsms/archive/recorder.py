@@ -78,7 +78,7 @@ class Recorder:
         self._dictionary = weakref.proxy(dictionary)
         self._schema = archive.metadata.arrow_schema
         self._types = archive.metadata.schema.types
-        self._text = tuple(i for i, t in enumerate(self._types) if t.is_coded)
+        self._text = archive.metadata.schema.coded
         self._width = 24 + sum(16 if t.is_coded else 8 for t in self._types)
 
     def closed(self) -> int | None:

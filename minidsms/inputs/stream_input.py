@@ -85,7 +85,7 @@ class StreamInput:
         self.definition = definition
         self.schema = definition.schema
         self.converter = Converter(f"stream {one_line(definition.name)}", definition.schema, dictionary, tick_ns)
-        self._text = tuple(i for i, t in enumerate(definition.schema.types) if t.is_coded)
+        self._text = definition.schema.coded
 
     def widen(self, definition: StreamDef) -> None:
         """What comes from now on has more columns behind those of now. The engine is at rest.

@@ -169,6 +169,5 @@ class MemoryAccount:
             yield from group.live_codes()
         for query in self._db.queries.values():
             for batch in query.live_batches():
-                for i, type_ in enumerate(query.schema.types):
-                    if type_.is_coded:
-                        yield batch.column(i).values  # type: ignore[misc]
+                for i in query.schema.coded:
+                    yield batch.column(i).values  # type: ignore[misc]

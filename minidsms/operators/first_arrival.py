@@ -34,7 +34,7 @@ class Started:
     def live_codes(self) -> Iterator[Int64Array]:
         """Codes of the rows, which whoever reads them holds once they are put out."""
         if self.ts is None:
-            yield from (c.values for c, type_ in zip(self._columns, self._schema.types) if type_.is_coded)  # type: ignore[misc]
+            yield from (self._columns[i].values for i in self._schema.coded)  # type: ignore[misc]
 
     def arrays(self) -> dict[str, AnyArray]:
         """The state."""

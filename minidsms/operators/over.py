@@ -42,7 +42,7 @@ class Over(Resuming):
             keeps = kernels.KEEPS_SHOWN
         self.knows_rows = keeps != kernels.KEEPS_LAST  # else they have been forgotten
         self._rows = _partitions_for(call)(input_.schema, call, at_most, keeps, texts)
-        self.is_self_contained = not any(type_.is_coded for type_ in input_.schema.types)
+        self.is_self_contained = not input_.schema.coded
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         batch = self.uncounted(batches[0])

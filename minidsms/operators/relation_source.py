@@ -91,9 +91,8 @@ class RelationSource(ReadsRelation):
     def live_codes(self) -> Iterator[Int64Array]:
         """TEXT codes of present rows that have not been handed on: the relation may have lost them since."""
         if self._present is not None:
-            for column, type_ in zip(self._present.columns, self.schema.types):
-                if type_.is_coded:
-                    yield column.values  # type: ignore[misc]
+            for i in self.schema.coded:
+                yield self._present.column(i).values  # type: ignore[misc]
 
     def describe(self) -> Description:
         return Description(self.name, self.relation, {"waiting": self.waiting()})

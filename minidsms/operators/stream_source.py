@@ -39,9 +39,8 @@ class OwnRows:
         """The TEXT codes held (0 stands for NULL)."""
         store = self.own_store
         seq = np.arange(store.tail, store.head, dtype=np.int64)
-        for i, type_ in enumerate(store.schema.types):
-            if type_.is_coded:
-                yield store.gather(i, seq).words()
+        for i in store.schema.coded:
+            yield store.gather(i, seq).words()
 
     def arrays(self) -> dict[str, AnyArray]:
         """The rows, and the sequence number of the first."""

@@ -41,7 +41,7 @@ class Top(Resuming):
         super().__init__([input_], input_.schema)
         self._limit, self._offset = limit, offset
         self._sorted = FirstRows(input_.schema, order, texts, limit, offset, not input_append_only)
-        self.is_self_contained = not any(type_.is_coded for type_ in input_.schema.types)
+        self.is_self_contained = not input_.schema.coded
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         batch = self.uncounted(batches[0])

@@ -313,7 +313,7 @@ class SharedAnswers:
 
     def live_codes(self) -> Iterator[Int64Array]:
         """The TEXT codes of the rows that wait."""
-        texts = {i for i, type_ in enumerate(self._schema.types) if type_.is_coded}
+        texts = set(self._schema.coded)
         for delivery in self._deliveries:
             for column in texts & delivery.columns.keys():
                 yield delivery.columns[column].words()

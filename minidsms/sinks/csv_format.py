@@ -33,7 +33,7 @@ class CsvFormat:
 
     def __init__(self, schema: Schema, codec: ResultCodec) -> None:
         self._codec = codec
-        self._has_texts = any(t.is_coded for t in schema.types)
+        self._has_texts = bool(schema.coded)
         self._is_whole_numbers = not codec.has_times and all(t in (Type.INTEGER, Type.INTERVAL) for t in schema.types)
         self._written = 0
         self._few = few_rows(schema, codec, field)

@@ -87,9 +87,8 @@ class Bag:
     def live_codes(self) -> Iterator[Int64Array]:
         """The TEXT codes of the rows."""
         size = self._figures.size
-        for i, type_ in enumerate(self.schema.types):
-            if type_.is_coded:
-                yield self._words[:size, i]
+        for i in self.schema.coded:
+            yield self._words[:size, i]
 
     def arrays(self) -> dict[str, AnyArray]:
         """The rows as words, and how often each is there."""

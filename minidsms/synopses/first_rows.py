@@ -156,9 +156,8 @@ class FirstRows(SortedPartitions):
         """The TEXT codes held (0 stands for NULL)."""
         yield from super().live_codes()
         others = self._others.present()
-        for i, type_ in enumerate(self.schema.types):
-            if type_.is_coded:
-                yield others[:, 1 + i]
+        for i in self.schema.coded:
+            yield others[:, 1 + i]
 
     def arrays(self) -> dict[str, AnyArray]:
         """The state: rows as words, the near ones first, in order."""

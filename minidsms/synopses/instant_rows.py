@@ -16,7 +16,7 @@ class InstantRows:
     """instant: theirs.  words: (n, w), see `elements.row_words`."""
 
     def __init__(self, schema: Schema) -> None:
-        self._coded = [c for c, field in enumerate(schema) if field.type.is_coded]
+        self._coded = schema.coded
         self._none: Int64Array = np.zeros((0, words_width(len(schema))), np.int64)
         self.instant = MIN_INSTANT
         self.words = self._none

@@ -28,7 +28,7 @@ class KeptResults:
 
     def __init__(self, schema: Schema, heaps: int) -> None:
         self._width = len(schema)
-        self._texts = [i for i, type_ in enumerate(schema.types) if type_.is_coded]
+        self._texts = schema.coded
         self.sizes: Int64Array = np.zeros(heaps, np.int64)
         self.rows, self.keys, self.places = self._allocated(_LEAST_CAPACITY)
         self.free: Int64Array = np.arange(_LEAST_CAPACITY - 1, -1, -1, dtype=np.int64)

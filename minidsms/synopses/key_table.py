@@ -36,7 +36,7 @@ class KeyTable:
     @classmethod
     def of_schema(cls, schema: Schema) -> KeyTable:
         """A table for whole rows of the schema, as `elements.row_words` writes them."""
-        return cls(words_width(len(schema)), [i for i, t in enumerate(schema.types) if t.is_coded])
+        return cls(words_width(len(schema)), schema.coded)
 
     def _reset(self, capacity: int) -> None:
         keys, links = np.zeros((capacity, self.width), np.int64), np.zeros(capacity, np.int64)

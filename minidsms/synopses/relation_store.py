@@ -26,7 +26,7 @@ class RelationStore:
         self._log = StreamStore(schema + Schema.of(("sign", Type.BOOLEAN)))
         self._bag = RowBag(schema)
         self.mirrors: list[RelationStore] = []
-        self._text = tuple(i for i, t in enumerate(schema.types) if t.is_coded)
+        self._text = schema.coded
 
     def __len__(self) -> int:
         return len(self._log)

@@ -275,9 +275,8 @@ class SortedPartitions:
         """The TEXT codes held (0 stands for NULL). Whoever asks may reuse all others."""
         self._texts.forget()
         words = self._words()
-        for i, type_ in enumerate(self.schema.types):
-            if type_.is_coded:
-                yield words[:, i]
+        for i in self.schema.coded:
+            yield words[:, i]
         yield from self._table.live_codes()
 
     def arrays(self) -> dict[str, AnyArray]:

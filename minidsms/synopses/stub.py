@@ -330,16 +330,14 @@ class Stub:
         own = self.own_store
         if own is not None:
             seq = np.arange(own.tail, own.head, dtype=np.int64)
-            for i, type_ in enumerate(own.schema.types):
-                if type_.is_coded:
-                    yield own.gather(i, seq).words()
+            for i in own.schema.coded:
+                yield own.gather(i, seq).words()
 
     def codes(self) -> Iterator[Int64Array]:
         """The TEXT codes in what `arrays` gives."""
         rows = self._rows(self.lo, self.hi)
-        for i, type_ in enumerate(self.schema.types):
-            if type_.is_coded:
-                yield rows.column(i).words()
+        for i in self.schema.coded:
+            yield rows.column(i).words()
 
     def contents(self) -> Batch:
         """The rows of the window, as insertions (ts of no meaning)."""
