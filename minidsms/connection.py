@@ -222,7 +222,7 @@ class Connection(Archiving, ReadsSources):
         """
         from minidsms.spark.running import offload
 
-        self.safety.check_program("Spark")
+        self.safety.check_spark()
         return offload(self, query, folder, at, until, by)
 
     def ui(self, port: int = 0, open_browser: bool = False) -> Visualizer:

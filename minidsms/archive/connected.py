@@ -154,7 +154,7 @@ class Archiving(Database):
             db._check()
             db.safety.check_place(folder)
             if engine != "local":
-                db.safety.check_program("Spark")
+                db.safety.check_spark()
             ends = [None if ts is None else db._instant("replay", ts) for ts in (from_, to)]
         if isinstance(names, str):
             raise Error(f"names is a list of names, such as [{names!r}]")

@@ -9,7 +9,7 @@ import itertools
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 KEPT_ROWS = 1000
 """How many rejected rows an input keeps for inspection."""
@@ -33,14 +33,12 @@ class RejectedRows:
 
     __slots__ = ("_rows", "count")
 
-    def __init__(self, limit: int = KEPT_ROWS) -> None:
-        self._rows: deque[tuple[Any, str]] = deque(maxlen=limit)
-        self.count = 0
+    limit: ClassVar[int] = KEPT_ROWS
+    """How many rows are kept."""
 
-    @property
-    def limit(self) -> int:
-        """How many rows are kept."""
-        return self._rows.maxlen or 0
+    def __init__(self) -> None:
+        self._rows: deque[tuple[Any, str]] = deque(maxlen=KEPT_ROWS)
+        self.count = 0
 
     def add(self, row: Any, reason: str) -> None:
         """Keep one row."""

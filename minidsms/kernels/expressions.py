@@ -40,7 +40,7 @@ from minidsms.machine_code import (
 from minidsms.machine_code.environment import DATA, DIMENSIONS, DTYPE, DTYPE_SIZE, FLAGS, TUPLE_ITEMS
 from minidsms.machine_code.templates import template
 
-OPERATION, TO, LEFT, RIGHT, THIRD, STEP_WORDS = range(6)
+OPERATION, TO, LEFT, RIGHT, THIRD = range(5)
 FINE, NULL, FAILED = range(3)
 (
     CONSTANT, COLUMN, TRUTHS, NOTHING,

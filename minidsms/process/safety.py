@@ -118,10 +118,10 @@ class Safety:
             for path in LOCAL.named(place) or ():
                 self.check_path(path)
 
-    def check_program(self, name: str) -> None:
+    def check_spark(self) -> None:
         """Error where another program would be started, or spoken with."""
         if self._is_safe:
-            raise Error(f"safe mode: {name} is another program, and none may be started")
+            raise Error("safe mode: Spark is another program, and none may be started")
 
     def check_statement(self, statement: syntax.Statement) -> None:
         """Error where a statement touches what may not be touched."""
@@ -132,7 +132,7 @@ class Safety:
         if type(statement).__name__ not in _KNOWN:
             raise Error("safe mode: it is not known what this statement touches")
         if isinstance(statement, syntax.Explain) and statement.format == "spark":
-            self.check_program("Spark")
+            self.check_spark()
         for f in fields(statement):
             value = getattr(statement, f.name)
             if isinstance(value, syntax.Source):

@@ -81,12 +81,11 @@ class TableSink:
     most: how many rows to show; 0 shows all.  Memory is bounded by them.  TIMESTAMP columns are shown as times in UTC.
     """
 
-    def __init__(self, title: str, most: int, tick_ns: int, file: TextIO | None = None) -> None:
+    def __init__(self, title: str, most: int, tick_ns: int) -> None:
         self.path = "-"
         self.rows = 0
         self._title = title
         self._most = most
-        self._file = file
         self._tick_ns = tick_ns
         self._first: list[tuple[Any, ...]] = []
         self._last: deque[tuple[Any, ...]] = deque(maxlen=most - most // 2 if most else None)
@@ -135,7 +134,7 @@ class TableSink:
             texts.append([instant, *(["+" if sign > 0 else "-"] if signed else []), *map(cell, row)])
         if left_out:
             texts.insert(len(self._first), [f".. {left_out:,} more"])
-        print_table(f"{self._title}  ({counted(self.rows, 'row')})", columns, texts, self._file or sys.stdout)
+        print_table(f"{self._title}  ({counted(self.rows, 'row')})", columns, texts, sys.stdout)
 
     def discard(self) -> None:
         """Print nothing."""

@@ -43,11 +43,10 @@ class Sample:
 class Sampler:
     """Draws samples of the archives that a plan reads; each is drawn once. rows: about how many of each."""
 
-    def __init__(self, archives: Sequence[Archive], catalog: Catalog, rows: int, seed: int = 0) -> None:
+    def __init__(self, archives: Sequence[Archive], catalog: Catalog, rows: int) -> None:
         self._archives = {archive.metadata.name.lower(): archive for archive in archives}
         self._catalog = catalog
         self._rows = rows
-        self._seed = seed
         self._drawn: dict[str, tuple[list[Any], int, int]] = {}
 
     def of(self, node: Node) -> Sample | None:
@@ -82,7 +81,7 @@ class Sampler:
     def _base(self, name: str) -> tuple[list[Any], int, int]:
         if name not in self._drawn:
             archive = self._archives[name]
-            tables = list(_drawn(archive, self._rows, Random(f"{name} {self._seed}")))
+            tables = list(_drawn(archive, self._rows, Random(f"{name} 0")))
             total = sum(file.statistics.rows for file in archive.files() if file.statistics is not None)
             metadata = archive.metadata
             columns = [

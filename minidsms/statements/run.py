@@ -432,7 +432,7 @@ def _backfill(db: Connection, folder: str, bound: Bound) -> Backfill:
     from minidsms.archive.backfill import Backfill
 
     if db.settings["backfill"] != "local":
-        db.safety.check_program("Spark")
+        db.safety.check_spark()
     return Backfill(db, folder, bound.streams, bound.relations, db.settings["backfill"])
 
 

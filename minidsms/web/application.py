@@ -75,7 +75,6 @@ class Application:
     ) -> None:
         self._db = db
         self._observer = observer
-        self._workbench = workbench
         self._answers = answers
         self._feeding = feeding
         self.listeners = Listeners()
