@@ -126,7 +126,11 @@ def iso_of_ticks(ticks: int, tick_ns: int) -> str:
     """
     seconds, fraction = divmod(ticks * tick_ns, _SECOND_NS)
     days, of_day = divmod(seconds, 86_400)
-    year, month, day = (int(p[0]) for p in civil(np.array([days], object)))
-    date = f"{'-' if year < 0 else ''}{abs(year):04d}-{month:02d}-{day:02d}"
-    text = f"{date} {of_day // 3600:02d}:{of_day // 60 % 60:02d}:{of_day % 60:02d}"
+    text = f"{iso_of_day(days)} {of_day // 3600:02d}:{of_day // 60 % 60:02d}:{of_day % 60:02d}"
     return text + (f".{fraction:09d}".rstrip("0") if fraction else "")
+
+
+def iso_of_day(day: int) -> str:
+    """The ISO text of a day since 1970, of any year."""
+    year, month, of_month = (int(part[0]) for part in civil(np.array([day], object)))
+    return f"{'-' if year < 0 else ''}{abs(year):04d}-{month:02d}-{of_month:02d}"

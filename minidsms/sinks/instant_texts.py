@@ -8,11 +8,10 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from minidsms.expressions.timestamps import civil
+from minidsms.expressions.timestamps import iso_of_day
 from minidsms.values.coded import DAY_US, FIRST_DAY, LAST_DAY, date_of
 
 DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
@@ -64,5 +63,4 @@ def far_as_texts(array: Any) -> Any:
 def _day_text(day: int) -> str:
     if FIRST_DAY <= day <= LAST_DAY:
         return str(date_of(day))
-    year, month, of_month = (int(part[0]) for part in civil(np.array([day], object)))
-    return f"{'-' if year < 0 else ''}{abs(year):04d}-{month:02d}-{of_month:02d}"
+    return iso_of_day(day)
