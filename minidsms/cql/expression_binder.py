@@ -17,7 +17,7 @@ from minidsms.counted import counted
 from minidsms.cql import bound, syntax
 from minidsms.cql.aggregate_calls import AggregateCallBinder
 from minidsms.cql.aggregates import Groups, is_aggregate
-from minidsms.cql.coercion import agree, coerce, coerce_columns, mismatch, read_literals
+from minidsms.cql.coercion import agree, coerce, coerce_columns, mismatch, read_literals, typed
 from minidsms.cql.errors import CqlError
 from minidsms.cql.foreign_names import foreign_hint
 from minidsms.cql.functions import CALLED, FUNCTIONS, INT64_MAX, INT64_MIN, SYNONYMS, can_cast, common_type
@@ -34,6 +34,7 @@ from minidsms.functions.calendar import DAYS_AND_MORE, PARTS, TAKE_A_UNIT, UNITS
 from minidsms.functions.function import Function
 from minidsms.functions.written import OTHER_COUNTS, Written
 from minidsms.inputs.values import ValueRefused, inner_reader
+from minidsms.values.types import known_type
 
 _BY_PATTERN = ("format_timestamp", "parse_timestamp", "from_char")
 _LENGTHS = "write EXTRACT(EPOCH FROM x), its seconds, or x / INTERVAL '1' MINUTE, how many whole minutes it has"
@@ -528,7 +529,10 @@ class ExpressionBinder:
             return self._struct(expr) if key == "struct" else self._map(expr)
         if key in ("list_transform", "list_filter", "list_reduce"):
             return self._with_lambda(key, expr)
-        args = [self.bind(arg) for arg in self._with_unit(key, expr.args)]
+        return self._called(key, described, [self.bind(arg) for arg in self._with_unit(key, expr.args)], expr)
+
+    def _called(self, key: str, described: Function, args: list[bound.Expr], expr: syntax.Call) -> bound.Expr:
+        """A function that `scalar.Call` knows, or what it is written with, over its arguments."""
         if key in ("element_at", "struct_extract", "json_extract") and args[0].type.fields:
             return self._field(args[0], args[1], expr)
         if key == "date_part":
@@ -591,13 +595,9 @@ class ExpressionBinder:
             if named.name.lower() in (name.lower() for name, _ in fields):
                 raise self.session.error(f'two fields are called "{named.name}"', arg.span)
             value = self.bind(arg.value if isinstance(arg, syntax.Pair) else arg)
-            fields.append((named.name, self._known(value)))
+            fields.append((named.name, typed(self.session, value)))
         type_ = Type.struct([(name, value.type) for name, value in fields])
         return bound.Call(type_, "struct", tuple(value for _, value in fields), span=expr.span)
-
-    def _known(self, value: bound.Expr) -> bound.Expr:
-        """A bare NULL in what is nested is an INTEGER."""
-        return coerce(self.session, value, Type.INTEGER) if value.type is Type.NULL else value
 
     def _map(self, expr: syntax.Call) -> bound.Expr:
         """MAP('a' := 1, 'b' := 2)."""
@@ -607,8 +607,8 @@ class ExpressionBinder:
                 raise self.session.error("MAP takes keys and values", arg.span, "", "write MAP('a' := 1, 'b' := 2)")
             keys.append(self.bind(arg.name))
             values.append(self.bind(arg.value))
-        keys = [self._known(key) for key in agree(self.session, keys, "the keys of a MAP differ:")]
-        values = [self._known(value) for value in agree(self.session, values, "the values of a MAP differ:")]
+        keys = [typed(self.session, key) for key in agree(self.session, keys, "the keys of a MAP differ:")]
+        values = [typed(self.session, value) for value in agree(self.session, values, "the values of a MAP differ:")]
         if keys[0].type not in (Type.TEXT, Type.INTEGER):
             raise self.session.error("the keys of a MAP are TEXT or INTEGER", keys[0].span, f"this is {keys[0].type}")
         both = tuple(e for pair in zip(keys, values) for e in pair)
@@ -651,7 +651,7 @@ class ExpressionBinder:
                     listed.type, key, (listed, replace(taken, type=Type.BOOLEAN, body=body)), span=expr.span
                 )
             return bound.Call(taken.type.list_type, key, (listed, taken), span=expr.span)
-        start = self._known(self.bind(before[1]))
+        start = typed(self.session, self.bind(before[1]))
         taken = self._lambda(last, (start.type, listed.type.element), 2)
         wider = common_type([start.type, taken.type])
         if wider is not None and wider is not start.type:
@@ -674,7 +674,7 @@ class ExpressionBinder:
             reason = f"{expr.function} of a MAP ends with lambdas of keys and values"
             raise self.session.error(reason, expr.span, "", f"for example {expr.function}(m, {example})")
         if key == "list_reduce":
-            start = self._known(self.bind(expr.args[1]))
+            start = typed(self.session, self.bind(expr.args[1]))
             (found,) = self._lambdas_of_pairs(taken, pair, (start.type,))
             body = coerce(self.session, found.body, start.type)
             return bound.Call(
@@ -727,7 +727,7 @@ class ExpressionBinder:
         own = [bound.Parameter(t, first + i, n) for i, (t, n) in enumerate(zip(types, expr.parameters))]
         self._parameters += own
         self._named_parameters |= dict(zip(names, own)) | {n.lower(): e for n, e in (others or {}).items()}
-        body = self._known(self.bind(expr.body))
+        body = typed(self.session, self.bind(expr.body))
         self._parameters = self._parameters[:first]
         self._named_parameters = around
         return bound.Lambda(body.type, body, first, expr.parameters, span=expr.span)
@@ -935,7 +935,7 @@ class ExpressionBinder:
                     f"this is {value.type}",
                     f"convert one of them: CAST({self.session.snippet(value.span) or '..'} AS {column.type})",
                 )
-            common = Type.INTEGER if common is Type.NULL else common
+            common = known_type(common)
             args.append(coerce(self.session, value, common))
             types.append(common)
         return args, coerce_columns(self.session, node, types, expr.span)
