@@ -82,11 +82,7 @@ def _last_rows(node: Node) -> _LastRows | None:
 def _recent_keys(node: Node) -> _RecentKeys | None:
     if not isinstance(node, bound.Distinct):
         return None
-    shown: list[int | None] = list(range(len(node.schema)))
-    below = node.input
-    while isinstance(below, bound.Project):
-        shown = [None if c is None else _column(below.exprs[c]) for c in shown]
-        below = below.input
+    below, shown = _stream(node.input)
     if not isinstance(below, bound.Window) or below.spec.kind is not WindowKind.RANGE:
         return None
     length = below.spec.range_
