@@ -29,6 +29,13 @@ _MOST_ROWS = 2**32
 """Monitors multiply it by numbers of rows, in 64 bits."""
 
 
+def length_of_tick(time_unit: str) -> int:
+    """Nanoseconds. Error where there is no such unit."""
+    if time_unit not in UNIT_NS:
+        raise Error(f'no time unit "{time_unit}"; there are: {", ".join(UNIT_NS)}')
+    return UNIT_NS[time_unit]
+
+
 @dataclass(frozen=True)
 class Setting:
     """default: the value it has unset.  check: returns the value in its proper form or raises ValueError with the

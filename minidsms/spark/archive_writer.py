@@ -26,7 +26,7 @@ from minidsms.archive.storage import storage_of
 from minidsms.archive.writer import Writer
 from minidsms.cql.errors import Error
 from minidsms.elements import Field, Schema, Type
-from minidsms.settings import UNIT_NS
+from minidsms.settings import length_of_tick
 from minidsms.spark.frames import SIGN, TS
 from minidsms.values.arrow_types import stored_type
 
@@ -55,8 +55,7 @@ def archive_for(folder: str, name: str, kind: str | None, time_unit: str | None,
     time_unit = time_unit or ("ms" if there is None else there.time_unit)
     if kind not in ("stream", "relation"):
         raise Error(f"kind is stream or relation, not {kind!r}")
-    if time_unit not in UNIT_NS:
-        raise Error(f'no time unit "{time_unit}"; there are: {", ".join(UNIT_NS)}')
+    tick_ns = length_of_tick(time_unit)
     types = {field.name: _type(field.dataType) for field in schema.fields}
     wanted = (TS, SIGN) if kind == "relation" else (TS,)
     missing = next((name for name in wanted if name not in types), None)
@@ -70,7 +69,7 @@ def archive_for(folder: str, name: str, kind: str | None, time_unit: str | None,
         columns[column] = type_
     if there is None:
         declared = Schema(tuple(Field(column, type_) for column, type_ in columns.items()))
-        return create(folder, Metadata(name, kind, time_unit, declared, default_partition_ticks(UNIT_NS[time_unit])))
+        return create(folder, Metadata(name, kind, time_unit, declared, default_partition_ticks(tick_ns)))
     # Columns that the archive has keep their places; new ones follow.
     known = {column: columns[column] for column in there.schema.names if column in columns}
     if len(known) < len(there.schema):

@@ -70,14 +70,20 @@ def _sign(a: Column) -> Column:
     return F.signum(a).cast("bigint")
 
 
-def _round_integer(expr: bound.Call, a: Computed, places: Computed) -> Computed:
-    """To tens, hundreds .. where places is negative, half away from zero."""
+def _places(expr: bound.Call) -> int | None:
+    """The places that ROUND is to keep; None for NULL."""
     literal = expr.args[1]
     if not isinstance(literal, bound.Literal):
         raise NotExpressibleError("ROUND to places that differ from row to row")
-    if literal.value is None:
+    return None if literal.value is None else int(literal.value)
+
+
+def _round_integer(expr: bound.Call, a: Computed, places: Computed) -> Computed:
+    """To tens, hundreds .. where places is negative, half away from zero."""
+    n = _places(expr)
+    if n is None:
         return Computed(F.lit(None).cast("bigint"), any_failed((a,)))
-    power = -int(literal.value)
+    power = -n
     if power <= 0:
         return a
     if power > 19:
@@ -129,12 +135,9 @@ def _half_away(a: Column) -> Column:
 
 
 def _round_float(expr: bound.Call, a: Computed, places: Computed) -> Computed:
-    literal = expr.args[1]
-    if not isinstance(literal, bound.Literal):
-        raise NotExpressibleError("ROUND to places that differ from row to row")
-    if literal.value is None:
+    n = _places(expr)
+    if n is None:
         return Computed(F.lit(None).cast("double"), any_failed((a,)))
-    n = int(literal.value)
     if n >= 0:
         power = F.lit(float(f"1e{min(n, 308)}"))
         scaled = a.value * power

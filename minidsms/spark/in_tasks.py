@@ -22,7 +22,9 @@ from minidsms.elements import Schema, Type
 from minidsms.spark.computed import no_value, spark_type
 from minidsms.spark.frames import SIGN, TS, World, long, names
 from minidsms.spark.partitioning import ByKey
+from minidsms.spark.reading import quoted
 from minidsms.values.arrow_types import array_of_words, stored_type, word_type, words_of_array
+from minidsms.values.types import known_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -121,14 +123,9 @@ def engine_of(setting: Setting) -> Iterator[tuple[Connection, Query]]:
         yield db, db.query(setting.query)
 
 
-def quoted(name: str) -> str:
-    """The name as CQL writes any word."""
-    return "`" + name.replace("`", "``") + "`"
-
-
 def _declared(type_: Type) -> str:
     """A column that is always NULL has no type of its own to be declared with."""
-    return str(Type.INTEGER if type_ is Type.NULL else type_)
+    return str(known_type(type_))
 
 
 def _feed(db: Any, setting: Setting, table: pa.Table) -> None:

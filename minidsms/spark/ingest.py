@@ -47,7 +47,7 @@ from minidsms.cql.errors import CqlError, Error
 from minidsms.cql.masking import HIDDEN
 from minidsms.cql.parser import parse
 from minidsms.elements import Type
-from minidsms.settings import UNIT_NS
+from minidsms.settings import length_of_tick
 from minidsms.spark.places import shared
 from minidsms.spark.progress import described, watched
 from minidsms.spark.raw_files import RawFiles, address, known_files, new_files
@@ -138,9 +138,7 @@ def ingest(
     if is_frame == (format is not None):
         told = "a DataFrame has no format" if is_frame else "which format do the raw data have?"
         raise Error(f"{told}\nhelp: formats are {', '.join(FORMATS)}, table, or another that Spark reads as a whole")
-    if time_unit not in UNIT_NS:
-        raise Error(f'no time unit "{time_unit}"; there are: {", ".join(UNIT_NS)}')
-    tick_ns = UNIT_NS[time_unit]
+    tick_ns = length_of_tick(time_unit)
     stream = _declared(declaration, tick_ns)
     chosen = _positions(stream, distinct)
     ticks = partition or default_partition_ticks(tick_ns)

@@ -29,10 +29,11 @@ from minidsms.spark.computed import NotExpressibleError
 from minidsms.spark.costs import WAYS, Estimate, estimate, least_regret, shape_of
 from minidsms.spark.expressions import Expressions
 from minidsms.spark.frames import SIGN, TS, Elements, Intervals, World, long
-from minidsms.spark.in_tasks import Setting, in_tasks, quoted
+from minidsms.spark.in_tasks import Setting, in_tasks
 from minidsms.spark.offload import History, finished
 from minidsms.spark.own_slices import WHOLE, Part, in_own_slices, parts_of
 from minidsms.spark.partitioning import Alone, ByKey, BySlices, Whole, by_key, partitioning
+from minidsms.spark.reading import quoted
 from minidsms.spark.session import tasks_of
 from minidsms.spark.slicing import Extent, read_twice, slices
 from minidsms.spark.streams import contents, net_of_changes, output_of_relation, output_of_stream

@@ -143,7 +143,7 @@ def spark_type_of(type_: pa.DataType) -> str:
 
 
 def quoted(name: str) -> str:
-    """A column's name as Spark reads it literally."""
+    """The name as CQL and Spark read any word literally."""
     return "`" + name.replace("`", "``") + "`"
 
 

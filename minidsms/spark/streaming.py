@@ -27,7 +27,7 @@ from minidsms.durability.kept_state import kept_state
 from minidsms.elements import Schema, Type
 from minidsms.plan.explain import logical_text
 from minidsms.plan.logical import SemiJoin, Stop, nodes
-from minidsms.settings import UNIT_NS
+from minidsms.settings import length_of_tick
 from minidsms.spark.batches import stored, words
 from minidsms.spark.compiler import logical_plan
 from minidsms.spark.computed import spark_type
@@ -94,9 +94,7 @@ def prepare(cql: str, declarations: str, time_unit: str = "ms", db: Connection |
 
     db: whose functions and aggregates it may name.
     """
-    if time_unit not in UNIT_NS:
-        raise Error(f'no time unit "{time_unit}"; there are: {", ".join(UNIT_NS)}')
-    catalog = Catalog(tick_ns=UNIT_NS[time_unit])
+    catalog = Catalog(tick_ns=length_of_tick(time_unit))
     if db is not None:
         catalog.functions.update(db.catalog.functions)
         catalog.aggregates.update(db.catalog.aggregates)
