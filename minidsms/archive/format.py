@@ -46,7 +46,7 @@ from minidsms.archive.log import Mark, read_snapshot
 from minidsms.archive.progress import Progress, read_progress, write_progress
 from minidsms.archive.statistics import Statistics
 from minidsms.archive.storage import is_address, located, storage_of, write_bytes
-from minidsms.cql.errors import Error, one_line, quoted
+from minidsms.cql.errors import Error, one_line, quoted, saying
 from minidsms.cql.times import NotATime, iso_ticks
 from minidsms.elements import Field, Schema, Type
 from minidsms.settings import UNIT_NS
@@ -422,14 +422,12 @@ def create(folder: str, metadata: Metadata) -> Archive:
     if found is not None:
         there, evolved = found
         return there if evolved == there.metadata else _evolve(there.folder, folder, metadata)
-    try:
+    with saying(f"cannot write the archive {place!r}"):
         metadata = replace(metadata, id=secrets.token_hex(8))
         storage_of(place).make_folder(place)
         write_bytes(os.path.join(place, _METADATA[VERSION]), metadata.to_json().encode())
         if not is_address(folder):
             sync_folder(folder)
-    except OSError as error:
-        raise Error(f"cannot write the archive {place!r}: {error.strerror or error}") from None
     return Archive(place, metadata)
 
 
@@ -488,11 +486,9 @@ def archives_in(folder: str, as_of: AsOf | None = None) -> list[Archive]:
     whole = _opened(folder)
     if whole is not None:
         return [whole.as_of(as_of)]
-    try:
+    with saying(f"cannot read the folder {folder!r}"):
         found = storage_of(folder).entries(folder)
         places = sorted(os.path.join(folder, entry.name) for entry in found if entry.is_folder)
-    except OSError as error:
-        raise Error(f"cannot read the folder {folder!r}: {error.strerror or error}") from None
     there = [archive for place in places if (archive := _opened(place)) is not None]
     if isinstance(as_of, int) and len(there) > 1:
         named = f"name one archive, such as {there[0].folder!r}, or a time"

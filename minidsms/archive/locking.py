@@ -6,7 +6,7 @@ import contextlib
 import os
 
 from minidsms.archive.storage import LOCAL, Storage
-from minidsms.cql.errors import Error
+from minidsms.cql.errors import Error, saying
 from minidsms.process.forking import register
 
 _NAME = ".lock"
@@ -19,10 +19,8 @@ class Lock:
         from minidsms.archive.format import readable
 
         path = os.path.join(folder, _NAME)
-        try:
+        with saying(f"cannot write the archive {folder!r}"):
             self._handle: int | None = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-        except OSError as error:
-            raise Error(f"cannot write the archive {folder!r}: {error.strerror or error}") from None
         try:
             _lock(self._handle)
         except OSError:

@@ -6,6 +6,9 @@ password.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from minidsms.cql.masking import masked
 
 MOST_SHOWN = 1200
@@ -58,6 +61,15 @@ class CqlError(Error):
         if self.hint:
             parts.append(f"help: {_part(self.hint, MOST_SHOWN // 2)}")
         return "\n".join(parts)
+
+
+@contextmanager
+def saying(what: str) -> Iterator[None]:
+    """Raise Error where the system refuses something: `what`, and its reason."""
+    try:
+        yield
+    except OSError as error:
+        raise Error(f"{what}: {error.strerror or error}") from None
 
 
 def in_words(error: BaseException) -> str:

@@ -11,7 +11,7 @@ import shutil
 from typing import IO
 
 from minidsms.archive.atomic import sync_folder
-from minidsms.cql.errors import Error
+from minidsms.cql.errors import Error, saying
 from minidsms.durability.blocks import blocks
 from minidsms.durability.folder import FIRST_LOG, METADATA, Metadata, check_outside, save
 from minidsms.durability.segments import segments
@@ -19,12 +19,10 @@ from minidsms.durability.segments import segments
 
 def sizes_of(log_folder: str) -> list[tuple[str, int]]:
     """The files of a log and how long they are now; a log only grows. Error where they cannot be listed."""
-    try:
+    with saying(f"the log {log_folder!r} cannot be read"):
         paths = [segment.path for segment in segments(log_folder)]
         paths += [os.path.join(log_folder, name) for name in blocks(log_folder)]
         return [(path, os.path.getsize(path)) for path in paths]
-    except OSError as error:
-        raise Error(f"the log {log_folder!r} cannot be read: {error.strerror or error}") from None
 
 
 def copy(files: list[tuple[str, int]], metadata: Metadata, target: str) -> None:

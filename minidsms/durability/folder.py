@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from typing import IO, Any
 
 from minidsms.archive.atomic import check_name, sync_folder, write_temporary
-from minidsms.cql.errors import Error
+from minidsms.cql.errors import Error, saying
 
 FORMAT = "minidsms"
 VERSION = 5
@@ -59,12 +59,10 @@ def prepare(folder: str) -> None:
     is_new = not os.path.exists(os.path.join(folder, METADATA))
     if is_new:
         check_outside(folder)
-    try:
+    with saying(f"the folder {folder!r} cannot be made"):
         os.makedirs(folder, exist_ok=True)
         if is_new and any(map(_is_foreign, os.listdir(folder))):
             raise no_folder(folder)
-    except OSError as error:
-        raise Error(f"the folder {folder!r} cannot be made: {error.strerror or error}") from None
 
 
 def no_folder(folder: str) -> Error:
@@ -124,12 +122,10 @@ def metadata_of(folder: str) -> Metadata | None:
 
 def create(folder: str, settings: dict[str, Any]) -> None:
     """A new folder with an empty log. Error where it cannot be written."""
-    try:
+    with saying(f"the folder {folder!r} cannot be written"):
         os.makedirs(os.path.join(folder, FIRST_LOG), exist_ok=True)
         sync_folder(os.path.dirname(os.path.abspath(folder)))
         save(folder, Metadata(settings))
-    except OSError as error:
-        raise Error(f"the folder {folder!r} cannot be written: {error.strerror or error}") from None
 
 
 def save(folder: str, metadata: Metadata) -> None:
@@ -151,10 +147,8 @@ def raised(folder: str, metadata: Metadata) -> Metadata:
     if metadata.version == VERSION:
         return metadata
     now = replace(metadata, version=VERSION)
-    try:
+    with saying(f"the folder {folder!r} cannot be written"):
         save(folder, now)
-    except OSError as error:
-        raise Error(f"the folder {folder!r} cannot be written: {error.strerror or error}") from None
     return now
 
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from minidsms.answers.results import ResultCodec
 from minidsms.archive.atomic import sync_folder
-from minidsms.cql.errors import Error
+from minidsms.cql.errors import Error, saying
 from minidsms.elements import Batch, Schema
 from minidsms.process.interrupts import held
 from minidsms.sinks.append_output import AppendOutput, end_of_last_line, is_empty
@@ -60,10 +60,8 @@ class KeptFile:
         self._is_new = nbytes == 0
         self._hidden = self._stands_at(path)
         flags = os.O_RDWR | (os.O_CREAT if self._is_new else 0)
-        try:
+        with saying(f"cannot write {path!r}"):
             self._handle: int | None = os.open(self._hidden, flags, 0o644)
-        except OSError as error:
-            raise Error(f"cannot write {path!r}: {error.strerror or error}") from None
         try:
             if try_hold(self._handle) is False:
                 raise Error(f"cannot write {path!r}: another query or connection is writing it")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from minidsms.cql.errors import Error
+from minidsms.cql.errors import Error, saying
 from minidsms.process.ended import has_ended
 from minidsms.sinks.locking import try_hold
 
@@ -18,10 +18,8 @@ class FolderLock:
     """Held from construction to `release`. Error where another connection, here or in another process, holds it."""
 
     def __init__(self, folder: str) -> None:
-        try:
+        with saying(f"the folder {folder!r} cannot be written"):
             self._handle: int | None = os.open(os.path.join(folder, _NAME), os.O_RDWR | os.O_CREAT, 0o644)
-        except OSError as error:
-            raise Error(f"the folder {folder!r} cannot be written: {error.strerror or error}") from None
         deadline = time.monotonic() + _MOST_S
         while (held := try_hold(self._handle)) is False and self._is_behind() and time.monotonic() < deadline:
             time.sleep(0.005)

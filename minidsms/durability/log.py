@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from minidsms.archive.atomic import sync_folder
-from minidsms.cql.errors import Error
+from minidsms.cql.errors import Error, saying
 from minidsms.durability.segments import HEADER, Part, entries, frame, header, is_current, name_of_segment, segments
 from minidsms.process.behind import end_at_exit
 from minidsms.process.interrupts import held
@@ -177,10 +177,8 @@ class Log:
 
     def rotate(self) -> None:
         """Let a new segment begin with the next entry; all before it is on disk. Error where that cannot be."""
-        try:
+        with saying(f"the log {self.folder!r} cannot be written"):
             self._rotate()
-        except OSError as error:
-            raise Error(f"the log {self.folder!r} cannot be written: {error.strerror or error}") from None
 
     def _rotate(self) -> None:
         assert self._handle is not None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 
-from minidsms.cql.errors import Error
+from minidsms.cql.errors import Error, saying
 from minidsms.durability.blocks import BlockWriter
 from minidsms.durability.entry import placed, read
 from minidsms.durability.folder import CHECKPOINT, FIRST_LOG, Metadata, create, log_after, save
@@ -52,11 +52,9 @@ def repaired(folder: str, metadata: Metadata) -> tuple[Metadata, str]:
     now = Metadata(metadata.settings, log_after(metadata.log), metadata.checkpoints)
     target = os.path.join(folder, now.log)
     shutil.rmtree(target, ignore_errors=True)  # of a process that ended before it could say that it counts
-    try:
+    with saying(f"the folder {folder!r} cannot be written"):
         os.replace(log.folder, target)
         save(folder, now)
-    except OSError as error:
-        raise Error(f"the folder {folder!r} cannot be written: {error.strerror or error}") from None
     return now, f"{damage}\nthe log that this checkpoint was made of has taken its place, and nothing is lost"
 
 

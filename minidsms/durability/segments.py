@@ -32,7 +32,7 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
-from minidsms.cql.errors import Error
+from minidsms.cql.errors import Error, saying
 
 VERSION = 3
 HEADER = struct.Struct("<13sBQ")
@@ -103,22 +103,18 @@ def name_of_segment(first: int) -> str:
 def sync_segments(folder: str) -> None:
     """Let what stands in a log be on disk. Error where it cannot be synced."""
     for each in segments(folder):
-        try:
+        with saying(f"the log {folder!r} cannot be synced"):
             handle = os.open(each.path, os.O_RDWR)
             try:
                 os.fsync(handle)
             finally:
                 os.close(handle)
-        except OSError as error:
-            raise Error(f"the log {folder!r} cannot be synced: {error.strerror or error}") from None
 
 
 def segments(folder: str) -> list[Segment]:
     """Those of a log's folder, in order. Error where it cannot be read."""
-    try:
+    with saying(f"the log {folder!r} cannot be read"):
         names = sorted(os.listdir(folder))
-    except OSError as error:
-        raise Error(f"the log {folder!r} cannot be read: {error.strerror or error}") from None
     found = [(_NAME.fullmatch(name), name) for name in names]
     return [Segment(os.path.join(folder, name), int(match[1])) for match, name in found if match is not None]
 
@@ -212,10 +208,8 @@ def mapped(path: str) -> memoryview:
     """What a file holds, as it is there. Error where it cannot be read."""
     import mmap
 
-    try:
+    with saying(f"{path!r} cannot be read"):
         handle = os.open(path, os.O_RDONLY)
-    except OSError as error:
-        raise Error(f"{path!r} cannot be read: {error.strerror or error}") from None
     with contextlib.ExitStack() as closing:
         closing.callback(os.close, handle)
         try:
