@@ -63,15 +63,11 @@ def write_temporary(path: str, write: Callable[[IO[bytes]], None]) -> str:
 
 def sync_folder(folder: str) -> None:
     """Make the names in a folder last."""
-    _sync(folder or ".")
+    sync_file(folder or ".")
 
 
 def sync_file(path: str) -> None:
     """Make what somebody else has written into a file last."""
-    _sync(path)
-
-
-def _sync(path: str) -> None:
     with held:
         handle = os.open(path, os.O_RDONLY)
         try:

@@ -1,7 +1,7 @@
 """Vectorised scalar expressions: what a `bound.Expr` computes, on columns."""
 
 from minidsms.cql.scalar_text import print_expression
-from minidsms.expressions.compiler import Context, Evaluator, Projection, compile_expression, constant_value
+from minidsms.expressions.compiler import Context, Evaluator, Projection, constant_value
 from minidsms.expressions.constant_column import constant_column
 from minidsms.expressions.failures import explain_failure
 from minidsms.expressions.predicate import Predicate, compile_predicate
@@ -13,7 +13,6 @@ __all__ = [
     "Predicate",
     "Projection",
     "Value",
-    "compile_expression",
     "compile_predicate",
     "constant_column",
     "constant_value",

@@ -61,7 +61,8 @@ class Context:
 
 
 class Evaluator:
-    """A compiled expression. Calling it gives a `Value` of exactly n rows; a mask that says nothing is None.
+    """A compiled expression, without subqueries and outer references. Calling it gives a `Value` of exactly n rows; a
+    mask that says nothing is None.
 
     A column that is merely passed on is passed on itself, not copied.
     """
@@ -136,11 +137,6 @@ def _whole(value: Value, n: int, type_: Type) -> Value:
         failed = full(failed, n)
         failed = failed if has_true(failed) else None  # a constant that fails does so in no row where there is none
     return Value(values, valid, failed)
-
-
-def compile_expression(expr: bound.Expr, context: Context) -> Evaluator:
-    """The evaluator of an expression without subqueries and outer references."""
-    return Evaluator(expr, context)
 
 
 class Projection:

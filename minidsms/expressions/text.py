@@ -28,10 +28,6 @@ _MOST_SINGLE = 1024
 TextFunction = Callable[..., Any]
 
 
-def _length(text: str) -> int:
-    return len(text)
-
-
 def _substring(text: str, start: int, length: int | None = None) -> str:
     """SQL's: positions start .. start + length - 1, counted from 1; those outside the text are empty."""
     begin = max(start, 1) - 1
@@ -56,7 +52,7 @@ FUNCTIONS: dict[str, TextFunction] = {
     "concat": lambda *texts: "".join(texts),
     "upper": str.upper,
     "lower": str.lower,
-    "length": _length,
+    "length": len,
     "substring": _substring,
     "trim": lambda text, characters=" ": text.strip(characters),
     "ltrim": lambda text, characters=" ": text.lstrip(characters),

@@ -72,14 +72,14 @@ class Batches:
 
     def __call__(self, arrays: tuple[pa.Array, ...]) -> pa.Array:
         """A struct of the value and the reason of its failure per row."""
-        from minidsms.expressions import Context, compile_expression, explain_failure
+        from minidsms.expressions import Context, Evaluator, explain_failure
 
         # A dictionary of its own for every batch: texts of batches before are not kept.
         dictionary = TextDictionary()
         context = Context(dictionary, self.tick_ns, self.functions)
         n = len(arrays[0])
         columns = [_engine_column(a, t, dictionary) for a, t in zip(arrays, self.arg_types)]
-        value = compile_expression(self.expr, context)(columns.__getitem__, n)
+        value = Evaluator(self.expr, context)(columns.__getitem__, n)
         reasons: list[str | None] = [None] * n
         if value.failed is not None:
             for row in np.flatnonzero(value.failed).tolist():

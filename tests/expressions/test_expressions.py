@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from minidsms.cql import bound
 from minidsms.cql.bound import Case, Cast, Expr, Literal
 from minidsms.elements import Batch, Column, Type
-from minidsms.expressions import Context, Projection, compile_expression, compile_predicate, compiler, text, value
+from minidsms.expressions import Context, Evaluator, Projection, compile_predicate, compiler, text, value
 from minidsms.testing.definition_expressions import Failed, Scope, judged
 from minidsms.values.dictionary import TextDictionary
 from tests.expressions.generating import (
@@ -49,7 +49,7 @@ def by_definition(expr: Expr, table: list[tuple[Any, ...]]) -> list[Any]:
 def vectorised(expr: Expr, table: list[tuple[Any, ...]], programs: bool = False) -> list[Any]:
     dictionary = TextDictionary()
     batch = batch_of(table, dictionary)
-    evaluator = compile_expression(expr, Context(dictionary, programs=programs))
+    evaluator = Evaluator(expr, Context(dictionary, programs=programs))
     value = evaluator(batch.column, len(batch))
     obeys_the_invariants(value, expr.type, len(batch))
     items = dictionary.decode(value.column()) if expr.type is TEXT else value.values.tolist()
@@ -212,7 +212,7 @@ def test_evaluating_columns_tells_the_rows_that_failed() -> None:
 
 def test_subqueries_and_outer_references_never_reach_the_compiler() -> None:
     with pytest.raises(AssertionError):
-        compile_expression(bound.OuterRef(INTEGER, 0), Context(TextDictionary()))
+        Evaluator(bound.OuterRef(INTEGER, 0), Context(TextDictionary()))
 
 
 @given(st.floats(allow_nan=False))

@@ -7,7 +7,7 @@ import pytest
 
 from minidsms.cql.bound import Cast, ColumnRef
 from minidsms.elements import Batch, Column
-from minidsms.expressions import Context, Evaluator, compile_expression, compile_predicate, text
+from minidsms.expressions import Context, Evaluator, compile_predicate, text
 from minidsms.expressions.text import CodeTable
 from minidsms.expressions.value import Value
 from minidsms.values.dictionary import TextDictionary
@@ -37,7 +37,7 @@ def test_a_function_touches_each_text_once() -> None:
 
 def test_a_code_that_names_another_text_after_a_sweep_is_computed_anew() -> None:
     d = TextDictionary()
-    upper = compile_expression(call(TEXT, "upper", T), Context(d))
+    upper = Evaluator(call(TEXT, "upper", T), Context(d))
     for letter in ("a", "b", "c"):
         assert run(upper, d, [letter]) == [letter.upper()]
         d.sweep([])
@@ -54,7 +54,7 @@ def test_a_constant_of_a_plan_outlives_sweeps() -> None:
 
 def test_concatenation_with_null_is_null() -> None:
     d = TextDictionary()
-    both = compile_expression(call(TEXT, "||", T, U), Context(d))
+    both = Evaluator(call(TEXT, "||", T, U), Context(d))
     assert run(both, d, ["a", None, "a", "a"], ["b", "b", None, "b"]) == ["ab", None, None, "ab"]
 
 
@@ -65,14 +65,14 @@ def test_a_concatenation_leaves_no_text_of_its_parts() -> None:
         TEXT, "||", call(TEXT, "||", Cast(TEXT, i), literal("-")), call(TEXT, "||", Cast(TEXT, f), Cast(TEXT, i))
     )
     columns = [Column(np.array([7, 8, 0]), np.array([True, True, False])), Column(np.array([0.5, -1.0, 2.0]))]
-    joined = compile_expression(parts, Context(d))(columns.__getitem__, 3)
+    joined = Evaluator(parts, Context(d))(columns.__getitem__, 3)
     assert d.decode(joined.column()) == ["7-0.57", "8--1.08", None]
     assert len(d) == len({"-", "7-0.57", "8--1.08"})
 
 
 def test_what_few_rows_are_told_stays_bounded() -> None:
     d = TextDictionary()
-    upper = compile_expression(call(TEXT, "upper", T), Context(d))
+    upper = Evaluator(call(TEXT, "upper", T), Context(d))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(text, "_MOST_SINGLE", 3)
         for turn in range(2):
@@ -84,22 +84,22 @@ def test_what_few_rows_are_told_stays_bounded() -> None:
 def test_substring_counts_from_one_and_clips() -> None:
     d = TextDictionary()
     for start, length, expected in ((1, 2, "ab"), (0, 2, "a"), (-5, 2, ""), (2, -1, ""), (3, 9, "c"), (9, 1, "")):
-        cut = compile_expression(call(TEXT, "substring", T, literal(start), literal(length)), Context(d))
+        cut = Evaluator(call(TEXT, "substring", T, literal(start), literal(length)), Context(d))
         assert run(cut, d, ["abc"]) == [expected]
 
 
 def test_order_is_by_code_point_for_columns_and_constants() -> None:
     d = TextDictionary()
     left, right = ["Z", "a", "\uffff", None], ["a", "a", "\U00010000", "a"]
-    less = compile_expression(call(BOOLEAN, "<", T, U), Context(d))
+    less = Evaluator(call(BOOLEAN, "<", T, U), Context(d))
     columns = [d.encode(left), d.encode(right)]
     assert less(columns.__getitem__, 4).values.tolist() == [True, False, True, False]
-    above = compile_expression(call(BOOLEAN, "<", literal("Z"), T), Context(d))
+    above = Evaluator(call(BOOLEAN, "<", literal("Z"), T), Context(d))
     assert above(columns.__getitem__, 4).values.tolist() == [False, True, True, False]
 
 
 def test_length_of_an_empty_batch_is_empty() -> None:
     d = TextDictionary()
     for expr in (call(INTEGER, "length", T), call(TEXT, "||", T, U), call(TEXT, "||", literal("a"), literal("b"))):
-        value = compile_expression(expr, Context(d))(lambda i: Column(np.zeros(0, np.int64)), 0)
+        value = Evaluator(expr, Context(d))(lambda i: Column(np.zeros(0, np.int64)), 0)
         assert len(value.values) == 0

@@ -14,7 +14,7 @@ import minidsms
 from minidsms.cql.bound import ColumnRef, UserCall
 from minidsms.cql.catalog import FunctionDef
 from minidsms.elements import Batch, Column, Type
-from minidsms.expressions import Context, compile_expression, compile_predicate
+from minidsms.expressions import Context, Evaluator, compile_predicate
 from minidsms.values.dictionary import TextDictionary
 from tests.expressions.generating import BOOLEAN, FLOAT, INTEGER, TEXT, call, column, literal
 
@@ -26,7 +26,7 @@ def results(
 ) -> list[Any]:
     d = TextDictionary()
     definition = FunctionDef("F", function, (arg,), result, vectorized)
-    evaluator = compile_expression(UserCall(result, "F", (ColumnRef(arg, 0),)), Context(d, functions={"f": definition}))
+    evaluator = Evaluator(UserCall(result, "F", (ColumnRef(arg, 0),)), Context(d, functions={"f": definition}))
     if arg is TEXT:
         data = d.encode(values)
     else:
@@ -123,7 +123,7 @@ def test_what_a_vectorised_function_keeps_of_its_result_stays_its_own() -> None:
         return kept[0]
 
     definition = FunctionDef("f", keeping, (INTEGER,), INTEGER, vectorized=True)
-    evaluator = compile_expression(
+    evaluator = Evaluator(
         UserCall(INTEGER, "f", (column("i"),)), Context(TextDictionary(), functions={"f": definition})
     )
     columns = Column(np.array([1, 2, 3]))
@@ -131,9 +131,7 @@ def test_what_a_vectorised_function_keeps_of_its_result_stays_its_own() -> None:
     second = evaluator(lambda index: columns, 3)
     assert first.values.tolist() == second.values.tolist() == [2, 4, 6]
     view = FunctionDef("g", lambda x: kept[0][:3], (INTEGER,), INTEGER, vectorized=True)
-    viewing = compile_expression(
-        UserCall(INTEGER, "g", (column("i"),)), Context(TextDictionary(), functions={"g": view})
-    )
+    viewing = Evaluator(UserCall(INTEGER, "g", (column("i"),)), Context(TextDictionary(), functions={"g": view}))
     shown = viewing(lambda index: columns, 3)
     kept[0][:] = 0
     assert shown.values.tolist() == [2, 4, 6]
@@ -146,7 +144,7 @@ def test_a_universal_function_gives_of_constants_and_columns_what_one_of_rows_gi
         for function in (np.gcd, lambda a, b: np.gcd(a, b)):
             definition = FunctionDef("f", function, (INTEGER, INTEGER), INTEGER, vectorized=True)
             context = Context(TextDictionary(), functions={"f": definition})
-            found.append(compile_expression(UserCall(INTEGER, "f", args), context)(lambda index: columns, 3))
+            found.append(Evaluator(UserCall(INTEGER, "f", args), context)(lambda index: columns, 3))
         assert found[0].values.tolist() == found[1].values.tolist() and len(found[0].values) == 3
         assert columns.values.tolist() == [12, 7, 18]
 

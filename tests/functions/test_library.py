@@ -23,7 +23,7 @@ from minidsms.aggregates import AGGREGATES
 from minidsms.cql import scalar
 from minidsms.cql.functions import CALLED, SYNONYMS, can_fail
 from minidsms.elements import Type
-from minidsms.expressions.compiler import Context, compile_expression
+from minidsms.expressions.compiler import Context, Evaluator
 from minidsms.functions import FAMILIES, LIBRARY, WRITTEN
 from minidsms.testing.definition_documents import OF_DOCUMENTS
 from minidsms.testing.definition_expressions import Failed, Scope, evaluate
@@ -175,7 +175,7 @@ def _alike(got: Any, want: Any) -> bool:
 
 
 def _by_engine(expr: scalar.Expr, rows: list[tuple[Any, ...]], dictionary: TextDictionary, tick_ns: int) -> list[Any]:
-    found = compile_expression(expr, Context(dictionary, tick_ns))(batch_of(rows, dictionary).column, len(rows))
+    found = Evaluator(expr, Context(dictionary, tick_ns))(batch_of(rows, dictionary).column, len(rows))
     results = []
     for i in range(len(rows)):
         if found.failed is not None and found.failed[i]:
