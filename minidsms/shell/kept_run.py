@@ -76,13 +76,14 @@ def read_on(db: DurableConnection, until: int | None, is_quiet: bool) -> bool:
         was_stopped = True
         db.stop()
 
-    with _handled(stop), progress_bar(not is_quiet) as tell:
+    with handled(stop), progress_bar(not is_quiet) as tell:
         db.run(until, tell)
     return was_stopped
 
 
 @contextlib.contextmanager
-def _handled(stop: Callable[..., None]) -> Iterator[None]:
+def handled(stop: Callable[..., None]) -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM call `stop` meanwhile."""
     before = {which: signal.signal(which, stop) for which in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -226,17 +225,14 @@ def _tell_unfed(db: Connection, options: argparse.Namespace) -> None:
 @contextlib.contextmanager
 def _stopped_by_signals(db: Connection) -> Iterator[None]:
     """Where a source may go on for ever, Ctrl-C and SIGTERM are how a run ends: what was answered is written."""
+    from minidsms.shell.kept_run import handled
     from minidsms.sources.source import LiveSource
 
     if not any(isinstance(source, LiveSource) for source, _ in db.reading.sources):
         yield
         return
-    before = {which: signal.signal(which, lambda *_: db.stop()) for which in (signal.SIGINT, signal.SIGTERM)}
-    try:
+    with handled(lambda *_: db.stop()):
         yield
-    finally:
-        for which, handler in before.items():
-            signal.signal(which, handler)
 
 
 # --------------------------------------------------------------------------------------------------------- reporting
