@@ -87,6 +87,16 @@ def every_column(node: Node) -> set[int]:
     return set(range(len(node.schema)))
 
 
+def whole_rows(node: Node, mine: Set[int]) -> Sequence[Set[int]]:
+    """`Node.needs` of what reads its inputs' rows as they are."""
+    return [every_column(child) for child in node.inputs]
+
+
+def no_columns(node: Node, mine: Set[int]) -> Sequence[Set[int]]:
+    """`Node.needs` of what has no inputs, or asks them only whether something came."""
+    return [set() for _ in node.inputs]
+
+
 @dataclass(frozen=True, eq=False)
 class BaseStream(Node):
     """A declared stream."""
@@ -95,6 +105,7 @@ class BaseStream(Node):
     kind = "stream"
     is_fifo = is_append_only = refers_to_store = True
     memory = Memory.ROWS
+    needs = no_columns
 
     @property
     def shape(self) -> tuple[str, str]:
@@ -102,9 +113,6 @@ class BaseStream(Node):
 
     def text(self) -> str:
         return f"Stream {self.name}"
-
-    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
-        return ()
 
     def known_keys(self, catalog: Catalog) -> list[Key]:
         return declared(catalog.streams[self.name.lower()].key)
@@ -120,6 +128,7 @@ class BaseRelation(Node):
     name: str
     is_netted = True
     memory = Memory.ROWS
+    needs = no_columns
 
     @property
     def shape(self) -> tuple[str, str]:
@@ -127,9 +136,6 @@ class BaseRelation(Node):
 
     def text(self) -> str:
         return f"Relation {self.name}"
-
-    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
-        return ()
 
     def known_keys(self, catalog: Catalog) -> list[Key]:
         return declared(catalog.relations[self.name.lower()].key)
@@ -149,12 +155,10 @@ class Constant(Node):
     rows: tuple[tuple[Expr, ...], ...]
     sources: tuple[Node, ...] = ()
     is_fifo = is_append_only = is_netted = True
+    needs = no_columns
 
     def text(self) -> str:
         return f"Constant {counted(len(self.rows), 'row')}"
-
-    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
-        return [set() for _ in self.sources]
 
     def grows_with(self) -> Sequence[Node]:
         return ()
@@ -645,12 +649,10 @@ class Distinct(Node):
     input: Node
     is_netted = True
     memory = Memory.ROWS
+    needs = whole_rows
 
     def text(self) -> str:
         return "Distinct"
-
-    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
-        return [every_column(self.input)]
 
     def known_keys(self, catalog: Catalog) -> list[Key]:
         return [frozenset(range(len(self.schema))), *self.input.known_keys(catalog)]
@@ -682,14 +684,12 @@ class Top(Node):
     is_netted = True
     mixes = "ORDER BY .. LIMIT sorts the rows of all keys"
     memory = Memory.ROWS
+    needs = whole_rows
 
     def text(self) -> str:
         keys = [f"{self.schema[i].name}{' DESC' if key.descending else ''}" for i, key in self.order]
         offset = f" behind {self.offset}" if self.offset else ""
         return f"First {self.limit}{offset} by {', '.join(keys)}"
-
-    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
-        return [every_column(self.input)]
 
     def known_keys(self, catalog: Catalog) -> list[Key]:
         return self.input.known_keys(catalog)
@@ -710,6 +710,7 @@ class Over(Node):
     is_netted = True
     mixes = "OVER looks at rows beside a row"
     memory = Memory.ROWS
+    needs = whole_rows
 
     @classmethod
     def of(cls, node: Node, call: OverCall, in_order: bool) -> Over:
@@ -729,9 +730,6 @@ class Over(Node):
         keys = [f"{names[i]}{' DESC' if key.descending else ''}" for i, key in self.call.order]
         ordered = f" in the order of {', '.join(keys)}" if keys else ""
         return f"Over {self.call.label}{by}{ordered}" + (f", up to {self.at_most}" if self.at_most is not None else "")
-
-    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
-        return [every_column(self.input)]
 
     def pushed(self, condition: Expr) -> Sequence[Expr]:
         # A partition is there as a whole, or not at all; but what fails in one must not be hidden.

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from minidsms.cql import bound
-from minidsms.cql.bound import Expr, Narrowed, Node, every_column
+from minidsms.cql.bound import Expr, Narrowed, Node, every_column, no_columns, whole_rows
 from minidsms.cql.bound import column_refs as column_refs
 from minidsms.cql.bound import filtered as filtered
 from minidsms.cql.bound import projected as projected
@@ -76,6 +76,7 @@ class RelationEvents(Node):
     relation: str
     kind = "stream"
     memory = Memory.ROWS
+    needs = no_columns
 
     @property
     def shape(self) -> tuple[str, str]:
@@ -84,21 +85,16 @@ class RelationEvents(Node):
     def text(self) -> str:
         return f"Changes of {self.relation}"
 
-    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
-        return ()
-
 
 @dataclass(frozen=True, eq=False)
 class FirstArrival(Node):
     """A relation of no columns that gains its one row at the first arrival in any of the inputs (R3)."""
 
     sources: tuple[Node, ...]
+    needs = no_columns
 
     def text(self) -> str:
         return "First Arrival"
-
-    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
-        return [set() for _ in self.sources]
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,13 +163,11 @@ class ProbedStream(Node):
     shape = None
     is_fifo = is_append_only = True
     memory = Memory.ROWS
+    needs = whole_rows
 
     def text(self) -> str:
         parts = [] if self.condition is None else [print_expression(self.condition)]
         return "Filter " + " AND ".join([*parts, *map(self.probe_text, range(len(self.probes)))])
-
-    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
-        return [every_column(child) for child in self.inputs]
 
     def probe_text(self, number: int) -> str:
         """A probe in words: `a IN (.. S1 ..)`."""
@@ -265,14 +259,12 @@ class LookupJoin(Node):
     kind = "stream"
     is_fifo = is_append_only = True
     memory = Memory.ROWS
+    needs = whole_rows
 
     def text(self) -> str:
         names = [each.schema.names for each in self.inputs]
         on = equalities_text([((0, a), (1, b)) for a, b in self.keys], names)
         return f"{'Left ' if self.outer else ''}Lookup Join on {on or 'every row'}"
-
-    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
-        return [every_column(child) for child in self.inputs]
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,12 +304,10 @@ class Entering(Node):
     input: Node
     is_fifo = is_append_only = True
     memory = Memory.NOTHING
+    needs = whole_rows
 
     def text(self) -> str:
         return "Entering"
-
-    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
-        return [every_column(self.input)]
 
     def known_keys(self, catalog: Catalog) -> list[Key]:
         return self.input.known_keys(catalog)
@@ -332,12 +322,10 @@ class NewRows(Node):
     is_fifo = is_append_only = True
     lookback = 1
     memory = Memory.ROWS
+    needs = whole_rows
 
     def text(self) -> str:
         return "Istream of rows of one instant"
-
-    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
-        return [every_column(self.input)]
 
     def origins(self, below: Sequence[Origins]) -> Origins:
         return below[0]
@@ -349,6 +337,7 @@ class KeepArrival(Node):
 
     input: Node
     memory = Memory.NOTHING
+    needs = whole_rows
 
     @property
     def is_fifo(self) -> bool:
@@ -361,9 +350,6 @@ class KeepArrival(Node):
     def text(self) -> str:
         return "Keep Arrival"
 
-    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
-        return [every_column(self.input)]
-
 
 @dataclass(frozen=True, eq=False)
 class RestoreArrival(Node):
@@ -371,12 +357,10 @@ class RestoreArrival(Node):
 
     input: Node
     memory = Memory.NOTHING
+    needs = whole_rows
 
     def text(self) -> str:
         return "Restore Arrival"
-
-    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
-        return [every_column(self.input)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -389,12 +373,10 @@ class Constants(Node):
     family: int
     kind = "stream"
     is_fifo = is_append_only = True
+    needs = whole_rows
 
     def text(self) -> str:
         return "Join with the constants of queries"
-
-    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
-        return [every_column(self.input)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -408,12 +390,10 @@ class Openings(Node):
     family: int
     number: int
     is_fifo = is_append_only = is_netted = True
+    needs = no_columns
 
     def text(self) -> str:
         return "A row for every query"
-
-    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
-        return [set() for _ in self.sources]
 
 
 @dataclass(frozen=True, eq=False)
@@ -447,12 +427,10 @@ class Netted(Node):
     input: Node
     is_netted = True
     memory = Memory.NOTHING
+    needs = whole_rows
 
     def text(self) -> str:
         return "Net"
-
-    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
-        return [every_column(self.input)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -471,6 +449,7 @@ class Stop(Node):
     input: Node
     is_relation: bool
     shape = None
+    needs = whole_rows
 
     @property
     def kind(self) -> str:
@@ -478,9 +457,6 @@ class Stop(Node):
 
     def text(self) -> str:
         return "Output" + (", netted per instant" if self.is_relation else "")
-
-    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
-        return [every_column(self.input)]
 
     def origins(self, below: Sequence[Origins]) -> Origins:
         return below[0]
