@@ -27,7 +27,6 @@ are nobody's business but the writer's, and other readers of Parquet pass over t
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import os
 import re
@@ -467,14 +466,6 @@ def _evolve(place: str, folder: str, metadata: Metadata) -> Archive:
     finally:
         lock.release()
     return Archive(place, evolved)
-
-
-def open_archive(place: str) -> Archive:
-    """The archive in its own folder. Error where there is none."""
-    found = _opened(place)
-    if found is None:
-        raise Error(f"{place!r} is no archive: {_METADATA[VERSION]}: {os.strerror(errno.ENOENT)}")
-    return found
 
 
 def archives_in(folder: str, as_of: AsOf | None = None) -> list[Archive]:

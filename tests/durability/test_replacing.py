@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import minidsms
-from minidsms.archive.format import open_archive
+from minidsms.archive.format import find
 from minidsms.durability.connection import DurableConnection
 from tests.long.crash_cases import marking
 from tests.long.crashes import Crash, Disk, crashing, end_process
@@ -182,7 +182,7 @@ def test_where_the_archive_does_not_take_the_answers_the_query_stays(has_folder:
         db.push("S", (2, "b"), ts=2)
         db.advance(2)
         db.flush()
-        assert open_archive(str(place / "q")).metadata.schema.names == ("k", "t")
+        assert find(str(place), "q").metadata.schema.names == ("k", "t")
         db.execute(f"{begin} k FROM S [RANGE 2] ARCHIVE '{tmp_path / 'other'}'")
         db.push("S", (3, "c"), ts=3)
         db.advance(3)
