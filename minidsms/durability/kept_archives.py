@@ -29,9 +29,9 @@ class KeptArchives:
     """What a connection knows of its archives.
 
     id: of the recorder that begins with the present call, as its entry of the log says.  is_restored: the entry is a
-    checkpoint's, which tells the count at its end.  may_begin: the entry is the
-    last, and what it asks for may not have been done.  are_written: by this connection, which is no twin.  lost: by
-    name, why an archive cannot be gone on with; the elements it lacks stay in the log.  log: once it is written to.
+    checkpoint's, which tells the count at its end.  may_begin: the entry is the last, and what it asks for may not have
+    been done.  are_written: by this connection, which is no twin.  lost: by name, why an archive cannot be gone on
+    with; the elements it lacks stay in the log.  log: once it is written to.
 
     It holds no connection: the archiver, which asks it, outlives that.
     """

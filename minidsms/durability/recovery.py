@@ -57,7 +57,7 @@ def _replay(db: DurableConnection, log_folder: str, until: int | None, go_on: Ca
         if go_on is not None:
             go_on()
         fields, rows = read(found)
-        if fields["kind"] in ("failed", "undone", "shed"):
+        if fields["kind"] in ("failed", "undone", "shed", "done"):
             came_of_it.append(fields)
             continue
         if held is not None:
@@ -66,6 +66,8 @@ def _replay(db: DurableConnection, log_folder: str, until: int | None, go_on: Ca
     if held is None:
         return None
     if came_of_it:
+        # A query that replaces another begins, and its archive, once the log says that the other has ended.
+        db.archives.may_begin = "replaces" in held[1] or came_of_it[-1]["kind"] != "done"
         _carry_out_whole(db, held, came_of_it)
         return None
     found, fields, rows = held
@@ -259,8 +261,6 @@ def _is_declaration(db: DurableConnection, fields: Fields, rows: Content, where:
         }:
             recorder = cast(KeptRecorder, target_of(db, name).recorder)
             recorder.count, recorder.is_restored = n, False
-        case {"kind": "done"}:
-            pass
         case _:
             return False
     return True

@@ -16,6 +16,7 @@ import minidsms
 from minidsms.archive.format import find
 from minidsms.durability.connection import DurableConnection
 from tests.long.crash_cases import marking
+from tests.long.crash_files import archived
 from tests.long.crashes import Crash, Disk, crashing, end_process
 
 NEW = "SELECT ISTREAM(k + 100 AS n) FROM S [NOW]"
@@ -193,3 +194,41 @@ def test_where_the_archive_does_not_take_the_answers_the_query_stays(has_folder:
     if has_folder:
         with minidsms.connect(folder) as db:
             assert not db.warnings and db.queries["q"].snapshot() == [(3,)]
+
+
+@pytest.mark.parametrize("is_archived", [False, True])
+def test_a_crash_within_lets_the_archive_of_the_new_query_begin(is_archived: bool, tmp_path: Path) -> None:
+    """It begins when the log says that the old query has ended."""
+    outcomes = set()
+    for at in range(1, 200):
+        folder = tmp_path / str(at)
+        into = f"ARCHIVE '{folder / 'archives'}'"
+        with minidsms.connect(folder / "db") as db:
+            db.execute("CREATE STREAM S (k INTEGER)")
+            db.execute(f"CREATE QUERY q AS SELECT ISTREAM(k AS n) FROM S [NOW] {into if is_archived else ''}")
+            db.push("S", [(1,), (2,)], ts=[1, 2])
+            db.advance(2)
+        disk, is_done = Disk(str(folder), at, Random(at)), False
+        with crashing(disk), marking(1e9):
+            db = minidsms.connect(folder / "db")
+            assert isinstance(db, DurableConnection)
+            try:
+                db.execute(f"CREATE OR REPLACE QUERY q AS {NEW} {into}")
+                is_done = True
+            except Crash:
+                end_process(db)
+                raise
+        if is_done:
+            db.close()
+        with minidsms.connect(folder / "db") as db:
+            assert not any("archive" in warning for warning in db.warnings)
+            is_new = "+ 100" in db.queries["q"].text
+            outcomes.add(is_new)
+            db.push("S", (3,), ts=3)
+            db.advance(3)
+        if is_archived or is_new:
+            answers = [int(row[-1]) for row in archived(str(folder / "archives"), "q")]
+            assert answers == [*([1, 2] if is_archived else []), 103 if is_new else 3]
+        if is_done:
+            break
+    assert outcomes == {False, True} and is_done
