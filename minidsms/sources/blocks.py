@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import IO, Any
 
@@ -183,6 +183,13 @@ class BlockReader:
             return self._file.read(self._block_bytes)
         except Exception as error:
             raise cannot_read(self.path, error) from None
+
+
+def unmarked(block: Block) -> Block:
+    """The block without the byte order mark at the beginning of its file."""
+    if block.first_line > 1 or block.start:
+        return block
+    return replace(block, data=block.data.removeprefix(BYTE_ORDER_MARK))
 
 
 def _whole_records(data: bytes, at_end: bool, marks: Marks) -> int:

@@ -25,7 +25,7 @@ from minidsms.counted import counted
 from minidsms.cql.errors import Error
 from minidsms.elements import BoolArray, Schema, Type
 from minidsms.inputs.rejected import RejectedRows
-from minidsms.sources.blocks import LINES, Block, Lines, Marks, Reject, are_lines, csv_rows, reject
+from minidsms.sources.blocks import BYTE_ORDER_MARK, LINES, Block, Lines, Marks, Reject, are_lines, csv_rows, reject
 from minidsms.sources.csv_form import USUAL, CsvForm
 from minidsms.sources.few_lines import FewLines
 from minidsms.sources.source import SIGN_COLUMN, TS_COLUMN, choose_columns
@@ -191,9 +191,11 @@ class CsvRows:
             arrow_type(type_) if are_typed and not (are_read_later and is_whole(type_)) else pa.binary()
             for type_ in self._types
         ]
+        # Arrow takes a byte order mark for one wherever a block begins.
+        mark = BYTE_ORDER_MARK if block.data.startswith(BYTE_ORDER_MARK) else b""
         table = arrow_csv.read_csv(
-            pa.BufferReader(block.data),
-            read_options=arrow_csv.ReadOptions(column_names=names, block_size=len(block.data) + 1, use_threads=False),
+            pa.BufferReader(mark + block.data),
+            read_options=arrow_csv.ReadOptions(column_names=names, block_size=len(block.data) + 4, use_threads=False),
             parse_options=arrow_csv.ParseOptions(
                 delimiter=self._form.delimiter,
                 quote_char=self._marks.quote.decode() or False,

@@ -7,6 +7,7 @@ ends with its last line. A record is a line here: what opens a quote and does no
 from __future__ import annotations
 
 from collections.abc import Iterator
+from io import BytesIO
 
 from minidsms.sources.blocks import Block, Marks, are_lines, opens_unclosed
 
@@ -92,7 +93,7 @@ def lines_apart(block: Block, marks: Marks) -> Iterator[Block]:
         return
     line = first = block.first_line
     whole: list[bytes] = []
-    for data in block.data.splitlines(keepends=True):
+    for data in BytesIO(block.data):
         if marks.quote in data and opens_unclosed(data, marks):
             if whole:
                 yield Block(b"".join(whole), first)

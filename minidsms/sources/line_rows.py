@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from minidsms.cql.errors import Error
 from minidsms.elements import Schema
 from minidsms.inputs.rejected import RejectedRows
-from minidsms.sources.blocks import BYTE_ORDER_MARK, LINES, Block
+from minidsms.sources.blocks import BYTE_ORDER_MARK, LINES, Block, unmarked
 from minidsms.sources.csv_form import CsvForm
 from minidsms.sources.csv_rows import CsvRows
 from minidsms.sources.json_rows import JsonRows
@@ -90,8 +89,8 @@ class LineRows:
                 self._csv.rejected.add(block.data[:end][:1000].decode("utf-8", "replace"), reason)
                 return []
             block = Block(block.data[end:], block.first_line + 1)
-        elif block.first_line == 1 and block.start == 0:
-            block = replace(block, data=block.data.removeprefix(BYTE_ORDER_MARK))
+        else:
+            block = unmarked(block)
         found: list[Any] = []
         for part in self._parts(block):
             if isinstance(part, Heartbeat):

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from minidsms.elements import Schema
 from minidsms.inputs.rejected import RejectedRows
-from minidsms.sources.blocks import Block, BlockReader, Marks, Reject
+from minidsms.sources.blocks import Block, BlockReader, Marks, Reject, unmarked
 from minidsms.sources.files import LOCAL, Files, open_file
 from minidsms.sources.places import check_beginning, place_in
 from minidsms.sources.read_ahead import ReadAhead
@@ -101,4 +101,4 @@ class TextFile:
         yield from self._ahead
 
     def _parse(self, block: Block) -> tuple[Block, Any, list[Reject]]:
-        return block, *self._rows.parse(block)
+        return block, *self._rows.parse(unmarked(block))

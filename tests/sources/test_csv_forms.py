@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,9 @@ import pytest
 
 import minidsms
 from minidsms.cql.errors import CqlError
+from minidsms.elements import Schema, Type
+from minidsms.sources.csv_form import USUAL
+from minidsms.sources.csv_source import CsvSource
 
 ROWS = [
     ("1767225600", "1,5", "a"),
@@ -254,3 +258,13 @@ def test_a_field_that_is_no_utf_8_is_told_so(tmp_path: Path) -> None:
         db.run()
         [(_, reason)] = db.stream_input("S").rejected
         assert 'line 2: column "t"' in reason and "is no UTF-8" in reason
+
+
+@pytest.mark.parametrize("block_bytes", [1, 1 << 20])
+@pytest.mark.parametrize("header", [False, True])
+def test_a_mark_belongs_to_the_file_and_not_to_its_lines(block_bytes: int, header: bool, tmp_path: Path) -> None:
+    path = tmp_path / "s.csv"
+    path.write_text("\ufeff" + "k\n" * header + "a\n\ufeffb\n")
+    form = dataclasses.replace(USUAL, header=header)
+    source = CsvSource(str(path), Schema.of(("k", Type.TEXT)), block_bytes=block_bytes, form=form)
+    assert [value for batch in source.read() for value in batch.column(0).to_pylist()] == ["a", "\ufeffb"]

@@ -666,6 +666,26 @@ def test_a_byte_order_mark_is_no_part_of_the_first_value(tmp_path: Path) -> None
     assert rows(q) == [("a",), ("b",)]
 
 
+@pytest.mark.parametrize(
+    ("line", "row"),
+    [
+        (b'\xef\xbb\xbf\xef\xbb\xbfa",2', ('\ufeff\ufeffa"', 2)),  # Arrow drops a mark wherever a block begins
+        (b'"a\rb",2', ("a\rb", 2)),
+    ],
+)
+def test_a_line_is_the_same_row_alone_and_behind_another(line: bytes, row: tuple[str, int], tmp_path: Path) -> None:
+    path = tmp_path / "s.csv"
+    for before in (b"", b'"not closed,1\n'):
+        path.write_bytes(b"k,ts\n" + before + line + b"\n")
+        db = minidsms.connect()
+        db.execute("CREATE STREAM S (k TEXT, ts INTEGER) TIMESTAMP BY ts")
+        db.feed("S", path, follow=True, stop_after=0.01)
+        q = db.query("SELECT k, ts FROM S")
+        db.run()
+        assert rows(q) == [row]
+        assert db.stream_input("S").counters.rejected == bool(before)
+
+
 def test_what_cannot_grow_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.parquet").write_bytes(b"PAR1")
     with pytest.raises(CqlError, match="csv or json"):
