@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -10,11 +12,15 @@ from minidsms.cql.errors import Error
 from minidsms.extras import library
 from minidsms.metrics.figures import figures
 from minidsms.process.forking import cut_off, register
+from minidsms.sources.tcp_source import MOST_CLIENTS, shut
 
 if TYPE_CHECKING:
     from minidsms.connection import Connection
 
 PREFIX = "minidsms"
+_PATIENCE_S = 10.0
+"""So long a client may take over its request, or take nothing of the answer."""
+_log = logging.getLogger("minidsms.metrics")
 
 
 def _client() -> Any:
@@ -52,6 +58,31 @@ def exposition(db: Connection) -> tuple[bytes, str]:
     return client.generate_latest(registry), client.CONTENT_TYPE_LATEST
 
 
+def _bound(server: Any) -> set[socket.socket]:
+    """Let a server take so many clients at a time, for each of which it has a thread, and wait so long for one; those
+    that are connected.
+    """
+    clients: set[socket.socket] = set()
+
+    def is_taken(client: socket.socket, address: Any) -> bool:
+        if len(clients) >= MOST_CLIENTS:
+            return False
+        clients.add(client)
+        return True
+
+    def end(client: socket.socket, end_it: Callable[[socket.socket], None] = server.shutdown_request) -> None:
+        clients.discard(client)
+        end_it(client)
+
+    def tell(client: socket.socket, address: Any) -> None:
+        _log.info("a client of /metrics has gone, or asked for nothing", exc_info=True)
+
+    server.verify_request, server.shutdown_request, server.handle_error = is_taken, end, tell
+    handler = server.RequestHandlerClass
+    server.RequestHandlerClass = type(handler.__name__, (handler,), {"timeout": _PATIENCE_S})
+    return clients
+
+
 class _Serving:
     """A server of /metrics; called, it ends. In a child of fork() it answers nobody: the port is the parent's."""
 
@@ -59,6 +90,7 @@ class _Serving:
         self._server: Any = server
         self._thread = thread
         server.serving = self  # whoever does not keep this has a server all the same
+        self._clients = _bound(server)
         register(self)
 
     def abandon(self) -> None:
@@ -72,6 +104,8 @@ class _Serving:
             server.shutdown()
             server.server_close()
             self._thread.join()
+            for client in list(self._clients):
+                shut(client)
 
 
 def serve(db: Connection, port: int = 9464, address: str = "127.0.0.1") -> Callable[[], None]:

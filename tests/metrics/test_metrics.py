@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import re
+import socket
 import subprocess
 import sys
 import threading
@@ -17,7 +19,7 @@ import pytest
 import minidsms
 from minidsms.connection import Connection
 from minidsms.cql.errors import Error
-from minidsms.metrics import Collector, health, observe, open_telemetry, serve
+from minidsms.metrics import Collector, health, observe, open_telemetry, prometheus, serve
 from minidsms.metrics.figures import MOST_LABELLED, OTHERS, figures
 
 HOSTILE = 'a"b\\c\nd{e="f"} 1'
@@ -88,6 +90,40 @@ def test_metrics_are_served_on_the_loopback_until_stopped(db: Connection, monkey
     monkeypatch.setattr(threading.Thread, "start", refuse)
     with pytest.raises(Error, match="can't start new thread"):
         serve(db, port=0)
+
+
+def test_clients_that_ask_for_nothing_are_few_and_hung_up_on(
+    db: Connection, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Each had a thread for good, also once the server had ended."""
+    pytest.importorskip("prometheus_client")
+    monkeypatch.setattr(prometheus, "MOST_CLIENTS", 5)
+    threads = set(threading.enumerate())
+
+    def silent() -> socket.socket:
+        client = socket.create_connection(("127.0.0.1", port))
+        client.settimeout(60)
+        client.sendall(b"GET /met")
+        return client
+
+    for patience_s in (0.05, 3600.0):
+        monkeypatch.setattr(prometheus, "_PATIENCE_S", patience_s)
+        stop: Any = serve(db, port=0)
+        port = stop._server.server_port
+        clients = [silent() for _ in range(9)]
+        for client in clients if patience_s < 1 else clients[5:]:
+            with contextlib.suppress(ConnectionError):
+                assert client.recv(1) == b""
+        if patience_s < 1:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+                assert b"minidsms_answers_total" in answer.read()
+        stop()
+        for thread in set(threading.enumerate()) - threads:
+            thread.join(60)
+        assert set(threading.enumerate()) <= threads
+        for client in clients:
+            client.close()
+    assert "Traceback" not in capfd.readouterr().err
 
 
 def test_the_page_serves_them_too(db: Connection) -> None:
