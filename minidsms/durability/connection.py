@@ -201,9 +201,11 @@ class DurableConnection(Connection):
                 self.log.sync()  # a file is begun, or takes its place, only when that is known for good
             yield
         except BaseException:
-            self._undo(number)
+            left = [sink for key, sink in writing.items() if key not in self.files.writing]
+            if not left or not all(sink.has_ended for sink in left):  # else the query has ended, too
+                self._undo(number)
             # A query that could not end, or its file, is still there in the log.
-            self._is_astray |= len(self.queries) < n_queries or not writing <= self.files.writing
+            self._is_astray |= len(self.queries) < n_queries or bool(left)
             raise
         finally:
             self._depth -= 1

@@ -58,6 +58,8 @@ class KeptFile:
     def __init__(self, path: str, nbytes: int) -> None:
         self.shown = path
         self._is_new = nbytes == 0
+        self.has_ended = False
+        """It has taken its place, or was removed."""
         self._hidden = self._stands_at(path)
         flags = os.O_RDWR | (os.O_CREAT if self._is_new else 0)
         with saying(f"cannot write {path!r}"):
@@ -102,6 +104,7 @@ class KeptFile:
         try:
             self.sync()
             self._take_place()
+            self.has_ended = True
             sync_folder(os.path.dirname(self.shown))
         except OSError as error:
             raise Error(f"cannot write {self.shown!r}: {error.strerror or error}") from None
@@ -122,6 +125,7 @@ class KeptFile:
         """Leave nothing of it, for good. Error where that cannot be."""
         try:
             os.unlink(self._hidden)
+            self.has_ended = True
             sync_folder(os.path.dirname(self.shown))
         except OSError as error:
             raise Error(f"cannot write {self.shown!r}: {error.strerror or error}") from None

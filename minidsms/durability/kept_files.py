@@ -37,13 +37,16 @@ def answers_wait(query: RunningQuery, error: Error) -> str:
 
 
 class KeptSink(Sink, Protocol):
-    """A sink that goes on at a mark."""
+    """A sink that goes on at a mark. has_ended: not any more, even if that could not be synced."""
 
     @property
     def bytes(self) -> int: ...
 
     @property
     def wants_mark(self) -> bool: ...
+
+    @property
+    def has_ended(self) -> bool: ...
 
     def mark(self, until: int) -> Mark: ...
 
@@ -80,9 +83,9 @@ class KeptFiles:
         return bool(self._open)
 
     @property
-    def writing(self) -> frozenset[str]:
-        """The queries that write one."""
-        return frozenset(key for key, each in self._open.items() if each.query.sink is each.sink)
+    def writing(self) -> dict[str, KeptSink]:
+        """The queries that write one, and what they write."""
+        return {key: each.sink for key, each in self._open.items() if each.query.sink is each.sink}
 
     @property
     def wants_commit(self) -> bool:

@@ -134,6 +134,11 @@ class KeptParts:
         """Parts wait for a mark to appear."""
         return bool(self._full)
 
+    @property
+    def has_ended(self) -> bool:
+        """The last part has taken its place, or was removed."""
+        return self._part.file.has_ended
+
     def write(self, batch: Batch) -> None:
         """Take the elements; parts that are full give way to the next."""
         start = 0

@@ -48,7 +48,7 @@ class KeptTopic:
         assert isinstance(place, KafkaPlace)
         self.path = sink.path
         self.asked = asked_of(sink)
-        self.bytes = 0
+        self.bytes, self.has_ended = 0, False
         self.notes: deque[str] = deque(maxlen=100)
         self._place, self._makes_format, self._id = place, sink.makes_format, mark.id
         self._format: LineFormat | None = None

@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 import minidsms
@@ -140,6 +141,49 @@ def test_a_disk_that_fails_within_leaves_the_old_query_or_the_new_one(place: str
         if len(met) < at:
             break
     assert outcomes == {(False, False), (True, False), (True, True)} and is_done
+
+
+@pytest.mark.parametrize("how", ["DROP QUERY q", "close", "end_sink"])
+@pytest.mark.parametrize("place", ["a.csv", "a.parquet", "a-{n}.csv", "+a.csv"])
+def test_a_disk_that_fails_as_a_query_ends_leaves_the_query_or_its_file(place: str, how: str, tmp_path: Path) -> None:
+    """Where the file had taken its place, but that could not be synced, the query was there and could not go on with
+    it: its later answers waited.
+    """
+    outcomes = set()
+    for at in range(1, 60):
+        folder = tmp_path / str(at)
+        folder.mkdir()
+        options = " WITH (roll_rows = 2)" if "{n}" in place else " WITH (append = true)" if "+" in place else ""
+        db = minidsms.connect(folder / "db")
+        db.execute(f"CREATE STREAM S (k INTEGER); CREATE QUERY q AS SELECT k FROM S INTO '{folder / place}'{options}")
+        db.push("S", [(1,), (2,), (3,)], ts=[1, 2, 3])
+        db.advance(3)
+        is_done = False
+        with failing(folder, at) as met, contextlib.suppress(minidsms.Error):
+            ending = db.queries["q"]
+            db.execute(how) if " " in how else ending.close() if how == "close" else db.end_sink(ending)
+            is_done = True
+        with contextlib.suppress(minidsms.Error):
+            db.close()
+        with minidsms.connect(folder / "db") as db:
+            assert not db.warnings
+            query = db.queries.get("q")
+            is_writing = query is not None and query.sink is not None
+            outcomes.add((is_writing, is_done))
+            assert not (is_writing and is_done)
+            db.push("S", (4,), ts=4)
+            db.advance(4)
+            if query is not None:
+                assert len(query.fetch()) == (not is_writing)
+                db.execute("DROP QUERY q")
+        found: list[int] = []
+        for path in sorted(folder.glob("*a*")):
+            found += pq.read_table(path)["k"].to_pylist() if "parquet" in place else [int(r[-1]) for r in rows(path)]
+        assert found == ([1, 2, 3, 4] if is_writing else [1, 2, 3])
+        assert not list(folder.glob(".*.kept"))
+        if len(met) < at:
+            break
+    assert {(True, False), (False, True)} <= outcomes and is_done
 
 
 def test_a_query_that_goes_on_does_not_write_its_file_in_another_way(tmp_path: Path) -> None:
