@@ -25,6 +25,7 @@ except ImportError as absent:
 from minidsms.web.access import Guard
 from minidsms.web.answers import Answers
 from minidsms.web.application import Application
+from minidsms.web.clients import Client
 from minidsms.web.feeding import Feeding
 from minidsms.web.observer import Observer
 from minidsms.web.workbench import Workbench
@@ -62,7 +63,7 @@ class Visualizer:
         self.url = f"http://{_LOOPBACK}:{self.port}/?token={self.guard.token}"
         self._server = uvicorn.Server(
             uvicorn.Config(
-                self.guard, lifespan="off", loop="asyncio", http="h11", ws="none", log_config=None, access_log=False,
+                self.guard, lifespan="off", loop="asyncio", http=Client, ws="none", log_config=None, access_log=False,
                 server_header=False, timeout_graceful_shutdown=1,
             )
         )  # fmt: skip

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import http.client
+import socket
 import threading
 import time
 from pathlib import Path
@@ -17,7 +19,7 @@ from minidsms.cql.errors import Error
 from minidsms.shell.feed import Feed
 from tests.web.pages import Page
 
-from minidsms.web import application, feeding  # isort: skip  (needs the extra)
+from minidsms.web import application, clients, feeding  # isort: skip  (needs the extra)
 from minidsms.web.server import Visualizer  # isort: skip
 
 PATIENCE_S = 240.0
@@ -270,3 +272,35 @@ def test_a_page_that_is_opened_while_a_connection_is_closed_in_vain_ends_with_it
     with pytest.raises(Error, match="the sink"):
         db.close()
     assert db.is_closed and opened[0].is_over
+
+
+BEGINNINGS = [
+    b"",
+    b"GET /health HT",
+    b"POST /api/run HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nAuthorization: Bearer TOKEN\r\n"
+    b"Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{",
+]
+
+
+def test_who_asks_for_half_is_hung_up_on_and_few_are_connected(db: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each held a descriptor for as long as it liked."""
+    monkeypatch.setattr(clients, "MOST_CLIENTS", 6)
+    shown = db.ui()
+    connections = shown._server.server_state.connections
+    beginnings = [text.replace(b"PORT", b"%d" % shown.port) for text in BEGINNINGS]
+    beginnings = [text.replace(b"TOKEN", shown.guard.token.encode()) for text in beginnings]
+    for patience_s in (3600.0, 0.05):
+        monkeypatch.setattr(clients, "PATIENCE_S", patience_s)
+        made = []
+        for i in range(9):
+            made.append(socket.create_connection(("127.0.0.1", shown.port), PATIENCE_S))
+            with contextlib.suppress(ConnectionError):
+                made[-1].sendall(beginnings[i % 3])
+        for client in made[6:] if patience_s > 1 else made:
+            with contextlib.suppress(ConnectionError):
+                assert client.recv(1) == b""
+        for client in made:
+            client.close()
+        soon(lambda: not connections)
+    monkeypatch.undo()
+    assert Page(db).request("GET", "/health")[0] == 200
