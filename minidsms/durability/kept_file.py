@@ -155,6 +155,7 @@ class AddedFile(KeptFile):
         """Where a new sink goes on: behind the last whole line. Error where the file cannot be written."""
         if is_empty(path):
             return 0
+        _sync_whole(path)  # a mark is of what stays
         size = os.path.getsize(path)
         whole = end_of_last_line(path, size)
         if whole == 0:
@@ -176,6 +177,19 @@ class AddedFile(KeptFile):
                     os.ftruncate(self._handle, self._begins_at)
         finally:
             self.leave()
+
+
+def _sync_whole(path: str) -> None:
+    """Return when a file that others have written is on disk."""
+    try:
+        handle = os.open(path, os.O_RDWR)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        sync_folder(os.path.dirname(path))
+    except OSError as error:
+        raise Error(f"cannot write {path!r}: {error.strerror or error}") from None
 
 
 class ArrowMessages:

@@ -276,3 +276,20 @@ def test_a_crash_within_lets_the_archive_of_the_new_query_begin(is_archived: boo
         if is_done:
             break
     assert outcomes == {False, True} and is_done
+
+
+def test_what_is_appended_to_is_on_disk_before_the_log_says_how_long_it_is(tmp_path: Path) -> None:
+    """Where the machine crashed, it could be shorter than its mark: the answers waited to be fetched."""
+    path, synced = tmp_path / "a.csv", []
+    path.write_text("ts,sign,k\n")
+    with minidsms.connect(tmp_path / "db") as db, pytest.MonkeyPatch.context() as patched:
+        db.execute("CREATE STREAM S (k INTEGER)")
+        real = os.fsync
+
+        def fsync(handle: int) -> None:
+            synced.append(os.readlink(f"/proc/self/fd/{handle}"))
+            real(handle)
+
+        patched.setattr(os, "fsync", fsync)
+        db.execute(f"CREATE QUERY q AS SELECT k FROM S INTO '{path}' WITH (append = true)")
+    assert synced[:2] == [str(path), str(tmp_path)]
