@@ -11,7 +11,7 @@ import datetime
 import json
 import re
 from collections.abc import Callable, Mapping
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from operator import itemgetter
 from typing import Any
@@ -27,6 +27,7 @@ INT64_MAX = 2**63 - 1
 
 _DECIMAL_TEXT = re.compile(r"\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?\s*", re.ASCII)
 _WHOLE_TEXT = re.compile(r"-?[0-9]{1,19}", re.ASCII)
+_LONG_EXPONENT = re.compile("(?<=[eE])([+-]?)0*[0-9]{18,}")
 _BEYOND, _COARSER = "a time outside the range of 64-bit ticks", "connect with a coarser time_unit"
 _EPOCH = datetime.datetime(1970, 1, 1)
 _EPOCH_UTC = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
@@ -146,7 +147,11 @@ def text_value(value: Any) -> str | None:
         return None
     if isinstance(value, str):
         return str.__str__(value)
-    hint = "decode it first: value.decode()" if isinstance(value, bytes | bytearray) else "write str(value)"
+    hint = "write str(value)"
+    if isinstance(value, bytes | bytearray):
+        hint = "decode it first: value.decode()"
+    elif isinstance(value, dict | list):
+        hint = "write json.dumps(value), or declare what is nested: STRUCT(a INTEGER, b TEXT), TEXT[]"
     raise ValueRefused(f"{show(value)} cannot be read as TEXT", hint=hint)
 
 
@@ -275,6 +280,18 @@ def decimal_value(value: Any, type_: Type) -> Decimal | None:
     return found
 
 
+def _exact(number: str) -> Decimal:
+    """A number of JSON; an exponent beyond those of Decimals is the last of them, which is as far from every type."""
+    try:
+        return Decimal(number)
+    except InvalidOperation:
+        return Decimal(_LONG_EXPONENT.sub(rf"\g<1>{'9' * 17}", number))
+
+
+EXACT_JSON = json.JSONDecoder(parse_float=_exact)
+"""Reads numbers with a point or an exponent as Decimals."""
+
+
 def nested_value(value: Any, type_: Type, tick_ns: int) -> Any:
     """A list, STRUCT or MAP, as `minidsms.values.coded` has them in Python; a text is read as JSON.
 
@@ -284,7 +301,7 @@ def nested_value(value: Any, type_: Type, tick_ns: int) -> Any:
         return None
     if isinstance(value, str):
         try:
-            value = json.loads(value, parse_float=Decimal)
+            value = EXACT_JSON.decode(value)
         except (ValueError, RecursionError):
             raise ValueRefused(f"{show(value)} cannot be read as {type_.kind}", hint="a text is read as JSON") from None
         return nested_value(value, type_, tick_ns)

@@ -2,7 +2,7 @@
 
 A block is parsed by Arrow into typed columns; a block that does not parse is read line by line, and the lines that
 cannot be read are counted and kept. Which spelling a name has, the first object says; whether a TIMESTAMP is ticks or
-an ISO text, its first value that is not NULL.
+an ISO text, its first value that is not NULL. An object or array in a column of TEXT is kept as it is written.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from pyarrow import json as arrow_json
 
 from minidsms.elements import Schema, Type
 from minidsms.inputs.rejected import RejectedRows
-from minidsms.inputs.values import INT64_MAX, INT64_MIN, ValueRefused, inner_reader, value_reader
+from minidsms.inputs.values import EXACT_JSON, INT64_MAX, INT64_MIN, ValueRefused, inner_reader, value_reader
 from minidsms.sources.blocks import Block, Reject, lines, reject
 from minidsms.sources.few_lines import is_few
+from minidsms.sources.json_members import nested_text
 from minidsms.sources.plain_rows import PlainRows
 from minidsms.sources.source import SIGN_COLUMN, TS_COLUMN
 from minidsms.sources.text_columns import arrow_type, read_iso_times
@@ -30,7 +31,6 @@ from minidsms.sources.text_columns import arrow_type, read_iso_times
 _LINE = re.compile(rb"\S[^\n]*")
 _TIMES, _FAR_TIMES = pa.timestamp("ns"), pa.timestamp("us")
 _IN_NANOSECONDS, _IN_MICROSECONDS = value_reader(Type.TIMESTAMP, 1), value_reader(Type.TIMESTAMP, 1000)
-_WITH_DECIMALS = json.JSONDecoder(parse_float=Decimal)
 _FEW = 64
 """So many lines are read one by one where one of them cannot be read."""
 _BARE_NULL = re.compile(rb"(?:\A|[}\n\r])\s*null")
@@ -93,8 +93,8 @@ class JsonRows:
     def parse(self, block: Block) -> tuple[Any, list[Reject]]:
         """The rows of a block as a record batch, and the lines that cannot be read."""
         if self._first is None:
-            self.learn(next((each for _, text in lines(block) if (each := _object(text))), None))
-        if not self._is_basic:
+            self.learn(next((each for _, text in lines(block) if (each := _object(_decoded(text)))), None))
+        if not self._is_basic or self._begins_nested(block):
             return self._salvage(block)
         parts = list(self._parts(block))
         batches = [batch for batch, _ in parts if batch.num_rows] or [parts[0][0]]
@@ -102,6 +102,12 @@ class JsonRows:
             return self._together(batches), [each for _, rejects in parts for each in rejects]
         except pa.ArrowInvalid:  # instants that nanoseconds do not reach beside others that need them
             return self._salvage(block)
+
+    def _begins_nested(self, block: Block) -> bool:
+        """The first line has an object or array in a column of TEXT, as the others have then: Arrow reads none."""
+        line = next((text for _, text in lines(block)), b"")
+        found = _object(_decoded(line)) or {}
+        return any(type_ is Type.TEXT and _is_nested(found.get(n)) for n, type_ in zip(self._names, self._types))
 
     def _parts(self, block: Block) -> Iterator[tuple[Any, list[Reject]]]:
         """A block in one, or its halves where a line keeps Arrow from reading it, and so on to a few lines."""
@@ -200,10 +206,11 @@ class JsonRows:
         # times in what is nested, as far as others
         readers = [(value_reader if type_.is_basic else inner_reader)(type_, 1000) for type_ in self._types]
         kept: list[list[Any]] = [[] for _ in self._types]
-        for line, text in lines(block):
+        for line, data in lines(block):
+            text = _decoded(data)
             found = _object(text, exact=not self._is_basic)
             if found is None:
-                rejects.append(reject(self.path, line, text, "no JSON object"))
+                rejects.append(reject(self.path, line, data, "no JSON object"))
                 continue
             row = []
             try:
@@ -213,16 +220,18 @@ class JsonRows:
                     has_time = type_ is Type.TIMESTAMP and value is not None
                     if has_time and self._ticks.setdefault(name, not is_text) == is_text:
                         raise ValueRefused("ticks and ISO times in one column")
+                    if type_ is Type.TEXT and _is_nested(value):
+                        value = nested_text(text, name)
                     if isinstance(value, str) and not value.isascii():
                         value.encode()
                     read = _nanoseconds(value) if has_time and is_text else reader(value)
                     # What is not basic goes on as text, and is read like any other.
                     row.append(read if type_.is_basic or read is None else _spelt(value, read))
             except UnicodeEncodeError:
-                rejects.append(reject(self.path, line, text, f'"{self._batch_names[len(row)]}": not valid Unicode'))
+                rejects.append(reject(self.path, line, data, f'"{self._batch_names[len(row)]}": not valid Unicode'))
                 continue
             except ValueRefused as refused:
-                rejects.append(reject(self.path, line, text, f'"{self._batch_names[len(row)]}": {refused.reason}'))
+                rejects.append(reject(self.path, line, data, f'"{self._batch_names[len(row)]}": {refused.reason}'))
                 continue
             for column, value in zip(kept, row):
                 column.append(value)
@@ -274,13 +283,22 @@ def _json(value: Any) -> str:
     return str(value) if isinstance(value, Decimal) else json.dumps(value)
 
 
-def _object(text: bytes, exact: bool = False) -> dict[str, Any] | None:
+def _is_nested(value: Any) -> bool:
+    return isinstance(value, dict | list)
+
+
+def _decoded(line: bytes) -> str:
+    """A line in one of JSON's encodings, with half characters as they are; empty where it is in none."""
+    try:
+        return line.decode(json.detect_encoding(line), "surrogatepass")
+    except UnicodeDecodeError:
+        return ""
+
+
+def _object(text: str, exact: bool = False) -> dict[str, Any] | None:
     """A line as a JSON object, or None. exact: numbers with a point are Decimals."""
     try:
-        if exact:
-            value = _WITH_DECIMALS.decode(text.decode(json.detect_encoding(text), "surrogatepass"))
-        else:
-            value = json.loads(text)
+        value = EXACT_JSON.decode(text) if exact else json.loads(text)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None

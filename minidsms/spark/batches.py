@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -126,6 +126,29 @@ def stored(column: Column, type_: Type) -> Column:
 def read_values(column: Column, type_: Type, tick_ns: int) -> Column:
     """A raw column as an archive has it, of a type that is not basic; NULL where a value cannot be read."""
     return _converted(column, lambda array: _read(array, type_, tick_ns), spark_type_of(stored_type(type_)))
+
+
+def nested_texts(lines: Column, names: Sequence[str]) -> Column:
+    """Of lines of JSON, the texts of objects and arrays by name, in lower case: NULL where there is none, and empty
+    where it, or the line, is no JSON.
+    """
+    return _converted(
+        lines,
+        lambda array: pa.array([_nested(each, names) for each in array.to_pylist()], pa.list_(pa.string())),
+        "array<string>",
+    )
+
+
+def _nested(line: str | None, names: Sequence[str]) -> list[str | None]:
+    from minidsms.functions.documents import is_json
+    from minidsms.sources.json_members import members
+
+    try:
+        written = {name.lower(): text for name, text in members(line or "").items()}
+    except (ValueError, RecursionError):
+        return [""] * len(names)
+    found = [written.get(name) for name in names]
+    return [None if t is None or t[0] not in "[{" else t if is_json(t) else "" for t in found]
 
 
 def _read(array: pa.Array, type_: Type, tick_ns: int) -> pa.Array:

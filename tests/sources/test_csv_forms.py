@@ -165,14 +165,17 @@ def test_where_no_row_of_json_can_be_read_nothing_is_said_of_csv(tmp_path: Path,
     assert "each line is one JSON object" in str(caught.value) and "CSV" not in str(caught.value)
 
 
-def test_what_is_nested_in_json_is_to_be_declared(tmp_path: Path) -> None:
+def test_what_is_nested_in_what_is_nested_is_to_be_declared(tmp_path: Path) -> None:
+    line = '{"at": 1, "t": {"a": {"b": 1}}}\n'
     with pytest.raises(minidsms.Error, match="declare what is nested: STRUCT"):
-        answer(tmp_path / "f.json", '{"at": 1, "x": 1, "t": {"a": 1}}\n', "")
+        answer(tmp_path / "f.json", line, "", "at INTEGER, t STRUCT(a TEXT)")
+    assert answer(tmp_path / "g.json", line, "", "at INTEGER, t TEXT")[0] == [(1, '{"a": {"b": 1}}')]
 
 
-@pytest.mark.parametrize("zero", ["0e9999", "-0e-9999", "0e99999999999", "0e10"])
-def test_a_decimal_of_json_may_be_zero_with_any_exponent(tmp_path: Path, zero: str) -> None:
-    lines = f'{{"at": 1, "x": 1.5}}\n{{"at": 2, "x": {zero}}}\n{{"at": 3, "x": 1e9999}}\n'
+@pytest.mark.parametrize("zero", ["0e9999", "-0e-9999", "0e99999999999", "0e10", "0e99999999999999999999"])
+@pytest.mark.parametrize("beyond", ["1e9999", "1e-99999999999999999999", "-1.5e0099999999999999999999"])
+def test_a_decimal_of_json_may_be_zero_with_any_exponent(tmp_path: Path, zero: str, beyond: str) -> None:
+    lines = f'{{"at": 1, "x": 1.5}}\n{{"at": 2, "x": {zero}, "y": {beyond}}}\n{{"at": 3, "x": {beyond}}}\n'
     rows, _ = answer(tmp_path / "f.json", lines, "", "at INTEGER, x DECIMAL(7, 2)")
     assert dict(rows) == {1: Decimal("1.50"), 2: Decimal("0.00")}
 

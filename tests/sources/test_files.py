@@ -348,6 +348,42 @@ def test_json_lines_read_in_parts_are_the_rows_and_rejects_read_line_by_line(val
         assert instants[0].equals(instants[1])
 
 
+NESTED = {
+    text: text
+    for text in (
+        "{}",
+        "[ ]",
+        '{"a" : 1.10, "t":[-0.0,1e5,"}\\"]"]}',
+        '[{"a":null} , 12345678901234567890.123, {"a": 1, "a":2}]',
+        '{"\\u0061\\ud800":"ü😀"}',
+        "[" * 200 + "]" * 200,
+    )
+} | {"null": None, '"{}"': "{}", '"a\\"b"': 'a"b'}
+"""What stands in JSON, and the TEXT it is."""
+NO_TEXTS = ("1", "true", "[NaN]", '{"a": -Infinity}', "[" * 201 + "]" * 201, '["\\ud8')
+
+
+@fuzzed
+@given(
+    st.lists(st.tuples(st.sampled_from([*NESTED, *NO_TEXTS]), st.sampled_from(['"t"', ' "\\u0074" '])), max_size=9),
+    st.booleans(),
+    st.sampled_from([1, 40, 1 << 20]),
+)
+def test_what_is_nested_in_json_is_a_text_as_it_is_written(
+    tmp_path: Path, values: list[tuple[str, str]], exact: bool, size: int
+) -> None:
+    path = tmp_path / "x.json"
+    lines = [f' {{"i": {i}, "t": 1,{name}: {text} , "x": [{text}] }}' for i, (text, name) in enumerate(values)]
+    path.write_text("".join(f"{line}\n" for line in ['{"i": -1, "t": "a"}', *lines]))
+    schema = Schema.of(("i", Type.INTEGER), ("t", Type.TEXT), *([("d", Type.decimal(9, 2))] if exact else []))
+    source = JsonSource(str(path), schema, block_bytes=size)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_rows, "_FEW", 1)
+        found = [row[:2] for row in rows_of(source)]
+    assert found == [(-1, "a")] + [(i, NESTED[text]) for i, (text, _) in enumerate(values) if text in NESTED]
+    assert source.rejected.count == sum(text in NO_TEXTS for text, _ in values)
+
+
 @fuzzed
 @given(st.binary(max_size=200), st.sampled_from(["csv", "json", "parquet", "arrow", "stream", None]))
 def test_whatever_a_file_holds_only_our_errors_escape(tmp_path: Path, content: bytes, format: str | None) -> None:

@@ -142,6 +142,29 @@ def test_json_and_parquet_give_the_same(spark: SparkSession, tmp_path: Path) -> 
     assert _values(tmp_path / "j") == expected
 
 
+def test_what_is_nested_in_json_is_what_a_source_reads(spark: SparkSession, tmp_path: Path) -> None:
+    texts = [
+        '{"u" : 1.10, "t":[1e5,"}\\"]"], "u":2}',
+        '[ {"a":null},12345678901234567890.123]',
+        '"{}"',
+        '"a"',
+        "null",
+        "[NaN]",
+        "[" * 201 + "]" * 201,
+    ]
+    lists = '[[1.10, 12345678.90123456789012345], {"a": 2e0}]', "[[], {}]"
+    lines = [f'{{"AT": {i}, "t": 1, "t": {text}, "L": {lists[i % 2]}}}' for i, text in enumerate(texts)]
+    (tmp_path / "x.json").write_text("\n".join([*lines, '{"AT": 9, "t": [1}']))
+    declaration = "CREATE STREAM S (at INTEGER, t JSON, l TEXT) TIMESTAMP BY at"
+    done = ingest(str(tmp_path / "x.json"), str(tmp_path / "j"), declaration, "json", spark=spark)
+    assert (done.rows, done.rejected) == (5, 3)
+    with minidsms.connect() as db:
+        db.execute(f"{declaration} FROM '{tmp_path / 'x.json'}'")
+        q = db.query("SELECT ISTREAM(*) FROM S [NOW]")
+        db.run()
+        assert _values(tmp_path / "j", "S") == [c.row for c in q.fetch()]
+
+
 def test_duplicates_are_left_out_and_the_earliest_is_kept(spark: SparkSession, tmp_path: Path) -> None:
     lines = [f"{i % 5},{i % 3},x" for i in range(30)]
     random.Random(0).shuffle(lines)

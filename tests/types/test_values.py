@@ -162,6 +162,7 @@ def test_a_folder_keeps_them(tmp_path: Path) -> None:
     [
         ("TEXT[]", "a", "'a' (str) cannot be read as LIST"),
         ("TEXT[]", [1], "1 (int) cannot be read as TEXT"),
+        ("JSON", {"a": 1}, "write json.dumps(value)"),
         ("INTEGER[]", {"a": 1}, "cannot be read as INTEGER[]"),
         ("STRUCT(a INTEGER)", {"b": 1}, "'b' (str) is no field of STRUCT(a INTEGER)"),
         ("STRUCT(a INTEGER)", (1, 2), "cannot be read as STRUCT(a INTEGER)"),
