@@ -745,10 +745,14 @@ class ExpressionBinder:
                 raise self.session.error(f"{expr.function}: {problem}", place)
 
     def _with_unit(self, key: str, args: Sequence[syntax.Expr]) -> Sequence[syntax.Expr]:
-        """A unit of time may stand bare: TIMESTAMPADD(MONTH, 1, t)."""
-        if key not in TAKE_A_UNIT or not isinstance(args[0], syntax.Name) or args[0].qualifier is not None:
-            return args
-        unit = args[0].name.lower()
+        """A unit of time may stand bare, and in the plural: TIMESTAMPADD(MONTHS, 1, t)."""
+        match args:
+            case [syntax.Name(qualifier=None, name=str(word)) | syntax.Literal(value=str(word)), *_] if (
+                key in TAKE_A_UNIT
+            ):
+                unit = word.lower()
+            case _:
+                return args
         unit = unit if unit in PARTS or unit in UNITS else unit.removesuffix("s")
         return [syntax.Literal(unit, span=args[0].span), *args[1:]]
 

@@ -245,6 +245,15 @@ class ExpressionBuilder(Transformer[Token, Part]):
         ignores_case = parts[2].type == "ILIKE"
         return syntax.Like(parts[0], parts[3], escape, parts[1] is not None, ignores_case, span=span_of(parts))
 
+    def matches(self, parts: list[Part]) -> syntax.Expr:
+        """x ~ p, x ~* p (case does not count), their negations with !, x RLIKE p, x REGEXP p, by a function."""
+        operand, negated, operator, pattern = parts
+        span = span_of(parts)
+        options = (syntax.Literal("i", span=part_span(operator)),) if operator.endswith("*") else ()
+        found = syntax.Call("REGEXP_MATCHES", (operand, pattern, *options), span=span)
+        is_negated = (negated is not None) != operator.startswith("!")
+        return syntax.Unary("not", found, span=span) if is_negated else found
+
     def in_list(self, parts: list[Part]) -> syntax.InList:
         return syntax.InList(parts[0], parts[4], parts[1] is not None, span=span_of(parts))
 

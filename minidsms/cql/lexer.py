@@ -151,6 +151,10 @@ _SYMBOLS = {
     "<=": "COMPARISON",
     ">": "COMPARISON",
     ">=": "COMPARISON",
+    "~": "MATCH",
+    "~*": "MATCH",
+    "!~": "MATCH",
+    "!~*": "MATCH",
 }
 
 _LEXEME = re.compile(
@@ -159,7 +163,7 @@ _LEXEME = re.compile(
     |(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
     |(?P<text>'[^']*(?:''[^']*)*')
     |(?P<name>"[^"]*(?:""[^"]*)*"|`[^`]*(?:``[^`]*)*`)
-    |(?P<symbol>\|\||::|:=|=>|->>?|<>|!=|<=|>=|[-()\[\],.;:*+/%=<>])
+    |(?P<symbol>\|\||::|:=|=>|->>?|<>|!=|!?~\*?|<=|>=|[-()\[\],.;:*+/%=<>])
     """,
     re.VERBOSE,
 )
@@ -350,7 +354,6 @@ def _unreadable(text: str, start: int, stop: int) -> CqlError:
         what = "a text" if character == "'" else "a name in quotes"
         return CqlError(f"{what} is not closed", text, span, hint=f"it ends with {character}; inside it is doubled")
     hints = {
-        "~": "write REGEXP_MATCHES(text, 'pattern'), or LIKE",
         "?": "give the values of parameters: db.query(cql, params=[..])",
         "!": 'negation is NOT, inequality "<>" or "!="',
         "^": "powers are POWER(x, y)",
@@ -712,13 +715,13 @@ class _Context:
             return word if after == "LPAR" and self._word(i + 3) == "FROM" else "IDENT"
         if word == "FOR":
             return word if self.depth and before in _ENDS_OF_VALUES | {"NUMBER"} and after != "RPAR" else "IDENT"
-        if word == "ILIKE":
+        if word in ("ILIKE", "RLIKE", "REGEXP"):
             is_operator = (
                 before in _ENDS_OF_VALUES
                 and after not in ("COMMA", "RPAR", "")
                 and (self._word(i + 1) not in RESERVED - _BEGINNINGS_OF_VALUES)
             )
-            return word if is_operator else "IDENT"
+            return "IDENT" if not is_operator else word if word == "ILIKE" else "MATCH"
         if word in _TIME_ZONE:
             place = i - _TIME_ZONE.index(word)
             follows = [self._word(place + k) for k in range(3)] == list(_TIME_ZONE) and self._type(place + 3) == "TEXT"

@@ -31,7 +31,7 @@ _SHOWN = {
     "$END": "the end",
 }
 _OPERATORS = frozenset(
-    {"PLUS", "MINUS", "SLASH", "PERCENT", "CONCAT", "STAR", "EQUAL", "COMPARISON", "COLONS", "ARROW", "AT"}
+    {"PLUS", "MINUS", "SLASH", "PERCENT", "CONCAT", "STAR", "EQUAL", "COMPARISON", "MATCH", "COLONS", "ARROW", "AT"}
 )
 _PREDICATES = frozenset({"IS", "IN", "LIKE", "ILIKE", "BETWEEN", "AND", "OR", "NOT"})
 _BEGIN_EXPRESSION = frozenset(

@@ -44,7 +44,7 @@ _FOREIGN = {
     **dict.fromkeys(("BEGIN", "COMMIT", "ROLLBACK"), _NO_TRANSACTIONS),
     **dict.fromkeys(("MERGE", "TRUNCATE", "UPSERT"), _CHANGE),
     **dict.fromkeys(("MATERIALIZED", "TEMP", "TEMPORARY"), _KEPT),
-    **dict.fromkeys(("SIMILAR", "RLIKE", "REGEXP", "GLOB"), _PATTERN),
+    **dict.fromkeys(("SIMILAR", "GLOB"), _PATTERN),
     **dict.fromkeys(("ATTACH", "SOURCE", "COPY"), f"{_INPUTS}; {_ANSWERS}"),
     **dict.fromkeys(("FUNCTION", "MACRO", "PROCEDURE"), _FROM_PYTHON),
     **dict.fromkeys(("PREPARE", "EXECUTE", "DEALLOCATE"), _PREPARED),

@@ -248,10 +248,10 @@ def _call(expr: bound.Call, context: Context) -> Node:
     name, args = expr.function, expr.args
     if args and isinstance(args[-1], bound.Lambda):
         return _lambda_call(expr, args[-1], context)
-    if name in LIBRARY:
-        return _library_call(expr, context)
     if (exact := decimals.function(name, expr)) is not None:
         return _decimal_call(expr, exact, context)
+    if name in LIBRARY:
+        return _library_call(expr, context)
     if name in text.FUNCTIONS:
         return _text_call(expr, text.FUNCTIONS[name], context)
     if name in ORDERINGS and args[0].type.is_ranked:

@@ -7,7 +7,7 @@ might not fit, all of the chunk is computed value by value in Python.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
+from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, Decimal
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,7 @@ _FUNCTIONS: dict[str, Callable[..., Decimal | None]] = {
     "floor": _to(ROUND_FLOOR),
     "ceil": _to(ROUND_CEILING),
     "round": _to(ROUND_HALF_UP),
+    "trunc": _to(ROUND_DOWN),
 }
 
 
@@ -105,7 +106,7 @@ def of_columns(name: str, call: bound.Call) -> Callable[[Sequence[Value]], Value
 
     else:
         dropped = _dropped(type_.scale, args[1:])
-        rounding = {"floor": _floor, "ceil": _ceil, "round": _half_away}[name]
+        rounding = {"floor": _floor, "ceil": _ceil, "round": _half_away, "trunc": _toward_zero}[name]
 
         def compute(values: Sequence[Value]) -> Value | None:
             a = _digits(values[0], args[0].type)
@@ -199,6 +200,10 @@ def _half_away(digits: Any, unit: int) -> Any:
     return digits if unit == 1 else np.sign(digits) * ((np.abs(digits) + unit // 2) // unit)
 
 
+def _toward_zero(digits: Any, unit: int) -> Any:
+    return np.sign(digits) * (np.abs(digits) // unit)
+
+
 def _rescaled(digits: Value, source: Type, target: Type) -> Value | None:
     by = target.scale - source.scale
     if by < -_MOST_PLACES:
@@ -213,8 +218,7 @@ def _whole(digits: Value, scale: int) -> Value | None:
     """Toward zero."""
     if scale > _MOST_PLACES:
         return None
-    values = digits.values
-    return Value(np.sign(values) * (np.abs(values) // 10**scale), digits.valid, digits.failed)
+    return Value(_toward_zero(digits.values, 10**scale), digits.valid, digits.failed)
 
 
 def _truth(digits: Value, scale: int) -> Value | None:

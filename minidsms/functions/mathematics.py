@@ -57,7 +57,8 @@ def _product(a: Any, b: Any) -> tuple[Any, Any]:
 
 def _trunc_types(types: Sequence[Type]) -> Signature | None:
     number = known_type(types[0])
-    if number not in (_INTEGER, _FLOAT) or any(t not in (_INTEGER, Type.NULL) for t in types[1:]):
+    is_number = number in (_INTEGER, _FLOAT) or number.kind == "DECIMAL"
+    if not is_number or any(t not in (_INTEGER, Type.NULL) for t in types[1:]):
         return None
     return Signature((number, *(_INTEGER for _ in types[1:])), number)
 

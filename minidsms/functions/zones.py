@@ -1,4 +1,4 @@
-"""Wall clocks of time zones, by the standard library's zones and the IANA data.
+"""Wall clocks of time zones, by the standard library's zones and the IANA data, or by a distance from UTC.
 
 A TIMESTAMP is an instant in UTC; the wall clock of a zone is the TIMESTAMP that shows there at that instant. Where
 clocks are set back, a wall clock means the earlier of its two instants; where they are set forward and skip it, the one
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import functools
+import re
 import zoneinfo
 from typing import Any
 
@@ -23,6 +24,7 @@ _WHOLE_MINUTES_SINCE_S = 94_694_400
 """1973: since then every zone has changed its clock at a whole minute of UTC."""
 _LEAST_S, _MOST_S = -62_135_596_800 + 86_400, 253_402_300_799 - 86_400
 """The years 1 to 9999, but for a day at each end, which an offset may leave."""
+_DISTANCE = re.compile("([+-])(0[0-9]|1[0-4]):([0-5][0-9])")
 _EPOCH = datetime.datetime(1970, 1, 1)
 _DAY_S = 86_400
 _FIRST_DAY, _LAST_DAY = _WHOLE_MINUTES_SINCE_S // _DAY_S, 84_000
@@ -34,13 +36,17 @@ def _zone(value: Any) -> str | None:
     try:
         _loaded(value)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-        return "a time zone is a name of the IANA database, such as 'Europe/Berlin' or 'UTC'"
+        return "a time zone is a name of the IANA database, such as 'Europe/Berlin' or 'UTC', or '+02:00', east of UTC"
     return None
 
 
 @functools.lru_cache(maxsize=64)
-def _loaded(name: str) -> zoneinfo.ZoneInfo:
-    return zoneinfo.ZoneInfo(name)
+def _loaded(name: str) -> datetime.tzinfo:
+    found = _DISTANCE.fullmatch(name)
+    if found is None:
+        return zoneinfo.ZoneInfo(name)
+    distance = datetime.timedelta(hours=int(found[2]), minutes=int(found[3]))
+    return datetime.timezone(distance if found[1] == "+" else -distance)
 
 
 @functools.lru_cache(maxsize=65_536)
@@ -124,7 +130,7 @@ FUNCTIONS = (
         3,
         3,
         fixed(Type.TIMESTAMP, Type.TIMESTAMP, Type.TEXT),
-        "TIMESTAMP and two names of time zones",
+        "TIMESTAMP and two time zones",
         "the wall clock of the second zone when that of the first one shows the TIMESTAMP; "
         "`t AT TIME ZONE z` is CONVERT_TZ(t, 'UTC', z)",
         (f"CAST(CONVERT_TZ({_AT}, 'UTC', 'America/New_York') AS TEXT)", "'2013-05-31 10:35:00'"),

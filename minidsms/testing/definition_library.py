@@ -13,7 +13,7 @@ import re
 import urllib.parse
 import zoneinfo
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from fractions import Fraction
 from typing import Any
 
@@ -341,11 +341,15 @@ def _try_parse(text: str, pattern: str, tick: int) -> int | None:
         return None
 
 
+def _zone(name: str) -> tzinfo:
+    return datetime.strptime(name, "%z").tzinfo or UTC if name[0] in "+-" else zoneinfo.ZoneInfo(name)
+
+
 def _convert(ticks: int, source: str, target: str, tick: int) -> int:
     seconds, ns = divmod(ticks * tick, SECOND)
     try:
-        wall = datetime(1970, 1, 1, tzinfo=zoneinfo.ZoneInfo(source)) + timedelta(seconds=seconds)
-        there = wall.astimezone(UTC).astimezone(zoneinfo.ZoneInfo(target)).replace(tzinfo=None)
+        wall = datetime(1970, 1, 1, tzinfo=_zone(source)) + timedelta(seconds=seconds)
+        there = wall.astimezone(UTC).astimezone(_zone(target)).replace(tzinfo=None)
     except (OverflowError, ValueError):
         raise Failure("no year") from None
     return _ticks((there - datetime(1970, 1, 1)) // timedelta(seconds=1) * SECOND + ns, tick)

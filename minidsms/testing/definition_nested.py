@@ -44,6 +44,11 @@ def _rounded(value: Fraction, places: int = 0) -> Fraction:
     return math.floor(abs(value) / unit + Fraction(1, 2)) * unit * (-1 if value < 0 else 1)
 
 
+def _truncated(value: Fraction, places: int = 0) -> Fraction:
+    unit = Fraction(10) ** min(max(-places, -40), 40)
+    return math.trunc(value / unit) * unit
+
+
 def _remainder(a: Fraction, b: Fraction) -> Fraction | None:
     return None if b == 0 else a - math.trunc(a / b) * b
 
@@ -58,6 +63,7 @@ OF_DECIMALS: dict[str, Callable[..., Fraction | int | None]] = {
     "floor": math.floor,
     "ceil": math.ceil,
     "round": _rounded,
+    "trunc": _truncated,
 }
 
 

@@ -302,10 +302,10 @@ MISTAKES = [
     ),
     ("SELECT k::TEX FROM S [ROWS 2]", 11, 'unknown type "TEX"', 'did you mean "TEXT"?'),
     (
-        "SELECT k FROM S [ROWS 2] WHERE k ~ 'a'",
+        "SELECT k FROM S [ROWS 2] WHERE k ! 'a'",
         34,
-        'unexpected character "~"',
-        "write REGEXP_MATCHES(text, 'pattern'), or LIKE",
+        'unexpected character "!"',
+        'negation is NOT, inequality "<>" or "!="',
     ),
     (
         "SELECT k FROM S [ROWS 2] WHERE k LIKE 'a'",
@@ -430,7 +430,7 @@ MISTAKES = [
     ),
     ("SELECT length(road, 2) FROM Pos [ROWS 2]", 8, "length takes 1 argument, not 2", ""),
     (
-        "SELECT EXTRACT(YEARS FROM at) FROM Pos [ROWS 2]",
+        "SELECT EXTRACT(YEARN FROM at) FROM Pos [ROWS 2]",
         16,
         "a part of a TIMESTAMP is one of dow, doy, milliseconds, microseconds, year, month, day, hour, minute, second, "
         "dayofweek, quarter, week, isoyear, isodow, dayofyear, millisecond, microsecond, epoch, epoch_ms",

@@ -117,7 +117,11 @@ LITERALS: dict[str, tuple[Any, ...]] = {
     "parse_timestamp": (None, ("dd.MM.yyyy HH:mm", "yyyy")),
     **dict.fromkeys(("json_extract", "json_extract_string", "json_value", "json_exists"), (None, PATHS)),
     **dict.fromkeys(("json_type", "json_array_length"), (None, PATHS)),
-    "convert_tz": (None, ("UTC", "Europe/Berlin", "America/St_Johns"), ("UTC", "Asia/Kathmandu", "America/New_York")),
+    "convert_tz": (
+        None,
+        ("UTC", "Europe/Berlin", "America/St_Johns", "-03:30"),
+        ("UTC", "Asia/Kathmandu", "America/New_York", "+05:45"),
+    ),
 }
 
 
@@ -411,11 +415,21 @@ def _answer(expression: str, rows: list[tuple[Any, ...]] | None = None) -> list[
     ("expression", "value"),
     [
         ("t ILIKE 'error%'", True),
+        ("t ~ '^E[a-z]+ '", True),
+        ("t !~ '^E[a-z]+ ' OR t || '!' ~ '^e'", False),
+        ("t ~* 'ERR' AND t !~* 'x' IS TRUE AND NOT t!~*'err'", True),
+        ("t RLIKE '[0-9]$' AND t NOT RLIKE '^[0-9]'", True),
+        ("t REGEXP 'E' AND t NOT REGEXP 'x'", True),
         ("t NOT ILIKE 'ERROR%'", False),
         ("EXTRACT(hour FROM at)", 14),
         ("EXTRACT(doy FROM at) + 1", 152),
         ("DATE_PART('dow', at)", 5),
         ("CAST(at AT TIME ZONE 'Europe/Berlin' AS TEXT)", "2013-05-31 16:35:00"),
+        (
+            "(at AT TIME ZONE '+05:30')::TEXT || (at AT TIME ZONE '-00:15')::TEXT",
+            "2013-05-31 20:05:002013-05-31 14:20:00",
+        ),
+        ("CONVERT_TZ(at, '-01:00', '+14:00') = at + INTERVAL '15' HOUR", True),
         ("SPLIT_PART(t, ' ', 2)::INTEGER + 1", 405),
         ("'7'::INTEGER::FLOAT", 7.0),
         ("[TRY_CAST(t AS INTEGER), TRY_CAST('7' AS INTEGER)][2]", 7),
@@ -425,6 +439,7 @@ def _answer(expression: str, rows: list[tuple[Any, ...]] | None = None) -> list[
         ("CONCAT_WS('-', t, NULL, 'x')", "Error 404-x"),
         ("TRIM('xxaxx', 'x') || LTRIM('xa', 'x') || RTRIM('ax', 'x')", "aaa"),
         ("TIMESTAMPDIFF(MINUTES, TIMESTAMP '2013-05-31', at)", 875),
+        ("DATE_TRUNC('Hours', at) = DATE_TRUNC(HOURS, at) AND DATE_DIFF('DAYS', at, at) = 0", True),
         ("DATE_TRUNC(month, at) = TIMESTAMP '2013-05-01'", True),
         ("TIME_BUCKET(15 MINUTES, at, '2013-05-31 00:05') = TIMESTAMP '2013-05-31 14:35'", True),
         ("LEFT(t, 5) || RIGHT(t, 3)", "Error404"),

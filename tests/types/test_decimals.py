@@ -40,6 +40,7 @@ EXPRESSIONS = (
     "p + q", "p - q", "p * q", "p % 0.3", "q % p", "p * 1.19", "p * k", "q + k", "w + p", "w - w", "w * 2", "w * w",
     "w % 7", "-p", "-w", "ABS(q)", "ABS(w)", "FLOOR(q)", "CEIL(q)", "ROUND(q)", "ROUND(q, 1)", "ROUND(q, -3)",
     "ROUND(w, 2)", "ROUND(p, k)", "FLOOR(w)", "CEIL(w)", "ROUND(q, 9)", "ROUND(w, -30)",
+    "TRUNC(q)", "TRUNC(p, 1)", "TRUNC(q, -3)", "TRUNC(w, 2)", "TRUNC(w)", "TRUNC(p, k)", "TRUNC(q, 9)", "TRUNC(w, -30)",
     "TRY_CAST(p AS DECIMAL(6, 1))", "TRY_CAST(q AS DECIMAL(18, 0))", "TRY_CAST(w AS DECIMAL(18, 6))",
     "TRY_CAST(q AS DECIMAL(38, 30))", "TRY_CAST(w AS DECIMAL(38, 0))", "TRY_CAST(k AS DECIMAL(18, 8))",
     "TRY_CAST(x AS DECIMAL(18, 2))", "TRY_CAST(x AS DECIMAL(38, 20))", "TRY_CAST(x AS DECIMAL(5, 0))",
