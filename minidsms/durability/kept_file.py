@@ -28,6 +28,7 @@ from minidsms.sinks.append_output import AppendOutput, end_of_last_line, is_empt
 from minidsms.sinks.columnar_sink import ColumnarSink
 from minidsms.sinks.destination import cannot_write
 from minidsms.sinks.locking import try_hold
+from minidsms.sinks.packed_file import STRETCH, PackedFile
 
 
 @dataclass(frozen=True)
@@ -179,17 +180,30 @@ class AddedFile(KeptFile):
             self.leave()
 
 
+class KeptLines(KeptFile):
+    """One of lines, of which it makes a compressed file."""
+
+    def _take_place(self) -> None:
+        made = PackedFile(self.shown)
+        try:
+            with open(self._hidden, "rb") as file:
+                while data := file.read(STRETCH):
+                    made.write(data)
+            made.publish()
+        finally:
+            made.discard()
+        os.unlink(self._hidden)
+
+
 def _sync_whole(path: str) -> None:
     """Return when a file that others have written is on disk."""
-    try:
+    with saying(f"cannot write {path!r}"):
         handle = os.open(path, os.O_RDWR)
         try:
             os.fsync(handle)
         finally:
             os.close(handle)
         sync_folder(os.path.dirname(path))
-    except OSError as error:
-        raise Error(f"cannot write {path!r}: {error.strerror or error}") from None
 
 
 class ArrowMessages:

@@ -17,22 +17,25 @@ from dataclasses import dataclass
 from minidsms.answers.results import ResultCodec
 from minidsms.counted import counted
 from minidsms.cql.errors import Error
-from minidsms.durability.kept_file import AddedFile, ArrowMessages, KeptFile, KeptMessages, Mark, hidden
+from minidsms.durability.kept_file import AddedFile, ArrowMessages, KeptFile, KeptLines, KeptMessages, Mark, hidden
 from minidsms.elements import Batch, Schema
 from minidsms.sinks.append_output import AppendOutput
 from minidsms.sinks.columnar_sink import ColumnarSink
 from minidsms.sinks.destination import Destination
 from minidsms.sinks.lines import LineSink
+from minidsms.sinks.packed_file import PackedFile
 from minidsms.sinks.rolling_sink import RollingSink
 from minidsms.sinks.sink import Sink, asked_of
 
 _NUMBER = "{n}"
+_KEPT: dict[object, type[KeptFile]] = {Destination: KeptFile, PackedFile: KeptLines, AppendOutput: AddedFile}
+"""What stands for the output of a sink of lines that is gone on with."""
 
 
 def can_keep(sink: Sink) -> bool:
     """Whether a sink writes files that can be gone on with."""
     if isinstance(sink, LineSink):
-        return sink.makes_output in (Destination, AppendOutput)
+        return any(sink.makes_output is output for output in _KEPT)
     return isinstance(sink, ColumnarSink | RollingSink)
 
 
@@ -104,7 +107,7 @@ class KeptParts:
         if isinstance(sink, ColumnarSink):
             return LineSink(place, ArrowMessages), KeptMessages(place, nbytes, sink.format)
         assert isinstance(sink, LineSink)
-        return sink, (AddedFile if sink.makes_output is AppendOutput else KeptFile)(place, nbytes)
+        return sink, _KEPT.get(sink.makes_output, KeptFile)(place, nbytes)
 
     def _begun(self, number: int, first: int, nbytes: int) -> _Part:
         place = self._place.replace(_NUMBER, str(number)) if self._rolling is not None else self._place

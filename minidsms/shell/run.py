@@ -177,6 +177,8 @@ def _output_sink(query: Query, count: int, job: Job, options: argparse.Namespace
     """The sink that -o asks for."""
     if options.format == "table":
         raise Error("-o: a table is for reading; write csv, json, parquet, arrow or stream")
+    from minidsms.sources.files import BY_SUFFIX, unpacked_name
+
     path: str = options.output
     if os.path.isdir(path):
         format_ = options.format or ("stream" if job.is_script else "csv")
@@ -184,7 +186,7 @@ def _output_sink(query: Query, count: int, job: Job, options: argparse.Namespace
     if count > 1:
         help_ = "name a folder, or write CREATE QUERY .. INTO"
         raise Error(f"-o: {count} queries cannot share the file {path!r}\nhelp: {help_}")
-    known_suffix = os.path.splitext(path)[1].lower() in (".csv", ".json", ".jsonl", ".parquet", ".arrow")
+    known_suffix = os.path.splitext(unpacked_name(path))[1] in BY_SUFFIX
     return _file_sink(path, options.format or ("stream" if job.is_script and not known_suffix else None))
 
 

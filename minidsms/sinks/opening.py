@@ -17,7 +17,7 @@ from minidsms.sinks.function_sink import FunctionSink
 from minidsms.sinks.lines import LineFormat, LineSink
 from minidsms.sinks.positioned_sink import PositionedSink
 from minidsms.sinks.sink import Sink
-from minidsms.sources.files import BY_SUFFIX, unpacked_name
+from minidsms.sources.files import BY_SUFFIX, is_packed, unpacked_name
 from minidsms.sources.options import Options
 
 if TYPE_CHECKING:
@@ -52,13 +52,12 @@ def open_sink(path: str, format: str | None = None, options: Mapping[str, Any] |
     given = Options(options or {}, "this sink")
     scheme = re.match(r"([a-z-]+)://", path, re.IGNORECASE)
     if chosen is None:
-        by_name = BY_SUFFIX.get(os.path.splitext(path.lower())[1])
+        by_name = BY_SUFFIX.get(os.path.splitext(unpacked_name(path))[1])
         chosen = "json" if scheme is not None else "csv" if path == "-" else by_name
     if chosen is None:
-        hint = "write FORMAT csv, json, parquet or arrow"
-        if unpacked_name(path) != path.lower():
-            hint = "answers are written as they are, not compressed; parquet compresses its columns"
-        raise Error(f"{shown(path)}: the format cannot be told by the name\nhelp: {hint}")
+        raise Error(
+            f"{shown(path)}: the format cannot be told by the name\nhelp: write FORMAT csv, json, parquet or arrow"
+        )
     sink = _open(path, None if scheme is None else scheme[1].lower(), chosen, given)
     given.done()
     sink.asked = chosen, dict(options or {})
@@ -75,6 +74,9 @@ def _open(path: str, scheme: str | None, chosen: str, options: Options) -> _Plac
     if options.flag("append"):
         from minidsms.sinks.append_output import AppendOutput, is_empty
 
+        if is_packed(path):
+            hint = "leave the ending out, or append; with roll_rows compressed files appear one after another"
+            raise Error(f"{shown(path)}: lines are not added to compressed files\nhelp: {hint}")
         return LineSink(path, line_format(_lines_only(path, chosen)), AppendOutput, is_empty(path))
     roll_rows, roll_after_s = options.count("roll_rows", None), options.seconds("roll_after", None)
     if roll_rows is not None or roll_after_s is not None:
@@ -88,7 +90,14 @@ def _file_sink(path: str, format: str) -> LineSink | ColumnarSink:
     if format in ("parquet", "arrow"):
         from minidsms.sinks.columnar_sink import ColumnarSink
 
+        if is_packed(path):
+            hint = "leave the ending out: parquet compresses its columns itself"
+            raise Error(f"{shown(path)}: only files of lines are compressed as a whole\nhelp: {hint}")
         return ColumnarSink(path, format)
+    if is_packed(path):
+        from minidsms.sinks.packed_file import PackedFile
+
+        return LineSink(path, line_format(format), PackedFile)
     return LineSink(path, line_format(format))
 
 

@@ -127,6 +127,11 @@ def unpacked_name(path: str) -> str:
     return next((path[: -len(e)] for e in _PACKED if path.lower().endswith(e)), path).lower()
 
 
+def is_packed(path: str) -> bool:
+    """The name says that the file is compressed."""
+    return unpacked_name(path) != path.lower()
+
+
 def give_up(*files: IO[bytes]) -> None:
     """Close files that have been read, or cannot be: nothing is lost where that fails."""
     for file in files:

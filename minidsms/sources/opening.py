@@ -21,7 +21,7 @@ from minidsms.sources.columnar_source import ArrowSource, ParquetSource
 from minidsms.sources.csv_form import CsvForm, csv_form
 from minidsms.sources.csv_source import CsvSource
 from minidsms.sources.database_source import DATABASES, DatabaseSource
-from minidsms.sources.files import BY_SUFFIX, LOCAL, Files, cannot_read, open_file, unpacked_name
+from minidsms.sources.files import BY_SUFFIX, LOCAL, Files, cannot_read, is_packed, open_file, unpacked_name
 from minidsms.sources.json_source import JsonSource
 from minidsms.sources.line_rows import LINE_FORMATS
 from minidsms.sources.live_lines import LiveLines
@@ -230,7 +230,7 @@ def _open_followed(path: str, kind: str, schema: Schema, relation: bool, options
 def _line_form(format: str | None, otherwise: str, path: str, options: Options, header: bool) -> CsvForm | None:
     """How lines are written: a form of CSV, or None for JSON. header: of CSV, unless the options say otherwise."""
     chosen = format or otherwise
-    if chosen not in LINE_FORMATS or unpacked_name(path) != path.lower():
+    if chosen not in LINE_FORMATS or is_packed(path):
         raise Error(
             f"{shown(path)}: what grows or comes in lines is csv or json\nhelp: write FORMAT csv or FORMAT json"
         )

@@ -10,7 +10,7 @@ from typing import Any
 
 from minidsms.cql.errors import Error, shown
 from minidsms.sources.blocks import Block
-from minidsms.sources.files import OpenFile, cannot_read, unpacked_name
+from minidsms.sources.files import OpenFile, cannot_read, is_packed
 
 
 def place_in(path: str, file: OpenFile, block: Block, learned: Any) -> dict[str, Any]:
@@ -31,13 +31,12 @@ def place_in(path: str, file: OpenFile, block: Block, learned: Any) -> dict[str,
 
 def check_beginning(path: str, file: OpenFile, place: dict[str, Any]) -> None:
     """Error where a file is not the one that a place is in, or ends before it."""
-    is_packed = unpacked_name(path) != path.lower()
     length, crc = place["begins"]
     try:
         beginning, size = file.beginning(length), file.size_now()
     except OSError as error:
         raise cannot_read(path, error) from None
-    if zlib.crc32(beginning) != crc or (not is_packed and size < place["end"]):
+    if zlib.crc32(beginning) != crc or (not is_packed(path) and size < place["end"]):
         raise Error(
             f"{shown(path)} is not the file that was read up to byte {place['byte']:,}\n"
             "help: put that file back; what comes now may be appended to it, or pushed"

@@ -388,7 +388,9 @@ def test_a_copy_removes_no_parts_of_what_it_was_made_of() -> None:
 FORMS = {
     "'x.parquet'": ["x.parquet"],
     "'x.arrow'": ["x.arrow"],
+    "'x.csv.gz'": ["x.csv.gz"],
     "'x.csv' WITH (append = true)": ["x.csv"],
+    "'x-{n}.json.zst' WITH (roll_rows = 6)": ["x-1.json.zst", "x-2.json.zst"],
     "'x-{n}.jsonl' WITH (roll_rows = 3)": ["x-1.jsonl", "x-2.jsonl", "x-3.jsonl", "x-4.jsonl"],
     "'x-{n}.parquet' WITH (roll_rows = 4)": ["x-1.parquet", "x-2.parquet", "x-3.parquet"],
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import socket
 import threading
 import time
@@ -17,8 +18,10 @@ from pyarrow import parquet
 import minidsms
 from minidsms.cql.errors import CqlError, Error
 from minidsms.elements import Schema, Type
+from minidsms.sinks import packed_file
 from minidsms.sinks.opening import open_sink
 from minidsms.sinks.rolling_sink import RollingSink
+from minidsms.sources.files import open_file
 from minidsms.sources.opening import open_source
 from tests.sources.test_live import port_of, soon
 
@@ -246,7 +249,9 @@ def test_a_frame_without_a_column_is_refused_when_it_is_given(db: Any) -> None:
         ("'http://127.0.0.1:1'", "there is no sink"),
         ("'-' FORMAT arrow", "takes lines"),
         ("'x.thing'", "cannot be told"),
-        ("'x.csv.gz'", "not compressed"),
+        ("'x.gz'", "cannot be told"),
+        ("'x.parquet.gz'", "parquet compresses its columns itself"),
+        ("'x.csv.gz' WITH (append = true)", "roll_rows"),
     ],
 )
 def test_a_wrong_option_of_into_is_shown_where_it_stands(db: Any, given: str, said: str) -> None:
@@ -254,6 +259,27 @@ def test_a_wrong_option_of_into_is_shown_where_it_stands(db: Any, given: str, sa
         db.execute(f"CREATE QUERY q AS SELECT v FROM S INTO {given}")
     assert said in str(caught.value) and "^^^" in str(caught.value)
     assert "q" not in db.queries
+
+
+@pytest.mark.parametrize("ending", ["gz", "bz2", "xz", "zst"])
+@pytest.mark.parametrize("format", ["csv", "json"])
+def test_answers_are_compressed_as_the_name_says(
+    db: Any, tmp_path: Path, ending: str, format: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packed_file, "STRETCH", 100)
+    place, names = tmp_path / f"x.{format}.{ending}", (f"x.{format}", f"X.{format}.{ending.upper()}")
+    queries = [query(db) for _ in range(3)]
+    for q, path in zip(queries, (place, *(tmp_path / name for name in names))):
+        q.into(path)
+    for v in range(40):
+        push(db, v)
+    assert not place.exists()
+    for q in queries:
+        db.execute(f"DROP QUERY {q.name}")
+    with open_file(str(place)).data as file:
+        assert file.read() == (tmp_path / names[0]).read_bytes()
+    assert place.read_bytes() == (tmp_path / names[1]).read_bytes()
+    assert len(os.listdir(tmp_path)) == 3
 
 
 def test_answers_written_as_files_are_sources_again(db: Any, tmp_path: Path) -> None:
