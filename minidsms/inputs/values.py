@@ -25,7 +25,7 @@ from minidsms.values.coded import DAY_US, FIRST_DAY, LAST_DAY, day_of, fitted, m
 INT64_MIN = -(2**63)
 INT64_MAX = 2**63 - 1
 
-_DECIMAL_TEXT = re.compile(r"\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?\s*", re.ASCII)
+_DECIMAL_TEXT = re.compile(r"\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,17})?\s*", re.ASCII)
 _WHOLE_TEXT = re.compile(r"-?[0-9]{1,19}", re.ASCII)
 _LONG_EXPONENT = re.compile("(?<=[eE])([+-]?)0*[0-9]{18,}")
 _BEYOND, _COARSER = "a time outside the range of 64-bit ticks", "connect with a coarser time_unit"

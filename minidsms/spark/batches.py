@@ -128,27 +128,28 @@ def read_values(column: Column, type_: Type, tick_ns: int) -> Column:
     return _converted(column, lambda array: _read(array, type_, tick_ns), spark_type_of(stored_type(type_)))
 
 
-def nested_texts(lines: Column, names: Sequence[str]) -> Column:
-    """Of lines of JSON, the texts of objects and arrays by name, in lower case: NULL where there is none, and empty
-    where it, or the line, is no JSON.
+def written_texts(lines: Column, names: Sequence[str]) -> Column:
+    """Of lines of JSON, the objects, arrays and numbers by name, in lower case, as they are written.
+
+    NULL where there is none, and empty where it, or the line, is no JSON.
     """
     return _converted(
         lines,
-        lambda array: pa.array([_nested(each, names) for each in array.to_pylist()], pa.list_(pa.string())),
+        lambda array: pa.array([_written(each, names) for each in array.to_pylist()], pa.list_(pa.string())),
         "array<string>",
     )
 
 
-def _nested(line: str | None, names: Sequence[str]) -> list[str | None]:
+def _written(line: str | None, names: Sequence[str]) -> list[str | None]:
     from minidsms.functions.documents import is_json
     from minidsms.sources.json_members import members
 
     try:
-        written = {name.lower(): text for name, text in members(line or "").items()}
+        found = {name.lower(): text for name, text in members(line or "").items()}
     except (ValueError, RecursionError):
         return [""] * len(names)
-    found = [written.get(name) for name in names]
-    return [None if t is None or t[0] not in "[{" else t if is_json(t) else "" for t in found]
+    texts = [text if (text := found.get(name)) is not None and text[0] in "[{-0123456789" else None for name in names]
+    return [text if text is None or is_json(text) else "" for text in texts]
 
 
 def _read(array: pa.Array, type_: Type, tick_ns: int) -> pa.Array:

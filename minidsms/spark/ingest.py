@@ -2,7 +2,7 @@
 
 The raw columns are read as the declaration's types; rows that cannot be read go to a table of rejects with the reason;
 duplicates are removed where asked; what is left is partitioned by time, sorted and numbered. Spark does all of it:
-nothing is collected, no Python runs per row but for what is nested in JSON, and the raw files are parsed once.
+nothing is collected, no Python runs per row but for some values of JSON, and the raw files are parsed once.
 
 Invariant: an ingest is one commit of the archive's log, with its rejects and the names of the files it has read; so an
 ingest that is cut short leaves nothing, and one that is repeated adds nothing.
@@ -66,6 +66,8 @@ _RAISED = re.compile(r"^[A-Za-z_][\w.]*(?:Error|Exception): .+$", re.MULTILINE)
 _PLACE = ("_file", "_block", "_row")
 _OWN = ("_corrupt", *_PLACE)
 _EMPTY = "\ue000"
+_SPELT = r"^(?:[\[{]|-?\d+\.\d+(?:E-?\d+)?$)"
+"""What Spark may have written, of JSON."""
 _FILE_BYTES = 256 << 20
 _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
@@ -382,19 +384,19 @@ def _of_json(spark: SparkSession, lines: DataFrame, stream: StreamDef) -> DataFr
     """Lines, `value` and where each stands, as `_raw` gives them."""
     from pyspark.sql import functions as F
 
-    # Keys count whatever their case, and every value as a text; what is nested, as it is written: Spark spells it anew.
+    # Keys count whatever their case, and every value as a text, as it is written: Spark spells FLOATs and lists anew.
     parsed = F.transform_keys(F.from_json("value", "map<string,string>"), lambda key, value: F.lower(key))
     lines = lines.where(F.trim("value") != "").withColumn("_map", parsed)
     values = {name.lower(): F.col("_map")[F.lit(name.lower())] for name in stream.schema.names}
     wrong = F.col("_map").isNull()
-    names = [c.name.lower() for c in stream.schema if c.type is Type.TEXT or c.type.is_nested]
+    names = [c.name.lower() for c in stream.schema if c.type is Type.TEXT or not c.type.is_basic]
     if names:
-        from minidsms.spark.batches import nested_texts
+        from minidsms.spark.batches import written_texts
 
-        may_be_nested = reduce(lambda a, b: a | b, [values[name].rlike(r"^[\[{]") for name in names])
-        lines = lines.withColumn("_nested", nested_texts(F.when(may_be_nested, F.col("value")), names))
-        values |= {name: F.coalesce(F.col("_nested")[i], values[name]) for i, name in enumerate(names)}
-        wrong |= F.coalesce(F.array_contains("_nested", ""), F.lit(False))
+        is_spelt = reduce(lambda a, b: a | b, [values[name].rlike(_SPELT) for name in names])
+        lines = lines.withColumn("_written", written_texts(F.when(is_spelt, F.col("value")), names))
+        values |= {name: F.coalesce(F.col("_written")[i], values[name]) for i, name in enumerate(names)}
+        wrong |= F.coalesce(F.array_contains("_written", ""), F.lit(False))
     corrupt = F.when(wrong, F.col("value")).alias("_corrupt")
     columns = [values[name.lower()].alias(name) for name in stream.schema.names]
     return lines.select(*columns, corrupt, *_PLACE)

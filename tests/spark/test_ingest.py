@@ -165,6 +165,19 @@ def test_what_is_nested_in_json_is_what_a_source_reads(spark: SparkSession, tmp_
         assert _values(tmp_path / "j", "S") == [c.row for c in q.fetch()]
 
 
+def test_numbers_of_json_keep_their_digits(spark: SparkSession, tmp_path: Path) -> None:
+    numbers = ["1.10", "12345678901234567.89", "-1e2", "0e9999", "0.001", "7", '"1.50"', "1e9999", "true"]
+    lines = [f'{{"at": {i}, "d": {number}}}' for i, number in enumerate(numbers)]
+    (tmp_path / "x.json").write_text("\n".join(lines))
+    declaration = "CREATE STREAM S (at INTEGER, d DECIMAL(19, 2)) TIMESTAMP BY at"
+    ingest(str(tmp_path / "x.json"), str(tmp_path / "j"), declaration, "json", spark=spark)
+    with minidsms.connect() as db:
+        db.execute(f"{declaration} FROM '{tmp_path / 'x.json'}'")
+        q = db.query("SELECT ISTREAM(*) FROM S [NOW]")
+        db.run()
+        assert _values(tmp_path / "j", "S") == [c.row for c in q.fetch()]
+
+
 def test_duplicates_are_left_out_and_the_earliest_is_kept(spark: SparkSession, tmp_path: Path) -> None:
     lines = [f"{i % 5},{i % 3},x" for i in range(30)]
     random.Random(0).shuffle(lines)
