@@ -366,6 +366,8 @@ class ExpressionBinder:
             hint = (
                 "what stands behind IN is a list or in parentheses: x IN ('a', 'b'); part of a text is CONTAINS(t, 'a')"
             )
+        elif function.name == "element_at" and [a.type for a in args] == [Type.TEXT] * 2:
+            hint = "a member of JSON is j -> 'a', or as text j ->> 'a'"
         elif function.name == "length" and args[0].type.is_nested:
             hint = "CARDINALITY counts the elements of a list, and the keys of a MAP"
         elif function.takes == "BOOLEAN":

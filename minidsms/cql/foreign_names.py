@@ -84,6 +84,8 @@ _HINTS = {
         ("jsonb_build_object", "json_build_object", "json_object"), "write TO_JSON(STRUCT(a := x, b := y))"
     ),
     **dict.fromkeys(("jsonb_build_array", "json_build_array", "json_array"), "write TO_JSON([x, y])"),
+    "json_query": "write JSON_EXTRACT(j, '$.a'), or j -> 'a'",
+    "from_json": "write CAST(j AS STRUCT(a INTEGER, b TEXT)), or j ->> 'a'",
     "jsonb": "JSON is TEXT: j -> 'a', JSON_EXTRACT(j, '$.a')",
     **dict.fromkeys(("array_ndims", "array_dims"), "CARDINALITY(l) counts the elements"),
     **dict.fromkeys(("date_add", "adddate"), "write t + INTERVAL '1 day', or TIMESTAMPADD(DAY, n, t)"),

@@ -385,6 +385,8 @@ SYNONYMS = {
     "jsonb_extract_path": "json_extract",
     "jsonb_extract_path_text": "json_extract_string",
     "extractjsonfield": "json_extract_string",
+    "get_json_object": "json_extract_string",
+    "json_extract_scalar": "json_value",
     "is_json_string": "json_valid",
     "list_extract": "element_at",
     "array_length": "cardinality",

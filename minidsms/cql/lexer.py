@@ -158,7 +158,7 @@ _SYMBOLS = {
 }
 
 _LEXEME = re.compile(
-    r"""(?P<space>(?:\s+|--[^\n]*|\#[^\n]*|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/)+)
+    r"""(?P<space>(?:\s+|--[^\n]*|\#(?!>>?\s*')[^\n]*|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/)+)
     |(?P<word>[^\W\d]\w*)
     |(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
     |(?P<text>'[^']*(?:''[^']*)*')
@@ -355,6 +355,7 @@ def _unreadable(text: str, start: int, stop: int) -> CqlError:
         return CqlError(f"{what} is not closed", text, span, hint=f"it ends with {character}; inside it is doubled")
     hints = {
         "?": "give the values of parameters: db.query(cql, params=[..])",
+        "#": "write j ->> '$.user.tags[0]'",
         "!": 'negation is NOT, inequality "<>" or "!="',
         "^": "powers are POWER(x, y)",
         "&": "a conjunction is written AND, that of bits BITAND(a, b)",

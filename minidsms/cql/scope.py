@@ -17,7 +17,7 @@ from minidsms.cql import bound
 from minidsms.cql.errors import CqlError
 from minidsms.cql.printer import print_text
 from minidsms.cql.scalar import shift
-from minidsms.elements import Schema
+from minidsms.elements import Schema, Type
 
 SHOWN = 12
 """How many candidates an error lists."""
@@ -222,6 +222,9 @@ class Scope:
         known = [t.alias for t in self.tables if t.alias]
         called = next((t.alias for t in self.tables if t.declared.lower() == qualifier.lower()), "")
         hint = f'"{qualifier}" is called "{called}" here' if called else did_you_mean(qualifier, known)
+        columns = (c for t in self.tables for c in t.columns if c.name.lower() == qualifier.lower())
+        if (column := next(columns, None)) is not None and column.expr.type is Type.TEXT:
+            hint = f"{column.name} is TEXT: a member of JSON is {column.name} -> 'a', or as text {column.name} ->> 'a'"
         note = f"FROM has: {listing(known)}" if known else "no table of this FROM has a name"
         return CqlError(f'unknown table "{qualifier}"', text, span, note, hint)
 

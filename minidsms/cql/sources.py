@@ -253,7 +253,7 @@ class SourceBinder:
         listed = binder.value(ref.list)
         element = listed.type.element
         if element is None:
-            hint = "STRING_SPLIT makes a list of a text, ARRAY_AGG one of a group"
+            hint = "STRING_SPLIT makes a list of a text, JSON_ITEMS of an array of JSON, ARRAY_AGG of a group"
             raise self.session.error(f"UNNEST takes a list, not {listed.type}", ref.list.span, "", hint)
         if len(ref.columns) > 1:
             reason = f"UNNEST gives one column, not {len(ref.columns)}"

@@ -63,6 +63,7 @@ _FOREIGN = {
         ("HELP", "LIST", "EXIT", "QUIT", "FEED", "WATCH", "READ"),
         "commands of the shell begin with a dot: .help, .streams, .feed, .quit",
     ),
+    "RETURNING": "write CAST(JSON_VALUE(j, '$.a') AS INTEGER)",
     "WITHIN": "join windows, S [RANGE 15 MINUTES] JOIN T [RANGE 15 MINUTES], or compare instants, as in a.ts < b.ts",
     "CONTAINS": "write LIST_CONTAINS(list, x), or CONTAINS(text, part)",
     "NOTNULL": "write IS NOT NULL",

@@ -436,6 +436,7 @@ def _answer(expression: str, rows: list[tuple[Any, ...]] | None = None) -> list[
         ("'Yes'::BOOLEAN AND NOT '0'::BOOLEAN AND 0.5::BOOLEAN", True),
         ("""'{"a": [0, {"b": "q"}]}' -> 'a' -> -1 ->> 'b' || 'z'""", "qz"),
         ("""('[1, 2]' ->> 0)::INTEGER + 1""", 2),
+        ("""GET_JSON_OBJECT('{"a":{"b":[1]}}', '$.a') || JSON_EXTRACT_SCALAR('[7]', '$[0]')""", '{"b":[1]}7'),
         ("CONCAT_WS('-', t, NULL, 'x')", "Error 404-x"),
         ("TRIM('xxaxx', 'x') || LTRIM('xa', 'x') || RTRIM('ax', 'x')", "aaa"),
         ("TIMESTAMPDIFF(MINUTES, TIMESTAMP '2013-05-31', at)", 875),
