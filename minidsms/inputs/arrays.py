@@ -286,6 +286,8 @@ class ColumnReader:
             hint = "make numbers of it (pandas: pandas.to_numeric(column)), or declare the column TEXT"
         elif type_ is Type.TEXT and (types.is_integer(kind) or types.is_floating(kind)):
             hint = "make texts of it (pandas: astype('string'), which keeps missing values), or declare numbers"
+        elif type_ is Type.TEXT and types.is_nested(kind):
+            hint = "declare what is nested: STRUCT(a INTEGER, b TEXT), TEXT[]; or make JSON of it, json.dumps(value)"
         raise ValueRefused(f"an Arrow column of {kind} cannot be read as {type_}", hint=hint)
 
     def _read_days(self, array: Any) -> Column:

@@ -223,9 +223,17 @@ class Converter:
         for position, field in enumerate(self.schema):
             if position not in seen:
                 raise self.error(f'{where}column "{field.name}" is missing', f"{self._has()}; NULL is written None")
-        if row is None and parts and all(isinstance(part, _SCALAR) or _is_scalar(part) for part in parts):
+        if row is None and self._are_values(found):
             return [[part] for part in found]
         return found
+
+    def _are_values(self, parts: list[Any]) -> bool:
+        """What a dict has for the columns is one row: something in it is no column, and what may be one is nested."""
+        is_value = [isinstance(part, _SCALAR | dict) or _is_scalar(part) for part in parts]
+        may_be_one = zip(parts, is_value, self.schema)
+        return any(is_value) and all(
+            is_sure or (isinstance(part, list | tuple) and field.type.is_nested) for part, is_sure, field in may_be_one
+        )
 
     # ------------------------------------------------------------------------------------------------- instants
 

@@ -65,7 +65,7 @@ def _arrow() -> pa.Table:
     return pa.table({n: pa.array(c, k) for n, c, k in zip(names, columns, kinds)})
 
 
-@pytest.mark.parametrize("form", ["tuples", "one by one", "dicts", "columns", "texts", "arrow"])
+@pytest.mark.parametrize("form", ["tuples", "one by one", "dict by dict", "dicts", "columns", "texts", "arrow"])
 def test_values_come_in_from_python_and_arrow_and_go_out_as_they_came(form: str) -> None:
     with minidsms.connect() as db:
         db.execute(f"CREATE STREAM S ({COLUMNS})")
@@ -75,6 +75,9 @@ def test_values_come_in_from_python_and_arrow_and_go_out_as_they_came(form: str)
             case "one by one":
                 for ts, row in enumerate(ROWS):
                     db.push("S", row, ts=ts)
+            case "dict by dict":
+                for ts, row in enumerate(ROWS):
+                    db.push("S", dict(zip(names, row)), ts=ts)
             case "arrow":
                 db.push("S", _arrow(), ts=[0, 1, 2])
             case _:
@@ -90,6 +93,23 @@ def test_values_come_in_from_python_and_arrow_and_go_out_as_they_came(form: str)
                 db.push("S", data, ts=[0, 1, 2])
         db.advance(3)
         assert _shown(answer) == ROWS
+
+
+def test_a_dict_is_a_row_where_something_in_it_is_no_column() -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (k TEXT, l INTEGER[], s STRUCT(a INTEGER))")
+        answer = db.query("SELECT ISTREAM(*) FROM S [NOW]")
+        db.push("S", {"s": {"a": 1}, "k": "x", "l": [1, 2]}, ts=1)
+        db.push("S", {"s": None, "k": None, "l": (3,)}, ts=2)
+        db.push("S", {"s": [{"a": 5}], "k": ["y"], "l": [[4]]}, ts=3)
+        db.advance(4)
+        assert [c.row for c in answer.fetch()] == [("x", [1, 2], {"a": 1}), (None, [3], None), ("y", [4], {"a": 5})]
+        with pytest.raises(minidsms.DataError, match=r"'x' .* where a column of values is wanted"):
+            db.push("S", {"s": [None], "k": "x", "l": pa.array([[1]])}, ts=4)
+        with pytest.raises(minidsms.DataError, match="write json"):
+            db.push("S", {"s": None, "k": {"a": 1}, "l": None}, ts=4)
+        with pytest.raises(minidsms.DataError, match="make JSON of it"):
+            db.push("S", pa.table({"k": [{"a": 1}], "l": [[1]], "s": [{"a": 1}]}), ts=4)
 
 
 def test_arrow_tables_have_the_types_of_arrow() -> None:
