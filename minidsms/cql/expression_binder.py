@@ -368,6 +368,8 @@ class ExpressionBinder:
             )
         elif function.name == "element_at" and [a.type for a in args] == [Type.TEXT] * 2:
             hint = "a member of JSON is j -> 'a', or as text j ->> 'a'"
+        elif function.name == "trunc" and args[0].type in (Type.TIMESTAMP, Type.DATE):
+            hint = "write DATE_TRUNC('hour', t)"
         elif function.name == "length" and args[0].type.is_nested:
             hint = "CARDINALITY counts the elements of a list, and the keys of a MAP"
         elif function.takes == "BOOLEAN":

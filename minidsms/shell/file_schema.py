@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from dataclasses import dataclass, replace
@@ -42,7 +43,7 @@ def proposal_for(path: str) -> tuple[str, list[str]]:
     columns = tuple(syntax.ColumnDef(name, type_) for name, type_ in zip(sample.names, sample.types))
     name = re.sub(r"\W", "_", os.path.basename(path).split(".")[0]) or "data"
     name = name if not name[0].isdigit() else f"data_{name}"
-    options = {**({"delimiter": sample.delimiter} if sample.delimiter != "," else {})}
+    options = {"delimiter": sample.delimiter} if sample.delimiter not in ("", ",") else {}
     options |= merged_options(list(sample.guesses.values()))
     source = syntax.Source(path, options=tuple(syntax.Option(key, value) for key, value in options.items()))
     reasons = [guess.reason for guess in sample.guesses.values() if guess.reason]
@@ -139,19 +140,32 @@ def _read(path: str, kind: str) -> tuple[Any, str]:
     if len(start) == _BYTES:
         start = start[: start.rfind(b"\n") + 1]
     if kind in (".json", ".jsonl", ".ndjson"):
-        from pyarrow import json
-
-        from minidsms.sources.json_rows import crashes_arrow
-
-        if crashes_arrow(start):
-            raise pa.ArrowInvalid("null where an object should stand")
-        return json.read_json(pa.BufferReader(start)), ""
+        return _read_json(start), ""
     from pyarrow import csv
 
     delimiter = delimiter_of(start.split(b"\n", 1)[0].decode("utf-8", "replace"))
     options = csv.ConvertOptions(strings_can_be_null=True, null_values=[""])
     form = csv.ParseOptions(delimiter=delimiter, invalid_row_handler=lambda row: "skip")
     return csv.read_csv(pa.BufferReader(start), parse_options=form, convert_options=options), delimiter
+
+
+def _read_json(lines: bytes) -> Any:
+    """A table, in which what is nested may be a text: where members inside have several types, Arrow reads no lines."""
+    import pyarrow as pa
+    from pyarrow import json as arrow_json
+
+    from minidsms.sources.json_rows import crashes_arrow
+
+    if crashes_arrow(lines):
+        raise pa.ArrowInvalid("null where an object should stand")
+    try:
+        return arrow_json.read_json(pa.BufferReader(lines))
+    except pa.ArrowInvalid:
+        rows = [json.loads(line) for line in lines.splitlines() if line.strip()]
+        if not all(isinstance(row, dict) for row in rows):
+            raise
+    flat = [{k: json.dumps(v) if isinstance(v, dict | list) else v for k, v in row.items()} for row in rows]
+    return arrow_json.read_json(pa.BufferReader("\n".join(map(json.dumps, flat)).encode()))
 
 
 def _table(batch: Any) -> Any:

@@ -601,6 +601,7 @@ HABITS = [
     ("SELECT car FROM Pos WATERMARK FOR at", "SLACK"),
     ("SELECT car FROM Pos EMIT CHANGES", "ISTREAM"),
     ("SELECT road #>> '{a,b}' FROM Pos", "->> '$.user"),
+    ("SELECT TRUNC(ts, 'hour') FROM Pos [NOW]", "DATE_TRUNC('hour', t)"),
     ("SELECT road.a.b FROM Pos", "road ->> 'a'"),
     ("SELECT road['a'] FROM Pos", "j ->> 'a'"),
     ("SELECT JSON_QUERY(road, '$.a') FROM Pos", "JSON_EXTRACT"),

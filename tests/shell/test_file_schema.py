@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from pyarrow import ipc, parquet
 
 import minidsms
 from minidsms.shell import column_guesses
@@ -109,3 +111,31 @@ def test_one_strange_value_of_a_short_file_is_a_mistake_and_more_are_told(tmp_pa
         "v: 3 of 4 values are a whole number; 'n' is none, and its row is left out",
         "w: 2 of 4 values are a whole number; 'x' is none: too many to leave out, so it is TEXT",
     ]
+
+
+@pytest.mark.parametrize("kind", ["json", "parquet", "arrow"])
+def test_files_that_have_types_are_read_as_proposed(tmp_path: Path, kind: str) -> None:
+    path, columns = tmp_path / f"t.{kind}", {"at": [1, 2], "k": ["a", None], "v": [0.5, 1.5]}
+    if kind == "json":
+        path.write_text("".join(json.dumps(dict(zip(columns, row))) + "\n" for row in zip(*columns.values())))
+    elif kind == "parquet":
+        parquet.write_table(pa.table(columns), path)
+    else:
+        with ipc.new_file(path, pa.table(columns).schema) as file:
+            file.write_table(pa.table(columns))
+    assert _read_as_proposed(path) == list(zip(*columns.values()))
+
+
+def test_what_is_nested_in_json_is_proposed_as_text_also_where_its_types_change(tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    texts = '{"a": 1}', '{"a": "x", "b": []}', "[1]"
+    path.write_text("".join(f'{{"at": {i}, "p": {text}}}\n' for i, text in enumerate(texts)))
+    assert _read_as_proposed(path) == list(enumerate(texts))
+
+
+def _read_as_proposed(path: Path) -> list[tuple[Any, ...]]:
+    with minidsms.connect() as db:
+        db.execute(proposal_for(str(path))[0])
+        found = db.query("SELECT ISTREAM(*) FROM t [NOW]")
+        db.run()
+        return [change.row for change in found.fetch()]
