@@ -15,8 +15,10 @@ from minidsms.elements import Type
 from minidsms.inputs.foreign import check_whole
 from minidsms.shell.column_guesses import Guess, delimiter_of, guess, guess_epoch, merged_options, slack_of
 from minidsms.sources.files import open_file, unpacked_name
+from minidsms.values.types import MOST_DIGITS
 
 _BYTES = 1 << 20
+_JSON = (".json", ".jsonl", ".ndjson")
 _INSTANTS = ("ts", "t", "time", "timestamp", "at", "instant", "_ts")
 """What instants are called."""
 
@@ -114,7 +116,10 @@ def _sample(path: str) -> _Sample:
         raise Error(f"cannot read {path!r}: {reason}") from None
     if not table.column_names or any(not name.strip() for name in table.column_names):
         raise Error(f"{path!r} has no line of names\nhelp: its first line names the columns, or it is no CSV file")
-    return _Sample(table.column_names, [_type(field.type) for field in table.schema], table, {}, delimiter)
+    types = [_type(field.type) for field in table.schema]
+    if kind in _JSON:  # in other lines something else may be nested there
+        types = [Type.TEXT if type_.is_nested else type_ for type_ in types]
+    return _Sample(table.column_names, types, table, {}, delimiter)
 
 
 def _read(path: str, kind: str) -> tuple[Any, str]:
@@ -139,7 +144,7 @@ def _read(path: str, kind: str) -> tuple[Any, str]:
         file.close()
     if len(start) == _BYTES:
         start = start[: start.rfind(b"\n") + 1]
-    if kind in (".json", ".jsonl", ".ndjson"):
+    if kind in _JSON:
         return _read_json(start), ""
     from pyarrow import csv
 
@@ -181,12 +186,20 @@ def _type(type_: Any) -> Type:
 
     if types.is_integer(type_):
         return Type.INTEGER
+    if types.is_decimal(type_) and 0 <= type_.scale <= type_.precision <= MOST_DIGITS:
+        return Type.decimal(type_.precision, type_.scale)
     if types.is_floating(type_) or types.is_decimal(type_):
         return Type.FLOAT
     if types.is_boolean(type_):
         return Type.BOOLEAN
     if types.is_timestamp(type_) or types.is_date(type_):
         return Type.TIMESTAMP
+    if types.is_list(type_) or types.is_large_list(type_):
+        return _type(type_.value_type).list_type
+    if types.is_map(type_):
+        return Type.map(_type(type_.key_type), _type(type_.item_type))
+    if types.is_struct(type_) and type_.num_fields:
+        return Type.struct([(field.name, _type(field.type)) for field in type_])
     return Type.INTERVAL if types.is_duration(type_) else Type.TEXT
 
 

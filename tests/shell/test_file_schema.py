@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,18 @@ def test_files_that_have_types_are_read_as_proposed(tmp_path: Path, kind: str) -
         with ipc.new_file(path, pa.table(columns).schema) as file:
             file.write_table(pa.table(columns))
     assert _read_as_proposed(path) == list(zip(*columns.values()))
+
+
+def test_what_is_nested_in_parquet_is_proposed_as_it_is(tmp_path: Path) -> None:
+    path, rows = tmp_path / "t.parquet", [(1, ["a"], {"x": 1, "y": [0.5]}, {"k": 2}, Decimal("1.50"))]
+    kinds = [
+        pa.int64(), pa.large_list(pa.string()), pa.struct([("x", pa.int32()), ("y", pa.list_(pa.float64()))]),
+        pa.map_(pa.string(), pa.int64()), pa.decimal128(9, 2),
+    ]  # fmt: skip
+    values = [1, ["a"], {"x": 1, "y": [0.5]}, [("k", 2)], Decimal("1.50")]
+    arrays = [pa.array([value], kind) for value, kind in zip(values, kinds)]
+    parquet.write_table(pa.table(arrays, ["at", "l", "s", "m", "d"]), path)
+    assert _read_as_proposed(path) == rows
 
 
 def test_what_is_nested_in_json_is_proposed_as_text_also_where_its_types_change(tmp_path: Path) -> None:
