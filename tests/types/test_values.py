@@ -190,6 +190,7 @@ def test_a_folder_keeps_them(tmp_path: Path) -> None:
         ("DECIMAL(4, 2)", Decimal("100"), "does not fit DECIMAL(4, 2)"),
         ("DECIMAL(4, 2)", "1.234", "has more than 2 digits behind the point"),
         ("DECIMAL(4, 2)", True, "cannot be read as DECIMAL"),
+        ("DECIMAL(4, 2)[]", "[1e99999999999999999999]", "does not fit DECIMAL(4, 2)"),
         ("DATE", datetime.datetime(2024, 5, 1), "write value.date()"),
         ("DATE", "2024-5-1", "write it like 2024-05-01"),
         ("TIME", 86_400_000_000, "cannot be read as TIME"),
