@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from minidsms.aggregates.aggregate import SortKey
+from minidsms.aggregates.aggregate import Settings, SortKey
 from minidsms.elements import Type
 
 RANKS = ("row_number", "rank", "dense_rank")
@@ -16,7 +16,12 @@ SHARES = ("ntile", "percent_rank", "cume_dist")
 """The place of a row among all of its partition."""
 NEIGHBOURS = ("lag", "lead")
 """The value of a row so many places before, or behind."""
-AGGREGATES = ("count", "sum", "avg", "min", "max")
+SLIDING = ("count", "sum", "avg", "min", "max")
+"""Aggregates of the rows of a frame which kernels keep while it slides over a relation."""
+AGGREGATES = (
+    *SLIDING, "variance", "stddev", "var_pop", "stddev_pop", "median", "quantile_cont", "quantile_disc", "mode",
+    "bit_and", "bit_or", "bit_xor",
+)  # fmt: skip
 """Aggregates of the rows of a frame."""
 PLACES = ("first_value", "last_value", "nth_value")
 """The value of one row of a frame."""
@@ -59,7 +64,8 @@ class OverCall:
 
     partition, order: which columns make the partition, and by which it is sorted and how.  arg: None for ranks and
     COUNT(*).  distance: how many rows LAG and LEAD look away, the n of NTH_VALUE and NTILE.  default: what they give in
-    place of NULL where no row is so far away, of the row itself.  label: the call in words.
+    place of NULL where no row is so far away, of the row itself.  settings: what an aggregate has beside its argument.
+    distinct: equal values count once.  label: the call in words.
     """
 
     function: str
@@ -71,6 +77,13 @@ class OverCall:
     frame: Frame = PARTITION
     distance: int | None = None
     default: int | None = None
+    settings: Settings | None = None
+    distinct: bool = False
+
+    @property
+    def slides(self) -> bool:
+        """Kernels keep the aggregate while its frame slides over a relation."""
+        return self.function in SLIDING and not self.distinct
 
     @property
     def is_framed(self) -> bool:

@@ -841,10 +841,7 @@ class ExpressionBinder:
         if groups is None:
             hint = "put the condition in HAVING" if clause == "WHERE" else ""
             raise self.session.error(f"the aggregate {expr.function} may not stand in {clause}", expr.span, "", hint)
-        if key in OF_DIFFERENT:
-            expr = replace(expr, distinct=True)
-        if AGGREGATE_SYNONYMS.get(key, key) == "count" and expr.distinct and len(expr.args) > 1:
-            expr = replace(expr, args=(_together(expr.args),))
+        expr = _of_different(expr, key)
         inside = replace(
             self.context, clause=f"the aggregate {expr.function}", groups=None, overs=None, correlated=False
         )
@@ -878,6 +875,7 @@ class ExpressionBinder:
     def _over(self, expr: syntax.Over) -> bound.Expr:
         self._refuse_in_lambda("OVER", expr)
         overs = self.context.overs
+        expr = replace(expr, call=_of_different(expr.call, expr.call.function.lower()))
         if expr.window is not None:
             hint = "FROM .. WINDOW w AS (PARTITION BY k ORDER BY ts)"
             raise self.session.error(f'there is no window "{expr.window}"', expr.span, "", hint)
@@ -888,7 +886,7 @@ class ExpressionBinder:
         binder = ExpressionBinder(self.session, inside, self.bind_relation)
         binder._depth = self._depth
         stars = [arg for arg in expr.call.args if isinstance(arg, syntax.Star)]
-        if stars and (expr.call.function.lower() != "count" or len(expr.call.args) != 1):
+        if stars and (expr.call.function.lower() != "count" or len(expr.call.args) != 1 or expr.call.distinct):
             raise self.session.error("* is counted with COUNT(*) only", stars[0].span)
         args = [] if stars else [binder.value(arg) for arg in expr.call.args]
         partition = [binder.value(key) for key in expr.partition]
@@ -952,6 +950,15 @@ class ExpressionBinder:
 def _is_mean_of_interval(call: syntax.Call, args: Sequence[bound.Expr]) -> bool:
     key = call.function.lower()
     return AGGREGATE_SYNONYMS.get(key, key) == "avg" and len(args) == 1 and args[0].type is Type.INTERVAL
+
+
+def _of_different(call: syntax.Call, key: str) -> syntax.Call:
+    """What is called by a name that means DISTINCT with that word, and COUNT of several different values with one."""
+    if key in OF_DIFFERENT:
+        call = replace(call, distinct=True)
+    if AGGREGATE_SYNONYMS.get(key, key) == "count" and call.distinct and len(call.args) > 1:
+        call = replace(call, args=(_together(call.args),))
+    return call
 
 
 def _together(args: Sequence[syntax.Expr]) -> syntax.Expr:

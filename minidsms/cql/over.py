@@ -10,11 +10,13 @@ told apart by nothing that the block does not use.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from minidsms.aggregates import AGGREGATES as TABLE
 from minidsms.aggregates import SYNONYMS
-from minidsms.aggregates.aggregate import SortKey
+from minidsms.aggregates.aggregate import Settings, SortKey, kept_by_kernel
+from minidsms.aggregates.ordered import share_of
 from minidsms.aggregates.over import (
     AGGREGATES,
     FUNCTIONS,
@@ -50,17 +52,25 @@ _OF_DISTANCE = (Type.INTEGER, Type.TIMESTAMP, Type.INTERVAL)
 """The types of keys that frames reach from by a distance."""
 
 
+class _Shape(NamedTuple):
+    """What is called, of what; as in `OverCall`."""
+
+    function: str
+    type: Type
+    arg: bound.Expr | None = None
+    distance: int | None = None
+    frame: Frame = PARTITION
+    settings: Settings | None = None
+    distinct: bool = False
+
+
 @dataclass(frozen=True)
 class _Written:
     """A call over the block's row."""
 
-    function: str
-    type: Type
-    arg: bound.Expr | None
+    shape: _Shape
     partition: tuple[bound.Expr, ...]
     order: tuple[tuple[bound.Expr, SortKey], ...]
-    frame: Frame
-    distance: int | None
     default: bound.Expr | None
     label: str = field(compare=False)
 
@@ -87,24 +97,21 @@ class Overs:
                 raise self.session.error("lists have no order", expr.span, "", "take an element")
         args, default = self._with_default(call, name, args)
         keys = tuple(SortKey(key.descending, bool(key.nulls_first)) for key in over.order)
-        function, type_, arg, distance, frame = self._shape(over, name, args, order)
+        shape = self._shape(over, name, args, order)
         label = self.session.snippet(call.span)
         ordered = tuple(zip([typed(self.session, e) for e in order], keys))
         parted = tuple([typed(self.session, e) for e in partition])
-        written = _Written(function, type_, arg, parted, ordered, frame, distance, default, label)
+        written = _Written(shape, parted, ordered, default, label)
         if written not in self.calls:
             self.calls.append(written)
-        return bound.OverRef(type_, self.calls.index(written), span=over.span)
+        return bound.OverRef(shape.type, self.calls.index(written), span=over.span)
 
-    def _shape(
-        self, over: syntax.Over, name: str, args: Sequence[bound.Expr], order: Sequence[bound.Expr]
-    ) -> tuple[str, Type, bound.Expr | None, int | None, Frame]:
-        """Function, type, argument, distance and frame of a call."""
+    def _shape(self, over: syntax.Over, name: str, args: Sequence[bound.Expr], order: Sequence[bound.Expr]) -> _Shape:
         call, frame = over.call, over.frame
-        if call.distinct or call.order or call.within or call.nulls:
-            raise self._error(
-                f"{call.function} with OVER takes its arguments only", over, "no DISTINCT, order or NULLS"
-            )
+        if call.order or call.within or call.nulls:
+            raise self._error(f"{call.function} with OVER takes its arguments only", over, "no order or NULLS")
+        if call.distinct and name not in TABLE:
+            raise self._error(f"{call.function} takes no DISTINCT", over)
         if name in (*RANKS, *SHARES, *NEIGHBOURS):
             if frame is not None:
                 raise self._error(f"{call.function} looks at no frame", frame, f"leave {_unit(frame)} out")
@@ -113,22 +120,27 @@ class Overs:
         if name in (*RANKS, "percent_rank", "cume_dist"):
             if args or call.args:
                 raise self._error(f"{call.function} takes no argument", call)
-            return name, Type.INTEGER if name in RANKS else Type.FLOAT, None, None, PARTITION
+            return _Shape(name, Type.INTEGER if name in RANKS else Type.FLOAT)
         if name in _WITH_NUMBER:
             arg, distance = self._with_number(call, name, args)
             type_ = Type.INTEGER if name == "ntile" else args[0].type
-            return name, type_, arg, distance, self._frame(over, order) if name in PLACES else PARTITION
+            return _Shape(name, type_, arg, distance, self._frame(over, order) if name in PLACES else PARTITION)
         if name not in TABLE:
             raise self._error(f"{call.function} takes no OVER", call, f"with OVER stand {_KNOWN}")
-        if args or not call.args:
-            aggregate = AggregateCallBinder(self.session, call, name).bind(args, ())
-        else:
-            aggregate = bound.AggregateCall("count", None, Type.INTEGER)
-        if aggregate.function == "sum_decimal":
-            aggregate = replace(aggregate, function="sum", arg=aggregate.args[0])
-        if aggregate.function not in AGGREGATES:
+        if not args and call.args:
+            return _Shape("count", Type.INTEGER, frame=self._frame(over, order))
+        found = AggregateCallBinder(self.session, call, name).bind(args, ())
+        function, arg, settings = found.function, found.arg, found.settings
+        if function == "sum_decimal":
+            function, arg, settings = "sum", found.args[0], None
+        elif settings is not None:
+            arg = found.args[0]
+        if function not in AGGREGATES:
             raise self._error(f"{call.function} takes no OVER", call, f"with OVER stand {_KNOWN}")
-        return aggregate.function, aggregate.type, aggregate.arg, None, self._frame(over, order)
+        state = TABLE[function].state
+        if settings is not None and state is not kept_by_kernel and share_of(state, settings) is None:
+            raise self._error(f"a share of {call.function} with OVER has at most nine decimals", call.args[1])
+        return _Shape(function, found.type, arg, None, self._frame(over, order), settings, found.distinct)
 
     def _frame(self, over: syntax.Over, order: Sequence[bound.Expr]) -> Frame:
         """The frame that is written, or the one that is meant where none is."""
@@ -202,15 +214,17 @@ class Overs:
                 column(expr)
         calls = [
             OverCall(
-                w.function,
-                w.type if w.type is not Type.NULL else Type.INTEGER,
+                w.shape.function,
+                w.shape.type if w.shape.type is not Type.NULL else Type.INTEGER,
                 tuple(column(e) for e in w.partition),
                 tuple((column(e), key) for e, key in w.order),
                 w.label,
-                None if w.arg is None else column(w.arg),
-                w.frame,
-                w.distance,
+                None if w.shape.arg is None else column(w.shape.arg),
+                w.shape.frame,
+                w.shape.distance,
                 None if w.default is None else column(w.default),
+                w.shape.settings,
+                w.shape.distinct,
             )
             for w in self.calls
         ]

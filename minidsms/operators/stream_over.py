@@ -15,7 +15,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from minidsms.aggregates import AGGREGATES as TABLE
 from minidsms.aggregates.aggregate import SortKey
+from minidsms.aggregates.ordered import share_of
 from minidsms.aggregates.over import AGGREGATES, RANKS, OverCall
 from minidsms.aggregates.sorting import sort_columns
 from minidsms.elements import Batch, Column, Int8Array, Int64Array, Schema, Type, is_all_true
@@ -59,7 +61,9 @@ class StreamOver(Resuming):
         types = input_.schema.types
         self._call, self._texts, self._types, self._at_most = call, texts, types, at_most
         arg_type = Type.NULL if call.arg is None else types[call.arg]
-        spec = AggregateSpec(call.aggregate, call.arg or 0, call.type, arg_type)
+        settings = call.settings
+        share = None if settings is None else share_of(TABLE[call.function].state, settings)
+        spec = AggregateSpec(call.aggregate, call.arg or 0, call.type, arg_type, call.distinct, share=share)
         calls = [spec] if call.function in AGGREGATES else []
         grows = call.frame.start is None
         keys = tuple(types[i] for i in call.partition)
@@ -182,10 +186,12 @@ class StreamOver(Resuming):
         ids, sign, weight, words, valid = self.frames.moved(n)
         results, status = np.empty((n, 1), np.int64), np.empty((n, 1), np.int8)
         floats = results.view(np.float64)
-        if not groups.is_plain:
-            run = Run(_NO_BATCH, ids, sign, ids, results, floats, status)
-            for _, state, _ in groups.accumulators:
-                state.advance(run, Argument(words, valid, weight), 0)
+        for seen, _ in groups.distinct.values():
+            seen.weigh(ids, Argument(words, valid, weight))
+        for _, state, _ in groups.accumulators:
+            # Each element has an instant of its own, so that there is an answer behind it.
+            run = Run(_NO_BATCH, np.arange(n), sign, ids, results, floats, status)
+            state.advance(run, Argument(words, valid, weight), 0)
             return results[:, 0], status[:, 0]
         values, weights = words.reshape(1, n), weight.reshape(1, n)
         if records.sums:

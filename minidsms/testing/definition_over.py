@@ -9,7 +9,7 @@ from typing import Any
 
 from minidsms.aggregates.aggregate import SortKey
 from minidsms.aggregates.over import OverCall
-from minidsms.testing.definition_aggregates import decimal_sum, mean, total
+from minidsms.testing.definition_aggregates import OF_ROWS, decimal_sum, mean, stddev, total, variance
 from minidsms.testing.history import Row, value_order
 
 
@@ -88,7 +88,8 @@ def _result(rows: Sequence[Row], place: int, peers: range, keys_before: int, cal
         case "nth_value":
             assert call.distance is not None
             return values[call.distance - 1] if call.distance <= len(values) else None
-    return _aggregate(call.function, [value for value in values if value is not None])
+    values = [value for value in values if value is not None]
+    return _aggregate(call, list(dict.fromkeys(values)) if call.distinct else values)
 
 
 def _tile(place: int, rows: int, tiles: int) -> int:
@@ -121,13 +122,18 @@ def _compared(row: Row, other: Row, distance: int, call: OverCall) -> int:
     return 0
 
 
-def _aggregate(function: str, values: list[Any]) -> Any:
+def _aggregate(call: OverCall, values: list[Any]) -> Any:
+    function = call.function
     if function == "count":
         return len(values)
     if not values:
         return None
     if function in ("min", "max"):
         return min(values) if function == "min" else max(values)
+    if function in ("variance", "stddev"):
+        return variance(values) if function == "variance" else stddev(values)
+    if call.settings is not None:
+        return OF_ROWS[function]([(value,) for value in values], call.settings)
     if isinstance(values[0], Decimal) and function == "sum":
         return decimal_sum(values)
     return total(values) if function == "sum" else mean(values)

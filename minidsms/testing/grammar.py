@@ -237,13 +237,18 @@ class Grammar:
             "RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING",
         )
         frame = self.pick("", *(f" {text}" for text in (*rows, *(distances if is_distance else ()))))
-        aggregates = [f"{self.pick('MIN', 'MAX')}({arg}) OVER ({partition} {order}{frame})"]
+        extreme = self.pick(f"MIN({arg})", f"MAX({arg})", f"MODE({arg})", f"QUANTILE_DISC({arg}, 0.3)")
+        aggregates = [f"{extreme} OVER ({partition} {order}{frame})"]
         if type_ in (INTEGER, FLOAT):
             aggregates.append(f"SUM({arg}) OVER ({partition}{self.pick(f' {order}{frame}', '')})")
         if type_ is INTEGER:
             aggregates.append(f"COUNT({self.pick('*', arg)}) OVER ({partition} {order}{frame}) - 1")
             aggregates.append(f"{self.pick('RANK()', 'DENSE_RANK()', 'NTILE(2)')} OVER ({partition} {order})")
+            aggregates.append(f"COUNT(DISTINCT {arg}) OVER ({partition} {order}{frame})")
+            aggregates.append(f"{self.pick('BIT_OR', 'BIT_XOR')}({arg}) OVER ({partition} {order}{frame})")
         if type_ is FLOAT:
+            spread = self.pick("STDDEV", "VARIANCE", "VAR_POP", "STDDEV_POP", "MEDIAN")
+            aggregates.append(f"{spread}({arg}) OVER ({partition} {order}{frame})")
             aggregates.append(f"AVG({self.expression(INTEGER, columns, 0)}) OVER ({partition} {order}{frame})")
             aggregates.append(f"{self.pick('PERCENT_RANK', 'CUME_DIST')}() OVER ({partition} {order})")
         default = f", 1, {self.expression(type_, columns, 0)}"

@@ -45,6 +45,22 @@ def default_of(rng: Random, arg: str) -> str:
     return rng.choice(("", "", f", {arg}", ", NULL", f", {more.get(arg, 'NULL')}"))
 
 
+def of_groups(rng: Random, any_: str, number: str) -> str:
+    """A call that no kernel of frames computes."""
+    spread = rng.choice(("VARIANCE", "STDDEV", "VAR_POP", "STDDEV_POP", "MEDIAN", "AVG(DISTINCT", "SUM(DISTINCT"))
+    return rng.choice(
+        (
+            f"{spread}{' ' if '(' in spread else '('}{number})",
+            f"QUANTILE_CONT({number}, 0.3)",
+            f"QUANTILE_DISC({any_}, 0.25)",
+            f"MODE({any_})",
+            f"COUNT(DISTINCT {any_})",
+            f"COUNT(DISTINCT {any_}, {number})",
+            f"BIT_{rng.choice(('AND', 'OR', 'XOR'))}(k)",
+        )
+    )
+
+
 def random_case(seed: int) -> Case:
     """A call over few or many partitions, with and without a bound of the ranks."""
     rng = Random(seed)
@@ -72,6 +88,7 @@ def random_case(seed: int) -> Case:
             f"{rng.choice(('SUM', 'AVG'))}({number}) OVER {over} {frame})",
             f"{rng.choice(('MIN', 'MAX', 'FIRST_VALUE', 'LAST_VALUE', 'COUNT'))}({any_}) OVER {over} {frame})",
             f"{rng.choice((f'NTH_VALUE({any_}, 2)', 'COUNT(*)'))} OVER {over} {frame})",
+            f"{of_groups(rng, any_, number)} OVER {over} {frame})",
         )
     )
     shown = ", ".join(rng.sample(columns, rng.randint(1, len(columns))))
@@ -122,6 +139,8 @@ def case_of_partitions(seed: int) -> Case:
                 "MAX(x)",
                 f"SUM({PRICE})",
                 f"MIN({PRICE})",
+                f"SUM(DISTINCT {PRICE})",
+                of_groups(rng, rng.choice(("v", "t", "x", PRICE)), rng.choice(("v", "x", PRICE))),
             )
         )
         + f" OVER ({f'PARTITION BY {by}' if by else ''}{rng.choice(WHOLE)}) AS r{i}"
@@ -184,6 +203,7 @@ def case_of_stream(seed: int) -> Case:
                     f"{rng.choice(('SUM', 'AVG'))}({number}) OVER {over} {frame})",
                     f"{rng.choice(('MIN', 'MAX', 'FIRST_VALUE', 'LAST_VALUE', 'COUNT'))}({any_}) OVER {over} {frame})",
                     f"{rng.choice((f'NTH_VALUE({any_}, {rng.randint(1, 3)})', 'COUNT(*)'))} OVER {over} {frame})",
+                    f"{of_groups(rng, any_, rng.choice(('k', 'v', 'x', PRICE)))} OVER {over} {frame})",
                 )
             )
         )
@@ -266,6 +286,7 @@ def case_of_frames(seed: int) -> Case:
             f"{rng.choice(('MIN', 'MAX'))}({ordered_one})",
             f"{rng.choice(('FIRST_VALUE', 'LAST_VALUE', 'COUNT'))}({any_})",
             rng.choice((f"NTH_VALUE({any_}, {rng.randint(1, 3)})", "COUNT(*)")),
+            of_groups(rng, ordered_one, number),
         )
     )
     shown = rng.sample((*columns, *by), rng.choice((1, 1, 2)))

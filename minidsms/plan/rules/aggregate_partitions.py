@@ -55,7 +55,7 @@ def _is_whole(node: bound.Over) -> bool:
 
 def _joined(below: Node, run: Sequence[bound.Over]) -> Node:
     keys = [_column(below.schema, i) for i in run[0].call.partition]
-    calls = [_as_aggregate(o.call, None if o.call.arg is None else _column(below.schema, o.call.arg)) for o in run]
+    calls = [as_aggregate(o.call, None if o.call.arg is None else _column(below.schema, o.call.arg)) for o in run]
     results = [(o.call.label, o.call.type) for o in run]
     schema = Schema.of(*((key.name, key.type) for key in keys), *results)
     groups = bound.Aggregate(schema, below, tuple(keys), tuple(calls))
@@ -73,10 +73,12 @@ def _joined(below: Node, run: Sequence[bound.Over]) -> Node:
     return bound.SetOperation(named, SetKind.UNION, True, rows, rest)
 
 
-def _as_aggregate(call: OverCall, arg: ColumnRef | None) -> bound.AggregateCall:
-    if call.sums_decimals and arg is not None:
-        return bound.AggregateCall("sum_decimal", None, call.type, args=(arg,), settings=Settings())
-    return bound.AggregateCall(call.function, arg, call.type)
+def as_aggregate(call: OverCall, arg: bound.Expr | None) -> bound.AggregateCall:
+    """The aggregate of the rows of a group that the call is of those of a frame. arg: None for COUNT(*)."""
+    settings = Settings() if call.sums_decimals else call.settings
+    if settings is not None and arg is not None:
+        return bound.AggregateCall(call.aggregate, None, call.type, call.distinct, args=(arg,), settings=settings)
+    return bound.AggregateCall(call.function, arg, call.type, call.distinct)
 
 
 def _column(schema: Schema, i: int, offset: int = 0) -> ColumnRef:
