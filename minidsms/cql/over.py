@@ -109,7 +109,8 @@ class Overs:
     def _shape(self, over: syntax.Over, name: str, args: Sequence[bound.Expr], order: Sequence[bound.Expr]) -> _Shape:
         call, frame = over.call, over.frame
         if call.order or call.within or call.nulls:
-            raise self._error(f"{call.function} with OVER takes its arguments only", over, "no order or NULLS")
+            hint = "QUANTILE_CONT(x, 0.9), QUANTILE_DISC(x, 0.9) and MODE(x) need no order" if call.within else ""
+            raise self._error(f"{call.function} with OVER takes its arguments only", over, hint or "no order or NULLS")
         if call.distinct and name not in TABLE:
             raise self._error(f"{call.function} takes no DISTINCT", over)
         if name in (*RANKS, *SHARES, *NEIGHBOURS):

@@ -215,3 +215,37 @@ def test_what_is_kept_of_a_stream_whose_rows_look_ahead_does_not_grow() -> None:
     frame = "RANGE BETWEEN UNBOUNDED PRECEDING AND 3 FOLLOWING"
     query = f"SELECT ISTREAM(MAX(v) OVER (ORDER BY ts {frame}) AS s) FROM S"
     assert held(query, 60) == held(query, 300) == 4
+
+
+@pytest.mark.parametrize("source", ["S", "S [ROWS 9]"])
+@pytest.mark.parametrize("call", ["COUNT(DISTINCT v)", "COUNT_DISTINCT(v)", "APPROX_COUNT_DISTINCT(v)"])
+def test_of_different_values_each_counts_once(call: str, source: str) -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (v INTEGER)")
+        q = db.query(f"SELECT v, {call} OVER (ORDER BY ts ROWS 2 PRECEDING) AS n FROM {source}")
+        db.push("S", [(5,), (5,), (None,), (5,), (7,), (7,)], ts=list(range(6)))
+        db.advance(9)
+        assert [change.row for change in q.fetch() if change.sign > 0] == [
+            (5, 1),
+            (5, 1),
+            (None, 1),
+            (5, 1),
+            (7, 2),
+            (7, 2),
+        ]
+
+
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        ("QUANTILE_CONT(v, 0.1234567891)", "a share of QUANTILE_CONT with OVER has at most nine decimals"),
+        ("ROW_NUMBER(DISTINCT v)", "ROW_NUMBER takes no DISTINCT"),
+        ("PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY v)", "QUANTILE_DISC.x, 0.9. and MODE.x. need no order"),
+        ("CORR(v, v)", "CORR takes no OVER"),
+    ],
+)
+def test_what_no_frame_gives_is_refused(call: str, reason: str) -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (v INTEGER)")
+        with pytest.raises(minidsms.Error, match=reason):
+            db.query(f"SELECT {call} OVER (ORDER BY ts) FROM S")

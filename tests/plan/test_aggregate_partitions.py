@@ -32,6 +32,8 @@ def counted(select: str) -> tuple[int, int]:
         ("SUM(v) OVER (PARTITION BY k ORDER BY v)", 1, 0),
         ("FIRST_VALUE(v) OVER (PARTITION BY k)", 1, 0),
         ("COUNT(*) OVER (PARTITION BY NULL)", 1, 1),
+        ("MEDIAN(v) OVER (), STDDEV(v) OVER ()", 0, 1),
+        ("MODE(v) OVER (PARTITION BY k)", 1, 2),
     ],
 )
 def test_calls_that_have_the_partitions_in_common_are_one_aggregation(calls: str, overs: int, aggregates: int) -> None:
@@ -42,6 +44,13 @@ def test_calls_that_have_the_partitions_in_common_are_one_aggregation(calls: str
 def test_what_reads_all_of_a_stream_keeps_its_operator() -> None:
     assert counted("SELECT k, AVG(v) OVER (PARTITION BY k), COUNT(*) OVER () FROM S") == (2, 0)
     assert counted("SELECT n, SUM(n) OVER () FROM (SELECT COUNT(*) AS n FROM S GROUP BY k)") == (0, 2)
+
+
+def test_a_stream_whose_rows_look_at_none_behind_them_keeps_its_operator_whatever_the_aggregate() -> None:
+    call = "STDDEV(v) OVER (PARTITION BY k ORDER BY ts"
+    assert counted(f"SELECT k, {call}) FROM S") == (1, 0)
+    assert counted(f"SELECT k, {call} ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) FROM S") == (1, 1)
+    assert counted("SELECT k, STDDEV(v) OVER () FROM S") == (0, 1)
 
 
 def test_what_chooses_partitions_stands_below_the_aggregation() -> None:

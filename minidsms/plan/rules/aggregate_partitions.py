@@ -5,7 +5,7 @@
 
 Rows with NULL in what they are partitioned by are a partition, too (R7), and no equality joins them: they keep their
 OVER, and stand beside the others. A row changes as often as the aggregates of its group, which kernels keep. Over all
-that has come of a stream OVER stays: there folders hold its state by its name.
+that has come of a stream OVER stays where kernels slide its frames: there folders hold its state by its name.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _run(node: Node) -> list[bound.Over]:
         node = node.input
     while isinstance(node, bound.Over):
         node = node.input
-    return [] if run and node.is_append_only else run
+    return [] if run and node.is_append_only and all(over.call.slides for over in run) else run
 
 
 def _is_whole(node: bound.Over) -> bool:

@@ -49,13 +49,17 @@ def _expanded(node: bound.Over) -> Node:
     beside = projected(numbered, chosen, [f"column{i + 1}" for i in range(len(chosen))])
     mine, theirs = column_refs(row.schema), column_refs(beside.schema, len(row.schema))
     *_, number, value = theirs
-    near = _in_frame(frame, mine[width:], number)
     arg: Expr = value
+    near = _in_frame(frame, mine[width:], number)
     if (frame.start or 0) > 0 or (frame.end or 0) < 0:
         is_near = conjunction(near)
         assert is_near is not None
         arg = bound.Case(value.type, ((is_near, value),), bound.Literal(value.type, None))
-        near = [_test("or", is_near, _test("=", number, mine[width]))]
+        if frame.by_value:
+            near = [_test("or", is_near, _test("=", number, mine[width]))]
+        else:
+            start, end = (None if n is None else far(n, 0) for n, far in ((frame.start, min), (frame.end, max)))
+            near = _in_frame(Frame(False, start, end), mine[width:], number)
     pairs = _pairs(row, beside, [(mine[i], theirs[k]) for k, i in enumerate(call.partition)], near)
     schema = row.schema + Schema.of((call.label, call.type))
     groups = bound.Aggregate(schema, pairs, mine, (as_aggregate(call, arg),))
