@@ -8,7 +8,8 @@ Invariant: a block without GROUP BY, HAVING and aggregates has no Aggregate node
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -24,7 +25,7 @@ from minidsms.cql.sources import SourceBinder, equate_conjuncts
 from minidsms.elements import Field, Schema
 
 _WHERE_OVER_STANDS = ("the select list", "ORDER BY", "QUALIFY")
-
+_WHERE_ALIASES_STAND = ("GROUP BY", "HAVING", "QUALIFY")
 
 _ELEMENTS = ("unnest", "explode")
 _UNNESTED = "unnested"
@@ -193,10 +194,17 @@ class BlockBinder:
         return None
 
     def _binder(
-        self, scope: Scope, clause: str, correlated: bool = False, groups: Groups | None = None
+        self,
+        scope: Scope,
+        clause: str,
+        correlated: bool = False,
+        groups: Groups | None = None,
+        named: Mapping[str, syntax.Expr] | None = None,
     ) -> ExpressionBinder:
         overs = self.overs if clause in _WHERE_OVER_STANDS else None
-        context = Context(scope, clause, self.outer, correlated, groups, self.aliases, overs)
+        if named is None:
+            named = self.aliases if clause in _WHERE_ALIASES_STAND else {}
+        context = Context(scope, clause, self.outer, correlated, groups, self.aliases, overs, named)
         return ExpressionBinder(self.session, context, self.bind_relation)
 
     # ---------------------------------------------------------------------------------------------------- groups
@@ -222,13 +230,17 @@ class BlockBinder:
     def _by_every_key(self, select: syntax.Select) -> syntax.Select:
         """GROUP BY ALL, with the keys that are meant."""
         keys: list[syntax.Expr] = []
+        computed: set[str] = set()
         for item in select.items:
             if isinstance(item.expr, syntax.Star):
                 raise self.session.error("GROUP BY ALL counts past a *", item.span, "", "name the columns")
             has_over = any(isinstance(part, syntax.Over) for part in parts(item, syntax.Query))
             is_constant = isinstance(item.expr, syntax.Literal)
-            if not (has_over or is_constant or has_aggregates(item.expr, self.session.catalog)):
+            names = {part.name.lower() for part in parts(item, syntax.Query) if isinstance(part, syntax.Name)}
+            if not (has_over or is_constant or has_aggregates(item.expr, self.session.catalog) or names & computed):
                 keys.append(item.expr)
+            elif item.alias is not None and not is_constant:
+                computed.add(item.alias.lower())
         having = select.having
         if not keys and having is None:
             having = syntax.Literal(True)
@@ -275,7 +287,9 @@ class BlockBinder:
         self, select: syntax.Select, scope: Scope, groups: Groups | None
     ) -> tuple[list[Output], list[syntax.SelectItem]]:
         """The columns, and the select list with `*` written out."""
-        binder = self._binder(scope, "the select list", groups=groups)
+        given = Counter(item.alias.lower() for item in select.items if item.alias is not None)
+        named: dict[str, syntax.Expr] = {}
+        binder = self._binder(scope, "the select list", groups=groups, named=named)
         outputs: list[Output] = []
         trees: list[syntax.SelectItem] = []
         for item in chain.from_iterable(self._fields(written, binder) for written in select.items):
@@ -298,6 +312,8 @@ class BlockBinder:
             else:
                 outputs.append(Output(item.alias or self._name(item.expr, len(outputs)), binder.value(item.expr)))
                 trees.append(replace(item, expr=self.session.expand(item.expr)))
+                if item.alias is not None and given[item.alias.lower()] == 1:
+                    named[item.alias.lower()] = item.expr
         return outputs, trees
 
     def _name(self, expr: syntax.Expr, position: int) -> str:

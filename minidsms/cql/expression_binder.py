@@ -6,6 +6,7 @@ failure to get there is a CqlError at the place that caused it.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -42,13 +43,17 @@ MAX_DEPTH = 220
 """How deep an expression may nest; the parser's cap on written nesting lies below it."""
 
 
+_MOST_PARTS = 10_000
+"""Of the expressions that names of select lists stand for, in a query: each may double what the one before it is."""
+
+
 @dataclass(frozen=True)
 class Context:
     """Where an expression stands.
 
     clause: in words, for messages.  outer: where in the enclosing query this query stands.  correlated: the outer row
     may be used from here.  groups: set where aggregates may stand.  overs: set where OVER may.  aliases: the names the
-    block's select list gives, in lower case, and what they stand for.
+    block's select list gives, in lower case, and what they stand for.  named: those of them that may be used from here.
     """
 
     scope: Scope
@@ -58,6 +63,7 @@ class Context:
     groups: Groups | None = None
     aliases: Mapping[str, syntax.Expr] = field(default_factory=dict)
     overs: Overs | None = None
+    named: Mapping[str, syntax.Expr] = field(default_factory=dict)
 
 
 _Predicate = (
@@ -82,6 +88,8 @@ class ExpressionBinder:
         self.context = context
         self.bind_relation = bind_relation
         self._depth = 0
+        self._meant: dict[str, tuple[bound.Expr, int]] = {}
+        """What names of the select list stand for, and of how many parts that is."""
         self._parameters: list[bound.Parameter] = []  # of the lambdas around
         self._named_parameters: dict[str, bound.Expr] = {}
 
@@ -217,10 +225,27 @@ class ExpressionBinder:
             if context.groups is not None:
                 found = context.groups.to_row(replace(found, span=name.span))
             return seen_from_inside(replace(found, span=name.span), level)
-        meant = self.context.aliases.get(name.name.lower()) if name.qualifier is None else None
-        if meant is not None and self.context.clause in ("HAVING", "QUALIFY"):
-            return replace(self.bind(meant), span=name.span)
+        if name.qualifier is None and name.name.lower() in self.context.named:
+            return replace(self._named(name), span=name.span)
         raise self._unknown_column(name)
+
+    def _named(self, name: syntax.Name) -> bound.Expr:
+        """What the select list gives the name, where only the names before it are known."""
+        alias, context, counted = name.name.lower(), self.context, self.session.counted
+        if alias not in self._meant:
+            before = itertools.takewhile(lambda named: named[0] != alias, context.named.items())
+            self.context = replace(context, named=dict(before))
+            try:
+                found = self.bind(context.named[alias])
+            finally:
+                self.context = context
+            self._meant[alias] = found, sum(1 for _ in bound.walk(found))
+        found, size = self._meant[alias]
+        counted["parts"] += size
+        if counted["parts"] > _MOST_PARTS:
+            hint = "compute it in FROM (SELECT ..)"
+            raise self.session.error(f"names stand for more than {_MOST_PARTS:,} parts", name.span, "", hint)
+        return found
 
     def is_struct(self, name: str) -> bool:
         """Whether the name is that of a STRUCT in this query's row, and of no table."""
@@ -252,9 +277,7 @@ class ExpressionBinder:
         if name.name.lower() in self.context.aliases:
             hint = f"the select list gives this name after {self.context.clause}: repeat the expression"
             if self.context.clause == "the select list":
-                hint = (
-                    "the select list does not know its own names: repeat the expression, or name it in FROM (SELECT ..)"
-                )
+                hint = "an expression knows the names that the select list gives before it, each once"
         hint = hint or error.hint or f"a text stands in quotes: '{name.name[:40]}'"
         return CqlError(error.reason, self.session.text, name.span, error.note, hint)
 
@@ -843,7 +866,7 @@ class ExpressionBinder:
             raise self.session.error(f"the aggregate {expr.function} may not stand in {clause}", expr.span, "", hint)
         expr = _of_different(expr, key)
         inside = replace(
-            self.context, clause=f"the aggregate {expr.function}", groups=None, overs=None, correlated=False
+            self.context, clause=f"the aggregate {expr.function}", groups=None, overs=None, correlated=False, named={}
         )
         binder = ExpressionBinder(self.session, inside, self.bind_relation)
         binder._depth = self._depth

@@ -165,6 +165,38 @@ def test_a_column_of_from_goes_before_an_alias_in_group_by() -> None:
     assert [write(k) for k in node.keys] == ["#0", "#1", "#2"]
 
 
+def test_the_select_list_knows_the_names_before_each_expression() -> None:
+    assert exprs("SELECT a + 1 AS x, x * 2 AS y, y - x FROM S [NOW]") == [
+        "(#0 + 1)", "((#0 + 1) * 2)", "(((#0 + 1) * 2) - (#0 + 1))"
+    ]  # fmt: skip
+    assert exprs("SELECT a + 1 AS b, b FROM S [NOW]") == ["(#0 + 1)", "#1"]  # a column comes first
+    assert exprs("SELECT a AS x, SUM(b) AS s, s + x FROM S [NOW] GROUP BY a") == ["#0", "#1", "(#1 + #0)"]
+    assert exprs("SELECT a % 10 AS k, k + 1 AS m, COUNT(*) AS n FROM S [NOW] GROUP BY m, k")[1:] == ["#0", "#2"]
+    assert len(exprs("SELECT a AS x, x + 1 AS y, COUNT(*) AS n, n * 2 AS m FROM S [NOW] GROUP BY ALL")) == 4
+    ranked = "SELECT a, COUNT(*) AS n, RANK() OVER (ORDER BY n) AS r, r - 1 AS s FROM S [NOW] GROUP BY a QUALIFY s < 3"
+    assert isinstance(find(bind_text(ranked).node, bound.Over), bound.Over)
+
+
+@pytest.mark.parametrize(
+    "select",
+    [
+        "SELECT x + 1 AS y, a AS x FROM S",
+        "SELECT x + 1 AS x FROM S",
+        "SELECT y AS x, x AS y, COUNT(*) FROM S GROUP BY x",
+        "SELECT a AS x, b AS x, x + 1 FROM S",
+        "SELECT a AS x, SUM(x) FROM S [NOW] GROUP BY a",
+        "SELECT a AS x FROM S WHERE x > 1",
+    ],
+)
+def test_a_name_of_the_select_list_is_unknown_before_it_and_inside_aggregates(select: str) -> None:
+    assert "unknown column" in error(select)
+
+
+def test_names_that_double_what_they_stand_for_are_refused_before_they_take_long() -> None:
+    doubled = ", ".join(f"x{i} + x{i} AS x{i + 1}" for i in range(60))
+    assert "names stand for more than 10,000 parts" in error(f"SELECT a AS x0, {doubled} FROM S")
+
+
 def test_a_column_outside_group_by_is_an_error_that_names_it() -> None:
     message = error("SELECT a, b, COUNT(*) FROM S [NOW] GROUP BY a")
     assert 'column "b" has no single value in a group' in message and "GROUP BY" in message

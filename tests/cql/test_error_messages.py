@@ -711,7 +711,6 @@ ELSEWHERE = [
     ("SELECT MEDIAN(at - at) FROM Pos [NOW]", "CAST(at - at AS INTEGER)"),
     ("SELECT FIRST(road ORDER BY at) FROM Pos [NOW]", "ARG_MIN(x, k)"),
     ("SELECT COUNT(DISTINCT (k, v)) FROM S [NOW]", "leave the parentheses out"),
-    ("SELECT SUM(v) AS m, m * 2 FROM S [NOW]", "FROM (SELECT ..)"),
     ("SELECT car FROM Pos WHERE road", "x IS NOT NULL"),
     ("SELECT DATE_FORMAT(at, 'yyyy') FROM Pos", "FORMAT_TIMESTAMP(t, 'yyyy-MM-dd')"),
     ("SELECT DATE(at) FROM Pos", "CAST(x AS DATE)"),
