@@ -19,9 +19,9 @@ from collections.abc import Sequence
 
 from minidsms.aggregates.over import AGGREGATES, PARTITION, Frame
 from minidsms.cql import bound
-from minidsms.cql.bound import ColumnRef, Expr, JoinKind, Node, SetKind
+from minidsms.cql.bound import ColumnRef, Expr, JoinKind, Node
 from minidsms.elements import Schema, Type
-from minidsms.plan.logical import column_refs, conjunction, filtered, projected, shift, transform
+from minidsms.plan.logical import column_refs, conjunction, filtered, projected, shift, transform, union_all
 from minidsms.plan.rules.aggregate_partitions import as_aggregate
 
 _FARTHEST = 1 << 62
@@ -105,7 +105,7 @@ def _pairs(row: Node, beside: Node, keys: Sequence[tuple[ColumnRef, ColumnRef]],
         theirs = filtered(beside, [_some_null([shift(key, -width) for _, key in keys])])
         same = conjunction([*(_test("not", _test("is distinct from", *pair)) for pair in keys), *near])
         alone = bound.Join(schema, JoinKind.INNER, mine, theirs, same)
-        rows = bound.SetOperation(schema, SetKind.UNION, True, rows, alone)
+        rows = union_all(rows, alone)
     return rows
 
 
