@@ -160,7 +160,9 @@ class BlockReader:
             at_end = not more
             data += more
             while data:
-                cut = _whole_records(data, at_end, self._marks)
+                # A field may begin behind a byte order mark, too, which may be a block of its own.
+                mark = 0 if self._start or not data.startswith(BYTE_ORDER_MARK) else len(BYTE_ORDER_MARK)
+                cut = mark + _whole_records(data[mark:], at_end, self._marks)
                 if cut:
                     yield self._block(data[:cut])
                 elif at_end or (len(data) > RECORD_BYTES and b"\n" in data[: len(data) - RECORD_BYTES]):

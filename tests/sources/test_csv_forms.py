@@ -271,3 +271,13 @@ def test_a_mark_belongs_to_the_file_and_not_to_its_lines(block_bytes: int, heade
     form = dataclasses.replace(USUAL, header=header)
     source = CsvSource(str(path), Schema.of(("k", Type.TEXT)), block_bytes=block_bytes, form=form)
     assert [value for batch in source.read() for value in batch.column(0).to_pylist()] == ["a", "\ufeffb"]
+
+
+@pytest.mark.parametrize("block_bytes", [1, 7, 1 << 20])
+def test_a_quoted_field_behind_a_mark_may_hold_a_newline(block_bytes: int, tmp_path: Path) -> None:
+    path = tmp_path / "s.csv"
+    path.write_text('\ufeff"a\nb"\nc\n')
+    form = dataclasses.replace(USUAL, header=False)
+    source = CsvSource(str(path), Schema.of(("k", Type.TEXT)), block_bytes=block_bytes, form=form)
+    assert [value for batch in source.read() for value in batch.column(0).to_pylist()] == ["a\nb", "c"]
+    assert not source.rejected.count
