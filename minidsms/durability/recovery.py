@@ -71,9 +71,7 @@ def _replay(db: DurableConnection, log_folder: str, until: int | None, go_on: Ca
         _carry_out_whole(db, held, came_of_it)
         return None
     found, fields, rows = held
-    what, ends = about(fields)
-    ends = ends or fields.get("method") == "close_sink" or "replaces" in fields
-    if ends and what is not None and what[0] == "query" and db.files.is_unpublished(what[1]):
+    if any(map(db.files.is_unpublished, _writers_ended(db, fields))):
         return found.number
     db.archives.may_begin = True
     try:
@@ -81,6 +79,16 @@ def _replay(db: DurableConnection, log_folder: str, until: int | None, go_on: Ca
     except Error:
         return found.number
     return None
+
+
+def _writers_ended(db: DurableConnection, fields: Fields) -> list[str]:
+    """The queries, in lower case, whose files are to take their places by an entry."""
+    match about(fields):
+        case ("query", name), ends if ends or fields.get("method") == "close_sink" or "replaces" in fields:
+            return [name]
+        case ("rules", name), True:
+            return [each[key].name.lower() for each in db.rules if each.name.lower() == name for key in each]
+    return []
 
 
 def _carry_out_whole(db: DurableConnection, held: tuple[Found, Fields, Content], came_of_it: Sequence[Fields]) -> None:

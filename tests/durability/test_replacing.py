@@ -186,6 +186,39 @@ def test_a_disk_that_fails_as_a_query_ends_leaves_the_query_or_its_file(place: s
     assert {(True, False), (False, True)} <= outcomes and is_done
 
 
+def test_a_disk_that_fails_as_the_queries_of_a_table_end_leaves_all_whose_files_have_not_taken_their_places(
+    tmp_path: Path,
+) -> None:
+    """The second had ended where the first's file had taken its place, and its answers were in no file."""
+    is_done, n_open = False, set()
+    for at in range(1, 60):
+        folder = tmp_path / str(at)
+        folder.mkdir()
+        db = minidsms.connect(folder / "db")
+        db.execute("CREATE STREAM S (k INTEGER); CREATE RELATION L (who TEXT, least INTEGER) KEY (who)")
+        each = db.query_each("SELECT k FROM S WHERE k > $least", "L")
+        db.upsert("L", [("a", 0), ("b", 1)], ts=0)
+        for key in each:
+            each[key].into(str(folder / f"{key}.csv"))
+        db.push("S", [(1,), (2,)], ts=[1, 2])
+        db.advance(2)
+        with failing(folder, at) as met, contextlib.suppress(minidsms.Error):
+            each.close()
+            is_done = True
+        with contextlib.suppress(minidsms.Error):
+            db.close()
+        with minidsms.connect(folder / "db") as db:
+            n_open.add(len(db.queries))
+            assert len(db.queries) in (0, 2)
+            for query in list(db.queries.values()):
+                query.close()
+        assert [int(row[-1]) for row in rows(folder / "a.csv")] == [1, 2]
+        assert [int(row[-1]) for row in rows(folder / "b.csv")] == [2]
+        if len(met) < at:
+            break
+    assert n_open == {0, 2} and is_done
+
+
 def test_a_query_that_goes_on_does_not_write_its_file_in_another_way(tmp_path: Path) -> None:
     with minidsms.connect(tmp_path / "db") as db:
         db.execute("CREATE STREAM S (k INTEGER)")
