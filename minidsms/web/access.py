@@ -102,7 +102,9 @@ def _with_headers(send: Send) -> Send:
 
 
 async def _refuse(send: Send, status: int, why: str) -> None:
-    await _answer(send, status, f"{why}\n".encode(), [(b"content-type", b"text/plain; charset=utf-8")])
+    """Say so, and hang up: who may not ask does not stay connected."""
+    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close")]
+    await _answer(send, status, f"{why}\n".encode(), headers)
 
 
 async def _answer(send: Send, status: int, body: bytes, headers: list[tuple[bytes, bytes]]) -> None:

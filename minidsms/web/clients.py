@@ -29,9 +29,9 @@ class Client(H11Protocol):
         else:
             self._watch()
 
-    def data_received(self, data: bytes) -> None:
-        """Take what a client has sent."""
-        super().data_received(data)
+    def handle_events(self) -> None:
+        """Take what a client has sent, also while it was answered."""
+        super().handle_events()
         self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:

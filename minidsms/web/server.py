@@ -89,7 +89,14 @@ class Visualizer:
         return self
 
     def _serve(self) -> None:
-        asyncio.run(self._server.serve([self._socket]))
+        asyncio.run(self._serving())
+
+    async def _serving(self) -> None:
+        """Until `stop`; then nobody is connected any more, though an answer may wait to be taken."""
+        await self._server.serve([self._socket])
+        for each in list(self._server.server_state.connections):
+            each.transport.abort()
+        await asyncio.sleep(0)  # that closes them
 
     def open_browser(self) -> None:
         """Show the page, where there is a browser."""

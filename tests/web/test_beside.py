@@ -280,6 +280,8 @@ BEGINNINGS = [
     b"POST /api/run HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nAuthorization: Bearer TOKEN\r\n"
     b"Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{",
 ]
+BEHIND_ANOTHER = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nAuthorization: Bearer TOKEN\r\n\r\n" + BEGINNINGS[-1]
+REFUSED = b"GET / HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\n\r\n"
 
 
 def test_who_asks_for_half_is_hung_up_on_and_few_are_connected(db: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -304,3 +306,35 @@ def test_who_asks_for_half_is_hung_up_on_and_few_are_connected(db: Connection, m
         soon(lambda: not connections)
     monkeypatch.undo()
     assert Page(db).request("GET", "/health")[0] == 200
+
+
+def test_who_asks_for_half_behind_a_request_or_is_refused_is_hung_up_on(
+    db: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first stayed connected for good, and so did who took none of the refusals it had asked for."""
+    monkeypatch.setattr(clients, "PATIENCE_S", 0.5)
+    shown = db.ui()
+    for text in (BEHIND_ANOTHER, REFUSED * 10):
+        asked = text.replace(b"PORT", b"%d" % shown.port).replace(b"TOKEN", shown.guard.token.encode())
+        with socket.create_connection(("127.0.0.1", shown.port), PATIENCE_S) as client:
+            client.sendall(asked)
+            answer = bytearray()
+            with contextlib.suppress(ConnectionError):
+                while data := client.recv(1 << 16):
+                    answer += data
+            assert answer.count(b"HTTP/1.1 ") <= 1
+
+
+def test_nobody_is_connected_to_a_page_that_was_stopped(db: Connection) -> None:
+    """Whose request was under way was, as long as the page was referred to."""
+    shown = db.ui()
+    asked = BEGINNINGS[-1].replace(b"PORT", b"%d" % shown.port).replace(b"TOKEN", shown.guard.token.encode())
+    with socket.create_connection(("127.0.0.1", shown.port), PATIENCE_S) as client:
+        client.sendall(asked)
+        soon(lambda: bool(shown._server.server_state.tasks))
+        shown.stop()
+        shown._thread.join()
+        assert not shown._server.server_state.connections
+        with contextlib.suppress(ConnectionError):
+            client.recv(1000)
+            assert client.recv(1000) == b""
