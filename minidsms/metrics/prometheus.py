@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 PREFIX = "minidsms"
 _PATIENCE_S = 10.0
-"""So long a client may take over its request, or take nothing of the answer."""
+"""So long a client may send nothing of its request, or take over the answer."""
 _log = logging.getLogger("minidsms.metrics")
 
 
