@@ -29,7 +29,7 @@ from minidsms.durability.copying import Copying, KeptArray, kept_arrays, nbytes_
 from minidsms.durability.entry import Fields
 from minidsms.elements import MIN_INSTANT, AnyArray
 from minidsms.engine.network import Network
-from minidsms.operators.aggregate import Aggregate
+from minidsms.operators.aggregate import Aggregate, GroupStates
 from minidsms.operators.counting import CountingOperator
 from minidsms.operators.lookup_join import LookupJoin
 from minidsms.operators.new_rows import NewRows
@@ -201,7 +201,14 @@ def _is_other_over(operator: Resuming, fields: Fields) -> bool:
     if operator.name != "Over" or operator.knows_rows:
         return False
     is_in_python = any(name == "1.partitions" and dtype == "|u1" for name, dtype, _ in fields["arrays"])
-    return bool(fields["version"] < 4 or (fields["version"] < 6 and is_in_python))
+    return bool(fields["version"] < 4 or (fields["version"] < 6 and is_in_python) or _counts_equal(operator, fields))
+
+
+def _counts_equal(operator: Resuming, fields: Fields) -> bool:
+    """It is of COUNT_DISTINCT with OVER, where equal values still counted again and again."""
+    groups = operator.synopses()[0]
+    is_distinct = any(".distinct" in name for name, _, _ in fields["arrays"])
+    return isinstance(groups, GroupStates) and bool(groups.distinct) and not is_distinct
 
 
 def _place_by_version_1(network: Network, n: int) -> int:

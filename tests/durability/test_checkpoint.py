@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import minidsms
+from minidsms.cql import expression_binder
 from minidsms.cql.errors import Error
 from minidsms.durability import checkpoints, copying, kept_state, moment, repair
 from minidsms.durability import connection as connection_module
@@ -288,6 +289,19 @@ def test_state_of_over_that_was_computed_in_python_is_refused() -> None:
         fields = {"version": 5, "operator": place, "is": "Over SUM(k)", "arrays": [("1.partitions", "|u1", (2,))]}
         with pytest.raises(kept_state.NoSuchOperator, match="keeps other state of 'Over SUM"):
             kept_state.resume(q, fields, Content(None, memoryview(b""), ""), "log")
+
+
+def test_state_of_over_that_counted_equal_values_is_refused(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(expression_binder, "OF_DIFFERENT", ())
+        with opened(folder) as db:
+            db.execute("CREATE STREAM S (k INTEGER)")
+            db.execute("CREATE QUERY q AS SELECT COUNT_DISTINCT(k) OVER (ORDER BY ts ROWS 2 PRECEDING) AS n FROM S")
+            db.push("S", [(1,), (1,)], ts=[1, 2])
+            db.advance(2)
+            db.checkpoint()
+    with pytest.raises(kept_state.NoSuchOperator, match="keeps other state of 'Over COUNT_DISTINCT"):
+        minidsms.connect(folder)
 
 
 @pytest.mark.parametrize("has_twin", [False, True])
