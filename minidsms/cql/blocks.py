@@ -17,6 +17,7 @@ from minidsms.counted import counted
 from minidsms.cql import bound, syntax
 from minidsms.cql.aggregates import Groups, has_aggregates
 from minidsms.cql.defaults import event_windows
+from minidsms.cql.errors import CqlError
 from minidsms.cql.expression_binder import Context, ExpressionBinder
 from minidsms.cql.over import Overs
 from minidsms.cql.scope import Ambiguous, Column, Scope, did_you_mean, listing
@@ -25,7 +26,7 @@ from minidsms.cql.sources import SourceBinder, equate_conjuncts
 from minidsms.elements import Field, Schema
 
 _WHERE_OVER_STANDS = ("the select list", "ORDER BY", "QUALIFY")
-_WHERE_ALIASES_STAND = ("GROUP BY", "HAVING", "QUALIFY")
+_WHERE_ALIASES_STAND = ("HAVING", "QUALIFY")
 
 _ELEMENTS = ("unnest", "explode")
 _UNNESTED = "unnested"
@@ -65,6 +66,7 @@ class BlockBinder:
         self.bind_query = bind_query
         self.bind_relation = bind_relation
         self.aliases: dict[str, syntax.Expr] = {}
+        self.given_once: dict[str, syntax.Expr] = {}
         self.overs = Overs(session)
 
     def bind(self, select: syntax.Select, limited: syntax.Limited | None = None) -> Piece:
@@ -74,13 +76,16 @@ class BlockBinder:
                 "a query needs FROM", select.span, "", "name the streams or relations it reads: SELECT .. FROM S"
             )
         select = self._with_elements(select)
-        if any(isinstance(key, syntax.EveryKey) for key in select.group_by):
-            select = self._by_every_key(select)
-        self.aliases = {item.alias.lower(): item.expr for item in select.items if item.alias is not None}
+        given = [(item.alias.lower(), item.expr) for item in select.items if item.alias is not None]
+        times = Counter(alias for alias, _ in given)
+        self.aliases = dict(given)
+        self.given_once = {alias: expr for alias, expr in given if times[alias] == 1}
         named = {part.name.lower() for part in parts(limited or select) if isinstance(part, syntax.Name)}
         sources = SourceBinder(self.session, self.outer, self.bind_query, self.bind_relation, named)
         source, source_trees = sources.bind_all(select.sources)
         scope, from_node = source.scope, source.node
+        if any(isinstance(key, syntax.EveryKey) for key in select.group_by):
+            select = self._by_every_key(select, scope)
         node = from_node
         if select.where is not None:
             equate_conjuncts(scope, select.where)
@@ -218,7 +223,7 @@ class BlockBinder:
         keys: dict[bound.Expr, None] = {}
         for expr in select.group_by:
             meant = self._meant(expr, select, scope)
-            key = self._binder(scope, "GROUP BY").bind(meant)
+            key = self._key(meant, scope)
             if isinstance(key, bound.Literal):
                 raise self.session.error(
                     "GROUP BY a constant makes no groups", expr.span, "", "name the column, or its place in the list"
@@ -227,24 +232,35 @@ class BlockBinder:
         used = [*shown, *([] if select.having is None else [select.having])]
         return Groups(self.session, tuple(keys), any(has_aggregates(expr, catalog) for expr in used))
 
-    def _by_every_key(self, select: syntax.Select) -> syntax.Select:
+    def _key(self, expr: syntax.Expr, scope: Scope) -> bound.Expr:
+        return self._binder(scope, "GROUP BY", named=self.given_once).bind(expr)
+
+    def _by_every_key(self, select: syntax.Select, scope: Scope) -> syntax.Select:
         """GROUP BY ALL, with the keys that are meant."""
         keys: list[syntax.Expr] = []
-        computed: set[str] = set()
+        others: set[str] = set()
         for item in select.items:
             if isinstance(item.expr, syntax.Star):
                 raise self.session.error("GROUP BY ALL counts past a *", item.span, "", "name the columns")
             has_over = any(isinstance(part, syntax.Over) for part in parts(item, syntax.Query))
             is_constant = isinstance(item.expr, syntax.Literal)
             names = {part.name.lower() for part in parts(item, syntax.Query) if isinstance(part, syntax.Name)}
-            if not (has_over or is_constant or has_aggregates(item.expr, self.session.catalog) or names & computed):
+            is_other = has_over or is_constant or has_aggregates(item.expr, self.session.catalog)
+            if is_other or (names & others and not self._is_key(item.expr, scope)):
+                others.add((item.alias or "").lower())
+            else:
                 keys.append(item.expr)
-            elif item.alias is not None and not is_constant:
-                computed.add(item.alias.lower())
         having = select.having
         if not keys and having is None:
             having = syntax.Literal(True)
         return replace(select, group_by=tuple(keys), having=having)
+
+    def _is_key(self, expr: syntax.Expr, scope: Scope) -> bool:
+        """Whether an expression stands for something to group by, whatever the select list calls its names."""
+        try:
+            return not isinstance(self._key(expr, scope), bound.Literal)
+        except CqlError:
+            return False
 
     def _meant(self, expr: syntax.Expr, select: syntax.Select, scope: Scope) -> syntax.Expr:
         """A bare name that is no column of FROM may be an alias of the select list, a number the place of a column."""
@@ -287,7 +303,6 @@ class BlockBinder:
         self, select: syntax.Select, scope: Scope, groups: Groups | None
     ) -> tuple[list[Output], list[syntax.SelectItem]]:
         """The columns, and the select list with `*` written out."""
-        given = Counter(item.alias.lower() for item in select.items if item.alias is not None)
         named: dict[str, syntax.Expr] = {}
         binder = self._binder(scope, "the select list", groups=groups, named=named)
         outputs: list[Output] = []
@@ -312,8 +327,9 @@ class BlockBinder:
             else:
                 outputs.append(Output(item.alias or self._name(item.expr, len(outputs)), binder.value(item.expr)))
                 trees.append(replace(item, expr=self.session.expand(item.expr)))
-                if item.alias is not None and given[item.alias.lower()] == 1:
-                    named[item.alias.lower()] = item.expr
+                alias = (item.alias or "").lower()
+                if self.given_once.get(alias) is item.expr:
+                    named[alias] = item.expr
         return outputs, trees
 
     def _name(self, expr: syntax.Expr, position: int) -> str:

@@ -234,11 +234,9 @@ class ExpressionBinder:
         alias, context, counted = name.name.lower(), self.context, self.session.counted
         if alias not in self._meant:
             before = itertools.takewhile(lambda named: named[0] != alias, context.named.items())
-            self.context = replace(context, named=dict(before))
-            try:
-                found = self.bind(context.named[alias])
-            finally:
-                self.context = context
+            binder = ExpressionBinder(self.session, replace(context, named=dict(before)), self.bind_relation)
+            binder._depth, binder._meant = self._depth, self._meant
+            found = binder.bind(context.named[alias])  # which knows no parameters of lambdas around the name
             self._meant[alias] = found, sum(1 for _ in bound.walk(found))
         found, size = self._meant[alias]
         counted["parts"] += size
@@ -276,7 +274,7 @@ class ExpressionBinder:
             return CqlError(error.reason, self.session.text, name.span, error.note, error.hint or hint)
         if name.name.lower() in self.context.aliases:
             hint = f"the select list gives this name after {self.context.clause}: repeat the expression"
-            if self.context.clause == "the select list":
+            if self.context.clause in ("the select list", "GROUP BY"):
                 hint = "an expression knows the names that the select list gives before it, each once"
         hint = hint or error.hint or f"a text stands in quotes: '{name.name[:40]}'"
         return CqlError(error.reason, self.session.text, name.span, error.note, hint)

@@ -185,11 +185,37 @@ def test_the_select_list_knows_the_names_before_each_expression() -> None:
         "SELECT y AS x, x AS y, COUNT(*) FROM S GROUP BY x",
         "SELECT a AS x, b AS x, x + 1 FROM S",
         "SELECT a AS x, SUM(x) FROM S [NOW] GROUP BY a",
+        "SELECT a AS x, b AS x, COUNT(*) FROM S [NOW] GROUP BY x + 1",
         "SELECT a AS x FROM S WHERE x > 1",
     ],
 )
 def test_a_name_of_the_select_list_is_unknown_before_it_and_inside_aggregates(select: str) -> None:
     assert "unknown column" in error(select)
+
+
+def test_what_a_name_stands_for_knows_no_parameters_of_the_lambdas_around_it() -> None:
+    outside = exprs("SELECT a + 1 AS x, x AS y, TRANSFORM([1], a -> a + x) AS z FROM S")
+    assert exprs("SELECT a + 1 AS x, TRANSFORM([1], a -> a + x) AS z FROM S") == [outside[0], outside[2]]
+    assert exprs("SELECT a AS x, TRANSFORM([1], x -> x + 1) FROM S") == exprs(
+        "SELECT a, TRANSFORM([1], y -> y + 1) FROM S"
+    )
+    exprs("SELECT SUM(a) AS s, TRANSFORM([1], e -> e * s) AS z FROM S [NOW]")
+
+
+@pytest.mark.parametrize(
+    ("select", "keys"),
+    [
+        ("SELECT MAX(a) AS b, b % 2 AS p FROM S [NOW] GROUP BY ALL", ["(#1 % 2)"]),
+        ("SELECT MAX(a) AS b, b AS p FROM S [NOW] GROUP BY ALL", ["#1"]),
+        ("SELECT COUNT(*) AS n, CARDINALITY(TRANSFORM([a], n -> n)) AS m FROM S [NOW] GROUP BY ALL", None),
+        ("SELECT COUNT(*) AS n, n + 1 AS m FROM S [NOW] GROUP BY ALL", []),
+        ("SELECT 5 AS x, x AS y, a, COUNT(*) AS n FROM S [NOW] GROUP BY ALL", ["#0"]),
+    ],
+)
+def test_group_by_all_takes_what_is_made_of_columns(select: str, keys: list[str] | None) -> None:
+    node = find(bind_text(select).node, bound.Aggregate)
+    assert isinstance(node, bound.Aggregate)
+    assert len(node.keys) == 1 if keys is None else [write(key) for key in node.keys] == keys
 
 
 def test_names_that_double_what_they_stand_for_are_refused_before_they_take_long() -> None:
