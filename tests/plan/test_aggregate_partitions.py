@@ -53,6 +53,22 @@ def test_a_stream_whose_rows_look_at_none_behind_them_keeps_its_operator_whateve
     assert counted("SELECT k, STDDEV(v) OVER () FROM S") == (0, 1)
 
 
+@pytest.mark.parametrize(
+    ("over", "cut"),
+    [
+        ("PARTITION BY k ORDER BY v ROWS 2 PRECEDING", True),
+        ("PARTITION BY k ORDER BY v ROWS BETWEEN 2 FOLLOWING AND 3 FOLLOWING", True),
+        ("PARTITION BY k ORDER BY v ROWS UNBOUNDED PRECEDING", False),
+        (f"PARTITION BY k ORDER BY v ROWS {1 << 62} PRECEDING", False),
+        ("PARTITION BY k ORDER BY v", False),
+        ("ORDER BY v ROWS 2 PRECEDING", False),
+    ],
+)
+def test_a_row_meets_those_of_its_partition_that_are_near_its_frame(over: str, cut: bool) -> None:
+    found = plan(f"SELECT k, MEDIAN(v) OVER ({over}) AS m FROM S [ROWS 9]")
+    assert any("stretch" in node.schema.names for node in found if isinstance(node, bound.Join)) == cut
+
+
 def test_what_chooses_partitions_stands_below_the_aggregation() -> None:
     call = "SELECT k, v, AVG(v) OVER (PARTITION BY k) AS m FROM S [RANGE 5]"
     found = plan(f"SELECT * FROM ({call}) WHERE k = 1 AND v > m")

@@ -10,6 +10,9 @@ The rows of a frame by value stand one behind the other in that order, too: the 
 as COUNT(*) gives of a frame without a beginning, and there are as many as COUNT(*) gives of the frame. A row that is
 not in its own frame is joined with itself all the same, and gives it NULL, so that each row stays. Where the row looks
 at none behind it in a stream the OVER stays, for `operators.stream_over` computes it.
+
+A row of a partition is not compared with all others: their numbers are cut into stretches as long as the frame, which
+lies in two of them, x.n / 3 and the next. Each y stands in its stretch and, for the rows of the one before, in that.
 """
 
 from __future__ import annotations
@@ -51,6 +54,7 @@ def _expanded(node: bound.Over) -> Node:
     *_, number, value = theirs
     arg: Expr = value
     near = _in_frame(frame, mine[width:], number)
+    reach = frame
     if (frame.start or 0) > 0 or (frame.end or 0) < 0:
         is_near = conjunction(near)
         assert is_near is not None
@@ -59,8 +63,10 @@ def _expanded(node: bound.Over) -> Node:
             near = [_test("or", is_near, _test("=", number, mine[width]))]
         else:
             start, end = (None if n is None else far(n, 0) for n, far in ((frame.start, min), (frame.end, max)))
-            near = _in_frame(Frame(False, start, end), mine[width:], number)
-    pairs = _pairs(row, beside, [(mine[i], theirs[k]) for k, i in enumerate(call.partition)], near)
+            reach = Frame(False, start, end)
+            near = _in_frame(reach, mine[width:], number)
+    keys = [(mine[i], theirs[k]) for k, i in enumerate(call.partition)]
+    pairs = _pairs(row, beside, keys, near, _stretches(reach, mine[width], beside))
     schema = row.schema + Schema.of((call.label, call.type))
     groups = bound.Aggregate(schema, pairs, mine, (as_aggregate(call, arg),))
     result = column_refs(schema)
@@ -85,28 +91,57 @@ def _in_frame(frame: Frame, mine: Sequence[ColumnRef], number: ColumnRef) -> lis
         _, last, size = mine
         parts.append(_test("<=", number, last))
         if frame.start is not None:
-            parts.append(_test(">", number, bound.Call(Type.INTEGER, "-", (last, size))))
+            parts.append(_test(">", number, _of("-", last, size)))
         return parts
     for operator, distance in ((">=", frame.start), ("<=", frame.end)):
         if distance is not None:
             away = bound.Literal(Type.INTEGER, max(-_FARTHEST, min(distance, _FARTHEST)))
-            parts.append(_test(operator, number, bound.Call(Type.INTEGER, "+", (mine[0], away))))
+            parts.append(_test(operator, number, _of("+", mine[0], away)))
     return parts
 
 
-def _pairs(row: Node, beside: Node, keys: Sequence[tuple[ColumnRef, ColumnRef]], near: Sequence[Expr]) -> Node:
+def _stretches(frame: Frame, number: Expr, beside: Node) -> tuple[Expr, Node] | None:
+    """In which stretch the frame of a row begins, and the rows beside it, each once for every stretch from which a frame
+    can reach it; None where the frame has no bound.
+
+    frame: has the row in it.  number: the row's own, from 1.
+    """
+    if frame.by_value or frame.start is None or frame.end is None or frame.end - frame.start >= _FARTHEST:
+        return None
+    refs = column_refs(beside.schema)
+    length, back = (bound.Literal(Type.INTEGER, n) for n in (frame.end - frame.start + 1, -frame.start))
+    stretch = _of("/", _of("+", refs[-2], back), length)
+    names = [*beside.schema.names, "stretch"]
+    both = [projected(beside, [*refs, e], names) for e in (stretch, _of("-", stretch, bound.Literal(Type.INTEGER, 1)))]
+    return _of("/", number, length), union_all(*both)
+
+
+def _pairs(
+    row: Node,
+    beside: Node,
+    keys: Sequence[tuple[ColumnRef, ColumnRef]],
+    near: Sequence[Expr],
+    stretches: tuple[Expr, Node] | None,
+) -> Node:
     """The rows of each partition, joined."""
     schema, width = row.schema + beside.schema, len(row.schema)
-    equal = conjunction([*(_test("=", *pair) for pair in keys), *near])
-    rows: Node = bound.Join(schema, JoinKind.INNER, row, beside, equal)
-    if keys:
-        # No equality joins rows with NULL in what they are partitioned by.
-        mine = filtered(row, [_some_null([key for key, _ in keys])])
-        theirs = filtered(beside, [_some_null([shift(key, -width) for _, key in keys])])
-        same = conjunction([*(_test("not", _test("is distinct from", *pair)) for pair in keys), *near])
-        alone = bound.Join(schema, JoinKind.INNER, mine, theirs, same)
-        rows = union_all(rows, alone)
-    return rows
+    if not keys:
+        return bound.Join(schema, JoinKind.INNER, row, beside, conjunction(near))
+    # No equality joins rows with NULL in what they are partitioned by.
+    mine = filtered(row, [_some_null([key for key, _ in keys])])
+    theirs = filtered(beside, [_some_null([shift(key, -width) for _, key in keys])])
+    same = conjunction([*(_test("not", _test("is distinct from", *pair)) for pair in keys), *near])
+    alone = bound.Join(schema, JoinKind.INNER, mine, theirs, same)
+    equal = [_test("=", *pair) for pair in keys]
+    if stretches is None:
+        rows: Node = bound.Join(schema, JoinKind.INNER, row, beside, conjunction([*equal, *near]))
+    else:
+        first, cut = stretches
+        joined = row.schema + cut.schema
+        equal.append(_test("=", first, column_refs(joined)[-1]))
+        join = bound.Join(joined, JoinKind.INNER, row, cut, conjunction([*equal, *near]))
+        rows = projected(join, column_refs(schema), schema.names)
+    return union_all(rows, alone)
 
 
 def _some_null(keys: Sequence[Expr]) -> Expr:
@@ -116,3 +151,7 @@ def _some_null(keys: Sequence[Expr]) -> Expr:
 
 def _test(function: str, *args: Expr) -> Expr:
     return bound.Call(Type.BOOLEAN, function, args)
+
+
+def _of(function: str, *args: Expr) -> Expr:
+    return bound.Call(Type.INTEGER, function, args)
