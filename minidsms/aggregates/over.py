@@ -23,6 +23,8 @@ AGGREGATES = (
     "bit_and", "bit_or", "bit_xor",
 )  # fmt: skip
 """Aggregates of the rows of a frame."""
+FILLING = ("first", "last")
+"""The first and the last value of a frame that is not NULL."""
 PLACES = ("first_value", "last_value", "nth_value")
 """The value of one row of a frame."""
 FUNCTIONS = (*RANKS, *SHARES, *NEIGHBOURS, *PLACES, *AGGREGATES)
@@ -86,9 +88,14 @@ class OverCall:
         return self.function in SLIDING and not self.distinct
 
     @property
+    def is_aggregate(self) -> bool:
+        """States of groups can give it, into which the rows of its frame come in their order."""
+        return self.function in AGGREGATES or self.function in FILLING
+
+    @property
     def is_framed(self) -> bool:
         """It is of the rows of its frame."""
-        return self.function in AGGREGATES or self.function in PLACES
+        return self.is_aggregate or self.function in PLACES
 
     @property
     def looks_ahead(self) -> bool:

@@ -335,7 +335,10 @@ class ExpressionBuilder(Transformer[Token, Part]):
         span, name = span_of(parts), str(parts[0])
         if len(parts) == 4:
             return syntax.Call(name, (syntax.Star(span=part_span(parts[2])),), span=span)
-        _, _, distinct, args, inside, _, within, _, _, behind, _, nulls, _ = parts
+        _, _, distinct, args, inside, nulls_inside, _, _, within, _, _, behind, _, nulls, _ = parts
+        if nulls_inside is not None and nulls is not None:
+            raise self.fail("IGNORE NULLS stands inside the parentheses or behind them, not both", nulls)
+        nulls = nulls_inside or nulls
         if inside is not None and within is not None:
             raise self.fail("ORDER BY stands inside the parentheses or behind WITHIN GROUP, not both", within)
         said = "" if nulls is None else nulls.lower()

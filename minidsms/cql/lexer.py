@@ -594,7 +594,7 @@ class _Context:
             case "WITHIN":
                 return before == "RPAR" and self._word(i + 1) == "GROUP" and self._type(i + 2) == "LPAR"
             case "IGNORE" | "RESPECT":
-                return before == "RPAR" and self._word(i + 1) == "NULLS"
+                return self._word(i + 1) == "NULLS" and (before == "RPAR" or self._type(i + 2) == "RPAR")
             case "FIRST" | "LAST":
                 return before in ("NULLS", "FETCH")
             case "OFFSET":
@@ -631,7 +631,8 @@ class _Context:
         match word:
             case "OVER":
                 names = self._type(i + 1) == "WORD" and after not in RESERVED | _BEGIN_CLAUSES
-                return before == "RPAR" and (self._type(i + 1) in ("LPAR", "IDENT") or names)
+                is_behind = before == "RPAR" or (before == "NULLS" and self._type(i - 2) in ("IGNORE", "RESPECT"))
+                return is_behind and (self._type(i + 1) in ("LPAR", "IDENT") or names)
             case "PARTITION":
                 return before in ("LPAR", "IDENT") and after == "BY" and self.depth in self.frames
         if self.depth not in self.frames:

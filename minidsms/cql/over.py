@@ -19,6 +19,7 @@ from minidsms.aggregates.aggregate import Settings, SortKey, kept_by_kernel
 from minidsms.aggregates.ordered import share_of
 from minidsms.aggregates.over import (
     AGGREGATES,
+    FILLING,
     FUNCTIONS,
     NEIGHBOURS,
     PARTITION,
@@ -101,14 +102,19 @@ class Overs:
         label = self.session.snippet(call.span)
         ordered = tuple(zip([typed(self.session, e) for e in order], keys))
         parted = tuple([typed(self.session, e) for e in partition])
-        written = _Written(shape, parted, ordered, default, label)
+        fills = shape.function in FILLING
+        written = _Written(shape, parted, ordered, None if fills else default, label)
         if written not in self.calls:
             self.calls.append(written)
-        return bound.OverRef(shape.type, self.calls.index(written), span=over.span)
+        found = bound.OverRef(shape.type, self.calls.index(written), span=over.span)
+        if fills and default is not None:
+            return bound.Call(shape.type, "coalesce", (found, default), span=over.span)
+        return found
 
     def _shape(self, over: syntax.Over, name: str, args: Sequence[bound.Expr], order: Sequence[bound.Expr]) -> _Shape:
         call, frame = over.call, over.frame
-        if call.order or call.within or call.nulls:
+        has_nulls = name in (*NEIGHBOURS, *PLACES) and name != "nth_value"
+        if call.order or call.within or (call.nulls and not has_nulls):
             hint = "QUANTILE_CONT(x, 0.9), QUANTILE_DISC(x, 0.9) and MODE(x) need no order" if call.within else ""
             raise self._error(f"{call.function} with OVER takes its arguments only", over, hint or "no order or NULLS")
         if call.distinct and name not in TABLE:
@@ -125,6 +131,8 @@ class Overs:
         if name in _WITH_NUMBER:
             arg, distance = self._with_number(call, name, args)
             type_ = Type.INTEGER if name == "ntile" else args[0].type
+            if call.nulls == "ignore":
+                return self._filling(over, name, arg, distance, order)
             return _Shape(name, type_, arg, distance, self._frame(over, order) if name in PLACES else PARTITION)
         if name not in TABLE:
             raise self._error(f"{call.function} takes no OVER", call, f"with OVER stand {_KNOWN}")
@@ -142,6 +150,19 @@ class Overs:
         if settings is not None and state is not kept_by_kernel and share_of(state, settings) is None:
             raise self._error(f"a share of {call.function} with OVER has at most nine decimals", call.args[1])
         return _Shape(function, found.type, arg, None, self._frame(over, order), settings, found.distinct)
+
+    def _filling(
+        self, over: syntax.Over, name: str, arg: bound.Expr | None, distance: int | None, order: Sequence[bound.Expr]
+    ) -> _Shape:
+        """IGNORE NULLS: the nearest value of the rows before and behind, or the first or last one of the frame."""
+        assert arg is not None
+        if arg.type.is_nested:
+            raise self._error(f"{over.call.function} IGNORE NULLS takes no {arg.type}", over.call)
+        if name in NEIGHBOURS and distance != 1:
+            raise self._error(f"{over.call.function} IGNORE NULLS gives the nearest value", over, "look one row away")
+        before_and_behind = {"lag": Frame(False, None, -1), "lead": Frame(False, 1, None)}
+        frame = before_and_behind.get(name) or self._frame(over, order)
+        return _Shape("first" if name in ("first_value", "lead") else "last", arg.type, arg, frame=frame)
 
     def _frame(self, over: syntax.Over, order: Sequence[bound.Expr]) -> Frame:
         """The frame that is written, or the one that is meant where none is."""

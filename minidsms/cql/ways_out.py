@@ -303,10 +303,6 @@ def _in_calls(place: Place) -> str:
     called = place.word_before(3) if place.kind_before(2) == "LPAR" else ""
     if called == "SAFE_CAST":
         return "write TRY_CAST(x AS type)"
-    if (word == "IGNORE" and kind == "IDENT" and place.is_behind("SELECT")) or (
-        last == "OVER" and place.word_before(2) == "NULLS"
-    ):
-        return "IGNORE NULLS stands behind FIRST(x) and LAST(x); with OVER, WHERE x IS NOT NULL leaves the NULLs out"
     if word in ("WITH", "WITHOUT") and place.word_after in ("TIME", "LOCAL"):
         return _IN_UTC
     if called in ("FLOOR", "CEIL", "CEILING") and word == "TO":

@@ -63,8 +63,10 @@ class StreamOver(Resuming):
         arg_type = Type.NULL if call.arg is None else types[call.arg]
         settings = call.settings
         share = None if settings is None else share_of(TABLE[call.function].state, settings)
-        spec = AggregateSpec(call.aggregate, call.arg or 0, call.type, arg_type, call.distinct, share=share)
-        calls = [spec] if call.function in AGGREGATES else []
+        spec = AggregateSpec(
+            call.aggregate, call.arg or 0, call.type, arg_type, call.distinct, ignores_nulls=True, share=share
+        )
+        calls = [spec] if call.is_aggregate else []
         grows = call.frame.start is None
         keys = tuple(types[i] for i in call.partition)
         self.groups = GroupStates(keys, calls, False, texts, is_append_only=grows, are_fifo=True)

@@ -128,6 +128,8 @@ def _aggregate(call: OverCall, values: list[Any]) -> Any:
         return len(values)
     if not values:
         return None
+    if function in ("first", "last"):
+        return values[0] if function == "first" else values[-1]
     if function in ("min", "max"):
         return min(values) if function == "min" else max(values)
     if function in ("variance", "stddev"):

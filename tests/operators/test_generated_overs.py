@@ -57,6 +57,8 @@ def of_groups(rng: Random, any_: str, number: str) -> str:
             f"COUNT(DISTINCT {any_})",
             f"COUNT(DISTINCT {any_}, {number})",
             f"BIT_{rng.choice(('AND', 'OR', 'XOR'))}(k)",
+            f"{rng.choice(('FIRST_VALUE', 'LAST_VALUE'))}({any_}) IGNORE NULLS",
+            f"{rng.choice(('FIRST_VALUE', 'LAST_VALUE'))}({any_} IGNORE NULLS)",
         )
     )
 
@@ -85,6 +87,7 @@ def random_case(seed: int) -> Case:
             f"{rank} OVER {over})",
             f"{rng.choice(('PERCENT_RANK()', 'CUME_DIST()', 'NTILE(3)'))} OVER {over})",
             f"{rng.choice(('LAG', 'LEAD'))}({any_}, {rng.randint(1, 3)}{default_of(rng, any_)}) OVER {over})",
+            f"{rng.choice(('LAG', 'LEAD'))}({any_}, 1{default_of(rng, any_)}) IGNORE NULLS OVER {over})",
             f"{rng.choice(('SUM', 'AVG'))}({number}) OVER {over} {frame})",
             f"{rng.choice(('MIN', 'MAX', 'FIRST_VALUE', 'LAST_VALUE', 'COUNT'))}({any_}) OVER {over} {frame})",
             f"{rng.choice((f'NTH_VALUE({any_}, 2)', 'COUNT(*)'))} OVER {over} {frame})",
@@ -200,6 +203,7 @@ def case_of_stream(seed: int) -> Case:
                 (
                     f"{rng.choice(('ROW_NUMBER()', 'RANK()', 'DENSE_RANK()'))} OVER {over})",
                     f"LAG({any_}, {rng.choice((0, 1, 1, 2, 9))}{default_of(rng, any_)}) OVER {over})",
+                    f"LAG({any_}, 1{default_of(rng, any_)}) IGNORE NULLS OVER {over})",
                     f"{rng.choice(('SUM', 'AVG'))}({number}) OVER {over} {frame})",
                     f"{rng.choice(('MIN', 'MAX', 'FIRST_VALUE', 'LAST_VALUE', 'COUNT'))}({any_}) OVER {over} {frame})",
                     f"{rng.choice((f'NTH_VALUE({any_}, {rng.randint(1, 3)})', 'COUNT(*)'))} OVER {over} {frame})",
@@ -244,6 +248,8 @@ def case_of_ranks(seed: int) -> Case:
     any_ = rng.choice((*columns, *by))
     distance = rng.choice((0, 1, 1, 2, 5))
     neighbour = f"{rng.choice(('LAG', 'LEAD'))}({any_}, {distance}{default_of(rng, any_)})"
+    if distance == 1 and any_ != "l" and rng.random() < 0.4:
+        neighbour += " IGNORE NULLS"
     shown = rng.sample((*columns, *by), rng.choice((1, 1, 2)))
     qualify = f" QUALIFY {rank} {over} <= {rng.randint(0, 3)}" if rng.random() < 0.4 else ""
     select = f"SELECT {', '.join(shown)}, {rng.choice((rank, neighbour))} {over} AS r FROM {source}{qualify}"

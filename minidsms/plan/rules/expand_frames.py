@@ -20,7 +20,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from minidsms.aggregates.over import AGGREGATES, PARTITION, Frame
+from minidsms.aggregates.aggregate import Settings
+from minidsms.aggregates.over import FILLING, PARTITION, Frame
 from minidsms.cql import bound
 from minidsms.cql.bound import ColumnRef, Expr, JoinKind, Node
 from minidsms.elements import Schema, Type
@@ -37,7 +38,7 @@ def expand_frames(root: Node) -> Node:
 
 
 def _is_beyond(node: bound.Over) -> bool:
-    return node.call.function in AGGREGATES and not node.call.slides and not node.is_append_only
+    return node.call.is_aggregate and not node.call.slides and not node.is_append_only
 
 
 def _expanded(node: bound.Over) -> Node:
@@ -68,7 +69,11 @@ def _expanded(node: bound.Over) -> Node:
     keys = [(mine[i], theirs[k]) for k, i in enumerate(call.partition)]
     pairs = _pairs(row, beside, keys, near, _stretches(reach, mine[width], beside))
     schema = row.schema + Schema.of((call.label, call.type))
-    groups = bound.Aggregate(schema, pairs, mine, (as_aggregate(call, arg),))
+    aggregate = as_aggregate(call, arg)
+    if call.function in FILLING:
+        extreme = "arg_min" if call.function == "first" else "arg_max"
+        aggregate = bound.AggregateCall(extreme, None, call.type, args=(arg, number), settings=Settings(2))
+    groups = bound.Aggregate(schema, pairs, mine, (aggregate,))
     result = column_refs(schema)
     return projected(groups, [*result[:width], result[-1]], node.schema.names)
 
