@@ -106,8 +106,8 @@ def _in_frame(frame: Frame, mine: Sequence[ColumnRef], number: ColumnRef) -> lis
 
 
 def _stretches(frame: Frame, number: Expr, beside: Node) -> tuple[Expr, Node] | None:
-    """In which stretch the frame of a row begins, and the rows beside it, each once for every stretch from which a frame
-    can reach it; None where the frame has no bound.
+    """In which stretch the frame of a row begins, and the rows beside it, each once for every stretch in which a frame
+    that reaches it can begin; None where the frame has no bound.
 
     frame: has the row in it.  number: the row's own, from 1.
     """
