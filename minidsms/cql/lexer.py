@@ -158,7 +158,7 @@ _SYMBOLS = {
 }
 
 _LEXEME = re.compile(
-    r"""(?P<space>(?:\s+|--[^\n]*|\#(?!>>?\s*')[^\n]*|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/)+)
+    r"""(?P<space>(?:\s+|--[^\n]*|\#(?!>>?[ ]?'\{)[^\n]*|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/)+)
     |(?P<word>[^\W\d]\w*)
     |(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
     |(?P<text>'[^']*(?:''[^']*)*')
@@ -718,11 +718,9 @@ class _Context:
         if word == "FOR":
             return word if self.depth and before in _ENDS_OF_VALUES | {"NUMBER"} and after != "RPAR" else "IDENT"
         if word in ("ILIKE", "RLIKE", "REGEXP"):
-            is_operator = (
-                before in _ENDS_OF_VALUES
-                and after not in ("COMMA", "RPAR", "")
-                and (self._word(i + 1) not in RESERVED - _BEGINNINGS_OF_VALUES)
-            )
+            operand = i - 2 if before == "NOT" else i - 1
+            begins = self._begins_value(i + 1) or (word == "ILIKE" and self._word(i + 1) in _BEGIN_CLAUSES)
+            is_operator = self._type(operand) in _ENDS_OF_VALUES and begins
             return "IDENT" if not is_operator else word if word == "ILIKE" else "MATCH"
         if word in _TIME_ZONE:
             place = i - _TIME_ZONE.index(word)

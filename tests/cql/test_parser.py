@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from minidsms.cql import syntax as s
@@ -182,12 +184,21 @@ def test_words_of_windows_units_and_clauses_are_free_to_be_names() -> None:
     assert query.group_by == (s.Name("day"), s.Name("by"))
 
 
+@pytest.mark.parametrize("word", ["ilike", "rlike", "regexp"])
+def test_an_operator_that_is_a_word_is_free_to_be_a_name(word: str) -> None:
+    text = "SELECT w, a AS w, w w w FROM S w [NOW], T [NOW] w WHERE NOT w = -1 AND NOT w AND w < 2 AND w NOT w w"
+    bare = re.sub(r"\bw\b", word, text)
+    quoted = re.sub(r"\bw\b", f'"{word}"', text.replace("w w w", f"w {word} w").replace("NOT w w", f"NOT {word} w"))
+    assert select(bare) == select(quoted)
+    assert isinstance(expression("a ILIKE left(b, 1)"), s.Like)
+
+
 def test_backquoted_names_keep_every_character() -> None:
     assert expression("`a b`.`c``d`") == s.Name("c`d", "a b")
 
 
 def test_comments_run_to_the_end_of_the_line() -> None:
-    assert parse_query("SELECT a -- the 'key'\nFROM S # (\n;") == select("SELECT a FROM S")
+    assert parse_query("SELECT a -- the 'key'\nFROM S #> 'x' (\n;") == select("SELECT a FROM S")
 
 
 # ------------------------------------------------------------------------------------------------------- queries
