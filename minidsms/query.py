@@ -78,8 +78,11 @@ class Query(RunningQuery, AsFrames):
         self._check()
         if not callable(target):
             self._connection.safety.check_place(path_of(target))
-        sink = function_sink(target, options) if callable(target) else open_sink(target, format, options)
         connection = self._connection
+        if callable(target):
+            sink = function_sink(target, options)
+        else:
+            sink = open_sink(target, format, options, is_new=not connection.is_replayed)
         with connection.lock:
             mark = connection.first_mark(self, sink, options)
             if mark is None:

@@ -398,7 +398,7 @@ class DurableConnection(Connection):
                     result: Any = Connection.query(self, piece, name)
             else:
                 if isinstance(statement, syntax.CreateQuery) and statement.name.lower() not in self.queries:
-                    sink = open_into(statement, text)
+                    sink = open_into(self, statement, text)
                     if sink is not None and self.files.can_keep(sink):
                         self.safety.check_statement(statement)
                         told["mark"] = self.files.first_mark(statement.name, sink, 0)

@@ -36,6 +36,7 @@ class Mark:
     """How far a query's answers are where INTO says. path: the place, a file's absolute.  until: answers of the query.
     rows: written.  nbytes: of the file, or of the part that grows; of a topic, the offset behind the last message.
     part: the number of that part.  first: rows in the parts before it.  id: what tells our messages in a topic.
+    is_packed: the file is compressed as its name says; what a folder began before files were is not.
     """
 
     path: str
@@ -45,6 +46,7 @@ class Mark:
     part: int = 0
     first: int = 0
     id: str = ""
+    is_packed: bool = False
 
 
 def hidden(path: str) -> str:

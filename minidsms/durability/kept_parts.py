@@ -26,16 +26,15 @@ from minidsms.sinks.lines import LineSink
 from minidsms.sinks.packed_file import PackedFile
 from minidsms.sinks.rolling_sink import RollingSink
 from minidsms.sinks.sink import Sink, asked_of
+from minidsms.sources.files import is_packed
 
 _NUMBER = "{n}"
-_KEPT: dict[object, type[KeptFile]] = {Destination: KeptFile, PackedFile: KeptLines, AppendOutput: AddedFile}
-"""What stands for the output of a sink of lines that is gone on with."""
 
 
 def can_keep(sink: Sink) -> bool:
     """Whether a sink writes files that can be gone on with."""
     if isinstance(sink, LineSink):
-        return any(sink.makes_output is output for output in _KEPT)
+        return sink.makes_output in (Destination, PackedFile, AppendOutput)
     return isinstance(sink, ColumnarSink | RollingSink)
 
 
@@ -45,8 +44,8 @@ def first_mark(sink: Sink, until: int) -> Mark:
     if isinstance(sink, LineSink) and sink.makes_output is AppendOutput:
         return Mark(path, until, 0, AddedFile.begins_at(path))
     if isinstance(sink, RollingSink):
-        return Mark(path, until, 0, 0, _free_number(path, 1))
-    return Mark(path, until, 0, 0)
+        return Mark(path, until, 0, 0, _free_number(path, 1), is_packed=is_packed(path))
+    return Mark(path, until, 0, 0, is_packed=is_packed(path))
 
 
 @dataclass
@@ -107,7 +106,9 @@ class KeptParts:
         if isinstance(sink, ColumnarSink):
             return LineSink(place, ArrowMessages), KeptMessages(place, nbytes, sink.format)
         assert isinstance(sink, LineSink)
-        return sink, _KEPT.get(sink.makes_output, KeptFile)(place, nbytes)
+        if sink.makes_output is AppendOutput:
+            return sink, AddedFile(place, nbytes)
+        return sink, (KeptLines if self._mark.is_packed else KeptFile)(place, nbytes)
 
     def _begun(self, number: int, first: int, nbytes: int) -> _Part:
         place = self._place.replace(_NUMBER, str(number)) if self._rolling is not None else self._place
@@ -171,7 +172,8 @@ class KeptParts:
     def mark(self, until: int) -> Mark:
         """What is to be logged of what has been written."""
         part = self._part
-        return Mark(self._place, until, self.rows, part.sink.bytes, part.number, part.first)
+        packs = self._mark.is_packed
+        return Mark(self._place, until, self.rows, part.sink.bytes, part.number, part.first, is_packed=packs)
 
     def sync(self) -> None:
         """Return when what was written is on disk. Raises OSError."""

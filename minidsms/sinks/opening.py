@@ -38,10 +38,13 @@ def function_sink(fn: Callable[[Any], Any], options: Mapping[str, Any]) -> Sink:
     return PositionedSink(sink) if is_positioned else sink
 
 
-def open_sink(path: str, format: str | None = None, options: Mapping[str, Any] | None = None) -> Sink:
+def open_sink(
+    path: str, format: str | None = None, options: Mapping[str, Any] | None = None, is_new: bool = True
+) -> Sink:
     """A sink for a path or address, not yet open. format: one of FORMATS in any case, or None to tell it by the suffix.
 
-    options: as in WITH (..). Error where the format is unknown or cannot be told; OptionError for an option that does
+    options: as in WITH (..).  is_new: False of what a folder says, in which names of compressed files were like others
+    before these were written. Error where the format is unknown or cannot be told; OptionError for an option that does
     not exist here.
     """
     path = os.fspath(path)
@@ -58,13 +61,13 @@ def open_sink(path: str, format: str | None = None, options: Mapping[str, Any] |
         raise Error(
             f"{shown(path)}: the format cannot be told by the name\nhelp: write FORMAT csv, json, parquet or arrow"
         )
-    sink = _open(path, None if scheme is None else scheme[1].lower(), chosen, given)
+    sink = _open(path, None if scheme is None else scheme[1].lower(), chosen, given, is_new)
     given.done()
     sink.asked = chosen, dict(options or {})
     return sink
 
 
-def _open(path: str, scheme: str | None, chosen: str, options: Options) -> _PlaceSink:
+def _open(path: str, scheme: str | None, chosen: str, options: Options, is_new: bool) -> _PlaceSink:
     if scheme is not None:
         return _open_address(path, scheme, _lines_only(path, chosen), options)
     if path == "-":
@@ -74,7 +77,7 @@ def _open(path: str, scheme: str | None, chosen: str, options: Options) -> _Plac
     if options.flag("append"):
         from minidsms.sinks.append_output import AppendOutput, is_empty
 
-        if is_packed(path):
+        if is_new and is_packed(path):
             hint = "leave the ending out, or append; with roll_rows compressed files appear one after another"
             raise Error(f"{shown(path)}: lines are not added to compressed files\nhelp: {hint}")
         return LineSink(path, line_format(_lines_only(path, chosen)), AppendOutput, is_empty(path))
@@ -82,15 +85,15 @@ def _open(path: str, scheme: str | None, chosen: str, options: Options) -> _Plac
     if roll_rows is not None or roll_after_s is not None:
         from minidsms.sinks.rolling_sink import RollingSink
 
-        return RollingSink(path, lambda part: _file_sink(part, chosen), roll_rows, roll_after_s)
-    return _file_sink(path, chosen)
+        return RollingSink(path, lambda part: _file_sink(part, chosen, is_new), roll_rows, roll_after_s)
+    return _file_sink(path, chosen, is_new)
 
 
-def _file_sink(path: str, format: str) -> LineSink | ColumnarSink:
+def _file_sink(path: str, format: str, is_new: bool) -> LineSink | ColumnarSink:
     if format in ("parquet", "arrow"):
         from minidsms.sinks.columnar_sink import ColumnarSink
 
-        if is_packed(path):
+        if is_new and is_packed(path):
             hint = "leave the ending out: parquet compresses its columns itself"
             raise Error(f"{shown(path)}: only files of lines are compressed as a whole\nhelp: {hint}")
         return ColumnarSink(path, format)

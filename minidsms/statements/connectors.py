@@ -46,14 +46,15 @@ def open_declared(
         raise _placed(error, text, statement.source.span, statement.source.options) from None
 
 
-def open_into(statement: syntax.CreateQuery, text: str) -> Sink | None:
+def open_into(db: Connection, statement: syntax.CreateQuery, text: str) -> Sink | None:
     """The sink that INTO names, not yet open, or None."""
     if statement.into is None:
         return None
     from minidsms.sinks.opening import open_sink
 
     try:
-        return open_sink(statement.into, statement.format, dict(option_values(statement.options)))
+        options = dict(option_values(statement.options))
+        return open_sink(statement.into, statement.format, options, is_new=not db.is_replayed)
     except Error as error:
         raise _placed(error, text, statement.span, statement.options) from None
 

@@ -284,7 +284,7 @@ def _create_query(db: Connection, statement: syntax.CreateQuery, text: str) -> Q
             return db.queries[statement.name.lower()]
         reason = f"there is a query {quoted(statement.name)} already"
         raise CqlError(reason, text, statement.name_span, "", f"DROP QUERY {statement.name} first")
-    sink = open_into(statement, text)
+    sink = open_into(db, statement, text)
     query, past = _register(db, statement.query, text, statement.name, statement.with_history, statement.backfill)
     try:
         if statement.archive is not None:
@@ -313,7 +313,7 @@ def replace_query(db: Connection, statement: syntax.CreateQuery, text: str) -> Q
     query = db.queries[statement.name.lower()]
     _check_one_past(statement, text)
     bound = bind(statement.query, db.catalog, text)
-    sink = open_into(statement, text)
+    sink = open_into(db, statement, text)
     is_same = print_query(bound.expanded) == query.expanded and statement.backfill is None
     if is_same and (statement.archive is None or (not db.is_replayed and is_archived_in(query, statement.archive))):
         _let_write(db, query, sink, statement, text)

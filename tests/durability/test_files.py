@@ -8,14 +8,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pyarrow import parquet
 
 import minidsms
 from minidsms.cql.errors import Error
-from minidsms.durability import kept_files
+from minidsms.durability import kept_files, kept_parts
 from minidsms.durability.connection import DurableConnection
 from minidsms.durability.kept_file import hidden
 from minidsms.durability.log import Log
-from minidsms.sinks import locking
+from minidsms.sinks import locking, opening
 from minidsms.sinks.lines import LineSink
 
 
@@ -429,6 +430,42 @@ def test_files_of_every_form_go_on_at_their_marks(into: str) -> None:
     assert [k for path in FORMS[into] for k in content(path)] == list(range(10))
     db.close()
     assert sorted(os.listdir()) == sorted([".out.csv.kept", "db", *FORMS[into]])
+
+
+OF_BEFORE = {
+    "'x.csv.gz' FORMAT csv": ["x.csv.gz"],
+    "'x.gz' FORMAT csv WITH (append = true)": ["x.gz"],
+    "'x-{n}.csv.gz' FORMAT csv WITH (roll_rows = 4)": ["x-1.csv.gz", "x-2.csv.gz"],
+    "'x.parquet.gz' FORMAT parquet": ["x.parquet.gz"],
+}
+
+
+@pytest.mark.parametrize("into", OF_BEFORE)
+def test_what_a_folder_began_before_files_were_compressed_stays_as_it_was(
+    into: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as before:
+        before.setattr(opening, "is_packed", lambda path: False)
+        before.setattr(kept_parts, "is_packed", lambda path: False)
+        db = opened()
+        db.execute(f"CREATE QUERY r AS SELECT k FROM S INTO {into}")
+        for k in range(6):
+            db.push("S", (k,), ts=k)
+        end(db)
+    for k in (6, 7):
+        db = opened()
+        assert not db.warnings
+        db.push("S", (k,), ts=k)
+        db.checkpoint()
+        end(db)
+    with opened() as db:
+        db.execute("DROP QUERY r")
+    for n, name in enumerate(OF_BEFORE[into]):
+        if "parquet" in into:
+            assert parquet.read_table(name)["k"].to_pylist() == list(range(8))
+        else:
+            first, stop = (4 * n, 4 * n + 4) if "{n}" in into else (0, 8)
+            assert lines(name) == ["_ts,_sign,k", *(f"{k},1,{k}" for k in range(first, stop))]
 
 
 def test_a_file_is_added_to_behind_its_last_whole_line_and_by_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
