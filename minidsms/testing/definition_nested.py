@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import json
 import math
+import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -167,9 +168,14 @@ def _read(text: str, target: Type) -> Any:
             if exact.denominator != 1 and (exact * 10**target.scale).denominator != 1:
                 raise Failure("too many digits")
             return decimal(exact, target)
-        return _built(json.loads(text, parse_float=Decimal), target)
+        return _built(json.loads(text, parse_float=_number), target)
     except (ValueError, TypeError, AttributeError, KeyError):
         raise Failure(f"{text} is no {target}") from None
+
+
+def _number(text: str) -> Decimal:
+    """A number of JSON. Exponents of more digits are as far from every type."""
+    return Decimal(re.sub(r"(?<=[eE])([-+]?)0*[0-9]{5,}$", r"\g<1>9999", text))
 
 
 def _built(value: Any, type_: Type) -> Any:

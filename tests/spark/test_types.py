@@ -41,7 +41,8 @@ GROUPED = "SELECT l, s, m, COUNT(*), COUNT(DISTINCT d), MIN(d), MAX(day) FROM S 
 JOINED = "SELECT a.k, a.l, b.d FROM S [RANGE 4] AS a, S [RANGE 3] AS b WHERE a.l = b.l AND a.day = b.day"
 DIFFERENT = "SELECT DISTINCT s, m FROM S [RANGE 4]"
 COMPUTED = (
-    "SELECT k, d * 2 AS d2, s.n[1] AS n, m['k'] AS mk, day + 14 AS due, CAST(at AS TEXT) AS clock, "
+    "SELECT k, d * 2 AS d2, TRUNC(d, 1) AS d1, TRUNC(d, -2) AS d0, "
+    "s.n[1] AS n, m['k'] AS mk, day + 14 AS due, CAST(at AS TEXT) AS clock, "
     "COALESCE(d, 0.00) AS c FROM S [RANGE 3]"
 )
 SUMS = "SELECT k, SUM(d), AVG(d), FIRST(l) FROM S [ROWS UNBOUNDED] GROUP BY k"

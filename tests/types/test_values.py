@@ -263,6 +263,8 @@ EXPRESSIONS = (
     "CAST(STRUCT(a := k, b := [t, NULL]) AS TEXT)", "CAST('[1, ' || CAST(k AS TEXT) || ']' AS FLOAT[])",
     "CAST('{\"a\": ' || CAST(v AS TEXT) || '}' AS STRUCT(a INTEGER, b TEXT))",
     "CAST([v, k] AS DECIMAL(5, 1)[])",
+    "CAST('[1e' || CAST(k * 6000000000000000000 AS TEXT) || '00, 0e-' || CAST(k AS TEXT) || '00000]' AS FLOAT[])",
+    "TRY_CAST('[1e-' || CAST(k - 1 AS TEXT) || '9999999999999999999]' AS DECIMAL(30, 20)[])",
     "CAST(DATE '2024-02-28' + k AS TIMESTAMP)", "CAST('2024-02-2' || CAST(k AS TEXT) AS DATE)",
     "TIME '23:30' + k * 1000000 * INTERVAL '1' MILLISECOND", "TIME '10:00' - INTERVAL '11' HOUR",
     "DATE '2024-01-01' + TIME '10:30'",
