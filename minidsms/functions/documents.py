@@ -54,12 +54,15 @@ def _no_number(word: str) -> None:
     raise ValueError(f"{word} is no JSON")
 
 
+_JSON = json.JSONDecoder(parse_constant=_no_number)
+
+
 def _read(text: str) -> Any:
     """The document; FAILED where it is none."""
     if text.count("[") + text.count("{") > _DEEPEST and _depth(text) > _DEEPEST:
         return FAILED
     try:
-        return json.loads(text, parse_constant=_no_number)
+        return _JSON.decode(text)
     except ValueError:
         return FAILED
 
