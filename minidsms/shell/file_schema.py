@@ -165,8 +165,11 @@ def _read_json(lines: bytes) -> Any:
         raise pa.ArrowInvalid("null where an object should stand")
     try:
         return arrow_json.read_json(pa.BufferReader(lines))
-    except pa.ArrowInvalid:
-        rows = [json.loads(line) for line in lines.splitlines() if line.strip()]
+    except pa.ArrowInvalid as error:
+        try:
+            rows = [json.loads(line) for line in lines.splitlines() if line.strip()]
+        except (ValueError, RecursionError):
+            raise error from None  # it tells the row
         if not all(isinstance(row, dict) for row in rows):
             raise
     flat = [{k: json.dumps(v) if isinstance(v, dict | list) else v for k, v in row.items()} for row in rows]

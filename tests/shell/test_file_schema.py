@@ -146,6 +146,14 @@ def test_what_is_nested_in_json_is_proposed_as_text_also_where_its_types_change(
     assert _read_as_proposed(path) == list(enumerate(texts))
 
 
+@pytest.mark.parametrize("line", ["no JSON", '{"p": ' + "[" * 100_000, '{"p": ' + "9" * 5000 + "}"])
+def test_a_line_that_cannot_be_read_is_an_error_that_tells_its_row(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "t.json"
+    path.write_text(f'{{"p": {{"a": 1}}}}\n{{"p": {{"a": "x"}}}}\n{line}\n')
+    with pytest.raises(minidsms.Error, match="in row 1"):
+        proposal_for(str(path))
+
+
 def _read_as_proposed(path: Path) -> list[tuple[Any, ...]]:
     with minidsms.connect() as db:
         db.execute(proposal_for(str(path))[0])
