@@ -391,6 +391,8 @@ def _in_statements(place: Place) -> str:
         return "any column may be NULL: a column is a name and a type"
     if place.declares and place.kind_before() == "LPAR" and word in RESERVED and "IDENT" in expected:
         return f"{word} is a reserved word; a column of that name stands in backquotes: `{place.token}`"
+    if place.declares and word == "INTO" and "AS" in expected:
+        return _ANSWERS
     if place.token is None and "FROM" in expected and not place.is_behind("FROM"):
         return "a query reads something: SELECT .. FROM a stream, relation or view"
     return ""

@@ -697,6 +697,7 @@ ELSEWHERE = [
     ("SELECT * FROM S s LEFT ANTI JOIN T t ON s.k = t.k", "NOT EXISTS"),
     ("SELECT s.k FROM S s JOIN T t ON s.k = t.k WITHIN 5 MINUTES", "S [RANGE 15 MINUTES] JOIN T [RANGE 15 MINUTES]"),
     ("SELECT LAG(v, 2) IGNORE NULLS OVER (ORDER BY ts) FROM S", "look one row away"),
+    ("CREATE QUERY q INTO 'x.csv' AS SELECT k FROM S", "CREATE QUERY name AS SELECT .. INTO 'file'"),
     ("SELECT FLOOR(at TO HOUR) FROM Pos", "DATE_TRUNC('hour', t)"),
     ("SELECT CEIL(at TO HOUR) FROM Pos", "DATE_TRUNC('hour', t), and add INTERVAL '1' HOUR"),
     ("SELECT CAST(at AS TIMESTAMP WITH TIME ZONE) FROM Pos", "write TIMESTAMP;"),
