@@ -39,6 +39,7 @@ from minidsms.cql.scalar import rewrite
 from minidsms.cql.session import Session
 from minidsms.cql.windows import ticks
 from minidsms.elements import Field, Schema, Type
+from minidsms.values.types import known_type
 
 _KNOWN = ", ".join(map(str.upper, FUNCTIONS))
 _WITH_NUMBER = {
@@ -237,7 +238,7 @@ class Overs:
         calls = [
             OverCall(
                 w.shape.function,
-                w.shape.type if w.shape.type is not Type.NULL else Type.INTEGER,
+                known_type(w.shape.type),
                 tuple(column(e) for e in w.partition),
                 tuple((column(e), key) for e, key in w.order),
                 w.label,

@@ -105,9 +105,10 @@ class JsonRows:
 
     def _begins_nested(self, block: Block) -> bool:
         """The first line has an object or array in a column of TEXT, as the others have then: Arrow reads none."""
-        line = next((text for _, text in lines(block)), b"")
+        names = [name for name, type_ in zip(self._names, self._types) if type_ is Type.TEXT]
+        line = next((text for _, text in lines(block)), b"") if names else b""
         found = _object(_decoded(line)) or {}
-        return any(type_ is Type.TEXT and _is_nested(found.get(n)) for n, type_ in zip(self._names, self._types))
+        return any(_is_nested(found.get(name)) for name in names)
 
     def _parts(self, block: Block) -> Iterator[tuple[Any, list[Reject]]]:
         """A block in one, or its halves where a line keeps Arrow from reading it, and so on to a few lines."""

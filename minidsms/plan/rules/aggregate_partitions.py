@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from minidsms.aggregates.aggregate import Settings
 from minidsms.aggregates.over import AGGREGATES, PARTITION, OverCall
 from minidsms.cql import bound
-from minidsms.cql.bound import ColumnRef, JoinKind, Node, SetKind
+from minidsms.cql.bound import ColumnRef, Expr, JoinKind, Node, SetKind
 from minidsms.elements import Schema, Type
 from minidsms.plan.logical import column_refs, conjunction, filtered, nodes, projected
 
@@ -66,19 +66,24 @@ def _joined(below: Node, run: Sequence[bound.Over]) -> Node:
     rows = projected(join, [*column_refs(below.schema), *told], named.names)
     if not keys:
         return rows
-    of_none = [bound.Call(Type.BOOLEAN, "is null", (key,)) for key in keys]
-    rest = filtered(below, [of_none[0] if len(keys) == 1 else bound.Call(Type.BOOLEAN, "or", tuple(of_none))])
+    rest = with_null(below, keys)
     for over in run:
         rest = dataclasses.replace(over, input=rest)
     return bound.SetOperation(named, SetKind.UNION, True, rows, rest)
 
 
-def as_aggregate(call: OverCall, arg: bound.Expr | None) -> bound.AggregateCall:
+def as_aggregate(call: OverCall, arg: Expr | None) -> bound.AggregateCall:
     """The aggregate of the rows of a group that the call is of those of a frame. arg: None for COUNT(*)."""
     settings = Settings() if call.sums_decimals else call.settings
     if settings is not None and arg is not None:
         return bound.AggregateCall(call.aggregate, None, call.type, call.distinct, args=(arg,), settings=settings)
     return bound.AggregateCall(call.function, arg, call.type, call.distinct)
+
+
+def with_null(node: Node, keys: Sequence[Expr]) -> Node:
+    """The rows with NULL in what they are partitioned by, which no equality joins."""
+    tests = [bound.Call(Type.BOOLEAN, "is null", (key,)) for key in keys]
+    return filtered(node, [tests[0] if len(tests) == 1 else bound.Call(Type.BOOLEAN, "or", tuple(tests))])
 
 
 def _column(schema: Schema, i: int, offset: int = 0) -> ColumnRef:

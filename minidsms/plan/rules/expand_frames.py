@@ -25,8 +25,8 @@ from minidsms.aggregates.over import FILLING, PARTITION, Frame
 from minidsms.cql import bound
 from minidsms.cql.bound import ColumnRef, Expr, JoinKind, Node
 from minidsms.elements import Schema, Type
-from minidsms.plan.logical import column_refs, conjunction, filtered, projected, shift, transform, union_all
-from minidsms.plan.rules.aggregate_partitions import as_aggregate
+from minidsms.plan.logical import column_refs, conjunction, projected, shift, transform, union_all
+from minidsms.plan.rules.aggregate_partitions import as_aggregate, with_null
 
 _FARTHEST = 1 << 62
 """As many rows away are none; numbers of rows and so much are INTEGERs."""
@@ -132,9 +132,8 @@ def _pairs(
     schema, width = row.schema + beside.schema, len(row.schema)
     if not keys:
         return bound.Join(schema, JoinKind.INNER, row, beside, conjunction(near))
-    # No equality joins rows with NULL in what they are partitioned by.
-    mine = filtered(row, [_some_null([key for key, _ in keys])])
-    theirs = filtered(beside, [_some_null([shift(key, -width) for _, key in keys])])
+    mine = with_null(row, [key for key, _ in keys])
+    theirs = with_null(beside, [shift(key, -width) for _, key in keys])
     same = conjunction([*(_test("not", _test("is distinct from", *pair)) for pair in keys), *near])
     alone = bound.Join(schema, JoinKind.INNER, mine, theirs, same)
     equal = [_test("=", *pair) for pair in keys]
@@ -147,11 +146,6 @@ def _pairs(
         join = bound.Join(joined, JoinKind.INNER, row, cut, conjunction([*equal, *near]))
         rows = projected(join, column_refs(schema), schema.names)
     return union_all(rows, alone)
-
-
-def _some_null(keys: Sequence[Expr]) -> Expr:
-    tests = [_test("is null", key) for key in keys]
-    return tests[0] if len(tests) == 1 else _test("or", *tests)
 
 
 def _test(function: str, *args: Expr) -> Expr:
