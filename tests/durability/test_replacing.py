@@ -27,6 +27,23 @@ def rows(path: Path) -> list[str]:
     return path.read_text().splitlines()[1:]
 
 
+def carried_out(statement: str, folder: Path, disk: Disk) -> bool:
+    """Whether a statement was carried out before the process ended, which is when the disk says."""
+    is_done = False
+    with crashing(disk), marking(1e9):
+        db = minidsms.connect(folder)
+        assert isinstance(db, DurableConnection)
+        try:
+            db.execute(statement)
+            is_done = True
+        except Crash:
+            end_process(db)
+            raise
+    if is_done:
+        db.close()
+    return is_done
+
+
 @pytest.mark.parametrize("place", ["old.csv", "new.csv", None])
 def test_a_crash_within_leaves_the_old_query_or_the_new_one(place: str | None, tmp_path: Path) -> None:
     """What was answered before stands in the file of the old one either way."""
@@ -39,19 +56,9 @@ def test_a_crash_within_leaves_the_old_query_or_the_new_one(place: str | None, t
             db.execute(f"CREATE STREAM S (k INTEGER); CREATE QUERY q AS SELECT k FROM S INTO '{folder / 'old.csv'}'")
             db.push("S", [(1,), (2,)], ts=[1, 2])
             db.advance(2)
-        disk, is_done = Disk(str(folder), at, Random(at)), False
-        with crashing(disk), marking(1e9):
-            db = minidsms.connect(folder / "db")
-            assert isinstance(db, DurableConnection)
-            try:
-                db.execute(f"CREATE OR REPLACE QUERY q AS {NEW}{into}")
-                is_done = True
-            except Crash:
-                end_process(db)
-                raise
-        if is_done:
-            db.close()
-        elif at % 2:
+        disk = Disk(str(folder), at, Random(at))
+        is_done = carried_out(f"CREATE OR REPLACE QUERY q AS {NEW}{into}", folder / "db", disk)
+        if not is_done and at % 2:
             disk.lose()
         with minidsms.connect(folder / "db") as db:
             assert not any("file" in warning or "query" in warning for warning in db.warnings)
@@ -285,18 +292,8 @@ def test_a_crash_within_lets_the_archive_of_the_new_query_begin(is_archived: boo
             db.execute(f"CREATE QUERY q AS SELECT ISTREAM(k AS n) FROM S [NOW] {into if is_archived else ''}")
             db.push("S", [(1,), (2,)], ts=[1, 2])
             db.advance(2)
-        disk, is_done = Disk(str(folder), at, Random(at)), False
-        with crashing(disk), marking(1e9):
-            db = minidsms.connect(folder / "db")
-            assert isinstance(db, DurableConnection)
-            try:
-                db.execute(f"CREATE OR REPLACE QUERY q AS {NEW} {into}")
-                is_done = True
-            except Crash:
-                end_process(db)
-                raise
-        if is_done:
-            db.close()
+        disk = Disk(str(folder), at, Random(at))
+        is_done = carried_out(f"CREATE OR REPLACE QUERY q AS {NEW} {into}", folder / "db", disk)
         with minidsms.connect(folder / "db") as db:
             assert not any("archive" in warning for warning in db.warnings)
             is_new = "+ 100" in db.queries["q"].text
