@@ -214,10 +214,9 @@ def _read_statement(text: str, start: int, stop: int, text_quotes: str) -> tuple
     text_quotes: what encloses texts beside single quotes.
     """
     tokens: list[Token] = []
-    parentheses = 0
+    clauses = _Clauses(tokens)
     in_window = False
     brackets: list[str] = []
-    in_from = False
     first = start
     while start < stop:
         match = _LEXEME.match(text, start, stop)
@@ -244,7 +243,7 @@ def _read_statement(text: str, start: int, stop: int, text_quotes: str) -> tuple
             if lexeme == ":" and (not brackets or brackets[-1] != "index"):
                 raise _unreadable(text, start, stop)
             if lexeme == "[":
-                brackets.append(_bracket(text, end, stop, tokens, in_from))
+                brackets.append(_bracket(text, end, stop, clauses))
                 empty = _EMPTY.match(text, end, stop) if brackets[-1] != "list" else None
                 if empty is not None:
                     brackets.pop()
@@ -252,18 +251,18 @@ def _read_statement(text: str, start: int, stop: int, text_quotes: str) -> tuple
             if kind != "brackets" and lexeme in "[]" and brackets:
                 kind = brackets[-1] if lexeme == "[" else brackets.pop()
             in_window = bool(brackets) and brackets[-1] == "symbol"
-            parentheses += (lexeme == "(") - (lexeme == ")")
-            if parentheses > MAX_NESTING:
+            clauses.read_parenthesis(lexeme)
+            if len(clauses.outer) > MAX_NESTING:
                 raise CqlError(
                     f"more than {MAX_NESTING} parentheses are open here",
                     text,
                     (start, end),
                     hint="give the inner queries names with CREATE VIEW",
                 )
+        if kind == "word" and lexeme.upper() in _CLAUSES:
+            clauses.read_word(lexeme.upper())
         tokens.append(_token(text, kind, lexeme, start, end))
         start = end
-        if kind == "word" and lexeme.upper() in _CLAUSES:
-            in_from = lexeme.upper() in ("FROM", "JOIN")
         if kind == "word" and lexeme.upper() == "IN":
             listed = _literals(text, start, stop)
             if listed is not None:
@@ -276,19 +275,59 @@ def _read_statement(text: str, start: int, stop: int, text_quotes: str) -> tuple
     return Statement(tokens, stop), stop
 
 
-def _bracket(text: str, start: int, stop: int, tokens: list[Token], in_from: bool) -> str:
-    """What a bracket opens: "list" where no value stands before it, "index" behind one, else "symbol": a window.
+@dataclass
+class _Clauses:
+    """In which clause a statement's tokens stand, read one by one.
 
-    in_from: FROM or JOIN is the last clause that has begun.
+    in_from: FROM or JOIN is the last clause that has begun in the innermost parentheses.  selects: SELECT stands in
+    these.  outer: the same two of those around them, and the number of the token that opened them.  keys: the place
+    behind the parentheses of the last DISTINCT ON.
     """
-    before = tokens[-1] if tokens else None
-    if before is None or before.type in _BEFORE_LISTS:
+
+    tokens: list[Token]
+    in_from: bool = False
+    selects: bool = False
+    outer: list[tuple[bool, bool, int]] = field(default_factory=list)
+    keys: int = -1
+
+    def read_parenthesis(self, lexeme: str) -> None:
+        """Before it becomes a token."""
+        before = self._word(1)
+        if lexeme == "(":
+            self.outer.append((self.in_from, self.selects, len(self.tokens)))
+            # A function's arguments are no clause.
+            self.in_from = self.in_from and before in ("", "FROM", "JOIN")
+            self.selects = False
+        elif lexeme == ")" and self.outer:
+            self.in_from, self.selects, opened = self.outer.pop()
+            if [token.upper() for token in self.tokens[max(0, opened - 2) : opened]] == ["DISTINCT", "ON"]:
+                self.keys = len(self.tokens) + 1
+
+    def read_word(self, word: str) -> None:
+        """One of _CLAUSES, before it becomes a token. FROM is none in EXTRACT(.. FROM ..) and in IS DISTINCT FROM."""
+        is_inside = word == "FROM" and bool(self.outer) and not self.selects
+        if not is_inside and not (word == "FROM" and self._word(1) == "DISTINCT"):
+            self.in_from = word in ("FROM", "JOIN")
+        self.selects = self.selects or word == "SELECT"
+
+    def begins_list(self) -> bool:
+        """A bracket that comes next encloses a list, for no value stands before it."""
+        if not self.tokens or self.tokens[-1].type in _BEFORE_LISTS or self.keys == len(self.tokens):
+            return True
+        word = self._word(1)
+        return word in _WORDS_BEFORE_LISTS or (word == "BY" and self._word(2) in ("GROUP", "ORDER"))
+
+    def _word(self, back: int) -> str:
+        """The token so many before, in upper case, if it is a word."""
+        is_word = len(self.tokens) >= back and self.tokens[-back].type == "WORD"
+        return self.tokens[-back].upper() if is_word else ""
+
+
+def _bracket(text: str, start: int, stop: int, clauses: _Clauses) -> str:
+    """What a bracket opens: "list" where no value stands before it, "index" behind one, else "symbol": a window."""
+    if clauses.begins_list():
         return "list"
-    word = before.upper() if before.type == "WORD" else ""
-    is_by = word == "BY" and len(tokens) > 1 and tokens[-2].upper() in ("GROUP", "ORDER")
-    if word in _WORDS_BEFORE_LISTS or is_by:
-        return "list"
-    return "symbol" if in_from or _WINDOW.match(text, start, stop) else "index"
+    return "symbol" if clauses.in_from or _WINDOW.match(text, start, stop) else "index"
 
 
 def _literals(text: str, start: int, stop: int) -> Token | None:

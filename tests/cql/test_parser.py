@@ -152,6 +152,25 @@ def test_subqueries_stand_in_every_predicate() -> None:
     assert condition(f"a IN ({sub}, 3)") == s.InList(A, (s.ScalarQuery(inner), s.Literal(3)))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a IS DISTINCT FROM {}",
+        "EXTRACT(DAY FROM t) = {}",
+        "a IN (SELECT a FROM S [ROWS 2]) AND b = {}",
+        "a = (SELECT MAX(a) FROM S) AND b = {}",
+        "SUBSTRING(t FROM {}) = 'a'",
+        "TRIM(BOTH 'a' FROM {}) = 'a'",
+    ],
+)
+def test_brackets_are_an_index_behind_a_from_that_begins_no_clause_or_whose_query_has_ended(text: str) -> None:
+    assert condition(text.format("l[1]")) == condition(text.format("ELEMENT_AT(l, 1)"))
+
+
+def test_brackets_behind_the_keys_of_distinct_on_enclose_a_list() -> None:
+    assert select("SELECT DISTINCT ON (a) [a, b] FROM S") == select("SELECT DISTINCT ON (a) LIST_VALUE(a, b) FROM S")
+
+
 def test_a_stream_name_may_stand_for_its_whole_row() -> None:
     query = select("Select * From S0 Where S0 in (Select * From S1 [Rows 10,000])")
     assert query.where == s.InQuery(s.Name("S0"), select("SELECT * FROM S1 [ROWS 10000]"))
