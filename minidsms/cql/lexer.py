@@ -79,6 +79,11 @@ _ORDER_WORDS = frozenset(
     {"ORDER", "ASC", "DESC", "NULLS", "FIRST", "LAST", "WITHIN", "IGNORE", "RESPECT", "LIMIT", "OFFSET"}
     | {"FETCH", "NEXT", "ROW", "ROWS", "ONLY"}
 )
+_BEHIND_SORT_KEYS = frozenset(
+    {"NULLS", "LIMIT", "ROWS", "RANGE", "FETCH", "OFFSET", "UNION", "EXCEPT", "INTERSECT"}
+    | {"INTO", "WITH", "ARCHIVE", "BACKFILL"}
+)
+"""What may stand behind ASC and DESC."""
 _JSON_KINDS = frozenset(("VALUE", "OBJECT", "ARRAY", "SCALAR"))
 """What `IS JSON` may ask for."""
 _OVER_WORDS = frozenset({"OVER", "PARTITION", "ROWS", "RANGE", "UNBOUNDED", "PRECEDING", "FOLLOWING", "CURRENT", "ROW"})
@@ -655,14 +660,7 @@ class _Context:
             return self._word(i + 1) in ("FIRST", "LAST")
         if word == "LIMIT":
             return True
-        return after in ("COMMA", "RPAR", "") or self._word(i + 1) in (
-            "NULLS",
-            "LIMIT",
-            "ROWS",
-            "RANGE",
-            "FETCH",
-            "OFFSET",
-        )
+        return after in ("COMMA", "RPAR", "") or self._word(i + 1) in _BEHIND_SORT_KEYS
 
     def _frames(self, i: int, word: str) -> bool:
         """Whether the word belongs to OVER: it, PARTITION BY, or what says of which rows an aggregate is."""

@@ -81,7 +81,6 @@ _FOREIGN = {
     "DELETE": "a relation loses rows by push(relation, rows, sign=-1)",
     "WINDOW": "the window stands behind the stream, for example FROM S [ROWS 10]",
     "TABLE": "declare a STREAM or a RELATION",
-    "DESC": "write DESCRIBE name",
     "QUALIFY": "QUALIFY stands behind HAVING and before ORDER BY: QUALIFY ROW_NUMBER() OVER (..) <= 3",
     "REFERENCES": "a declaration has KEY (columns) behind its columns, and no foreign keys",
     "PRIMARY": "KEY (columns) stands behind the columns: CREATE STREAM S (a INTEGER) KEY (a)",
@@ -251,6 +250,8 @@ def way_out_by_grammar(place: Place, text: str) -> str:
     if kind in ("EQUAL", "COMPARISON") and "PLUS" in expected:
         return "comparisons do not chain: write a < b AND b < c"
     if place.at == 1 and place.statement == "IDENT" and "UNION" in expected:
+        if place.word_before() == "DESC":
+            return "write DESCRIBE name"
         return "a statement begins with SELECT, " + ", ".join(sorted(STATEMENT_WORDS))
     if "ON" in expected and "USING" in expected:
         return "JOIN takes ON condition or USING (columns); a join without either is CROSS JOIN or a comma"

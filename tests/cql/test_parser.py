@@ -171,6 +171,20 @@ def test_brackets_behind_the_keys_of_distinct_on_enclose_a_list() -> None:
     assert select("SELECT DISTINCT ON (a) [a, b] FROM S") == select("SELECT DISTINCT ON (a) LIST_VALUE(a, b) FROM S")
 
 
+@pytest.mark.parametrize("behind", ["UNION ALL SELECT a FROM T", "EXCEPT SELECT a FROM T", "INTERSECT SELECT a FROM T"])
+def test_asc_and_desc_stand_before_whatever_may_follow_the_keys(behind: str) -> None:
+    first = "SELECT DISTINCT ON (a) a FROM S ORDER BY a, b"
+    falling = parse_query(f"{first} DESC {behind}")
+    assert falling == parse_query(f"({first} DESC) {behind}") != parse_query(f"{first} ASC {behind}")
+    assert parse_query(f"{first} ASC {behind}") == parse_query(f"{first} {behind}")
+
+
+@pytest.mark.parametrize("clause", ["INTO 'file.csv'", "WITH HISTORY", "ARCHIVE 'folder'", "BACKFILL FROM 'folder'"])
+def test_desc_stands_before_the_clauses_of_a_query_that_is_created(clause: str) -> None:
+    first = "SELECT DISTINCT ON (a) a FROM S ORDER BY a, b"
+    assert parse(f"CREATE QUERY q AS {first} DESC {clause}") == parse(f"CREATE QUERY q AS ({first} DESC) {clause}")
+
+
 def test_a_stream_name_may_stand_for_its_whole_row() -> None:
     query = select("Select * From S0 Where S0 in (Select * From S1 [Rows 10,000])")
     assert query.where == s.InQuery(s.Name("S0"), select("SELECT * FROM S1 [ROWS 10000]"))
