@@ -417,7 +417,7 @@ class _Builder:
         """(SELECT f(aggregates) FROM .. WHERE inner = outer): groups per outer value; without a group COUNT is 0.
 
         As a query without GROUP BY it has its row only from the first arrival in its windows on (R3), which need not be
-        asked where no group is NULL, too.
+        asked where no group is NULL, too, and none is there before.
         lifted: the aggregate's input.
         """
         node: Node = e.query
@@ -430,7 +430,8 @@ class _Builder:
 
         exists: list[Expr] = []
         of_no_group = fold(over_groups(expr, [bound.Literal(call.type, None) for call in aggregate.aggregates]))
-        if having or not (isinstance(of_no_group, bound.Literal) and of_no_group.value is None):
+        is_null = isinstance(of_no_group, bound.Literal) and of_no_group.value is None
+        if having or not is_null or not _awaits(aggregate.input, aggregate.events):
             start = projected(self.first_arrival(aggregate.events), [ONE, ONE], ["key1", "started"])
             (_, started) = self._look_up(state, start, [(ONE, 0)])
             exists = [_not(_is_null(started))]
@@ -455,6 +456,22 @@ class _Builder:
         if any(map(bound.subqueries, (*parts, *node.exprs))):
             return None
         return below if isinstance(below, bound.Aggregate) and below.is_global else None
+
+
+def _awaits(node: Node, events: Sequence[Node]) -> bool:
+    """Whether the relation surely has no row before something has come of the events: no relation or constant beside
+    windows gives one.
+    """
+    if any(node is event for event in events):
+        return True
+    await_ = (_awaits(below, events) for below in node.inputs)
+    match node:
+        case bound.Join(join=bound.JoinKind.INNER):
+            return any(await_)
+        case bound.Join(join=bound.JoinKind.LEFT):
+            return next(await_)
+        case _:
+            return bool(node.inputs) and all(await_)
 
 
 # ------------------------------------------------------------------------------------------------ small expressions
