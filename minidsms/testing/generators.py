@@ -17,7 +17,8 @@ from zlib import crc32
 from hypothesis import strategies as st
 
 from minidsms.testing.feeds import Advance, Progress, Push, Slack, Step, random_feed
-from minidsms.testing.grammar import RELATIONS, STREAMS, Grammar, Options
+from minidsms.testing.further_forms import FurtherForms
+from minidsms.testing.grammar import RELATIONS, STREAMS, Options
 from minidsms.testing.history import History
 from minidsms.testing.user_definitions import USER_AGGREGATES, USER_FUNCTIONS
 
@@ -108,7 +109,7 @@ def _begin(history: History, frontier: int | None) -> None:
             if sign > 0:
                 present.append((ts, row))
             else:
-                present.remove(next(held for held in present if held[1] == row))
+                present.remove(next((held for held in present if held[1] == row), (ts, row)))
         first = [ts if frontier is None else max(ts, frontier + 1) for ts, _ in present]
         changes[:] = [(ts, +1, row) for ts, (_, row) in zip(first, present)]  # type: ignore[misc]
 
@@ -137,7 +138,7 @@ def random_company(seed: int, options: Options = Options(), size: int = 14) -> l
 
 
 def _company(rng: Random, options: Options, size: int, queries: int) -> list[Case]:
-    grammar = Grammar(rng, options)
+    grammar = FurtherForms(rng, options)
     views = [grammar.view(f"V{i}").text for i in range(rng.choice((0, 0, 1, 2, 3)))] if options.views else []
     texts: list[str] = []
     for _ in range(queries):
@@ -174,7 +175,8 @@ def _in_one_text(query: str, views: list[str]) -> str:
     if not used or crc32(query.encode()) % 4:
         return query
     tables = [f"{name} AS ({body})" for view in used for name, body in [view.split(maxsplit=2)[2].split(" AS ", 1)]]
-    return f"WITH {', '.join(tables)} {query}"
+    before = "WITH " + ", ".join(tables)
+    return f"{before}, {query[5:]}" if query.startswith("WITH ") else f"{before} {query}"
 
 
 def _slack(rng: Random) -> Slack:

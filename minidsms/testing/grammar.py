@@ -44,7 +44,7 @@ class Options:
     decimals: DECIMAL, likewise.
     functions: the user's.  slack: streams out of order.  ticks: RSTREAM at every tick.  late: registration amid the
     feed.  limits: ORDER BY .. LIMIT.  overs: OVER.  lists: UNNEST.  filters: further conjuncts in every
-    WHERE.  constants: the part of FROM items that are VALUES.
+    WHERE.  constants: the part of FROM items that are VALUES.  forms: those of `further_forms`.
     """
 
     views: bool = True
@@ -66,6 +66,7 @@ class Options:
     overs: bool = True
     lists: bool = True
     constants: float = 0.0
+    forms: bool = True
 
 
 @dataclass(frozen=True)
