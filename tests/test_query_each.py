@@ -358,6 +358,21 @@ def test_a_folder_of_a_version_that_wrote_decimals_as_numbers_has_the_same_answe
             db.checkpoint()
 
 
+def test_answers_that_come_with_the_end_of_a_row_are_in_its_file(db: minidsms.Connection, tmp_path: Path) -> None:
+    rows = [(1, 0, 9, "a"), (2, 0, 9, "a")]
+    db.push("Rules", rows)
+    rules = db.query_each(TEMPLATE, "Rules")
+    for key in rules:
+        rules[key].into(str(tmp_path / f"{key}.csv"))
+    db.push("S", [(0, 1, "a"), (0, 2, "a")], ts=[1, 2], block=False)
+    (tmp_path / "1.csv").mkdir()
+    with pytest.raises(Error, match=r"1\.csv"):
+        db.push("Rules", rows, ts=3, sign=[-1, -1])
+    db.push("Rules", (3, 0, 9, "a"), ts=4)
+    assert (tmp_path / "2.csv").read_text() == "_ts,_sign,k,v\n1,1,0,1\n2,1,0,2\n"
+    assert list(rules) == [3] and rules.fetch() == []
+
+
 def test_lengths_and_counts_come_from_the_table(tmp_path: Path) -> None:
     with minidsms.connect() as db:
         db.execute("CREATE STREAM S (v INTEGER)")

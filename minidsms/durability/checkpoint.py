@@ -407,7 +407,7 @@ class _Shortened:
                 self._moves.pop(before, None)
             elif fields["kind"] == "shed":
                 self._shed[before].append(fields)
-            elif fields["kind"] != "failed":
+            elif fields["kind"] not in ("failed", "done"):
                 before = number
             what, ends = about(fields)
             if what is None:

@@ -52,7 +52,7 @@ from minidsms.durability.places import place_of
 from minidsms.durability.recovery import replay
 from minidsms.durability.repair import repaired
 from minidsms.durability.segments import Part, sync_segments
-from minidsms.elements import BoolArray, Int64Array, Schema, Type
+from minidsms.elements import Batch, BoolArray, Int64Array, Schema, Type
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.settings import SETTINGS, checked
@@ -131,7 +131,7 @@ class DurableConnection(Connection):
         """By query: the position that is in the log."""
         self.copying = threading.RLock()
         """Held while the files of the log must stay; before `lock`."""
-        self._is_astray = self._is_ending = False
+        self._is_astray = self._is_ending = self._is_following = False
         self.endings: dict[str, tuple[Failure, int]] = {}
         """By query, where it is going to fail by the entry that is being carried out, and after how many answers."""
         self._history: dict[str, memoryview] = {}
@@ -732,7 +732,8 @@ class DurableConnection(Connection):
         return self.files.first_mark(query.name, sink, query.position)
 
     def _go_on_with_files(self) -> None:
-        """Let the queries with INTO write behind their marks."""
+        """Let the files of queries that have ended take their places, and the others write behind their marks."""
+        self.warnings += self.files.end_all(self._note_ended)
         for query, sink in self.files.go_on(self):
             try:
                 super().add_sink(query, sink)
@@ -784,10 +785,34 @@ class DurableConnection(Connection):
 
     def _follow(self) -> None:
         self._depth += 1  # what follows from an entry is none of its own
+        self._is_following = True
         try:
             super()._follow()
+        except BaseException:
+            self._is_astray = True  # the entry stays, and the files of the queries that it ends may not be done
+            raise
         finally:
+            self._is_following = False
             self._depth -= 1
+
+    def end_followed(self, query: RunningQuery, leave: Callable[[Sequence[Batch]], None]) -> None:
+        """Amid the entry that ends the query the log says that its answers are where they go, before a file takes its
+        place.
+        """
+        if self.log is None:
+            self.files.end(query, leave)
+        elif self._is_following and query.sink is not None:
+            query.drain()
+            mark = self.files.last_mark(query)
+            self._note_ended(query, {"until": query.position} if mark is None else vars(mark))
+        super().end_followed(query, leave)
+
+    def _note_ended(self, query: RunningQuery, told: Mapping[str, Any]) -> None:
+        """The answers of a query that ends amid an entry are where they go. told: until where; of a file its mark."""
+        assert self.log is not None
+        self._append_amid(kind="done", query=query.name, **told)
+        if "path" in told:
+            self.log.sync()  # as in `logged`
 
     def note_left_taken(self, rules: str) -> None:
         if self.log is not None:

@@ -13,10 +13,12 @@ The header's "kind" is one of
     query       cql, name, script    a query without a statement that names it
     failed      query, ts, reason, results   what the entry before it brought made a query fail at this instant, after
                                      so many answers; is_ahead: in a checkpoint, what comes after it is going to
-    undone                           the entry before it, or before the `failed` of it, is not to be carried out
+    undone                           the entry before it, or before its `failed` and `done`, is not to be carried out
     shed        at, rows             of the push before it these rows were shed (load_shedding): bits, in hexadecimal,
                                      from the row `at` on
-    done        of                   the statement, or other change, of this number has been carried out
+    done        of, or query, until, ..   the statement, or other change, of this number has been carried out; or the
+                                     answers of a query that ends with the entry before are where they go: until here,
+                                     and of a file its mark
     push        to, left, from, ..   elements of a stream, changes of a relation; left: not processed yet (block=False);
                                      from: of a source, which has been read so far with them; script: of an INSERT;
                                      recorded: false where they come from the archive that the input writes

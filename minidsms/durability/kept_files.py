@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from minidsms.cql.errors import Error
+from minidsms.answers.waiting import after
+from minidsms.cql.errors import Error, saying
 from minidsms.durability import kept_parts, kept_topic
 from minidsms.durability.folder import check_outside
 from minidsms.durability.kept_file import Mark, hidden
 from minidsms.durability.kept_parts import KeptParts
 from minidsms.durability.kept_topic import KeptTopic
+from minidsms.elements import Batch
 from minidsms.sinks.lines import LineSink
 from minidsms.sinks.sink import Sink
 
@@ -65,14 +67,57 @@ class _Open:
     marked_bytes: int = 0
 
 
+@dataclass
+class _Ended:
+    """Of a query that has ended amid an entry. until: answers of the query.  rest: those behind the mark, which were
+    not on their way when the process ended; None: the mark is the last.  leave: lets them wait to be fetched.
+    """
+
+    query: RunningQuery
+    sink: Sink
+    mark: Mark
+    until: int
+    rest: list[Batch] | None
+    leave: Callable[[Sequence[Batch]], None]
+
+    def end(self, note: Callable[[RunningQuery, Mapping[str, Any]], None]) -> None:
+        """Let the file take its place, where it has not. note: of a mark, before that. Raises Error or OSError."""
+        if self.rest is None and not _is_unpublished(self.mark):
+            return
+        made = _going_on(self.sink, self.mark)
+        try:
+            made.open(self.query.schema, self.query.codec)
+            if self.rest is not None:
+                done = made.until - self.mark.until if isinstance(made, KeptTopic) else 0
+                for batch in after(self.rest, done):
+                    made.write(batch)
+                made.sync()
+                note(self.query, vars(made.mark(self.until)))
+            made.close()
+        finally:
+            made.leave()
+
+    def warning(self, error: Exception) -> str:
+        """That it could not."""
+        wait = ", the last of them wait to be fetched" if self.rest else ""
+        return f"query {self.query.name} has ended: {error}; its answers are in {hidden(_place(self.mark))!r}{wait}"
+
+
 class KeptFiles:
-    """By query, in lower case. marks: what the log says.  is_reading: the log is being carried out, and files wait."""
+    """By query, in lower case. marks: what the log says.  is_reading: the log is being carried out, and files wait.
+    is_at_end: that is at its last entry.  endings: of the queries that end with the entry, until where their answers
+    are where they go, as the log says.
+    """
 
     def __init__(self) -> None:
         self.marks: dict[str, Mark] = {}
         self.is_reading = True
+        self.is_at_end = False
+        self.endings: dict[str, dict[str, Any]] = {}
         self._waiting: dict[str, Sink] = {}
         self._open: dict[str, _Open] = {}
+        self._ended: dict[str, _Ended] = {}
+        """By place."""
 
     def __contains__(self, query: RunningQuery) -> bool:
         return query.name.lower() in self._open
@@ -100,7 +145,35 @@ class KeptFiles:
     def wait(self, query: RunningQuery, sink: Sink) -> None:
         """While the log is read: the sink is opened at its end."""
         self.marks.pop(query.name.lower(), None)
+        self._ended.pop(os.path.abspath(sink.path), None)
         self._waiting[query.name.lower()] = sink
+
+    def end(self, query: RunningQuery, leave: Callable[[Sequence[Batch]], None]) -> None:
+        """While the log is read: a query ends amid an entry. leave: see `Database.end_followed`."""
+        key = query.name.lower()
+        sink, told = self._waiting.get(key), self.endings.get(key)
+        if told is not None:
+            query.acknowledge(told["until"])
+        if sink is None or not self.can_keep(sink) or (told is None and not self.is_at_end):
+            return
+        mark = self.marks[key] if told is None else Mark(**told)
+        rest = query.taken_batches() if told is None else None
+        self._ended[mark.path] = _Ended(query, sink, mark, query.position, rest, leave)
+
+    def end_all(self, note: Callable[[RunningQuery, Mapping[str, Any]], None]) -> list[str]:
+        """The log has been carried out: let the files of queries that ended amid an entry take their places, where the
+        process ended before that; warnings of those that cannot. note: see `_Ended.end`.
+        """
+        warnings = []
+        for each in self._ended.values():
+            try:
+                each.end(note)
+            except (Error, OSError) as error:
+                if each.rest:
+                    each.leave(each.rest)
+                warnings.append(each.warning(error))
+        self._ended = {}
+        return warnings
 
     @staticmethod
     def beginning(sink: Sink, until: int) -> Mark:
@@ -118,14 +191,9 @@ class KeptFiles:
     def begin(self, query: RunningQuery, sink: Sink) -> KeptSink:
         """What is to be opened instead of a query's sink, at its mark. Error where that cannot be gone on with."""
         key = query.name.lower()
-        mark = self.marks[key]
-        made: KeptSink
-        if kept_topic.can_keep(sink):
-            assert isinstance(sink, LineSink)
-            made = KeptTopic(sink, mark)
+        made = _going_on(sink, self.marks[key])
+        if isinstance(made, KeptTopic):
             query.acknowledge(made.until)
-        else:
-            made = KeptParts(sink, mark)
         self._open[key] = _Open(query, made)
         return made
 
@@ -153,10 +221,7 @@ class KeptFiles:
     def is_unpublished(self, key: str) -> bool:
         """Whether a query that is said to end has a file that has not taken its place."""
         mark = self.marks.get(key)
-        if key not in self._waiting or mark is None:
-            return False
-        place = mark.path.replace("{n}", str(mark.part)) if mark.part else mark.path
-        return os.path.exists(hidden(place))
+        return key in self._waiting and mark is not None and _is_unpublished(mark)
 
     def new_marks(self, is_forced: bool) -> list[tuple[RunningQuery, Mark]]:
         """Sync what is due, or all; (query, mark) of each, to be logged. Raises OSError."""
@@ -175,6 +240,17 @@ class KeptFiles:
                     self.marks[key] = mark = each.sink.mark(each.query.position)
                     made.append((each.query, mark))
         return made
+
+    def last_mark(self, query: RunningQuery) -> Mark | None:
+        """Of a query that is about to end and has nothing more to write, synced; None where it writes no file. Raises
+        Error.
+        """
+        each = self._open.get(query.name.lower())
+        if each is None:
+            return None
+        with saying(f"cannot write {each.sink.path!r}"):
+            each.sink.sync()
+        return each.sink.mark(query.position)
 
     @property
     def wants_marks(self) -> bool:
@@ -204,3 +280,21 @@ class KeptFiles:
             each.query.release_sink()
             each.sink.leave()
         self._open = {}
+
+
+def _going_on(sink: Sink, mark: Mark) -> KeptParts | KeptTopic:
+    """What is to be opened instead of a sink, at its mark. Error where that cannot be gone on with."""
+    if kept_topic.can_keep(sink):
+        assert isinstance(sink, LineSink)
+        return KeptTopic(sink, mark)
+    return KeptParts(sink, mark)
+
+
+def _place(mark: Mark) -> str:
+    """Of the file that grows."""
+    return mark.path.replace("{n}", str(mark.part)) if mark.part else mark.path
+
+
+def _is_unpublished(mark: Mark) -> bool:
+    """Whether the file that grows has not taken its place."""
+    return os.path.exists(hidden(_place(mark)))

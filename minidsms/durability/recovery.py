@@ -65,9 +65,10 @@ def _replay(db: DurableConnection, log_folder: str, until: int | None, go_on: Ca
         held, came_of_it = (found, fields, rows), []
     if held is None:
         return None
+    db.files.is_at_end = True
     if came_of_it:
         # A query that replaces another begins, and its archive, once the log says that the other has ended.
-        db.archives.may_begin = "replaces" in held[1] or came_of_it[-1]["kind"] != "done"
+        db.archives.may_begin = "replaces" in held[1] or "of" not in came_of_it[-1]
         _carry_out_whole(db, held, came_of_it)
         return None
     found, fields, rows = held
@@ -97,6 +98,11 @@ def _carry_out_whole(db: DurableConnection, held: tuple[Found, Fields, Content],
     failed = [each for each in came_of_it if each["kind"] == "failed"]
     if fields["kind"] == "push":
         fields["shed"] = [each for each in came_of_it if each["kind"] == "shed"]
+    db.files.endings = {
+        each["query"].lower(): _but(each, "kind", "query")
+        for each in came_of_it
+        if each["kind"] == "done" and "query" in each
+    }
     for each in failed:
         ending = Failure(each["ts"], each["reason"]), each["results"]
         db.endings[each["query"].lower()] = ending
@@ -156,7 +162,7 @@ def _is_of_input(db: DurableConnection, fields: Fields, rows: Content, where: st
         case {"kind": "replay", "to": str(name), **given}:
             target = db.stream_input(name)
             assert target.journal is not None
-            target.journal.replay(_but_kind(given))
+            target.journal.replay(_but(given, "kind"))
         case {"kind": "replayed", "ended": list(ended)}:
             for name, number in ended:
                 db.stream_input(name).journal.sources[number].has_ended = True  # type: ignore[union-attr]
@@ -218,7 +224,7 @@ def _is_of_query(db: DurableConnection, fields: Fields, rows: Content, where: st
         case {"kind": "into", "query": str(name), "place": str(place), "format": format, "options": dict(options)}:
             db.queries[name.lower()].into(place, format, **options)
         case {"kind": "written", "query": str(name), **mark}:
-            made = Mark(**{key: value for key, value in mark.items() if key not in ("kind", "query")})
+            made = Mark(**_but(mark, "kind"))
             db.files.marks[name.lower()] = made
             db.queries[name.lower()].acknowledge(made.until)
         case {"kind": "rules", "template": str(template), "table": str(table), "name": name}:
@@ -248,10 +254,10 @@ def _is_declaration(db: DurableConnection, fields: Fields, rows: Content, where:
         case {"kind": "setting", "name": str(name), "value": value}:
             db.set(name, tuple(value) if isinstance(value, list) else value)
         case {"kind": "function", "place": str(place), **given}:
-            define_function(db.catalog, fn=_found(place, given), hides=True, **_but_kind(given))
+            define_function(db.catalog, fn=_found(place, given), hides=True, **_but(given, "kind"))
             db.templates.forget()
         case {"kind": "aggregate", "place": str(place), **given}:
-            define_aggregate(db.catalog, cls=_found(place, given), hides=True, **_but_kind(given))
+            define_aggregate(db.catalog, cls=_found(place, given), hides=True, **_but(given, "kind"))
         case {"kind": "script", "steps": list(steps)}:
             db.script = dict(steps)
         case {"kind": "texts"}:
@@ -330,8 +336,8 @@ def _repeating(db: DurableConnection, n: int, told: Sequence[Fields] | None) -> 
         admission.look()
 
 
-def _but_kind(given: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in given.items() if name != "kind"}
+def _but(given: Fields, *names: str) -> Fields:
+    return {name: value for name, value in given.items() if name not in names}
 
 
 def _found(place: str, given: dict[str, Any]) -> Any:

@@ -18,7 +18,7 @@ from minidsms.answers.news import News
 from minidsms.answers.results import ResultCodec
 from minidsms.cql.catalog import Catalog, RelationDef, StreamDef
 from minidsms.cql.errors import ClosedError, Error, one_line, quoted
-from minidsms.elements import MIN_INSTANT, BoolArray, Int64Array, Schema
+from minidsms.elements import MIN_INSTANT, Batch, BoolArray, Int64Array, Schema
 from minidsms.engine.engine import Engine
 from minidsms.engine.group import Group
 from minidsms.engine.groups import Groups
@@ -490,6 +490,13 @@ class Database:
     def unfollow(self, each: Follower) -> None:
         """It follows its table no longer."""
         self._each = [other for other in self._each if other is not each]
+
+    def end_followed(self, query: RunningQuery, leave: Callable[[Sequence[Batch]], None]) -> None:
+        """A query that was registered for a row is about to be closed. leave: lets answers wait all the same; those of
+        a query with a sink go there.
+        """
+        if query.sink is None and query.is_waiting:
+            leave(query.taken_batches())
 
     def _follow(self) -> None:
         """Let what follows a table do what its changes ask for."""

@@ -14,8 +14,10 @@ from __future__ import annotations
 import datetime
 import json
 import re
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -35,6 +37,7 @@ from minidsms.statements.arguments import name_of, text_of
 
 if TYPE_CHECKING:
     from minidsms.connection import Connection
+    from minidsms.engine.running_query import RunningQuery
 
 Key = Any
 """The value of a KEY of one column, the values of one of several."""
@@ -82,7 +85,7 @@ class QueryEach:
         self._left: list[Left] = []
         """What waited of queries whose rows are gone."""
         self._callbacks: list[Callable[..., Any]] = []
-        self._waiting: list[tuple[int, tuple[Any, ...]]] = []
+        self._waiting: deque[tuple[int, tuple[Any, ...]]] = deque()
         self.closed = False
         self._refused: dict[Key, str] = {}
         rows = self._codec.rows(self._input.present())
@@ -113,10 +116,12 @@ class QueryEach:
         self._waiting += zip(batch.signs.tolist(), self._codec.rows(batch))
 
     def follow(self) -> None:
-        """Register and close what the changes of the table ask for. The engine is at rest."""
-        waiting, self._waiting = self._waiting, []
+        """Register and close what the changes of the table ask for. The engine is at rest. Where a query cannot end, as
+        its file cannot be written, the changes behind that wait for the next call.
+        """
         tried: dict[Key, None] = {}
-        for sign, row in waiting:
+        while self._waiting:
+            sign, row = self._waiting.popleft()
             place = folded(row, self.key)
             rows = self._rows.setdefault(place, [])
             had = rows[0] if rows else None
@@ -210,12 +215,14 @@ class QueryEach:
         query = self._queries.pop(key, None)
         if query is None or query.state == "closed":
             return
-        if query.is_waiting:
-            batches = query.taken_batches()
-            self._left.append((key, list(query.codec.changes(Batch.concat(batches))), query.codec.table(batches)))
-            for fn in self._callbacks:
-                self._db.news.note_other(fn)
+        self._db.end_followed(query, partial(self._leave, key, query))
         query.close()
+
+    def _leave(self, key: Key, query: RunningQuery, batches: Sequence[Batch]) -> None:
+        """Let answers of a query whose row is gone wait to be fetched."""
+        self._left.append((key, list(query.codec.changes(Batch.concat(batches))), query.codec.table(batches)))
+        for fn in self._callbacks:
+            self._db.news.note_other(fn)
 
     def _drop_all(self) -> None:
         for key in list(self._queries):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import gzip
+import os
 import signal
 from collections import Counter
 from pathlib import Path
@@ -10,7 +13,9 @@ from typing import Any
 import pytest
 
 import minidsms
+from minidsms.durability import kept_files
 from minidsms.durability.connection import DurableConnection
+from minidsms.durability.kept_file import KeptFile
 from minidsms.elements import Batch
 from minidsms.engine.running_query import RunningQuery
 
@@ -188,3 +193,138 @@ def test_answers_that_could_not_be_fetched_wait_as_before(tmp_path: Path, arrow:
     with minidsms.connect(tmp_path) as db:
         rules = db.query_each("SELECT ISTREAM(k) FROM S WHERE v > $most", "Limits")
         assert [(key, change.row[0]) for key, change in rules.fetch()] == [("a", 1), ("a", 2), ("b", 1), ("b", 2)]
+
+
+FILES: dict[str, dict[str, Any]] = {
+    "ann.csv": {},
+    "ann.jsonl.gz": {},
+    "ann-{n}.csv": {"roll_rows": 3},
+    "added.csv": {"append": True},
+}
+
+
+def written(folder: Path, name: str) -> list[int]:
+    """The k of every answer in the files of a query."""
+    found = []
+    for path in sorted(folder.glob(name.replace("{n}", "*"))):
+        text = gzip.decompress(path.read_bytes()).decode() if path.suffix == ".gz" else path.read_text()
+        found += [
+            int(line.strip("}").rpartition(":" if "{" in line else ",")[2])
+            for line in text.splitlines()
+            if "_ts," not in line
+        ]
+    return found
+
+
+def rules_with_a_file(folder: Path, name: str) -> tuple[DurableConnection, Any]:
+    """One rule whose file is to hold 2, 3, 4 and 5; the last comes with the end of its row."""
+    db = minidsms.connect(folder / "db")
+    assert isinstance(db, DurableConnection)
+    db.execute(DECLARED)
+    rules = db.query_each("SELECT ISTREAM(v) FROM S WHERE v > $most", "Limits")
+    db.push("Limits", [("ann", 1), ("bob", 9)], ts=0)
+    rules["ann"].into(str(folder / name), **FILES[name])
+    db.push("S", [(0, v) for v in range(1, 5)], ts=[1, 2, 3, 4])
+    db.push("S", (0, 5), ts=5, block=False)
+    assert rules.fetch() == []
+    return db, rules
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("mark_s", [0.0, 1e9])
+def test_the_file_of_a_rule_whose_row_is_gone_has_all_its_answers(
+    name: str, mark_s: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_files, "MARK_S", mark_s)
+    db, rules = rules_with_a_file(tmp_path, name)
+    db.push("Limits", ("ann", 1), ts=6, sign=-1)
+    assert written(tmp_path, name) == [2, 3, 4, 5] and rules.fetch() == []
+    db.push("S", (0, 9), ts=7)
+    db.close()
+    with minidsms.connect(tmp_path / "db") as again:
+        (rules,) = again.rules  # type: ignore[attr-defined]
+        assert not again.warnings and list(rules) == ["bob"] and rules.fetch() == []
+        again.checkpoint()
+        assert rules.fetch() == []
+    assert written(tmp_path, name) == [2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("at", ["sync", "mark", "publish"])
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_a_file_of_a_rule_that_could_not_take_its_place_does_when_the_folder_is_opened_again(
+    is_killed: bool, at: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_files, "MARK_S", 1e9)
+    db, _ = rules_with_a_file(tmp_path, name)
+
+    class Killed(BaseException):
+        pass
+
+    def failing(*_: object, **__: object) -> None:
+        reason = OSError(errno.EIO, os.strerror(errno.EIO)) if at != "publish" else minidsms.Error("cannot write")
+        raise Killed if is_killed else reason
+
+    of, method = {"sync": (KeptFile, "sync"), "mark": (os, "write"), "publish": (KeptFile, "publish")}[at]
+    write = os.write
+
+    def refusing(number: int, data: bytes) -> int:
+        if b'"kind":"done"' in bytes(data):
+            failing()
+        return write(number, data)
+
+    with monkeypatch.context() as patched, pytest.raises(Killed if is_killed else minidsms.Error):
+        patched.setattr(of, method, refusing if at == "mark" else failing)
+        db.push("Limits", ("ann", 1), ts=6, sign=-1)
+    with pytest.raises(minidsms.Error, match="open the folder again"):
+        db.push("S", (0, 9), ts=7)
+    end(db) if is_killed else db.close()
+    for _ in range(2):
+        with minidsms.connect(tmp_path / "db") as again:
+            (rules,) = again.rules  # type: ignore[attr-defined]
+            assert not again.warnings and list(rules) == ["bob"] and rules.fetch() == []
+            assert again.position("Limits") == 3
+        assert written(tmp_path, name) == [2, 3, 4, 5]
+    assert not list(tmp_path.glob(".*.kept"))
+
+
+@pytest.mark.parametrize("is_marked", [False, True])
+def test_where_the_file_of_a_rule_still_cannot_take_its_place_a_warning_says_where_its_answers_are(
+    is_marked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_files, "MARK_S", 1e9)
+    db, _ = rules_with_a_file(tmp_path, "ann.csv")
+
+    def failing(*_: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(KeptFile, "_take_place" if is_marked else "sync", failing)
+        with pytest.raises(minidsms.Error, match=r"ann\.csv"):
+            db.push("Limits", ("ann", 1), ts=6, sign=-1)
+        db.close()
+        with minidsms.connect(tmp_path / "db") as again:
+            (told,) = again.warnings
+            assert "query Limits_ann has ended" in told and ".ann.csv.kept" in told
+            (rules,) = again.rules  # type: ignore[attr-defined]
+            assert [change.row for _, change in rules.fetch()] == ([] if is_marked else [(2,), (3,), (4,), (5,)])
+    with minidsms.connect(tmp_path / "db") as again:
+        assert not again.warnings
+    assert not is_marked or written(tmp_path, "ann.csv") == [2, 3, 4, 5]
+
+
+def test_a_function_that_a_rule_feeds_gets_each_answer_once(tmp_path: Path) -> None:
+    db = minidsms.connect(tmp_path / "db")
+    db.execute(DECLARED)
+    rules = db.query_each("SELECT ISTREAM(v) FROM S WHERE v > $most", "Limits")
+    db.push("Limits", ("ann", 1), ts=0)
+    told: list[int] = []
+    rules["ann"].into(lambda table: told.extend(table["v"].to_pylist()))
+    db.push("S", [(0, v) for v in range(1, 5)], ts=[1, 2, 3, 4])
+    db.push("S", (0, 5), ts=5, block=False)
+    db.push("Limits", ("ann", 1), ts=6, sign=-1)
+    assert told == [2, 3, 4, 5] and rules.fetch() == []
+    db.close()
+    with minidsms.connect(tmp_path / "db") as again:
+        (rules,) = again.rules  # type: ignore[attr-defined]
+        assert rules.fetch() == []
