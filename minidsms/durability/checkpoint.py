@@ -412,6 +412,10 @@ class _Shortened:
             what, ends = about(fields)
             if what is None:
                 continue
+            if ends and what[0] == "rules":
+                named = (key for kind, key in of if kind == "query" and key.startswith(f"{what[1]}_"))
+                for key in [key for key in named if not creations.get(key)]:  # its rows' queries
+                    gone.update(of.pop(("query", key)))
             if "replaces" in fields:
                 gone.update(of.pop(what, ()))
                 creations.pop(what[1], None)

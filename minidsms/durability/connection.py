@@ -796,19 +796,21 @@ class DurableConnection(Connection):
             self._depth -= 1
 
     def end_followed(self, query: RunningQuery, leave: Callable[[Sequence[Batch]], None]) -> None:
-        """Amid the entry that ends the query the log says that its answers are where they go, before a file takes its
-        place.
+        """Amid the entry that ends the query the log says so, and that its answers are where they go, before a file
+        takes its place.
         """
         if self.log is None:
             self.files.end(query, leave)
-        elif self._is_following and query.sink is not None:
+        elif self._is_following and query.sink is None:
+            self._note_ended(query, {})
+        elif self._is_following:
             query.drain()
             mark = self.files.last_mark(query)
             self._note_ended(query, {"until": query.position} if mark is None else vars(mark))
         super().end_followed(query, leave)
 
     def _note_ended(self, query: RunningQuery, told: Mapping[str, Any]) -> None:
-        """The answers of a query that ends amid an entry are where they go. told: until where; of a file its mark."""
+        """A query ends amid an entry, its answers being where they go. told: until where; of a file its mark."""
         assert self.log is not None
         self._append_amid(kind="done", query=query.name, **told)
         if "path" in told:

@@ -17,8 +17,8 @@ The header's "kind" is one of
     shed        at, rows             of the push before it these rows were shed (load_shedding): bits, in hexadecimal,
                                      from the row `at` on
     done        of, or query, until, ..   the statement, or other change, of this number has been carried out; or the
-                                     answers of a query that ends with the entry before are where they go: until here,
-                                     and of a file its mark
+                                     this query ends with the entry before, and its answers until here are where they
+                                     go; of a file its mark
     push        to, left, from, ..   elements of a stream, changes of a relation; left: not processed yet (block=False);
                                      from: of a source, which has been read so far with them; script: of an INSERT;
                                      recorded: false where they come from the archive that the input writes

@@ -152,7 +152,7 @@ class KeptFiles:
         """While the log is read: a query ends amid an entry. leave: see `Database.end_followed`."""
         key = query.name.lower()
         sink, told = self._waiting.get(key), self.endings.get(key)
-        if told is not None:
+        if told:
             query.acknowledge(told["until"])
         if sink is None or not self.can_keep(sink) or (told is None and not self.is_at_end):
             return

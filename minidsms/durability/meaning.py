@@ -14,6 +14,8 @@ def about(fields: Fields) -> tuple[tuple[str, str] | None, bool]:
             return ("query", name.lower()), False
         case {"kind": "written" | "taken" | "into" | "archive" | "failed", "query": str(name)}:
             return ("query", name.lower()), False
+        case {"kind": "done", "query": str(name)}:
+            return ("query", name.lower()), True
         case {"kind": "call", "query": str(name), "method": method}:
             return ("query", name.lower()), method == "close"
         case {"kind": "push" | "passed" | "replay" | "ended" | "source" | "feed" | "archive", "to": str(name)} | {

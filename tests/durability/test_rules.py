@@ -328,3 +328,30 @@ def test_a_function_that_a_rule_feeds_gets_each_answer_once(tmp_path: Path) -> N
     with minidsms.connect(tmp_path / "db") as again:
         (rules,) = again.rules  # type: ignore[attr-defined]
         assert rules.fetch() == []
+
+
+@pytest.mark.parametrize("how", ["row", "rules"])
+def test_a_checkpoint_leaves_out_what_was_said_of_an_earlier_query_of_the_same_row(how: str, tmp_path: Path) -> None:
+    db = minidsms.connect(tmp_path / "db")
+    db.execute(DECLARED)
+    template = "SELECT ISTREAM(v) FROM S WHERE v > $most"
+    rules = db.query_each(template, "Limits")
+    for most in (1, 3):
+        db.push("Limits", ("ann", most), ts=2 * most)
+        rules["ann"].into(str(tmp_path / "added.csv"), append=True)
+        rules["ann"].pause()
+        rules["ann"].resume()
+        db.push("S", [(0, 2), (0, 4)], ts=2 * most)
+        if most == 1:
+            db.push("Limits", ("ann", 1), ts=2 * most + 1, sign=-1)
+            if how == "rules":
+                rules.close()
+                rules = db.query_each(template, "Limits")
+    db.checkpoint()
+    end(db)
+    with minidsms.connect(tmp_path / "db") as again:
+        (rules,) = again.rules  # type: ignore[attr-defined]
+        again.push("S", [(0, 2), (0, 5)], ts=9)
+        again.push("Limits", ("ann", 3), ts=10, sign=-1)
+        assert rules.fetch() == [] and not again.warnings
+    assert written(tmp_path, "added.csv") == [2, 4, 4, 5]
