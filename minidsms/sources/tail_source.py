@@ -1,8 +1,9 @@
 """A file that grows: its lines as they are written, over rotations and truncations, which are told.
 
 Invariants: a line is read when its end has been written, and once; where the file is replaced under its name, the old
-one is read to its end first; where it shrinks, reading begins anew at its start. Another process goes on with the file
-that has the inode, and the beginning, of the one read: under its name, or under the name a rotation has given it.
+one is read to its end first; where it shrinks, or begins otherwise, reading begins anew at its start. Another process
+goes on with the file that has the inode, and the beginning, of the one read: under its name, or under the name a
+rotation has given it.
 """
 
 from __future__ import annotations
@@ -134,14 +135,14 @@ class Tail:
         while not self._stopped.is_set():
             position = self._file.tell()
             data = self._read()
-            if data:
+            if data and self._is_as_known(rows):
                 quiet_s = 0.0
                 if position < _BEGINNING:
                     self._known[rows] = _known(self._file)
                 if not source.inbox.put(rows, *cutter.feed(data)):
                     return
                 continue
-            change = self._change(position)
+            change = self._change(rows, position)
             if change == "replaced" and (data := self._read()):
                 # Written between the last reading and the rotation.
                 source.inbox.put(rows, *cutter.feed(data))
@@ -173,9 +174,16 @@ class Tail:
         except OSError as error:
             raise cannot_read(self.path, error) from None
 
-    def _change(self, position: int) -> str:
+    def _is_as_known(self, rows: LineRows) -> bool:
+        """Whether the file begins as it did: else it was truncated, whatever has been written to it since."""
+        beginning = self._known[rows].beginning
+        return os.pread(self._file.fileno(), len(beginning), 0) == beginning
+
+    def _change(self, rows: LineRows, position: int) -> str:
         """ "replaced", "truncated", or "" where the file is the same."""
         try:
+            if not self._is_as_known(rows):
+                return "truncated"
             there, ours = os.stat(self.path), os.fstat(self._file.fileno())
         except OSError:
             return ""  # between two files of a rotation, or gone: more may still be written to ours

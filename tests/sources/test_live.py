@@ -552,13 +552,13 @@ def test_what_is_written_just_before_a_rotation_is_read(tmp_path: Path, monkeypa
     source: Any = db.reading.sources[0][0]
     change = source.feeder._change
 
-    def rotate_and_look(position: int) -> str:
+    def rotate_and_look(of: Any, position: int) -> str:
         if not looked:
             with path.open("a") as file:
                 file.write("2,2\n")
             path.rename(tmp_path / "s.csv.1")
             path.write_text("ts,v\n3,3\n")
-        looked.append(change(position))
+        looked.append(change(of, position))
         return looked[-1]
 
     monkeypatch.setattr(source.feeder, "_change", rotate_and_look)
@@ -611,6 +611,22 @@ def test_a_truncation_is_told_and_reading_begins_anew(tmp_path: Path) -> None:
         soon(lambda: taken.accepted == 4)
         assert "was truncated" in str(db.execute("SHOW SOURCES"))
     assert rows(q) == [(1,), (2,), (3,), (4,)]
+
+
+@pytest.mark.parametrize("more", [0, 1, 20])
+def test_a_truncation_is_noticed_whatever_has_been_written_since(more: int, tmp_path: Path) -> None:
+    path = tmp_path / "s.csv"
+    path.write_text("ts,v\n1,1\n2,2\n3,3\n")
+    db = following(path)
+    q = db.query("SELECT v FROM S")
+    taken = db.stream_input("S").counters
+    with Running(db):
+        soon(lambda: taken.accepted == 3)
+        with path.open("r+") as file:  # in one go, as a copy that is truncated and written again between two looks
+            file.write("ts,v\n4,4\n5,5\n6,6\n" + "".join(f"{k},{k}\n" for k in range(7, 7 + more)))
+        soon(lambda: taken.accepted == 6 + more)
+        assert "was truncated" in str(db.execute("SHOW SOURCES"))
+    assert rows(q) == [(k,) for k in range(1, 7 + more)]
 
 
 def test_from_end_leaves_out_what_stands_there_and_stop_after_ends(tmp_path: Path) -> None:
