@@ -66,6 +66,7 @@ from minidsms.statements.run import carry_out
 if TYPE_CHECKING:
     from minidsms.archive.format import Archive
     from minidsms.archive.replay_source import ReplaySource
+    from minidsms.engine.group import Group
     from minidsms.engine.running_query import RunningQuery
     from minidsms.operators.operator import Failure
     from minidsms.query import Query
@@ -236,6 +237,11 @@ class DurableConnection(Connection):
             told = {"ts": failure.ts, "reason": failure.reason, "results": query.results}
             self._append_amid(kind="failed", query=query.name, **told)
 
+    def cut_short(self, groups: Sequence[Group], error: BaseException) -> None:
+        if self.log is not None and not isinstance(error, Exception):
+            self._is_astray = True  # a signal's handler has ended the call: when that comes again, no query fails
+        super().cut_short(groups, error)
+
     def note_shed(self, stream: StreamInput, rows: Int64Array, kept: BoolArray | None) -> None:
         if self.log is not None and kept is not None:
             self._append_amid(**shed(rows[~kept]))
@@ -250,7 +256,7 @@ class DurableConnection(Connection):
         if error is None or Callbacks.raised(error):
             self.log.commit()
         elif not isinstance(error, Error):
-            self._is_astray = self.log.next != before
+            self._is_astray |= self.log.next != before
 
     def _append(self, **fields: Any) -> None:
         if self.log is not None and not self._depth:
@@ -546,6 +552,11 @@ class DurableConnection(Connection):
     def upsert(self, name: str, data: Any, ts: Any = None) -> int:
         with _Taking(self):
             return super().upsert(name, data, ts)
+
+    def _open_for_change(self, key: str) -> RelationInput:
+        if self._is_left:
+            self._append(kind="process")  # the step comes before the change, and what is logged of its answers
+        return super()._open_for_change(key)
 
     def advance(self, ts: int, stream: str | None = None) -> None:
         with _Taking(self):

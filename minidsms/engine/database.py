@@ -524,13 +524,17 @@ class Database:
                 has_run = True
             return has_run
         except BaseException as error:
-            for group in groups:
-                group.interrupt(type(error).__name__)
+            self.cut_short(groups, error)
             raise
         finally:
             self._is_stepping = allowance.is_at_work = False
             if not allowance.is_open:
                 allowance.end()
+
+    def cut_short(self, groups: Sequence[Group], error: BaseException) -> None:
+        """An exception has come out of a step of these groups."""
+        for group in groups:
+            group.interrupt(type(error).__name__)
 
     def _drain(self) -> None:
         """Answers go to their sinks, the engine being at rest. Every sink gets its own before an error is raised."""

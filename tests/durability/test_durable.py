@@ -17,6 +17,7 @@ import minidsms
 from minidsms import Change
 from minidsms.cql.errors import ClosedError, CqlError, DataError, Error
 from minidsms.inputs.stream_input import StreamInput
+from minidsms.operators.operator import Operator
 from minidsms.testing.user_definitions import Span, tag
 
 
@@ -263,6 +264,33 @@ def test_after_an_interrupt_the_folder_has_what_was_pushed(folder: str, monkeypa
     db.close()
     with minidsms.connect(folder) as db:
         assert db.position("S") == 1
+        db.advance(0)
+        assert db.queries["counts"].fetch() == [Change(0, 1, (1, 1))]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_queries_go_on_behind_a_handler_that_has_raised_amid_a_step(
+    error: type[BaseException], folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db = opened(folder)
+    process = Operator.process
+
+    def raising(self: Operator, *arguments: Any) -> Any:
+        raise error
+
+    for operator in {type(op) for op in db.queries["counts"].network.operators}:
+        if operator.process is not process:
+            monkeypatch.setattr(operator, "process", raising)
+    with pytest.raises(error):
+        db.push("S", (1, "a"), ts=0)
+        db.advance(0)
+    monkeypatch.undo()
+    assert db.queries["counts"].failure is not None
+    with pytest.raises(Error, match="open the folder again"):
+        db.push("S", (2, "a"), ts=1)
+    db.close()
+    with minidsms.connect(folder) as db:
+        assert db.position("S") == 1 and db.queries["counts"].failure is None
         db.advance(0)
         assert db.queries["counts"].fetch() == [Change(0, 1, (1, 1))]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from minidsms.durability import kept_files, kept_parts
 from minidsms.durability.connection import DurableConnection
 from minidsms.durability.kept_file import hidden
 from minidsms.durability.log import Log
+from minidsms.inputs.relation_input import RelationInput
 from minidsms.sinks import locking, opening
 from minidsms.sinks.lines import LineSink
 
@@ -110,6 +112,31 @@ def test_an_end_that_was_cut_short_has_happened_or_not(is_published: bool, monke
             again.push("S", (4,), ts=4)
             again.execute("DROP QUERY q")
     assert lines() == ALL[: 3 if is_published else 4]
+
+
+@pytest.mark.parametrize("is_killed_before", [False, True])
+def test_answers_of_elements_left_that_come_before_a_change_are_in_a_file_once(
+    is_killed_before: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_files, "MARK_S", 0.0)
+    db = opened()
+    db.execute("CREATE RELATION R (k INTEGER)")
+    db.push("S", (2,), ts=2, block=False)
+
+    class Killed(BaseException):
+        pass
+
+    def killed(*_: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patched, contextlib.suppress(Killed):
+        if is_killed_before:
+            patched.setattr(RelationInput, "push", killed)
+        db.push("R", (1,), ts=3)
+    end(db)
+    with opened() as db:
+        db.execute("DROP QUERY q")
+    assert lines() == ALL[:2]
 
 
 def test_a_full_disk_loses_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
