@@ -299,8 +299,8 @@ class DurableConnection(Connection):
         """Other calls wait, all that has come has been processed and told; gives the number of entries."""
         with self._callbacks.held(), self.lock:
             self._check()
-            self.settle()
             self._append(kind="process")
+            self.settle()
             self._mark(is_forced=True)
             assert self.log is not None
             yield self.log.next

@@ -114,6 +114,20 @@ def test_an_end_that_was_cut_short_has_happened_or_not(is_published: bool, monke
     assert lines() == ALL[: 3 if is_published else 4]
 
 
+def test_answers_of_elements_left_that_come_with_a_checkpoint_are_in_a_file_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(kept_files, "MARK_S", 0.0)
+    db = opened()
+    db.push("S", (2,), ts=2, block=False)
+    with db.settled():
+        pass  # it ends before the checkpoint is made
+    end(db)
+    with opened() as db:
+        db.execute("DROP QUERY q")
+    assert lines() == ALL[:2]
+
+
 @pytest.mark.parametrize("is_killed_before", [False, True])
 def test_answers_of_elements_left_that_come_before_a_change_are_in_a_file_once(
     is_killed_before: bool, monkeypatch: pytest.MonkeyPatch
