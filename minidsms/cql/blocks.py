@@ -9,7 +9,7 @@ Invariant: a block without GROUP BY, HAVING and aggregates has no Aggregate node
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -39,6 +39,13 @@ def _without_elements(item: syntax.SelectItem) -> syntax.SelectItem:
         return item
     left_out = (*item.expr.left_out, syntax.Name(_UNNESTED, span=item.span))
     return replace(item, expr=replace(item.expr, left_out=left_out))
+
+
+def _given_once(items: Sequence[syntax.SelectItem]) -> dict[str, syntax.Expr]:
+    """The names that a select list gives once, in lower case, and what they stand for."""
+    given = [(item.alias.lower(), item.expr) for item in items if item.alias is not None]
+    times = Counter(alias for alias, _ in given)
+    return {alias: expr for alias, expr in given if times[alias] == 1}
 
 
 @dataclass(frozen=True)
@@ -76,10 +83,8 @@ class BlockBinder:
                 "a query needs FROM", select.span, "", "name the streams or relations it reads: SELECT .. FROM S"
             )
         select = self._with_elements(select)
-        given = [(item.alias.lower(), item.expr) for item in select.items if item.alias is not None]
-        times = Counter(alias for alias, _ in given)
-        self.aliases = dict(given)
-        self.given_once = {alias: expr for alias, expr in given if times[alias] == 1}
+        self.aliases = {item.alias.lower(): item.expr for item in select.items if item.alias is not None}
+        self.given_once = _given_once(select.items)
         named = {part.name.lower() for part in parts(limited or select) if isinstance(part, syntax.Name)}
         sources = SourceBinder(self.session, self.outer, self.bind_query, self.bind_relation, named)
         source, source_trees = sources.bind_all(select.sources)
@@ -89,7 +94,8 @@ class BlockBinder:
         node = from_node
         if select.where is not None:
             equate_conjuncts(scope, select.where)
-            condition = self._binder(scope, "WHERE", self.correlated).condition(select.where)
+            known = _given_once(select.written or select.items)
+            condition = self._binder(scope, "WHERE", self.correlated, named=known).condition(select.where)
             node = bound.filtered(node, [condition])
         groups = self._groups(select, scope)
         outputs, items = self._outputs(select, scope, groups)
@@ -135,7 +141,7 @@ class BlockBinder:
             None if condition is None else self.session.expand(condition)
             for condition in (select.where, select.having, select.qualify)
         )
-        return replace(select, where=where, having=having, qualify=qualify)
+        return replace(select, where=where, having=having, qualify=qualify, written=())
 
     def _with_elements(self, select: syntax.Select) -> syntax.Select:
         """UNNEST(list) or EXPLODE(list), once in the select list of a block without groups, stands in FROM."""
@@ -167,7 +173,7 @@ class BlockBinder:
         outputs: list[Output],
     ) -> tuple[tuple[int, bound.SortKey], ...]:
         """By which of the outputs rows are sorted; what the select list does not show is added to them."""
-        binder = self._binder(scope, "ORDER BY", groups=groups)
+        binder = self._binder(scope, "ORDER BY", groups=groups, named=self.given_once)
         keys = []
         for key in limited.order:
             place = self._place_in(key.expr, select, outputs)

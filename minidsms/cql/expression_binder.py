@@ -17,7 +17,7 @@ from minidsms.aggregates import SYNONYMS as AGGREGATE_SYNONYMS
 from minidsms.counted import counted
 from minidsms.cql import bound, syntax
 from minidsms.cql.aggregate_calls import AggregateCallBinder
-from minidsms.cql.aggregates import Groups, is_aggregate
+from minidsms.cql.aggregates import Groups, has_aggregates, is_aggregate
 from minidsms.cql.coercion import agree, coerce, coerce_columns, mismatch, read_literals, typed
 from minidsms.cql.errors import CqlError
 from minidsms.cql.foreign_names import foreign_hint
@@ -26,7 +26,7 @@ from minidsms.cql.long_number import LongNumber
 from minidsms.cql.over import Overs
 from minidsms.cql.rewriting import connective, seen_from_inside
 from minidsms.cql.scope import Ambiguous, Scope, ambiguous, did_you_mean, listing
-from minidsms.cql.session import Piece, Session
+from minidsms.cql.session import Piece, Session, parts
 from minidsms.cql.times import UNIT_NS, NotATime, duration_ticks
 from minidsms.cql.written_out import aggregate_written_out, written_out
 from minidsms.elements import Type
@@ -232,6 +232,8 @@ class ExpressionBinder:
     def _named(self, name: syntax.Name) -> bound.Expr:
         """What the select list gives the name, where only the names before it are known."""
         alias, context, counted = name.name.lower(), self.context, self.session.counted
+        if context.clause == "WHERE":
+            self._check_of_row(name, context.named[alias])
         if alias not in self._meant:
             before = itertools.takewhile(lambda named: named[0] != alias, context.named.items())
             binder = ExpressionBinder(self.session, replace(context, named=dict(before)), self.bind_relation)
@@ -243,7 +245,19 @@ class ExpressionBinder:
         if counted["parts"] > _MOST_PARTS:
             hint = "compute it in FROM (SELECT ..)"
             raise self.session.error(f"names stand for more than {_MOST_PARTS:,} parts", name.span, "", hint)
+        if context.clause == "WHERE":
+            self.session.expanded[id(name)] = self.session.expand(context.named[alias])
         return found
+
+    def _check_of_row(self, name: syntax.Name, meant: syntax.Expr) -> None:
+        """WHERE looks at each row before there are groups and OVER."""
+        for what, clause, is_there in (
+            ("an aggregate", "HAVING", has_aggregates(meant, self.session.catalog)),
+            ("a call with OVER", "QUALIFY", any(isinstance(part, syntax.Over) for part in parts(meant, syntax.Query))),
+        ):
+            if is_there:
+                hint = f"put the condition in {clause}"
+                raise self.session.error(f'WHERE does not know "{name.name}", {what}', name.span, "", hint)
 
     def is_struct(self, name: str) -> bool:
         """Whether the name is that of a STRUCT in this query's row, and of no table."""
@@ -273,9 +287,9 @@ class ExpressionBinder:
         if name.qualifier is not None:
             return CqlError(error.reason, self.session.text, name.span, error.note, error.hint or hint)
         if name.name.lower() in self.context.aliases:
-            hint = f"the select list gives this name after {self.context.clause}: repeat the expression"
-            if self.context.clause in ("the select list", "GROUP BY"):
-                hint = "an expression knows the names that the select list gives before it, each once"
+            hint = "an expression knows the names that the select list gives before it, each once"
+            if self.context.clause.startswith("the aggregate"):
+                hint = f"the select list gives this name after {self.context.clause}: repeat the expression"
         hint = hint or error.hint or f"a text stands in quotes: '{name.name[:40]}'"
         return CqlError(error.reason, self.session.text, name.span, error.note, hint)
 

@@ -104,7 +104,8 @@ def _of_set(
     having = None if select.having is None else _rewritten(select.having, seen)
     if not keys and having is None and not any(has_aggregates(i.expr, session.catalog) for i in items):
         having = syntax.Literal(True)  # one group of all rows, though nothing says so
-    return replace(select, items=items, group_by=tuple(every[k] for k in keys), having=having, distinct=False)
+    group_by = tuple(every[k] for k in keys)
+    return replace(select, items=items, group_by=group_by, having=having, distinct=False, written=select.items)
 
 
 def _rewritten(value: Any, change: Callable[[syntax.Syntax], syntax.Syntax | None]) -> Any:

@@ -38,7 +38,8 @@ class Session:
     """The state of one bind.
 
     derived: by identity of a monotonic relation, its ISTREAM.  tables: what the queries in FROM mean; one written twice
-    is one node.  common: the tables of the WITH around.  expanded: by identity of a subquery's tree, what it became.
+    is one node.  common: the tables of the WITH around.  expanded: by identity of the tree of a subquery, or of a
+    name in WHERE that the select list gives, what it became.
     counted: inputs and literals met so far.
     """
 
@@ -50,7 +51,7 @@ class Session:
     derived: dict[int, bound.RelationToStream] = field(default_factory=dict)
     tables: dict[syntax.Query, Piece] = field(default_factory=dict)
     common: dict[str, Piece] = field(default_factory=dict)
-    expanded: dict[int, syntax.Query] = field(default_factory=dict)
+    expanded: dict[int, syntax.Query | syntax.Expr] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     counted: Counter[str] = field(default_factory=Counter)
 
@@ -105,7 +106,7 @@ class Session:
         return self.relations[key]
 
     def expand(self, node: S) -> S:
-        """The tree with every subquery replaced by its expanded form."""
+        """The tree with what has an expanded form replaced by it."""
         if not self.expanded:
             return node
         done = self.expanded.get(id(node))

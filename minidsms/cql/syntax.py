@@ -424,7 +424,8 @@ class SelectItem(Syntax):
 class Select(Syntax):
     """SELECT [DISTINCT] items FROM sources [WHERE where] [GROUP BY group_by] [HAVING having] [QUALIFY qualify].
 
-    sources: the comma-separated items of FROM; () where FROM is missing.
+    sources: the comma-separated items of FROM; () where FROM is missing.  written: the items whose names WHERE may use,
+    where they are others: () but in the query of a set of GROUPING SETS.
     """
 
     items: tuple[SelectItem, ...]
@@ -434,6 +435,7 @@ class Select(Syntax):
     having: Expr | None = None
     distinct: bool = False
     qualify: Expr | None = None
+    written: tuple[SelectItem, ...] = ()
 
 
 @dataclass(frozen=True)

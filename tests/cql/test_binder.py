@@ -8,6 +8,7 @@ from minidsms.cql import bound
 from minidsms.cql.binder import relation_def, stream_def, view_def
 from minidsms.cql.errors import CqlError
 from minidsms.cql.parser import parse
+from minidsms.cql.printer import print_query
 from minidsms.elements import Type
 from tests.cql.catalogs import bind_text, column, condition, find, shape, small_catalog, write
 
@@ -186,7 +187,9 @@ def test_the_select_list_knows_the_names_before_each_expression() -> None:
         "SELECT a AS x, b AS x, x + 1 FROM S",
         "SELECT a AS x, SUM(x) FROM S [NOW] GROUP BY a",
         "SELECT a AS x, b AS x, COUNT(*) FROM S [NOW] GROUP BY x + 1",
-        "SELECT a AS x FROM S WHERE x > 1",
+        "SELECT x + 1 AS x FROM S WHERE x > 1",
+        "SELECT a AS x, b AS x FROM S WHERE x > 1",
+        "SELECT a AS x FROM S WHERE a IN (SELECT b FROM R WHERE x > 1)",
     ],
 )
 def test_a_name_of_the_select_list_is_unknown_before_it_and_inside_aggregates(select: str) -> None:
@@ -216,6 +219,46 @@ def test_group_by_all_takes_what_is_made_of_columns(select: str, keys: list[str]
     node = find(bind_text(select).node, bound.Aggregate)
     assert isinstance(node, bound.Aggregate)
     assert len(node.keys) == 1 if keys is None else [write(key) for key in node.keys] == keys
+
+
+def test_where_knows_the_names_of_the_select_list() -> None:
+    def where(text: str) -> str:
+        return write(condition(text))
+
+    assert where("SELECT a + 1 AS x, x * 2 AS y FROM S WHERE y > 1") == "(((#0 + 1) * 2) > 1)"
+    assert where("SELECT a + 1 AS b FROM S WHERE b > 1") == "(#1 > 1)"  # a column comes first
+    assert where("SELECT a + 1 AS m, COUNT(*) AS n FROM S [NOW] WHERE m > 1 GROUP BY m HAVING n > 1") == "(#1 > 1)"
+    inner = "SELECT a + 1 AS car FROM S [NOW] WHERE car = 1"
+    correlated = find(bind_text(f"SELECT speed FROM P [NOW] WHERE EXISTS ({inner})").node, bound.Filter)
+    assert "outer" in repr(correlated).lower()  # so do those of an enclosing query
+
+
+@pytest.mark.parametrize(
+    ("select", "clause"),
+    [
+        ("SELECT a, SUM(b) AS s FROM S [NOW] WHERE s > 1 GROUP BY a", "HAVING"),
+        ("SELECT a, SUM(b) AS s, s + 1 AS m FROM S [NOW] WHERE m > 1 GROUP BY a", "HAVING"),
+        ("SELECT a, ROW_NUMBER() OVER (ORDER BY b) AS n FROM S [NOW] WHERE n = 1", "QUALIFY"),
+    ],
+)
+def test_what_where_does_not_know_stands_in_another_clause(select: str, clause: str) -> None:
+    assert f"put the condition in {clause}" in error(select)
+    condition = select[select.index("WHERE") + 6 :].split(" GROUP BY")[0]
+    moved = select.replace(f" WHERE {condition}", "") + f" {clause} {condition}"
+    bind_text(moved)
+
+
+def test_where_of_several_sets_of_keys_knows_the_names_as_they_are_written() -> None:
+    query = "SELECT a + 1 AS x, x * 2 AS y, COUNT(*) FROM S [NOW] WHERE y > 1 GROUP BY ROLLUP(x)"
+    expanded = print_query(bind_text(query).expanded)
+    assert expanded.count("WHERE (a + 1) * 2 > 1") == 2
+    assert print_query(bind_text(expanded).expanded) == expanded
+
+
+def test_expressions_of_order_by_know_the_names_of_the_select_list() -> None:
+    node = find(bind_text("SELECT a + 1 AS x FROM S [NOW] ORDER BY x * 2 LIMIT 3").node, bound.Top)
+    assert isinstance(node, bound.Top) and isinstance(node.input, bound.Project)
+    assert [write(e) for e in node.input.exprs] == ["(#0 + 1)", "((#0 + 1) * 2)"]
 
 
 def test_names_that_double_what_they_stand_for_are_refused_before_they_take_long() -> None:

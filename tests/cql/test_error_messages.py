@@ -375,10 +375,10 @@ MISTAKES = [
         "IGNORE NULLS makes it one",
     ),
     (
-        "SELECT k AS x FROM S [ROWS 5] WHERE x > 1",
-        37,
+        "SELECT k AS x, SUM(x) FROM S [ROWS 5] GROUP BY k",
+        20,
         'unknown column "x"',
-        "the select list gives this name after WHERE: repeat the expression",
+        "the select list gives this name after the aggregate SUM: repeat the expression",
     ),
     (
         "SELECT k AS x, COUNT(*) FROM S [ROWS 5] GROUP BY x HAVING n > 1",

@@ -1,0 +1,55 @@
+"""Queries written for DuckDB give here what DuckDB gives, over the same table."""
+
+from __future__ import annotations
+
+import datetime
+from collections import Counter
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+import minidsms
+
+_DAY = datetime.datetime(2024, 1, 31, 10, 30)
+ROWS = [
+    (f"k{i % 3}", None if i % 7 == 3 else i * 5 % 11, i * 1.25 - 9, _DAY + i * datetime.timedelta(days=29, seconds=7))
+    for i in range(30)
+]
+COLUMNS = {"k": pa.string(), "v": pa.int64(), "f": pa.float64(), "t": pa.timestamp("us")}
+
+NAMES = [
+    "SELECT k, v * 2 AS w FROM S WHERE w > 3",
+    "SELECT v + 1 AS w, w * 2 AS x FROM S WHERE x BETWEEN 3 AND 12 AND w <> 4",
+    "SELECT k AS v, f AS g FROM S WHERE v > 3 AND g < 20",  # v is the column
+    "SELECT CASE WHEN v > 5 THEN 'high' ELSE 'low' END AS level, COUNT(*) AS n FROM S WHERE level = 'high' GROUP BY 1",
+    "SELECT v % 4 AS w, COUNT(*) AS n FROM S WHERE w > 0 GROUP BY w HAVING n * 2 > 5",
+    "SELECT v % 4 AS w, COUNT(*) FROM S WHERE w > 0 GROUP BY ROLLUP (w)",
+    "SELECT k, v * 2 AS w FROM S WHERE w IN (SELECT v FROM S WHERE v > 3)",
+    "SELECT k, v * 2 AS w, f FROM S ORDER BY -w, f LIMIT 4",
+    "SELECT DISTINCT k, v * 2 AS w FROM S WHERE w IS NOT NULL",
+    "SELECT k, v * 2 AS w, ROW_NUMBER() OVER (PARTITION BY k ORDER BY w, f) AS r FROM S WHERE w > 3 QUALIFY r = 1",
+]
+
+
+def _canonical(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(
+        value.replace(tzinfo=None) if isinstance(value, datetime.datetime)
+        else float(f"{value:.10e}") if isinstance(value, float) else value
+        for value in row
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("text", NAMES)
+def test_a_query_of_duckdb_gives_here_what_it_gives_there(text: str) -> None:
+    table = pa.table({name: pa.array(column, type_) for (name, type_), column in zip(COLUMNS.items(), zip(*ROWS))})
+    with minidsms.connect(time_unit="us") as db, duckdb.connect() as there:
+        db.execute("CREATE RELATION S (k TEXT, v INTEGER, f FLOAT, t TIMESTAMP)")
+        query = db.query(text)
+        db.push("S", ROWS, ts=1)
+        db.advance(2)
+        there.register("S", table)
+        want = Counter(map(_canonical, there.execute(text).fetchall()))
+        got = Counter(_canonical(change.row) for change in query.fetch())
+    assert got == want
