@@ -12,6 +12,7 @@ import pytest
 
 import minidsms
 
+_TICK = datetime.timedelta(microseconds=1)
 _DAY = datetime.datetime(2024, 1, 31, 10, 30)
 ROWS = [
     (f"k{i % 3}", None if i % 7 == 3 else i * 5 % 11, i * 1.25 - 9, _DAY + i * datetime.timedelta(days=29, seconds=7))
@@ -32,16 +33,29 @@ NAMES = [
     "SELECT k, v * 2 AS w, ROW_NUMBER() OVER (PARTITION BY k ORDER BY w, f) AS r FROM S WHERE w > 3 QUALIFY r = 1",
 ]
 
+MONTHS = [
+    "SELECT t + INTERVAL '1 month', t - INTERVAL 3 MONTHS, t + INTERVAL '1 year 2 days', INTERVAL 1 QUARTER + t FROM S",
+    "SELECT CAST(t AS DATE) + INTERVAL '1' MONTH, CAST(t AS DATE) - INTERVAL 1 YEAR FROM S",
+    "SELECT t - INTERVAL '13 months 1 day', t + INTERVAL '-1 month', t - (INTERVAL '1 month' + INTERVAL 1 DAY) FROM S",
+    "SELECT t + INTERVAL '1 month' + INTERVAL '1 month', t - INTERVAL '1 month' + INTERVAL '1 month' FROM S",
+    "SELECT t + v * INTERVAL '1 month', t - INTERVAL (v + 1) MONTHS, t + INTERVAL (v) MINUTE FROM S",
+    "SELECT COUNT(*) FROM S WHERE t BETWEEN TIMESTAMP '2024-05-31' - INTERVAL '3 months' AND TIMESTAMP '2025-05-31'",
+    "SELECT TIME_BUCKET(INTERVAL '2 months', t), TIME_BUCKET(INTERVAL '1 year', t - INTERVAL 30 YEARS) FROM S",
+    "SELECT TIME_BUCKET(INTERVAL '5 months', t), TIME_BUCKET(INTERVAL 1 QUARTER, t), t + INTERVAL '25:00:01.5' FROM S",
+]
+
 
 def _canonical(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """With instants and lengths of time in microseconds, as they are here."""
     return tuple(
-        value.replace(tzinfo=None) if isinstance(value, datetime.datetime)
+        (value - datetime.datetime(1970, 1, 1)) // _TICK if isinstance(value, datetime.datetime)
+        else value // _TICK if isinstance(value, datetime.timedelta)
         else float(f"{value:.10e}") if isinstance(value, float) else value
         for value in row
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("text", NAMES)
+@pytest.mark.parametrize("text", [*NAMES, *MONTHS])
 def test_a_query_of_duckdb_gives_here_what_it_gives_there(text: str) -> None:
     table = pa.table({name: pa.array(column, type_) for (name, type_), column in zip(COLUMNS.items(), zip(*ROWS))})
     with minidsms.connect(time_unit="us") as db, duckdb.connect() as there:

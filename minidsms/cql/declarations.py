@@ -176,7 +176,7 @@ def _argument(session: Session, expr: syntax.Expr) -> Any:
     if isinstance(expr, syntax.Binary) and expr.op == "=" and isinstance(expr.left, syntax.Name):
         if isinstance(expr.right, syntax.Literal):
             return (expr.left.name.lower(), expr.right.value)
-        if isinstance(expr.right, syntax.Interval):
+        if isinstance(expr.right, syntax.Interval) and expr.right.duration.unit in UNIT_NS:
             return (expr.left.name.lower(), _seconds(expr.right.duration))
     raise session.error(
         "an argument of a generator is a value or name = value",

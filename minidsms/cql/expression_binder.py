@@ -10,6 +10,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import assert_never
 
 from minidsms.aggregates import AGGREGATES, OF_DIFFERENT
@@ -22,6 +23,8 @@ from minidsms.cql.coercion import agree, coerce, coerce_columns, mismatch, read_
 from minidsms.cql.errors import CqlError
 from minidsms.cql.foreign_names import foreign_hint
 from minidsms.cql.functions import CALLED, FUNCTIONS, INT64_MAX, INT64_MIN, SYNONYMS, can_cast, common_type
+from minidsms.cql.lengths import PartOfLength, bucket_of_months, parts_of_length
+from minidsms.cql.lexer import MONTHS
 from minidsms.cql.long_number import LongNumber
 from minidsms.cql.over import Overs
 from minidsms.cql.rewriting import connective, seen_from_inside
@@ -327,6 +330,9 @@ class ExpressionBinder:
         return bound.LiteralList(Type.INTEGER, tuple(values), span=expr.span)
 
     def _interval(self, duration: syntax.Duration, expr: syntax.Expr) -> bound.Expr:
+        if duration.unit in MONTHS:
+            hint = f"it is added to or taken from a TIMESTAMP or DATE: t + INTERVAL '{duration.number}' {duration.unit}"
+            raise self.session.error(f"a {duration.unit} has no fixed length", expr.span, "", hint)
         try:
             length = duration_ticks(duration.number, duration.unit, self.session.catalog.tick_ns)
         except NotATime as problem:
@@ -466,7 +472,44 @@ class ExpressionBinder:
                 equal = self._equal_rows(rows[0], rows[1], expr)
                 return equal if op == "=" else self._not(equal, expr)
             return self.apply(op, [rows[0][0], rows[1][0]], expr)
+        if op in ("+", "-"):
+            for instant, length in ((left, right), (right, left))[: 2 if op == "+" else 1]:
+                parts_of_it = parts_of_length(length, -1 if op == "-" else 1)
+                if any(part.months for part in parts_of_it):
+                    return self._moved(self.bind(instant), parts_of_it, expr)
         return self.apply(op, [self.bind(left), self.bind(right)], expr)
+
+    def _moved(self, instant: bound.Expr, length: Sequence[PartOfLength], expr: syntax.Expr) -> bound.Expr:
+        """An instant that moves by whole months first, all at once, and then by the rest."""
+        if isinstance(instant, bound.Literal) and instant.type in (Type.TEXT, Type.NULL):
+            instant = coerce(self.session, instant, Type.TIMESTAMP)
+        if instant.type not in (Type.TIMESTAMP, Type.DATE):
+            raise self.session.error(f"months are added to a TIMESTAMP or DATE, not {instant.type}", expr.span)
+        counts: list[bound.Expr] = []
+        total = 0
+        for part in length:
+            if part.months is None:
+                continue
+            if part.months.denominator != 1:
+                raise self.session.error("this is no whole number of months", part.span, "", "add days for the rest")
+            if part.is_months:
+                total += int(part.months)
+                continue
+            count: bound.Expr = bound.Literal(Type.INTEGER, int(part.months), span=part.span)
+            for factor in part.factors:
+                count = self.apply("*", [count, self.bind(factor)], expr)
+            if count.type is not Type.INTEGER:
+                hint = f"CAST({self.session.snippet(part.factors[0].span) or '..'} AS INTEGER)"
+                raise self.session.error("months are whole numbers", part.span, f"this is {count.type}", hint)
+            counts.append(count)
+        if total or not counts:
+            counts.append(bound.Literal(Type.INTEGER, total, span=expr.span))
+        months = reduce(lambda a, b: self.apply("+", [a, b], expr), counts)
+        moved = self.apply("timestampadd", [bound.Literal(Type.TEXT, "month"), months, instant], expr)
+        for part in length:
+            if part.months is None:
+                moved = self.apply("-" if part.sign < 0 else "+", [moved, self.bind(part.expr)], expr)
+        return moved
 
     def _equal_rows(self, left: Sequence[bound.Expr], right: Sequence[bound.Expr], expr: syntax.Expr) -> bound.Expr:
         if len(left) != len(right):
@@ -564,6 +607,12 @@ class ExpressionBinder:
             return self.bind(replace(expr, function=part, args=expr.args[1:]))
         if isinstance(described, Written):
             return self.bind(written_out(described, expr))
+        if key == "time_bucket" and len(expr.args) == 2:
+            width = parts_of_length(expr.args[0])
+            if (months := sum(part.months or 0 for part in width)) and all(part.is_months for part in width):
+                if months < 1 or months.denominator != 1:
+                    raise self.session.error("the width of a bucket is one month and more", expr.args[0].span)
+                return self.bind(bucket_of_months(int(months), expr))
         if key in ("struct", "map"):
             return self._struct(expr) if key == "struct" else self._map(expr)
         if key in ("list_transform", "list_filter", "list_reduce"):

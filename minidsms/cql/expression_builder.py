@@ -22,7 +22,7 @@ from lark.visitors import Transformer
 from minidsms.aggregates import AGGREGATES, SYNONYMS
 from minidsms.cql import syntax
 from minidsms.cql.errors import CqlError
-from minidsms.cql.lexer import UNITS
+from minidsms.cql.lexer import MONTHS, UNITS
 from minidsms.cql.long_number import LongNumber, number_of
 from minidsms.cql.syntax import Span
 from minidsms.elements import Type
@@ -34,6 +34,9 @@ Part = Any
 MAX_INTEGER = 2**63 - 1
 _DURATION = re.compile(r"([+-]?)\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 _COUNT = re.compile(r"[0-9]+")
+_SHORT_UNITS = {"min": "minute", "sec": "second", "hr": "hour", "mon": "month", "yr": "year"}
+_CLOCK = re.compile(r"([+-]?)([0-9]+):([0-9]{2})(?::([0-9]{2}(?:\.[0-9]*)?))?", re.ASCII)
+"""What INTERVAL '1 day 02:30:00' ends with."""
 _SIDES = {"both": "TRIM", "leading": "LTRIM", "trailing": "RTRIM"}
 _DIGITS = re.compile(r"\s*[+-]?([0-9]+)(?:\.([0-9]*))?\s*", re.ASCII)
 _TEXT = re.compile(r"'[^']*+(?:''[^']*+)*+'")
@@ -131,14 +134,21 @@ class ExpressionBuilder(Transformer[Token, Part]):
         return syntax.Unary("-", interval, span=span) if is_negative else interval
 
     def interval_text(self, parts: list[Part]) -> syntax.Expr:
-        """INTERVAL '1 hour 30 minutes': the sum of its parts."""
+        """INTERVAL '1 hour 30 minutes' or INTERVAL '1 day 02:30:00': the sum of its parts."""
         written = parts[1].split()
         span = span_of(parts)
+        clock = _CLOCK.fullmatch(written[-1]) if len(written) % 2 else None
+        if clock is not None:
+            sign, hours, minutes, seconds = clock.groups("0")
+            each_unit = ((hours, "hour"), (minutes, "minute"), (seconds, "second"))
+            some = [each for each in each_unit if each[0].strip("0.")] or [("0", "second")]
+            written[-1:] = [part for number, unit in some for part in (("-" if sign == "-" else "") + number, unit)]
         units = [word.lower().removesuffix("s") for word in written[1::2]]
-        if not written or len(written) % 2 or any(unit not in UNITS for unit in units):
+        units = [_SHORT_UNITS.get(unit, unit) for unit in units]
+        if not written or len(written) % 2 or any(unit not in UNITS and unit not in MONTHS for unit in units):
             hint = (
-                f"INTERVAL '90' MINUTE, or INTERVAL '1 hour 30 minutes'; units are {', '.join(UNITS)}; "
-                "longer ones are added by TIMESTAMPADD(MONTH, n, t)"
+                "INTERVAL '90' MINUTE, INTERVAL '1 hour 30 minutes' or INTERVAL '1 day 02:30:00'; "
+                f"units are {', '.join((*UNITS, *MONTHS))}"
             )
             raise self.fail("this is not a length of time", parts[1], hint=hint)
         place = {"start_pos": span[0], "end_pos": span[1]}
@@ -147,6 +157,12 @@ class ExpressionBuilder(Transformer[Token, Part]):
             for number, unit in zip(written[::2], units)
         ]
         return reduce(lambda left, right: syntax.Binary("+", left, right, span=span), each)
+
+    def interval_of(self, parts: list[Part]) -> syntax.Expr:
+        """INTERVAL (expr) SECOND: so many times the unit."""
+        span = span_of(parts)
+        one = self.interval([Token("NUMBER", "1", start_pos=span[0], end_pos=span[1]), parts[4]])
+        return syntax.Binary("*", dataclasses.replace(one, span=span), parts[2], span=span)
 
     # --------------------------------------------------------------------------------------------- expressions
 
@@ -425,6 +441,8 @@ class ExpressionBuilder(Transformer[Token, Part]):
         is_negative, length = self.duration_of(parts[1], parts[2], span)
         if is_negative:
             raise self.fail("the distance of a frame is not negative", parts[1])
+        if length.unit in MONTHS:
+            raise self.fail(f"a {length.unit} has no fixed length", parts[2], hint="write it in DAYS")
         return syntax.FrameBound(direction, length, span=span)
 
     def case(self, parts: list[Part]) -> syntax.Case:
@@ -484,11 +502,18 @@ class ExpressionBuilder(Transformer[Token, Part]):
             names.append(name.name)
         return syntax.Lambda(tuple(names), body, span=span_of(parts))
 
-    def suffix_cast(self, parts: list[Part]) -> syntax.Cast:
-        return syntax.Cast(parts[0], parts[2], span=(part_span(parts[0])[0], self.end_of_type))
+    def suffix_cast(self, parts: list[Part]) -> syntax.Expr:
+        return self._cast(parts[0], parts[2], False, (part_span(parts[0])[0], self.end_of_type))
 
-    def cast(self, parts: list[Part]) -> syntax.Cast:
-        return syntax.Cast(parts[2], parts[4], parts[0].upper() == "TRY_CAST", span=span_of(parts))
+    def cast(self, parts: list[Part]) -> syntax.Expr:
+        return self._cast(parts[2], parts[4], parts[0].upper() == "TRY_CAST", span_of(parts))
+
+    def _cast(self, operand: syntax.Expr, type_: Type, or_null: bool, span: Span) -> syntax.Expr:
+        """CAST, but a text that is written is an INTERVAL as behind that word."""
+        if type_ is Type.INTERVAL and isinstance(operand, syntax.Literal) and isinstance(operand.value, str):
+            text = Token("TEXT", operand.value, start_pos=operand.span[0], end_pos=operand.span[1])
+            return self._within(self.interval_text([text, text]), span)
+        return syntax.Cast(operand, type_, or_null, span=span)
 
     def row(self, parts: list[Part]) -> syntax.Row:
         return syntax.Row((parts[1], *parts[3]), span=span_of(parts))

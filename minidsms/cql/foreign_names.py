@@ -6,6 +6,7 @@ Invariant: these are hints for errors only; a column or user function of such a 
 from __future__ import annotations
 
 from minidsms.aggregates.over import NEIGHBOURS, RANKS
+from minidsms.cql.lexer import MONTHS, UNITS
 
 _NO_CLOCK = (
     "a CQL query has no clock: a window such as [NOW] or [RANGE 10 SECONDS] says what is current, and "
@@ -66,6 +67,8 @@ _HINTS = {
     **dict.fromkeys(("charindex", "locate"), "write STRPOS(text, part)"),
     **dict.fromkeys(("timezone", "from_utc_timestamp"), "write t AT TIME ZONE 'Europe/Berlin'"),
     "add_months": "write TIMESTAMPADD(MONTH, n, t)",
+    **{f"to_{unit}s": f"write INTERVAL (n) {unit.upper()}" for unit in (*UNITS, *MONTHS)},
+    "make_interval": "write INTERVAL (n) DAY",
     "months_between": "write TIMESTAMPDIFF(MONTH, b, a)",
     "percentile_approx": "write APPROX_QUANTILE(x, 0.95)",
     **dict.fromkeys(("struct_pack", "named_struct"), _STRUCT),

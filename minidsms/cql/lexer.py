@@ -112,6 +112,10 @@ QUOTED_WORDS = (
 UNITS = ("nanosecond", "microsecond", "millisecond", "second", "minute", "hour", "day", "week")
 """The units of time, smallest first."""
 _UNIT_WORDS = frozenset(u.upper() for u in UNITS) | frozenset(u.upper() + "S" for u in UNITS)
+MONTHS = {"month": 1, "quarter": 3, "year": 12}
+"""How many months the units behind INTERVAL have whose length is the calendar's."""
+_MONTH_WORDS = frozenset(u.upper() for u in MONTHS) | frozenset(u.upper() + "S" for u in MONTHS)
+_PLAIN_NUMBER = re.compile(r"\s*[+-]?\s*[0-9.]+\s*")
 
 STATEMENT_WORDS = frozenset(
     {"CREATE", "REGISTER", "DROP", "ALTER", "SHOW", "DESCRIBE", "EXPLAIN", "SET", "INSERT", "VALUES", "CHECKPOINT"}
@@ -565,9 +569,16 @@ class _Context:
         return begins and (self._type(i + 2) == "LPAR" or self._word(i + 1) == "RECURSIVE")
 
     def _is_unit(self, i: int, word: str) -> bool:
-        if word not in _UNIT_WORDS:
+        is_long = word in _MONTH_WORDS
+        if word not in _UNIT_WORDS and not is_long:
             return False
-        return self._type(i - 1) == "NUMBER" or (self._type(i - 1) == "TEXT" and self._type(i - 2) == "INTERVAL")
+        before, place = self._type(i - 1), self.begun - 1
+        if before == "RPAR" and self._word(place) == "INTERVAL":
+            self.tokens[place].type = "INTERVAL"
+            return True
+        if self._type(i - 2) == "INTERVAL":
+            return before == "NUMBER" or bool(not is_long or _PLAIN_NUMBER.fullmatch(self.tokens[i - 1]))
+        return before == "NUMBER" and not is_long
 
     def _in_window(self, i: int, word: str) -> str:
         """Inside brackets everything is a keyword but the keys of PARTITION BY."""
@@ -737,7 +748,7 @@ class _Context:
         if word in _BEFORE_PARENTHESIS:
             return word.removeprefix("TRY_") if after == "LPAR" else "IDENT"
         if word in _BEFORE_TEXT and not (word == "TIME" and self._word(i - 1) == "AT"):
-            is_interval = word == "INTERVAL" and after == "NUMBER" and self._word(i + 2) in _UNIT_WORDS
+            is_interval = word == "INTERVAL" and after == "NUMBER" and self._word(i + 2) in _UNIT_WORDS | _MONTH_WORDS
             return word if after == "TEXT" or is_interval else "IDENT"
         if word in ("ANY", "SOME"):
             return "ANY" if after == "LPAR" and before in ("EQUAL", "COMPARISON") else "IDENT"

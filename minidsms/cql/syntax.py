@@ -28,7 +28,7 @@ class Syntax:
 class Duration(Syntax):
     """A length of time. number: digits, perhaps with a decimal point, separators taken out.
 
-    unit: lower-case singular from nanosecond to week, or None for ticks.
+    unit: lower-case singular from nanosecond to week, or None for ticks; of an Interval also month, quarter and year.
     """
 
     number: str

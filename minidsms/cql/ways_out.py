@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from lark import Token
 
 from minidsms.cql.foreign_names import FOREIGN_JOINS, foreign_hint
-from minidsms.cql.lexer import RESERVED, STATEMENT_WORDS
+from minidsms.cql.lexer import MONTHS, RESERVED, STATEMENT_WORDS, UNITS
 
 _CLAUSES = ("FROM", "WHERE", "GROUP", "HAVING")
 _BEFORE_A_NAME = frozenset(
@@ -142,6 +142,7 @@ _WINDOW_FORMS = (
     "[PARTITION BY k ROWS 10], [SESSION 30 MINUTES PARTITION BY k] or [NOW]"
 )
 _LONG_UNITS = frozenset({"MONTH", "MONTHS", "YEAR", "YEARS"})
+_UNITS = (*UNITS, *MONTHS)
 _UNIT_HINT = (
     "units are NANOSECONDS, MICROSECONDS, MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS, WEEKS; a bare number is ticks"
 )
@@ -378,8 +379,10 @@ def _in_clauses(place: Place) -> str:
         return "a relation has no order: ORDER BY .. LIMIT n keeps its first n rows; sort what fetch() returns"
     if word in ("LEFT", "RIGHT") and place.word_after in FOREIGN_JOINS:
         return FOREIGN_JOINS[place.word_after]
+    if place.word_before(2) == "INTERVAL" and last_kind == "IDENT" and word.removesuffix("S").lower() in _UNITS:
+        return f"write INTERVAL ({place.before()}) {word}"
     if last == "INTERVAL" and kind == "NUMBER":
-        return f"{_UNIT_HINT}; longer ones are added by TIMESTAMPADD(MONTH, n, t)"
+        return f"{_UNIT_HINT}, and beside a TIMESTAMP or DATE MONTHS, QUARTERS and YEARS"
     if last_kind == "IN" and kind != "LPAR":
         return "the values stand in parentheses: x IN (1, 2)"
     return ""

@@ -15,7 +15,12 @@ from minidsms.functions.written import Written
 def written_out(function: Written, call: syntax.Call) -> syntax.Expr:
     """The function's expression with the arguments of the call; what stands in it stands where the call does."""
     parameters, body = next(b for b in function.bodies if len(b[0]) == len(call.args))
-    written: syntax.Expr = _replaced(_read(body), dict(zip(parameters, call.args)), call.span)
+    return with_arguments(read_expression(body), dict(zip(parameters, call.args)), call.span)
+
+
+def with_arguments(body: syntax.Expr, arguments: Mapping[str, syntax.Expr], span: tuple[int, int]) -> syntax.Expr:
+    """An expression with arguments in the places of its names; what else is in it stands at the span."""
+    written: syntax.Expr = _replaced(body, arguments, span)
     return written
 
 
@@ -40,7 +45,8 @@ def _at_offset(key: str, call: syntax.Call, ignores_nulls: bool) -> syntax.Call:
 
 
 @cache
-def _read(body: str) -> syntax.Expr:
+def read_expression(body: str) -> syntax.Expr:
+    """An expression of our own."""
     query = parse_query(f"SELECT {body} FROM S")
     assert isinstance(query, syntax.Select)
     return query.items[0].expr

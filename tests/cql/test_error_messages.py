@@ -703,8 +703,11 @@ ELSEWHERE = [
     ("SELECT CAST(at AS TIMESTAMP WITH TIME ZONE) FROM Pos", "write TIMESTAMP;"),
     ("CREATE STREAM X (a TIMESTAMP(3) WITH TIME ZONE)", "write TIMESTAMP;"),
     ("CREATE STREAM X (a TIMESTAMP WITH LOCAL TIME ZONE)", "write TIMESTAMP;"),
-    ("SELECT at + INTERVAL 1 MONTH FROM Pos", "TIMESTAMPADD(MONTH, n, t)"),
-    ("SELECT at + INTERVAL '1 month' FROM Pos", "TIMESTAMPADD(MONTH, n, t)"),
+    ("SELECT INTERVAL 1 MONTH FROM Pos", "t + INTERVAL '1' month"),
+    ("SELECT at - at > INTERVAL '1 month' FROM Pos", "t + INTERVAL '1' month"),
+    ("SELECT at + INTERVAL v DAY FROM Pos", "write INTERVAL (v) DAY"),
+    ("SELECT at + TO_DAYS(3) FROM Pos", "write INTERVAL (n) DAY"),
+    ("SELECT SUM(v) OVER (ORDER BY at RANGE INTERVAL '1' MONTH PRECEDING) FROM Pos", "DAYS"),
     ("SELECT EXTRACT(MINUTE FROM at - at) FROM Pos", "x / INTERVAL '1' MINUTE, an INTEGER"),
     ("SELECT EXTRACT(HOUR FROM at - at) FROM Pos", "x / INTERVAL '1' HOUR"),
     ("SELECT EXTRACT(YEAR FROM at - at) FROM Pos", "EXTRACT(EPOCH FROM x), its seconds"),
@@ -765,6 +768,7 @@ def test_no_cast_is_advised_that_there_is_not(text: str) -> None:
         "SELECT LIST_HAS_ALL([k], [1]), LIST_CONTAINS([k], 1), STRUCT(a := k, b := v) FROM S",
         "SELECT STRPOS(road, 'a'), CONTAINS(road, 'a'), SHA256(road), at AT TIME ZONE 'Europe/Berlin' FROM Pos",
         "SELECT COUNT(DISTINCT k, v) FROM S [PARTITION BY k ROWS 1]",
+        "SELECT at + INTERVAL '1' month, at + INTERVAL (car) DAY FROM Pos",
     ],
 )
 def test_what_hints_say_is_accepted(text: str) -> None:

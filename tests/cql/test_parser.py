@@ -124,6 +124,18 @@ def test_an_interval_has_three_spellings() -> None:
     ten = s.Interval(s.Duration("10", "second"))
     assert expression("INTERVAL '10' SECOND") == expression("10 SECONDS") == expression("interval 10 seconds") == ten
     assert expression("INTERVAL '-10' SECOND") == s.Unary("-", ten)
+    assert (
+        expression("INTERVAL '10 secs'") == expression("'10 sec'::INTERVAL") == expression("INTERVAL '00:00:10'") == ten
+    )
+    assert expression("INTERVAL (a) SECONDS") == s.Binary("*", s.Interval(s.Duration("1", "second")), s.Name("a"))
+
+
+def test_months_are_units_of_what_stands_behind_interval() -> None:
+    two = s.Interval(s.Duration("2", "month"))
+    assert expression("INTERVAL 2 MONTHS") == expression("INTERVAL '2' MONTH") == expression("INTERVAL '2 mons'") == two
+    select = parse_query("SELECT 2 MONTHS, INTERVAL '2 days' year, interval (v) day FROM S")
+    assert isinstance(select, s.Select)
+    assert [item.alias for item in select.items] == ["MONTHS", "year", None]
 
 
 def test_predicates_of_words_are_read_with_their_negations() -> None:

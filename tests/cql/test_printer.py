@@ -28,6 +28,7 @@ LITERALS = st.one_of(
     st.text(max_size=8),
 ).map(s.Literal)
 UNITS = st.sampled_from(["nanosecond", "microsecond", "millisecond", "second", "minute", "hour", "day", "week"])
+LENGTHS = st.builds(s.Duration, st.integers(0, 99).map(str), st.sampled_from(["month", "quarter", "year"]))
 NUMBERS = st.one_of(st.integers(0, 2**63 - 1).map(str), st.sampled_from(["0.5", "2.25"]))
 DURATIONS = st.builds(s.Duration, NUMBERS, st.one_of(st.none(), UNITS))
 COLUMNS = st.builds(s.Name, NAMES, st.one_of(st.none(), NAMES))
@@ -50,7 +51,9 @@ WINDOWS = st.one_of(
     ),
 )
 OPTIONAL_WINDOW = st.one_of(st.none(), WINDOWS)
-ATOMS = st.one_of(COLUMNS, LITERALS, st.builds(s.Interval, st.builds(s.Duration, NUMBERS, UNITS)))
+ATOMS = st.one_of(
+    COLUMNS, LITERALS, st.builds(s.Interval, st.builds(s.Duration, NUMBERS, UNITS)), st.builds(s.Interval, LENGTHS)
+)
 
 
 def several(parts: st.SearchStrategy[s.Expr], least: int = 1) -> st.SearchStrategy[tuple[s.Expr, ...]]:
