@@ -44,6 +44,14 @@ MONTHS = [
     "SELECT TIME_BUCKET(INTERVAL '5 months', t), TIME_BUCKET(INTERVAL 1 QUARTER, t), t + INTERVAL '25:00:01.5' FROM S",
 ]
 
+LENGTHS = [
+    "SELECT (t - TIMESTAMP '2024-05-01') * 1.5, 0.25 * (t - TIMESTAMP '2024-05-01'), INTERVAL '7 minutes' / 2.0 FROM S",
+    "SELECT t + f * INTERVAL '1 hour', t + INTERVAL '90 seconds' / 4, t - INTERVAL (v) HOUR / 3.0 FROM S",
+    "SELECT k, MEDIAN(t - TIMESTAMP '2024-05-01') FROM S GROUP BY k",
+    "SELECT MEDIAN(v * INTERVAL '1 second') FILTER (WHERE v > 4) AS m FROM S HAVING m > INTERVAL '5 seconds'",
+    "SELECT SIGN(CAST(f AS DECIMAL(9, 2))), SIGN(v - 4) FROM S",
+]
+
 
 def _canonical(row: tuple[Any, ...]) -> tuple[Any, ...]:
     """With instants and lengths of time in microseconds, as they are here."""
@@ -55,7 +63,7 @@ def _canonical(row: tuple[Any, ...]) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("text", [*NAMES, *MONTHS])
+@pytest.mark.parametrize("text", [*NAMES, *MONTHS, *LENGTHS])
 def test_a_query_of_duckdb_gives_here_what_it_gives_there(text: str) -> None:
     table = pa.table({name: pa.array(column, type_) for (name, type_), column in zip(COLUMNS.items(), zip(*ROWS))})
     with minidsms.connect(time_unit="us") as db, duckdb.connect() as there:

@@ -40,6 +40,7 @@ from minidsms.functions.written import OTHER_COUNTS, Written
 from minidsms.inputs.values import ValueRefused, inner_reader
 from minidsms.values.types import known_type
 
+_BY_TICKS = ("avg", "median", "quantile_cont", "percentile_cont", "stddev", "stddev_pop")
 _BY_PATTERN = ("format_timestamp", "parse_timestamp", "from_char")
 _LENGTHS = "write EXTRACT(EPOCH FROM x), its seconds, or x / INTERVAL '1' MINUTE, how many whole minutes it has"
 MAX_DEPTH = 220
@@ -352,6 +353,9 @@ class ExpressionBinder:
         args = self._read_times(described, args)
         if function in ("+", "-") and any(a.type is Type.TIME for a in args):
             return self._with_times(function, args, expr)
+        if function in ("*", "/") and _scales_interval(function, args):
+            counts = [self._count_of(a) if a.type is Type.INTERVAL else a for a in args]
+            return self._as_interval(self.apply(function, counts, expr), expr)
         signature = described.resolve([a.type for a in args])
         if signature is None:
             raise self._wrong_types(described, args, expr)
@@ -639,6 +643,10 @@ class ExpressionBinder:
             args = agree(self.session, args, "a list holds values of one type, not")
         if key == "concat_ws":
             return self._concat_with(args, expr)
+        if key == "sign" and (args[0].type is Type.INTERVAL or args[0].type.kind == "DECIMAL"):
+            zero = bound.Literal(Type.INTEGER, 0)
+            signs = [bound.Cast(Type.INTEGER, self.apply(op, [args[0], zero], expr)) for op in (">", "<")]
+            return self.apply("-", signs, expr)
         if key == "mod":
             return self.apply("%", args, expr)
         if key == "concat":
@@ -947,13 +955,20 @@ class ExpressionBinder:
         if stars:
             return groups.add(bound.AggregateCall("count", None, Type.INTEGER, span=expr.span), name)
         calls = AggregateCallBinder(self.session, expr, AGGREGATE_SYNONYMS.get(key, key))
-        if _is_mean_of_interval(expr, args):
-            return self._as_interval(groups.add(calls.bind([bound.Cast(Type.INTEGER, args[0])], order), name), expr)
+        of_what = order if expr.within else args
+        if _is_number_of_ticks(expr, of_what):
+            counts = [self._count_of(of_what[0]), *of_what[1:]]
+            args, order = (args, counts) if expr.within else (counts, order)
+            return self._as_interval(groups.add(calls.bind(args, order), name), expr)
         return groups.add(calls.bind(args, order), name)
 
-    def _as_interval(self, mean: bound.Expr, expr: syntax.Expr) -> bound.Expr:
-        """A mean of ticks as INTERVAL, rounded to whole ones."""
-        ticks = bound.Cast(Type.INTEGER, self.apply("round", [mean], expr), span=expr.span)
+    def _count_of(self, interval: bound.Expr) -> bound.Expr:
+        """The ticks of an INTERVAL."""
+        return bound.Cast(Type.INTEGER, interval, span=interval.span)
+
+    def _as_interval(self, number: bound.Expr, expr: syntax.Syntax) -> bound.Expr:
+        """A number of ticks as INTERVAL, rounded to whole ones."""
+        ticks = bound.Cast(Type.INTEGER, self.apply("round", [number], expr), span=expr.span)
         return bound.Cast(Type.INTERVAL, ticks, span=expr.span)
 
     def _over(self, expr: syntax.Over) -> bound.Expr:
@@ -975,9 +990,9 @@ class ExpressionBinder:
         args = [] if stars else [binder.value(arg) for arg in expr.call.args]
         partition = [binder.value(key) for key in expr.partition]
         order = [binder.value(key.expr) for key in expr.order]
-        if _is_mean_of_interval(expr.call, args):
-            ticks = bound.Cast(Type.INTEGER, args[0])
-            return self._as_interval(overs.add(expr, [ticks], partition, order), expr)
+        if _is_number_of_ticks(expr.call, args):
+            counts = [self._count_of(args[0]), *args[1:]]
+            return self._as_interval(overs.add(expr, counts, partition, order), expr)
         return overs.add(expr, args, partition, order)
 
     # ----------------------------------------------------------------------------------------------- subqueries
@@ -1031,9 +1046,17 @@ class ExpressionBinder:
         return args, coerce_columns(self.session, node, types, expr.span)
 
 
-def _is_mean_of_interval(call: syntax.Call, args: Sequence[bound.Expr]) -> bool:
+def _scales_interval(op: str, args: Sequence[bound.Expr]) -> bool:
+    """Whether an INTERVAL is multiplied with, or divided by, a number that may have a fraction."""
+    is_interval = [a.type is Type.INTERVAL for a in args]
+    has_fraction = [a.type is Type.FLOAT or a.type.kind == "DECIMAL" for a in args]
+    return (is_interval[0] and has_fraction[1]) or (op == "*" and has_fraction[0] and is_interval[1])
+
+
+def _is_number_of_ticks(call: syntax.Call, values: Sequence[bound.Expr]) -> bool:
+    """Whether an aggregate of INTERVALs is computed from their ticks as FLOAT."""
     key = call.function.lower()
-    return AGGREGATE_SYNONYMS.get(key, key) == "avg" and len(args) == 1 and args[0].type is Type.INTERVAL
+    return AGGREGATE_SYNONYMS.get(key, key) in _BY_TICKS and bool(values) and values[0].type is Type.INTERVAL
 
 
 def _of_different(call: syntax.Call, key: str) -> syntax.Call:

@@ -260,8 +260,8 @@ def _operators() -> list[Function]:
     return [
         Function("+", 2, 2, _plus, "numbers, TIMESTAMP, DATE, TIME and INTERVAL"),
         Function("-", 2, 2, _minus, "numbers, TIMESTAMP, DATE, TIME and INTERVAL"),
-        Function("*", 2, 2, _multiply, "numbers, or INTERVAL and INTEGER"),
-        Function("/", 2, 2, _divide, "numbers, or INTERVAL by INTEGER or INTERVAL"),
+        Function("*", 2, 2, _multiply, "numbers, or INTERVAL and a number"),
+        Function("/", 2, 2, _divide, "numbers, or INTERVAL by a number or INTERVAL"),
         Function("%", 2, 2, _remainder, _NUMBERS),
         Function("neg", 1, 1, _number_or_interval, "numbers or INTERVAL"),
         Function("||", 2, 2, fixed(text, text), "TEXT"),

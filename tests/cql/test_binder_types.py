@@ -80,7 +80,7 @@ def test_an_expression_has_its_type_and_conversions(text: str, tree: str, type_:
         ("i || i", "|| takes TEXT", "CAST(i AS TEXT)"),
         ("UPPER(i)", "UPPER takes TEXT", "CAST(i AS TEXT)"),
         ("t + t", "+ takes", ""),
-        ("v * f", "* takes", ""),
+        ("v * x", "* takes", ""),
         ("i IN (1, 'a')", "cannot compare INTEGER and TEXT", "CAST"),
         ("CASE WHEN o THEN 1 ELSE 'a' END", "the branches of CASE differ", "CAST"),
         ("COALESCE(i, x)", "COALESCE cannot bring together", "CAST"),

@@ -419,7 +419,7 @@ MISTAKES = [
     (
         "SELECT road * road FROM Pos [ROWS 2]",
         8,
-        "* takes numbers, or INTERVAL and INTEGER, not TEXT, TEXT",
+        "* takes numbers, or INTERVAL and a number, not TEXT, TEXT",
         "convert it: CAST(road AS FLOAT)",
     ),
     (
@@ -712,7 +712,8 @@ ELSEWHERE = [
     ("SELECT EXTRACT(HOUR FROM at - at) FROM Pos", "x / INTERVAL '1' HOUR"),
     ("SELECT EXTRACT(YEAR FROM at - at) FROM Pos", "EXTRACT(EPOCH FROM x), its seconds"),
     ("SELECT CAST(at - at AS FLOAT) FROM Pos", "x / INTERVAL '1' MINUTE"),
-    ("SELECT MEDIAN(at - at) FROM Pos [NOW]", "CAST(at - at AS INTEGER)"),
+    ("SELECT VARIANCE(at - at) FROM Pos [NOW]", "CAST(at - at AS INTEGER)"),
+    ("SELECT MEDIAN(at) FROM Pos [NOW]", "TIMESTAMP '2000-01-01' + MEDIAN(at - TIMESTAMP '2000-01-01')"),
     ("SELECT FIRST(road ORDER BY at) FROM Pos [NOW]", "ARG_MIN(x, k)"),
     ("SELECT COUNT(DISTINCT (k, v)) FROM S [NOW]", "leave the parentheses out"),
     ("SELECT car FROM Pos WHERE road", "x IS NOT NULL"),
@@ -768,6 +769,7 @@ def test_no_cast_is_advised_that_there_is_not(text: str) -> None:
         "SELECT LIST_HAS_ALL([k], [1]), LIST_CONTAINS([k], 1), STRUCT(a := k, b := v) FROM S",
         "SELECT STRPOS(road, 'a'), CONTAINS(road, 'a'), SHA256(road), at AT TIME ZONE 'Europe/Berlin' FROM Pos",
         "SELECT COUNT(DISTINCT k, v) FROM S [PARTITION BY k ROWS 1]",
+        "SELECT TIMESTAMP '2000-01-01' + MEDIAN(at - TIMESTAMP '2000-01-01') FROM Pos [NOW]",
         "SELECT at + INTERVAL '1' month, at + INTERVAL (car) DAY FROM Pos",
     ],
 )
