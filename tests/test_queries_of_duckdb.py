@@ -52,6 +52,11 @@ LENGTHS = [
     "SELECT SIGN(CAST(f AS DECIMAL(9, 2))), SIGN(v - 4) FROM S",
 ]
 
+NESTED = [
+    "SELECT {'a': 1, 'b': v}.b, {'a': {'c': k}}.a.c, MAP {'x': v, 'y': 2}['x'] FROM S",
+    "SELECT k FROM S WHERE k SIMILAR TO 'k[01]' OR k NOT SIMILAR TO '(k|x)(0|1)'",
+]
+
 
 def _canonical(row: tuple[Any, ...]) -> tuple[Any, ...]:
     """With instants and lengths of time in microseconds, as they are here."""
@@ -63,7 +68,7 @@ def _canonical(row: tuple[Any, ...]) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("text", [*NAMES, *MONTHS, *LENGTHS])
+@pytest.mark.parametrize("text", [*NAMES, *MONTHS, *LENGTHS, *NESTED])
 def test_a_query_of_duckdb_gives_here_what_it_gives_there(text: str) -> None:
     table = pa.table({name: pa.array(column, type_) for (name, type_), column in zip(COLUMNS.items(), zip(*ROWS))})
     with minidsms.connect(time_unit="us") as db, duckdb.connect() as there:

@@ -126,7 +126,7 @@ def test_what_cannot_be_registered_is_refused_whole_or_told(db: minidsms.Connect
     ("template", "told"),
     [
         ("SELECT v FROM S WHERE", "ends too early"),
-        ("SELECT v FROM S WHERE v = {low}", 'unexpected character "{"'),
+        ("SELECT v FROM S WHERE v = {low}", 'unexpected "}"'),
         ("CREATE VIEW V AS SELECT v FROM S WHERE v = $low", "a query was expected"),
         ("", "no query"),
     ],

@@ -38,6 +38,10 @@ _SHORT_UNITS = {"min": "minute", "sec": "second", "hr": "hour", "mon": "month", 
 _CLOCK = re.compile(r"([+-]?)([0-9]+):([0-9]{2})(?::([0-9]{2}(?:\.[0-9]*)?))?", re.ASCII)
 """What INTERVAL '1 day 02:30:00' ends with."""
 _SIDES = {"both": "TRIM", "leading": "LTRIM", "trailing": "RTRIM"}
+_FOR_REGEXP = re.compile(r"^\^|\$$|\\[A-Za-z0-9]|\.[*+?{]|\(\?")
+"""What gives a regular expression away where a pattern of SIMILAR TO is wanted."""
+_OF_SIMILAR = re.compile(r"\\.|\[\^?\]?[^\]]*\]|[%_.^$\\]", re.DOTALL)
+"""What a pattern of SIMILAR TO has that means something else in a regular expression, and what it is kept in."""
 _DIGITS = re.compile(r"\s*[+-]?([0-9]+)(?:\.([0-9]*))?\s*", re.ASCII)
 _TEXT = re.compile(r"'[^']*+(?:''[^']*+)*+'")
 
@@ -54,6 +58,13 @@ def part_span(part: Part) -> Span:
     if isinstance(part, list):
         return span_of(part)
     return part.span  # type: ignore[no-any-return]
+
+
+def _written_for_regexp(part: str) -> str:
+    """A part of a pattern of SIMILAR TO: % and _ are any characters, those in brackets and behind \\ stay."""
+    if part[0] == "[":
+        return part
+    return {"%": "(?s:.*)", "_": "(?s:.)"}.get(part, re.escape(part[-1]))
 
 
 def _number(text: str) -> int | float:
@@ -270,6 +281,19 @@ class ExpressionBuilder(Transformer[Token, Part]):
         is_negated = (negated is not None) != operator.startswith("!")
         return syntax.Unary("not", found, span=span) if is_negated else found
 
+    def similar(self, parts: list[Part]) -> syntax.Expr:
+        """x SIMILAR TO 'a%': the whole text, by a regular expression in which % and _ are what they are for LIKE."""
+        operand, negated, _, _, text = parts
+        span = span_of(parts)
+        if _FOR_REGEXP.search(text):
+            written = self.text[slice(*part_span(operand))]
+            hint = f"write REGEXP_FULL_MATCH({written}, {self.text[slice(*part_span(text))]})"
+            raise self.fail("a pattern of SIMILAR TO has % and _, and no regular expression", text, hint=hint)
+        pattern = _OF_SIMILAR.sub(lambda found: _written_for_regexp(found.group()), text)
+        literal = syntax.Literal(pattern, span=part_span(text))
+        found = syntax.Call("REGEXP_FULL_MATCH", (operand, literal), span=span)
+        return found if negated is None else syntax.Unary("not", found, span=span)
+
     def in_list(self, parts: list[Part]) -> syntax.InList:
         return syntax.InList(parts[0], parts[4], parts[1] is not None, span=span_of(parts))
 
@@ -464,6 +488,28 @@ class ExpressionBuilder(Transformer[Token, Part]):
         if parts[2] is None:
             raise self.fail("a list without elements has no type", parts[3], hint="LIST_SLICE([1], 2) is one")
         return syntax.Call("LIST_VALUE", parts[2], span=span_of(parts))
+
+    def entry(self, parts: list[Part]) -> syntax.Pair:
+        return syntax.Pair(parts[0], parts[2], span=span_of(parts))
+
+    def struct_or_map(self, parts: list[Part]) -> syntax.Call:
+        """{'a': 1} and MAP {'a': 1}."""
+        name, span = parts[0], span_of(parts)
+        entries = [part for part in parts if isinstance(part, syntax.Pair)]
+        if name is not None:
+            if name.upper() != "MAP":
+                raise self.fail(f'"{name}" has no braces', name, hint="a STRUCT is {'a': 1}, a MAP is MAP {'a': 1}")
+            return syntax.Call("MAP", tuple(entries), span=span)
+        return syntax.Call("STRUCT", tuple(map(self._named_field, entries)), span=span)
+
+    def _named_field(self, entry: syntax.Pair) -> syntax.Pair:
+        match entry.name:
+            case syntax.Literal(value=str(name)) if name:
+                return dataclasses.replace(entry, name=syntax.Name(name, span=entry.name.span))
+            case syntax.Name(qualifier=None):
+                return entry
+            case _:
+                raise self.fail("the name of a field is a text", entry.name, hint="a STRUCT is {'a': 1}")
 
     def index(self, parts: list[Part]) -> syntax.Call:
         return syntax.Call("ELEMENT_AT", (parts[0], parts[2]), span=span_of(parts))

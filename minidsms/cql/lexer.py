@@ -97,7 +97,7 @@ _BEFORE_LISTS = frozenset({"LPAR", "COMMA", "PLUS", "MINUS", "STAR", "SLASH", "P
 _CLAUSES = frozenset({"SELECT", "FROM", "JOIN", "ON", "WHERE", "BY", "HAVING"})
 _WORDS_BEFORE_LISTS = RESERVED - {"NULL", "TRUE", "FALSE", "END", "AS"} | {"ARRAY"}
 _TIME_ZONE = ("AT", "TIME", "ZONE")
-_ENDS_OF_VALUES = frozenset({"IDENT", "TEXT", "RPAR", "NOT", "END", "NULL", "RLIST", "RINDEX"})
+_ENDS_OF_VALUES = frozenset({"IDENT", "TEXT", "RPAR", "NOT", "END", "NULL", "RLIST", "RINDEX", "RBRACE"})
 _ENDS_OF_FROM_ITEMS = (_ENDS_OF_VALUES - {"NOT"}) | {"RSQB", "NUMBER", "UNIT", "TRUE", "FALSE", "NUMBERS", "TEXTS"}
 _BEFORE_A_QUERY = frozenset(
     {"LPAR", "RPAR", "AS", "UNION", "EXCEPT", "INTERSECT", "ALL", "DISTINCT", "EXPLAIN", "ANALYZE"}
@@ -139,6 +139,8 @@ _SYMBOLS = {
     ")": "RPAR",
     "[": "LSQB",
     "]": "RSQB",
+    "{": "LBRACE",
+    "}": "RBRACE",
     ",": "COMMA",
     ".": "DOT",
     ";": "SEMICOLON",
@@ -172,7 +174,7 @@ _LEXEME = re.compile(
     |(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
     |(?P<text>'[^']*(?:''[^']*)*')
     |(?P<name>"[^"]*(?:""[^"]*)*"|`[^`]*(?:``[^`]*)*`)
-    |(?P<symbol>\|\||::|:=|=>|->>?|<>|!=|!?~\*?|<=|>=|[-()\[\],.;:*+/%=<>])
+    |(?P<symbol>\|\||::|:=|=>|->>?|<>|!=|!?~\*?|<=|>=|[-()\[\]{},.;:*+/%=<>])
     """,
     re.VERBOSE,
 )
@@ -249,15 +251,19 @@ def _read_statement(text: str, start: int, stop: int, text_quotes: str) -> tuple
                     lexeme, end = separated.group().replace(",", ""), separated.end()
             _refuse_glued_word(text, start, end, stop)
         elif kind == "symbol":
-            if lexeme == ":" and (not brackets or brackets[-1] != "index"):
+            if lexeme == ":" and (not brackets or brackets[-1] not in ("index", "struct")):
                 raise _unreadable(text, start, stop)
+            if lexeme == "{":
+                brackets.append("struct")
+            elif lexeme == "}" and brackets and brackets[-1] == "struct":
+                brackets.pop()
             if lexeme == "[":
                 brackets.append(_bracket(text, end, stop, clauses))
                 empty = _EMPTY.match(text, end, stop) if brackets[-1] != "list" else None
                 if empty is not None:
                     brackets.pop()
                     kind, lexeme, end = "brackets", "[]", empty.end()
-            if kind != "brackets" and lexeme in "[]" and brackets:
+            if kind != "brackets" and lexeme in "[]" and brackets and brackets[-1] != "struct":
                 kind = brackets[-1] if lexeme == "[" else brackets.pop()
             in_window = bool(brackets) and brackets[-1] == "symbol"
             clauses.read_parenthesis(lexeme)
@@ -408,7 +414,6 @@ def _unreadable(text: str, start: int, stop: int) -> CqlError:
         "^": "powers are POWER(x, y)",
         "&": "a conjunction is written AND, that of bits BITAND(a, b)",
         "|": 'a disjunction is written OR, that of bits BITOR(a, b); "||" joins texts',
-        "{": "a STRUCT is STRUCT(a := 1), a MAP is MAP('a' := 1); the value of a parameter is $name",
         "$": "the value of a parameter is ? or $name: db.query(cql, params=..); a name with $ stands in double quotes",
         "\\": "commands of the shell begin with a dot: .help",
         "@": "put a name with this character in double quotes",
@@ -543,7 +548,7 @@ class _Context:
         """Whether an expression may begin at i, and no clause does."""
         word = self._word(i)
         if not word:
-            return self._type(i) in ("IDENT", "WORD", "NUMBER", "TEXT", "LPAR", "LLIST", "MINUS")
+            return self._type(i) in ("IDENT", "WORD", "NUMBER", "TEXT", "LPAR", "LLIST", "LBRACE", "MINUS")
         if self.creates_query and self._is_clause_of_query(i, word):
             return False
         return word in _BEGINNINGS_OF_VALUES or word not in RESERVED | _BEGIN_CLAUSES
@@ -770,6 +775,11 @@ class _Context:
             begins = self._begins_value(i + 1) or (word == "ILIKE" and self._word(i + 1) in _BEGIN_CLAUSES)
             is_operator = self._type(operand) in _ENDS_OF_VALUES and begins
             return "IDENT" if not is_operator else word if word == "ILIKE" else "MATCH"
+        if word == "SIMILAR":
+            operand = i - 2 if before == "NOT" else i - 1
+            return word if self._word(i + 1) == "TO" and self._type(operand) in _ENDS_OF_VALUES else "IDENT"
+        if word == "TO":
+            return word if before == "SIMILAR" else "IDENT"
         if word in _TIME_ZONE:
             place = i - _TIME_ZONE.index(word)
             follows = [self._word(place + k) for k in range(3)] == list(_TIME_ZONE) and self._type(place + 3) == "TEXT"

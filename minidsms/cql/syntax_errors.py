@@ -19,6 +19,8 @@ _SHOWN = {
     "RPAR": '")"',
     "LSQB": 'a window "[..]"',
     "RSQB": '"]"',
+    "RBRACE": '"}"',
+    "COLON": '":"',
     "COMMA": '","',
     "DOT": '"."',
     "STAR": '"*"',
@@ -33,7 +35,7 @@ _SHOWN = {
 _OPERATORS = frozenset(
     {"PLUS", "MINUS", "SLASH", "PERCENT", "CONCAT", "STAR", "EQUAL", "COMPARISON", "MATCH", "COLONS", "ARROW", "AT"}
 )
-_PREDICATES = frozenset({"IS", "IN", "LIKE", "ILIKE", "BETWEEN", "AND", "OR", "NOT"})
+_PREDICATES = frozenset({"IS", "IN", "LIKE", "ILIKE", "BETWEEN", "AND", "OR", "NOT", "SIMILAR"})
 _BEGIN_EXPRESSION = frozenset(
     {"NUMBER", "TEXT", "CASE", "CAST", "EXISTS", "EXTRACT", "NULL", "IDENT", "LPAR", "INTERVAL"}
 )
@@ -135,7 +137,7 @@ def describe(expected: Collection[str]) -> str:
     if "AS" in left and "IDENT" in left:
         parts.append("an alias")
         left -= {"AS", "IDENT"}
-    left -= {"LLIST", "RLIST", "LINDEX", "RINDEX", "ARRAY", "LATERAL", "EXCLUDE", "REPLACE"}
+    left -= {"LLIST", "RLIST", "LINDEX", "RINDEX", "LBRACE", "ARRAY", "LATERAL", "EXCLUDE", "REPLACE"}
     names = sorted(t for t in left if t in _SHOWN and t != "$END")
     words = [t for t in _ORDER if t in left] + sorted(t for t in left if t not in _SHOWN and t not in _ORDER)
     parts += [_SHOWN[t] for t in names] + words

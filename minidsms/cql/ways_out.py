@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from lark import Token
 
 from minidsms.cql.foreign_names import FOREIGN_JOINS, foreign_hint
+from minidsms.cql.foreign_statements import declaration_here
 from minidsms.cql.lexer import MONTHS, RESERVED, STATEMENT_WORDS, UNITS
 
 _CLAUSES = ("FROM", "WHERE", "GROUP", "HAVING")
@@ -44,7 +45,7 @@ _FOREIGN = {
     **dict.fromkeys(("BEGIN", "COMMIT", "ROLLBACK"), _NO_TRANSACTIONS),
     **dict.fromkeys(("MERGE", "TRUNCATE", "UPSERT"), _CHANGE),
     **dict.fromkeys(("MATERIALIZED", "TEMP", "TEMPORARY"), _KEPT),
-    **dict.fromkeys(("SIMILAR", "GLOB"), _PATTERN),
+    "GLOB": _PATTERN,
     **dict.fromkeys(("ATTACH", "SOURCE", "COPY"), f"{_INPUTS}; {_ANSWERS}"),
     **dict.fromkeys(("FUNCTION", "MACRO", "PROCEDURE"), _FROM_PYTHON),
     **dict.fromkeys(("PREPARE", "EXECUTE", "DEALLOCATE"), _PREPARED),
@@ -113,6 +114,8 @@ _BY_KINDS = {
     ("EQUAL", "EQUAL"): 'equality is written "="',
     ("SLASH", "SLASH"): "a / b truncates integers",
     ("STAR", "STAR"): "powers are POWER(x, y)",
+    ("LBRACE", "RBRACE"): "a STRUCT is {'a': 1}, a MAP is MAP {'a': 1}",
+    ("IDENT", "RBRACE"): "the value of a parameter is $name; a STRUCT is {'a': 1}",
 }
 """Terminals that follow each other."""
 _BY_WORDS = {
@@ -143,6 +146,8 @@ _WINDOW_FORMS = (
 )
 _LONG_UNITS = frozenset({"MONTH", "MONTHS", "YEAR", "YEARS"})
 _UNITS = (*UNITS, *MONTHS)
+_NAME_ENDS = 8
+"""Behind so many words CREATE OR REPLACE TEMP TABLE IF NOT EXISTS x has ended."""
 _UNIT_HINT = (
     "units are NANOSECONDS, MICROSECONDS, MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS, WEEKS; a bare number is ticks"
 )
@@ -216,6 +221,8 @@ def way_out(place: Place, text: str) -> str:
     window = _open_window(place)
     if window is not None:
         return _in_window(place, window)
+    if place.declares and place.at <= _NAME_ENDS and (meant := declaration_here(place.tokens, text)):
+        return f"write {meant}" if " VIEW " not in meant else f"a query's answer is read by others as a view: {meant}"
     for rules in (_by_what_came, _in_calls, _by_pairs, _at_windows, _at_names, _in_clauses, _in_statements):
         found = rules(place)
         if found:
@@ -290,8 +297,6 @@ def _in_declaration(place: Place) -> str:
         return "a declaration has no conditions on its rows: CREATE VIEW x AS SELECT .. WHERE .. keeps those that fit"
     if word == "AS" and "IDENT" in expected and last_kind == "IDENT":
         return "columns are computed by queries: a column is a name and a type"
-    if word == "AS" and "LPAR" in expected and place.at == 3:
-        return f"a query's answer is read by others as a view: CREATE VIEW {place.before()} AS SELECT .."
     if place.word_before() == "LATE":
         return "LATE DROP leaves late rows out, SLACK 5 SECONDS waits for them; without either they are refused"
     if place.kind == "TEXT" and last_kind == "LPAR":

@@ -461,7 +461,7 @@ MISTAKES = [
         "CREATE STREAM Fast AS SELECT car FROM Pos",
         20,
         'unexpected "AS" after "Fast"',
-        "a query's answer is read by others as a view: CREATE VIEW Fast AS SELECT ..",
+        "a query's answer is read by others as a view: CREATE VIEW Fast AS SELECT car FROM Pos",
     ),
     (
         "CREATE STREAM U (k TEXT) SLACK 5 SECONDS LATE IGNORE",
@@ -613,7 +613,11 @@ HABITS = [
     ("SELECT car FROM Pos SEMI JOIN Pos AS p ON p.car = Pos.car", "IN (SELECT"),
     ("SELECT car FROM Pos ASOF JOIN Pos AS p ON p.car = Pos.car", "[NOW]"),
     ("SELECT car FROM Pos MINUS SELECT car FROM Pos", "EXCEPT"),
-    ("SELECT car FROM Pos WHERE road SIMILAR TO 'a'", "REGEXP_MATCHES"),
+    ("SELECT car FROM Pos WHERE road SIMILAR TO '^a.*'", "REGEXP_FULL_MATCH(road, '^a.*')"),
+    ("SELECT car FROM Pos WHERE road = {name}", "$name"),
+    ("SELECT {} FROM Pos", "{'a': 1}"),
+    ("SELECT MAPS {'a': 1} FROM Pos", "MAP {'a': 1}"),
+    ("SELECT {1: 2} FROM Pos", "{'a': 1}"),
     ("SELECT ROLLUP(car) FROM Pos GROUP BY car", "GROUP BY ROLLUP(a, b)"),
     ("SELECT car FROM Pos GROUP BY GROUPING SETS car", "in parentheses"),
     ("SELECT car FROM Pos GROUP BY car WHERE car > 1", "before GROUP BY"),
@@ -745,6 +749,48 @@ def test_a_form_of_another_system_gets_that_of_this_one(text: str, named: str) -
         with pytest.raises(CqlError) as caught:
             db.execute(text)
     assert named in caught.value.hint
+
+
+DECLARED_ELSEWHERE = [
+    ("CREATE TABLE Made (a INTEGER, b VARCHAR(9))", "CREATE RELATION Made (a INTEGER, b VARCHAR(9))"),
+    (
+        "CREATE TEMP TABLE IF NOT EXISTS main.Made (id BIGINT PRIMARY KEY, v DECIMAL(9, 2) NOT NULL DEFAULT (1))",
+        "CREATE RELATION Made (id BIGINT, v DECIMAL(9, 2)) KEY (id)",
+    ),
+    (
+        'CREATE TABLE "my T" (a INT, b TEXT[], CONSTRAINT p PRIMARY KEY (a, b), FOREIGN KEY (a) REFERENCES U (a))',
+        'CREATE RELATION "my T" (a INT, b TEXT[]) KEY (a, b)',
+    ),
+    (
+        "CREATE TABLE Made (a INT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) WITH ('a' = 'b')",
+        "CREATE STREAM Made (a INT, ts TIMESTAMP) TIMESTAMP BY ts",
+    ),
+    ("CREATE TABLE Made AS SELECT car FROM Pos [NOW]", "CREATE VIEW Made AS SELECT car FROM Pos [NOW]"),
+    ("CREATE OR REPLACE TABLE Made AS (SELECT car FROM Pos)", "CREATE OR REPLACE VIEW Made AS (SELECT car FROM Pos)"),
+    ("CREATE MATERIALIZED VIEW Made AS SELECT car FROM Pos [NOW]", "CREATE VIEW Made AS SELECT car FROM Pos [NOW]"),
+    (
+        "CREATE STREAM Made WITH (kafka_topic = 't') AS SELECT car, speed FROM Pos WHERE speed > 3 EMIT CHANGES",
+        "CREATE VIEW Made AS SELECT car, speed FROM Pos WHERE speed > 3",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "meant"), DECLARED_ELSEWHERE, ids=[text[:60] for text, _ in DECLARED_ELSEWHERE])
+def test_a_declaration_of_another_system_is_shown_as_one_that_can_be_carried_out(text: str, meant: str) -> None:
+    with connect() as db:
+        db.execute(DECLARATIONS)
+        with pytest.raises(CqlError) as caught:
+            db.execute(text)
+        assert caught.value.hint.endswith(meant)
+        db.execute(meant)
+
+
+@pytest.mark.parametrize(
+    "text", ["CREATE TABLE", "CREATE TABLE T", "CREATE TABLE T (", "CREATE TABLE T (a", "CREATE TEMP"]
+)
+def test_a_declaration_that_ends_early_is_refused(text: str) -> None:
+    with connect() as db, pytest.raises(CqlError):
+        db.execute(text)
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,28 @@ def test_an_interval_has_three_spellings() -> None:
     assert expression("INTERVAL (a) SECONDS") == s.Binary("*", s.Interval(s.Duration("1", "second")), s.Name("a"))
 
 
+def test_braces_are_a_struct_or_a_map() -> None:
+    fields = (s.Pair(s.Name("a"), s.Literal(1)), s.Pair(s.Name("b c"), s.Call("LIST_VALUE", (s.Literal(2),))))
+    assert expression("{'a': 1, 'b c': [2]}") == expression('{a: 1, "b c": [2]}') == s.Call("STRUCT", fields)
+    assert expression("MAP {1: a}") == s.Call("MAP", (s.Pair(s.Literal(1), s.Name("a")),))
+    assert expression("l[{'a': {'b': 1}}.a.b : 2]") == expression("l[STRUCT(a := STRUCT(b := 1)).a.b : 2]")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "meant"),
+    [
+        ("a%_", "a(?s:.*)(?s:.)"),
+        ("(a|b)+[%_.]{2}", "(a|b)+[%_.]{2}"),
+        (r"1.5\%^", r"1\.5%\^"),
+        ("[]a]%", "[]a](?s:.*)"),
+    ],
+)
+def test_similar_to_is_a_regular_expression_with_the_signs_of_like(pattern: str, meant: str) -> None:
+    called = s.Call("REGEXP_FULL_MATCH", (s.Name("a"), s.Literal(meant)))
+    assert expression(f"a SIMILAR TO '{pattern}'") == called
+    assert expression(f"a NOT SIMILAR TO '{pattern}'") == s.Unary("not", called)
+
+
 def test_months_are_units_of_what_stands_behind_interval() -> None:
     two = s.Interval(s.Duration("2", "month"))
     assert expression("INTERVAL 2 MONTHS") == expression("INTERVAL '2' MONTH") == expression("INTERVAL '2 mons'") == two
