@@ -34,6 +34,12 @@ KSQLDB: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
     "EXTRACTJSONFIELD of an element": ("SELECT EXTRACTJSONFIELD(j, '$.tags[1]') FROM S WHERE id = 1", [("y",)]),
     "IS_JSON_STRING": ("SELECT IS_JSON_STRING(j) AND NOT IS_JSON_STRING(name) FROM S WHERE id = 1", [(True,)]),
     "JSON_ARRAY_LENGTH": ("SELECT JSON_ARRAY_LENGTH(j, 'tags') FROM S WHERE id < 3", [(2,), (0,)]),
+    "LISTAGG": ("SELECT LISTAGG(name, '-') WITHIN GROUP (ORDER BY id DESC) FROM S", [("bob-carol-alice-bob-alice",)]),
+    "LISTAGG with FILTER": (
+        "SELECT LISTAGG(name, '-') WITHIN GROUP (ORDER BY v, id) FILTER (WHERE id > 2) FROM S",
+        [("bob-alice-carol",)],
+    ),
+    "APPROX_PERCENTILE of Trino": ("SELECT APPROX_PERCENTILE(id, 0.5) FROM S", [(3,)]),
     "SPLIT": ("SELECT SPLIT('a,b,c', ',')[2] FROM S WHERE id = 1", [("b",)]),
     "ARRAY[..]": ("SELECT ARRAY[id, v] FROM S WHERE id = 2", [([2, 20],)]),
     "array index from the end": ("SELECT ARRAY[1, 2, 3][-1] FROM S WHERE id = 1", [(3,)]),

@@ -57,6 +57,13 @@ NESTED = [
     "SELECT k FROM S WHERE k SIMILAR TO 'k[01]' OR k NOT SIMILAR TO '(k|x)(0|1)'",
 ]
 
+OTHERS = [
+    "SELECT k, FIRST(v ORDER BY f) AS a, LAST(v ORDER BY f) AS b, FIRST(v ORDER BY f DESC) AS c FROM S GROUP BY k",
+    "SELECT k, FIRST(v ORDER BY f) FILTER (WHERE v > 3) AS a FROM S GROUP BY k",
+    "SELECT TIME_BUCKET('5 days', t) AS b, COUNT(*) FROM S GROUP BY b",
+]
+"""Queries as they are written of themselves: the first and last by an order, texts put together, buckets of time."""
+
 
 def _canonical(row: tuple[Any, ...]) -> tuple[Any, ...]:
     """With instants and lengths of time in microseconds, as they are here."""
@@ -68,7 +75,7 @@ def _canonical(row: tuple[Any, ...]) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("text", [*NAMES, *MONTHS, *LENGTHS, *NESTED])
+@pytest.mark.parametrize("text", [*NAMES, *MONTHS, *LENGTHS, *NESTED, *OTHERS])
 def test_a_query_of_duckdb_gives_here_what_it_gives_there(text: str) -> None:
     table = pa.table({name: pa.array(column, type_) for (name, type_), column in zip(COLUMNS.items(), zip(*ROWS))})
     with minidsms.connect(time_unit="us") as db, duckdb.connect() as there:

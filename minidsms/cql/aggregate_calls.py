@@ -105,8 +105,6 @@ class AggregateCallBinder:
             raise self._error(f"{expr.function} takes no WITHIN GROUP")
         if expr.order and not expr.within and row.ordering is not Ordering.INSIDE:
             hint = f"{expr.function}(..) WITHIN GROUP (ORDER BY ..)" if row.ordering is Ordering.WITHIN else ""
-            if row.kept_as in ("first", "last"):
-                hint = "FIRST and LAST go by arrival; ARG_MIN(x, k) and ARG_MAX(x, k) go by the least and greatest k"
             raise self._error(f"{expr.function} takes no ORDER BY inside", hint)
         if row.ordering is Ordering.WITHIN:
             # MODE(x) needs none; the others have no value without.

@@ -22,6 +22,8 @@ from minidsms.cql.aggregates import Groups, has_aggregates, is_aggregate
 from minidsms.cql.coercion import agree, coerce, coerce_columns, mismatch, read_literals, typed
 from minidsms.cql.errors import CqlError
 from minidsms.cql.foreign_names import foreign_hint
+from minidsms.cql.foreign_windows import NAMES as WINDOW_NAMES
+from minidsms.cql.foreign_windows import window_here
 from minidsms.cql.functions import CALLED, FUNCTIONS, INT64_MAX, INT64_MIN, SYNONYMS, can_cast, common_type
 from minidsms.cql.lengths import PartOfLength, bucket_of_months, parts_of_length
 from minidsms.cql.lexer import MONTHS
@@ -413,6 +415,10 @@ class ExpressionBinder:
             )
         elif function.name == "element_at" and [a.type for a in args] == [Type.TEXT] * 2:
             hint = "a member of JSON is j -> 'a', or as text j ->> 'a'"
+        elif function.name == "element_at" and args[0].type is Type.BOOLEAN:
+            hint = "write REGEXP_EXTRACT(text, 'pattern', 1), the first group of the match"
+        elif function.name == "substring" and [a.type for a in args[:2]] == [Type.TEXT] * 2:
+            hint = f"write REGEXP_EXTRACT({', '.join(self.session.snippet(a.span) for a in args[:2])}, 1)"
         elif function.name == "trunc" and args[0].type in (Type.TIMESTAMP, Type.DATE):
             hint = "write DATE_TRUNC('hour', t)"
         elif function.name == "length" and args[0].type.is_nested:
@@ -908,7 +914,9 @@ class ExpressionBinder:
         catalog = self.session.catalog
         known = [*CALLED, *sorted(AGGREGATES)]
         known += [*catalog.functions, *catalog.aggregates]
-        hint = foreign_hint(expr.function) or did_you_mean(expr.function, known) or "declare it with create_function"
+        window = window_here(self.session.text, expr.span[0]) if expr.function.lower() in WINDOW_NAMES else ""
+        hint = f"the window stands behind the stream: {window}" if window else foreign_hint(expr.function)
+        hint = hint or did_you_mean(expr.function, known) or "declare it with create_function"
         place = (expr.span[0], expr.span[0] + len(expr.function)) if expr.span != (0, 0) else expr.span
         return self.session.error(f'unknown function "{expr.function}"', place, "", hint)
 

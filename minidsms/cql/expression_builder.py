@@ -20,6 +20,7 @@ from lark import Token
 from lark.visitors import Transformer
 
 from minidsms.aggregates import AGGREGATES, SYNONYMS
+from minidsms.aggregates.aggregate import Ordering
 from minidsms.cql import syntax
 from minidsms.cql.errors import CqlError
 from minidsms.cql.lexer import MONTHS, UNITS
@@ -385,12 +386,18 @@ class ExpressionBuilder(Transformer[Token, Part]):
         match args:
             case (syntax.Call(function="LIST_CONTAINS", args=(text, part)),) if name.lower() == "position":
                 args = (text, part)
+            case (syntax.Literal(value=str()) as width, *others) if name.lower() in ("time_bucket", "date_bin"):
+                args = (self._cast(width, Type.INTERVAL, False, width.span), *others)
         order = inside or behind or ()
-        if inside is not None and name.lower() in ("first_value", "last_value"):
-            place = syntax.Literal(1 if name.lower() == "first_value" else -1, span=span)
+        is_one = name.lower() in ("first_value", "last_value") or (name.lower() in ("first", "last") and len(args) == 1)
+        if inside is not None and is_one:
+            place = syntax.Literal(1 if name.lower().startswith("first") else -1, span=span)
             listed = syntax.Call("ARRAY_AGG", args or (), distinct is not None, order, nulls=said, span=span)
             return syntax.Call("ELEMENT_AT", (listed, place), span=span)
-        return syntax.Call(name, args or (), distinct is not None, order, within is not None, said, span=span)
+        aggregate = AGGREGATES.get(SYNONYMS.get(name.lower(), name.lower()))
+        # STRING_AGG(t, ',') WITHIN GROUP (ORDER BY k) has the order inside.
+        is_within = within is not None and (aggregate is None or aggregate.ordering is not Ordering.INSIDE)
+        return syntax.Call(name, args or (), distinct is not None, order, is_within, said, span=span)
 
     def order_by(self, parts: list[Part]) -> tuple[syntax.SortKey, ...]:
         return tuple(parts[2::2])
@@ -405,6 +412,10 @@ class ExpressionBuilder(Transformer[Token, Part]):
         """An aggregate of the rows that fulfil a condition: of a value that is NULL in the others."""
         call: syntax.Call = parts[0]
         condition, span = parts[4], span_of(parts)
+        match call.args:
+            case (syntax.Call(function="ARRAY_AGG", span=call.span) as listed, place) if call.function == "ELEMENT_AT":
+                # FIRST(x ORDER BY k) is the first of these.
+                return dataclasses.replace(call, args=(self.filtered([listed, *parts[1:]]), place), span=span)
         key = call.function.lower()
         aggregate = AGGREGATES.get(SYNONYMS.get(key, key))
         if aggregate is None or not (call.args or call.within):

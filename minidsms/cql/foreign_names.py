@@ -80,6 +80,12 @@ _HINTS = {
     **dict.fromkeys(
         ("uuid", "gen_random_uuid", "random", "rand"), "no function here is random: answers are repeatable"
     ),
+    "regexp_substr": "write REGEXP_EXTRACT(text, pattern)",
+    **dict.fromkeys(
+        ("parse_url", "url_extract_host"), "write REGEXP_EXTRACT(url, '^[a-z]+://([^/:?#]+)', 1), which is the host"
+    ),
+    **dict.fromkeys(("isnan", "isfinite", "isinf"), "a NaN is NULL here, in the data and from computations: x IS NULL"),
+    "current_watermark": "how late rows may come is declared with the stream: CREATE STREAM .. SLACK 5 SECONDS",
     "regexp_match": "write REGEXP_EXTRACT(text, pattern, group), or REGEXP_EXTRACT_ALL",
     **dict.fromkeys(("jsonb_object_keys", "json_object_keys"), "write JSON_KEYS(j), and UNNEST in FROM for rows"),
     **dict.fromkeys(("jsonb_array_elements", "json_array_elements"), "write UNNEST(JSON_ITEMS(j)) in FROM"),

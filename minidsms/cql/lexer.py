@@ -191,6 +191,8 @@ _WINDOW = re.compile(r"\s*(?i:NOW\s*\]|(?:RANGE|ROWS|TUMBLE|SESSION|HOP|PARTITIO
 _EMPTY = re.compile(r"\s*\]")
 """The rest of the brackets behind the type of a list's elements."""
 _SEPARATED_NUMBER = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?![0-9,.])")
+_JSON_PATH = re.compile(r"([^\W\d]\w*):((?!\s)[^\W\d][\w.:]*)")
+"""`payload:user.name`, as Snowflake has it."""
 _WORD_CHARACTERS = re.compile(r"\w+")
 
 
@@ -421,6 +423,9 @@ def _unreadable(text: str, start: int, stop: int) -> CqlError:
         "a STREAM script (`table :`, `query :`) runs with `minidsms run`",
     }
     hint = hints.get(character, "")
+    path = _JSON_PATH.search(text, max(0, start - 100), start + 100) if character == ":" else None
+    if path is not None and path.start(2) == start + 1:
+        hint = f"write {path[1]} ->> '$.{path[2].replace(':', '.')}', a member of JSON as text"
     if text.startswith("@>", start):
         hint = "write LIST_HAS_ALL(list, [x, y])"
     if character in "\u2018\u2019\u201c\u201d\u00ab\u00bb\u00b4":

@@ -14,6 +14,7 @@ from lark import Token
 
 from minidsms.cql.foreign_names import FOREIGN_JOINS, foreign_hint
 from minidsms.cql.foreign_statements import declaration_here
+from minidsms.cql.foreign_windows import window_here
 from minidsms.cql.lexer import MONTHS, RESERVED, STATEMENT_WORDS, UNITS
 
 _CLAUSES = ("FROM", "WHERE", "GROUP", "HAVING")
@@ -115,6 +116,7 @@ _BY_KINDS = {
     ("SLASH", "SLASH"): "a / b truncates integers",
     ("STAR", "STAR"): "powers are POWER(x, y)",
     ("LBRACE", "RBRACE"): "a STRUCT is {'a': 1}, a MAP is MAP {'a': 1}",
+    ("STAR", "LIKE"): "name the columns, or write * EXCLUDE (a, b)",
     ("IDENT", "RBRACE"): "the value of a parameter is $name; a STRUCT is {'a': 1}",
 }
 """Terminals that follow each other."""
@@ -123,6 +125,9 @@ _BY_WORDS = {
     ("WITH", "TIME"): _IN_UTC,
     ("WITH", "LOCAL"): _IN_UTC,
     ("WITHOUT", "TIME"): _IN_UTC,
+    ("FILTER", "("): "write FILTER (WHERE condition)",
+    ("TIMESTAMP", "BY"): "TIMESTAMP BY stands with the declaration: CREATE STREAM S (.., ts TIMESTAMP) TIMESTAMP BY ts",
+    ("TIMESTAMP", "("): "CURRENT_TIMESTAMP is the instant of a row; rows of S [TUMBLE 1 MINUTE] have window_end",
     ("BY", "NAME"): "UNION puts columns together by their places: name them in the same order on both sides",
     ("BY", "ALL"): "name the columns, or their places: ORDER BY 1, 2",
     ("PLAN", "FOR"): "write EXPLAIN SELECT ..",
@@ -223,6 +228,9 @@ def way_out(place: Place, text: str) -> str:
         return _in_window(place, window)
     if place.declares and place.at <= _NAME_ENDS and (meant := declaration_here(place.tokens, text)):
         return f"write {meant}" if " VIEW " not in meant else f"a query's answer is read by others as a view: {meant}"
+    at = (place.token or place.tokens[-1]).start_pos or 0
+    if meant := window_here(text, at):
+        return f"the window stands behind the stream: {meant}"
     for rules in (_by_what_came, _in_calls, _by_pairs, _at_windows, _at_names, _in_clauses, _in_statements):
         found = rules(place)
         if found:

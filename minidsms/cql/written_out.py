@@ -25,12 +25,14 @@ def with_arguments(body: syntax.Expr, arguments: Mapping[str, syntax.Expr], span
 
 
 def aggregate_written_out(key: str, call: syntax.Call) -> syntax.Expr | None:
-    """An aggregate of ksqlDB or PostgreSQL as one of ours; None for any other."""
+    """An aggregate of ksqlDB, PostgreSQL or Trino as one of ours; None for any other."""
     match key, call.args:
         case "earliest_by_offset" | "latest_by_offset", (*values, syntax.Literal(bool() as ignores)):
             return _at_offset(key, replace(call, args=tuple(values)), ignores)
         case "earliest_by_offset" | "latest_by_offset", _:
             return _at_offset(key, call, True)
+        case "approx_percentile", (_, _) if not call.within:  # of Trino
+            return replace(call, function="QUANTILE_DISC")
         case "json_agg" | "jsonb_agg", _:
             return syntax.Call("TO_JSON", (replace(call, function="ARRAY_AGG"),), span=call.span)
         case "json_object_agg" | "jsonb_object_agg", (_, _):

@@ -1,0 +1,85 @@
+"""Windows as other systems write them, as the window behind the stream that they mean: hints for errors.
+
+Flink: TABLE(TUMBLE(TABLE S, DESCRIPTOR(ts), INTERVAL '1' HOUR)), GROUP BY TUMBLE(ts, INTERVAL '1' HOUR).  RisingWave:
+TUMBLE(S, ts, INTERVAL '1 hour').  ksqlDB: S WINDOW TUMBLING (SIZE 1 HOUR).  Azure: TumblingWindow(hour, 1).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+_NAME = r'(?:[^\W\d]\w*|"[^"]+"|`[^`]+`)'
+_LENGTH = re.compile(
+    r"INTERVAL\s*'\s*(?P<n>\d+)\s*'?\s*(?P<unit>[a-z]+)|\b(?P<n2>\d+)\s+(?P<unit2>[a-z]+)", re.IGNORECASE
+)
+_FROM = re.compile(rf"\b(?:FROM|JOIN)\s+(?P<stream>{_NAME})", re.IGNORECASE)
+_GROUPED = re.compile(r"\bGROUP\s+BY\s+(?P<keys>.*?)(?:\bHAVING\b|\bEMIT\b|\bORDER\b|;|$)", re.IGNORECASE | re.DOTALL)
+_KEY = re.compile(rf"(?:^|,)\s*(?P<key>{_NAME}(?:\.{_NAME})?)\s*(?=,|$)")
+_PARTITIONED = re.compile(rf"\bPARTITION\s+BY\s+(?P<key>{_NAME})", re.IGNORECASE)
+_FORMS = (
+    re.compile(
+        rf"\bTABLE\s*\(\s*(?P<kind>TUMBLE|HOP|SESSION)\s*\(\s*TABLE\s+(?P<stream>{_NAME})(?P<rest>[^()]*"
+        r"(?:\([^()]*\)[^()]*)*)\)\s*\)",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        rf"\b(?:FROM|JOIN)\s+(?P<kind>TUMBLE|HOP|SESSION)\s*\(\s*(?P<stream>{_NAME})\s*,(?P<rest>[^()]*)\)",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        rf"\b(?:FROM|JOIN)\s+(?P<stream>{_NAME})\s+WINDOW\s+(?P<kind>TUMBLING|HOPPING|SESSION)\s*\((?P<rest>[^()]*)\)",
+        re.IGNORECASE,
+    ),
+    re.compile(r"\b(?P<kind>TUMBLE|HOP|SESSION)\s*\(\s*[\w.]+\s*,(?P<rest>[^()]*)\)", re.IGNORECASE),
+    re.compile(r"\b(?P<kind>TUMBLING|HOPPING|SESSION|SLIDING)WINDOW\s*\((?P<rest>[^()]*)\)", re.IGNORECASE),
+)
+NAMES = frozenset({"tumble", "hop", "session", "tumblingwindow", "hoppingwindow", "sessionwindow", "slidingwindow"})
+"""Functions that elsewhere make windows."""
+
+
+def window_here(text: str, place: int) -> str:
+    """FROM with the window that is meant where the text at a place is one of another system; "" for any other."""
+    for form in _FORMS:
+        for found in form.finditer(text):
+            if found.start() <= place <= found.end():
+                return _written(text, found)
+    return ""
+
+
+def _written(text: str, found: re.Match[str]) -> str:
+    groups = found.groupdict()
+    kind = groups["kind"].upper()
+    stream = groups.get("stream") or next((m["stream"] for m in _FROM.finditer(text)), "")
+    lengths = _azure_lengths(groups["rest"]) or _lengths(groups["rest"])
+    if not stream or not lengths:
+        return ""
+    if kind.startswith("HOP") and len(lengths) == 2:
+        # ksqlDB and Azure have the size first, Flink and RisingWave the step.
+        size, step = lengths if kind == "HOPPING" else reversed(lengths)
+        return f"FROM {stream} [HOP {size} EVERY {step}]"
+    if kind == "SLIDING":
+        return f"FROM {stream} [RANGE {lengths[0]}]"
+    if kind == "SESSION":
+        keys = _keys(text, groups["rest"])
+        return f"FROM {stream} [SESSION {lengths[0]}{f' PARTITION BY {keys}' if keys else ''}]"
+    return f"FROM {stream} [TUMBLE {lengths[0]}]" if kind.startswith("TUMBL") else ""
+
+
+def _lengths(rest: str) -> Sequence[str]:
+    return [f"{m['n'] or m['n2']} {(m['unit'] or m['unit2']).upper()}" for m in _LENGTH.finditer(rest)]
+
+
+def _azure_lengths(rest: str) -> Sequence[str]:
+    """`minute, 5` and `second, 10, 5`."""
+    unit, *numbers = (part.strip() for part in rest.split(","))
+    return [f"{n} {unit.upper()}" for n in numbers] if unit.isalpha() and all(n.isdecimal() for n in numbers) else []
+
+
+def _keys(text: str, rest: str) -> str:
+    """The keys of sessions: those of PARTITION BY, or the names behind GROUP BY."""
+    partitioned = _PARTITIONED.search(rest)
+    if partitioned is not None:
+        return partitioned["key"]
+    grouped = _GROUPED.search(text)
+    return ", ".join(m["key"] for m in _KEY.finditer(grouped["keys"].strip())) if grouped is not None else ""
