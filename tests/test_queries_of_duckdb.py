@@ -60,6 +60,7 @@ NESTED = [
 OTHERS = [
     "SELECT k, FIRST(v ORDER BY f) AS a, LAST(v ORDER BY f) AS b, FIRST(v ORDER BY f DESC) AS c FROM S GROUP BY k",
     "SELECT k, FIRST(v ORDER BY f) FILTER (WHERE v > 3) AS a FROM S GROUP BY k",
+    "SELECT LIST_SUM(LIST_FILTER([1, 2], lambda x: x > v)), LIST_MAX(LIST_TRANSFORM([v], lambda x, i: x * i)) FROM S",
     "SELECT TIME_BUCKET('5 days', t) AS b, COUNT(*) FROM S GROUP BY b",
 ]
 """Queries as they are written of themselves: the first and last by an order, texts put together, buckets of time."""

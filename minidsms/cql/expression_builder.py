@@ -559,6 +559,10 @@ class ExpressionBuilder(Transformer[Token, Part]):
             names.append(name.name)
         return syntax.Lambda(tuple(names), body, span=span_of(parts))
 
+    def lambda_of(self, parts: list[Part]) -> syntax.Lambda:
+        """lambda x, y: x + y, as in DuckDB."""
+        return syntax.Lambda(tuple(map(str, parts[1])), parts[3], span=span_of(parts))
+
     def suffix_cast(self, parts: list[Part]) -> syntax.Expr:
         return self._cast(parts[0], parts[2], False, (part_span(parts[0])[0], self.end_of_type))
 

@@ -253,7 +253,8 @@ def _read_statement(text: str, start: int, stop: int, text_quotes: str) -> tuple
                     lexeme, end = separated.group().replace(",", ""), separated.end()
             _refuse_glued_word(text, start, end, stop)
         elif kind == "symbol":
-            if lexeme == ":" and (not brackets or brackets[-1] not in ("index", "struct")):
+            is_inside = bool(brackets) and brackets[-1] in ("index", "struct")
+            if lexeme == ":" and not is_inside and not _ends_parameters(tokens):
                 raise _unreadable(text, start, stop)
             if lexeme == "{":
                 brackets.append("struct")
@@ -345,6 +346,18 @@ def _bracket(text: str, start: int, stop: int, clauses: _Clauses) -> str:
     if clauses.begins_list():
         return "list"
     return "symbol" if clauses.in_from or _WINDOW.match(text, start, stop) else "index"
+
+
+def _ends_parameters(tokens: list[Token]) -> bool:
+    """Whether the parameters of `lambda x, y: x + y` end here."""
+    for i in range(len(tokens) - 1, -1, -2):
+        if tokens[i].type not in ("WORD", "IDENT"):
+            return False
+        if i and tokens[i - 1].type == "WORD":
+            return tokens[i - 1].upper() == "LAMBDA"
+        if not i or tokens[i - 1].type != "COMMA":
+            return False
+    return False
 
 
 def _literals(text: str, start: int, stop: int) -> Token | None:
@@ -780,6 +793,12 @@ class _Context:
             begins = self._begins_value(i + 1) or (word == "ILIKE" and self._word(i + 1) in _BEGIN_CLAUSES)
             is_operator = self._type(operand) in _ENDS_OF_VALUES and begins
             return "IDENT" if not is_operator else word if word == "ILIKE" else "MATCH"
+        if word == "LAMBDA":
+            last = i + 1
+            while self._type(last) in ("WORD", "IDENT") and self._type(last + 1) == "COMMA":
+                last += 2
+            is_parameter = self._type(last) in ("WORD", "IDENT")
+            return "LAMBDA_OF" if is_parameter and self._type(last + 1) == "COLON" else "IDENT"
         if word == "SIMILAR":
             operand = i - 2 if before == "NOT" else i - 1
             return word if self._word(i + 1) == "TO" and self._type(operand) in _ENDS_OF_VALUES else "IDENT"

@@ -137,7 +137,7 @@ def describe(expected: Collection[str]) -> str:
     if "AS" in left and "IDENT" in left:
         parts.append("an alias")
         left -= {"AS", "IDENT"}
-    left -= {"LLIST", "RLIST", "LINDEX", "RINDEX", "LBRACE", "ARRAY", "LATERAL", "EXCLUDE", "REPLACE"}
+    left -= {"LLIST", "RLIST", "LINDEX", "RINDEX", "LBRACE", "LAMBDA_OF", "ARRAY", "LATERAL", "EXCLUDE", "REPLACE"}
     names = sorted(t for t in left if t in _SHOWN and t != "$END")
     words = [t for t in _ORDER if t in left] + sorted(t for t in left if t not in _SHOWN and t not in _ORDER)
     parts += [_SHOWN[t] for t in names] + words

@@ -152,6 +152,12 @@ def test_similar_to_is_a_regular_expression_with_the_signs_of_like(pattern: str,
     assert expression(f"a NOT SIMILAR TO '{pattern}'") == s.Unary("not", called)
 
 
+def test_a_lambda_has_its_word_or_an_arrow() -> None:
+    assert expression("TRANSFORM(l, lambda x, i: x + i)") == expression("TRANSFORM(l, (x, i) -> x + i)")
+    assert expression('FILTER(l, LAMBDA "x y": "x y"[1:2] = m)') == expression('FILTER(l, "x y" => "x y"[1:2] = m)')
+    assert expression("l[lambda : 2]") == expression("LIST_SLICE(l, `lambda`, 2)")
+
+
 def test_months_are_units_of_what_stands_behind_interval() -> None:
     two = s.Interval(s.Duration("2", "month"))
     assert expression("INTERVAL 2 MONTHS") == expression("INTERVAL '2' MONTH") == expression("INTERVAL '2 mons'") == two

@@ -46,6 +46,14 @@ QUERIES = {
         "SELECT k, AVG(CAST(v AS INTERVAL)) AS m, EXTRACT(EPOCH FROM SUM(CAST(v AS INTERVAL))) AS s"
         " FROM Sa [RANGE 3] GROUP BY k"
     ),
+    "middles and multiples of intervals": (
+        "SELECT k, MEDIAN(CAST(v AS INTERVAL)) AS m, SUM(CAST(v AS INTERVAL)) * 1.5 AS s,"
+        " MIN(CAST(v AS INTERVAL)) / 0.4 AS d FROM Sa [RANGE 3] GROUP BY k"
+    ),
+    "months, and names of the select list": (
+        "SELECT TIMESTAMP '2024-01-31' + INTERVAL (v) MONTHS AS a, {'u': v}.u + 1 AS w, t SIMILAR TO '(a|c)%' AS m, "
+        "SIGN(CAST(x AS DECIMAL(9, 2))) AS g FROM Sa [RANGE 3] WHERE w > 2"
+    ),
     "neighbours with a default": "SELECT k, v, LAG(v, 1, k) OVER (PARTITION BY t ORDER BY v) AS l FROM Sa [ROWS 4]",
     "distinct aggregates": "SELECT COUNT(DISTINCT v), SUM(DISTINCT v), AVG(DISTINCT x) FROM Sa [ROWS 4]",
     "ROWS by arrival": "ISTREAM (SELECT v, t FROM Sa [ROWS 2])",
