@@ -57,6 +57,18 @@ class Groups:
 
         return rewrite(expr, moved)
 
+    def without_value(self, expr: bound.Expr) -> list[bound.ColumnRef]:
+        """The columns in the expression that have no single value in a group."""
+        found: list[bound.ColumnRef] = []
+
+        def seen(e: bound.Expr) -> bound.Expr | None:
+            if isinstance(e, bound.ColumnRef) and e.index >= 0 and e not in self._positions:
+                found.append(e)
+            return e if e in self._positions or isinstance(e, bound.ColumnRef) else None
+
+        rewrite(expr, seen)
+        return found
+
     def _ungrouped(self, column: bound.ColumnRef) -> CqlError:
         has, else_ = "" if self.keys else "the query has aggregates but no GROUP BY", ""
         if not self.keys and not self.has_any:

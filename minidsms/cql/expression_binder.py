@@ -42,6 +42,8 @@ from minidsms.functions.written import OTHER_COUNTS, Written
 from minidsms.inputs.values import ValueRefused, inner_reader
 from minidsms.values.types import known_type
 
+_BEHIND_GROUPS = ("HAVING", "QUALIFY", "ORDER BY")
+"""Clauses where a column without a value in a group gives way to a name of the select list."""
 _BY_TICKS = ("avg", "median", "quantile_cont", "percentile_cont", "stddev", "stddev_pop")
 _BY_PATTERN = ("format_timestamp", "parse_timestamp", "from_char")
 _LENGTHS = "write EXTRACT(EPOCH FROM x), its seconds, or x / INTERVAL '1' MINUTE, how many whole minutes it has"
@@ -96,6 +98,8 @@ class ExpressionBinder:
         self._depth = 0
         self._meant: dict[str, tuple[bound.Expr, int]] = {}
         """What names of the select list stand for, and of how many parts that is."""
+        self._items: set[syntax.Span] = set()
+        """Where names stand for what the select list gives them, and not for columns."""
         self._parameters: list[bound.Parameter] = []  # of the lambdas around
         self._named_parameters: dict[str, bound.Expr] = {}
 
@@ -105,8 +109,13 @@ class ExpressionBinder:
 
     def value(self, expr: syntax.Expr) -> bound.Expr:
         """An expression over the clause's row: over the groups' row where the block is grouped."""
-        found = self.bind(expr)
-        return found if self.context.groups is None else self.context.groups.to_row(found)
+        found, groups = self.bind(expr), self.context.groups
+        if groups is None:
+            return found
+        if self.context.clause in _BEHIND_GROUPS and (columns := groups.without_value(found)):
+            self._items = {column.span for column in columns} - {(0, 0)}
+            found = self.bind(expr)
+        return groups.to_row(found)
 
     def bind(self, expr: syntax.Expr) -> bound.Expr:
         """An expression over the row of FROM (aggregates stand as negative positions)."""
@@ -210,6 +219,9 @@ class ExpressionBinder:
         if of.lower() in self._named_parameters:
             parameter = replace(self._named_parameters[of.lower()], span=name.span)
             return parameter if name.qualifier is None else self._member(parameter, name)
+        is_named = name.qualifier is None and name.name.lower() in self.context.named
+        if is_named and name.span in self._items:
+            return replace(self._named(name), span=name.span)
         found = self._find(self.context, name)
         if found is not None:
             return replace(found, span=name.span)
@@ -231,7 +243,7 @@ class ExpressionBinder:
             if context.groups is not None:
                 found = context.groups.to_row(replace(found, span=name.span))
             return seen_from_inside(replace(found, span=name.span), level)
-        if name.qualifier is None and name.name.lower() in self.context.named:
+        if is_named:
             return replace(self._named(name), span=name.span)
         raise self._unknown_column(name)
 

@@ -19,6 +19,10 @@ def error(text: str) -> str:
     return str(caught.value)
 
 
+def write_condition(text: str) -> str:
+    return write(condition(text))
+
+
 def exprs(text: str) -> list[str]:
     node = find(bind_text(text).node, bound.Project)
     assert isinstance(node, bound.Project)
@@ -222,9 +226,7 @@ def test_group_by_all_takes_what_is_made_of_columns(select: str, keys: list[str]
 
 
 def test_where_knows_the_names_of_the_select_list() -> None:
-    def where(text: str) -> str:
-        return write(condition(text))
-
+    where = write_condition
     assert where("SELECT a + 1 AS x, x * 2 AS y FROM S WHERE y > 1") == "(((#0 + 1) * 2) > 1)"
     assert where("SELECT a + 1 AS b FROM S WHERE b > 1") == "(#1 > 1)"  # a column comes first
     assert where("SELECT a + 1 AS m, COUNT(*) AS n FROM S [NOW] WHERE m > 1 GROUP BY m HAVING n > 1") == "(#1 > 1)"
@@ -246,6 +248,17 @@ def test_what_where_does_not_know_stands_in_another_clause(select: str, clause: 
     condition = select[select.index("WHERE") + 6 :].split(" GROUP BY")[0]
     moved = select.replace(f" WHERE {condition}", "") + f" {clause} {condition}"
     bind_text(moved)
+
+
+def test_a_column_without_a_value_in_a_group_gives_way_to_a_name_of_the_select_list() -> None:
+    having = "SELECT a, SUM(b) AS b, COUNT(*) AS c FROM S [NOW] GROUP BY a HAVING b > 1 AND SUM(b) < 9 AND MAX(c) > c"
+    assert write_condition(having) == "and((#1 > 1), (#1 < 9), (#3 > #2))"
+    assert write_condition("SELECT b AS a, a AS b FROM S [NOW] GROUP BY a, b HAVING a > 1") == "(#0 > 1)"  # the column
+    assert write_condition("SELECT a % 2 AS a, SUM(b) AS b FROM S [NOW] GROUP BY a % 2 HAVING a % 2 < b") == "(#0 < #1)"
+    assert "has no single value" in error("SELECT a, SUM(b) AS s FROM S [NOW] GROUP BY a HAVING c > 1")
+    assert "has no single value" in error("SELECT a, SUM(b) AS b, b + 1 FROM S [NOW] GROUP BY a")
+    top = "SELECT a, SUM(b) AS b FROM S [NOW] GROUP BY a QUALIFY RANK() OVER (ORDER BY a) < b ORDER BY -b LIMIT 2"
+    assert isinstance(find(bind_text(top).node, bound.Top), bound.Top)
 
 
 def test_where_of_several_sets_of_keys_knows_the_names_as_they_are_written() -> None:
