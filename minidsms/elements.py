@@ -353,12 +353,20 @@ class Batch:
         """The same elements with only these columns, in this order; references stay references."""
         if self._source is None:
             return Batch(self.ts, self.sign, [self._columns[i] for i in columns], self.seq)  # type: ignore[misc]
-        numbers = [self._source_columns[i] for i in columns]
+        return self._referring([self._source_columns[i] for i in columns], [self._columns[i] for i in columns])
+
+    def stamped(self) -> Batch:
+        """The same references into a stream's store, and to the instants that it has of the elements as a last column."""
+        instants = len(self._source.schema)  # type: ignore[union-attr]
+        return self._referring([*self._source_columns, instants], [*self._columns, Column(self.ts)])
+
+    def _referring(self, numbers: Sequence[int], columns: list[Column | None]) -> Batch:
+        """The same elements with other columns of the source. columns: those that have been gathered."""
         if self.is_run:
             batch = Batch.run(self.ts, self._first, self._source, numbers)  # type: ignore[arg-type]
         else:
             batch = Batch.referring(self.ts, self.sign, self.seq, self._source, numbers)  # type: ignore[arg-type]
-        batch._columns = [self._columns[i] for i in columns]
+        batch._columns = columns
         return batch
 
     def with_columns(self, columns: Sequence[Column]) -> Batch:

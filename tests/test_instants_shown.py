@@ -9,6 +9,7 @@ import pytest
 
 import minidsms
 from minidsms import Change
+from minidsms.operators.range_window import RangeWindow
 
 TEN = 1767261600000
 FAR = [-62_198_755_200_001, -62_135_596_800_001, 253_402_300_800_000, 10**15, -(10**15), 0]
@@ -84,3 +85,18 @@ def test_changes_and_rows_show_times_and_hold_ticks() -> None:
         assert pickle.loads(pickle.dumps(first)) == first and isinstance(first, Change)
         assert repr(plain.fetch()) == f"[Change(ts={TEN}, sign=1, row=(1,))]"
         assert isinstance(first.row, tuple) and hash(first) == hash(tuple(first))
+
+
+def test_a_window_whose_rows_have_their_instants_keeps_no_rows_of_its_own() -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (k INTEGER)")
+        q = db.query("SELECT k, ts FROM S [RANGE 3] WHERE k <> 2998")
+        for ts in range(1500):
+            db.push("S", (ts,), ts=ts)
+            db.advance(ts)
+        db.push("S", {"k": range(1500, 3000)}, ts=range(1500, 3000))
+        db.advance(2999)
+        assert sorted(q.snapshot()) == [(2997, 2997), (2999, 2999)]
+        assert [row for _, _, row in q.fetch()[-2:]] == [(2996, 2996), (2999, 2999)]
+        (window,) = (each for each in q.network.operators if isinstance(each, RangeWindow))
+        assert window.stub.own_store is None

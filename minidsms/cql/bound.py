@@ -267,6 +267,10 @@ class Stamped(Extending):
     is_fifo = is_append_only = True
     memory = Memory.NOTHING
 
+    @property
+    def refers_to_store(self) -> bool:
+        return self.input.refers_to_store
+
     @classmethod
     def of(cls, stream: Node) -> Stamped:
         return cls(stream.schema + INSTANT, stream)

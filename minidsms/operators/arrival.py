@@ -49,16 +49,18 @@ class RestoreArrival(Operator):
 
 
 class Stamp(Operator):
-    """Appends the instants as a last column."""
+    """Appends the instants as a last column. refers: batches refer to the stream's store, where they stand, too."""
 
     name = "Stamp"
     is_stateless = True
     acts_on_time = False
 
-    def __init__(self, input: Queue) -> None:
+    def __init__(self, input: Queue, refers: bool = False) -> None:
         super().__init__((input,), input.schema + INSTANT)
+        self._refers = refers
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         (batch,) = batches
-        if batch is not None:
-            yield batch.with_columns([*batch.columns, Column(batch.ts)])
+        if batch is None:
+            return ()
+        return (batch.stamped() if self._refers else batch.with_columns([*batch.columns, Column(batch.ts)]),)

@@ -75,7 +75,7 @@ class CountedRows:
         if reference is None or batch.width != 1:
             return None
         store, (number,) = reference
-        if isinstance(store, StreamStore) and store.schema[number].type is self.schema[0].type:
+        if isinstance(store, StreamStore) and store.types[number] is self.schema[0].type:
             return store, np.array((number,), np.int64)
         return None
 

@@ -341,7 +341,7 @@ class PhysicalPlanner:
             case bound.Window():
                 return self._window(node)
             case bound.Stamped():
-                return arrival.Stamp(self._queue(node.input))
+                return arrival.Stamp(self._queue(node.input), node.refers_to_store)
             case bound.Bounds():
                 from minidsms.operators.bounds import Bounds
 

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from minidsms.elements import AnyArray, Batch, BoolArray, Column, Int64Array, Schema
+from minidsms.elements import AnyArray, Batch, BoolArray, Column, Int64Array, Schema, Type
 
 T = TypeVar("T", bound=np.generic)
 
@@ -44,6 +44,8 @@ class Reader:
 class StreamStore:
     """A ring of columns whose capacity, a power of two, doubles until it holds what must stand there at once.
 
+    The instants stand behind the columns, as one more: references may name it by its number, len(schema).
+
     mirrors: stores that take what comes here, too, as long as anybody reads them; those with fewer columns take the
     first ones. What a mirror holds of it is held here, too, for a query that begins with it and asks for all columns.
 
@@ -54,7 +56,7 @@ class StreamStore:
     """
 
     _passing: tuple[Int64Array, Sequence[Column]] | None = None
-    """The instants and columns of [tail, head) where they stand outside the ring."""
+    """The instants and columns of [tail, head), with the instants, where they stand outside the ring."""
     history: int | None = None
     """The first element that a query WITH HISTORY sees, where that is not the first one held."""
     begins: int = 0
@@ -66,6 +68,7 @@ class StreamStore:
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
+        self.types = *schema.types, Type.TIMESTAMP
         self._all_columns = range(len(schema))
         self.row_nbytes = 8 + sum(t.dtype.itemsize for t in schema.types)
         """Bytes of an element, without masks of NULLs."""
@@ -73,8 +76,8 @@ class StreamStore:
         self.head = 0
         self._mask = _FIRST_CAPACITY - 1
         self._ts: Int64Array = np.zeros(_FIRST_CAPACITY, np.int64)
-        self._values: list[AnyArray] = [np.zeros(_FIRST_CAPACITY, t.dtype) for t in schema.types]
-        self._valid: list[BoolArray | None] = [None] * len(schema)
+        self._values: list[AnyArray] = [*(np.zeros(_FIRST_CAPACITY, t.dtype) for t in schema.types), self._ts]
+        self._valid: list[BoolArray | None] = [None] * len(self._values)
         self._has_masks = False
         self._readers: list[Reader] = []
         self.mirrors: list[StreamStore] = []
@@ -89,7 +92,7 @@ class StreamStore:
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays held."""
-        arrays = [self._ts, *self._values, *(v for v in self._valid if v is not None)]
+        arrays = [*self._values, *(v for v in self._valid if v is not None)]
         return sum(a.nbytes for a in arrays) + sum(mirror.nbytes for mirror in self.mirrors)
 
     @property
@@ -114,7 +117,7 @@ class StreamStore:
         n = len(ts)
         first = self.head
         if passes and self.tail == self.head and self.may_pass(ts, columns):
-            self._passing, self.table = (ts, columns), None
+            self._passing, self.table = (ts, [*columns, Column(ts)]), None
             self.head += n
             return first
         self.prepare(ts, columns)
@@ -179,7 +182,7 @@ class StreamStore:
         stop, self.head = self.head, self.tail  # the ring is empty
         try:
             self.reserve(len(ts))
-            self._put(self.tail & self._mask, ts, columns)
+            self._put(self.tail & self._mask, ts, columns[:-1])
             self._passing = None
         finally:
             self.head = stop
@@ -252,7 +255,7 @@ class StreamStore:
             self.keep()
             rows = [
                 (v.ctypes.data, 0 if valid is None else valid.ctypes.data, v.itemsize)
-                for v, valid in zip([*self._values, self._ts], [*self._valid, None])
+                for v, valid in zip(self._values, self._valid)
             ]
             table = self.table = np.array(rows, np.int64).reshape(len(rows), 3)
         return table, self._mask
@@ -416,7 +419,7 @@ class StreamStore:
         """Move what is held into arrays of another capacity; each element keeps its sequence number. MemoryError, and
         nothing has changed.
         """
-        arrays = [self._ts, *self._values, *self._valid]
+        arrays = [*self._values, *self._valid]
         held = [None if a is None else self._read(a, self.tail, self.head) for a in arrays]
         moved: list[Any] = [None if a is None else np.empty(capacity, a.dtype) for a in arrays]
         self._mask = capacity - 1
@@ -424,8 +427,8 @@ class StreamStore:
             if values is not None:
                 self._write(array, self.tail & self._mask, values)
         self.table = None
-        k = len(self.schema)
-        self._ts, self._values, self._valid = moved[0], moved[1 : k + 1], moved[k + 1 :]
+        k = len(self.types)
+        self._ts, self._values, self._valid = moved[k - 1], moved[:k], moved[k:]
 
 
 def _capacity_for(n: int) -> int:
