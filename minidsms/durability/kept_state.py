@@ -45,12 +45,12 @@ from minidsms.values.types import MOST_DIGITS
 if TYPE_CHECKING:
     from minidsms.query import Query
 
-VERSION = 6
+VERSION = 7
 """Of the arrays: what they are called and what stands in them. In version 1 they were those of one synopsis, called as
 it calls them; in version 2 quantiles had none; in version 3 those of OVER on a stream were rows in order, and no
 code of a text was computed; in version 4 a plan had other operators in the place of lookup
 joins and of ISTREAM over NOW windows; in version 5 sums of DECIMAL and rows that look ahead were objects of Python in
-OVER on a stream.
+OVER on a stream; in version 6 plans of correlated subqueries had one more projection, and one more key.
 """
 _CODES_AT_ONCE = 1 << 16
 """Texts stand together by their codes: each so many, used or not."""
@@ -170,7 +170,9 @@ def resume(query: Query, fields: Fields, data: Content, where: str) -> None:
     if is_first:
         place = _place_by_version_1(network, fields["operator"])
     elif fields["version"] < 5 and any(isinstance(each, LookupJoin | NewRows) for each in network.operators):
-        place = _place_by_name(network, fields["is"])
+        place = _place_by_name(network, fields["is"], len(network.operators))
+    elif fields["version"] < 7:
+        place = _place_by_name(network, fields["is"], fields["operator"])
     else:
         place = fields["operator"]
     if place < len(network.operators) and group.users(network.operators[place]) > 1:
@@ -220,10 +222,10 @@ def _place_by_version_1(network: Network, n: int) -> int:
     return found[n] if n < len(found) else len(network.operators)
 
 
-def _place_by_name(network: Network, name: str) -> int:
-    """That of the only operator with state that is so called; behind all where there are several, or none."""
+def _place_by_name(network: Network, name: str, of_several: int) -> int:
+    """That of the only operator with state that is so called; of_several: where there are several, or none."""
     found = [i for i, each in enumerate(network.operators) if isinstance(each, Resuming) and _named(each) == name]
-    return found[0] if len(found) == 1 else len(network.operators)
+    return found[0] if len(found) == 1 else of_several
 
 
 def _is_over_stream(operator: Operator) -> bool:

@@ -300,9 +300,8 @@ class _Builder:
         if isinstance(e, bound.InQuery) and len(e.args) > 1:
             return self._row_membership(state, e)
         right, pairs = self._independent(state, e.query)
-        # Every look-up joins on at least the constant 1, so that uncorrelated queries are no special case.
-        keys: list[Expr] = [ONE, *(column(right, i) for _, i in pairs)]
-        outers: list[Expr] = [ONE, *(outer for outer, _ in pairs)]
+        keys: list[Expr] = [column(right, i) for _, i in pairs]
+        outers = [outer for outer, _ in pairs]
         if isinstance(e, bound.Exists):
             (count,) = self._group(state, right, keys, outers, [_count()])
             return _not(_is_null(count))
@@ -320,7 +319,11 @@ class _Builder:
     def _group(
         self, state: list[Node], right: Node, keys: list[Expr], outers: list[Expr], calls: list[bound.AggregateCall]
     ) -> list[bound.ColumnRef]:
-        """Aggregates of the right per key, looked up; NULL where the group is empty."""
+        """Aggregates of the right per key, looked up; NULL where the group is empty.
+
+        Every look-up joins on at least the constant 1, so that uncorrelated queries are no special case.
+        """
+        keys, outers = keys or [ONE], outers or [ONE]
         fields = [Field(f"key{i + 1}", k.type) for i, k in enumerate(keys)]
         fields += [Field(call.function, call.type) for call in calls]
         grouped = bound.Aggregate(Schema(tuple(fields)), right, tuple(keys), tuple(calls))
@@ -392,9 +395,8 @@ class _Builder:
             if aggregate is not None:  # at most one row: no need to count
                 (_, ref) = self._look_up(state, projected(right, [ONE, value], ["key1", "value"]), [(ONE, 0)])
                 return ref
-            count, least = self._group(
-                state, right, [ONE], [ONE], [_count(), bound.AggregateCall("min", value, value.type)]
-            )
+            calls = [_count(), bound.AggregateCall("min", value, value.type)]
+            count, least = self._group(state, right, [], [], calls)
             return _single(e, count, least)
         if aggregate is not None:
             below = lift(aggregate.input)
@@ -405,8 +407,8 @@ class _Builder:
         count, least = self._group(
             state,
             right,
-            [ONE, *(column(right, i) for _, i in pairs)],
-            [ONE, *(outer for outer, _ in pairs)],
+            [column(right, i) for _, i in pairs],
+            [outer for outer, _ in pairs],
             [_count(), bound.AggregateCall("min", value, value.type)],
         )
         return _single(e, count, least)
@@ -439,8 +441,8 @@ class _Builder:
         results = self._group(
             state,
             right,
-            [ONE, *(column(right, i) for _, i in lifted.pairs)],
-            [ONE, *(outer for outer, _ in lifted.pairs)],
+            [column(right, i) for _, i in lifted.pairs],
+            [outer for outer, _ in lifted.pairs],
             list(with_arguments(aggregate.aggregates, args)),
         )
         value = over_groups(expr, results)

@@ -6,7 +6,7 @@ import errno
 import os
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -21,11 +21,11 @@ from minidsms.cql.errors import Error
 from minidsms.durability import checkpoints, copying, kept_state, moment, repair
 from minidsms.durability import connection as connection_module
 from minidsms.durability import folder as folder_module
-from minidsms.durability.blocks import Content
+from minidsms.durability.blocks import Content, Piece
 from minidsms.durability.checking import check
 from minidsms.durability.checkpoints import Checkpoints
 from minidsms.durability.connection import DurableConnection
-from minidsms.durability.entry import read
+from minidsms.durability.entry import Fields, read
 from minidsms.durability.segments import entries
 from minidsms.operators.over import Over
 from minidsms.plan.rules.pass_what_enters import _Streams
@@ -276,10 +276,29 @@ def test_state_of_another_version_is_refused(folder: str, monkeypatch: pytest.Mo
         db.checkpoint()
     with (
         monkeypatch.context() as patch,
-        pytest.raises(Error, match="version 6 of kept state; this minidsms reads up to 1"),
+        pytest.raises(Error, match=f"version {kept_state.VERSION} of kept state; this minidsms reads up to 1"),
     ):
         patch.setattr(kept_state, "VERSION", 1)
         minidsms.connect(folder)
+    with opened(folder) as db:
+        assert db.queries["q"].snapshot() == [(3,)]
+
+
+def test_state_is_found_by_its_name_where_a_plan_had_more_operators(
+    folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = kept_state.KeptState.entries
+
+    def of_version_6(state: kept_state.KeptState) -> Iterator[tuple[Fields, list[Piece]]]:
+        for fields, pieces in written(state):
+            yield {**fields, "version": 6, "operator": fields["operator"] + 1}, pieces
+
+    with monkeypatch.context() as patch, opened(folder) as db:
+        patch.setattr(kept_state.KeptState, "entries", of_version_6)
+        db.execute("CREATE STREAM S (k INTEGER); CREATE QUERY q AS SELECT SUM(k) FROM S")
+        db.push("S", [(1,), (2,)], ts=[1, 2])
+        db.advance(2)
+        db.checkpoint()
     with opened(folder) as db:
         assert db.queries["q"].snapshot() == [(3,)]
 

@@ -6,6 +6,7 @@ An expression that fails stays: whether it is evaluated at all is decided by the
 from __future__ import annotations
 
 import dataclasses
+from decimal import Decimal
 
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, Node
@@ -44,8 +45,8 @@ def fold(expr: Expr) -> Expr:
         value = expr.arg.value
         if value is None:
             return bound.Literal(expr.type, None, span=expr.span)
-        if expr.type is Type.FLOAT and type(value) is int:
-            return bound.Literal(Type.FLOAT, float(value), span=expr.span)
+        if expr.type is Type.FLOAT and type(value) in (int, Decimal):
+            return bound.Literal(Type.FLOAT, float(value) + 0.0, span=expr.span)  # of a Decimal -0.0, too, 0.0
         return expr
     if isinstance(expr, bound.Case):
         return _only_result(expr)
