@@ -356,7 +356,7 @@ class Batch:
         return self._referring([self._source_columns[i] for i in columns], [self._columns[i] for i in columns])
 
     def stamped(self) -> Batch:
-        """The same references into a stream's store, and to the instants that it has of the elements as a last column."""
+        """The same references into a stream's store, and to the instants it has of the elements as a last column."""
         instants = len(self._source.schema)  # type: ignore[union-attr]
         return self._referring([*self._source_columns, instants], [*self._columns, Column(self.ts)])
 

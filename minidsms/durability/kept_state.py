@@ -32,6 +32,7 @@ from minidsms.engine.network import Network
 from minidsms.operators.aggregate import Aggregate, GroupStates
 from minidsms.operators.counting import CountingOperator
 from minidsms.operators.lookup_join import LookupJoin
+from minidsms.operators.lookup_row import LookupRow
 from minidsms.operators.new_rows import NewRows
 from minidsms.operators.operator import Operator
 from minidsms.operators.resuming import Resuming
@@ -169,7 +170,7 @@ def resume(query: Query, fields: Fields, data: Content, where: str) -> None:
     is_first = fields["version"] == 1
     if is_first:
         place = _place_by_version_1(network, fields["operator"])
-    elif fields["version"] < 5 and any(isinstance(each, LookupJoin | NewRows) for each in network.operators):
+    elif fields["version"] < 5 and any(isinstance(each, LookupJoin | LookupRow | NewRows) for each in network.operators):
         place = _place_by_name(network, fields["is"], len(network.operators))
     elif fields["version"] < 7:
         place = _place_by_name(network, fields["is"], fields["operator"])

@@ -11,6 +11,7 @@ import pytest
 from minidsms.elements import Schema, Type
 from minidsms.operators import lookup_join
 from minidsms.operators.lookup_join import LookupJoin
+from minidsms.operators.lookup_row import LookupRow
 from tests.joins.test_two_way import KEYS, S, relation, rows
 from tests.operators.harness import Element, Netted, Row, contents, feed, queue, random_cuts, run_in_order
 
@@ -74,6 +75,35 @@ def test_slices_buffers_and_full_queues_do_not_change_the_answer(
             assert run_in_order(operator(keys, outer, fifo), [stream, right], room=many, budget=6) == expected
 
 
+def one_row(seed: int) -> list[Element]:
+    """Changes of a relation that never has more rows."""
+    rng, changes, held = random.Random(seed), list[Element](), None
+    for ts, row in zip(sorted(rng.sample(range(1, 40), 20)), rows(seed, 20, 5)):
+        if held is not None:
+            changes.append((ts, -1, held))
+        held = row if held is None or rng.random() < 0.6 else None
+        if held is not None:
+            changes.append((ts, 1, held))
+    return changes
+
+
+@pytest.mark.parametrize("outer", [True, False])
+@pytest.mark.parametrize("seed", range(6))
+def test_elements_meet_the_one_row_that_is_there_at_their_instants(outer: bool, seed: int) -> None:
+    stream, right = elements(seed), one_row(seed + 100)
+    expected, cut = twin(stream, right, ((), ()), outer), 20
+    for cuts in (range(1, 41), random_cuts(seed, 80), ()):
+        assert feed(LookupRow(queue(S), queue(S), COLUMNS, SCHEMA, outer), [stream, right], cuts) == expected
+    first, second = (LookupRow(queue(S), queue(S), COLUMNS, SCHEMA, outer) for _ in range(2))
+    before = feed(first, [[e for e in side if e[0] <= cut] for side in (stream, right)], [10], until=cut)
+    (old,), (new,) = first.synopses(), second.synopses()
+    new.restore(old.arrays())
+    assert len(new) == len(old) and first.describe() == second.describe()
+    second.progress = cut
+    after = feed(second, [[e for e in side if e[0] > cut] for side in (stream, right)], [30])
+    assert {**before, **after} == expected
+
+
 def test_a_row_replaced_at_an_elements_instant_is_met_as_it_is_then() -> None:
     stream: list[Element] = [(1, 1, (1, 0, 0.0)), (2, 1, (1, 0, 0.0)), (3, 1, (1, 0, 0.0))]
     right: list[Element] = [(1, 1, (1, 5, 0.5)), (2, -1, (1, 5, 0.5)), (2, 1, (1, 6, 1.5)), (3, -1, (1, 6, 1.5))]
@@ -116,3 +146,6 @@ def test_live_codes_are_those_of_rows_held() -> None:
     op = LookupJoin(queue(schema), queue(schema), [(0, 0)], [(0, 0)], schema)
     feed(op, [[(1, 1, (7,))], [(1, 1, (8,)), (2, 1, (9,)), (3, -1, (8,))]], [1, 2])
     assert [[c.tolist() for c in s.live_codes()] for s in op.synopses()] == [[[9]]]
+    row = LookupRow(queue(schema), queue(schema), [(0, 0)], schema)
+    feed(row, [[(1, 1, (7,))], [(1, 1, (8,)), (2, -1, (8,)), (2, 1, (9,))]], [1, 2])
+    assert [[c.tolist() for c in s.live_codes()] for s in row.synopses()] == [[[9]]]

@@ -112,7 +112,7 @@ class _Streams:
             return None
         which = lasting.index(False)
         relation = self.done[id(join.inputs[1 - which])]
-        if matching.is_banded and (matching.pairs or not _has_one_row(relation)):
+        if matching.is_banded and (matching.pairs or not has_one_row(relation)):
             return None
         stream = self._stream(join.inputs[which])
         stream, own = _with_columns(stream, [pair[which] for pair in matching.pairs])
@@ -169,7 +169,7 @@ def _narrowed(project: bound.Project, join: LookupJoin) -> Node:
     return dataclasses.replace(project, input=source, exprs=exprs)
 
 
-def _has_one_row(node: Node) -> bool:
+def has_one_row(node: Node) -> bool:
     """It never has more."""
     below = bound.beneath(node)
     return isinstance(below, bound.Aggregate) and not below.keys
