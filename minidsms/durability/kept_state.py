@@ -170,7 +170,9 @@ def resume(query: Query, fields: Fields, data: Content, where: str) -> None:
     is_first = fields["version"] == 1
     if is_first:
         place = _place_by_version_1(network, fields["operator"])
-    elif fields["version"] < 5 and any(isinstance(each, LookupJoin | LookupRow | NewRows) for each in network.operators):
+    elif fields["version"] < 5 and any(
+        isinstance(each, LookupJoin | LookupRow | NewRows) for each in network.operators
+    ):
         place = _place_by_name(network, fields["is"], len(network.operators))
     elif fields["version"] < 7:
         place = _place_by_name(network, fields["is"], fields["operator"])
