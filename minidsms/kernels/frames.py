@@ -115,10 +115,12 @@ class FrameRows(NamedTuple):
 
 class Moves(NamedTuple):
     """Elements for aggregates: a value comes to its group (sign 1), leaves it (-1), or neither (0), so that the answer
-    behind it is there. weight: 0 where it is NULL, too.
+    behind it is there. weight: 0 where it is NULL, too.  stamps: which do not decrease; behind the last element of a
+    group and stamp there is an answer.
     """
 
     ids: Int64s
+    stamps: Int64s
     sign: Int8s
     weight: Int8s
     words: Int64s
@@ -177,9 +179,8 @@ def pack(kept: FrameRows, packed: Rows[FrameRow]) -> int:
 @helper(inline=True)
 def _move(moves: Moves, m: int, group: int, sign: int, word: int, valid: int) -> Any:
     """A value comes to its group, or leaves it; how many elements there are then."""
-    moves.ids[m], moves.sign[m], moves.weight[m], moves.words[m], moves.valid[m] = (
-        group, sign, sign * valid, word, valid
-    )  # fmt: skip
+    moves.ids[m], moves.stamps[m] = group, m
+    moves.sign[m], moves.weight[m], moves.words[m], moves.valid[m] = sign, sign * valid, word, valid
     return m + 1
 
 

@@ -49,8 +49,8 @@ from minidsms.machine_code import Int64s, Int64Table, helper, int64, kernel, uin
 from minidsms.values.coded import CODE_OF_ZERO
 from minidsms.values.types import MOST_DIGITS
 
-VALUES_OF, SUM, MEAN, SUM_OF_DIGITS, LEAST, GREATEST, NTH, LAST = range(8)
-"""What is asked for."""
+VALUES_OF, SUM, MEAN, SUM_OF_DIGITS, LEAST, GREATEST, NTH, LAST, OF_GROUPS = range(9)
+"""What is asked for. OF_GROUPS: what states of groups give (`kernels.frame_moves`)."""
 VALUES, SUM_LOW, SUM_MIDDLE, SUM_HIGH, ROWS, WORD, IS_VALUE, BELOW, ABOVE, FIRST_LIMB, END_LIMB, LIMBS = range(12)
 """A state: how many values are not NULL; their sum, or that of digits, in 128 and in 192 bits; rows that have passed,
 and their extreme, or n-th value, and whether there is one; infinite values, below and above; of floats the limbs of
@@ -122,7 +122,7 @@ def _beside(row: Int64s, other: Int64s, way: int, distance: int, asked: RankAske
 
 
 @helper(typed=True)
-def _seek(
+def seek(
     at: int, slots: Int64s, row: Int64s, way: int, distance: int, is_behind: bool, rows: Int64Table, asked: RankAsked
 ) -> int:
     """The first place, from `at` on, of a row that does not stand before the row's keys and so much; is_behind: that
@@ -153,9 +153,9 @@ def _find_concerned(work: Work, slots: Int64s, c: int, frame: FrameOf, span: Int
     if frame.by_value:
         low, high = int64(0), int64(count)
         if frame.has_end:
-            low = min(first, int64(_seek(0, slots, row, -frame.end_way, frame.end, False, kept.rows, asked)))
+            low = min(first, int64(seek(0, slots, row, -frame.end_way, frame.end, False, kept.rows, asked)))
         if frame.has_start:
-            high = max(last, int64(_seek(at, slots, row, -frame.start_way, frame.start, True, kept.rows, asked)))
+            high = max(last, int64(seek(at, slots, row, -frame.start_way, frame.start, True, kept.rows, asked)))
         span[0], span[1] = low, high
         return
     low = max(int64(0), first - max(int64(0), frame.end)) if frame.has_end else int64(0)
@@ -171,7 +171,7 @@ def _find_concerned(work: Work, slots: Int64s, c: int, frame: FrameOf, span: Int
 
 
 @helper(typed=True)
-def _find_spans(work: Work, slots: Int64s, m: int, frame: FrameOf, spans: Int64Table) -> int:
+def find_spans(work: Work, slots: Int64s, m: int, frame: FrameOf, spans: Int64Table) -> int:
     """The spans of rows that see changes, as they were and as they will be; returns how many there are."""
     sign, moves = work.changes.sign, work.beside.moves
     n, by = int64(0), int64(0)
@@ -185,6 +185,26 @@ def _find_spans(work: Work, slots: Int64s, m: int, frame: FrameOf, spans: Int64T
         spans[n - 1, 1] = max(spans[n - 1, 1], high)
         spans[n - 1, 3] = spans[n - 1, 1] + by
     return int(n)
+
+
+@helper(typed=True)
+def start_of(place: int, at: int, slots: Int64s, rows: Int64Table, asked: RankAsked, frame: FrameOf) -> int:
+    """The place where the frame of the row at a place begins; at: where that of one before it does, or 0."""
+    if not frame.has_start:
+        return 0
+    if frame.by_value:
+        return int(seek(at, slots, rows[slots[place]], frame.start_way, frame.start, False, rows, asked))
+    return int(min(max(place + frame.start, 0), len(slots)))
+
+
+@helper(typed=True)
+def end_of(place: int, at: int, slots: Int64s, rows: Int64Table, asked: RankAsked, frame: FrameOf) -> int:
+    """The place behind its last row; at: up to where one before it reaches, or 0."""
+    if not frame.has_end:
+        return len(slots)
+    if frame.by_value:
+        return int(seek(at, slots, rows[slots[place]], frame.end_way, frame.end, True, rows, asked))
+    return int(min(max(place + frame.end + 1, 0), len(slots)))
 
 
 # ------------------------------------------------------------------------------------------------------------- states
@@ -308,7 +328,7 @@ def _slide(
     the state of what has passed, or empty.
     """
     asked, beside, rows = work.asked, work.beside, work.kept.rows
-    arg, function, extremes, count = asked.arg, frame.function, sliding.extremes, len(slots)
+    arg, function, extremes = asked.arg, frame.function, sliding.extremes
     if function < NTH and low < high:
         _begin(sliding, carried)
     state = sliding.state
@@ -316,16 +336,8 @@ def _slide(
     front, back = int64(0), int64(0)
     fits = True
     for place in range(low, high):
-        if frame.by_value:
-            row = rows[slots[place]]
-            if frame.has_start:
-                start = int64(_seek(start, slots, row, frame.start_way, frame.start, False, rows, asked))
-            end = int64(count)
-            if frame.has_end:
-                end = int64(_seek(tail, slots, row, frame.end_way, frame.end, True, rows, asked))
-        else:
-            start = min(max(place + frame.start, 0), count) if frame.has_start else int64(0)
-            end = min(max(place + frame.end + 1, 0), count) if frame.has_end else int64(count)
+        start = int64(start_of(place, start, slots, rows, asked, frame))
+        end = int64(end_of(place, tail, slots, rows, asked, frame))
         if place == low or start >= tail:  # nothing that is there is in the frame
             if place > low:
                 for p in range(head, tail):
@@ -383,14 +395,20 @@ def _answer_place(
 
 
 @helper(typed=True)
+def first_in_reach(slots: Int64s, rows: Int64Table, asked: RankAsked, frame: FrameOf) -> int:
+    """The place of the first row that a later one can change, or see, of rows that come in order."""
+    if frame.by_value and len(slots) > 0:
+        return int(seek(0, slots, rows[slots[len(slots) - 1]], -1, frame.reach, False, rows, asked))
+    return int(max(int64(0), len(slots) - frame.reach))
+
+
+@helper(typed=True)
 def _pass(work: Work, partition: int, frame: FrameOf, sliding: Sliding) -> None:
     """Let go of the rows that no later one can change, and that none sees but as a part of what has passed."""
     kept, asked = work.kept, work.asked
     of, rows = kept.partitions[partition], kept.rows
     slots = kept.places[of[OFFSET] : of[OFFSET] + of[COUNT]]
-    begin = max(int64(0), of[COUNT] - frame.reach)
-    if frame.by_value and len(slots) > 0:
-        begin = int64(_seek(0, slots, rows[slots[len(slots) - 1]], -1, frame.reach, False, rows, asked))
+    begin = int64(first_in_reach(slots, rows, asked, frame))
     if begin == 0:
         return
     if frame.carries:
@@ -428,7 +446,7 @@ def _change_partition(work: Work, partition: int, frame: FrameOf, sliding: Slidi
     carried = of[FIELDS:]
     slots = kept.places[of[OFFSET] : of[OFFSET] + of[COUNT]]
     m = place_changes(work, partition)
-    n = _find_spans(work, slots, m, frame, spans)
+    n = find_spans(work, slots, m, frame, spans)
     for s in range(n):
         for p in range(spans[s, 0], spans[s, 1]):
             beside.before[p] = slots[p]

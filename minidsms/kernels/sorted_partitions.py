@@ -610,7 +610,6 @@ def _begin(work: Work, start: int) -> int:
         bound += 2
         i += 1
     spans.now, spans.end, spans.touched, spans.bound = ts[start], i, touched, bound
-    spans.come, spans.dead = 0, 0
     return _make_room(changes, touched, kept)
 
 
@@ -652,10 +651,10 @@ def end_partition(work: Work, partition: int, cursor: ChangeCursor) -> None:
 
 
 @helper(typed=True)
-def end_instant(work: Work, cursor: ChangeCursor) -> None:
-    """Write the rows that come, and free the slots of those that have gone."""
+def write_come(work: Work) -> None:
+    """Write the rows that come at an instant, behind those that are taken back."""
     _, kept, _, beside, out, spans = work
-    k, figures = spans.taken, kept.figures
+    k = spans.taken
     for c in range(spans.come):
         note = beside.come[c]
         write(out, k, spans.now, 1, kept.rows[note[0]])
@@ -663,10 +662,26 @@ def end_instant(work: Work, cursor: ChangeCursor) -> None:
         if len(out.high) > 0:
             out.high[k] = note[3]
         k += 1
+    spans.taken, spans.come = k, 0
+
+
+@helper(typed=True)
+def free_dead(work: Work) -> None:
+    """Free the slots of the rows that have gone."""
+    _, kept, _, beside, _, spans = work
+    figures = kept.figures
     for d in range(spans.dead):
         kept.free[figures.free] = beside.dead[d]
         figures.free += 1
-    spans.taken, cursor.written, cursor.next = k, k, spans.end
+    spans.dead = 0
+
+
+@helper(typed=True)
+def end_instant(work: Work, cursor: ChangeCursor) -> None:
+    """Write the rows that come, and free the slots of those that have gone."""
+    write_come(work)
+    free_dead(work)
+    cursor.written, cursor.next = work.spans.taken, work.spans.end
 
 
 @helper(typed=True)

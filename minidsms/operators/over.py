@@ -36,12 +36,13 @@ class Over(Resuming):
         self._call = call
         keeps = kernels.KEEPS_ALL
         sees_all = call.function in SHARES or (call.is_framed and call.frame.end is None)
-        if input_append_only and in_order and not sees_all:
+        carries_states = call.is_aggregate and not call.slides and call.frame.start is None
+        if input_append_only and in_order and not sees_all and not carries_states:
             keeps = kernels.KEEPS_LAST
         elif input_append_only and at_most is not None:
             keeps = kernels.KEEPS_SHOWN
         self.knows_rows = keeps != kernels.KEEPS_LAST  # else they have been forgotten
-        self._rows = _partitions_for(call)(input_.schema, call, at_most, keeps, texts)
+        self._rows = _partitions(input_.schema, call, at_most, keeps, texts)
         self.is_self_contained = not input_.schema.coded
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
@@ -69,10 +70,15 @@ class Over(Resuming):
         return (self._rows,)
 
 
-def _partitions_for(call: OverCall) -> type[SortedPartitions]:
+def _partitions(schema: Schema, call: OverCall, at_most: int | None, keeps: int, texts: Texts) -> SortedPartitions:
     """The kernels of frames are large, and loaded with the first call that needs them."""
     if call.function in BY_PLACE:
-        return SortedPartitions
-    from minidsms.synopses.framed_partitions import FramedPartitions
+        return SortedPartitions(schema, call, at_most, keeps, texts)
+    if call.slides or not call.is_aggregate:
+        from minidsms.synopses.framed_partitions import FramedPartitions
 
-    return FramedPartitions
+        return FramedPartitions(schema, call, at_most, keeps, texts)
+    from minidsms.operators.frame_states import FrameStates
+    from minidsms.synopses.visited_partitions import VisitedPartitions
+
+    return VisitedPartitions(schema, call, at_most, keeps, texts, FrameStates(call, schema.types, (), texts))

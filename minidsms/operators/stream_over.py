@@ -15,26 +15,23 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from minidsms.aggregates import AGGREGATES as TABLE
 from minidsms.aggregates.aggregate import SortKey
-from minidsms.aggregates.ordered import share_of
 from minidsms.aggregates.over import AGGREGATES, RANKS, OverCall
 from minidsms.aggregates.sorting import sort_columns
-from minidsms.elements import Batch, Column, Int8Array, Int64Array, Schema, Type, is_all_true
+from minidsms.elements import Batch, Column, Int8Array, Int64Array, Schema, is_all_true
 from minidsms.kernels import frames as kernels
-from minidsms.kernels import grouping
 from minidsms.kernels.aggregation import FAILED, NULL
 from minidsms.kernels.arrays import normal
-from minidsms.operators.aggregate import AggregateSpec, GroupStates
+from minidsms.operators.aggregate import GroupStates
+from minidsms.operators.frame_states import FrameStates
 from minidsms.operators.operator import Description
 from minidsms.operators.resuming import Resuming
 from minidsms.queues import Queue
 from minidsms.synopses.frames import Frames, asked
-from minidsms.synopses.group_state import Argument, Run, contiguous_words
+from minidsms.synopses.group_state import contiguous_words
 from minidsms.synopses.object_states import Texts
 
 _BY_VALUE = SortKey(nulls_first=True)
-_NO_BATCH = Batch(np.zeros(0, np.int64), None, ())
 _NO_PEERS: Int8Array = np.zeros(0, np.int8)
 _FEW_TIED = 4
 """Where not even one row of so many shares its instant with another of its partition, these are taken out to be sorted.
@@ -60,17 +57,10 @@ class StreamOver(Resuming):
         super().__init__([input_], schema)
         types = input_.schema.types
         self._call, self._texts, self._types, self._at_most = call, texts, types, at_most
-        arg_type = Type.NULL if call.arg is None else types[call.arg]
-        settings = call.settings
-        share = None if settings is None else share_of(TABLE[call.function].state, settings)
-        spec = AggregateSpec(
-            call.aggregate, call.arg or 0, call.type, arg_type, call.distinct, ignores_nulls=True, share=share
-        )
-        calls = [spec] if call.is_aggregate else []
-        grows = call.frame.start is None
-        keys = tuple(types[i] for i in call.partition)
-        self.groups = GroupStates(keys, calls, False, texts, is_append_only=grows, are_fifo=True)
-        self.frames = Frames(arg_type.is_coded)
+        keys, grows = tuple(types[i] for i in call.partition), call.frame.start is None
+        self._states = FrameStates(call, types, keys, texts, are_fifo=True, is_append_only=grows)
+        self.groups = self._states.groups
+        self.frames = Frames(call.arg is not None and types[call.arg].is_coded)
         self._frame = None if call.function in RANKS else asked(call)
         known = {*call.partition, *(column for column, _ in call.order)}
         others = [(column, _BY_VALUE) for column in range(len(types)) if column not in known]
@@ -166,7 +156,7 @@ class StreamOver(Resuming):
         while first < n:
             done, elements = self.frames.slide(arriving, frame, words, told)
             if is_aggregate and elements:
-                results, status = self._moved(elements)
+                results, status = self._states.answers(self.frames.moved(elements))
                 at = words[first:done]
                 told[first:done] = status[at]
                 words[first:done] = results[at]
@@ -180,32 +170,6 @@ class StreamOver(Resuming):
         if valid is not None:
             words[~valid] = 0
         return Column.from_words(words, valid, self._call.type)
-
-    def _moved(self, n: int) -> tuple[Int64Array, Int8Array]:
-        """What the aggregate answers behind each of so many elements, and whether that is a value."""
-        groups = self.groups
-        records = groups.records
-        ids, sign, weight, words, valid = self.frames.moved(n)
-        results, status = np.empty((n, 1), np.int64), np.empty((n, 1), np.int8)
-        floats = results.view(np.float64)
-        for seen, _ in groups.distinct.values():
-            seen.weigh(ids, Argument(words, valid, weight))
-        for _, state, _ in groups.accumulators:
-            # Each element has an instant of its own, so that there is an answer behind it.
-            run = Run(_NO_BATCH, np.arange(n), sign, ids, results, floats, status)
-            state.advance(run, Argument(words, valid, weight), 0)
-            return results[:, 0], status[:, 0]
-        values, weights = words.reshape(1, n), weight.reshape(1, n)
-        if records.sums:
-            grouping.move_sums(ids, records.calls, values, weights, records.records, results, floats, status)
-            return results[:, 0], status[:, 0]
-        done = 0
-        while True:
-            held = records.records, records.nodes, records.pool
-            done = grouping.move_extremes(done, ids, records.calls, values, weights, *held, results, status)
-            if done == n:
-                return results[:, 0], status[:, 0]
-            records.grow_nodes()
 
     # ------------------------------------------------------------------------------------------------------ for others
 

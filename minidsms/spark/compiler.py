@@ -32,7 +32,6 @@ from minidsms.plan.logical import (
 )
 from minidsms.plan.rules import RULES
 from minidsms.plan.rules.aggregate_partitions import aggregate_partitions
-from minidsms.plan.rules.expand_frames import expand_frames
 from minidsms.plan.rules.expand_outer_joins import expand_outer_joins
 from minidsms.plan.rules.merge_joins import merge_joins
 from minidsms.plan.rules.pass_what_enters import pass_what_enters
@@ -66,7 +65,6 @@ Compiled = Elements | Intervals
 
 _OF_THE_ENGINE = (
     aggregate_partitions,
-    expand_frames,
     stream_of_instants,
     merge_joins,
     pipeline_semi_joins,

@@ -25,7 +25,7 @@ class FramedPartitions(SortedPartitions):
     """As its base; the call is of a frame, or LAG or LEAD."""
 
     def __init__(self, schema: Schema, call: OverCall, at_most: int | None, keeps: int, texts: Texts) -> None:
-        self._frame = _frame_of(call, schema, keeps)
+        self._frame = frame_of(call, schema, keeps)
         self._carries_codes = self._frame.carries and call.arg is not None and schema.types[call.arg].is_coded
         self._fields = kernels.FIELDS + (sorted_frames.STATE_SIZE if self._frame.carries else 0)
         super().__init__(schema, call, at_most, keeps, texts)
@@ -63,7 +63,7 @@ class FramedPartitions(SortedPartitions):
             yield self._carried_codes()
 
 
-def _frame_of(call: OverCall, schema: Schema, keeps: int) -> sorted_frames.FrameOf:
+def frame_of(call: OverCall, schema: Schema, keeps: int) -> sorted_frames.FrameOf:
     """LAG and LEAD are of a frame of one row."""
     frame, nth, function = call.frame, call.distance or 0, call.function
     if function in NEIGHBOURS:
@@ -71,7 +71,9 @@ def _frame_of(call: OverCall, schema: Schema, keeps: int) -> sorted_frames.Frame
         frame, nth = Frame(False, away, away), 1
     if function in (*NEIGHBOURS, "first_value"):
         function, nth = "nth_value", 1
-    place = _OF_FRAMES.index(call.aggregate if call.sums_decimals else function)
+    place = sorted_frames.OF_GROUPS
+    if call.slides or not call.is_aggregate:
+        place = _OF_FRAMES.index(call.aggregate if call.sums_decimals else function)
     kind = kernels.WORDS if call.arg is None else kind_of(schema.types[call.arg])
     start, end = frame.start or 0, frame.end or 0
     return sorted_frames.FrameOf(

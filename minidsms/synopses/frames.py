@@ -48,6 +48,18 @@ def as_unsigned(n: int) -> int:
     return n - (1 << 64) if n >= 1 << 63 else n
 
 
+def room_for_moves(n: int) -> kernels.Moves:
+    ids, stamps, words = np.empty((3, n), np.int64)
+    sign, weight, valid = np.empty((3, n), np.int8)
+    return kernels.Moves(ids, stamps, sign, weight, words, valid)
+
+
+def first_moves(moves: kernels.Moves, n: int) -> kernels.Moves:
+    """The first n of them."""
+    ids, stamps, sign, weight, words, valid = moves
+    return kernels.Moves(ids[:n], stamps[:n], sign[:n], weight[:n], words[:n], valid[:n])
+
+
 class Frames:
     """is_text: the argument's words are codes."""
 
@@ -60,10 +72,7 @@ class Frames:
         self._reserve(_FEWEST)
 
     def _reserve(self, n: int) -> None:
-        self._moves = kernels.Moves(
-            np.empty(n, np.int64), np.empty(n, np.int8), np.empty(n, np.int8), np.empty(n, np.int64),
-            np.empty(n, np.int8),
-        )  # fmt: skip
+        self._moves = room_for_moves(n)
 
     def __len__(self) -> int:
         """How many rows are kept."""
@@ -99,8 +108,7 @@ class Frames:
 
     def moved(self, n: int) -> kernels.Moves:
         """The elements for aggregates that the last call has written; good until the next one."""
-        ids, sign, weight, words, valid = self._moves
-        return kernels.Moves(ids[:n], sign[:n], weight[:n], words[:n], valid[:n])
+        return first_moves(self._moves, n)
 
     def settle(self) -> None:
         """Give memory back where most of it is free."""

@@ -41,7 +41,7 @@ BY_PLACE = ("row_number", SHOWN, "ntile", "rank", "dense_rank", "percent_rank", 
 FARTHEST = 1 << 62
 _BY_VALUE = SortKey(nulls_first=True)
 _NONE: Int64Array = np.zeros(0, np.int64)
-_NO_CHANGES = kernels.RowChanges(_NONE, np.zeros(0, np.int8), _NONE, _NONE.reshape(0, 1), _NONE, _NONE, _NONE)
+NO_CHANGES = kernels.RowChanges(_NONE, np.zeros(0, np.int8), _NONE, _NONE.reshape(0, 1), _NONE, _NONE, _NONE)
 
 
 def sorting_columns(call: OverCall, columns: int) -> list[tuple[int, SortKey]]:
@@ -154,7 +154,7 @@ class SortedPartitions:
             told = self._written(written)
             if status == kernels.PLACES_FULL:
                 self._pack(2 * needed)
-            elif status == kernels.SLOTS_FULL:
+            elif status == kernels.SLOTS_FULL and self._figures.free < needed:
                 self._grow(needed)
             elif status == kernels.OUTPUT_FULL and (not written or len(self._out.ts) < min(4 * n, _LARGEST_OUTPUT)):
                 self._reserve(max(2 * needed, min(4 * n, _LARGEST_OUTPUT)))
@@ -224,7 +224,7 @@ class SortedPartitions:
         """The rows that are put out at present (ts of no meaning)."""
         if len(self._out.ts) < self.held:
             self._reserve(self.held)
-        return self._written(self._tell(self._work(_NO_CHANGES)))
+        return self._written(self._tell(self._work(NO_CHANGES)))
 
     # ---------------------------------------------------------------------------------------------------------- memory
 

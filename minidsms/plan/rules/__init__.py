@@ -11,7 +11,6 @@ from collections.abc import Callable
 from minidsms.cql.bound import Node
 from minidsms.plan.rules.aggregate_partitions import aggregate_partitions
 from minidsms.plan.rules.drop_empty import drop_empty
-from minidsms.plan.rules.expand_frames import expand_frames
 from minidsms.plan.rules.expand_outer_joins import expand_outer_joins
 from minidsms.plan.rules.factor_disjunctions import factor_disjunctions
 from minidsms.plan.rules.fold_constants import fold_constants
@@ -32,7 +31,6 @@ RULES: tuple[Callable[[Node], Node], ...] = (
     skip_windows,  # before filters move: recognises RSTREAM over NOW and ISTREAM over UNBOUNDED as written
     push_filters,  # before joins are ordered: comma joins get their conditions here; never below a ROWS window (W8)
     aggregate_partitions,  # after filters: those that choose partitions stand below the calls
-    expand_frames,  # after them: rows with NULL in what they are partitioned by have kept their OVER
     order_joins,  # needs the conditions
     expand_outer_joins,  # after filters: those that stop at an outer join would not pass its antijoin either
     part_disjunctions,  # after outer joins, of which inner ones have become
