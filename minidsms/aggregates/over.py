@@ -18,9 +18,12 @@ NEIGHBOURS = ("lag", "lead")
 """The value of a row so many places before, or behind."""
 SLIDING = ("count", "sum", "avg", "min", "max")
 """Aggregates of the rows of a frame which kernels keep while it slides over a relation."""
+IN_ORDER = ("string_agg", "array_agg", "first_n", "last_n")
+"""Aggregates of the rows of a frame in their order."""
 AGGREGATES = (
     *SLIDING, "variance", "stddev", "var_pop", "stddev_pop", "median", "quantile_cont", "quantile_disc", "mode",
-    "bit_and", "bit_or", "bit_xor",
+    "bit_and", "bit_or", "bit_xor", "product", "percentile_cont", "percentile_disc", "approx_percentile",
+    "approx_top_k", "histogram", "min_n", "max_n", *IN_ORDER,
 )  # fmt: skip
 """Aggregates of the rows of a frame."""
 FILLING = ("first", "last")
@@ -91,6 +94,11 @@ class OverCall:
     def is_aggregate(self) -> bool:
         """States of groups can give it, into which the rows of its frame come in their order."""
         return self.function in AGGREGATES or self.function in FILLING
+
+    @property
+    def sees_order(self) -> bool:
+        """Of rows that are equal in the keys it matters which stands before which."""
+        return self.function not in (*RANKS, *AGGREGATES) or self.function in IN_ORDER
 
     @property
     def is_framed(self) -> bool:

@@ -1010,10 +1010,13 @@ class ExpressionBinder:
         args = [] if stars else [binder.value(arg) for arg in expr.call.args]
         partition = [binder.value(key) for key in expr.partition]
         order = [binder.value(key.expr) for key in expr.order]
-        if _is_number_of_ticks(expr.call, args):
-            counts = [self._count_of(args[0]), *args[1:]]
-            return self._as_interval(overs.add(expr, counts, partition, order), expr)
-        return overs.add(expr, args, partition, order)
+        within = [binder.value(key.expr) for key in expr.call.order] if expr.call.within else []
+        of_what = within or args
+        if _is_number_of_ticks(expr.call, of_what):
+            counts = [self._count_of(of_what[0]), *of_what[1:]]
+            args, within = (args, counts) if within else (counts, within)
+            return self._as_interval(overs.add(expr, args, partition, order, within), expr)
+        return overs.add(expr, args, partition, order, within)
 
     # ----------------------------------------------------------------------------------------------- subqueries
 

@@ -441,11 +441,15 @@ class ExpressionBuilder(Transformer[Token, Part]):
         value = syntax.Literal(1, span=call.span) if counts_rows else call.args[0]
         return dataclasses.replace(call, args=(chosen(value), *call.args[1:]), span=span)
 
-    def over(self, parts: list[Part]) -> syntax.Over:
-        call, rows = parts[0], parts[2]
+    def over(self, parts: list[Part]) -> syntax.Over | syntax.Call:
+        call: syntax.Call = parts[0]
+        rows, span = parts[2], span_of(parts)
+        inner = call.args[0] if call.args else None
+        if isinstance(inner, syntax.Call) and inner.span == call.span:  # of lists that FILTER has made
+            return dataclasses.replace(call, args=(self.over([inner, *parts[1:]]),), span=span)
         if isinstance(rows, syntax.Over):
-            return dataclasses.replace(rows, call=call, span=span_of(parts))
-        return syntax.Over(call, window=str(rows), span=span_of(parts))
+            return dataclasses.replace(rows, call=call, span=span)
+        return syntax.Over(call, window=str(rows), span=span)
 
     def over_rows(self, parts: list[Part]) -> syntax.Over:
         """What stands in the parentheses behind OVER, of a call that is not known yet."""

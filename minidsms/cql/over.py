@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 from minidsms.aggregates import AGGREGATES as TABLE
 from minidsms.aggregates import SYNONYMS
-from minidsms.aggregates.aggregate import Settings, SortKey, kept_by_kernel
-from minidsms.aggregates.ordered import share_of
+from minidsms.aggregates.aggregate import Settings, SortKey
 from minidsms.aggregates.over import (
     AGGREGATES,
     FILLING,
     FUNCTIONS,
+    IN_ORDER,
     NEIGHBOURS,
     PARTITION,
     PEERS,
@@ -90,16 +90,17 @@ class Overs:
         args: Sequence[bound.Expr],
         partition: Sequence[bound.Expr],
         order: Sequence[bound.Expr],
+        within: Sequence[bound.Expr] = (),
     ) -> bound.Expr:
-        """A placeholder for the result of a call, whose parts are bound."""
+        """A placeholder for the result of a call, whose parts are bound. within: what WITHIN GROUP names."""
         call = over.call
         name = SYNONYMS.get(call.function.lower(), call.function.lower())
-        for expr in (*order, *(() if name in (*NEIGHBOURS, *PLACES, "count") else args)):
+        for expr in (*order, *within, *(() if name in (*NEIGHBOURS, *PLACES, *IN_ORDER, "count") else args)):
             if expr.type.is_nested:
                 raise self.session.error("lists have no order", expr.span, "", "take an element")
         args, default = self._with_default(call, name, args)
         keys = tuple(SortKey(key.descending, bool(key.nulls_first)) for key in over.order)
-        shape = self._shape(over, name, args, order)
+        shape = self._shape(over, name, args, order, within)
         label = self.session.snippet(call.span)
         ordered = tuple(zip([typed(self.session, e) for e in order], keys))
         parted = tuple([typed(self.session, e) for e in partition])
@@ -112,12 +113,15 @@ class Overs:
             return bound.Call(shape.type, "coalesce", (found, default), span=over.span)
         return found
 
-    def _shape(self, over: syntax.Over, name: str, args: Sequence[bound.Expr], order: Sequence[bound.Expr]) -> _Shape:
+    def _shape(
+        self, over: syntax.Over, name: str, args: Sequence[bound.Expr], order: Sequence[bound.Expr],
+        within: Sequence[bound.Expr],
+    ) -> _Shape:  # fmt: skip
         call, frame = over.call, over.frame
-        has_nulls = name in (*NEIGHBOURS, *PLACES) and name != "nth_value"
-        if call.order or call.within or (call.nulls and not has_nulls):
-            hint = "QUANTILE_CONT(x, 0.9), QUANTILE_DISC(x, 0.9) and MODE(x) need no order" if call.within else ""
-            raise self._error(f"{call.function} with OVER takes its arguments only", over, hint or "no order or NULLS")
+        has_nulls = (name in (*NEIGHBOURS, *PLACES) and name != "nth_value") or name in IN_ORDER
+        if (call.order and not call.within) or (call.nulls and not has_nulls):
+            hint = "values come in the order of OVER" if call.order else "no NULLS"
+            raise self._error(f"{call.function} with OVER takes its arguments only", over, hint)
         if call.distinct and name not in TABLE:
             raise self._error(f"{call.function} takes no DISTINCT", over)
         if name in (*RANKS, *SHARES, *NEIGHBOURS):
@@ -139,7 +143,7 @@ class Overs:
             raise self._error(f"{call.function} takes no OVER", call, f"with OVER stand {_KNOWN}")
         if not args and call.args:
             return _Shape("count", Type.INTEGER, frame=self._frame(over, order))
-        found = AggregateCallBinder(self.session, call, name).bind(args, ())
+        found = AggregateCallBinder(self.session, call, name).bind(args, within)
         function, arg, settings = found.function, found.arg, found.settings
         if function == "sum_decimal":
             function, arg, settings = "sum", found.args[0], None
@@ -147,9 +151,8 @@ class Overs:
             arg = found.args[0]
         if function not in AGGREGATES:
             raise self._error(f"{call.function} takes no OVER", call, f"with OVER stand {_KNOWN}")
-        state = TABLE[function].state
-        if settings is not None and state is not kept_by_kernel and share_of(state, settings) is None:
-            raise self._error(f"a share of {call.function} with OVER has at most nine decimals", call.args[1])
+        if function in IN_ORDER and call.distinct:
+            raise self._error(f"{call.function} with OVER takes no DISTINCT", over, "values come in the order of OVER")
         return _Shape(function, found.type, arg, None, self._frame(over, order), settings, found.distinct)
 
     def _filling(

@@ -156,45 +156,44 @@ def visit_all(work: Work, frame: FrameOf, to: Visits) -> None:
 
 
 @helper(inline=True)
-def _move(moves: Moves, numbers: Int64s, m: int, stamp: int, sign: int, at: int, row: Int64s, asked: RankAsked) -> Any:
+def _move(moves: Moves, m: int, stamp: int, sign: int, at: int, row: Int64s, asked: RankAsked) -> Any:
     """The argument of a row comes, or leaves; how many elements there are then."""
     valid = int64(1 - is_null(row, asked.arg, asked.columns))
-    moves.ids[m], moves.stamps[m], numbers[m] = 0, stamp, at
+    moves.ids[m], moves.stamps[m], moves.numbers[m] = 0, stamp, at
     moves.sign[m], moves.weight[m], moves.words[m], moves.valid[m] = sign, sign * valid, row[asked.arg], valid
     return m + 1
 
 
 @kernel
 def move_frames(
-    to: Visits, rows: Int64Table, asked: RankAsked, moves: Moves, numbers: Int64s, answers: Int64s, cursor: MoveCursor
+    to: Visits, rows: Int64Table, asked: RankAsked, moves: Moves, answers: Int64s, cursor: MoveCursor
 ) -> int:
     """Slide over the visits as far as there is room for elements; returns how many there are.
 
-    answers[v]: the element behind which the answer for a visit stands.  numbers: of each element the place of its row
-    in `seen`, in the order of which the rows of a frame stand.
+    answers[v]: the element behind which the answer for a visit stands. Rows are numbered by their places in `seen`.
     """
     n, room, m = to.figures.visits, len(moves.ids), int64(0)
     v, head, tail = cursor.next, cursor.head, cursor.tail
     while v < n:
         start, end = to.start[v], to.end[v]
         while head < min(start, tail) and m < room:
-            m = _move(moves, numbers, m, v, -1, head, rows[to.seen[head]], asked)
+            m = _move(moves, m, v, -1, head, rows[to.seen[head]], asked)
             head += 1
         if head == tail:
             head = tail = start
         while head == start and tail < end and m < room:
-            m = _move(moves, numbers, m, v, 1, tail, rows[to.seen[tail]], asked)
+            m = _move(moves, m, v, 1, tail, rows[to.seen[tail]], asked)
             tail += 1
         if m == room and (head < start or tail < end):
             break
         if m == 0:  # an answer stands behind an element
-            moves.ids[0], moves.stamps[0], numbers[0] = 0, v, tail
+            moves.ids[0], moves.stamps[0], moves.numbers[0] = 0, v, tail
             moves.sign[0], moves.weight[0], moves.words[0], moves.valid[0] = 0, 0, 0, 0
             m = int64(1)
         answers[v] = m - 1
         v += 1
     while v == n and head < tail and m < room:
-        m = _move(moves, numbers, m, n, -1, head, rows[to.seen[head]], asked)
+        m = _move(moves, m, n, -1, head, rows[to.seen[head]], asked)
         head += 1
     cursor.next, cursor.head, cursor.tail, cursor.is_done = v, head, tail, int64(v == n and head == tail)
     return int(m)

@@ -116,11 +116,12 @@ class FrameRows(NamedTuple):
 class Moves(NamedTuple):
     """Elements for aggregates: a value comes to its group (sign 1), leaves it (-1), or neither (0), so that the answer
     behind it is there. weight: 0 where it is NULL, too.  stamps: which do not decrease; behind the last element of a
-    group and stamp there is an answer.
+    group and stamp there is an answer.  numbers: of their rows, in the order of which those of a group stand.
     """
 
     ids: Int64s
     stamps: Int64s
+    numbers: Int64s
     sign: Int8s
     weight: Int8s
     words: Int64s
@@ -177,9 +178,9 @@ def pack(kept: FrameRows, packed: Rows[FrameRow]) -> int:
 
 
 @helper(inline=True)
-def _move(moves: Moves, m: int, group: int, sign: int, word: int, valid: int) -> Any:
-    """A value comes to its group, or leaves it; how many elements there are then."""
-    moves.ids[m], moves.stamps[m] = group, m
+def _move(moves: Moves, m: int, group: int, sign: int, number: int, word: int, valid: int) -> Any:
+    """The value of a row comes to its group, or leaves it; how many elements there are then."""
+    moves.ids[m], moves.stamps[m], moves.numbers[m] = group, m, number
     moves.sign[m], moves.weight[m], moves.words[m], moves.valid[m] = sign, sign * valid, word, valid
     return m + 1
 
@@ -191,7 +192,7 @@ def _enter(
     """The next value comes into its frame; how many elements there are then."""
     place = frame.place
     if place == AGGREGATE:
-        m = _move(moves, m, group, 1, word, valid)
+        m = _move(moves, m, group, 1, partition.entered, word, valid)
     elif frame.is_growing and (place == LAST or partition.entered == place - 1):
         partition.word, partition.valid = word, 2 - valid
     partition.entered += 1
@@ -265,7 +266,7 @@ def slide(
             if gone == partition.entered:
                 partition.entered += 1
             elif place == AGGREGATE:
-                m = _move(moves, m, group, -1, row.word, row.valid)
+                m = _move(moves, m, group, -1, gone, row.word, row.valid)
             partition.gone += 1
             figures.held -= 1
         while partition.entered < come and m + 1 < room:
@@ -283,7 +284,7 @@ def slide(
             break
         if place == AGGREGATE:
             if m == began:
-                m = _move(moves, m, group, 0, 0, 0)
+                m = _move(moves, m, group, 0, 0, 0, 0)
             for r in range(i, j):
                 answers[r] = m - 1
         else:
@@ -293,7 +294,7 @@ def slide(
         if not by_value and not is_growing and partition.gone < come - back:
             if place == AGGREGATE:
                 row = rows[offset + (partition.gone & of_ring)]
-                m = _move(moves, m, group, -1, row.word, row.valid)
+                m = _move(moves, m, group, -1, partition.gone, row.word, row.valid)
             partition.gone += 1
             figures.held -= 1
         i = j

@@ -16,13 +16,13 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from minidsms.aggregates.aggregate import SortKey
-from minidsms.aggregates.over import AGGREGATES, RANKS, OverCall
+from minidsms.aggregates.over import RANKS, OverCall
 from minidsms.aggregates.sorting import sort_columns
 from minidsms.elements import Batch, Column, Int8Array, Int64Array, Schema, is_all_true
 from minidsms.kernels import frames as kernels
 from minidsms.kernels.aggregation import FAILED, NULL
 from minidsms.kernels.arrays import normal
-from minidsms.operators.aggregate import GroupStates
+from minidsms.operators.aggregate import AggregateSpec, GroupStates
 from minidsms.operators.frame_states import FrameStates
 from minidsms.operators.operator import Description
 from minidsms.operators.resuming import Resuming
@@ -43,7 +43,7 @@ _ROW_BYTES = 100
 
 
 class StreamOver(Resuming):
-    """Appends what the call gives.  at_most: rows with a greater rank are of no interest.
+    """Appends what the call gives.  at_most: rows with a greater rank are of no interest.  spec: of an aggregate.
 
     No row leaves, and all rows of an instant stand behind those of earlier ones. O(1) a row, amortised; where several
     rows of a partition come at one instant, they are sorted.
@@ -53,25 +53,28 @@ class StreamOver(Resuming):
     acts_on_time = False
     knows_rows = False  # they have been forgotten
 
-    def __init__(self, input_: Queue, call: OverCall, schema: Schema, texts: Texts, at_most: int | None = None) -> None:
+    def __init__(
+        self, input_: Queue, call: OverCall, schema: Schema, texts: Texts, at_most: int | None = None,
+        spec: AggregateSpec | None = None,
+    ) -> None:  # fmt: skip
         super().__init__([input_], schema)
         types = input_.schema.types
         self._call, self._texts, self._types, self._at_most = call, texts, types, at_most
         keys, grows = tuple(types[i] for i in call.partition), call.frame.start is None
-        self._states = FrameStates(call, types, keys, texts, are_fifo=True, is_append_only=grows)
+        self._states = FrameStates(spec, keys, texts, are_fifo=True, is_append_only=grows)
         self.groups = self._states.groups
         self.frames = Frames(call.arg is not None and types[call.arg].is_coded)
         self._frame = None if call.function in RANKS else asked(call)
         known = {*call.partition, *(column for column, _ in call.order)}
         others = [(column, _BY_VALUE) for column in range(len(types)) if column not in known]
         finds_peers = call.function in RANKS[1:] or (call.is_framed and call.frame.by_value)
-        is_by_place = not finds_peers or call.function not in (*RANKS, *AGGREGATES)
+        is_by_place = not finds_peers or call.sees_order
         self._keys = call.order[1:]
         """Behind the instant."""
         self._sorted_by = [*self._keys, *others] if is_by_place else self._keys
         self._finds_peers = finds_peers
         self._ones: Int8Array = np.ones(1, np.int8)
-        self.is_self_contained = not any(t.is_coded for t in types)
+        self.is_self_contained = not any(t.is_coded for t in types) and self.has_arrays
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         batch = self.uncounted(batches[0])
@@ -163,15 +166,21 @@ class StreamOver(Resuming):
             first = done
         if self._call.default is not None:
             _set_defaults(words, told, batch.column(self._call.default))
-        if self._call.can_fail and FAILED in told:
+        if (self._call.can_fail or self._states.reason) and FAILED in told:
             failed = int((told == FAILED).argmax())
-            self.fail(arriving.ts.item(failed), f"{self._call.label} overflows {self._call.type}")
+            reason = self._states.reason or f"{self._call.label} overflows {self._call.type}"
+            self.fail(arriving.ts.item(failed), reason)
         valid = None if is_all_true(told.view(np.uint8)) else told != NULL
         if valid is not None:
             words[~valid] = 0
         return Column.from_words(words, valid, self._call.type)
 
     # ------------------------------------------------------------------------------------------------------ for others
+
+    @property
+    def has_arrays(self) -> bool:
+        """As `operators.resuming.Resuming` says."""
+        return not self.groups.objects
 
     def describe(self) -> Description:
         nbytes = self.groups.nbytes + self.frames.nbytes

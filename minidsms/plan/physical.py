@@ -78,6 +78,7 @@ from minidsms.plan.n_way_joins import plan_key
 from minidsms.plan.panes import by_panes
 from minidsms.plan.reading import is_immediate
 from minidsms.plan.reduced_joins import reduced_from, reduced_join
+from minidsms.plan.rules.aggregate_partitions import as_aggregate
 from minidsms.plan.rules.pass_what_enters import has_one_row
 from minidsms.plan.screening import box_of
 from minidsms.plan.sharing import RunningOperators, lineage_key, name_lineage, operators_behind
@@ -420,13 +421,17 @@ class PhysicalPlanner:
 
     def _over(self, node: bound.Over) -> Operator:
         queue, call, schema, texts = self._queue(node.input), node.call, node.schema, self._context.dictionary
+        spec = None
+        if call.is_aggregate and (node.is_append_only or not call.slides):
+            refs = column_refs(node.input.schema)
+            spec = self._call(as_aggregate(call, refs[call.arg or 0]), refs.index, False)
         if node.is_append_only:
             from minidsms.operators.stream_over import StreamOver
 
-            return StreamOver(queue, call, schema, texts, node.at_most)
+            return StreamOver(queue, call, schema, texts, node.at_most, spec)
         from minidsms.operators.over import Over
 
-        return Over(queue, call, schema, texts, node.at_most, node.input.is_append_only, node.in_order)
+        return Over(queue, call, schema, texts, node.at_most, node.input.is_append_only, node.in_order, spec)
 
     def _beginning(self, node: Node) -> Operator:
         """What reads an input, or only when something comes of it, and what a family begins with."""

@@ -49,15 +49,15 @@ def as_unsigned(n: int) -> int:
 
 
 def room_for_moves(n: int) -> kernels.Moves:
-    ids, stamps, words = np.empty((3, n), np.int64)
+    ids, stamps, numbers, words = np.empty((4, n), np.int64)
     sign, weight, valid = np.empty((3, n), np.int8)
-    return kernels.Moves(ids, stamps, sign, weight, words, valid)
+    return kernels.Moves(ids, stamps, numbers, sign, weight, words, valid)
 
 
 def first_moves(moves: kernels.Moves, n: int) -> kernels.Moves:
     """The first n of them."""
-    ids, stamps, sign, weight, words, valid = moves
-    return kernels.Moves(ids[:n], stamps[:n], sign[:n], weight[:n], words[:n], valid[:n])
+    ids, stamps, numbers, sign, weight, words, valid = moves
+    return kernels.Moves(ids[:n], stamps[:n], numbers[:n], sign[:n], weight[:n], words[:n], valid[:n])
 
 
 class Frames:

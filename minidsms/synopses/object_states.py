@@ -126,6 +126,10 @@ class ObjectStates:
         """The class of results that are taken as they are; None where each is looked at."""
 
     @property
+    def arg_types(self) -> tuple[Type, ...]:
+        return self._definition.arg_types
+
+    @property
     def nbytes(self) -> int:
         """About what the rows kept take; of a user's objects nothing is known."""
         return self._rows * self._definition.row_nbytes

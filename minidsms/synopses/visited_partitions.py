@@ -46,7 +46,7 @@ class VisitedPartitions(SortedPartitions):
         figures = frame_moves.VisitFigures()
         self._visits = frame_moves.Visits(self._beside.before, start, end, seen, noted, spans, figures)
         room = min(4 * n, _MOST_MOVES)
-        self._moves, self._numbers = room_for_moves(room), np.empty(room, np.int64)
+        self._moves = room_for_moves(room)
 
     def _change(self, work: kernels.Work, cursor: kernels.ChangeCursor) -> int:
         status = frame_moves.visit(work, self._frame, self._visits, cursor)
@@ -64,12 +64,15 @@ class VisitedPartitions(SortedPartitions):
         n, first, cursor = visits.figures.visits, 0, frame_moves.MoveCursor()
         rows, asked, answers = self._rows, self._asked, self._answers
         while not cursor.is_done:
-            moved = frame_moves.move_frames(visits, rows, asked, self._moves, self._numbers, answers, cursor)
+            moved = frame_moves.move_frames(visits, rows, asked, self._moves, answers, cursor)
             if moved:
-                found, status = self._states.answers(first_moves(self._moves, moved), self._numbers[:moved])
+                found, status = self._states.answers(first_moves(self._moves, moved))
                 at, done = answers[first : cursor.next], cursor.next
                 beside.results[:, first:done], beside.told[:, first:done] = found[at], status[at]
                 first = done
+            if self._states.reason:
+                beside.told[:, first:n] = FAILED
+                break
         self._states.groups.settle(n)
         told = beside.told[0, :n]
         beside.results[:, :n] *= told != 0

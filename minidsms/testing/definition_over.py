@@ -88,7 +88,8 @@ def _result(rows: Sequence[Row], place: int, peers: range, keys_before: int, cal
         case "nth_value":
             assert call.distance is not None
             return values[call.distance - 1] if call.distance <= len(values) else None
-    values = [value for value in values if value is not None]
+    if call.settings is None or call.settings.passes_nulls:
+        values = [value for value in values if value is not None]
     return _aggregate(call, list(dict.fromkeys(values)) if call.distinct else values)
 
 

@@ -45,8 +45,31 @@ def default_of(rng: Random, arg: str) -> str:
     return rng.choice(("", "", f", {arg}", ", NULL", f", {more.get(arg, 'NULL')}"))
 
 
-def of_groups(rng: Random, any_: str, number: str) -> str:
+def of_objects(rng: Random, any_: str, number: str) -> str:
+    """A call whose states are of Python values, and those of an order within the group."""
+    descending, nulls = rng.choice(("", " DESC")), rng.choice(("", " IGNORE NULLS"))
+    return rng.choice(
+        (
+            f"PERCENTILE_CONT(0.4) WITHIN GROUP (ORDER BY {number}{descending})",
+            f"PERCENTILE_DISC(0.4) WITHIN GROUP (ORDER BY {any_}{descending})",
+            f"MODE() WITHIN GROUP (ORDER BY {any_}{descending})",
+            f"QUANTILE_CONT({number}, 0.12345678912)",
+            f"PRODUCT({rng.choice(('', 'DISTINCT '))}{number})",
+            f"ARRAY_AGG({any_}){nulls}",
+            f"ARRAY_AGG({any_}) FILTER (WHERE k > 1)",
+            f"STRING_AGG(CAST({number} AS TEXT), '-')",
+            f"STRING_AGG(CAST({any_} AS TEXT)) FILTER (WHERE k > 1)",
+            f"{rng.choice(('FIRST_N', 'LAST_N'))}({any_}, 2){nulls}",
+            f"{rng.choice(('MIN', 'MAX', 'APPROX_TOP_K'))}({any_}, 2)",
+            "HISTOGRAM(k)",
+        )
+    )
+
+
+def of_groups(rng: Random, any_: str, number: str, has_objects: bool = True) -> str:
     """A call that no kernel of frames computes."""
+    if has_objects and rng.random() < 0.4:
+        return of_objects(rng, any_, number)
     spread = rng.choice(("VARIANCE", "STDDEV", "VAR_POP", "STDDEV_POP", "MEDIAN", "AVG(DISTINCT", "SUM(DISTINCT"))
     return rng.choice(
         (
@@ -143,18 +166,22 @@ def case_of_partitions(seed: int) -> Case:
                 f"SUM({PRICE})",
                 f"MIN({PRICE})",
                 f"SUM(DISTINCT {PRICE})",
-                of_groups(rng, rng.choice(("v", "t", "x", PRICE)), rng.choice(("v", "x", PRICE))),
+                of_groups(rng, rng.choice(("v", "t", "x", PRICE)), rng.choice(("v", "x", PRICE)), has_objects=False),
             )
         )
         + f" OVER ({f'PARTITION BY {by}' if by else ''}{rng.choice(WHOLE)}) AS r{i}"
         for i, by in enumerate((parted[0], *rng.choices(parted, k=rng.randint(0, 2))))
     ]
+    if rng.random() < 0.5:
+        call = of_objects(rng, rng.choice(("v", "t", "x", PRICE)), rng.choice(("v", "x", PRICE)))
+        calls.append(f"{call} OVER ({f'PARTITION BY {parted[1]}' if parted[1] else ''}{rng.choice(WHOLE)}) AS o")
     inner = f"SELECT k, v, t, {', '.join(calls)} FROM {rng.choice(PARTED_FROM)}"
+    compared = "r0 > v" if calls[0].startswith(("COUNT", "SUM", "AVG")) else "r0 IS NOT NULL"
     query = rng.choice(
         (
             inner,
             inner,
-            f"SELECT k, v, r0 FROM ({inner}) WHERE {rng.choice(('k = 1', 'r0 > v', 'v < 3', 'r0 IS NULL'))}",
+            f"SELECT k, v, r0 FROM ({inner}) WHERE {rng.choice(('k = 1', compared, 'v < 3', 'r0 IS NULL'))}",
             f"SELECT t, COUNT(*) AS n, MAX(r0) AS m FROM ({inner}) GROUP BY t",
             f"SELECT RSTREAM(*) FROM ({inner})",
             f"SELECT ISTREAM(*) FROM ({inner})",

@@ -235,12 +235,28 @@ def test_of_different_values_each_counts_once(call: str, source: str) -> None:
         ]
 
 
+@pytest.mark.parametrize("source", ["S", "S [ROWS 9]"])
+def test_rows_of_one_instant_come_to_lists_in_the_order_of_their_values(source: str) -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (v INTEGER)")
+        lists = "ARRAY_AGG(v) OVER w AS l, ARRAY_AGG(v) FILTER (WHERE v IS DISTINCT FROM 2) OVER w AS f"
+        q = db.query(f"SELECT v, {lists} FROM {source} WINDOW w AS (ORDER BY ts RANGE 1 PRECEDING)")
+        db.push("S", [(2,), (1,), (None,), (3,)], ts=[1, 1, 1, 2])
+        db.advance(1)
+        assert sorted((c.row for c in q.fetch()), key=str) == [
+            (1, [None, 1, 2], [None, 1]),
+            (2, [None, 1, 2], [None, 1]),
+            (None, [None, 1, 2], [None, 1]),
+        ]
+
+
 @pytest.mark.parametrize(
     ("call", "reason"),
     [
-        ("QUANTILE_CONT(v, 0.1234567891)", "a share of QUANTILE_CONT with OVER has at most nine decimals"),
         ("ROW_NUMBER(DISTINCT v)", "ROW_NUMBER takes no DISTINCT"),
-        ("PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY v)", "QUANTILE_DISC.x, 0.9. and MODE.x. need no order"),
+        ("STRING_AGG(CAST(v AS TEXT) ORDER BY v)", "values come in the order of OVER"),
+        ("ARRAY_AGG(DISTINCT v)", "ARRAY_AGG with OVER takes no DISTINCT"),
+        ("MODE(v ORDER BY v)", "MODE with OVER takes its arguments only"),
         ("CORR(v, v)", "CORR takes no OVER"),
     ],
 )

@@ -14,7 +14,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from minidsms.aggregates.aggregate import Settings
-from minidsms.aggregates.over import AGGREGATES, PARTITION, OverCall
+from minidsms.aggregates.over import FILLING, PARTITION, OverCall
 from minidsms.cql import bound
 from minidsms.cql.bound import ColumnRef, Expr, JoinKind, Node, SetKind
 from minidsms.elements import Schema, Type
@@ -48,9 +48,10 @@ def _run(node: Node) -> list[bound.Over]:
 
 
 def _is_whole(node: bound.Over) -> bool:
-    """Its frame is the partition."""
+    """Its frame is the partition, in whatever order."""
     call = node.call
-    return call.function in AGGREGATES and (call.frame.start, call.frame.end) == (PARTITION.start, PARTITION.end)
+    is_partition = (call.frame.start, call.frame.end) == (PARTITION.start, PARTITION.end)
+    return is_partition and call.is_aggregate and not call.sees_order
 
 
 def _joined(below: Node, run: Sequence[bound.Over]) -> Node:
@@ -66,7 +67,7 @@ def _joined(below: Node, run: Sequence[bound.Over]) -> Node:
     rows = projected(join, [*column_refs(below.schema), *told], named.names)
     if not keys:
         return rows
-    rest = with_null(below, keys)
+    rest = _with_null(below, keys)
     for over in run:
         rest = dataclasses.replace(over, input=rest)
     return bound.SetOperation(named, SetKind.UNION, True, rows, rest)
@@ -77,10 +78,10 @@ def as_aggregate(call: OverCall, arg: Expr | None) -> bound.AggregateCall:
     settings = Settings() if call.sums_decimals else call.settings
     if settings is not None and arg is not None:
         return bound.AggregateCall(call.aggregate, None, call.type, call.distinct, args=(arg,), settings=settings)
-    return bound.AggregateCall(call.function, arg, call.type, call.distinct)
+    return bound.AggregateCall(call.function, arg, call.type, call.distinct, ignores_nulls=call.function in FILLING)
 
 
-def with_null(node: Node, keys: Sequence[Expr]) -> Node:
+def _with_null(node: Node, keys: Sequence[Expr]) -> Node:
     """The rows with NULL in what they are partitioned by, which no equality joins."""
     tests = [bound.Call(Type.BOOLEAN, "is null", (key,)) for key in keys]
     return filtered(node, [tests[0] if len(tests) == 1 else bound.Call(Type.BOOLEAN, "or", tuple(tests))])
