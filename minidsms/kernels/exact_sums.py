@@ -23,8 +23,9 @@ _NULL, _VALUE = 0, 1
 
 
 class Values(NamedTuple):
-    """Of each element its group, its weight and its value: the bits of a float, or an integer."""
+    """Of each element its instant, its group, its weight and its value: the bits of a float, or an integer."""
 
+    ts: Int64s
     ids: Int64s
     weight: Int8s
     words: Int64s
@@ -163,13 +164,14 @@ def sum_floats(
     to: Answers,
     digits: Int64s,
 ) -> int:
-    """SUM and AVG of FLOAT.  counts: (cap, 3) [finite, +inf, -inf].
+    """SUM and AVG of FLOAT, behind the last of the elements of a group that come one after the other in an instant.
+    counts: (cap, 3) [finite, +inf, -inf].
 
     digits: two more than a group has limbs, for the time being.
     """
-    ids, weight, words, limbs, base = values.ids, values.weight, values.words, sums.limbs, sums.base
+    ts, ids, weight, words, limbs, base = values.ts, values.ids, values.weight, values.words, sums.limbs, sums.base
     floats, status, j = to.floats, to.status, to.column
-    width = limbs.shape[1]
+    width, last = limbs.shape[1], ids.shape[0] - 1
     for i in range(start, ids.shape[0]):
         group = ids[i]
         w = np.int64(weight[i])
@@ -190,7 +192,8 @@ def sum_floats(
         n = counts[group, 0] + counts[group, 1] + counts[group, 2]
         floats[i, j] = 0.0
         status[i, j] = _NULL
-        if n <= 0 or (counts[group, 1] > 0 and counts[group, 2] > 0):
+        is_between = i < last and ids[i + 1] == group and ts[i + 1] == ts[i]
+        if is_between or n <= 0 or (counts[group, 1] > 0 and counts[group, 2] > 0):
             continue
         status[i, j] = _VALUE
         if counts[group, 1] > 0:
@@ -240,16 +243,18 @@ def vary(
     to: Answers,
     room: Room,
 ) -> int:
-    """Sample VARIANCE and STDDEV: (n * sum of squares - square of the sum) / (n * (n - 1)), exact up to the division.
+    """Sample VARIANCE and STDDEV: (n * sum of squares - square of the sum) / (n * (n - 1)), exact up to the division;
+    behind the last of the elements of a group that come one after the other in an instant.
 
     counts: (cap, 2) [finite, infinite].  meta: (4,) the limbs an element needs, of sums and of squares.
     """
-    ids, weight, words = values.ids, values.weight, values.words
+    ts, ids, weight, words = values.ts, values.ids, values.weight, values.words
     sums, base, squares, squares_base = of_values.limbs, of_values.base, of_squares.limbs, of_squares.base
     floats, status, j = to.floats, to.status, to.column
     digits, total, result = room.digits, room.total, room.result
     width = sums.shape[1]
     width_squares = squares.shape[1]
+    last = ids.shape[0] - 1
     # Both products are laid out from the lower of their first limbs on.
     low = min(2 * base, squares_base)
     for i in range(start, ids.shape[0]):
@@ -282,7 +287,8 @@ def vary(
         n = counts[group, 0]
         floats[i, j] = 0.0
         status[i, j] = _NULL
-        if n < 2 or counts[group, 1] > 0:
+        is_between = i < last and ids[i + 1] == group and ts[i + 1] == ts[i]
+        if is_between or n < 2 or counts[group, 1] > 0:
             continue
         status[i, j] = _VALUE
         for l in range(total.shape[0]):

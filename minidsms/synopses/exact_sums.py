@@ -28,7 +28,7 @@ class FloatSumState(GroupArrays):
     def advance(self, run: Run, argument: Argument, j: int) -> None:
         """Take a batch in; answers go to column j of the run."""
         words, _, weight = argument
-        values, answers = exact.Values(run.ids, weight, words), exact.Answers(run.floats, run.status, j)
+        values, answers = exact.Values(run.ts, run.ids, weight, words), exact.Answers(run.floats, run.status, j)
         tables: dict[str, Any] = self.tables
         needed, counts, done = self._needed, tables["counts"], 0
         while True:
@@ -64,7 +64,7 @@ class VariationState(GroupArrays):
     def advance(self, run: Run, argument: Argument, j: int) -> None:
         """Take a batch in; answers go to column j of the run."""
         words, _, weight = argument
-        values, answers = exact.Values(run.ids, weight, words), exact.Answers(run.floats, run.status, j)
+        values, answers = exact.Values(run.ts, run.ids, weight, words), exact.Answers(run.floats, run.status, j)
         tables: dict[str, Any] = self.tables
         needed, counts, deviation, done = self._needed, tables["counts"], self._deviation, 0
         while True:
