@@ -27,7 +27,7 @@ from minidsms.cql.errors import Error
 from minidsms.durability.blocks import Content, Piece
 from minidsms.durability.copying import Copying, KeptArray, kept_arrays, nbytes_of
 from minidsms.durability.entry import Fields
-from minidsms.elements import MIN_INSTANT, AnyArray
+from minidsms.elements import MIN_INSTANT, AnyArray, words_width
 from minidsms.engine.network import Network
 from minidsms.operators.aggregate import Aggregate, GroupStates
 from minidsms.operators.counting import CountingOperator
@@ -35,6 +35,7 @@ from minidsms.operators.lookup_join import LookupJoin
 from minidsms.operators.lookup_row import LookupRow
 from minidsms.operators.new_rows import NewRows
 from minidsms.operators.operator import Operator
+from minidsms.operators.over import Over
 from minidsms.operators.resuming import Resuming
 from minidsms.operators.stream_source import StreamSource
 from minidsms.plan.copying import CannotCopy
@@ -186,7 +187,9 @@ def resume(query: Query, fields: Fields, data: Content, where: str) -> None:
                 f"{where}: another query is to have its past from elements", query.name.lower()
             ) from None
     operator = network.operators[place] if place < len(network.operators) else None
-    if not isinstance(operator, Resuming) or _named(operator) != fields["is"]:
+    if not isinstance(operator, Resuming) or not (
+        _named(operator) == fields["is"] or _takes_numbered_rows(operator, network, fields)
+    ):
         has = f"query {query.name} has no operator {fields['is']!r} any more, whose state this is"
         raise NoSuchOperator(f"{where}: {has}", query.name.lower())
     if _is_other_over(operator, fields):
@@ -207,6 +210,16 @@ def _is_other_over(operator: Resuming, fields: Fields) -> bool:
         return False
     is_in_python = any(name == "1.partitions" and dtype == "|u1" for name, dtype, _ in fields["arrays"])
     return bool(fields["version"] < 4 or (fields["version"] < 6 and is_in_python) or _counts_equal(operator, fields))
+
+
+def _takes_numbered_rows(operator: Resuming, network: Network, fields: Fields) -> bool:
+    """It computes an aggregate of frames, and the state is of the same rows, as they were numbered to be joined with
+    those of their frames. Up to the first such operator plans have the operators that they had then.
+    """
+    first = next((each for each in network.operators if isinstance(each, Over) and each.has_states), None)
+    width = words_width(len(operator.inputs[0].schema))
+    is_as_wide = any(name == "0.words" and shape[1] == width for name, _, shape in fields["arrays"])
+    return operator is first and fields["is"] == "Over row_number" and is_as_wide
 
 
 def _counts_equal(operator: Resuming, fields: Fields) -> bool:

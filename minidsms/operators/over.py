@@ -49,6 +49,11 @@ class Over(Resuming):
         self._rows = _partitions(input_.schema, call, at_most, keeps, texts, self._states)
         self.is_self_contained = not input_.schema.coded and (self._states is None or not self._states.groups.objects)
 
+    @property
+    def has_states(self) -> bool:
+        """States of groups give its answers."""
+        return self._states is not None
+
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         batch = self.uncounted(batches[0])
         if batch is None:

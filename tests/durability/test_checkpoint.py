@@ -317,6 +317,31 @@ def test_state_of_over_that_was_computed_in_python_is_refused() -> None:
             kept_state.resume(q, fields, Content(None, memoryview(b""), ""), "log")
 
 
+def test_the_state_of_rows_that_were_joined_with_those_of_their_frames_is_read(
+    folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was that of ROW_NUMBER, which numbered them."""
+    text = (
+        "SELECT k, name, MEDIAN(k) OVER (PARTITION BY name ORDER BY k ROWS 2 PRECEDING) AS m"
+        ", MODE(name) OVER (ORDER BY k RANGE 1 PRECEDING) AS o FROM S"
+    )
+    rows = [(i * 7 % 11, f"x{i % 3}" if i % 5 else None) for i in range(40)]
+    other = minidsms.connect()
+    with opened(folder) as db, monkeypatch.context() as patch:
+        for each in (db, other):
+            each.execute(f"CREATE STREAM S (k INTEGER, name TEXT); CREATE QUERY q AS {text}")
+            each.push("S", rows[:30], ts=list(range(30)))
+        patch.setattr(kept_state, "_named", lambda each: "Over row_number" if isinstance(each, Over) else "")
+        db.checkpoint()
+        assert elements(db) < 5 and not db.execute("SHOW CHECKPOINTS").rows[-1][-1]
+    with opened(folder) as db:
+        for each in (db, other):
+            each.push("S", rows[30:], ts=list(range(30, 40)))
+            each.advance(50)
+        assert Counter(map(str, db.queries["q"].fetch())) == Counter(map(str, other.queries["q"].fetch()))
+    other.close()
+
+
 def test_state_of_over_that_counted_equal_values_is_refused(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(expression_binder, "OF_DIFFERENT", ())
