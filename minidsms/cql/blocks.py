@@ -94,8 +94,9 @@ class BlockBinder:
         node = from_node
         if select.where is not None:
             equate_conjuncts(scope, select.where)
-            known = _given_once(select.written or select.items)
-            condition = self._binder(scope, "WHERE", self.correlated, named=known).condition(select.where)
+            binder = self._binder(scope, "WHERE", self.correlated, named=_given_once(select.written or select.items))
+            binder.context = replace(binder.context, is_of_set=bool(select.written))
+            condition = binder.condition(select.where)
             node = bound.filtered(node, [condition])
         groups = self._groups(select, scope)
         outputs, items = self._outputs(select, scope, groups)

@@ -62,6 +62,7 @@ class Context:
     clause: in words, for messages.  outer: where in the enclosing query this query stands.  correlated: the outer row
     may be used from here.  groups: set where aggregates may stand.  overs: set where OVER may.  aliases: the names the
     block's select list gives, in lower case, and what they stand for.  named: those of them that may be used from here.
+    is_of_set: those are of the select list as it is written, which that of one set of GROUPING SETS is not.
     """
 
     scope: Scope
@@ -72,6 +73,7 @@ class Context:
     aliases: Mapping[str, syntax.Expr] = field(default_factory=dict)
     overs: Overs | None = None
     named: Mapping[str, syntax.Expr] = field(default_factory=dict)
+    is_of_set: bool = False
 
 
 _Predicate = (
@@ -263,9 +265,19 @@ class ExpressionBinder:
         if counted["parts"] > _MOST_PARTS:
             hint = "compute it in FROM (SELECT ..)"
             raise self.session.error(f"names stand for more than {_MOST_PARTS:,} parts", name.span, "", hint)
-        if context.clause == "WHERE":
-            self.session.expanded[id(name)] = self.session.expand(context.named[alias])
+        if context.is_of_set:
+            self._write_out(name, context.named[alias])
         return found
+
+    def _write_out(self, name: syntax.Name, meant: syntax.Expr) -> None:
+        """In the expanded query the name is what it stands for: the select list there gives it to another."""
+        meant = self.session.expand(meant)
+        for part in parts(meant, syntax.Query):
+            of = part.qualifier or part.name if isinstance(part, syntax.Name) else ""
+            if of.lower() in self._named_parameters:
+                reason = f'"{name.name}" stands for what has "{of}" in it, and the lambda has a parameter of that name'
+                raise self.session.error(reason, name.span, "", "call the parameter otherwise")
+        self.session.expanded[id(name)] = meant
 
     def _check_of_row(self, name: syntax.Name, meant: syntax.Expr) -> None:
         """WHERE looks at each row before there are groups and OVER."""
@@ -497,7 +509,7 @@ class ExpressionBinder:
         if op in ("+", "-"):
             for instant, length in ((left, right), (right, left))[: 2 if op == "+" else 1]:
                 parts_of_it = parts_of_length(length, -1 if op == "-" else 1)
-                if any(part.months for part in parts_of_it):
+                if any(part.months is not None for part in parts_of_it):
                     return self._moved(self.bind(instant), parts_of_it, expr)
         return self.apply(op, [self.bind(left), self.bind(right)], expr)
 
@@ -631,7 +643,8 @@ class ExpressionBinder:
             return self.bind(written_out(described, expr))
         if key == "time_bucket" and len(expr.args) == 2:
             width = parts_of_length(expr.args[0])
-            if (months := sum(part.months or 0 for part in width)) and all(part.is_months for part in width):
+            if width and all(part.is_months for part in width):
+                months = sum(part.months or 0 for part in width)
                 if months < 1 or months.denominator != 1:
                     raise self.session.error("the width of a bucket is one month and more", expr.args[0].span)
                 return self.bind(bucket_of_months(int(months), expr))

@@ -36,12 +36,12 @@ MAX_INTEGER = 2**63 - 1
 _DURATION = re.compile(r"([+-]?)\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 _COUNT = re.compile(r"[0-9]+")
 _SHORT_UNITS = {"min": "minute", "sec": "second", "hr": "hour", "mon": "month", "yr": "year"}
-_CLOCK = re.compile(r"([+-]?)([0-9]+):([0-9]{2})(?::([0-9]{2}(?:\.[0-9]*)?))?", re.ASCII)
+_CLOCK = re.compile(r"([+-]?)([0-9]+):([0-5][0-9])(?::([0-5][0-9](?:\.[0-9]*)?))?", re.ASCII)
 """What INTERVAL '1 day 02:30:00' ends with."""
 _SIDES = {"both": "TRIM", "leading": "LTRIM", "trailing": "RTRIM"}
 _FOR_REGEXP = re.compile(r"^\^|\$$|\\[A-Za-z0-9]|\.[*+?{]|\(\?")
 """What gives a regular expression away where a pattern of SIMILAR TO is wanted."""
-_OF_SIMILAR = re.compile(r"\\.|\[\^?\]?[^\]]*\]|[%_.^$\\]", re.DOTALL)
+_OF_SIMILAR = re.compile(r"\\.|\[\^?\]?(?:\[:\w+:\]|\\.|[^\]])*\]|[%_.^$\\]", re.DOTALL)
 """What a pattern of SIMILAR TO has that means something else in a regular expression, and what it is kept in."""
 _DIGITS = re.compile(r"\s*[+-]?([0-9]+)(?:\.([0-9]*))?\s*", re.ASCII)
 _TEXT = re.compile(r"'[^']*+(?:''[^']*+)*+'")

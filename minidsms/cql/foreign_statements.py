@@ -33,7 +33,8 @@ def declaration_here(tokens: Sequence[Token], text: str) -> str:
     words = [token.upper() for token in tokens]
     kind_at = next((i for i in range(1, len(words)) if words[i] not in _BEFORE_KIND), len(words))
     kind = words[kind_at] if kind_at < len(words) else ""
-    if kind not in ("TABLE", "STREAM", "VIEW"):
+    is_foreign = kind == "VIEW" and not {*words[1:kind_at]} <= {"OR", "REPLACE"}
+    if kind not in ("TABLE", "STREAM") and not is_foreign:
         return ""
     at = kind_at + (4 if words[kind_at + 1 : kind_at + 4] == ["IF", "NOT", "EXISTS"] else 1)
     while words[at + 1 : at + 2] == ["."]:
@@ -62,7 +63,7 @@ def _of_table(name: str, parts: Sequence[Sequence[Token]], text: str) -> str:
         key_at = next((i for i in range(len(words)) if words[i : i + 2] == ["PRIMARY", "KEY"]), None)
         if words[0] not in _NO_COLUMN:
             typed = list(takewhile(lambda token: token.upper() not in _BEHIND_TYPE, part[1:]))
-            if not typed:
+            if not typed or typed[0].upper() == "AS":  # it is computed
                 return ""
             type_ = _TYPES.get(typed[0].upper()) or _written(text, typed)
             columns.append(f"{_written(text, part[:1])} {type_}")

@@ -92,7 +92,7 @@ _BEGIN_CLAUSES = frozenset(
 )
 """Words that are not reserved, and that an alias may stand before."""
 _BEFORE_LISTS = frozenset({"LPAR", "COMMA", "PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "CONCAT", "EQUAL"}) | {
-    *("COMPARISON", "LLIST", "LINDEX", "COLON", "ASSIGN", "ARROW", "LAMBDA"),
+    *("COMPARISON", "LLIST", "LINDEX", "LBRACE", "COLON", "ASSIGN", "ARROW", "LAMBDA"),
 }
 _CLAUSES = frozenset({"SELECT", "FROM", "JOIN", "ON", "WHERE", "BY", "HAVING"})
 _WORDS_BEFORE_LISTS = RESERVED - {"NULL", "TRUE", "FALSE", "END", "AS"} | {"ARRAY"}

@@ -268,6 +268,13 @@ def test_where_of_several_sets_of_keys_knows_the_names_as_they_are_written() -> 
     assert print_query(bind_text(expanded).expanded) == expanded
 
 
+def test_a_name_in_where_beside_a_parameter_of_its_column_is_expanded_to_what_means_the_same() -> None:
+    query = "SELECT a + 1 AS x, COUNT(*) FROM S [NOW] WHERE LIST_SUM(LIST_FILTER([b], lambda a: x <= a)) > 1 GROUP BY"
+    expanded = print_query(bind_text(f"{query} x").expanded)
+    assert condition(expanded) == condition(f"{query} x")
+    assert "call the parameter otherwise" in error(f"{query} ROLLUP (x)")
+
+
 def test_expressions_of_order_by_know_the_names_of_the_select_list() -> None:
     node = find(bind_text("SELECT a + 1 AS x FROM S [NOW] ORDER BY x * 2 LIMIT 3").node, bound.Top)
     assert isinstance(node, bound.Top) and isinstance(node.input, bound.Project)

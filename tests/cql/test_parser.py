@@ -144,6 +144,8 @@ def test_braces_are_a_struct_or_a_map() -> None:
         ("(a|b)+[%_.]{2}", "(a|b)+[%_.]{2}"),
         (r"1.5\%^", r"1\.5%\^"),
         ("[]a]%", "[]a](?s:.*)"),
+        ("[^[:alpha:]_][%[:digit:].]", "[^[:alpha:]_][%[:digit:].]"),
+        (r"[\]%]_", r"[\]%](?s:.)"),
     ],
 )
 def test_similar_to_is_a_regular_expression_with_the_signs_of_like(pattern: str, meant: str) -> None:
