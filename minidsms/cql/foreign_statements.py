@@ -43,6 +43,8 @@ def declaration_here(tokens: Sequence[Token], text: str) -> str:
         return ""
     name = _written(text, tokens[at : at + 1])
     behind = list(_at_depth_0(tokens[at + 1 :]))
+    if is_foreign and behind and tokens[at + 1].type == "LPAR":
+        name = _written(text, tokens[at : at + 2 + behind[0][0]])  # with the names of its columns
     query = next((i for i, token in behind if token.upper() == "AS"), None)
     if query is not None and _begins_query(words[at + 2 + query :]):
         created = "CREATE OR REPLACE VIEW" if "REPLACE" in words[:kind_at] else "CREATE VIEW"
@@ -99,7 +101,7 @@ def _at_depth_0(tokens: Sequence[Token]) -> Iterator[tuple[int, Token]]:
     """The tokens outside parentheses, with their places."""
     depth = 0
     for i, token in enumerate(tokens):
-        depth += (token == "(") - (token == ")")
+        depth += (token.type == "LPAR") - (token.type == "RPAR")
         if depth == 0:
             yield i, token
 
@@ -108,8 +110,8 @@ def _parts(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
     """What stands between commas, as far as the parenthesis that closes them."""
     depth, first = 0, 0
     for i, token in enumerate(tokens):
-        depth += (token == "(") - (token == ")")
-        if depth < 0 or (depth == 0 and token == ","):
+        depth += (token.type == "LPAR") - (token.type == "RPAR")
+        if depth < 0 or (depth == 0 and token.type == "COMMA"):
             yield tokens[first:i]
             first = i + 1
         if depth < 0:

@@ -807,6 +807,11 @@ DECLARED_ELSEWHERE = [
     ("CREATE OR REPLACE TABLE Made AS (SELECT car FROM Pos)", "CREATE OR REPLACE VIEW Made AS (SELECT car FROM Pos)"),
     ("CREATE MATERIALIZED VIEW Made AS SELECT car FROM Pos [NOW]", "CREATE VIEW Made AS SELECT car FROM Pos [NOW]"),
     (
+        "CREATE TEMP VIEW Made (a, b) AS SELECT car, road FROM Pos",
+        "CREATE VIEW Made (a, b) AS SELECT car, road FROM Pos",
+    ),
+    ("CREATE TABLE Made (a TEXT DEFAULT ')', b INT DEFAULT (1))", "CREATE RELATION Made (a TEXT, b INT)"),
+    (
         "CREATE STREAM Made WITH (kafka_topic = 't') AS SELECT car, speed FROM Pos WHERE speed > 3 EMIT CHANGES",
         "CREATE VIEW Made AS SELECT car, speed FROM Pos WHERE speed > 3",
     ),
