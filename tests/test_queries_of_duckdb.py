@@ -30,6 +30,7 @@ NAMES = [
     "SELECT k, v * 2 AS w FROM S WHERE w IN (SELECT v FROM S WHERE v > 3)",
     "SELECT k, v * 2 AS w, f FROM S ORDER BY -w, f LIMIT 4",
     "SELECT k, SUM(v) AS v, COUNT(*) AS f FROM S GROUP BY k HAVING v > 40 AND f > 3 AND k <> 'k1'",
+    "SELECT v % 2 AS o, COUNT(*) AS k FROM S GROUP BY o HAVING k > 3",  # where k is a TEXT
     "SELECT DISTINCT k, v * 2 AS w FROM S WHERE w IS NOT NULL",
     "SELECT k, v * 2 AS w, ROW_NUMBER() OVER (PARTITION BY k ORDER BY w, f) AS r FROM S WHERE w > 3 QUALIFY r = 1",
 ]

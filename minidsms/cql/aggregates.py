@@ -57,6 +57,13 @@ class Groups:
 
         return rewrite(expr, moved)
 
+    def is_in_no_key(self, column: bound.Expr) -> bool:
+        """Whether nothing that is made of the column alone has a single value in a group."""
+        columns, *of_keys = (
+            {e for e in bound.walk(expr) if isinstance(e, bound.ColumnRef)} for expr in (column, *self.keys)
+        )
+        return bool(columns) and columns.isdisjoint(set().union(*of_keys))
+
     def without_value(self, expr: bound.Expr) -> list[bound.ColumnRef]:
         """The columns in the expression that have no single value in a group."""
         found: list[bound.ColumnRef] = []

@@ -222,9 +222,9 @@ class ExpressionBinder:
             parameter = replace(self._named_parameters[of.lower()], span=name.span)
             return parameter if name.qualifier is None else self._member(parameter, name)
         is_named = name.qualifier is None and name.name.lower() in self.context.named
-        if is_named and name.span in self._items:
-            return replace(self._named(name), span=name.span)
         found = self._find(self.context, name)
+        if is_named and found is not None and (name.span in self._items or self._gives_way(found)):
+            return replace(self._named(name), span=name.span)
         if found is not None:
             return replace(found, span=name.span)
         if name.qualifier is not None and self._has_struct(name.qualifier, name.name):
@@ -248,6 +248,11 @@ class ExpressionBinder:
         if is_named:
             return replace(self._named(name), span=name.span)
         raise self._unknown_column(name)
+
+    def _gives_way(self, column: bound.Expr) -> bool:
+        """Whether the column cannot have a value here, whatever it stands in."""
+        groups = self.context.groups
+        return groups is not None and self.context.clause in _BEHIND_GROUPS and groups.is_in_no_key(column)
 
     def _named(self, name: syntax.Name) -> bound.Expr:
         """What the select list gives the name, where only the names before it are known."""
