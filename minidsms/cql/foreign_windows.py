@@ -50,10 +50,12 @@ def window_here(text: str, place: int) -> str:
 def _written(text: str, found: re.Match[str]) -> str:
     groups = found.groupdict()
     kind = groups["kind"].upper()
-    stream = groups.get("stream") or next((m["stream"] for m in _FROM.finditer(text)), "")
+    statement = text[text.rfind(";", 0, found.start()) + 1 :].partition(";")[0]
+    streams = {groups["stream"]} if "stream" in groups else {m["stream"] for m in _FROM.finditer(statement)}
     lengths = _azure_lengths(groups["rest"]) or _lengths(groups["rest"])
-    if not stream or not lengths:
+    if len(streams) != 1 or not lengths:
         return ""
+    (stream,) = streams
     if kind.startswith("HOP") and len(lengths) == 2:
         # ksqlDB and Azure have the size first, Flink and RisingWave the step.
         size, step = lengths if kind == "HOPPING" else reversed(lengths)
@@ -61,7 +63,7 @@ def _written(text: str, found: re.Match[str]) -> str:
     if kind == "SLIDING":
         return f"FROM {stream} [RANGE {lengths[0]}]"
     if kind == "SESSION":
-        keys = _keys(text, groups["rest"])
+        keys = _keys(statement, groups["rest"])
         return f"FROM {stream} [SESSION {lengths[0]}{f' PARTITION BY {keys}' if keys else ''}]"
     return f"FROM {stream} [TUMBLE {lengths[0]}]" if kind.startswith("TUMBL") else ""
 
@@ -76,10 +78,10 @@ def _azure_lengths(rest: str) -> Sequence[str]:
     return [f"{n} {unit.upper()}" for n in numbers] if unit.isalpha() and all(n.isdecimal() for n in numbers) else []
 
 
-def _keys(text: str, rest: str) -> str:
+def _keys(statement: str, rest: str) -> str:
     """The keys of sessions: those of PARTITION BY, or the names behind GROUP BY."""
     partitioned = _PARTITIONED.search(rest)
     if partitioned is not None:
         return partitioned["key"]
-    grouped = _GROUPED.search(text)
+    grouped = _GROUPED.search(statement)
     return ", ".join(m["key"] for m in _KEY.finditer(grouped["keys"].strip())) if grouped is not None else ""

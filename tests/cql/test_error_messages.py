@@ -747,6 +747,11 @@ ELSEWHERE = [
     ),
     ("SELECT car FROM Pos GROUP BY car, TumblingWindow(minute, 5)", "FROM Pos [TUMBLE 5 MINUTE]"),
     ("SELECT car FROM Pos GROUP BY car, HoppingWindow(second, 10, 5)", "FROM Pos [HOP 10 SECOND EVERY 5 SECOND]"),
+    (
+        "SELECT car FROM Pos GROUP BY car; SELECT road FROM Pos GROUP BY road, SessionWindow(second, 9)",
+        "FROM Pos [SESSION 9 SECOND PARTITION BY road]",
+    ),
+    ("SELECT EXTRACT(HOUR FROM at) AS h FROM Pos GROUP BY h, TUMBLE(at, INTERVAL '1' HOUR)", "S [TUMBLE 1 MINUTE]"),
     ("SELECT car FROM Pos GROUP BY car, SlidingWindow(second, 10)", "FROM Pos [RANGE 10 SECOND]"),
     ("SELECT COUNT(*) FROM Pos TIMESTAMP BY at", "TIMESTAMP BY stands with the declaration"),
     ("SELECT System.Timestamp() AS t FROM Pos", "CURRENT_TIMESTAMP"),
