@@ -135,14 +135,15 @@ class Tail:
         while not self._stopped.is_set():
             position = self._file.tell()
             data = self._read()
-            if data and self._is_as_known(rows):
+            is_known = self._is_known(rows)
+            if data and is_known:
                 quiet_s = 0.0
                 if position < _BEGINNING:
                     self._known[rows] = _known(self._file)
                 if not source.inbox.put(rows, *cutter.feed(data)):
                     return
                 continue
-            change = self._change(rows, position)
+            change = self._change(position) if is_known else "truncated"
             if change == "replaced" and (data := self._read()):
                 # Written between the last reading and the rotation.
                 source.inbox.put(rows, *cutter.feed(data))
@@ -174,16 +175,17 @@ class Tail:
         except OSError as error:
             raise cannot_read(self.path, error) from None
 
-    def _is_as_known(self, rows: LineRows) -> bool:
+    def _is_known(self, rows: LineRows) -> bool:
         """Whether the file begins as it did: else it was truncated, whatever has been written to it since."""
         beginning = self._known[rows].beginning
-        return os.pread(self._file.fileno(), len(beginning), 0) == beginning
+        try:
+            return os.pread(self._file.fileno(), len(beginning), 0) == beginning
+        except OSError as error:
+            raise cannot_read(self.path, error) from None
 
-    def _change(self, rows: LineRows, position: int) -> str:
+    def _change(self, position: int) -> str:
         """ "replaced", "truncated", or "" where the file is the same."""
         try:
-            if not self._is_as_known(rows):
-                return "truncated"
             there, ours = os.stat(self.path), os.fstat(self._file.fileno())
         except OSError:
             return ""  # between two files of a rotation, or gone: more may still be written to ours

@@ -552,13 +552,13 @@ def test_what_is_written_just_before_a_rotation_is_read(tmp_path: Path, monkeypa
     source: Any = db.reading.sources[0][0]
     change = source.feeder._change
 
-    def rotate_and_look(of: Any, position: int) -> str:
+    def rotate_and_look(position: int) -> str:
         if not looked:
             with path.open("a") as file:
                 file.write("2,2\n")
             path.rename(tmp_path / "s.csv.1")
             path.write_text("ts,v\n3,3\n")
-        looked.append(change(of, position))
+        looked.append(change(position))
         return looked[-1]
 
     monkeypatch.setattr(source.feeder, "_change", rotate_and_look)
