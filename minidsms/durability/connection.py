@@ -238,7 +238,7 @@ class DurableConnection(Connection):
             self._append_amid(kind="failed", query=query.name, **told)
 
     def cut_short(self, groups: Sequence[Group], error: BaseException) -> None:
-        if self.log is not None and not isinstance(error, Exception):
+        if self.log is not None and isinstance(error, KeyboardInterrupt | SystemExit):
             self._is_astray = True  # a signal's handler has ended the call: when that comes again, no query fails
         super().cut_short(groups, error)
 

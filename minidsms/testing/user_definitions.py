@@ -21,6 +21,15 @@ def tag(text: str | None, number: int | None) -> str:
     return f"{text or ''}{number if number is not None else '-'}"
 
 
+class Panic(BaseException):
+    """What an extension raises that is no Exception."""
+
+
+def panicking(number: int) -> int:
+    """Nothing but `Panic`."""
+    raise Panic
+
+
 def halves(x: Any) -> Any:
     """Vectorized: half of each."""
     return x / 2

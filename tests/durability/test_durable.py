@@ -18,7 +18,7 @@ from minidsms import Change
 from minidsms.cql.errors import ClosedError, CqlError, DataError, Error
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.operators.operator import Operator
-from minidsms.testing.user_definitions import Span, tag
+from minidsms.testing.user_definitions import Panic, Span, panicking, tag
 
 
 @pytest.fixture
@@ -293,6 +293,19 @@ def test_queries_go_on_behind_a_handler_that_has_raised_amid_a_step(
         assert db.position("S") == 1 and db.queries["counts"].failure is None
         db.advance(0)
         assert db.queries["counts"].fetch() == [Change(0, 1, (1, 1))]
+
+
+def test_a_query_fails_whose_function_raises_what_is_no_exception(folder: str) -> None:
+    db = opened(folder)
+    db.create_function("panicking", panicking, ["INTEGER"], "INTEGER")
+    db.query("SELECT panicking(k) FROM S", "panics")
+    with pytest.raises(Panic):
+        db.push("S", (1, "a"), ts=0)
+        db.advance(0)
+    db.close()
+    with minidsms.connect(folder) as db:
+        failure = db.queries["panics"].failure
+        assert failure is not None and "Panic" in failure[1] and db.position("S") == 1
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
