@@ -373,6 +373,20 @@ def test_answers_that_come_with_the_end_of_a_row_are_in_its_file(db: minidsms.Co
     assert list(rules) == [3] and rules.fetch() == []
 
 
+def test_the_next_row_of_a_key_has_its_query_where_that_of_the_first_could_not_end(
+    db: minidsms.Connection, tmp_path: Path
+) -> None:
+    rows = [(1, 0, 9, "a"), (1, 5, 9, "a")]
+    rules = db.query_each(TEMPLATE, "Rules")
+    db.push("Rules", rows)
+    rules[1].into(str(tmp_path / "1.csv"))
+    (tmp_path / "1.csv").mkdir()
+    with pytest.raises(Error, match=r"1\.csv"):
+        db.push("Rules", rows[0], ts=3, sign=-1)
+    db.push("S", [(0, 4, "a"), (0, 5, "a")], ts=[4, 5])
+    assert [change.row for _, change in rules.fetch()] == [(0, 5)]
+
+
 def test_lengths_and_counts_come_from_the_table(tmp_path: Path) -> None:
     with minidsms.connect() as db:
         db.execute("CREATE STREAM S (v INTEGER)")

@@ -413,9 +413,8 @@ class _Shortened:
             if what is None:
                 continue
             if ends and what[0] == "rules":
-                named = (key for kind, key in of if kind == "query" and key.startswith(f"{what[1]}_"))
-                for key in [key for key in named if not creations.get(key)]:  # its rows' queries
-                    gone.update(of.pop(("query", key)))
+                for name in fields.get("queries", ()):
+                    gone.update(of.pop(("query", name.lower()), ()))
             if "replaces" in fields:
                 gone.update(of.pop(what, ()))
                 creations.pop(what[1], None)

@@ -800,7 +800,8 @@ class DurableConnection(Connection):
         try:
             super()._follow()
         except BaseException:
-            self._is_astray = True  # the entry stays, and the files of the queries that it ends may not be done
+            # The entry stays, and the files of the queries that it ends may not be done.
+            self._is_astray |= self.log is not None
             raise
         finally:
             self._is_following = False
@@ -810,12 +811,16 @@ class DurableConnection(Connection):
         """Amid the entry that ends the query the log says so, and that its answers are where they go, before a file
         takes its place.
         """
-        if self.log is None:
+        if not self._is_following:
+            pass  # the entry says so
+        elif self.log is None:
             self.files.end(query, leave)
-        elif self._is_following and query.sink is None:
+        elif query.sink is None:
             self._note_ended(query, {})
-        elif self._is_following:
+        else:
             query.drain()
+            if self.files.wants_commit:
+                self.log.sync()
             mark = self.files.last_mark(query)
             self._note_ended(query, {"until": query.position} if mark is None else vars(mark))
         super().end_followed(query, leave)

@@ -49,7 +49,8 @@ The header's "kind" is one of
     into        query, place, format, options, mark   a file or topic given to a query
     function, aggregate              name, place ("module:name"), arguments, type, ..
     rules       template, table, name   a query per row of a table (`query_each`); decimals: see `QueryEach`
-    rules ended, left taken          name; those queries are closed; answers of rows that are gone have been fetched
+    rules ended, left taken          name; those queries are closed, by their names (queries); answers of rows that are
+                                     gone have been fetched
     call        query, method, ..    a method of a query: set, pause, resume, pin_plan, unpin_plan, close_sink, close
     setting     name, value          a setting that a connection was opened with
 

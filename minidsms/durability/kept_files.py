@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -20,6 +21,7 @@ from minidsms.durability.kept_file import Mark, hidden
 from minidsms.durability.kept_parts import KeptParts
 from minidsms.durability.kept_topic import KeptTopic
 from minidsms.elements import Batch
+from minidsms.sinks.append_output import AppendOutput
 from minidsms.sinks.lines import LineSink
 from minidsms.sinks.sink import Sink
 
@@ -82,8 +84,6 @@ class _Ended:
 
     def end(self, note: Callable[[RunningQuery, Mapping[str, Any]], None]) -> None:
         """Let the file take its place, where it has not. note: of a mark, before that. Raises Error or OSError."""
-        if self.rest is None and not _is_unpublished(self.mark):
-            return
         made = _going_on(self.sink, self.mark)
         try:
             made.open(self.query.schema, self.query.codec)
@@ -93,6 +93,7 @@ class _Ended:
                     made.write(batch)
                 made.sync()
                 note(self.query, vars(made.mark(self.until)))
+                self.rest = None
             made.close()
         finally:
             made.leave()
@@ -105,19 +106,21 @@ class _Ended:
 
 class KeptFiles:
     """By query, in lower case. marks: what the log says.  is_reading: the log is being carried out, and files wait.
-    is_at_end: that is at its last entry.  endings: of the queries that end with the entry, until where their answers
-    are where they go, as the log says.
+    is_at_end: that is at its last entry.  endings: of the queries that end with the entry, in their order, until where
+    their answers are where they go, as the log says; nothing of those that wait to be fetched.
     """
 
     def __init__(self) -> None:
         self.marks: dict[str, Mark] = {}
         self.is_reading = True
         self.is_at_end = False
-        self.endings: dict[str, dict[str, Any]] = {}
+        self.endings: defaultdict[str, deque[dict[str, Any]]] = defaultdict(deque)
         self._waiting: dict[str, Sink] = {}
         self._open: dict[str, _Open] = {}
         self._ended: dict[str, _Ended] = {}
         """By place."""
+        self._untold: list[RunningQuery] = []
+        """Of those that have ended, the ones of which the log is to say it, but not of their files."""
 
     def __contains__(self, query: RunningQuery) -> bool:
         return query.name.lower() in self._open
@@ -151,14 +154,25 @@ class KeptFiles:
     def end(self, query: RunningQuery, leave: Callable[[Sequence[Batch]], None]) -> None:
         """While the log is read: a query ends amid an entry. leave: see `Database.end_followed`."""
         key = query.name.lower()
-        sink, told = self._waiting.get(key), self.endings.get(key)
+        sink, told = self._waiting.get(key), self.endings[key].popleft() if self.endings[key] else None
         if told:
             query.acknowledge(told["until"])
-        if sink is None or not self.can_keep(sink) or (told is None and not self.is_at_end):
-            return
-        mark = self.marks[key] if told is None else Mark(**told)
-        rest = query.taken_batches() if told is None else None
-        self._ended[mark.path] = _Ended(query, sink, mark, query.position, rest, leave)
+        if told is None and self.is_at_end:
+            self._end_untold(query, leave)
+        elif sink is not None and told and "path" in told and _is_unpublished(mark := Mark(**told)):
+            self._ended[mark.path] = _Ended(query, sink, mark, query.position, None, leave)
+
+    def _end_untold(self, query: RunningQuery, leave: Callable[[Sequence[Batch]], None]) -> None:
+        """The process ended before the log said that a query has, and where its answers are."""
+        key = query.name.lower()
+        sink = self._waiting.get(key)
+        if sink is not None and self.can_keep(sink):
+            mark = self.marks.get(key) or _no_mark(sink)
+            if not _has_taken_place(sink, mark):
+                rest = query.taken_batches()
+                self._ended[mark.path] = _Ended(query, sink, mark, query.position, rest, leave)
+                return
+        self._untold.append(query)
 
     def end_all(self, note: Callable[[RunningQuery, Mapping[str, Any]], None]) -> list[str]:
         """The log has been carried out: let the files of queries that ended amid an entry take their places, where the
@@ -171,8 +185,12 @@ class KeptFiles:
             except (Error, OSError) as error:
                 if each.rest:
                     each.leave(each.rest)
+                if each.rest is not None:
+                    self._untold.append(each.query)
                 warnings.append(each.warning(error))
-        self._ended = {}
+        for query in self._untold:
+            note(query, {})
+        self._ended, self._untold = {}, []
         return warnings
 
     @staticmethod
@@ -211,7 +229,7 @@ class KeptFiles:
                 yield query, sink
                 continue
             try:
-                self.marks.setdefault(key, Mark(os.path.abspath(sink.path), 0, 0, 0))
+                self.marks.setdefault(key, _no_mark(sink))
                 made = self.begin(query, sink)
             except Error as error:
                 db.warnings.append(answers_wait(query, error))
@@ -290,6 +308,11 @@ def _going_on(sink: Sink, mark: Mark) -> KeptParts | KeptTopic:
     return KeptParts(sink, mark)
 
 
+def _no_mark(sink: Sink) -> Mark:
+    """Of a file of which the log says none."""
+    return Mark(os.path.abspath(sink.path), 0, 0, 0)
+
+
 def _place(mark: Mark) -> str:
     """Of the file that grows."""
     return mark.path.replace("{n}", str(mark.part)) if mark.part else mark.path
@@ -298,3 +321,9 @@ def _place(mark: Mark) -> str:
 def _is_unpublished(mark: Mark) -> bool:
     """Whether the file that grows has not taken its place."""
     return os.path.exists(hidden(_place(mark)))
+
+
+def _has_taken_place(sink: Sink, mark: Mark) -> bool:
+    """Whether the file that grew has, or was left out as an empty part: so did a version whose log does not say it."""
+    grows_there = isinstance(sink, LineSink) and (sink.makes_output is AppendOutput or kept_topic.can_keep(sink))
+    return mark.nbytes > 0 and not grows_there and not _is_unpublished(mark)

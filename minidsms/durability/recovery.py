@@ -98,11 +98,9 @@ def _carry_out_whole(db: DurableConnection, held: tuple[Found, Fields, Content],
     failed = [each for each in came_of_it if each["kind"] == "failed"]
     if fields["kind"] == "push":
         fields["shed"] = [each for each in came_of_it if each["kind"] == "shed"]
-    db.files.endings = {
-        each["query"].lower(): _but(each, "kind", "query")
-        for each in came_of_it
-        if each["kind"] == "done" and "query" in each
-    }
+    for each in came_of_it:
+        if each["kind"] == "done" and "query" in each:
+            db.files.endings[each["query"].lower()].append(_but(each, "kind", "query"))
     for each in failed:
         ending = Failure(each["ts"], each["reason"]), each["results"]
         db.endings[each["query"].lower()] = ending
@@ -117,6 +115,7 @@ def _carry_out_whole(db: DurableConnection, held: tuple[Found, Fields, Content],
         raise Error(f"{found.where}: {_named(fields)} cannot be carried out again: {error}") from None
     finally:
         db.endings.clear()
+        db.files.endings.clear()
     for each in failed:
         query = db.queries.get(each["query"].lower())
         if query is not None and not each.get("is_ahead"):

@@ -471,13 +471,13 @@ class Database:
                 self._rest_of(target, groups)
         if self.dictionary.nbytes:
             self.memory.sweep()
+        if self._each:
+            self._follow()  # before an entry of its own says what is measured
         if self.system_streams.is_read and self.may_publish:
             for key in self.system_streams.publish():
                 groups = self.groups.reading(key)
                 self._process(groups)
                 self._rest_of(self._streams[key], groups)
-        if self._each:
-            self._follow()
         if not self.outward:
             return self.news.is_wanted
         self._drain()

@@ -130,11 +130,13 @@ class QueryEach:
                 self._refused.pop(self._key_of(each), None)
             if not rows:
                 del self._rows[place]
-            if had is not None and (not rows or rows[0] != had):
-                self._drop(self._key_of(had))
-            if rows:
-                self._try(rows)
-                tried |= dict.fromkeys(map(self._key_of, rows))
+            try:
+                if had is not None and (not rows or rows[0] != had):
+                    self._drop(self._key_of(had))
+            finally:
+                if rows:
+                    self._try(rows)
+                    tried |= dict.fromkeys(map(self._key_of, rows))
         for key in tried:
             if key in self._refused:
                 self._db.warnings.append(f"query_each: no query for {key!r}: {self._refused[key]}")
@@ -347,7 +349,8 @@ class QueryEach:
         """Close all queries, and follow the table no longer. Closing twice is no error."""
         with self._db.lock:
             if not self.closed:
-                with self._db.logged("rules ended", name=self.name):
+                names = [query.name for query in self._queries.values() if query.state != "closed"]
+                with self._db.logged("rules ended", name=self.name, queries=names):
                     self._close()
 
     def _close(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import gzip
 import os
@@ -355,3 +356,104 @@ def test_a_checkpoint_leaves_out_what_was_said_of_an_earlier_query_of_the_same_r
         again.push("Limits", ("ann", 3), ts=10, sign=-1)
         assert rules.fetch() == [] and not again.warnings
     assert written(tmp_path, "added.csv") == [2, 4, 4, 5]
+
+
+def test_a_checkpoint_leaves_queries_alone_whose_rules_are_named_like_those_that_have_been_closed(
+    tmp_path: Path,
+) -> None:
+    db, rules = rules_with_a_file(tmp_path, "ann.csv")
+    others = db.query_each("SELECT ISTREAM(v) FROM S WHERE v > $most", "Limits", "Limits_large")
+    others["ann"].into(str(tmp_path / "large.csv"))
+    rules.close()
+    db.push("S", (0, 6), ts=6)
+    db.checkpoint()
+    end(db)
+    with minidsms.connect(tmp_path / "db") as again:
+        (others,) = again.rules  # type: ignore[attr-defined]
+        again.push("S", (0, 7), ts=7)
+        again.push("Limits", ("ann", 1), ts=8, sign=-1)
+        assert others.fetch() == [] and not again.warnings
+    assert written(tmp_path, "large.csv") == [6, 7]
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_a_row_that_comes_again_and_goes_in_one_push_leaves_the_file_of_its_first_query(
+    is_killed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_files, "MARK_S", 1e9)
+    db, _ = rules_with_a_file(tmp_path, "ann.csv")
+
+    class Killed(BaseException):
+        pass
+
+    def killed(_: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patched, contextlib.suppress(Killed):
+        if is_killed:
+            patched.setattr(KeptFile, "sync", killed)
+        db.push("Limits", [("ann", 1), ("ann", 2), ("ann", 2)], ts=6, sign=[-1, 1, -1])
+    end(db)
+    for _ in range(2):
+        with minidsms.connect(tmp_path / "db") as again:
+            (rules,) = again.rules  # type: ignore[attr-defined]
+            assert not again.warnings and list(rules) == ["bob"] and rules.fetch() == []
+    assert written(tmp_path, "ann.csv") == [2, 3, 4, 5]
+
+
+def test_a_row_may_go_whose_file_could_not_be_gone_on_with(tmp_path: Path) -> None:
+    db, _ = rules_with_a_file(tmp_path, "ann.csv")
+    db.close()
+    os.truncate(tmp_path / ".ann.csv.kept", 1)
+    with minidsms.connect(tmp_path / "db") as again:
+        assert "has become shorter" in again.warnings[0]
+        again.push("S", (0, 6), ts=6)
+        again.push("Limits", ("ann", 1), ts=7, sign=-1)
+    with minidsms.connect(tmp_path / "db") as again:
+        (rules,) = again.rules  # type: ignore[attr-defined]
+        assert not again.warnings and [change.row for _, change in rules.fetch()][-1] == (6,)
+
+
+@pytest.mark.parametrize(
+    ("how", "name"), [*(("rules", name) for name in FILES), *(("row", name) for name in [*FILES][:3])]
+)
+def test_what_stands_in_its_place_stays_where_the_end_of_its_query_is_the_last_entry(
+    how: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_files, "MARK_S", 1e9)
+    db, rules = rules_with_a_file(tmp_path, name)
+    db.advance(5)
+    if how == "row":  # as written by a version that noted no ends
+        db.checkpoint()  # marks the file
+        monkeypatch.setattr(DurableConnection, "_note_ended", lambda *_: None)
+        db.push("Limits", ("ann", 1), ts=6, sign=-1)
+        monkeypatch.undo()
+    else:
+        rules.close()
+    db.close()
+    if FILES[name].get("append"):
+        with (tmp_path / name).open("a") as file:
+            file.write("9,1,9\n")
+    for _ in range(2):
+        with minidsms.connect(tmp_path / "db") as again:
+            assert not again.warnings
+    assert written(tmp_path, name) == [2, 3, 4, 5, *([9] if FILES[name].get("append") else [])]
+
+
+def test_the_end_of_a_row_is_told_before_what_is_measured_at_the_same_step(tmp_path: Path) -> None:
+    now = 0
+    db = minidsms.connect(tmp_path / "db", clock=lambda: now)
+    db.execute(DECLARED)
+    rules = db.query_each("SELECT ISTREAM(v) FROM S WHERE v > $most", "Limits")
+    db.execute("CREATE QUERY measured AS SELECT ISTREAM(entity) FROM SysStream WHERE kind = 'source'")
+    db.push("Limits", ("ann", 1), ts=0)
+    rules["ann"].into(str(tmp_path / "ann.csv"))
+    db.push("S", [(0, v) for v in range(1, 5)], ts=[1, 2, 3, 4])
+    now = 1_000_000
+    db.push("Limits", ("ann", 1), ts=6, sign=-1)
+    assert db.queries["measured"].fetch()
+    db.close()
+    with minidsms.connect(tmp_path / "db", clock=lambda: now) as again:
+        (rules,) = again.rules  # type: ignore[attr-defined]
+        assert rules.fetch() == [] and not again.warnings
+    assert written(tmp_path, "ann.csv") == [2, 3, 4]

@@ -11,6 +11,7 @@ import pytest
 import minidsms
 from minidsms.durability.connection import DurableConnection
 from minidsms.durability.kept_files import KeptFiles
+from minidsms.durability.kept_topic import KeptTopic
 from tests.sources.test_kafka import broker, kafka, topic
 
 __all__ = ["broker", "topic"]  # fixtures
@@ -109,6 +110,30 @@ def test_what_a_topic_cannot_be_told_waits_to_be_fetched(
 
 def _unreachable(*given: Any, **more: Any) -> None:
     raise minidsms.Error("no answer from Kafka")
+
+
+def test_what_comes_with_the_end_of_a_row_is_committed_when_its_row_is_on_disk(
+    broker: str, topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sync = KeptTopic.sync
+
+    def synced(sink: KeptTopic) -> None:
+        assert db.log.is_synced or not sink.wants_mark
+        sync(sink)
+
+    db: Any = minidsms.connect(tmp_path / "db", durability="os")
+    db.execute("CREATE RELATION Limits (who TEXT, most INTEGER) KEY (who)")
+    rules = db.query_each("SELECT ISTREAM(most) FROM Limits WHERE most > $most", "Limits")
+    db.push("Limits", ("ann", 1), ts=0)
+    rules["ann"].into(f"kafka://{broker}/{topic}")
+    monkeypatch.setattr(KeptTopic, "sync", synced)
+    db.push("Limits", ("bob", 2), ts=1)
+    db.push("Limits", ("ann", 1), ts=2, sign=-1)  # closes the instant before
+    db.close()
+    with minidsms.connect(tmp_path / "db") as again:
+        (rules,) = again.rules  # type: ignore[attr-defined]
+        assert rules.fetch() == [] and not again.warnings
+    assert [json.loads(m.value())["most"] for m in messages(broker, topic)] == [2]
 
 
 def test_a_text_of_several_lines_is_one_message_in_csv(broker: str, topic: str, tmp_path: Path) -> None:
