@@ -176,12 +176,15 @@ class Tail:
             raise cannot_read(self.path, error) from None
 
     def _is_known(self, rows: LineRows) -> bool:
-        """Whether the file begins as it did: else it was truncated, whatever has been written to it since."""
+        """Whether the file begins as it did: else it was truncated, whatever has been written to it since. Where it
+        begins with a hole, its writer has gone on behind that at the place where it was.
+        """
         beginning = self._known[rows].beginning
         try:
-            return os.pread(self._file.fileno(), len(beginning), 0) == beginning
+            found = os.pread(self._file.fileno(), len(beginning), 0)
         except OSError as error:
             raise cannot_read(self.path, error) from None
+        return found in (beginning, bytes(len(beginning)))
 
     def _change(self, position: int) -> str:
         """ "replaced", "truncated", or "" where the file is the same."""

@@ -629,6 +629,20 @@ def test_a_truncation_is_noticed_whatever_has_been_written_since(more: int, tmp_
     assert rows(q) == [(k,) for k in range(1, 7 + more)]
 
 
+def test_a_writer_that_goes_on_behind_what_was_truncated_is_followed(tmp_path: Path) -> None:
+    path = tmp_path / "s.csv"
+    path.write_text("ts,v\n1,1\n")
+    db = following(path)
+    q = db.query("SELECT v FROM S")
+    taken = db.stream_input("S").counters
+    with Running(db):
+        soon(lambda: taken.accepted == 1)
+        with path.open("r+b") as file:  # in one go, as a truncation and a write between two looks
+            file.write(bytes(path.stat().st_size) + b"2,2\n")
+        soon(lambda: taken.accepted == 2)
+    assert rows(q) == [(1,), (2,)]
+
+
 def test_from_end_leaves_out_what_stands_there_and_stop_after_ends(tmp_path: Path) -> None:
     path = tmp_path / "s.csv"
     path.write_text("v,ts\n1,1\n2,2\n")
