@@ -457,3 +457,33 @@ def test_the_end_of_a_row_is_told_before_what_is_measured_at_the_same_step(tmp_p
         (rules,) = again.rules  # type: ignore[attr-defined]
         assert rules.fetch() == [] and not again.warnings
     assert written(tmp_path, "ann.csv") == [2, 3, 4]
+
+
+def test_a_checkpoint_is_made_where_the_process_ended_before_the_log_said_that_a_row_s_query_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db = minidsms.connect(tmp_path / "db")
+    db.execute(DECLARED)
+    rules = db.query_each("SELECT ISTREAM(v) FROM S WHERE v > $most", "Limits")
+    db.push("Limits", ("ann", 1), ts=0)
+    rules["ann"].pause()
+
+    class Killed(BaseException):
+        pass
+
+    def killed(*_: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patched, pytest.raises(Killed):
+        patched.setattr(DurableConnection, "_note_ended", killed)
+        db.push("Limits", ("ann", 1), ts=1, sign=-1)
+    end(db)
+    with minidsms.connect(tmp_path / "db") as again:
+        (rules,) = again.rules  # type: ignore[attr-defined]
+        again.push("Limits", ("ann", 2), ts=2)
+        again.push("S", [(0, 2), (0, 3)], ts=3)
+        assert [change.row for _, change in rules.fetch()] == [(3,)]
+        again.checkpoint()
+    with minidsms.connect(tmp_path / "db") as again:
+        (rules,) = again.rules  # type: ignore[attr-defined]
+        assert list(rules) == ["ann"] and rules["ann"].state == "running" and rules.fetch() == []
