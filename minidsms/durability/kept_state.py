@@ -56,6 +56,8 @@ OVER on a stream; in version 6 plans of correlated subqueries had one more proje
 """
 _CODES_AT_ONCE = 1 << 16
 """Texts stand together by their codes: each so many, used or not."""
+_WORDS_OF_FEW_KEYS = 62
+"""Keys of as many words and fewer have one for NULLs."""
 _TEXTS = pa.schema([("code", pa.int64()), ("text", pa.string())])
 
 
@@ -171,12 +173,8 @@ def resume(query: Query, fields: Fields, data: Content, where: str) -> None:
     is_first = fields["version"] == 1
     if is_first:
         place = _place_by_version_1(network, fields["operator"])
-    elif fields["version"] < 5 and any(
-        isinstance(each, LookupJoin | LookupRow | NewRows) for each in network.operators
-    ):
-        place = _place_by_name(network, fields["is"], len(network.operators))
     elif fields["version"] < 7:
-        place = _place_by_name(network, fields["is"], fields["operator"])
+        place = _place_in_older_plan(query, fields)
     else:
         place = fields["operator"]
     if place < len(network.operators) and group.users(network.operators[place]) > 1:
@@ -188,7 +186,7 @@ def resume(query: Query, fields: Fields, data: Content, where: str) -> None:
             ) from None
     operator = network.operators[place] if place < len(network.operators) else None
     if not isinstance(operator, Resuming) or not (
-        _named(operator) == fields["is"] or _takes_numbered_rows(operator, network, fields)
+        _is_of(operator, fields) or _takes_numbered_rows(operator, network, fields)
     ):
         has = f"query {query.name} has no operator {fields['is']!r} any more, whose state this is"
         raise NoSuchOperator(f"{where}: {has}", query.name.lower())
@@ -200,6 +198,8 @@ def resume(query: Query, fields: Fields, data: Content, where: str) -> None:
         array = np.frombuffer(data.take(nbytes_of(dtype, shape)), np.uint8)
         array = array if array.flags.writeable else array.copy()
         arrays[name] = array.view(dtype).reshape(shape)
+    if _had_constant_key(operator, fields):
+        arrays = _without_constant_key(arrays, operator)
     operator.resume(arrays, fields["until"])
     group.refit()  # it acts on time now
 
@@ -238,10 +238,44 @@ def _place_by_version_1(network: Network, n: int) -> int:
     return found[n] if n < len(found) else len(network.operators)
 
 
-def _place_by_name(network: Network, name: str, of_several: int) -> int:
-    """That of the only operator with state that is so called; of_several: where there are several, or none."""
-    found = [i for i, each in enumerate(network.operators) if isinstance(each, Resuming) and _named(each) == name]
-    return found[0] if len(found) == 1 else of_several
+def _place_in_older_plan(query: Query, fields: Fields) -> int:
+    """That of the first operator whose state it can be and that has none yet: others stood between, but the order is
+    the same. Before there were look-ups it was not: only one may be in question there.
+    """
+    operators = query.network.operators
+    if fields["version"] < 5 and any(isinstance(each, LookupJoin | LookupRow | NewRows) for each in operators):
+        found = [i for i, each in enumerate(operators) if isinstance(each, Resuming) and _is_of(each, fields)]
+        return found[0] if len(found) == 1 else len(operators)
+    for each in _operators(query, reach(query, ()).kept):
+        if each.counted_until == MIN_INSTANT and _is_of(each, fields):
+            return operators.index(each)
+    return int(fields["operator"])
+
+
+def _is_of(operator: Resuming, fields: Fields) -> bool:
+    """The state may be the operator's."""
+    return _named(operator) == fields["is"] or _had_constant_key(operator, fields)
+
+
+def _had_constant_key(operator: Resuming, fields: Fields) -> bool:
+    """It is of a correlated subquery's groups that had the constant 1 as their first key."""
+    if fields["version"] == 1 or fields["version"] >= 7 or not isinstance(operator, Aggregate):
+        return False
+    table, (_, _, calls) = operator.groups.table, operator.describe().detail.partition(": ")
+    widths = [shape[1] for name, _, shape in fields["arrays"] if name == "0.keys"]
+    had_one_more = table is not None and widths == [table.width + 1] and table.width < _WORDS_OF_FEW_KEYS
+    return had_one_more and fields["is"].startswith("Aggregate by ") and fields["is"].endswith(f": {calls}")
+
+
+def _without_constant_key(arrays: Mapping[str, Any], operator: Resuming) -> dict[str, Any]:
+    """The state of such groups without that key: its word, its bit among the NULLs, and a column before the others."""
+    assert isinstance(operator, Aggregate)
+    keys = arrays["0.keys"]
+    distinct = dict.fromkeys(name.split(".")[1] for name in arrays if name.startswith("0.distinct"))
+    names = {old: f"distinct{column}" for old, column in zip(distinct, operator.groups.distinct)}
+    parts = {name: name.split(".") for name in arrays}
+    moved = {".".join(names.get(part, part) for part in parts[name]): array for name, array in arrays.items()}
+    return {**moved, "0.keys": np.column_stack((keys[:, 1:-1], keys[:, -1] >> 1))}
 
 
 def _is_over_stream(operator: Operator) -> bool:

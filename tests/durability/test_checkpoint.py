@@ -28,7 +28,9 @@ from minidsms.durability.connection import DurableConnection
 from minidsms.durability.entry import Fields, read
 from minidsms.durability.segments import entries
 from minidsms.operators.over import Over
+from minidsms.plan.matching import ONE
 from minidsms.plan.rules.pass_what_enters import _Streams
+from minidsms.plan.unnesting import _Builder
 
 
 @pytest.fixture
@@ -288,9 +290,7 @@ def test_state_of_another_version_is_refused(folder: str, monkeypatch: pytest.Mo
         assert db.queries["q"].snapshot() == [(3,)]
 
 
-def test_state_is_found_by_its_name_where_a_plan_had_more_operators(
-    folder: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_state_is_found_where_a_plan_had_more_operators(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     written = kept_state.KeptState.entries
 
     def of_version_6(state: kept_state.KeptState) -> Iterator[tuple[Fields, list[Piece]]]:
@@ -305,6 +305,54 @@ def test_state_is_found_by_its_name_where_a_plan_had_more_operators(
         db.checkpoint()
     with opened(folder) as db:
         assert db.queries["q"].snapshot() == [(3,)]
+
+
+def test_state_of_correlated_groups_that_had_a_constant_key_goes_on(
+    folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written, group = kept_state.KeptState.entries, _Builder._group
+
+    def of_version_6(state: kept_state.KeptState) -> Iterator[tuple[Fields, list[Piece]]]:
+        return (({**fields, "version": 6}, pieces) for fields, pieces in written(state))
+
+    def by_one_more(builder: _Builder, state: Any, right: Any, keys: Any, outers: Any, calls: Any) -> Any:
+        return group(builder, state, right, [ONE, *keys], [ONE, *outers], calls)
+
+    declaration = "CREATE STREAM S (k INTEGER, t TEXT, v INTEGER)"
+    of = "FROM S [RANGE UNBOUNDED] AS b WHERE b.k = a.k"
+    queries = {
+        "q": f"SELECT RSTREAM(v) FROM S [NOW] AS a WHERE v >= (SELECT MAX(v) {of} AND b.t = a.t)"
+        f" OR v >= (SELECT MAX(v) {of})",
+        "r": f"SELECT RSTREAM(v, (SELECT COUNT(DISTINCT v) {of}) AS n, v IN (SELECT v - 1 {of}) AS i,"
+        " (SELECT COUNT(*) FROM S [RANGE UNBOUNDED] AS b WHERE b.t = a.t) AS m) FROM S [NOW] AS a",
+        "s": f"SELECT RSTREAM(v) FROM S [NOW] AS a WHERE v >= (SELECT MAX(v) {of})",
+    }
+    rng = Random(7)
+    rows = [(rng.choice((1, 2, None)), rng.choice(("a", "b", None)), rng.randrange(9)) for _ in range(60)]
+
+    def feed(db: minidsms.Connection, begin: int, end: int) -> None:
+        db.push("S", rows[begin:end], ts=range(begin, end))
+        db.advance(end - 1)
+
+    with minidsms.connect() as db:
+        db.execute(declaration)
+        running = [db.query(query) for query in queries.values()]
+        feed(db, 0, 30)
+        assert all([query.fetch() for query in running])
+        feed(db, 30, 60)
+        expected = [query.fetch() for query in running]
+    with monkeypatch.context() as patch, opened(folder) as db:
+        patch.setattr(kept_state.KeptState, "entries", of_version_6)
+        patch.setattr(_Builder, "_group", by_one_more)
+        db.execute(declaration)
+        for name, query in queries.items():
+            db.execute(f"CREATE QUERY {name} AS {query}")
+        feed(db, 0, 30)
+        assert all([db.queries[name].fetch() for name in queries])
+        db.checkpoint()
+    with opened(folder) as db:
+        feed(db, 30, 60)
+        assert [db.queries[name].fetch() for name in queries] == expected
 
 
 def test_state_of_over_that_was_computed_in_python_is_refused() -> None:
