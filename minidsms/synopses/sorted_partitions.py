@@ -6,7 +6,7 @@ slices.  `kernels.sorted_partitions` draws the arrays.  docs/semantics R6, R7.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -137,8 +137,13 @@ class SortedPartitions:
         """Take changes in; gives the rows that are taken back and put out, by instant, in arrays of their own."""
         return self._carry_out(batch)
 
-    def _carry_out(self, batch: Batch, least: int = 0) -> Iterator[kernels.RankedRows]:
-        """The same, up to an instant after which fewer than `least` rows would be left; `_undone` tells which."""
+    def _carry_out(
+        self, batch: Batch, least: int = 0, change: Callable[[kernels.Work, kernels.ChangeCursor], int] | None = None
+    ) -> Iterator[kernels.RankedRows]:
+        """The same, up to an instant after which fewer than `least` rows would be left; `_undone` tells which. change:
+        in place of `_change`.
+        """
+        change = change or self._change
         n, cursor = len(batch), kernels.ChangeCursor(least=least)
         ids = self._acquire(batch)
         room: Int64Array = np.empty((3, n), np.int64)
@@ -149,7 +154,7 @@ class SortedPartitions:
         changes = kernels.RowChanges(normal(batch.ts), normal(batch.signs), ids, words, *room)
         status = -1
         while status not in (kernels.DONE, kernels.ROWS_FEW, kernels.OVERFLOWS):
-            status = self._change(self._work(changes), cursor)
+            status = change(self._work(changes), cursor)
             written, needed = cursor.written, cursor.needed
             told = self._written(written)
             if status == kernels.PLACES_FULL:
@@ -302,8 +307,8 @@ class SortedPartitions:
             self._add(words)
 
     def _add(self, words: Int64Array) -> None:
-        """Rows come, and are not put out."""
-        for _ in self._carry_out(self._insertions(words)):
+        """Rows come, and are not put out. By place: frames may lack rows that have passed, and their sums overflow."""
+        for _ in self._carry_out(self._insertions(words), change=kernels.change):
             pass
 
     def _cut(self, first: int) -> None:

@@ -390,6 +390,24 @@ def test_the_state_of_rows_that_were_joined_with_those_of_their_frames_is_read(
     other.close()
 
 
+@pytest.mark.parametrize("call", ["SUM(v)", "SUM(DISTINCT v)"])
+def test_what_is_left_of_a_frame_does_not_fail_where_the_frame_did_not(folder: str, call: str) -> None:
+    """Rows of a stream are kept as far as later ones see them, and stand at the front of other frames then."""
+    high = 2**62
+    with opened(folder) as db:
+        db.execute("CREATE STREAM S (v INTEGER)")
+        frame = "ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING"
+        db.execute(f"CREATE QUERY q AS SELECT ISTREAM({call} OVER (ORDER BY ts {frame}) AS s) FROM S")
+        db.push("S", [(-high,), (high,), (high + 1,), (-high - 2,)], ts=[0, 1, 2, 3])
+        db.advance(3)
+        db.checkpoint()
+        db.queries["q"].fetch()
+    with opened(folder) as db:
+        db.push("S", (3,), ts=4)
+        db.advance(4)
+        assert sorted(row for _, _, row in db.queries["q"].fetch()) == [(2,), (high + 2,)]
+
+
 def test_state_of_over_that_counted_equal_values_is_refused(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(expression_binder, "OF_DIFFERENT", ())
