@@ -2,10 +2,11 @@
 
 A batch is `ids` (n,) int64, the group of each element, with `weight` (n,) int8: +1 where the element's value comes
 to the group, -1 where it leaves, 0 where it does not count (NULL, or a duplicate under DISTINCT). Every aggregate
-is one pass that moves its state, an array with a row per group, and writes what it would answer after each element:
-results[i, j] (the word; `floats` is the same memory as float64) and status[i, j], one of NULL, VALUE, FAILED.
-`grouping.close_instants` then takes, per instant and group, the answers after the group's last element. A state whose
-last value has left is all zeros again, so a freed group needs no cleaning.
+is one pass that moves its state, an array with a row per group, and writes what it would answer after each element, or
+at least after the last of those of a group that come one after the other in an instant: results[i, j] (the word;
+`floats` is the same memory as float64) and status[i, j], one of NULL, VALUE, FAILED. `grouping.close_instants` then
+takes, per instant and group, the answers after the group's last element. A state whose last value has left is all zeros
+again, so a freed group needs no cleaning.
 """
 
 from __future__ import annotations

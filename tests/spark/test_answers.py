@@ -55,6 +55,10 @@ QUERIES = {
         "SIGN(CAST(x AS DECIMAL(9, 2))) AS g FROM Sa [RANGE 3] WHERE w > 2"
     ),
     "neighbours with a default": "SELECT k, v, LAG(v, 1, k) OVER (PARTITION BY t ORDER BY v) AS l FROM Sa [ROWS 4]",
+    "frames of states": (
+        "SELECT k, v, STDDEV(x) OVER (PARTITION BY k ORDER BY v, t ROWS 2 PRECEDING) AS d"
+        ", STRING_AGG(t) OVER (PARTITION BY k ORDER BY v) AS s FROM Sa [RANGE 4]"
+    ),
     "distinct aggregates": "SELECT COUNT(DISTINCT v), SUM(DISTINCT v), AVG(DISTINCT x) FROM Sa [ROWS 4]",
     "ROWS by arrival": "ISTREAM (SELECT v, t FROM Sa [ROWS 2])",
     "extremes of what only grows": (
