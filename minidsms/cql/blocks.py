@@ -19,10 +19,11 @@ from minidsms.cql.aggregates import Groups, has_aggregates
 from minidsms.cql.defaults import event_windows
 from minidsms.cql.errors import CqlError
 from minidsms.cql.expression_binder import Context, ExpressionBinder
+from minidsms.cql.grouping_sets import key_meant
 from minidsms.cql.over import Overs
 from minidsms.cql.scope import Ambiguous, Column, Scope, did_you_mean, listing
 from minidsms.cql.session import Piece, Session, parts
-from minidsms.cql.sources import SourceBinder, equate_conjuncts
+from minidsms.cql.sources import Source, SourceBinder, equate_conjuncts
 from minidsms.elements import Field, Schema
 
 _WHERE_OVER_STANDS = ("the select list", "ORDER BY", "QUALIFY")
@@ -78,16 +79,11 @@ class BlockBinder:
 
     def bind(self, select: syntax.Select, limited: syntax.Limited | None = None) -> Piece:
         """The block's relation. limited: where its ORDER BY and LIMIT stand."""
-        if not select.sources:
-            raise self.session.error(
-                "a query needs FROM", select.span, "", "name the streams or relations it reads: SELECT .. FROM S"
-            )
+        self._check_sources(select)
         select = self._with_elements(select)
         self.aliases = {item.alias.lower(): item.expr for item in select.items if item.alias is not None}
         self.given_once = _given_once(select.items)
-        named = {part.name.lower() for part in parts(limited or select) if isinstance(part, syntax.Name)}
-        sources = SourceBinder(self.session, self.outer, self.bind_query, self.bind_relation, named)
-        source, source_trees = sources.bind_all(select.sources)
+        source, source_trees = self._sources(select, limited)
         scope, from_node = source.scope, source.node
         if any(isinstance(key, syntax.EveryKey) for key in select.group_by):
             select = self._by_every_key(select, scope)
@@ -143,6 +139,25 @@ class BlockBinder:
             for condition in (select.where, select.having, select.qualify)
         )
         return replace(select, where=where, having=having, qualify=qualify, written=())
+
+    def scope_of(self, select: syntax.Select) -> Scope:
+        """What names mean that stand for the block's rows before they are grouped."""
+        self._check_sources(select)
+        return self._sources(select)[0].scope
+
+    def _check_sources(self, select: syntax.Select) -> None:
+        if not select.sources:
+            raise self.session.error(
+                "a query needs FROM", select.span, "", "name the streams or relations it reads: SELECT .. FROM S"
+            )
+
+    def _sources(
+        self, select: syntax.Select, limited: syntax.Limited | None = None
+    ) -> tuple[Source, tuple[syntax.FromItem, ...]]:
+        """FROM, and its expanded trees."""
+        named = {part.name.lower() for part in parts(limited or select) if isinstance(part, syntax.Name)}
+        sources = SourceBinder(self.session, self.outer, self.bind_query, self.bind_relation, named)
+        return sources.bind_all(select.sources)
 
     def _with_elements(self, select: syntax.Select) -> syntax.Select:
         """UNNEST(list) or EXPLODE(list), once in the select list of a block without groups, stands in FROM."""
@@ -229,7 +244,7 @@ class BlockBinder:
             return None
         keys: dict[bound.Expr, None] = {}
         for expr in select.group_by:
-            meant = self._meant(expr, select, scope)
+            meant = key_meant(self.session, expr, select, scope)
             key = self._key(meant, scope)
             if isinstance(key, bound.Literal):
                 raise self.session.error(
@@ -268,30 +283,6 @@ class BlockBinder:
             return not isinstance(self._key(expr, scope), bound.Literal)
         except CqlError:
             return False
-
-    def _meant(self, expr: syntax.Expr, select: syntax.Select, scope: Scope) -> syntax.Expr:
-        """A bare name that is no column of FROM may be an alias of the select list, a number the place of a column."""
-        if isinstance(expr, syntax.Literal) and type(expr.value) is int:
-            return self._at_place(expr, expr.value, select)
-        if not isinstance(expr, syntax.Name) or expr.qualifier is not None:
-            return expr
-        try:
-            if scope.find(expr.name, None) is not None:
-                return expr
-        except Ambiguous:
-            return expr
-        key = expr.name.lower()
-        return next((i.expr for i in select.items if i.alias is not None and i.alias.lower() == key), expr)
-
-    def _at_place(self, expr: syntax.Expr, place: int, select: syntax.Select) -> syntax.Expr:
-        if not 1 <= place <= len(select.items):
-            count = len(select.items)
-            columns = counted(count, "column")
-            raise self.session.error(f"GROUP BY {place}: the select list has {columns}", expr.span)
-        chosen = select.items[place - 1].expr
-        if any(isinstance(item.expr, syntax.Star) for item in select.items[:place]):
-            raise self.session.error(f"GROUP BY {place} counts past a *", expr.span, "", "name the column")
-        return chosen
 
     def _check_arrival(self, groups: Groups, from_node: bound.Node) -> None:
         for call in groups.aggregates:

@@ -11,8 +11,10 @@ from functools import reduce
 from itertools import chain, combinations, islice, product
 from typing import Any
 
+from minidsms.counted import counted
 from minidsms.cql import syntax
 from minidsms.cql.aggregates import has_aggregates, is_aggregate
+from minidsms.cql.scope import Ambiguous, Scope
 from minidsms.cql.session import Session
 
 Keys = tuple[syntax.Expr, ...]
@@ -27,13 +29,28 @@ def has_sets(select: syntax.Select) -> bool:
     )
 
 
-def one_by_one(session: Session, select: syntax.Select) -> syntax.Query:
+def key_meant(session: Session, key: syntax.Expr, select: syntax.Select, scope: Scope) -> syntax.Expr:
+    """A bare name that is no column of FROM may be an alias of the select list, a number the place of a column."""
+    if isinstance(key, syntax.Literal) and type(key.value) is int:
+        return _at_place(session, key, key.value, select)
+    if not isinstance(key, syntax.Name) or key.qualifier is not None:
+        return key
+    try:
+        if scope.find(key.name, None) is not None:
+            return key
+    except Ambiguous:
+        return key
+    alias = key.name.lower()
+    return next((i.expr for i in select.items if i.alias is not None and i.alias.lower() == alias), key)
+
+
+def one_by_one(session: Session, select: syntax.Select, scope: Scope) -> syntax.Query:
     """The queries of the sets, one after the other."""
     choices = _some(product(*(_some(_sets(e)) for e in select.group_by)))
     if len(choices) > MOST_SETS:
         raise session.error(f"these are more than {MOST_SETS} sets of keys", select.group_by[0].span)
     sets = [_together(choice) for choice in choices]
-    every = {key: _meant(key, select) for keys in sets for key in keys}
+    every = {key: key_meant(session, key, select, scope) for keys in sets for key in keys}
     queries: list[syntax.Query] = [_of_set(session, select, keys, every) for keys in sets]
     return reduce(
         lambda left, right: syntax.SetOperation("union", not select.distinct, left, right, span=select.span), queries
@@ -72,14 +89,13 @@ def _together(parts: Iterable[Keys]) -> Keys:
     return tuple(dict.fromkeys(chain.from_iterable(parts)))
 
 
-def _meant(key: syntax.Expr, select: syntax.Select) -> syntax.Expr:
-    """A place in the select list, or an alias of it, is the expression there."""
-    if isinstance(key, syntax.Literal) and type(key.value) is int and 1 <= key.value <= len(select.items):
-        return select.items[key.value - 1].expr
-    if isinstance(key, syntax.Name) and key.qualifier is None:
-        named = (i.expr for i in select.items if i.alias is not None and i.alias.lower() == key.name.lower())
-        return next(named, key)
-    return key
+def _at_place(session: Session, key: syntax.Literal, place: int, select: syntax.Select) -> syntax.Expr:
+    if not 1 <= place <= len(select.items):
+        columns = counted(len(select.items), "column")
+        raise session.error(f"GROUP BY {place}: the select list has {columns}", key.span)
+    if any(isinstance(item.expr, syntax.Star) for item in select.items[:place]):
+        raise session.error(f"GROUP BY {place} counts past a *", key.span, "", "name the column")
+    return select.items[place - 1].expr
 
 
 def _of_set(
@@ -98,7 +114,8 @@ def _of_set(
         if isinstance(expr, syntax.Expr) and _folded(expr) in absent:
             return syntax.Literal(None, span=expr.span)
         is_whole = isinstance(expr, syntax.Call) and is_aggregate(expr.function, session.catalog)
-        return expr if is_whole or isinstance(expr, syntax.Query) else None
+        is_key = isinstance(expr, syntax.Expr) and _folded(expr) in present
+        return expr if is_whole or is_key or isinstance(expr, syntax.Query) else None
 
     items = tuple(_rewritten(item, seen) for item in select.items)
     having = None if select.having is None else _rewritten(select.having, seen)

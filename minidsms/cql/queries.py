@@ -33,7 +33,8 @@ class QueryBinder:
         """A query, as a stream or a relation. outer: the enclosing query; correlated: WHERE may use its row."""
         match query:
             case syntax.Select() if has_sets(query):
-                return self.bind(one_by_one(self.session, query), outer, correlated)
+                block = BlockBinder(self.session, outer, False, self._from_item, self.relation)
+                return self.bind(one_by_one(self.session, query, block.scope_of(query)), outer, correlated)
             case syntax.Limited(query=select) if has_sets(select):
                 hint = "SELECT * FROM (SELECT .. GROUP BY ..) ORDER BY .. LIMIT n"
                 raise self.session.error("ORDER BY .. LIMIT is of one GROUP BY", query.span, "", hint)

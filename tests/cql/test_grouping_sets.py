@@ -37,6 +37,10 @@ GROUPED = (
     "SELECT SUM(v) FROM S GROUP BY ()",
     "SELECT k, SUM(v) FROM S GROUP BY k, ()",
     "SELECT 1 AS one FROM S GROUP BY ()",
+    "SELECT v % k AS n, k, COUNT(*) FROM S GROUP BY ROLLUP (v % k, k)",
+    "SELECT v + k AS n, COUNT(*), GROUPING(v + k) FROM S GROUP BY CUBE (n, k)",
+    "SELECT v % 2 AS v, COUNT(*) FROM S GROUP BY ROLLUP (v)",
+    "SELECT COALESCE(k, 9) AS k, COUNT(*) FROM S GROUP BY CUBE (k, t)",
 )
 
 
