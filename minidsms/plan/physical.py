@@ -546,6 +546,8 @@ class PhysicalPlanner:
             from minidsms.operators.rows_window import RowsWindow
 
             assert spec.rows is not None
+            # Rows that a filter lets through may be as far apart in the store as the stream is long.
+            copies = copies or any(isinstance(below, bound.Filter) for below in nodes(node.input))
             return RowsWindow(self._queue(node.input), spec.rows, spec.slide, copies=copies)
         from minidsms.operators.range_window import RangeWindow
 

@@ -2,7 +2,7 @@
 
 Slots are numbered by arrival and stand in a ring of numbers of the store that has the rows; nothing else of a row is
 copied but its key words, into the index (docs/design, points 3 and 4). Rows that come without a reference are first put
-into a store of the window's own.
+into a store of the window's own, and so are those of a window that would hold back much of a stream for few rows.
 
 Invariant: the reader claims the row at lo and everything after it.
 """
@@ -43,6 +43,10 @@ if TYPE_CHECKING:
 
 _NUMBER_BITS = 2**32 - 1
 """Of a row's number in its store the ring keeps these bits: no store holds as many rows at once."""
+_FEW = 16
+"""A window that holds less than one row in so many stands apart from the stream's store."""
+_LEAST_SPAN = 1 << 14
+"""As far as so many elements it holds the store back whatever it holds."""
 _NO_MASKS: BoolArray = np.zeros((0, 0), np.bool_)
 
 
@@ -346,12 +350,17 @@ class IndexedWindow:
     def _copied(self, batch: Batch) -> Int64Array:
         """The rows' numbers in the own store, to which they, and first the rows held, are appended."""
         if not self._is_own:
-            held = self.present()
-            ts, rows = (self._instants(held), self.gather(self.kept, held)) if len(held) else (NO_TS, [])
-            self._begin_own()
-            if len(held):
-                self._put_numbers(held, self._append(ts, rows))
+            self._stand_apart()
         return self._append(batch.ts, [batch.column(c) for c in self.kept])
+
+    def _stand_apart(self) -> None:
+        """Put the rows held into a store of the window's own."""
+        held = self.present()
+        ts, rows = (self._instants(held), self.gather(self.kept, held)) if len(held) else (NO_TS, [])
+        self._begin_own()
+        if len(held):
+            self._put_numbers(held, self._append(ts, rows))
+        self.place()
 
     def _instants(self, slots: Int64Array) -> Int64Array:
         """When rows held came."""
@@ -387,6 +396,8 @@ class IndexedWindow:
             self._reader.lo, self._settled = head - ((head - (self._index.nodes.item(at) >> 32)) & _NUMBER_BITS), lo
         if self._is_own:
             self._store.free()
+        elif self._store.head - self._reader.lo > max(_LEAST_SPAN, _FEW * (line.hi - lo)) and lo < line.hi:
+            self._stand_apart()
 
     def release(self) -> None:
         """End the claim on the store."""
