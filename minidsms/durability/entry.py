@@ -16,7 +16,7 @@ The header's "kind" is one of
     undone                           the entry before it, or before its `failed` and `done`, is not to be carried out
     shed        at, rows             of the push before it these rows were shed (load_shedding): bits, in hexadecimal,
                                      from the row `at` on
-    done        of, or query, until, ..   the statement, or other change, of this number has been carried out; or the
+    done        of, or query, until, ..   the statement, or other change, of this number has been carried out; or
                                      this query ends with the entry before, and its answers until here are where they
                                      go; of a file its mark
     push        to, left, from, ..   elements of a stream, changes of a relation; left: not processed yet (block=False);
