@@ -32,7 +32,7 @@ def test_what_fails_before_the_start_of_a_global_row_fails_the_query(query: str,
     assert check(case, batch_size=batch_size) == "agreed"
 
 
-@pytest.mark.parametrize("batch_size", [1, 7])
+@pytest.mark.parametrize("batch_size", [1, 2, 7])
 @pytest.mark.parametrize(
     "source",
     [

@@ -360,7 +360,6 @@ class IndexedWindow:
         self._begin_own()
         if len(held):
             self._put_numbers(held, self._append(ts, rows))
-        self.place()
 
     def _instants(self, slots: Int64Array) -> Int64Array:
         """When rows held came."""

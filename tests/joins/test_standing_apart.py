@@ -32,7 +32,7 @@ def test_answers_are_the_defined_ones(monkeypatch: pytest.MonkeyPatch, query: st
     monkeypatch.setattr(indexed_window, "_FEW", seed % 3)
     names = [name for name in ("Sa", "Sb", "Sc") if name in query]
     case = Case(tuple(declaration(name) for name in names), query, random_feed(Random(seed), names, 20))
-    for batch_size in (1, 7, 1024):
+    for batch_size in (1, 2, 7, 1024):
         assert check(case, batch_size=batch_size, rows_per_push=1 + seed % 2) == "agreed"
 
 
