@@ -8,8 +8,8 @@ A difference with one bound, `a - b <= most`, cuts them into cells of as many ro
 `kernels.access_methods.cells`): a row of b, moved by `most`, meets rows of a in its own cell and those before, a row of
 a those of b in its own and behind.
 
-Invariant: cells leave out no pair for which the condition is TRUE, or fails though no column is NULL; which of those
-met are in the band is for the condition to say, above the join (docs/semantics R4).
+Invariant: cells leave out no pair for which the condition is TRUE, or fails; which of those met are in the band is for
+the condition to say, above the join (docs/semantics R4).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from minidsms.joins.equal_columns import Attribute
 from minidsms.kernels.access_methods.cells import Cells, CellsInOrder, Order
 
 LARGEST_BOUND = 2**61
-"""Bounds beyond this are not taken for a band of integers."""
+"""Constants that add up to this are not taken for a band: sums of values far from the ends of 64 bits might fail."""
 LARGEST = 2.0**40
 """Beyond so many cells from zero FLOATs are too coarse for a band."""
 _WIDER, _MARGIN = 1.01, 0.005
@@ -33,7 +33,7 @@ _WIDER, _MARGIN = 1.01, 0.005
 @dataclass(frozen=True)
 class Band:
     """least <= a - b <= most; least is -inf where there is one bound.  is_whole: all of it is of 64-bit integers, ticks
-    among them.  greatest: of the constants it is computed from.
+    among them.  greatest: what the constants that it is computed from add up to at most.
     """
 
     a: Attribute
@@ -76,11 +76,10 @@ class Band:
 def band_of(
     a: Attribute, b: Attribute, least: float, most: float, is_whole: bool, greatest: float = 0.0
 ) -> Band | None:
-    """The band, None where cells cannot tell who lies in it.  greatest: of the constants it is computed from."""
-    if least == -math.inf:
-        able = abs(most) < LARGEST_BOUND
-    elif is_whole:
-        able = max(abs(least), abs(most)) < LARGEST_BOUND
-    else:
-        able = 0 < most - least < float("inf") and max(abs(least), abs(most), greatest) < LARGEST * (most - least)
+    """The band, None where cells cannot tell who lies in it.  greatest: see `Band`."""
+    able = max(abs(most), greatest) < LARGEST_BOUND
+    if least != -math.inf and is_whole:
+        able = able and abs(least) < LARGEST_BOUND
+    elif least != -math.inf:
+        able = able and most - least > 0 and max(abs(least), abs(most), greatest) < LARGEST * (most - least)
     return Band(a, b, least, most, is_whole, greatest) if able else None

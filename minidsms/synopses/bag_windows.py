@@ -95,6 +95,17 @@ class BagWindow:
         # Where the link to the newer slot is UNLINKED, the upper half of the word is 0 (`kernels.links`).
         return np.flatnonzero(self._index.nodes[first + 1 : first + 2 * len(self._rows.words) : 2] >> 32)
 
+    def held(self, waiting: Batch | None) -> tuple[Slots, Slots]:
+        """As of an `IndexedWindow`: also those that the batch takes out."""
+        slots = self._slots()
+        if waiting is None:
+            return slots, slots[:0]
+        named = self._index.places[self.figures.hi : self.figures.hi + len(waiting)]
+        if waiting.sign is None:
+            return np.setdiff1d(slots, named), named
+        coming = named[waiting.sign > 0]
+        return np.setdiff1d(np.union1d(slots, named), coming), coming
+
     def sample(self, most: int) -> Int64Array:
         """Slots of at most so many rows without a NULL key, evenly over all."""
         slots = self.present()
@@ -167,6 +178,7 @@ class BagWindow:
     def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         """Hold what `arrays` gave, and nothing else."""
         self._refill(np.ascontiguousarray(arrays["words"]), 0)
+        self._index.give_up_cells()
 
     def live_codes(self) -> Iterable[Int64Array]:
         """The codes of TEXT values held."""
@@ -232,4 +244,3 @@ class BagWindow:
         places: Int64Array = np.empty(n, np.int64)
         self._take(NO_TS, None, words, places, 0)
         index.link_bag(self._number, places)
-        index.give_up_cells()

@@ -194,6 +194,12 @@ class IndexedWindow:
         """The slots of its rows, ascending."""
         return np.arange(self.figures.lo, self.figures.hi, dtype=np.int64)
 
+    def held(self, waiting: Batch | None) -> tuple[Slots, Slots]:
+        """The slots of its rows, and of the insertions of a batch that has been taken in and is not yet joined."""
+        hi, sign = self.figures.hi, None if waiting is None else waiting.sign
+        coming = 0 if waiting is None else len(waiting) if sign is None else int(np.count_nonzero(sign > 0))
+        return range(self.figures.lo, hi), range(hi, hi + coming)
+
     def sample(self, most: int) -> Int64Array:
         """Slots of at most so many rows, evenly over all."""
         lo, hi = self.figures.lo, self.figures.hi

@@ -1,7 +1,7 @@
 """One index over the keys of all windows of a join, by which its kernels find rows.
 
 Invariants: [lo, hi) is present; a row with a NULL key has a slot, so that deletions stay in step, but stands in no
-bucket.
+bucket; with a NULL of which there were cells, in those that all rows share once cells have been given up.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from minidsms.kernels.access_methods.cells import (
     elements_until_fit,
     with_cells,
 )
-from minidsms.kernels.access_methods.contract import Key, Slots
+from minidsms.kernels.access_methods.contract import Key, Slots, array_of
 from minidsms.kernels.access_methods.methods import method_of
 from minidsms.kernels.join_layout import NO_RANGE, InstantRun, JoinInput, JoinKey, Windows
-from minidsms.kernels.links import UNLINKED
+from minidsms.kernels.links import LOWER, UNLINKED, WAITING
 from minidsms.machine_code import Rows, record_in, rows_of
 from minidsms.process.side_by_side import side_by_side
 from minidsms.synopses.bag_windows import BagWindow
@@ -168,7 +168,8 @@ class WindowIndex:
             self._fit_crowded(rows)
             for i in rows:
                 self._spare[i] -= len(batches[i])  # type: ignore[arg-type]  # they wait behind the slots of the input
-        self.give_up_cells()
+        if self._has_wild:
+            self.give_up_cells(batches)
 
     def arrive(self, batches: Sequence[Batch | None], ways: int = 1) -> None:
         """Take in the elements of streams with ranges, in so many threads where nothing but words is taken of them."""
@@ -187,7 +188,7 @@ class WindowIndex:
         if rows:
             self._fit_crowded(rows)
         if self._has_wild:
-            self.give_up_cells()
+            self.give_up_cells(batches)
 
     def _crowded(self, batches: Sequence[Batch | None]) -> dict[int, int]:
         """The inputs, but bags, that may have to `fit` what comes, for which there is room now."""
@@ -256,25 +257,25 @@ class WindowIndex:
         """See `Indexed`."""
         base, mask = self.place_of(i, x)
         if not self.has_cells:
-            self.nodes[base + 2 * (slots & mask)] = 0
+            at = base + 2 * (slots & mask)
+            self.nodes[at], self.nodes[at + 1] = 0, (self.nodes[at + 1] & ~LOWER) | WAITING
         elif self._cells[i, c].take(self.nodes, base, mask, slots):
             self._has_wild = True
 
-    def give_up_cells(self) -> None:
-        """Put all rows into one cell, for good, once there was a value that cells do not know: all pairs are met."""
+    def give_up_cells(self, waiting: Sequence[Batch | None] = ()) -> None:
+        """Put all rows into one cell, for good, once there was a value that cells do not know: all pairs are met, those
+        with NULLs too, beside which a sum may fail.  waiting: of each input what has been taken in, and not joined.
+        """
         if not self._has_wild:
             return
         self._has_wild = self.has_cells = False
-        for i, c in self._cells:
-            if (c,) in self.windows[i].keys:
-                x = self.records[i].key + self.windows[i].keys.index((c,))
-                base, self.keys["last_cell"][x] = int(self.keys["nodes"][x]), 0
-                self.nodes[base : base + 2 * self._capacities[i] : 2] = 0
-        for i, window in enumerate(self.windows):
-            # Of the slots to come, too.
-            hashed = [k for k, key in enumerate(window.keys) if len(key) > 1 and min(key) < 0]
-            self.take_keys(i, range(self._capacities[i]), hashed)
-        self._relink_all()
+        self.keys["last_cell"] = 0
+        self._place_buckets()
+        for i, (window, batch) in enumerate(zip(self.windows, waiting or [None] * len(self.windows))):
+            held, coming = window.held(batch)
+            for slots in (held, coming):
+                self.take_keys(i, slots, range(len(window.keys)))
+            self.relink(i, held)
 
     def _relink_all(self) -> None:
         self._place_buckets()
@@ -403,9 +404,11 @@ class WindowIndex:
             for x in range(first, first + len(self._linked[i]) + keeps_addresses):
                 at, before = self.keys["nodes"][x], old_keys["nodes"][x]
                 self.nodes[at : at + 2 * capacity] = nodes[before : before + 2 * capacity]
-            if len(window.keys) > len(self._linked[i]) and not keeps_addresses:
-                self.take_keys(i, self.windows[i].present(), range(len(self._linked[i]), len(window.keys)))
-            self.relink(i)
+            # Of a row that a NULL kept out of cells no link tells which key it was.
+            held, first_new = (window.held(None)[0], 0) if self._cells else (window.present(), len(self._linked[i]))
+            if not keeps_addresses:
+                self.take_keys(i, held, range(first_new, len(window.keys)))
+            self.relink(i, held)
             if len(self.configurations[i]) > MOST_CONFIGURATIONS:
                 self.migrate(i, [number for number, _ in self.configurations[i]])
         self.give_up_cells()
@@ -495,10 +498,10 @@ class WindowIndex:
                 self.nodes[at : at + 2 * self._capacities[i]] = UNLINKED
         self._empty_buckets(i)
 
-    def relink(self, i: int) -> None:
-        """Fill an input's buckets, which are empty."""
+    def relink(self, i: int, slots: Slots | None = None) -> None:
+        """Fill an input's buckets, which are empty. slots: of a bag, where others are to stand there."""
         if self.windows[i].is_bag:
-            self.link_bag(i, self.windows[i].present())
+            self.link_bag(i, self.windows[i].present() if slots is None else array_of(slots))
         else:
             kernels.link(self.bundle, i, self.records[i].lo)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from random import Random
@@ -116,15 +117,31 @@ def test_values_near_the_ends_of_64_bits_fail_where_the_definition_does(conditio
         agree(Case(STREAMS, query, feed(500 + seed, "AB", 24, True)), seed)
 
 
-@pytest.mark.parametrize("value, fails", [(0, True), (None, False)])
-def test_a_sum_that_overflows_is_judged_beside_every_value_and_not_beside_null(value: int | None, fails: bool) -> None:
-    with minidsms.connect() as db:
-        db.execute("CREATE STREAM A (x INTEGER); CREATE STREAM B (y INTEGER)")
-        query = db.query("SELECT A.x, B.y FROM A [RANGE 5], B [RANGE 5] WHERE A.x + 1 = B.y")
-        db.push("B", (value,), ts=1)
-        db.push("A", (2**63 - 1,), ts=1)
-        db.advance(2)
-        assert (query.failure is not None) == fails
+AT_THE_END = (
+    ("A.x + 1 = B.x", 2**63 - 1),
+    ("ABS(A.x) = B.x", -(2**63)),
+    ("A.k = B.k AND A.x + 1 >= B.x AND A.x + 1 <= B.x + 2", 2**63 - 1),
+    ("A.x - 4000000000000000000 + 4000000000000000000 = B.x", -(2**63) + 4 * 10**18 - 1),
+)
+
+
+@pytest.mark.parametrize("condition, end", AT_THE_END)
+@pytest.mark.parametrize("window", [*WINDOWS[:5], "R"])
+@pytest.mark.parametrize("index", ["auto", "patterns"])
+def test_a_sum_that_overflows_is_judged_beside_every_value_and_null(
+    condition: str, end: int, window: str, index: str
+) -> None:
+    """The row with a NULL came before, comes with it or behind it; another may have left."""
+    declared, other, name = (*STREAMS[:2], RELATION), "R AS B" if window == "R" else f"B {window}", "BR"[window == "R"]
+    query = f"SELECT A.x, B.x FROM A [RANGE 9], {other} WHERE {condition}"
+    for is_first, ts in itertools.product((True, False), (1, 2)):
+        gone = Push(name, ((0, 1, (1, None, 0.5, 0)), (1, -1, (1, None, 0.5, 0)))[: 2 if window == "R" else 1])
+        fails = Push("A", ((1 if is_first else ts, 1, (1, end, None, None)),))
+        meets = Push(name, ((ts if is_first else 1, 1, (1, None, None, None)),))
+        case = Case(declared, query, (gone, *((fails, meets) if is_first else (meets, fails)), Advance(9)))
+        assert run_definition(case).failed_at in (1, ts)
+        told = check(case, join_index=index, forced_every=1, batch_size=ts)
+        assert told == "agreed", told
 
 
 @pytest.mark.parametrize("condition", CONDITIONS[:6])

@@ -43,8 +43,8 @@ LEAST_BETWEEN_FITS = 64
 
 FARTHEST = 2.0**41
 """Cells of FLOATs farther from zero are one."""
-NEAR_THE_END = 2**62
-"""Beyond this a sum or a difference of integers may leave 64 bits."""
+NEAR_THE_END = 2**61
+"""From here on a sum of two columns and the constants of a band may leave 64 bits."""
 ROUNDED = 2.0**-46
 """Of FLOATs added up, how much of the greatest rounding may have taken: more than some hundred times the most."""
 _NONE: Int64Array = np.zeros(0, np.int64)
@@ -71,7 +71,7 @@ class Cells:
 
     def take(self, nodes: Int64Array, base: int, mask: int, slots: Int64Array) -> bool:
         """Make cells of the column's words in the nodes of these slots; whether there was an integer near the ends of
-        64 bits, where arithmetic may fail: its row must meet all others.
+        64 bits, where arithmetic may fail: its row must meet all others, those with NULLs too.
         """
         return bool(
             take_cells(nodes, nodes.view(np.float64), base, mask, slots, self.whole, self.real, _NONE, _NO_FLOATS)

@@ -67,7 +67,7 @@ def _banded(node: Node, conditions: Sequence[Expr]) -> Node | None:
 class _Sum:
     """What is added up: columns, each once, those subtracted, and a constant.
 
-    is_whole: of integers alone.  greatest: of the constants.
+    is_whole: of integers alone.  greatest: what the constants add up to at most, in any order.
     """
 
     added: tuple[int, ...] = ()
@@ -85,7 +85,7 @@ class _Sum:
             self.subtracted + other.subtracted,
             self.constant + other.constant,
             self.is_whole and other.is_whole,
-            max(self.greatest, other.greatest),
+            self.greatest + other.greatest,
         )
 
 
