@@ -468,7 +468,14 @@ def can_fail(expr: scalar.Expr) -> bool:
     Only what docs/semantics R4 lists can: int64 arithmetic, CASTs that may not fit or be readable, user functions, and
     a scalar subquery, which may find more than one row.
     """
-    return any(map(_fails_itself, scalar.walk(expr)))
+    pending = [expr]
+    while pending:
+        found = pending.pop()
+        if _fails_itself(found):
+            return True
+        if not (isinstance(found, scalar.Call) and found.function == "try"):
+            pending.extend(scalar.children(found))
+    return False
 
 
 def _fails_itself(expr: scalar.Expr) -> bool:

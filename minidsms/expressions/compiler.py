@@ -319,8 +319,8 @@ def _member_of_constants(operand: bound.Expr, listed: bound.LiteralList, context
 
 
 def logic_of_one(name: str) -> Callable[[Value], Value] | None:
-    """NOT and IS NULL."""
-    return {"not": logic.negation, "is null": logic.is_null}.get(name)
+    """NOT, IS NULL, and the planner's "try"."""
+    return {"not": logic.negation, "is null": logic.is_null, "try": logic.tried}.get(name)
 
 
 def logic_of_two(name: str) -> Callable[[Value, Value], Value] | None:

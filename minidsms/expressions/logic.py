@@ -97,6 +97,11 @@ def is_null(a: Value) -> Value:
     return finish(a.null.copy(), ~a.failed, a.failed)
 
 
+def tried(a: Value) -> Value:
+    """a, NULL where it failed."""
+    return a if a.failed is None else Value(a.values, ~a.failed if a.valid is None else a.valid & ~a.failed)
+
+
 def is_distinct(a: Value, b: Value) -> Value:
     """a IS DISTINCT FROM b: never NULL; two NULLs are alike."""
     values = a.values != b.values

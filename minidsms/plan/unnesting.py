@@ -8,8 +8,10 @@ R2).
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, Node
@@ -200,10 +202,11 @@ class _Builder:
         source = filtered(source, [p for p in plain if not can_fail(p)])
         waiting = [p for p in plain if can_fail(p)]
         rest: list[Expr] = []
-        for part in parts:
-            if not bound.subqueries(part):
-                continue
-            joined = self._semi_joined(source, part)
+        asking = sorted((p for p in parts if bound.subqueries(p)), key=_is_judged_early)
+        for part in asking:
+            # Of a semi-join the keys are computed for every row: where they can fail all else must have been asked.
+            is_last = part is asking[-1] and not waiting and not rest
+            joined = self._semi_joined(source, part) if is_last or not _is_judged_early(part) else None
             if joined is None:
                 rest.append(part)
             else:
@@ -226,6 +229,8 @@ class _Builder:
             return None
         if isinstance(inner, bound.Exists):
             return self._matched(source, lifted, [], negated)
+        if can_fail(inner) and (lifted.conditions or len(inner.args) > 1):
+            return None  # comparisons of one row with another tell less than all that stands left of IN
         if negated:
             return self._not_in(source, lifted, inner.args)
         return self._matched(source, lifted, [(arg, i) for i, arg in enumerate(inner.args)], anti=False)
@@ -273,7 +278,7 @@ class _Builder:
 
     def looked_up(self, source: Node, exprs: tuple[Expr, ...]) -> tuple[Node, tuple[Expr, ...]]:
         """The source widened by what the subqueries in exprs need, and the expressions over it."""
-        state = [source]
+        state = _Widened(source)
 
         def change(e: Expr) -> Expr | None:
             if not isinstance(e, bound.Exists | bound.InQuery | bound.ScalarQuery | bound.Quantified):
@@ -282,18 +287,30 @@ class _Builder:
             return self._value(state, replace_children(e, lambda child: rewrite(child, change)))
 
         return_exprs = tuple(rewrite(e, change) for e in exprs)
-        return state[0], return_exprs
+        return state.source, return_exprs
 
-    def _look_up(self, state: list[Node], right: Node, pairs: list[tuple[Expr, int]]) -> list[bound.ColumnRef]:
+    def _look_up(self, state: _Widened, right: Node, pairs: list[tuple[Expr, int]]) -> list[bound.ColumnRef]:
         """Join each row with the one right row of equal pairs, or NULLs; the right columns' places."""
-        source = state[0]
+        source = state.source
         width = len(source.schema)
-        condition = conjunction([_equal(outer, column(right, i, width)) for outer, i in pairs])
-        state[0] = bound.Join(source.schema + right.schema, bound.JoinKind.LEFT, source, right, condition)
+        condition = conjunction([_equal(state.tried(outer), column(right, i, width)) for outer, i in pairs])
+        state.source = bound.Join(source.schema + right.schema, bound.JoinKind.LEFT, source, right, condition)
         return list(column_refs(right.schema, width))
 
-    def _value(self, state: list[Node], e: Expr) -> Expr:
-        """A subquery expression as an expression over looked-up columns."""
+    def _value(self, state: _Widened, e: Expr) -> Expr:
+        """A subquery expression as an expression over looked-up columns. Rows are looked up whether or not it is
+        computed for them; so what they are looked up by, and what stands left of IN, fails where it is (R4).
+        """
+        around, state.failing = state.failing, []
+        value = self._found(state, replace_children(e, state.tried))
+        computed, state.failing = [_is_null(key) for key in dict.fromkeys(state.failing)], around
+        if not computed:
+            return value
+        of_all = functools.reduce(lambda a, b: _call("is distinct from", a, b), computed)
+        return bound.Case(e.type, ((of_all, value),), value)
+
+    def _found(self, state: _Widened, e: Expr) -> Expr:
+        """The same, of operands that cannot fail."""
         if isinstance(e, bound.ScalarQuery):
             return self._scalar(state, e)
         assert isinstance(e, bound.Exists | bound.InQuery | bound.Quantified)
@@ -309,15 +326,15 @@ class _Builder:
             return self._membership(state, right, keys, outers, e)
         return self._quantified(state, right, keys, outers, e)
 
-    def _independent(self, state: list[Node], query: Node) -> tuple[Node, list[tuple[Expr, int]]]:
+    def _independent(self, state: _Widened, query: Node) -> tuple[Node, list[tuple[Expr, int]]]:
         """The query without outer columns, and the pairs (outer expression, column) by which a row finds its part."""
         lifted = lift(query)
         if lifted is None or lifted.conditions:
-            return for_each_outer_row(self, state[0], query, self._text)
+            return for_each_outer_row(self, state.source, query, self._text)
         return self.build(lifted.node), lifted.pairs
 
     def _group(
-        self, state: list[Node], right: Node, keys: list[Expr], outers: list[Expr], calls: list[bound.AggregateCall]
+        self, state: _Widened, right: Node, keys: list[Expr], outers: list[Expr], calls: list[bound.AggregateCall]
     ) -> list[bound.ColumnRef]:
         """Aggregates of the right per key, looked up; NULL where the group is empty.
 
@@ -330,9 +347,7 @@ class _Builder:
         refs = self._look_up(state, grouped, [(outer, i) for i, outer in enumerate(outers)])
         return refs[len(keys) :]
 
-    def _membership(
-        self, state: list[Node], right: Node, keys: list[Expr], outers: list[Expr], e: bound.InQuery
-    ) -> Expr:
+    def _membership(self, state: _Widened, right: Node, keys: list[Expr], outers: list[Expr], e: bound.InQuery) -> Expr:
         value, arg = column(right, 0), e.args[0]
         (match,) = self._group(state, right, [*keys, value], [*outers, arg], [_count()])
         total, known = self._group(state, right, keys, outers, [_count(), _count(value)])
@@ -347,7 +362,7 @@ class _Builder:
             FALSE,
         )
 
-    def _row_membership(self, state: list[Node], e: bound.InQuery) -> Expr:
+    def _row_membership(self, state: _Widened, e: bound.InQuery) -> Expr:
         """(a, b) IN q: TRUE beside an equal row, else NULL beside one that may be equal, else FALSE (R2)."""
         equal = [_equal(_as_outer(arg), column(e.query, i)) for i, arg in enumerate(e.args)]
         possible = [_not(_is_false(part)) for part in equal]
@@ -356,7 +371,7 @@ class _Builder:
         return bound.Case(Type.BOOLEAN, ((is_match, TRUE), (is_possible, UNKNOWN)), FALSE)
 
     def _quantified(
-        self, state: list[Node], right: Node, keys: list[Expr], outers: list[Expr], e: bound.Quantified
+        self, state: _Widened, right: Node, keys: list[Expr], outers: list[Expr], e: bound.Quantified
     ) -> Expr:
         value = column(right, 0)
         calls = [
@@ -387,7 +402,7 @@ class _Builder:
             FALSE if is_any else TRUE,
         )
 
-    def _scalar(self, state: list[Node], e: bound.ScalarQuery) -> Expr:
+    def _scalar(self, state: _Widened, e: bound.ScalarQuery) -> Expr:
         aggregate = self._global_aggregate(e.query)
         if not correlation.is_correlated(e.query):
             right = self.build(e.query)
@@ -414,7 +429,7 @@ class _Builder:
         return _single(e, count, least)
 
     def _correlated_aggregate(
-        self, state: list[Node], e: bound.ScalarQuery, aggregate: bound.Aggregate, lifted: Lifted
+        self, state: _Widened, e: bound.ScalarQuery, aggregate: bound.Aggregate, lifted: Lifted
     ) -> Expr:
         """(SELECT f(aggregates) FROM .. WHERE inner = outer): groups per outer value; without a group COUNT is 0.
 
@@ -460,6 +475,12 @@ class _Builder:
         return below if isinstance(below, bound.Aggregate) and below.is_global else None
 
 
+def _is_judged_early(part: Expr) -> bool:
+    """A semi-join for the part would compute something that can fail for rows that other parts turn away."""
+    lifted = [found for found in map(lift, bound.subqueries(part)) if found is not None]
+    return can_fail(part) or any(can_fail(outer) for each in lifted for outer, _ in each.pairs)
+
+
 def _awaits(node: Node, events: Sequence[Node]) -> bool:
     """Whether the relation surely has no row before something has come of the events: no relation or constant beside
     windows gives one.
@@ -474,6 +495,21 @@ def _awaits(node: Node, events: Sequence[Node]) -> bool:
             return next(await_)
         case _:
             return bool(node.inputs) and all(await_)
+
+
+@dataclass
+class _Widened:
+    """source: the rows, widened by what has been looked up.  failing: what can fail of that by which they were."""
+
+    source: Node
+    failing: list[Expr] = field(default_factory=list)
+
+    def tried(self, key: Expr) -> Expr:
+        """The key, NULL where it fails."""
+        if not can_fail(key):
+            return key
+        self.failing.append(key)
+        return bound.Call(key.type, "try", (key,))
 
 
 # ------------------------------------------------------------------------------------------------ small expressions

@@ -40,7 +40,9 @@ _COMPARE: dict[str, Callable[[Column, Column], Column]] = {
     ">=": lambda a, b: a >= b,
 }
 
-_OF_ANY_TYPE = {*_COMPARE, "in", "is null", "is distinct from", "least", "greatest", "coalesce", "nullif", "single"}
+_OF_ANY_TYPE = {
+    *_COMPARE, "in", "is null", "is distinct from", "least", "greatest", "coalesce", "nullif", "single", "try",
+}  # fmt: skip
 """What is the same of values and of the texts by which they are coded, which have their order."""
 
 
@@ -111,6 +113,8 @@ class Expressions:
                 return _judged(values[0].isNull(), args)
             case "is distinct from":
                 return _judged(~values[0].eqNullSafe(values[1]), args)
+            case "try":
+                return Computed(values[0])
             case "least" | "greatest":
                 function = F.least if name == "least" else F.greatest
                 return _judged(values[0] if len(values) == 1 else function(*values), args)

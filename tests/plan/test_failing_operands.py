@@ -1,0 +1,61 @@
+"""What stands left of IN, ANY and ALL, and what subqueries are looked up by, fails where it is asked for alone
+(docs/semantics R4).
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from minidsms.testing.compare import difference_of, run_definition, run_engine
+from minidsms.testing.feeds import Advance, Push, Step
+from minidsms.testing.generators import Case
+
+DECLARED = "CREATE STREAM A (k INTEGER, v INTEGER, t TEXT)", "CREATE STREAM B (k INTEGER, v INTEGER)"
+NUMBER = "CAST(A.t AS INTEGER)"
+OPERANDS = (
+    f"{NUMBER} IN (SELECT k FROM B)",
+    f"{NUMBER} NOT IN (SELECT k FROM B)",
+    f"{NUMBER} IN (SELECT k FROM B WHERE B.v = A.k)",
+    f"{NUMBER} NOT IN (SELECT k FROM B WHERE B.v < A.k)",
+    f"({NUMBER}, A.v + 1) IN (SELECT k, v FROM B)",
+    f"({NUMBER}, 1) NOT IN (SELECT k, v FROM B)",
+    f"{NUMBER} < ALL (SELECT k FROM B)",
+    f"{NUMBER} = ANY (SELECT k FROM B)",
+)
+LOOKED_UP_BY = (
+    f"EXISTS (SELECT 1 FROM B WHERE B.k = {NUMBER})",
+    f"(SELECT COUNT(*) FROM B WHERE B.k = {NUMBER}) = 0",
+    f"(SELECT MIN(v) FROM B WHERE B.k = {NUMBER}) IS NULL",
+)
+PLACES = (
+    "SELECT {} AS c FROM A",
+    "SELECT CASE WHEN k = 2 THEN {} END AS c FROM A",
+    "SELECT k FROM A WHERE {}",
+    "SELECT k FROM A WHERE k = 1 OR {}",
+    "SELECT k FROM A WHERE {} AND k IN (SELECT k + 7 FROM B)",
+    "SELECT k FROM A WHERE {} AND v * 2 > 4",
+    "SELECT k FROM A WHERE {} AND k < (SELECT MAX(k) FROM B)",
+)
+FOUND: tuple[Step, ...] = tuple(
+    [Advance(3), *(Push("B", ((1, 1, row),)) for row in ((7, 3), (None, None), (1, 3), (1, 1)))]
+)
+
+
+def agree(query: str, found: Step) -> None:
+    for text in ("x", "1"):
+        case = Case(DECLARED, query, (Push("A", ((1, 1, (1, 2**62, text)),)), found, Advance(9)))
+        assert not difference_of(run_definition(case), run_engine(case, compilation="off")), case
+
+
+@pytest.mark.parametrize("operand", OPERANDS)
+@pytest.mark.parametrize("place", PLACES)
+def test_what_stands_left_fails_where_the_comparison_is_asked_for(place: str, operand: str) -> None:
+    for found in FOUND:
+        agree(place.format(operand), found)
+
+
+@pytest.mark.parametrize("asked", LOOKED_UP_BY)
+@pytest.mark.parametrize("place", [place for place in PLACES if place != PLACES[2]])
+def test_what_a_subquery_is_looked_up_by_fails_where_it_is_asked_for(place: str, asked: str) -> None:
+    for found in FOUND[1:]:
+        agree(place.format(asked), found)
