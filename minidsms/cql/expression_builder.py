@@ -428,7 +428,9 @@ class ExpressionBuilder(Transformer[Token, Part]):
             return syntax.Call("FLATTEN", (lists,), span=span)
         if not aggregate.passes_nulls and call.nulls != "ignore":
             raise self.fail(
-                "FILTER stands behind an aggregate that passes over NULLs", call, "", "IGNORE NULLS makes it one"
+                "FILTER stands behind an aggregate that passes over NULLs",
+                call,
+                hint="IGNORE NULLS before FILTER makes it one",
             )
 
         def chosen(value: syntax.Expr) -> syntax.Case:

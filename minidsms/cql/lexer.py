@@ -696,14 +696,18 @@ class _Context:
             return True
         return after in ("COMMA", "RPAR", "") or self._word(i + 1) in _BEHIND_SORT_KEYS
 
+    def _is_behind_call(self, i: int) -> bool:
+        """Behind the parentheses of one, or what says there whether NULLs count."""
+        before = self._type(i - 1)
+        return before == "RPAR" or (before == "NULLS" and self._type(i - 2) in ("IGNORE", "RESPECT"))
+
     def _frames(self, i: int, word: str) -> bool:
         """Whether the word belongs to OVER: it, PARTITION BY, or what says of which rows an aggregate is."""
         before, after = self._type(i - 1), self._word(i + 1)
         match word:
             case "OVER":
                 names = self._type(i + 1) == "WORD" and after not in RESERVED | _BEGIN_CLAUSES
-                is_behind = before == "RPAR" or (before == "NULLS" and self._type(i - 2) in ("IGNORE", "RESPECT"))
-                return is_behind and (self._type(i + 1) in ("LPAR", "IDENT") or names)
+                return self._is_behind_call(i) and (self._type(i + 1) in ("LPAR", "IDENT") or names)
             case "PARTITION":
                 return before in ("LPAR", "IDENT") and after == "BY" and self.depth in self.frames
         if self.depth not in self.frames:
@@ -783,7 +787,8 @@ class _Context:
         if word in _JOIN_WORDS:
             return word if self._word(i + 1) in ("JOIN", "OUTER") else "IDENT"
         if word == "FILTER":
-            return word if before == "RPAR" and after == "LPAR" and self._word(i + 2) == "WHERE" else "IDENT"
+            is_filter = self._is_behind_call(i) and after == "LPAR" and self._word(i + 2) == "WHERE"
+            return word if is_filter else "IDENT"
         if word == "EXTRACT":
             return word if after == "LPAR" and self._word(i + 3) == "FROM" else "IDENT"
         if word == "FOR":

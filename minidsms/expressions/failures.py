@@ -73,7 +73,7 @@ def _reason(expr: bound.Expr, context: Context, frame: Frame) -> str:
             text = context.dictionary.decode(_value(arg, context, frame).column())[0]
             return f"{short(text)} cannot be read as {target}"
         case bound.Cast(type=target, arg=arg):
-            return f"{_value(arg, context, frame).values[0].item()!r} is out of range for {target}"
+            return f"{_shown(_value(arg, context, frame), arg.type, context)} is out of range for {target}"
         case bound.Call(function="single", args=(count, _)):
             return f"it gave {_value(count, context, frame).values[0].item()} rows; at most one is allowed"
         case bound.Call(args=(*_, bound.Lambda(body=body))):
@@ -111,7 +111,7 @@ def _user_reason(expr: bound.UserCall, context: Context, frame: Frame) -> str:
                 return f"{definition.name} must give an array of as many rows as it got, not {type(result).__name__}"
             (result,) = array.tolist()
         user.python_result(definition, result, context.tick_ns)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return str(error) if isinstance(error, user.WrongResult) else told(error)
     return "the function failed"
 
@@ -122,7 +122,7 @@ def short(text: str | None) -> str:
     return repr(shown if len(shown) <= 60 else shown[:57] + "...")
 
 
-def told(error: Exception) -> str:
+def told(error: BaseException) -> str:
     """An exception of a user's code in words; one that cannot even say what it is by its class."""
     try:
         return f"{type(error).__name__}: {error}"

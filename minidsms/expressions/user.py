@@ -5,7 +5,8 @@ vectorised one gets numpy arrays (INTEGER, TIMESTAMP, INTERVAL int64; FLOAT floa
 object arrays of such values) of only those rows in which every argument is non-NULL, the others being NULL without
 asking it; it returns an array of as many rows, in which None, a masked entry or NaN is NULL.
 
-Invariant: a failure belongs to a row. An exception, or a result that is not of the declared type, fails that row;
+Invariant: a failure belongs to a row. An exception, SystemExit too, or a result that is not of the declared type, fails
+that row;
 a vectorised call that raises is halved until the rows that raise stand alone: answers do not depend on batches (T5).
 Rows whose argument failed are not passed.
 """
@@ -23,7 +24,7 @@ from minidsms.cql.errors import Error
 from minidsms.elements import Column, Int64Array, Type
 from minidsms.expressions.value import INT64_MAX, INT64_MIN, Value, any_failed, both_valid, finish, full
 from minidsms.inputs.values import ValueRefused, inner_reader
-from minidsms.process.interrupts import breakable
+from minidsms.process.interrupts import breakable, let_handlers_exit
 from minidsms.values.coded import shown
 from minidsms.values.dictionary import TextDictionary
 
@@ -74,7 +75,8 @@ def _call_plain(definition: FunctionDef, args: Sequence[Value], n: int) -> Value
     try:
         with breakable:
             returned = definition.function(*(a.values if is_shared else _own(a.values, n) for a in args))
-    except Exception:
+    except (Exception, SystemExit) as error:
+        let_handlers_exit(error)
         return None
     if type(returned) is not np.ndarray or returned.shape != (n,) or returned.dtype != definition.type.dtype:
         return None
@@ -175,7 +177,8 @@ class _State:
             with breakable:
                 result = self.definition.function(*operands)
             self._store(result, row)
-        except Exception:
+        except (Exception, SystemExit) as error:
+            let_handlers_exit(error)
             self.failed[row] = True
 
     def _store(self, result: Any, row: int) -> None:
@@ -193,7 +196,8 @@ class _State:
                 with breakable:
                     returned = self.definition.function(*(a[part] for a in arrays))
                 self._store_all(returned, part)
-            except Exception:
+            except (Exception, SystemExit) as error:
+                let_handlers_exit(error)
                 if len(part) == 1:
                     self.failed[part[0]] = True
                 else:

@@ -16,6 +16,7 @@ out. docs/processes.md.
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import threading
@@ -27,7 +28,7 @@ from collections.abc import Callable
 from inspect import CO_GENERATOR
 from sys import _getframe as _frame
 from threading import get_ident
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, Protocol
 
 _INTERRUPT = int(signal.SIGINT)
@@ -207,6 +208,28 @@ def let_through() -> None:
     """Let an interrupt that waits come here, where a call may end."""
     if _held.count and get_ident() == _held.main:
         _held.let_through()
+
+
+def let_handlers_exit(error: BaseException) -> None:
+    """Raise a SystemExit again that a signal's handler, as its frames tell, has raised amid a function of the program.
+    Others are the function's.
+    """
+    if not isinstance(error, SystemExit):
+        return
+    codes = {_code_of(_handler(number)) for number in signal.valid_signals()}
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code in codes:
+            raise error
+        trace = trace.tb_next
+
+
+def _code_of(handler: Any) -> CodeType | None:
+    while isinstance(handler, functools.partial):
+        handler = handler.func
+    if callable(handler) and not hasattr(handler, "__code__"):
+        handler = getattr(handler, "__func__", type(handler).__call__)
+    return getattr(handler, "__code__", None)
 
 
 class EngineLock:

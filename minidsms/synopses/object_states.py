@@ -23,7 +23,7 @@ from minidsms.aggregates.aggregate import State
 from minidsms.elements import AnyArray, Column, Int64Array, Type
 from minidsms.expressions.failures import told
 from minidsms.kernels.aggregation import NULL, VALUE
-from minidsms.process.interrupts import breakable
+from minidsms.process.interrupts import breakable, let_handlers_exit
 from minidsms.synopses.group_state import Run
 from minidsms.values.coded import fitted, shown
 
@@ -177,7 +177,8 @@ class ObjectStates:
                             at.append(place)
                             answers.append(answer)
                     last.clear()
-            except Exception as error:
+            except (Exception, SystemExit) as error:
+                let_handlers_exit(error)
                 failed = (ts[i], f"{self._definition.name}: {told(error)}")
         if answers:
             run.results[at, j] = self._column(answers).words()

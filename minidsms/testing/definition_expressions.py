@@ -341,6 +341,6 @@ def user_call(function: FunctionDef, values: Sequence[Value]) -> Value:
         else:
             columns = [np.array([v], object if isinstance(v, str) else None) for v in values]
             result = np.asarray(function.function(*columns)).tolist()[0]
-    except Exception as error:  # the function is the user's: whatever it raises is its failure
+    except (Exception, SystemExit) as error:  # the function is the user's: whatever it raises is its failure
         raise Failed(f"{function.name} raised {type(error).__name__}: {error}") from None
     return float(result) if function.type is Type.FLOAT and result is not None else result

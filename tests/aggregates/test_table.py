@@ -157,6 +157,16 @@ def test_a_wrong_call_is_told_when_the_query_is_read(call: str, told: str) -> No
             db.query(f"SELECT {call} FROM S [RANGE 5]")
 
 
+@pytest.mark.parametrize("call", ["FIRST(v) IGNORE NULLS", "FIRST(v IGNORE NULLS)", "FIRST_N(v, 1) IGNORE NULLS"])
+def test_a_filter_stands_behind_what_says_that_nulls_do_not_count(call: str) -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (v INTEGER, b BOOLEAN)")
+        query = db.query(f"SELECT RSTREAM({call} FILTER (WHERE b) AS x) FROM S [RANGE 5]")
+        db.push("S", [(1, False), (None, True), (2, True), (3, True)], ts=1)
+        db.advance(1)
+        assert [c.row for c in query.fetch()] == [(2,) if call.startswith("FIRST(") else ([2],)]
+
+
 def test_words_of_an_order_are_names_elsewhere() -> None:
     with minidsms.connect() as db:
         db.execute(

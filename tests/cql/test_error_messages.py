@@ -372,7 +372,7 @@ MISTAKES = [
         "SELECT FIRST(k) FILTER (WHERE k > 1) FROM S [ROWS 5]",
         8,
         "FILTER stands behind an aggregate that passes over NULLs",
-        "IGNORE NULLS makes it one",
+        "IGNORE NULLS before FILTER makes it one",
     ),
     (
         "SELECT k AS x, SUM(x) FROM S [ROWS 5] GROUP BY k",

@@ -18,7 +18,7 @@ from minidsms import Change
 from minidsms.cql.errors import ClosedError, CqlError, DataError, Error
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.operators.operator import Operator
-from minidsms.testing.user_definitions import Panic, Span, panicking, tag
+from minidsms.testing.user_definitions import Panic, Span, leaving, panicking, tag
 
 
 @pytest.fixture
@@ -306,6 +306,20 @@ def test_a_query_fails_whose_function_raises_what_is_no_exception(folder: str) -
     with minidsms.connect(folder) as db:
         failure = db.queries["panics"].failure
         assert failure is not None and "Panic" in failure[1] and db.position("S") == 1
+
+
+def test_a_query_fails_whose_function_exits_and_no_other(folder: str) -> None:
+    db = opened(folder)
+    db.create_function("leaving", leaving, ["INTEGER"], "INTEGER")
+    db.query("SELECT leaving(k) FROM S", "leaves")
+    db.push("S", (1, "a"), ts=0)
+    db.advance(0)
+    assert db.queries["leaves"].failure is not None
+    db.close()
+    with minidsms.connect(folder) as db:
+        failure = db.queries["leaves"].failure
+        assert failure is not None and "SystemExit: 3" in failure[1]
+        assert db.queries["counts"].fetch() == [Change(0, 1, (1, 1))]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pytest
 
+import minidsms
 from minidsms.cql.bound import Case, Cast, Expr, UserCall
 from minidsms.cql.catalog import FunctionDef
 from minidsms.expressions import Context, explain_failure, print_expression
@@ -34,6 +36,20 @@ def test_the_innermost_overflow_is_named() -> None:
 def test_a_cast_says_what_it_could_not_read() -> None:
     assert explain(Cast(INTEGER, T)) == ("CAST(t AS INTEGER)", "'abc' cannot be read as INTEGER")
     assert explain(Cast(INTEGER, column("f"))) == ("CAST(f AS INTEGER)", "1e+300 is out of range for INTEGER")
+
+
+def test_a_cast_shows_the_decimal_that_does_not_fit() -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (p DECIMAL(38, 2))")
+        told = (
+            db.query("SELECT CAST(p AS DECIMAL(5, 2)) AS a FROM S"),
+            db.query("SELECT CAST(p AS INTEGER) AS a FROM S"),
+        )
+        db.push("S", (Decimal("9" * 36 + ".25"),), ts=1)
+        db.advance(1)
+        for query, type_ in zip(told, ("DECIMAL(5, 2)", "INTEGER")):
+            assert query.failure is not None
+            assert f"{'9' * 36}.25 is out of range for {type_}" in query.failure[1]
 
 
 def test_a_branch_not_taken_is_not_blamed() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import signal
+import sys
 from collections.abc import Callable
 from datetime import date, time
 from decimal import Decimal
@@ -72,6 +75,32 @@ def test_a_scalar_function_sees_python_values_and_none() -> None:
 
 def test_an_exception_fails_its_row_only() -> None:
     assert results(lambda x: 10 // x, [1, 0, 5], INTEGER, INTEGER) == [10, FAILURE, 2]
+
+
+@pytest.mark.parametrize("is_vectorized", [False, True])
+def test_a_function_that_exits_fails_its_row_but_what_a_signals_handler_raises_amid_it_ends_the_call(
+    is_vectorized: bool,
+) -> None:
+    class Ending:
+        def __call__(self, number: int, frame: object) -> None:
+            sys.exit(number)
+
+    def exits(x: Any) -> Any:
+        if np.any(np.asarray(x) == 7):
+            sys.exit(7)
+        if np.any(np.asarray(x) == 8):
+            signal.raise_signal(signal.SIGTERM)
+        return x
+
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        for handler in (Ending(), functools.partial(Ending().__call__), lambda *told: sys.exit(*told[:1])):
+            signal.signal(signal.SIGTERM, handler)
+            assert results(exits, [1, 7, 3], INTEGER, INTEGER, is_vectorized) == [1, FAILURE, 3]
+            with pytest.raises(SystemExit, match=str(int(signal.SIGTERM))):
+                results(exits, [1, 8], INTEGER, INTEGER, is_vectorized)
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @pytest.mark.parametrize(
