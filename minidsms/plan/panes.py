@@ -86,12 +86,12 @@ def by_panes(node: Node, exprs: Sequence[Expr], keys: int, calls: Sequence[Aggre
 
 
 def _window_behind(node: Node, exprs: Sequence[Expr]) -> _Read | None:
-    """The window that expressions over a node read, through projections, by expressions that cannot fail."""
+    """The window that expressions over a node read, through projections; neither they nor these can fail."""
     exprs = list(exprs)
     bounds: dict[int, int] = {}
     while not isinstance(node, bound.Window):
         match node:
-            case bound.Project():
+            case bound.Project() if not any(map(can_fail, node.exprs)):
                 of_input: list[Expr] = list(node.exprs)
             case bound.Bounds() if not bounds:
                 own = len(node.input.schema)

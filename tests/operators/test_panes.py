@@ -144,6 +144,13 @@ def test_the_numbers_of_rows_in_slots_begin_anew() -> None:
     assert groups._state.base < kernels.MOST_BASE - 2
 
 
+def test_what_fails_and_is_not_counted_fails_the_query() -> None:
+    rows = (1, 1, (1, "a", 2**62, 0.0, True)), (2, 1, (2, "a", 2**62, 0.0, True))
+    query = "SELECT k, COUNT(*) AS n FROM (SELECT k, v * 2 AS w FROM S [TUMBLE 4]) AS d GROUP BY k"
+    assert run_definition(case := Case((DECLARED,), query, (Push("S", rows), Advance(9)))).failed_at == 4
+    assert check(case) == "agreed"
+
+
 @pytest.mark.parametrize("name", BY_ELEMENTS)
 def test_what_does_not_follow_from_panes_is_computed_of_elements(name: str) -> None:
     with minidsms.connect() as db:
