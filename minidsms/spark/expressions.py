@@ -114,7 +114,7 @@ class Expressions:
             case "is distinct from":
                 return _judged(~values[0].eqNullSafe(values[1]), args)
             case "try":
-                return Computed(values[0])
+                return Computed(_judged(values[0], args).value)
             case "least" | "greatest":
                 function = F.least if name == "least" else F.greatest
                 return _judged(values[0] if len(values) == 1 else function(*values), args)

@@ -50,6 +50,12 @@ QUERIES = {
         "SELECT k, MEDIAN(CAST(v AS INTERVAL)) AS m, SUM(CAST(v AS INTERVAL)) * 1.5 AS s,"
         " MIN(CAST(v AS INTERVAL)) / 0.4 AS d FROM Sa [RANGE 3] GROUP BY k"
     ),
+    "what fails left of IN where it is not asked for": (
+        "SELECT k, CASE WHEN t IS NULL THEN CAST(t AS INTEGER) IN (SELECT v FROM Sb [RANGE 3]) END FROM Sa [RANGE 3]"
+    ),
+    "what fails left of IN where it is asked for": (
+        "SELECT k, CASE WHEN k = 2 THEN CAST(t AS INTEGER) = ANY (SELECT v FROM Sb [RANGE 3]) END FROM Sa [RANGE 3]"
+    ),
     "months, and names of the select list": (
         "SELECT TIMESTAMP '2024-01-31' + INTERVAL (v) MONTHS AS a, {'u': v}.u + 1 AS w, t SIMILAR TO '(a|c)%' AS m, "
         "SIGN(CAST(x AS DECIMAL(9, 2))) AS g FROM Sa [RANGE 3] WHERE w > 2"
