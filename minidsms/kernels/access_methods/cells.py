@@ -43,8 +43,8 @@ LEAST_BETWEEN_FITS = 64
 
 FARTHEST = 2.0**41
 """Cells of FLOATs farther from zero are one."""
-NEAR_THE_END = 2**61
-"""From here on a sum of two columns and the constants of a band may leave 64 bits."""
+NEAR_THE_END = 3 * 2**60
+"""From here on a difference of integers and constants of less than 2^61 together may leave 64 bits."""
 ROUNDED = 2.0**-46
 """Of FLOATs added up, how much of the greatest rounding may have taken: more than some hundred times the most."""
 _NONE: Int64Array = np.zeros(0, np.int64)
