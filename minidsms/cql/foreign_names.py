@@ -43,11 +43,13 @@ FOREIGN_JOINS = {
 
 _HINTS = {
     **dict.fromkeys(("current_time", "current_date", "now", "localtime", "sysdate"), _NO_CLOCK),
-    **dict.fromkeys(("getdate", "localtimestamp", "proctime"), _NO_CLOCK),
+    **dict.fromkeys(("getdate", "localtimestamp", "proctime", "mz_now", "systimestamp"), _NO_CLOCK),
     **dict.fromkeys(("current_timestamp", "ts"), _INSTANT),
     **dict.fromkeys(("rowtime", "event_time", "row_time"), _ROW_TIME),
     "window_time": "the rows of a window that moves in steps have window_end, which is exclusive",
     **dict.fromkeys(("window_start", "window_end"), _BOUNDS),
+    "windowstart": f"write window_start; {_BOUNDS}",
+    "windowend": f"write window_end; {_BOUNDS}",
     "session_id": _SESSION_ID,
     **{f"{window}_{end}": _BOUNDS_OF for window in ("tumble", "hop", "session") for end in ("start", "end")},
     "isnull": _COALESCE,
@@ -114,6 +116,7 @@ _HINTS = {
     "grouping": "it tells of a key of GROUPING SETS, ROLLUP or CUBE whether rows are put together over it",
     "stdev": "write STDDEV(x)",
     "average": "write AVG(x)",
+    "key": "KEY (columns) stands behind the columns: CREATE RELATION R (a INTEGER) KEY (a)",
     "unique": "KEY (columns) stands behind the columns: CREATE RELATION R (a INTEGER) KEY (a)",
     "values": "rows written out stand in parentheses: FROM (VALUES (1, 'a'), (2, 'b')) AS t(k, name)",
 }

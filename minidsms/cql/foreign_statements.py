@@ -61,7 +61,7 @@ def _of_table(name: str, parts: Sequence[Sequence[Token]], text: str) -> str:
         if not part:
             continue
         if words[0] == "WATERMARK" and len(part) > 2:
-            ending = f" TIMESTAMP BY {_written(text, part[2:3])}"
+            ending = f" TIMESTAMP BY {_written(text, part[2:3])}{_slack(part)}"
         key_at = next((i for i in range(len(words)) if words[i : i + 2] == ["PRIMARY", "KEY"]), None)
         if words[0] not in _NO_COLUMN:
             typed = list(takewhile(lambda token: token.upper() not in _BEHIND_TYPE, part[1:]))
@@ -78,6 +78,14 @@ def _of_table(name: str, parts: Sequence[Sequence[Token]], text: str) -> str:
         return ""
     kind = "STREAM" if ending else "RELATION"
     return _short(f"CREATE {kind} {name} (", f"{', '.join(columns)}){ending or keys}")
+
+
+def _slack(part: Sequence[Token]) -> str:
+    """SLACK for `WATERMARK FOR t AS t - INTERVAL '5' SECOND`."""
+    if len(part) < 7 or part[-3].upper() != "INTERVAL" or part[-4] != "-":
+        return ""
+    number, unit = part[-2].strip("'"), part[-1].upper()
+    return f" SLACK {number} {unit}" if number.isdecimal() else ""
 
 
 def _written(text: str, tokens: Sequence[Token]) -> str:

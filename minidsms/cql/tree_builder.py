@@ -17,6 +17,7 @@ from lark import Token
 from minidsms.cql import syntax
 from minidsms.cql.errors import CqlError
 from minidsms.cql.expression_builder import MAX_INTEGER, ExpressionBuilder, Part, part_span, span_of
+from minidsms.cql.foreign_joins import join_here
 from minidsms.cql.foreign_names import FOREIGN_JOINS, foreign_hint
 from minidsms.cql.lexer import MAX_NESTING
 from minidsms.elements import Type
@@ -43,6 +44,9 @@ TYPES = {
     "JSON": Type.TEXT,
     "JSONB": Type.TEXT,
     "TIMESTAMP": Type.TIMESTAMP,
+    "TIMESTAMPTZ": Type.TIMESTAMP,
+    "TIMESTAMP_LTZ": Type.TIMESTAMP,
+    "DATETIME": Type.TIMESTAMP,
     "INTERVAL": Type.INTERVAL,
     "DATE": Type.DATE,
     "TIME": Type.TIME,
@@ -51,14 +55,15 @@ TYPES = {
 _MOST_NESTED = 16
 _FOREIGN_TYPES = {
     "NUMBER": "DECIMAL(p, s)",
-    "DATETIME": "TIMESTAMP",
     "SERIAL": "INTEGER",
     "KEY": "KEY (a) behind the columns: CREATE STREAM S (a INTEGER) KEY (a)",
-    **dict.fromkeys(("TIMESTAMPTZ", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ"), "TIMESTAMP, an instant in UTC"),
+    "TIMESTAMP_NTZ": "TIMESTAMP, an instant in UTC",
     **dict.fromkeys(("UUID", "ENUM", "CLOB"), "TEXT"),
     **dict.fromkeys(("BLOB", "BYTEA", "BYTES", "BINARY", "VARBINARY"), "TEXT, and TO_BASE64 or HEX of the bytes"),
 }
-_SIZED_TYPES = frozenset({"VARCHAR", "CHAR", "CHARACTER", "TEXT", "STRING", "BYTE"})
+_OF_TIME = frozenset({"TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMP_LTZ", "DATETIME", "TIME"})
+_SIZED_TYPES = _OF_TIME | {"VARCHAR", "CHAR", "CHARACTER", "TEXT", "STRING", "BYTE"}
+"""Names of types behind which a number may stand; it changes nothing."""
 SHOWN = (
     "streams",
     "relations",
@@ -168,7 +173,8 @@ class TreeBuilder(ExpressionBuilder):
         if len(written) < 2 or written[-1].upper() not in FOREIGN_JOINS or written[-2].upper() == "AS":
             return
         kind = written[-1].upper()
-        raise self.fail(f"CQL has no {kind} JOIN", left, hint=FOREIGN_JOINS[kind])
+        meant = join_here(self.text, left.span[1])
+        raise self.fail(f"CQL has no {kind} JOIN", left, hint=meant or FOREIGN_JOINS[kind])
 
     def natural_join(self, parts: list[Part]) -> syntax.Join:
         kind, outer = parts[2], parts[3]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from lark import Token
 
+from minidsms.cql.foreign_joins import join_here
 from minidsms.cql.foreign_names import FOREIGN_JOINS, foreign_hint
 from minidsms.cql.foreign_statements import declaration_here
 from minidsms.cql.foreign_windows import window_here
@@ -42,7 +43,15 @@ _NO_SAMPLES = "CQL has no samples: filter by a column, or bound the stream by a 
 _PREPARED = "a query with parameters: db.query('SELECT .. WHERE v > ?', params=[..])"
 _CONSTANTS = foreign_hint("values")
 _SERIES = "a list becomes rows by UNNEST: FROM (SELECT 1) AS one, UNNEST(GENERATE_SERIES(1, 5)) AS i"
+_CHANGES = (
+    "leave EMIT out: an answer is told by its changes, each as soon as its instant is over; ISTREAM(..) around the "
+    "select list gives only what is new"
+)
 _FOREIGN = {
+    "EMIT": _CHANGES,
+    **dict.fromkeys(("PRINT", "SUBSCRIBE", "TAIL"), "write SELECT * FROM name; its answer is read by fetch()"),
+    "TERMINATE": "write DROP QUERY name, or ALTER QUERY name PAUSE",
+    "EXTENDED": "write DESCRIBE name",
     **dict.fromkeys(("BEGIN", "COMMIT", "ROLLBACK"), _NO_TRANSACTIONS),
     **dict.fromkeys(("MERGE", "TRUNCATE", "UPSERT"), _CHANGE),
     **dict.fromkeys(("MATERIALIZED", "TEMP", "TEMPORARY"), _KEPT),
@@ -94,7 +103,7 @@ _TAKEN_FOR_NAMES = {
     "TABLE": _BEHIND,
     "SETS": "the sets stand in parentheses: GROUPING SETS ((a, b), a, ())",
     "LATEST": "S [PARTITION BY k ROWS 1] holds the latest row of each k",
-    "EMIT": "ISTREAM(..) gives what is new; the answer of a query that is a relation are its changes",
+    "EMIT": _CHANGES,
     "LATERAL": "a subquery may use the row around it in its own WHERE: IN, EXISTS or (SELECT ..) as a value",
     "TABLESAMPLE": _NO_SAMPLES,
     "MATCH_RECOGNIZE": "patterns of rows are joins of windows with conditions on their instants, as in a.ts < b.ts",
@@ -231,6 +240,8 @@ def way_out(place: Place, text: str) -> str:
     at = (place.token or place.tokens[-1]).start_pos or 0
     if meant := window_here(text, at):
         return f"the window stands behind the stream: {meant}"
+    if meant := join_here(text, at):
+        return meant
     for rules in (_by_what_came, _in_calls, _by_pairs, _at_windows, _at_names, _in_clauses, _in_statements):
         found = rules(place)
         if found:
@@ -321,7 +332,9 @@ def _in_calls(place: Place) -> str:
     if word in ("WITH", "WITHOUT") and place.word_after in ("TIME", "LOCAL"):
         return _IN_UTC
     if called in ("FLOOR", "CEIL", "CEILING") and word == "TO":
-        return "write DATE_TRUNC('hour', t)" + ("" if called == "FLOOR" else ", and add INTERVAL '1' HOUR for the end")
+        unit = place.word_after or "HOUR"
+        behind = "" if called == "FLOOR" else f", and add INTERVAL '1' {unit} for the end"
+        return f"write DATE_TRUNC('{unit.lower()}', {place.before()}){behind}"
     if called in ("TUMBLE", "HOP", "SESSION") and place.kind_before(4) in ("FROM", "JOIN"):
         return _BEHIND
     if called in ("SUBSTRING", "TRIM", "OVERLAY", "POSITION"):

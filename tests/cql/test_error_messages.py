@@ -172,10 +172,10 @@ MISTAKES = [
         "FROM is a reserved word; a column of that name stands in backquotes: `from`",
     ),
     (
-        "CREATE STREAM Q (a INT, b STRING, c DATETIME, d BIGINT, e DOUBLE)",
+        "CREATE STREAM Q (a INT, b STRING, c TIMESTAMP_NTZ, d BIGINT, e DOUBLE)",
         37,
-        'unknown type "DATETIME"',
-        "use TIMESTAMP",
+        'unknown type "TIMESTAMP_NTZ"',
+        "use TIMESTAMP, an instant in UTC",
     ),
     ("CREATE STREAM Q (a MONEY)", 20, 'unknown type "MONEY"', ""),
     (
@@ -595,6 +595,7 @@ HABITS = [
     ("SELECT LAG(car) FROM Pos", "LAG(x) OVER"),
     ("SELECT SUM(RANK() OVER (ORDER BY car)) FROM Pos", "QUALIFY"),
     ("SELECT car FROM Pos, LATERAL (SELECT 1 FROM Pos)", "in its own WHERE"),
+    ("SELECT p.car FROM Pos p ASOF JOIN Pos o ON p.car = o.car AND p.ts > o.ts", "[NOW]"),
     ("SELECT car FROM TABLE(TUMBLE(TABLE Pos, DESCRIPTOR(at), 5))", "[TUMBLE 1 MINUTE]"),
     ("SELECT car FROM Pos TABLESAMPLE (10)", "no samples"),
     ("SELECT car FROM Pos MATCH_RECOGNIZE (PATTERN (A))", "a.ts < b.ts"),
@@ -704,10 +705,20 @@ ELSEWHERE = [
     ("SELECT k FROM TUMBLE(S, k, INTERVAL '1' MINUTE)", "FROM S [TUMBLE 1 MINUTE]"),
     ("SELECT * FROM S s LEFT ANTI JOIN T t ON s.k = t.k", "NOT EXISTS"),
     ("SELECT s.k FROM S s JOIN T t ON s.k = t.k WITHIN 5 MINUTES", "S [RANGE 15 MINUTES] JOIN T [RANGE 15 MINUTES]"),
-    ("SELECT LAG(v, 2) IGNORE NULLS OVER (ORDER BY ts) FROM S", "look one row away"),
+    ("SELECT k FROM S WHERE MZ_NOW() > 3", "no clock"),
+    ("SELECT WINDOWSTART FROM S [TUMBLE 5]", "write window_start"),
+    ("SELECT S.k FROM S JOIN T ON S.k = T.k EMIT CHANGES", "leave EMIT out"),
+    ("CREATE RELATION R (k INTEGER KEY)", "KEY (columns) stands behind the columns"),
+    ("PRINT S", "SELECT * FROM name"),
+    ("TERMINATE QUERY q", "DROP QUERY name"),
+    ("DESCRIBE S EXTENDED", "write DESCRIBE name"),
+    (
+        "CREATE TABLE X (t TIMESTAMP(3), WATERMARK FOR t AS t - INTERVAL '5' SECOND)",
+        "CREATE STREAM X (t TIMESTAMP) TIMESTAMP BY t SLACK 5 SECOND",
+    ),
     ("CREATE QUERY q INTO 'x.csv' AS SELECT k FROM S", "CREATE QUERY name AS SELECT .. INTO 'file'"),
-    ("SELECT FLOOR(at TO HOUR) FROM Pos", "DATE_TRUNC('hour', t)"),
-    ("SELECT CEIL(at TO HOUR) FROM Pos", "DATE_TRUNC('hour', t), and add INTERVAL '1' HOUR"),
+    ("SELECT FLOOR(at TO MINUTE) FROM Pos", "DATE_TRUNC('minute', at)"),
+    ("SELECT CEIL(at TO HOUR) FROM Pos", "DATE_TRUNC('hour', at), and add INTERVAL '1' HOUR"),
     ("SELECT CAST(at AS TIMESTAMP WITH TIME ZONE) FROM Pos", "write TIMESTAMP;"),
     ("CREATE STREAM X (a TIMESTAMP(3) WITH TIME ZONE)", "write TIMESTAMP;"),
     ("CREATE STREAM X (a TIMESTAMP WITH LOCAL TIME ZONE)", "write TIMESTAMP;"),
@@ -775,7 +786,6 @@ ELSEWHERE = [
     ("CREATE STREAM X (a TIMESTAMP) WATERMARK 5 SECONDS", "SLACK 5 SECONDS"),
     ("CREATE STREAM X (a INTEGER, KEY (a))", "(a INTEGER) KEY (a)"),
     ("CREATE STREAM X (a INTEGER, PRIMARY KEY (a))", "(a INTEGER) KEY (a)"),
-    ("CREATE STREAM X (a TIMESTAMP(3))", "write TIMESTAMP"),
     ("CREATE STREAM X (a SERIAL)", "use INTEGER"),
     ("ALTER TABLE S ADD COLUMN w INTEGER", "ALTER STREAM"),
     ("DESCRIBE TABLE Cars", "DESCRIBE Cars"),
@@ -806,7 +816,7 @@ DECLARED_ELSEWHERE = [
     ),
     (
         "CREATE TABLE Made (a INT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) WITH ('a' = 'b')",
-        "CREATE STREAM Made (a INT, ts TIMESTAMP) TIMESTAMP BY ts",
+        "CREATE STREAM Made (a INT, ts TIMESTAMP) TIMESTAMP BY ts SLACK 5 SECOND",
     ),
     ("CREATE TABLE Made AS SELECT car FROM Pos [NOW]", "CREATE VIEW Made AS SELECT car FROM Pos [NOW]"),
     ("CREATE OR REPLACE TABLE Made AS (SELECT car FROM Pos)", "CREATE OR REPLACE VIEW Made AS (SELECT car FROM Pos)"),
@@ -873,3 +883,79 @@ def test_what_hints_say_is_accepted(text: str) -> None:
     with connect() as db:
         db.execute(DECLARATIONS)
         assert db.query(text).schema
+
+
+JOINS = [
+    (
+        "SELECT s.k, v, w FROM S s ASOF JOIN T t ON s.k = t.k AND s.ts >= t.ts",
+        "SELECT RSTREAM(s.k, v, w) FROM S [NOW] AS s JOIN T [PARTITION BY k ROWS 1] AS t ON s.k = t.k",
+    ),
+    (
+        "SELECT * FROM S ASOF LEFT JOIN T USING (k, ts) WHERE v > 1",
+        "SELECT RSTREAM(*) FROM S [NOW] LEFT JOIN T [PARTITION BY k ROWS 1] USING (k) WHERE v > 1",
+    ),
+    (
+        "SELECT s.v, t.w FROM S AS s LEFT ASOF JOIN T AS t MATCH_CONDITION (t.ts <= s.ts) ON s.k = t.k",
+        "SELECT RSTREAM(s.v, t.w) FROM S [NOW] AS s LEFT JOIN T [PARTITION BY k ROWS 1] AS t ON s.k = t.k",
+    ),
+    (
+        "SELECT p.speed, owner FROM Pos p JOIN Cars FOR SYSTEM_TIME AS OF p.at AS c ON p.car = c.car",
+        "SELECT RSTREAM(p.speed, owner) FROM Pos [NOW] AS p JOIN Cars AS c ON p.car = c.car",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "meant"), JOINS)
+def test_a_join_as_of_an_instant_is_shown_as_the_query_it_means(text: str, meant: str) -> None:
+    with connect() as db:
+        db.execute(DECLARATIONS)
+        with pytest.raises(CqlError) as caught:
+            db.query(text)
+        assert f"write {meant}" in caught.value.hint
+        assert db.query(meant).kind == "stream"
+
+
+LATERALS = [
+    (
+        "SELECT c.owner, x.v FROM Cars c, LATERAL (SELECT v FROM S s WHERE s.k = c.car ORDER BY v DESC LIMIT 2) x",
+        "JOIN (SELECT s.k AS x_k, v FROM S AS s QUALIFY ROW_NUMBER() OVER (PARTITION BY s.k ORDER BY v DESC) <= 2) "
+        "AS x ON x.x_k = c.car",
+    ),
+    (
+        "SELECT owner, n FROM Cars CROSS JOIN LATERAL (SELECT COUNT(*) AS n FROM S [ROWS 9] WHERE Cars.car = S.k) AS x",
+        "LEFT JOIN (SELECT S.k AS x_k, COUNT(*) AS n FROM S [ROWS 9] GROUP BY S.k) AS x ON x.x_k = Cars.car",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "meant"), LATERALS)
+def test_a_lateral_query_is_shown_as_one_by_its_key(text: str, meant: str) -> None:
+    with connect() as db:
+        db.execute(DECLARATIONS)
+        with pytest.raises(CqlError) as caught:
+            db.query(text)
+        assert caught.value.hint == f"join a query that shows its key: {meant}"
+        select, _, behind = text.partition(" FROM ")
+        table = behind.partition(",")[0].partition(" CROSS")[0]
+        db.query(f"{select} FROM {table} {meant}")
+
+
+def test_a_pattern_of_rows_is_shown_as_joins_in_the_order_of_time() -> None:
+    joins = (
+        "SELECT RSTREAM(..) FROM S [RANGE 10 MINUTES] AS A JOIN S [RANGE 10 MINUTES] AS B ON A.k = B.k AND A.ts < B.ts "
+        "JOIN S [NOW] AS C ON B.k = C.k AND B.ts < C.ts"
+    )
+    pattern = "PARTITION BY k ORDER BY ts MEASURES A.v AS v PATTERN (A B+ C) DEFINE B AS B.v > A.v"
+    with connect() as db:
+        db.execute(DECLARATIONS)
+        with pytest.raises(CqlError) as caught:
+            db.query(f"SELECT * FROM S MATCH_RECOGNIZE ({pattern})")
+        assert joins in caught.value.hint and "LAG(x) OVER (PARTITION BY k ORDER BY ts)" in caught.value.hint
+        db.query(joins.replace("..", "A.v"))
+
+
+def test_types_of_times_take_other_names_and_a_precision() -> None:
+    with connect() as db:
+        db.execute("CREATE STREAM X (a TIMESTAMP(3), b TIMESTAMPTZ, c TIMESTAMP_LTZ(3), d DATETIME, e TIME(6))")
+        query = db.query("SELECT *, CAST(a AS TIMESTAMP(0)) AS f FROM X")
+        assert str(query.schema) == "a TIMESTAMP, b TIMESTAMP, c TIMESTAMP, d TIMESTAMP, e TIME, f TIMESTAMP"
