@@ -48,9 +48,18 @@ def _ordered(value: Any) -> Any:
 class AtTheFront(Collected):
     """The first n values of the order, or fewer where there are fewer."""
 
+    _unwanted = -1
+    """The place of the row that goes where there is one too many."""
+
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
         (self._wanted,) = settings.parameters
+        self._keeps_wanted = settings.is_append_only
+
+    def add(self, value: Any, *by: Any) -> None:
+        super().add(value, *by)
+        if self._keeps_wanted and len(self._rows) > self._wanted:
+            del self._rows[self._unwanted]
 
     def result(self) -> tuple[Any, ...]:
         return tuple(row[-1] for row in self._rows[: self._wanted])
@@ -58,6 +67,8 @@ class AtTheFront(Collected):
 
 class AtTheBack(AtTheFront):
     """The last n values of the order, in that order."""
+
+    _unwanted = 0
 
     def result(self) -> tuple[Any, ...]:
         return tuple(row[-1] for row in self._rows[-self._wanted :])

@@ -105,6 +105,7 @@ _OF_PAIRS: _Results = {
 }  # fmt: skip
 """Of values y, and of pairs (y, x): the result, what it is, and what it is of the rows of the documentation."""
 RESULTS = {name: result for name, (result, _, _) in {**_OF_VALUES, **_OF_PAIRS}.items()}
+OF_PAIRS = tuple(_OF_PAIRS)
 
 
 def _numbers(types: Sequence[Type]) -> Signature | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from minidsms.aggregates.aggregate import Settings, SortKey
+from minidsms.aggregates.moments import OF_PAIRS
 from minidsms.elements import Type
 
 RANKS = ("row_number", "rank", "dense_rank")
@@ -23,7 +24,7 @@ IN_ORDER = ("string_agg", "array_agg", "first_n", "last_n")
 AGGREGATES = (
     *SLIDING, "variance", "stddev", "var_pop", "stddev_pop", "median", "quantile_cont", "quantile_disc", "mode",
     "bit_and", "bit_or", "bit_xor", "product", "percentile_cont", "percentile_disc", "approx_percentile",
-    "approx_top_k", "histogram", "min_n", "max_n", *IN_ORDER,
+    "approx_top_k", "histogram", "min_n", "max_n", "arg_min", "arg_max", "arg_min_n", "arg_max_n", *OF_PAIRS, *IN_ORDER,
 )  # fmt: skip
 """Aggregates of the rows of a frame."""
 FILLING = ("first", "last")
@@ -70,7 +71,8 @@ class OverCall:
     partition, order: which columns make the partition, and by which it is sorted and how.  arg: None for ranks and
     COUNT(*).  distance: how many rows LAG and LEAD look away, the n of NTH_VALUE and NTILE.  default: what they give in
     place of NULL where no row is so far away, of the row itself.  settings: what an aggregate has beside its argument.
-    distinct: equal values count once.  label: the call in words.
+    distinct: equal values count once.  values: how many the argument holds; of several it is the STRUCT of these, or
+    NULL.  user: it is an aggregate of the user.  label: the call in words.
     """
 
     function: str
@@ -84,21 +86,23 @@ class OverCall:
     default: int | None = None
     settings: Settings | None = None
     distinct: bool = False
+    values: int = 1
+    user: bool = False
 
     @property
     def slides(self) -> bool:
         """Kernels keep the aggregate while its frame slides over a relation."""
-        return self.function in SLIDING and not self.distinct
+        return self.function in SLIDING and not self.distinct and not self.user
 
     @property
     def is_aggregate(self) -> bool:
         """States of groups can give it, into which the rows of its frame come in their order."""
-        return self.function in AGGREGATES or self.function in FILLING
+        return self.user or self.function in AGGREGATES or self.function in FILLING
 
     @property
     def sees_order(self) -> bool:
         """Of rows that are equal in the keys it matters which stands before which."""
-        return self.function not in (*RANKS, *AGGREGATES) or self.function in IN_ORDER
+        return not self.user and (self.function not in (*RANKS, *AGGREGATES) or self.function in IN_ORDER)
 
     @property
     def is_framed(self) -> bool:
@@ -123,4 +127,4 @@ class OverCall:
     @property
     def can_fail(self) -> bool:
         """Its result may not fit."""
-        return self.function == "sum" and self.type is not Type.FLOAT
+        return self.user or (self.function == "sum" and self.type is not Type.FLOAT)

@@ -33,7 +33,7 @@ from minidsms.cql.rewriting import connective, seen_from_inside
 from minidsms.cql.scope import Ambiguous, Scope, ambiguous, did_you_mean, listing
 from minidsms.cql.session import Piece, Session, parts
 from minidsms.cql.times import UNIT_NS, NotATime, duration_ticks
-from minidsms.cql.written_out import aggregate_written_out, written_out
+from minidsms.cql.written_out import aggregate_written_out, over_written_out, written_out
 from minidsms.elements import Type
 from minidsms.functions import LIBRARY
 from minidsms.functions.calendar import DAYS_AND_MORE, PARTS, TAKE_A_UNIT, UNITS
@@ -1012,6 +1012,9 @@ class ExpressionBinder:
     def _over(self, expr: syntax.Over) -> bound.Expr:
         self._refuse_in_lambda("OVER", expr)
         overs = self.context.overs
+        written = aggregate_written_out(expr.call.function.lower(), expr.call)
+        if written is not None:
+            return self.bind(over_written_out(written, expr))
         expr = replace(expr, call=_of_different(expr.call, expr.call.function.lower()))
         if expr.window is not None:
             hint = "FROM .. WINDOW w AS (PARTITION BY k ORDER BY ts)"
@@ -1030,7 +1033,10 @@ class ExpressionBinder:
         order = [binder.value(key.expr) for key in expr.order]
         within = [binder.value(key.expr) for key in expr.call.order] if expr.call.within else []
         of_what = within or args
-        if _is_number_of_ticks(expr.call, of_what):
+        user = self.session.catalog.aggregates.get(expr.call.function.lower())
+        if user is not None:
+            args = list(self._user_args(user.name, user.arg_types, args, expr.call))
+        elif _is_number_of_ticks(expr.call, of_what):
             counts = [self._count_of(of_what[0]), *of_what[1:]]
             args, within = (args, counts) if within else (counts, within)
             return self._as_interval(overs.add(expr, args, partition, order, within), expr)

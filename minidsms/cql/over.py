@@ -16,10 +16,10 @@ from typing import NamedTuple
 from minidsms.aggregates import AGGREGATES as TABLE
 from minidsms.aggregates import SYNONYMS
 from minidsms.aggregates.aggregate import Settings, SortKey
+from minidsms.aggregates.collected import number_of_values
 from minidsms.aggregates.over import (
     AGGREGATES,
     FILLING,
-    FUNCTIONS,
     IN_ORDER,
     NEIGHBOURS,
     PARTITION,
@@ -41,7 +41,7 @@ from minidsms.cql.windows import ticks
 from minidsms.elements import Field, Schema, Type
 from minidsms.values.types import known_type
 
-_KNOWN = ", ".join(map(str.upper, FUNCTIONS))
+_KNOWN = f"aggregates and {', '.join(map(str.upper, (*RANKS, *SHARES, *NEIGHBOURS, *PLACES)))}"
 _WITH_NUMBER = {
     "lag": "LAG takes a value, how many rows it stands away, and what it is where no row does",
     "lead": "LEAD takes a value, how many rows it stands away, and what it is where no row does",
@@ -50,12 +50,14 @@ _WITH_NUMBER = {
     "first_value": "FIRST_VALUE takes one value",
     "last_value": "LAST_VALUE takes one value",
 }
+_IN_FRAMES = {"first": "first_value", "last": "last_value"}
+"""Aggregates by arrival, which the order of a frame takes the place of."""
 _OF_DISTANCE = (Type.INTEGER, Type.TIMESTAMP, Type.INTERVAL)
 """The types of keys that frames reach from by a distance."""
 
 
 class _Shape(NamedTuple):
-    """What is called, of what; as in `OverCall`."""
+    """What is called, of what; as in `OverCall`. several: the values that the argument holds, if several."""
 
     function: str
     type: Type
@@ -64,6 +66,8 @@ class _Shape(NamedTuple):
     frame: Frame = PARTITION
     settings: Settings | None = None
     distinct: bool = False
+    several: tuple[bound.Expr, ...] = ()
+    user: bool = False
 
 
 @dataclass(frozen=True)
@@ -94,23 +98,35 @@ class Overs:
     ) -> bound.Expr:
         """A placeholder for the result of a call, whose parts are bound. within: what WITHIN GROUP names."""
         call = over.call
-        name = SYNONYMS.get(call.function.lower(), call.function.lower())
-        for expr in (*order, *within, *(() if name in (*NEIGHBOURS, *PLACES, *IN_ORDER, "count") else args)):
+        name = call.function.lower()
+        user = self.session.catalog.aggregates.get(name)
+        if user is None:
+            name = SYNONYMS.get(name, name)
+            if len(args) == 1:
+                name = _IN_FRAMES.get(call.function.lower(), name)
+        takes_lists = user is not None or name in (*NEIGHBOURS, *PLACES, *IN_ORDER, "count")
+        for expr in (*order, *within, *(() if takes_lists else args)):
             if expr.type.is_nested:
                 raise self.session.error("lists have no order", expr.span, "", "take an element")
         args, default = self._with_default(call, name, args)
         keys = tuple(SortKey(key.descending, bool(key.nulls_first)) for key in over.order)
-        shape = self._shape(over, name, args, order, within)
+        if user is None:
+            shape = self._shape(over, name, args, order, within)
+        else:
+            shape = self._of_user(over, name, user.type, args, order)
         label = self.session.snippet(call.span)
         ordered = tuple(zip([typed(self.session, e) for e in order], keys))
         parted = tuple([typed(self.session, e) for e in partition])
-        fills = shape.function in FILLING
+        fills = shape.function in FILLING or (name in NEIGHBOURS and shape.settings is not None)
         written = _Written(shape, parted, ordered, None if fills else default, label)
         if written not in self.calls:
             self.calls.append(written)
-        found = bound.OverRef(shape.type, self.calls.index(written), span=over.span)
+        found: bound.Expr = bound.OverRef(shape.type, self.calls.index(written), span=over.span)
+        if name in NEIGHBOURS and shape.settings is not None:
+            assert shape.arg is not None
+            found = _farthest(found, shape.arg.type, name == "lag", shape.settings.parameters[0])
         if fills and default is not None:
-            return bound.Call(shape.type, "coalesce", (found, default), span=over.span)
+            return bound.Call(found.type, "coalesce", (found, default), span=over.span)
         return found
 
     def _shape(
@@ -144,7 +160,7 @@ class Overs:
         if not args and call.args:
             return _Shape("count", Type.INTEGER, frame=self._frame(over, order))
         found = AggregateCallBinder(self.session, call, name).bind(args, within)
-        function, arg, settings = found.function, found.arg, found.settings
+        function, arg, settings, several = found.function, found.arg, found.settings, found.args
         if function == "sum_decimal":
             function, arg, settings = "sum", found.args[0], None
         elif settings is not None:
@@ -153,7 +169,23 @@ class Overs:
             raise self._error(f"{call.function} takes no OVER", call, f"with OVER stand {_KNOWN}")
         if function in IN_ORDER and call.distinct:
             raise self._error(f"{call.function} with OVER takes no DISTINCT", over, "values come in the order of OVER")
-        return _Shape(function, found.type, arg, None, self._frame(over, order), settings, found.distinct)
+        if settings is None or settings.values == 1:
+            return _Shape(function, found.type, arg, None, self._frame(over, order), settings, found.distinct)
+        arg, several = _together(several), tuple(several)
+        return _Shape(function, found.type, arg, None, self._frame(over, order), settings, several=several)
+
+    def _of_user(
+        self, over: syntax.Over, name: str, type_: Type, args: Sequence[bound.Expr], order: Sequence[bound.Expr]
+    ) -> _Shape:
+        """A user's aggregate of the rows of a frame."""
+        call = over.call
+        if call.distinct or call.order or call.nulls:
+            raise self._error("a user aggregate takes arguments only", over, "no DISTINCT, no order")
+        if not args:
+            raise self._error(f"{call.function} has no argument and takes no OVER", call, "declare it with one")
+        several = tuple(args) if len(args) > 1 else ()
+        arg = _together(several) if several else args[0]
+        return _Shape(name, type_, arg, frame=self._frame(over, order), several=several, user=True)
 
     def _filling(
         self, over: syntax.Over, name: str, arg: bound.Expr | None, distance: int | None, order: Sequence[bound.Expr]
@@ -162,10 +194,17 @@ class Overs:
         assert arg is not None
         if arg.type.is_nested:
             raise self._error(f"{over.call.function} IGNORE NULLS takes no {arg.type}", over.call)
-        if name in NEIGHBOURS and distance != 1:
-            raise self._error(f"{over.call.function} IGNORE NULLS gives the nearest value", over, "look one row away")
         before_and_behind = {"lag": Frame(False, None, -1), "lead": Frame(False, 1, None)}
         frame = before_and_behind.get(name) or self._frame(over, order)
+        if distance is not None and distance > 1:
+            problem = number_of_values(distance)
+            if problem is not None:
+                raise self._error(f"{over.call.function} IGNORE NULLS: {problem}", over)
+            of_rows = Settings(1, (distance,), by_arrival=True)
+            function = "last_n" if name == "lag" else "first_n"
+            return _Shape(function, arg.type.list_type, arg, frame=frame, settings=of_rows)
+        if distance == 0:
+            raise self._error(f"{over.call.function} IGNORE NULLS looks at other rows", over, "write a number from 1")
         return _Shape("first" if name in ("first_value", "lead") else "last", arg.type, arg, frame=frame)
 
     def _frame(self, over: syntax.Over, order: Sequence[bound.Expr]) -> Frame:
@@ -234,6 +273,11 @@ class Overs:
         def column(expr: bound.Expr) -> int:
             return columns.setdefault(expr, len(columns))
 
+        def argument(shape: _Shape) -> int | None:
+            for expr in shape.several:  # by these rows that are equal in the keys are sorted
+                column(expr)
+            return None if shape.arg is None else column(shape.arg)
+
         plain = [not any(isinstance(e, bound.OverRef) for e in bound.walk(expr)) for expr in shown]
         for expr, is_plain in zip(shown, plain):
             if is_plain:
@@ -245,12 +289,14 @@ class Overs:
                 tuple(column(e) for e in w.partition),
                 tuple((column(e), key) for e, key in w.order),
                 w.label,
-                None if w.shape.arg is None else column(w.shape.arg),
+                argument(w.shape),
                 w.shape.frame,
                 w.shape.distance,
                 None if w.default is None else column(w.default),
                 w.shape.settings,
                 w.shape.distinct,
+                len(w.shape.several) or 1,
+                w.shape.user,
             )
             for w in self.calls
         ]
@@ -305,6 +351,23 @@ def is_instant(node: bound.Node, column: int, catalog: Catalog) -> bool:
                 return catalog.streams[name.lower()].timestamp_by == column
             case _:
                 return False
+
+
+def _together(values: Sequence[bound.Expr]) -> bound.Expr:
+    """The STRUCT of several values; NULL where one of them is."""
+    type_ = Type.struct([(f"f{i}", known_type(value.type)) for i, value in enumerate(values)])
+    some = [bound.Call(Type.BOOLEAN, "not", (bound.Call(Type.BOOLEAN, "is null", (value,)),)) for value in values]
+    made = bound.Call(type_, "struct", tuple(values))
+    return bound.Case(type_, ((bound.Call(Type.BOOLEAN, "and", tuple(some)), made),), bound.Literal(type_, None))
+
+
+def _farthest(nearest: bound.Expr, type_: Type, is_before: bool, n: int) -> bound.Expr:
+    """Of the list of the n nearest values before a row, or behind it, that farthest away; NULL where it has fewer."""
+    places = [bound.Literal(Type.INTEGER, i) for i in ((n, 1) if is_before else (n, n))]
+    count = bound.Call(Type.INTEGER, "cardinality", (nearest,))
+    has_all = bound.Call(Type.BOOLEAN, "=", (count, places[0]))
+    found = bound.Call(type_, "element_at", (nearest, places[1]))
+    return bound.Case(type_, ((has_all, found),), bound.Literal(type_, None))
 
 
 def _unit(frame: syntax.Frame) -> str:

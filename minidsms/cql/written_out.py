@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 from functools import cache
 from typing import Any
 
+from minidsms.aggregates import AGGREGATES
 from minidsms.cql import syntax
 from minidsms.cql.parser import parse_query
 from minidsms.functions.written import Written
@@ -39,6 +40,15 @@ def aggregate_written_out(key: str, call: syntax.Call) -> syntax.Expr | None:
             lists = tuple(replace(call, function="ARRAY_AGG", args=(arg,)) for arg in call.args)
             return syntax.Call("TO_JSON", (syntax.Call("MAP_FROM_LISTS", lists, span=call.span),), span=call.span)
     return None
+
+
+def over_written_out(written: syntax.Expr, over: syntax.Over) -> syntax.Expr:
+    """The same of the rows of a frame, given such an aggregate written out and its call with OVER."""
+    if not isinstance(written, syntax.Call):
+        return written
+    if written.function.lower() in AGGREGATES:
+        return replace(over, call=written)
+    return replace(written, args=tuple(over_written_out(arg, over) for arg in written.args))
 
 
 def _at_offset(key: str, call: syntax.Call, ignores_nulls: bool) -> syntax.Call:

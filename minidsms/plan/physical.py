@@ -424,7 +424,13 @@ class PhysicalPlanner:
         spec = None
         if call.is_aggregate and (node.is_append_only or not call.slides):
             refs = column_refs(node.input.schema)
-            spec = self._call(as_aggregate(call, refs[call.arg or 0]), refs.index, False)
+            meant = as_aggregate(call, refs[call.arg or 0])
+            only_comes = node.is_append_only and call.frame.start is None
+            if call.values > 1:
+                assert call.arg is not None
+                spec = self._of_several(meant, refs[call.arg], call.arg, only_comes)
+            else:
+                spec = self._call(meant, refs.index, only_comes)
         if node.is_append_only:
             from minidsms.operators.stream_over import StreamOver
 
@@ -755,6 +761,18 @@ class PhysicalPlanner:
             is_descending=settings is not None and any(key.descending for key in settings.keys),
         )
 
+    def _of_several(
+        self, call: bound.AggregateCall, together: bound.ColumnRef, column: int, is_append_only: bool
+    ) -> AggregateSpec:
+        """How frames of OVER compute a call whose arguments stand together in a column."""
+        from minidsms.aggregates.several import Apart
+        from minidsms.operators.aggregate import AggregateSpec
+
+        apart = self._objects(call, is_append_only)
+        factory = functools.partial(Apart, apart.factory)
+        objects = dataclasses.replace(apart, factory=factory, arg_types=(together.type,), values=1)
+        return AggregateSpec(call.function, column, call.type, together.type, objects=objects, args=(column,))
+
     def _objects(self, call: bound.AggregateCall, is_append_only: bool) -> ObjectAggregate:
         """What keeps the states of an aggregate whose states are objects."""
         from minidsms.synopses.object_states import ROW_BYTES, ObjectAggregate, ShownRows
@@ -769,6 +787,10 @@ class PhysicalPlanner:
             return ObjectAggregate(user.name, factory, user.arg_types, user.type, len(user.arg_types))
         settings = dataclasses.replace(call.settings, is_append_only=is_append_only)
         state = AGGREGATES[call.function].state
+        if state is kept_by_kernel:
+            from minidsms.aggregates.several import STATES
+
+            state = STATES[call.function]
         assert state is not None, "what a kernel keeps has no settings"
         return ObjectAggregate(
             call.function,

@@ -261,8 +261,8 @@ class Definition:
                 ordered = in_order(self.rows(below, outer), node.order)
                 return ordered[offset : offset + limit]
             case bound.Over(input=below, call=call):
-                told = self._partitions.setdefault(node, {})
-                return [(*row, normal(result)) for *row, result in over(self.rows(below, outer), call, told)]
+                told, user = self._partitions.setdefault(node, {}), self.history.aggregates
+                return [(*row, normal(result)) for *row, result in over(self.rows(below, outer), call, told, user)]
             case bound.SetOperation(op=op, all=all_, left=left, right=right):
                 a, b = Counter(self.rows(left, outer)), Counter(self.rows(right, outer))
                 if not all_:

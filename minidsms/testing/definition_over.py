@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
 from minidsms.aggregates.aggregate import SortKey
 from minidsms.aggregates.over import OverCall
+from minidsms.cql.catalog import AggregateDef
 from minidsms.testing.definition_aggregates import OF_ROWS, decimal_sum, mean, stddev, total, variance
 from minidsms.testing.history import Row, value_order
 
@@ -24,10 +25,13 @@ def in_order(rows: Sequence[Row], order: Sequence[tuple[int, SortKey]]) -> list[
     return ordered
 
 
-def over(rows: Sequence[Row], call: OverCall, known: dict[str, list[Row]]) -> list[Row]:
+def over(
+    rows: Sequence[Row], call: OverCall, known: dict[str, list[Row]], user: Mapping[str, AggregateDef]
+) -> list[Row]:
     """Every row with what the call gives it behind it; an integer may be too great.
 
-    known: what the call has given to partitions, by their rows as text, in which 1 and TRUE differ.
+    known: what the call has given to partitions, by their rows as text, in which 1 and TRUE differ.  user: the
+    aggregates of the user.
     """
     partitions: dict[Row, list[Row]] = {}
     for row in rows:
@@ -36,25 +40,27 @@ def over(rows: Sequence[Row], call: OverCall, known: dict[str, list[Row]]) -> li
     for partition in partitions.values():
         told = repr(partition)
         if told not in known:
-            known[told] = _over_partition(partition, call)
+            known[told] = _over_partition(partition, call, user)
         found += known[told]
     return found
 
 
-def _over_partition(partition: Sequence[Row], call: OverCall) -> list[Row]:
+def _over_partition(partition: Sequence[Row], call: OverCall, user: Mapping[str, AggregateDef]) -> list[Row]:
     ordered = in_order(partition, call.order)
     peers: dict[Row, list[int]] = {}
     for i, row in enumerate(ordered):
         peers.setdefault(tuple(row[column] for column, _ in call.order), []).append(i)
     numbers = {key: n for n, key in enumerate(peers)}
     return [
-        (*ordered[i], _result(ordered, i, range(places[0], places[0] + len(places)), numbers[key], call))
+        (*ordered[i], _result(ordered, i, range(places[0], places[0] + len(places)), numbers[key], call, user))
         for key, places in peers.items()
         for i in places
     ]
 
 
-def _result(rows: Sequence[Row], place: int, peers: range, keys_before: int, call: OverCall) -> Any:
+def _result(
+    rows: Sequence[Row], place: int, peers: range, keys_before: int, call: OverCall, user: Mapping[str, AggregateDef]
+) -> Any:
     """peers: the places of the rows with its keys.  keys_before: how many other keys stand before them."""
     match call.function:
         case "row_number":
@@ -90,6 +96,8 @@ def _result(rows: Sequence[Row], place: int, peers: range, keys_before: int, cal
             return values[call.distance - 1] if call.distance <= len(values) else None
     if call.settings is None or call.settings.passes_nulls:
         values = [value for value in values if value is not None]
+    if call.user:
+        return _of_user(user[call.function], _rows(call, values))
     return _aggregate(call, list(dict.fromkeys(values)) if call.distinct else values)
 
 
@@ -123,6 +131,18 @@ def _compared(row: Row, other: Row, distance: int, call: OverCall) -> int:
     return 0
 
 
+def _rows(call: OverCall, values: Sequence[Any]) -> list[Row]:
+    """The arguments of the rows; several stand in a STRUCT, by name."""
+    return [tuple(value for _, value in row) if call.values > 1 else (row,) for row in values]
+
+
+def _of_user(aggregate: AggregateDef, rows: Sequence[Row]) -> Any:
+    state = aggregate.factory()
+    for row in rows:
+        state.add(*row)
+    return state.result() if rows else None
+
+
 def _aggregate(call: OverCall, values: list[Any]) -> Any:
     function = call.function
     if function == "count":
@@ -136,7 +156,7 @@ def _aggregate(call: OverCall, values: list[Any]) -> Any:
     if function in ("variance", "stddev"):
         return variance(values) if function == "variance" else stddev(values)
     if call.settings is not None:
-        return OF_ROWS[function]([(value,) for value in values], call.settings)
+        return OF_ROWS[function](_rows(call, values), call.settings)
     if isinstance(values[0], Decimal) and function == "sum":
         return decimal_sum(values)
     return total(values) if function == "sum" else mean(values)

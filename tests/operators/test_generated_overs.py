@@ -48,6 +48,8 @@ def default_of(rng: Random, arg: str) -> str:
 def of_objects(rng: Random, any_: str, number: str) -> str:
     """A call whose states are of Python values, and those of an order within the group."""
     descending, nulls = rng.choice(("", " DESC")), rng.choice(("", " IGNORE NULLS"))
+    if rng.random() < 0.4:
+        return of_several(rng, any_, number)
     return rng.choice(
         (
             f"PERCENTILE_CONT(0.4) WITHIN GROUP (ORDER BY {number}{descending})",
@@ -62,6 +64,22 @@ def of_objects(rng: Random, any_: str, number: str) -> str:
             f"{rng.choice(('FIRST_N', 'LAST_N'))}({any_}, 2){nulls}",
             f"{rng.choice(('MIN', 'MAX', 'APPROX_TOP_K'))}({any_}, 2)",
             "HISTOGRAM(k)",
+        )
+    )
+
+
+def of_several(rng: Random, any_: str, number: str) -> str:
+    """A call of two values, or of a user's aggregate."""
+    of_pairs = ("CORR", "COVAR_POP", "COVAR_SAMP", "REGR_SLOPE", "REGR_INTERCEPT", "REGR_R2", "REGR_SXY", "REGR_COUNT")
+    return rng.choice(
+        (
+            f"{rng.choice(of_pairs)}({number}, k)",
+            f"{rng.choice(of_pairs)}(k, {number}) FILTER (WHERE k > 1)",
+            f"{rng.choice(('ARG_MIN', 'ARG_MAX'))}({any_}, {number})",
+            f"{rng.choice(('ARG_MIN', 'ARG_MAX'))}({number}, {any_})",
+            f"{rng.choice(('ARG_MIN', 'ARG_MAX'))}({any_}, k, 2)",
+            "UA_SPAN(k)",
+            "UA_PRODUCTS(k, k + 1)",
         )
     )
 
@@ -105,12 +123,13 @@ def random_case(seed: int) -> Case:
     over = f"({'PARTITION BY ' * bool(by)}{', '.join(by)} ORDER BY {', '.join(keys)}"
     rank = rng.choice(("ROW_NUMBER()", "RANK()", "DENSE_RANK()"))
     number, any_ = rng.choice(NUMBERS[name]), rng.choice(columns)
+    neighbour = rng.choice(("LAG", "LEAD"))
     call = rng.choice(
         (
             f"{rank} OVER {over})",
             f"{rng.choice(('PERCENT_RANK()', 'CUME_DIST()', 'NTILE(3)'))} OVER {over})",
-            f"{rng.choice(('LAG', 'LEAD'))}({any_}, {rng.randint(1, 3)}{default_of(rng, any_)}) OVER {over})",
-            f"{rng.choice(('LAG', 'LEAD'))}({any_}, 1{default_of(rng, any_)}) IGNORE NULLS OVER {over})",
+            f"{neighbour}({any_}, {rng.randint(1, 3)}{default_of(rng, any_)}) OVER {over})",
+            f"{neighbour}({any_}, {rng.choice((1, 2))}{default_of(rng, any_)}) IGNORE NULLS OVER {over})",
             f"{rng.choice(('SUM', 'AVG'))}({number}) OVER {over} {frame})",
             f"{rng.choice(('MIN', 'MAX', 'FIRST_VALUE', 'LAST_VALUE', 'COUNT'))}({any_}) OVER {over} {frame})",
             f"{rng.choice((f'NTH_VALUE({any_}, 2)', 'COUNT(*)'))} OVER {over} {frame})",
@@ -230,7 +249,7 @@ def case_of_stream(seed: int) -> Case:
                 (
                     f"{rng.choice(('ROW_NUMBER()', 'RANK()', 'DENSE_RANK()'))} OVER {over})",
                     f"LAG({any_}, {rng.choice((0, 1, 1, 2, 9))}{default_of(rng, any_)}) OVER {over})",
-                    f"LAG({any_}, 1{default_of(rng, any_)}) IGNORE NULLS OVER {over})",
+                    f"LAG({any_}, {rng.choice((1, 3))}{default_of(rng, any_)}) IGNORE NULLS OVER {over})",
                     f"{rng.choice(('SUM', 'AVG'))}({number}) OVER {over} {frame})",
                     f"{rng.choice(('MIN', 'MAX', 'FIRST_VALUE', 'LAST_VALUE', 'COUNT'))}({any_}) OVER {over} {frame})",
                     f"{rng.choice((f'NTH_VALUE({any_}, {rng.randint(1, 3)})', 'COUNT(*)'))} OVER {over} {frame})",
@@ -275,7 +294,7 @@ def case_of_ranks(seed: int) -> Case:
     any_ = rng.choice((*columns, *by))
     distance = rng.choice((0, 1, 1, 2, 5))
     neighbour = f"{rng.choice(('LAG', 'LEAD'))}({any_}, {distance}{default_of(rng, any_)})"
-    if distance == 1 and any_ != "l" and rng.random() < 0.4:
+    if distance and any_ != "l" and rng.random() < 0.4:
         neighbour += " IGNORE NULLS"
     shown = rng.sample((*columns, *by), rng.choice((1, 1, 2)))
     qualify = f" QUALIFY {rank} {over} <= {rng.randint(0, 3)}" if rng.random() < 0.4 else ""

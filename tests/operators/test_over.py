@@ -257,7 +257,9 @@ def test_rows_of_one_instant_come_to_lists_in_the_order_of_their_values(source: 
         ("STRING_AGG(CAST(v AS TEXT) ORDER BY v)", "values come in the order of OVER"),
         ("ARRAY_AGG(DISTINCT v)", "ARRAY_AGG with OVER takes no DISTINCT"),
         ("MODE(v ORDER BY v)", "MODE with OVER takes its arguments only"),
-        ("CORR(v, v)", "CORR takes no OVER"),
+        ("CORR(v)", "CORR takes 2 arguments, not 1"),
+        ("LAG(v, 0) IGNORE NULLS", "LAG IGNORE NULLS looks at other rows"),
+        ("MISSING(v)", "MISSING takes no OVER"),
     ],
 )
 def test_what_no_frame_gives_is_refused(call: str, reason: str) -> None:
@@ -265,3 +267,31 @@ def test_what_no_frame_gives_is_refused(call: str, reason: str) -> None:
         db.execute("CREATE STREAM S (v INTEGER)")
         with pytest.raises(minidsms.Error, match=reason):
             db.query(f"SELECT {call} OVER (ORDER BY ts) FROM S")
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("JSON_AGG(v)", ["[1]", "[1,null]", "[null,2]"]),
+        ("EARLIEST_BY_OFFSET(v)", [1, 1, 2]),
+        ("LATEST_BY_OFFSET(v)", [1, 1, 2]),
+        ("FIRST(v)", [1, 1, None]),
+        ("LAST(v)", [1, None, 2]),
+    ],
+)
+def test_aggregates_in_other_words_are_of_frames_too(call: str, expected: list[Any]) -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (v INTEGER)")
+        q = db.query(f"SELECT {call} OVER (ORDER BY ts ROWS 1 PRECEDING) AS r FROM S")
+        db.push("S", [(1,), (None,), (2,)], ts=[1, 2, 3])
+        db.advance(3)
+        assert [change.row[0] for change in q.fetch()] == expected
+
+
+def test_of_far_neighbours_that_are_not_null_a_stream_keeps_as_many_as_are_asked_for() -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (v INTEGER)")
+        q = db.query("SELECT v, LAG(v, 2, -1) IGNORE NULLS OVER (ORDER BY ts) AS r FROM S")
+        db.push("S", [(1,), (None,), (2,), (3,), (None,)], ts=[1, 2, 3, 4, 5])
+        db.advance(5)
+        assert [change.row for change in q.fetch()] == [(1, -1), (None, -1), (2, -1), (3, 1), (None, 2)]

@@ -76,9 +76,17 @@ def _joined(below: Node, run: Sequence[bound.Over]) -> Node:
 def as_aggregate(call: OverCall, arg: Expr | None) -> bound.AggregateCall:
     """The aggregate of the rows of a group that the call is of those of a frame. arg: None for COUNT(*)."""
     settings = Settings() if call.sums_decimals else call.settings
+    if arg is not None and (call.user or call.values > 1):
+        args = tuple(_part(arg, i) for i in range(call.values)) if call.values > 1 else (arg,)
+        return bound.AggregateCall(call.function, None, call.type, user=call.user, args=args, settings=settings)
     if settings is not None and arg is not None:
         return bound.AggregateCall(call.aggregate, None, call.type, call.distinct, args=(arg,), settings=settings)
     return bound.AggregateCall(call.function, arg, call.type, call.distinct, ignores_nulls=call.function in FILLING)
+
+
+def _part(struct: Expr, i: int) -> Expr:
+    """The value of a STRUCT at a place."""
+    return bound.Call(struct.type.fields[i][1], "struct_extract", (struct, bound.Literal(Type.INTEGER, i)))
 
 
 def _with_null(node: Node, keys: Sequence[Expr]) -> Node:
