@@ -16,12 +16,13 @@ from itertools import chain
 from minidsms.counted import counted
 from minidsms.cql import bound, syntax
 from minidsms.cql.aggregates import Groups, has_aggregates
+from minidsms.cql.columns import name_of, with_columns
 from minidsms.cql.defaults import event_windows
 from minidsms.cql.errors import CqlError
 from minidsms.cql.expression_binder import Context, ExpressionBinder
 from minidsms.cql.grouping_sets import key_meant
 from minidsms.cql.over import Overs
-from minidsms.cql.scope import Ambiguous, Column, Scope, did_you_mean, listing
+from minidsms.cql.scope import Column, Scope, did_you_mean, listing
 from minidsms.cql.session import Piece, Session, parts
 from minidsms.cql.sources import Source, SourceBinder, equate_conjuncts
 from minidsms.elements import Field, Schema
@@ -85,6 +86,7 @@ class BlockBinder:
         self.given_once = _given_once(select.items)
         source, source_trees = self._sources(select, limited)
         scope, from_node = source.scope, source.node
+        select = with_columns(self.session, select, scope)
         if any(isinstance(key, syntax.EveryKey) for key in select.group_by):
             select = self._by_every_key(select, scope)
         node = from_node
@@ -318,7 +320,7 @@ class BlockBinder:
                         continue
                     expr = replace(column.expr, span=item.expr.span)
                     outputs.append(Output(column.name, expr if groups is None else groups.to_row(expr)))
-                    name = _written(scope, alias, column)
+                    name = name_of(scope, alias, column)
                     written += [] if name is None else [syntax.SelectItem(name)]
                 # A column that has no name of its own can only be had by the star.
                 trees += written if len(written) == len(columns) else [item]
@@ -362,17 +364,6 @@ class BlockBinder:
         if not kept:
             raise self.session.error("EXCLUDE leaves no column", star.span)
         return kept
-
-
-def _written(scope: Scope, alias: str, column: Column) -> syntax.Name | None:
-    """How a column that `*` stands for is named: bare where that is clear; None where it cannot be named."""
-    for qualifier in (None, alias) if alias else (None,):
-        try:
-            if scope.find(column.name, qualifier) == column.expr:
-                return syntax.Name(column.name, qualifier)
-        except Ambiguous:
-            continue
-    return None
 
 
 def _aggregate(node: bound.Node, groups: Groups) -> bound.Aggregate:

@@ -111,7 +111,7 @@ _HINTS = {
     **dict.fromkeys(("nth_value", "ntile"), _RANKS.format("NTH_VALUE(x, n), NTILE(n)")),
     **dict.fromkeys(("percent_rank", "cume_dist"), _RANKS.format("CUME_DIST()")),
     **dict.fromkeys(("read_csv", "read_csv_auto", "read_parquet", "read_json", "read_json_auto"), _A_FILE),
-    "columns": "name the columns, or write * EXCLUDE (a, b)",
+    "columns": "COLUMNS('^a|b$') stands in a select list, for the columns of such names",
     **{name: _GROUPINGS.format(name.upper()) for name in ("rollup", "cube")},
     "grouping": "it tells of a key of GROUPING SETS, ROLLUP or CUBE whether rows are put together over it",
     "stdev": "write STDDEV(x)",

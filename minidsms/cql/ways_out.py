@@ -51,6 +51,7 @@ _FOREIGN = {
     "EMIT": _CHANGES,
     **dict.fromkeys(("PRINT", "SUBSCRIBE", "TAIL"), "write SELECT * FROM name; its answer is read by fetch()"),
     "TERMINATE": "write DROP QUERY name, or ALTER QUERY name PAUSE",
+    "RENAME": "write * EXCLUDE (a), a AS b",
     "EXTENDED": "write DESCRIBE name",
     **dict.fromkeys(("BEGIN", "COMMIT", "ROLLBACK"), _NO_TRANSACTIONS),
     **dict.fromkeys(("MERGE", "TRUNCATE", "UPSERT"), _CHANGE),
@@ -125,7 +126,7 @@ _BY_KINDS = {
     ("SLASH", "SLASH"): "a / b truncates integers",
     ("STAR", "STAR"): "powers are POWER(x, y)",
     ("LBRACE", "RBRACE"): "a STRUCT is {'a': 1}, a MAP is MAP {'a': 1}",
-    ("STAR", "LIKE"): "name the columns, or write * EXCLUDE (a, b)",
+    ("STAR", "LIKE"): "write COLUMNS('^a|b$'), the columns of such names, or * EXCLUDE (a, b)",
     ("IDENT", "RBRACE"): "the value of a parameter is $name; a STRUCT is {'a': 1}",
 }
 """Terminals that follow each other."""

@@ -28,7 +28,7 @@ def _compiled(pattern: str, options: str = "c") -> Any:
     return re2.compile(f"(?{flags}){pattern}" if flags else pattern, settings)
 
 
-def _pattern(value: Any) -> str | None:
+def pattern_problem(value: Any) -> str | None:
     import re2
 
     try:
@@ -49,7 +49,7 @@ def _group(value: Any) -> str | None:
     return None if 0 <= value <= _MOST_GROUPS else f"a group is a number from 0 to {_MOST_GROUPS}"
 
 
-def _matches(text: str, pattern: str, options: str = "c") -> bool:
+def matches(text: str, pattern: str, options: str = "c") -> bool:
     return _compiled(pattern, options).search(text) is not None
 
 
@@ -105,7 +105,7 @@ def _split(text: str, pattern: str, options: str = "c") -> tuple[str, ...]:
     return (*parts, text[at:])
 
 
-_CHECKS = {1: _pattern, 2: _options}
+_CHECKS = {1: pattern_problem, 2: _options}
 
 FUNCTIONS = (
     Function(
@@ -116,7 +116,7 @@ FUNCTIONS = (
         "TEXT, a pattern and optionally options",
         "whether the pattern is somewhere in the text; options 'i' (case does not count), 'm', 's'",
         ("REGEXP_MATCHES('error 404', '[0-9]{3}')", "true"),
-        _matches,
+        matches,
         literals=_CHECKS,
     ),
     Function(
@@ -139,7 +139,7 @@ FUNCTIONS = (
         "the first match, or a group of it; '' if there is none",
         ("REGEXP_EXTRACT('GET /a 200', '([A-Z]+) ([^ ]+)', 2)", "'/a'"),
         _extract,
-        literals={1: _pattern, 2: _group, 3: _options},
+        literals={1: pattern_problem, 2: _group, 3: _options},
     ),
     Function(
         "regexp_replace",
@@ -150,13 +150,13 @@ FUNCTIONS = (
         r"the first match replaced, with option 'g' all of them; \1 in the new text is what the first group holds",
         (r"REGEXP_REPLACE('a-b-c', '-(.)', '+\1', 'g')", "'a+b+c'"),
         _replace,
-        literals={1: _pattern, 3: _options},
+        literals={1: pattern_problem, 3: _options},
     ),
     Function(
         "regexp_extract_all", 2, 4, fixed(_TEXT.list_type, _TEXT, _TEXT, Type.INTEGER, _TEXT),
         "TEXT, a pattern and optionally a group and options", "the list of all matches, or of a group of each",
         ("REGEXP_EXTRACT_ALL('a1 b22', '[0-9]+')", "['1', '22']"), _extract_all,
-        literals={1: _pattern, 2: _group, 3: _options},
+        literals={1: pattern_problem, 2: _group, 3: _options},
     ),
     Function(
         "regexp_split_to_array", 2, 3, fixed(_TEXT.list_type, _TEXT), "TEXT, a pattern and optionally options",

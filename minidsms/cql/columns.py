@@ -1,0 +1,96 @@
+"""COLUMNS('regex') and COLUMNS(*) in a select list: an item for each of the columns that they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+from minidsms.cql import syntax
+from minidsms.cql.scope import Ambiguous, Column, Scope, listing
+from minidsms.cql.session import Session, parts
+
+_HINT = "COLUMNS('^a|b$') are the columns of such names, COLUMNS(*) all"
+
+
+def with_columns(session: Session, select: syntax.Select, scope: Scope) -> syntax.Select:
+    """Each item with COLUMNS(..) once for each column, which takes its place and, in the name of the item, its text."""
+    if "columns" in session.catalog.functions:
+        return select
+    items: list[syntax.SelectItem] = []
+    for item in select.items:
+        calls = [part for part in parts(item.expr, syntax.Query) if _is_columns(part)]
+        items += _each(session, item, calls, scope) if calls else (item,)
+    return replace(select, items=tuple(items))
+
+
+def name_of(scope: Scope, alias: str, column: Column) -> syntax.Name | None:
+    """How a column that `*` stands for is named: bare where that is clear; None where it cannot be named."""
+    for qualifier in (None, alias) if alias else (None,):
+        try:
+            if scope.find(column.name, qualifier) == column.expr:
+                return syntax.Name(column.name, qualifier)
+        except Ambiguous:
+            continue
+    return None
+
+
+def _is_columns(part: object) -> bool:
+    return isinstance(part, syntax.Call) and part.function.lower() == "columns"
+
+
+def _each(
+    session: Session, item: syntax.SelectItem, calls: Sequence[syntax.Syntax], scope: Scope
+) -> list[syntax.SelectItem]:
+    first = calls[0]
+    there = scope.star()
+    found = [(alias, column) for alias, column in there if column.name in _chosen(session, first, there)]
+    names = listing(column.name for _, column in there)
+    if any(_chosen(session, call, there) != _chosen(session, first, there) for call in calls):
+        raise session.error("COLUMNS stands for different columns in one item", item.span, "", "write two items")
+    if not found:
+        raise session.error("no column has such a name", first.span, f"there are: {names}")
+    if item.alias is not None and len(found) > 1:
+        raise session.error(
+            "AS names one column, and these are several", item.span, f"there are: {names}", "leave AS out"
+        )
+    written, place = session.snippet(item.expr.span), session.snippet(first.span)
+    items = []
+    for alias, column in found:
+        name = name_of(scope, alias, column)
+        if name is None:
+            raise session.error(f'several columns are called "{column.name}"', first.span, "", "rename one in a query")
+        name = replace(name, span=first.span)
+        expr = _replaced(item.expr, name)
+        told = item.alias or (None if expr is name else written.replace(place, column.name))
+        items.append(syntax.SelectItem(expr, told, span=item.span))
+    return items
+
+
+def _chosen(session: Session, call: syntax.Syntax, there: Sequence[tuple[str, Column]]) -> frozenset[str]:
+    """The names of the columns that a call stands for."""
+    assert isinstance(call, syntax.Call)
+    match call.args:
+        case (syntax.Star(),):
+            return frozenset(column.name for _, column in there)
+        case (syntax.Literal(value=str() as pattern),):
+            from minidsms.functions.patterns import matches, pattern_problem
+
+            problem = pattern_problem(pattern)
+            if problem is not None:
+                raise session.error(problem, call.span, "", _HINT)
+            return frozenset(column.name for _, column in there if matches(column.name, pattern))
+    raise session.error("COLUMNS takes a regular expression in quotes, or *", call.span, "", _HINT)
+
+
+def _replaced(node: Any, name: syntax.Name) -> Any:
+    """An expression with a name in the places of its COLUMNS."""
+    if isinstance(node, tuple):
+        return tuple(_replaced(part, name) for part in node)
+    if _is_columns(node):
+        return name
+    if not isinstance(node, syntax.Syntax) or isinstance(node, syntax.Query):
+        return node
+    return replace(
+        node, **{f.name: _replaced(getattr(node, f.name), name) for f in fields(node) if "span" not in f.name}
+    )
