@@ -13,6 +13,9 @@ from typing import Any, Protocol
 from minidsms.elements import Type
 from minidsms.functions.function import Check, Signature
 
+OF_TIMES = "a number, INTERVAL, TIMESTAMP or DATE"
+"""What means and the like are of; of a time, of its ticks (docs/semantics R3)."""
+
 
 class State(Protocol):
     """The rows of one group. A row is the values of the arguments, then those of the order and, by arrival, its number.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from minidsms.aggregates.aggregate import Aggregate
+from minidsms.aggregates.aggregate import OF_TIMES, Aggregate
 from minidsms.elements import Type
 from minidsms.functions.function import Signature
 from minidsms.values.types import known_type
@@ -57,11 +57,11 @@ FUNCTIONS = (
         distinct=True,
     ),
     Aggregate("sum", 1, 1, _sum, "INTEGER, FLOAT or INTERVAL", "the sum", ("SUM(v)", "5"), distinct=True),
-    Aggregate("avg", 1, 1, _mean, "INTEGER, FLOAT or INTERVAL", "the mean", ("AVG(w)", "27.5"), distinct=True),
+    Aggregate("avg", 1, 1, _mean, OF_TIMES, "the mean", ("AVG(w)", "27.5"), distinct=True),
     Aggregate("min", 1, 1, _ordered, "any type but lists", "the least", ("MIN(v)", "1"), several="min_n"),
     Aggregate("max", 1, 1, _ordered, "any type but lists", "the greatest", ("MAX(t)", "'c'"), several="max_n"),
     Aggregate("variance", 1, 1, _mean, "INTEGER or FLOAT", "the variance of a sample", ("VARIANCE(w)", "225.0")),
-    Aggregate("stddev", 1, 1, _mean, "INTEGER or FLOAT", "the standard deviation of a sample", ("STDDEV(w)", "15.0")),
+    Aggregate("stddev", 1, 1, _mean, OF_TIMES, "the standard deviation of a sample", ("STDDEV(w)", "15.0")),
     Aggregate(
         "first", 1, 1, _any, "any type",
         "the value of the row that arrived first; with IGNORE NULLS, the first value that is not NULL",
@@ -87,7 +87,7 @@ FUNCTIONS = (
         )
     ),
     Aggregate(
-        "any_value", 1, 1, _ordered, "any type but lists", "one of the values: the least", ("ANY_VALUE(t)", "'a'"),
-        like="min",
+        "any_value", 1, 1, _ordered, "any type", "one of the values: the least, of nested ones by their texts",
+        ("ANY_VALUE(t)", "'a'"), like="min",
     ),
 )  # fmt: skip

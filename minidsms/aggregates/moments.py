@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from minidsms.aggregates.aggregate import Aggregate, kept_by_kernel
+from minidsms.aggregates.aggregate import OF_TIMES, Aggregate, kept_by_kernel
 from minidsms.elements import Type
 from minidsms.functions.function import Signature
 from minidsms.values.types import MOST_DIGITS, known_type
@@ -127,8 +127,8 @@ FUNCTIONS = (
     ),
     *(
         Aggregate(
-            name, 1, 1, _numbers, "INTEGER or FLOAT", summary, (f"{name.upper()}(w)", value), kept_by_kernel,
-            distinct=True,
+            name, 1, 1, _numbers, "INTEGER or FLOAT" if name == "var_pop" else OF_TIMES, summary,
+            (f"{name.upper()}(w)", value), kept_by_kernel, distinct=True,
         )
         for name, (_, summary, value) in _OF_VALUES.items()
     ),

@@ -12,7 +12,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from minidsms.aggregates.aggregate import Aggregate, Ordering, Settings, State, kept_by_kernel
+from minidsms.aggregates.aggregate import OF_TIMES, Aggregate, Ordering, Settings, State, kept_by_kernel
 from minidsms.aggregates.collected import number_of_values
 from minidsms.aggregates.sorting import Few, Rows, with_room
 from minidsms.elements import Type
@@ -212,11 +212,11 @@ def _listed_by(types: Sequence[Type]) -> Signature | None:
 
 FUNCTIONS = (
     Aggregate(
-        "median", 1, 1, _number, "INTEGER or FLOAT", "the middle value, or the mean of the two in the middle",
+        "median", 1, 1, _number, OF_TIMES, "the middle value, or the mean of the two in the middle",
         ("MEDIAN(v)", "2.0"), Interpolated, distinct=True,
     ),
     Aggregate(
-        "quantile_cont", 2, 2, _number, "INTEGER or FLOAT, and a share from 0 to 1",
+        "quantile_cont", 2, 2, _number, f"{OF_TIMES}; and a share from 0 to 1",
         "the value at this share of the sorted values, interpolated between two of them",
         ("QUANTILE_CONT(w, 0.25)", "17.5"), Interpolated, literals={1: _fraction}, distinct=True,
     ),
@@ -226,7 +226,7 @@ FUNCTIONS = (
         ("QUANTILE_DISC(w, 0.25)", "10"), Chosen, literals={1: _fraction}, distinct=True,
     ),
     Aggregate(
-        "percentile_cont", 1, 1, _number, "a share from 0 to 1; INTEGER or FLOAT in WITHIN GROUP (ORDER BY ..)",
+        "percentile_cont", 1, 1, _number, f"a share from 0 to 1; {OF_TIMES} in WITHIN GROUP (ORDER BY ..)",
         "as QUANTILE_CONT; from the greatest with DESC",
         ("PERCENTILE_CONT(0.25) WITHIN GROUP (ORDER BY w)", "17.5"), Interpolated,
         literals={0: _fraction}, ordering=Ordering.WITHIN,
@@ -259,12 +259,12 @@ FUNCTIONS = (
         ("HISTOGRAM(t)", "{'a': 1, 'b': 2, 'c': 1}"), Histogram,
     ),
     Aggregate(
-        "arg_min", 2, 2, _same, "two values of any type",
+        "arg_min", 2, 2, _same, "a value of any type, and one that has an order",
         "the first argument in the row where the second is least; of several, its least",
         ("ARG_MIN(t, w)", "'a'"), kept_by_kernel, several="arg_min_n",
     ),
     Aggregate(
-        "arg_max", 2, 2, _same, "two values of any type",
+        "arg_max", 2, 2, _same, "a value of any type, and one that has an order",
         "the first argument in the row where the second is greatest; of several, its greatest",
         ("ARG_MAX(t, w)", "'c'"), kept_by_kernel, several="arg_max_n",
     ),

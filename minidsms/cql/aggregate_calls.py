@@ -151,10 +151,6 @@ class AggregateCallBinder:
         numbers = (t for t in (Type.FLOAT, Type.INTEGER) if can_cast(wrong.type, t))
         fitting = next((t for t in numbers if row.resolve([t] * len(values)) is not None), None)
         written = self._session.snippet(wrong.span)
-        if wrong.type in (Type.TIMESTAMP, Type.DATE) and row.name in ("avg", "median"):
-            origin = "TIMESTAMP '2000-01-01'"
-            hint = f"write {origin} + {name}({written} - {origin})"
-            return self._session.error(f"{name} does not take {wrong.type}", wrong.span, f"this is {wrong.type}", hint)
         return self._session.error(
             f"{name} does not take {wrong.type}",
             wrong.span,

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
 from minidsms.aggregates import AGGREGATES, OF_DIFFERENT
 from minidsms.aggregates import SYNONYMS as AGGREGATE_SYNONYMS
@@ -45,6 +45,7 @@ from minidsms.values.types import known_type
 _BEHIND_GROUPS = ("HAVING", "QUALIFY", "ORDER BY")
 """Clauses where a column without a value in a group gives way to a name of the select list."""
 _BY_TICKS = ("avg", "median", "quantile_cont", "percentile_cont", "stddev", "stddev_pop")
+_BY_TEXT = ("any_value", "arg_min", "arg_max")
 _BY_PATTERN = ("format_timestamp", "parse_timestamp", "from_char")
 _LENGTHS = "write EXTRACT(EPOCH FROM x), its seconds, or x / INTERVAL '1' MINUTE, how many whole minutes it has"
 MAX_DEPTH = 220
@@ -994,10 +995,11 @@ class ExpressionBinder:
             return groups.add(bound.AggregateCall("count", None, Type.INTEGER, span=expr.span), name)
         calls = AggregateCallBinder(self.session, expr, AGGREGATE_SYNONYMS.get(key, key))
         of_what = order if expr.within else args
-        if _is_number_of_ticks(expr, of_what):
-            counts = [self._count_of(of_what[0]), *of_what[1:]]
-            args, order = (args, counts) if expr.within else (counts, order)
-            return self._as_interval(groups.add(calls.bind(args, order), name), expr)
+        meant = _stand_in(expr, of_what)
+        if meant is not None:
+            values = [_cast_through(of_what[0], meant.through), *of_what[1:]]
+            args, order = (args, values) if expr.within else (values, order)
+            return self._from_stand_in(groups.add(calls.bind(args, order), name), meant.result, expr)
         return groups.add(calls.bind(args, order), name)
 
     def _count_of(self, interval: bound.Expr) -> bound.Expr:
@@ -1006,8 +1008,13 @@ class ExpressionBinder:
 
     def _as_interval(self, number: bound.Expr, expr: syntax.Syntax) -> bound.Expr:
         """A number of ticks as INTERVAL, rounded to whole ones."""
-        ticks = bound.Cast(Type.INTEGER, self.apply("round", [number], expr), span=expr.span)
-        return bound.Cast(Type.INTERVAL, ticks, span=expr.span)
+        return self._from_stand_in(number, Type.INTERVAL, expr)
+
+    def _from_stand_in(self, found: bound.Expr, result: Type, expr: syntax.Syntax) -> bound.Expr:
+        """What an aggregate gives of stand-ins, as the type of its own; ticks are rounded to whole ones."""
+        if result in (Type.INTERVAL, Type.TIMESTAMP):
+            found = bound.Cast(Type.INTEGER, self.apply("round", [found], expr), span=expr.span)
+        return bound.Cast(result, found, span=expr.span)
 
     def _over(self, expr: syntax.Over) -> bound.Expr:
         self._refuse_in_lambda("OVER", expr)
@@ -1036,10 +1043,10 @@ class ExpressionBinder:
         user = self.session.catalog.aggregates.get(expr.call.function.lower())
         if user is not None:
             args = list(self._user_args(user.name, user.arg_types, args, expr.call))
-        elif _is_number_of_ticks(expr.call, of_what):
-            counts = [self._count_of(of_what[0]), *of_what[1:]]
-            args, within = (args, counts) if within else (counts, within)
-            return self._as_interval(overs.add(expr, args, partition, order, within), expr)
+        elif (meant := _stand_in(expr.call, of_what)) is not None:
+            values = [_cast_through(of_what[0], meant.through), *of_what[1:]]
+            args, within = (args, values) if within else (values, within)
+            return self._from_stand_in(overs.add(expr, args, partition, order, within), meant.result, expr)
         return overs.add(expr, args, partition, order, within)
 
     # ----------------------------------------------------------------------------------------------- subqueries
@@ -1100,10 +1107,32 @@ def _scales_interval(op: str, args: Sequence[bound.Expr]) -> bool:
     return (is_interval[0] and has_fraction[1]) or (op == "*" and has_fraction[0] and is_interval[1])
 
 
-def _is_number_of_ticks(call: syntax.Call, values: Sequence[bound.Expr]) -> bool:
-    """Whether an aggregate of INTERVALs is computed from their ticks as FLOAT."""
-    key = call.function.lower()
-    return AGGREGATE_SYNONYMS.get(key, key) in _BY_TICKS and bool(values) and values[0].type is Type.INTERVAL
+class _StandIn(NamedTuple):
+    """The types that an aggregate's first value is cast through, and the type of what it gives of them."""
+
+    through: tuple[Type, ...]
+    result: Type
+
+
+_TICKS_OF = {Type.INTERVAL: (Type.INTEGER,), Type.TIMESTAMP: (Type.INTEGER,), Type.DATE: (Type.TIMESTAMP, Type.INTEGER)}
+
+
+def _stand_in(call: syntax.Call, values: Sequence[bound.Expr]) -> _StandIn | None:
+    """Means and the like of times are computed from their ticks, choices among nested values from their texts."""
+    key = AGGREGATE_SYNONYMS.get(call.function.lower(), call.function.lower())
+    type_ = values[0].type if values else Type.NULL
+    if key in _BY_TICKS and type_ in _TICKS_OF:
+        is_length = type_ is Type.INTERVAL or key.startswith("stddev")
+        return _StandIn(_TICKS_OF[type_], Type.INTERVAL if is_length else Type.TIMESTAMP)
+    if key in _BY_TEXT and type_.is_nested and len(call.args) < 3:
+        return _StandIn((Type.TEXT,), type_)
+    return None
+
+
+def _cast_through(value: bound.Expr, types: Sequence[Type]) -> bound.Expr:
+    for type_ in types:
+        value = bound.Cast(type_, value, span=value.span)
+    return value
 
 
 def _of_different(call: syntax.Call, key: str) -> syntax.Call:
