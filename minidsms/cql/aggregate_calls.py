@@ -123,7 +123,8 @@ class AggregateCallBinder:
                 continue
             arg = args[i]
             if not isinstance(arg, bound.Literal) or arg.value is None:
-                raise self._error(f"argument {i + 1} of {self._expr.function} must be a literal", self._hint, arg)
+                hint = "write a call for each" if arg.type.element is not None else self._hint
+                raise self._error(f"argument {i + 1} of {self._expr.function} must be a literal", hint, arg)
             problem = check(arg.value)
             if problem is not None:
                 raise self._error(f"{self._expr.function}: {problem}", place=arg)

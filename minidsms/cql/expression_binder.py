@@ -1028,6 +1028,9 @@ class ExpressionBinder:
             raise self.session.error(f'there is no window "{expr.window}"', expr.span, "", hint)
         if overs is None:
             hint = "a condition on it stands behind QUALIFY: SELECT .. FROM .. QUALIFY ROW_NUMBER() OVER (..) < 4"
+            if self.context.clause.endswith(" OVER") or self.context.clause.startswith("the aggregate"):
+                call = self.session.snippet(expr.span)
+                hint = f"give it a name in a query in FROM: FROM (SELECT *, {call} AS x FROM ..)"
             raise self.session.error(f"OVER may not stand in {self.context.clause}", expr.span, "", hint)
         inside = replace(self.context, clause=f"{expr.call.function} with OVER", overs=None)
         binder = ExpressionBinder(self.session, inside, self.bind_relation)

@@ -388,6 +388,8 @@ class ExpressionBuilder(Transformer[Token, Part]):
                 args = (text, part)
             case (syntax.Literal(value=str()) as width, *others) if name.lower() in ("time_bucket", "date_bin"):
                 args = (self._cast(width, Type.INTERVAL, False, width.span), *others)
+            case None | () if name.lower() == "count" and distinct is None:  # of DuckDB
+                args = (syntax.Star(span=span),)
         order = inside or behind or ()
         is_one = name.lower() in ("first_value", "last_value") or (name.lower() in ("first", "last") and len(args) == 1)
         if inside is not None and is_one:

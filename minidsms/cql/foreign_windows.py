@@ -2,6 +2,7 @@
 
 Flink: TABLE(TUMBLE(TABLE S, DESCRIPTOR(ts), INTERVAL '1' HOUR)), GROUP BY TUMBLE(ts, INTERVAL '1' HOUR).  RisingWave:
 TUMBLE(S, ts, INTERVAL '1 hour').  ksqlDB: S WINDOW TUMBLING (SIZE 1 HOUR).  Azure: TumblingWindow(hour, 1).
+Esper: S#time(1 hour), S.win:time(1 hour).
 """
 
 from __future__ import annotations
@@ -36,6 +37,49 @@ _FORMS = (
 )
 NAMES = frozenset({"tumble", "hop", "session", "tumblingwindow", "hoppingwindow", "sessionwindow", "slidingwindow"})
 """Functions that elsewhere make windows."""
+
+
+ESPER_VIEWS = "time|time_batch|length|length_batch|lastevent|unique|keepall|firstevent|firstunique|groupwin|ext_timed"
+"""Words behind a `#` at a name that are no comment."""
+_ESPER = re.compile(
+    rf"(?P<stream>{_NAME})(?:#|\.(?:win|std)\s*:)\s*(?P<view>{ESPER_VIEWS})\b\s*(?:\((?P<rest>[^()]*)\))?",
+    re.IGNORECASE,
+)
+_ESPER_UNITS = {
+    word: unit
+    for unit, words in {
+        "MILLISECONDS": "msec milliseconds millisecond",
+        "SECONDS": "s sec second seconds",
+        "MINUTES": "min minute minutes",
+        "HOURS": "hour hours",
+        "DAYS": "day days",
+    }.items()
+    for word in words.split()
+}
+
+
+def esper_window(text: str, place: int) -> str:
+    """The stream with the window that Esper writes by a view, at a place of the text; "" for anything else."""
+    for found in _ESPER.finditer(text, max(0, place - 100), place + 100):
+        if found.start() <= place <= found.end():
+            return _of_view(found["stream"], found["view"].lower(), (found["rest"] or "").strip())
+    return ""
+
+
+def _of_view(stream: str, view: str, rest: str) -> str:
+    number, _, unit = rest.partition(" ")
+    length = f"{number} {_ESPER_UNITS.get(unit.strip().lower(), 'SECONDS')}" if number.isdecimal() else "30 SECONDS"
+    rows = rest if rest.isdecimal() else "10"
+    window = {
+        "time": f"[RANGE {length}]",
+        "time_batch": f"[TUMBLE {length}]",
+        "length": f"[ROWS {rows}]",
+        "length_batch": f"[ROWS {rows} SLIDE {rows}]",
+        "lastevent": "[ROWS 1]",
+        "unique": f"[PARTITION BY {rest or 'k'} ROWS 1]",
+        "keepall": "[RANGE UNBOUNDED]",
+    }.get(view)
+    return f"{stream} {window}" if window else f"{stream} [PARTITION BY k ROWS 1], or another window in brackets"
 
 
 def window_here(text: str, place: int) -> str:

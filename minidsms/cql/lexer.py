@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from lark import Token
 
 from minidsms.cql.errors import CqlError
+from minidsms.cql.foreign_windows import ESPER_VIEWS, esper_window
 
 MAX_NESTING = 200
 """How deep parentheses, expressions and queries may nest."""
@@ -169,12 +170,13 @@ _SYMBOLS = {
 }
 
 _LEXEME = re.compile(
-    r"""(?P<space>(?:\s+|--[^\n]*|\#(?!>>?[ ]?'\{)[^\n]*|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/)+)
+    rf"""(?P<space>(?:\s+|--[^\n]*|\#(?!>>?[ ]?'\{{|(?<=\w\#)(?i:{ESPER_VIEWS})\b)[^\n]*
+    |/\*[^*]*\*+(?:[^/*][^*]*\*+)*/)+)
     |(?P<word>[^\W\d]\w*)
     |(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
     |(?P<text>'[^']*(?:''[^']*)*')
     |(?P<name>"[^"]*(?:""[^"]*)*"|`[^`]*(?:``[^`]*)*`)
-    |(?P<symbol>\|\||::|:=|=>|->>?|<>|!=|!?~\*?|<=|>=|[-()\[\]{},.;:*+/%=<>])
+    |(?P<symbol>\|\||::|:=|=>|->>?|<>|!=|!?~\*?|<=|>=|[-()\[\]{{}},.;:*+/%=<>])
     """,
     re.VERBOSE,
 )
@@ -436,6 +438,8 @@ def _unreadable(text: str, start: int, stop: int) -> CqlError:
         "a STREAM script (`table :`, `query :`) runs with `minidsms run`",
     }
     hint = hints.get(character, "")
+    if character in "#:" and (meant := esper_window(text, start)):
+        return CqlError(f'unexpected character "{character}"', text, span, hint=f"write {meant}")
     path = _JSON_PATH.search(text, max(0, start - 100), start + 100) if character == ":" else None
     if path is not None and path.start(2) == start + 1:
         hint = f"write {path[1]} ->> '$.{path[2].replace(':', '.')}', a member of JSON as text"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -236,7 +237,11 @@ def way_out(place: Place, text: str) -> str:
     window = _open_window(place)
     if window is not None:
         return _in_window(place, window)
+    if place.statement == "INSERT" and place.word in ("SELECT", "WITH"):
+        return f"{_NO_QUERY}: CREATE VIEW {place.before()} AS {place.word} .."
     if place.declares and place.at <= _NAME_ENDS and (meant := declaration_here(place.tokens, text)):
+        if re.search(r"\bFROM\s+(?:'|read_)", meant, re.IGNORECASE):
+            return _INPUTS
         return f"write {meant}" if " VIEW " not in meant else f"a query's answer is read by others as a view: {meant}"
     at = (place.token or place.tokens[-1]).start_pos or 0
     if meant := window_here(text, at):
@@ -403,7 +408,7 @@ def _in_clauses(place: Place) -> str:
     if word == "WHERE" and place.is_behind("GROUP", "HAVING"):
         return "WHERE stands before GROUP BY and HAVING"
     if "LIMIT" in place.expected and place.is_behind("ORDER") and (token is None or kind == "RPAR"):
-        return "a relation has no order: ORDER BY .. LIMIT n keeps its first n rows; sort what fetch() returns"
+        return f"a relation has no order: {_ordered(place)} LIMIT n keeps its first n rows; sort what fetch() returns"
     if word in ("LEFT", "RIGHT") and place.word_after in FOREIGN_JOINS:
         return FOREIGN_JOINS[place.word_after]
     if place.word_before(2) == "INTERVAL" and last_kind == "IDENT" and word.removesuffix("S").lower() in _UNITS:
@@ -413,6 +418,17 @@ def _in_clauses(place: Place) -> str:
     if last_kind == "IN" and kind != "LPAR":
         return "the values stand in parentheses: x IN (1, 2)"
     return ""
+
+
+def _ordered(place: Place) -> str:
+    """The ORDER BY that ends at the place, or its beginning where it is long."""
+    first = max(i for i in range(place.at) if place.tokens[i].type == "ORDER")
+    keys = place.tokens[first + 2 : place.at]
+    is_plain = len(keys) <= 8 and all(
+        token.type in ("IDENT", "COMMA", "DESC", "ASC", "DOT", "NUMBER") for token in keys
+    )
+    written = " ".join(map(str, keys)).replace(" , ", ", ").replace(" . ", ".")
+    return f"ORDER BY {written}" if keys and is_plain else "ORDER BY .."
 
 
 def _in_statements(place: Place) -> str:

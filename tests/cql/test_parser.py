@@ -518,3 +518,8 @@ def test_the_remaining_statements_are_read() -> None:
 )
 def test_a_setting_is_a_word_a_string_or_a_number(text: str, value: object) -> None:
     assert statement(f"SET x = {text}") == s.SetSetting("x", value)  # type: ignore[arg-type]
+
+
+def test_a_count_of_nothing_is_of_rows() -> None:
+    for behind in ("", " FILTER (WHERE a > 1)", " OVER (ORDER BY a)"):
+        assert statement(f"SELECT COUNT(){behind} FROM S") == statement(f"SELECT COUNT(*){behind} FROM S")
