@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import random
 from collections import OrderedDict
@@ -23,6 +24,14 @@ from minidsms.cql.errors import DataError, Error, LateElementError
 from minidsms.elements import MAX_INSTANT, Schema, Type
 from minidsms.inputs import StreamInput
 from minidsms.values.dictionary import TextDictionary
+
+
+@dataclasses.dataclass
+class Car:
+    car: int
+    speed: float
+    road: str
+
 
 SCHEMA = Schema.of(("car", Type.INTEGER), ("speed", Type.FLOAT), ("road", Type.TEXT))
 ALL_TYPES = Schema.of(
@@ -232,6 +241,11 @@ def test_nan_is_null_and_negative_zero_is_zero_in_every_container() -> None:
         (((1, 2.0, "A") for _ in range(2)), r"help: .*list\(rows\)"),
         ({(1, 2.0, "A")}, r"help: .*list\(rows\)"),
         (pl.LazyFrame({"car": [1], "speed": [1.0], "road": ["A"]}), r"help: .*frame\.collect\(\)"),
+        (pd.Series({"car": 1, "speed": 2.0, "road": "A"}), r"help: .*row\.to_dict\(\)"),
+        (np.array([[1, 2.0], [3, 4.0]]), r"help: .*list\(map\(tuple, array\.tolist\(\)\)\)"),
+        ([1, 2.0, "A"], r"help: .*tuple\(row\)"),
+        (Car(1, 2.0, "A"), r"help: .*asdict\(row\)"),
+        ('{"car": 1}', r"help: .*json\.loads\(text\)"),
         ("abc", "cannot read rows"),
         (pa.array([1, 2]), "cannot be read as an Arrow table"),
         ({"car": np.zeros((2, 2)), "speed": [1.0], "road": ["A"]}, "2 dimensions"),

@@ -28,7 +28,10 @@ _IN_A_WINDOW = frozenset(
 )
 
 _NO_TRANSACTIONS = "there are no transactions: a call of push() happens wholly or not at all"
-_CHANGE = "INSERT OR REPLACE INTO R replaces rows by their KEY; push(relation, rows, sign=..) makes any change"
+_CHANGE = (
+    "db.upsert('R', rows) and INSERT OR REPLACE INTO R VALUES (..) replace rows by their KEY; "
+    "db.push('R', rows, sign=..) makes any change"
+)
 _PATTERN = "write REGEXP_MATCHES(text, 'pattern'), or LIKE"
 _KEPT = "CREATE VIEW names a query, CREATE QUERY keeps its answer up to date"
 _BEHIND = "the window stands behind the stream: FROM S [TUMBLE 1 MINUTE]"
@@ -91,7 +94,7 @@ _FOREIGN = {
     "RECURSIVE": "CQL has no recursion: the tables of a WITH stand on those before them",
     "INSERT": "a statement: INSERT INTO S (a, b) VALUES (1, 2), or push() from Python",
     "UPDATE": _CHANGE,
-    "DELETE": "a relation loses rows by push(relation, rows, sign=-1)",
+    "DELETE": "db.push('R', rows, sign=-1) takes rows out of a relation",
     "WINDOW": "the window stands behind the stream, for example FROM S [ROWS 10]",
     "TABLE": "declare a STREAM or a RELATION",
     "QUALIFY": "QUALIFY stands behind HAVING and before ORDER BY: QUALIFY ROW_NUMBER() OVER (..) <= 3",
@@ -162,6 +165,9 @@ _WINDOW_FORMS = (
 )
 _LONG_UNITS = frozenset({"MONTH", "MONTHS", "YEAR", "YEARS"})
 _UNITS = (*UNITS, *MONTHS)
+_OF_NAMES = ("write DROP", "write ALTER", "write SELECT * FROM name", "write DESCRIBE", "db.upsert", "db.push")
+"""How hints begin in which a name may stand."""
+_NO_NAMES = frozenset({"TABLE", "QUERY", "IF", "EXISTS", "TO", "SET", "EXTENDED", "FORMATTED"})
 _NAME_ENDS = 8
 """Behind so many words CREATE OR REPLACE TEMP TABLE IF NOT EXISTS x has ended."""
 _UNIT_HINT = (
@@ -251,7 +257,7 @@ def way_out(place: Place, text: str) -> str:
     for rules in (_by_what_came, _in_calls, _by_pairs, _at_windows, _at_names, _in_clauses, _in_statements):
         found = rules(place)
         if found:
-            return found
+            return _naming(found, place)
     for candidate in (place.token, place.before()):
         is_plain = candidate is not None and text[candidate.start_pos or 0] not in "'\"`"
         if (
@@ -260,8 +266,16 @@ def way_out(place: Place, text: str) -> str:
             and candidate.type not in place.expected
             and candidate.upper() in _FOREIGN
         ):
-            return _FOREIGN[candidate.upper()]
+            return _naming(_FOREIGN[candidate.upper()], place)
     return ""
+
+
+def _naming(hint: str, place: Place) -> str:
+    """A hint that tells what to write of a name, or of a relation R, with the one that the statement names."""
+    names = [token for token in place.tokens[1:] if token.type == "IDENT" and token.upper() not in _NO_NAMES]
+    if not names or place.at > 4 or not hint.startswith(_OF_NAMES):
+        return hint
+    return re.sub(r"\b(?:name|R)\b", lambda _: str(names[0]), hint)
 
 
 def way_out_by_grammar(place: Place, text: str) -> str:

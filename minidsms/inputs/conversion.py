@@ -7,6 +7,7 @@ docs/design, "Public API"; docs/semantics R4.
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import itertools
 import operator
@@ -147,12 +148,7 @@ class Converter:
             return self._of_table(data)
         if isinstance(data, np.ndarray) and data.dtype.names is not None and data.ndim == 1:
             return self._named(list(data.dtype.names), [data[name] for name in data.dtype.names])
-        hint = "give a tuple, a list of tuples, a dict of columns, or an Arrow, polars or pandas table"
-        if isinstance(data, Iterator | Set):
-            hint = "give its rows as a list: push(name, list(rows))"
-        elif hasattr(data, "collect"):
-            hint = "give what it comes to: push(name, frame.collect())"
-        raise self.error(f"cannot read rows from {show(data)}", hint)
+        raise self.error(f"cannot read rows from {show(data)}", _as_rows(data))
 
     def _of_table(self, data: Any) -> Sequence[Any]:
         try:
@@ -183,6 +179,8 @@ class Converter:
         wanted: type | Any = Mapping if isinstance(rows[0], Mapping) else tuple | list
         at, row = next((i, row) for i, row in enumerate(rows) if not isinstance(row, wanted))
         hint = f"a row is a tuple of {k} ({', '.join(self.schema.names[:30])}), or all rows are dicts"
+        if len(rows) == k and not any(isinstance(value, tuple | list | Mapping) for value in rows):
+            hint = "a row alone is a tuple: push(name, tuple(row))"
         raise self.error(f"row {at} does not read like the others: {show(row)}", hint)
 
     def _transpose_named(self, rows: list[Mapping[Any, Any]], are_dicts: bool) -> Sequence[Any]:
@@ -351,3 +349,20 @@ def _is_scalar(value: Any) -> bool:
 def is_ascending(ts: Int64Array) -> bool:
     """No instant is below the one before it."""
     return bool(np.logical_and.reduce(ts[1:] >= ts[:-1]))
+
+
+def _as_rows(data: Any) -> str:
+    """How to push what is none of the forms that are read."""
+    if isinstance(data, Iterator | Set):
+        return "give its rows as a list: push(name, list(rows))"
+    if hasattr(data, "collect"):
+        return "give what it comes to: push(name, frame.collect())"
+    if isinstance(data, np.ndarray) and data.ndim == 2:
+        return "give its rows as tuples: push(name, list(map(tuple, array.tolist())))"
+    if dataclasses.is_dataclass(data):
+        return "give a row as a dict: push(name, dataclasses.asdict(row))"
+    if hasattr(data, "to_dict") and hasattr(data, "index"):  # a row of a pandas table
+        return "give a row as a dict: push(name, row.to_dict()), or the whole table at once"
+    if isinstance(data, str | bytes) and data[:1] in ("{", "[", b"{", b"["):
+        return "read it first: push(name, json.loads(text))"
+    return "give a tuple, a list of tuples, a dict of columns, or an Arrow, polars or pandas table"
