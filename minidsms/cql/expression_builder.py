@@ -147,8 +147,17 @@ class ExpressionBuilder(Transformer[Token, Part]):
 
     def interval_text(self, parts: list[Part]) -> syntax.Expr:
         """INTERVAL '1 hour 30 minutes' or INTERVAL '1 day 02:30:00': the sum of its parts."""
-        written = parts[1].split()
         span = span_of(parts)
+        place = {"start_pos": span[0], "end_pos": span[1]}
+        each = [
+            self.interval([Token("TEXT", number, **place), Token("UNIT", unit, **place)])
+            for number, unit in self._lengths_in(parts[1])
+        ]
+        return reduce(lambda left, right: syntax.Binary("+", left, right, span=span), each)
+
+    def _lengths_in(self, text: Token) -> list[tuple[str, str]]:
+        """The numbers and units in the text of an INTERVAL."""
+        written = text.split()
         clock = _CLOCK.fullmatch(written[-1]) if len(written) % 2 else None
         if clock is not None:
             sign, hours, minutes, seconds = clock.groups("0")
@@ -162,13 +171,8 @@ class ExpressionBuilder(Transformer[Token, Part]):
                 "INTERVAL '90' MINUTE, INTERVAL '1 hour 30 minutes' or INTERVAL '1 day 02:30:00'; "
                 f"units are {', '.join((*UNITS, *MONTHS))}"
             )
-            raise self.fail("this is not a length of time", parts[1], hint=hint)
-        place = {"start_pos": span[0], "end_pos": span[1]}
-        each = [
-            self.interval([Token("TEXT", number, **place), Token("UNIT", unit, **place)])
-            for number, unit in zip(written[::2], units)
-        ]
-        return reduce(lambda left, right: syntax.Binary("+", left, right, span=span), each)
+            raise self.fail("this is not a length of time", text, hint=hint)
+        return list(zip(written[::2], units))
 
     def interval_of(self, parts: list[Part]) -> syntax.Expr:
         """INTERVAL (expr) SECOND: so many times the unit."""
@@ -481,11 +485,19 @@ class ExpressionBuilder(Transformer[Token, Part]):
             return syntax.FrameBound(0, span=span)
         if parts[0].type == "UNBOUNDED":
             return syntax.FrameBound(direction, span=span)
-        is_negative, length = self.duration_of(parts[1], parts[2], span)
+        number, unit = parts[1:3]
+        if len(parts) == 3:
+            lengths = self._lengths_in(parts[1])
+            if len(lengths) > 1:
+                hint = f"INTERVAL '{lengths[0][0]}' {lengths[0][1].upper()}: one number and one unit"
+                raise self.fail("the distance of a frame has one unit", parts[1], hint=hint)
+            place = {"start_pos": parts[1].start_pos, "end_pos": parts[1].end_pos}
+            number, unit = (Token(kind, word, **place) for kind, word in zip(("TEXT", "UNIT"), lengths[0]))
+        is_negative, length = self.duration_of(number, unit, span)
         if is_negative:
             raise self.fail("the distance of a frame is not negative", parts[1])
         if length.unit in MONTHS:
-            raise self.fail(f"a {length.unit} has no fixed length", parts[2], hint="write it in DAYS")
+            raise self.fail(f"a {length.unit} has no fixed length", unit, hint="write it in DAYS")
         return syntax.FrameBound(direction, length, span=span)
 
     def case(self, parts: list[Part]) -> syntax.Case:

@@ -75,6 +75,7 @@ _HINTS = {
     **{f"to_{unit}s": f"write INTERVAL (n) {unit.upper()}" for unit in (*UNITS, *MONTHS)},
     "make_interval": "write INTERVAL (n) DAY",
     "months_between": "write TIMESTAMPDIFF(MONTH, b, a)",
+    "percentile": "write QUANTILE_CONT(x, 0.95)",
     "percentile_approx": "write APPROX_QUANTILE(x, 0.95)",
     **dict.fromkeys(("struct_pack", "named_struct"), _STRUCT),
     **dict.fromkeys(("json_arrayagg", "json_group_array"), "write TO_JSON(ARRAY_AGG(x))"),

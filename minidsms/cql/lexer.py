@@ -725,7 +725,8 @@ class _Context:
             case "UNBOUNDED":
                 return after in ("PRECEDING", "FOLLOWING")
             case "PRECEDING" | "FOLLOWING":
-                return before in ("NUMBER", "UNBOUNDED", "UNIT")
+                is_behind_text = before == "TEXT" and self._word(i - 2) == "INTERVAL"
+                return is_behind_text or before in ("NUMBER", "UNBOUNDED", "UNIT")
             case "CURRENT":
                 return after == "ROW"
         return word == "ROW" and before == "CURRENT"

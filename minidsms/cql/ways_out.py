@@ -55,7 +55,6 @@ _FOREIGN = {
     "EMIT": _CHANGES,
     **dict.fromkeys(("PRINT", "SUBSCRIBE", "TAIL"), "write SELECT * FROM name; its answer is read by fetch()"),
     "TERMINATE": "write DROP QUERY name, or ALTER QUERY name PAUSE",
-    "RENAME": "write * EXCLUDE (a), a AS b",
     "EXTENDED": "write DESCRIBE name",
     **dict.fromkeys(("BEGIN", "COMMIT", "ROLLBACK"), _NO_TRANSACTIONS),
     **dict.fromkeys(("MERGE", "TRUNCATE", "UPSERT"), _CHANGE),
@@ -136,6 +135,7 @@ _BY_KINDS = {
 """Terminals that follow each other."""
 _BY_WORDS = {
     ("<=", ">"): "write a IS NOT DISTINCT FROM b",
+    ("*", "RENAME"): "write * EXCLUDE (a), a AS b",
     ("WITH", "TIME"): _IN_UTC,
     ("WITH", "LOCAL"): _IN_UTC,
     ("WITHOUT", "TIME"): _IN_UTC,
@@ -154,6 +154,7 @@ _IN_STATEMENTS = {
     ("INSERT", "WITH"): _NO_QUERY,
     ("INSERT", "ON"): _CHANGE,
     ("SHOW", "TABLE"): _SHOWN_BY,
+    ("SHOW", "FROM"): _SHOWN_BY,
     ("SHOW", "CREATE"): _SHOWN_BY,
     ("DROP", "TABLE"): "write DROP STREAM name, or DROP RELATION name",
     ("ALTER", "TABLE"): "write ALTER STREAM name",

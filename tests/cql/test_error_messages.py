@@ -715,6 +715,10 @@ ELSEWHERE = [
     ("SELECT S.k FROM S JOIN T ON S.k = T.k EMIT CHANGES", "leave EMIT out"),
     ("CREATE RELATION R (k INTEGER KEY)", "KEY (columns) stands behind the columns"),
     ("PRINT S", "SELECT * FROM S;"),
+    ("SHOW COLUMNS FROM S", "DESCRIBE name"),
+    ("SELECT PERCENTILE(v, 95) FROM S", "QUANTILE_CONT(x, 0.95)"),
+    ("SELECT SUM(v) OVER (ORDER BY ts RANGE INTERVAL '1 day 2 hours' PRECEDING) FROM S", "INTERVAL '1' DAY"),
+    ("SELECT SUM(v) OVER (ORDER BY ts RANGE INTERVAL '1 month' PRECEDING) FROM S", "write it in DAYS"),
     (
         "UPDATE Cars SET owner = 'x' WHERE car = 1",
         "db.upsert('Cars', rows) and INSERT OR REPLACE INTO Cars VALUES (..)",

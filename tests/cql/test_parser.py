@@ -523,3 +523,11 @@ def test_a_setting_is_a_word_a_string_or_a_number(text: str, value: object) -> N
 def test_a_count_of_nothing_is_of_rows() -> None:
     for behind in ("", " FILTER (WHERE a > 1)", " OVER (ORDER BY a)"):
         assert statement(f"SELECT COUNT(){behind} FROM S") == statement(f"SELECT COUNT(*){behind} FROM S")
+
+
+def test_a_frame_reaches_as_far_as_the_text_of_an_interval() -> None:
+    forms = ("INTERVAL '90 minutes' PRECEDING", "INTERVAL '90' MINUTE PRECEDING")
+    queries = [f"SELECT SUM(a) OVER (ORDER BY ts RANGE {form}) FROM S" for form in forms]
+    assert statement(queries[0]) == statement(queries[1])
+    between = "BETWEEN INTERVAL '2 hours' PRECEDING AND INTERVAL '1 hour' PRECEDING"
+    assert statement(f"SELECT SUM(a) OVER (ORDER BY ts RANGE {between}) FROM S") is not None
