@@ -335,7 +335,7 @@ class _Clauses:
         if not self.tokens or self.tokens[-1].type in _BEFORE_LISTS or self.keys == len(self.tokens):
             return True
         word = self._word(1)
-        return word in _WORDS_BEFORE_LISTS or (word == "BY" and self._word(2) in ("GROUP", "ORDER"))
+        return word in _WORDS_BEFORE_LISTS or (word == "BY" and self._word(2) in ("GROUP", "ORDER", "PARTITION"))
 
     def _word(self, back: int) -> str:
         """The token so many before, in upper case, if it is a word."""

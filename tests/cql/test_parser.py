@@ -209,8 +209,10 @@ def test_brackets_are_an_index_behind_a_from_that_begins_no_clause_or_whose_quer
     assert condition(text.format("l[1]")) == condition(text.format("ELEMENT_AT(l, 1)"))
 
 
-def test_brackets_behind_the_keys_of_distinct_on_enclose_a_list() -> None:
+def test_brackets_behind_the_keys_of_distinct_on_and_behind_partition_by_enclose_a_list() -> None:
     assert select("SELECT DISTINCT ON (a) [a, b] FROM S") == select("SELECT DISTINCT ON (a) LIST_VALUE(a, b) FROM S")
+    of_pairs = "SELECT COUNT(*) OVER (PARTITION BY {} ORDER BY a) FROM S"
+    assert select(of_pairs.format("[a, b]")) == select(of_pairs.format("LIST_VALUE(a, b)"))
 
 
 @pytest.mark.parametrize("behind", ["UNION ALL SELECT a FROM T", "EXCEPT SELECT a FROM T", "INTERSECT SELECT a FROM T"])
