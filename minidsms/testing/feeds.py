@@ -9,12 +9,13 @@ heartbeats; a relation's change before its instant closes, every deletion after 
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
 
 from minidsms.elements import Type
-from minidsms.testing.grammar import PRICE, RELATIONS, STREAMS, TOTAL
+from minidsms.testing.grammar import LIST, PRICE, RELATIONS, STREAMS, TOTAL
 from minidsms.testing.history import Row, Value
 from minidsms.values.coded import scaled
 
@@ -127,6 +128,12 @@ def _value(rng: Random, type_: Type, null: float, extreme: bool) -> Value:
             return rng.randint(-2, 6) / 2
         case Type.TEXT:
             return rng.choice("abcd")
+        case Type.DATE:
+            return datetime.date(1970, 1, rng.randint(1, 4))
+        case Type.TIME:
+            return datetime.time(second=rng.randint(0, 2))
+        case _ if type_ is LIST:
+            return tuple(rng.choice((0, 1, 2, None)) for _ in range(rng.randint(0, 2)))
         case _ if type_ is TOTAL and extreme:
             return scaled(rng.choice((10**36, -(10**36), 2**61, 1 - 2**61, 0)), 2)
         case _ if type_ in (PRICE, TOTAL):

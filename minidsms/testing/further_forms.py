@@ -5,6 +5,7 @@ Invariant: as of `grammar`; a text may be refused, and then by both sides.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -47,15 +48,15 @@ class FurtherForms(Grammar):
         return View(name, body, tuple((f"c{i}", t) for i, t in enumerate(types)), is_stream)
 
     def _is_read(self, table: View, i: int, query: str) -> bool:
-        return any(f" {table.name} " in text for text in (query, *(later.text for later in self.tables[i + 1 :])))
+        texts = (query, *(later.text for later in self.tables[i + 1 :]))
+        return any(re.search(rf"\b{table.name}\b", text) for text in texts)
 
     def item(self, depth: int) -> Item:
         """As of `Grammar`, or a table of the WITH."""
         if not self.tables or self.chance(0.65):
             return super().item(depth)
         table = self.rng.choice(self.tables)
-        alias = f"a{self._aliases}"
-        self._aliases += 1
+        alias = self.alias()
         window = f"{self.window('c0')} " if table.is_stream else ""
         return self.named(f"{table.name} {window}AS {alias}", alias, table.columns, table.is_stream)
 
@@ -68,8 +69,7 @@ class FurtherForms(Grammar):
         names = [self.rng.choice(("Sa", "Sb", "Sc")) for _ in range(2)]
         items = []
         for name in names:
-            alias = f"a{self._aliases}"
-            self._aliases += 1
+            alias = self.alias()
             items.append(self.named(f"{name} {self.window('k')} AS {alias}", alias, STREAMS[name], True))
         left, right = (dict(STREAMS[name]) for name in names)
         common = [column for column in left if left[column] is right.get(column)]
@@ -96,7 +96,7 @@ class FurtherForms(Grammar):
 
     def truth(self, outer: list[Column]) -> str:
         """EXISTS, or IN of one value or two."""
-        item, where = self._correlated(outer)
+        item, where = self.correlated(outer)
         negation = self.pick("", "NOT ")
         if self.chance(0.4):
             return f"{negation}EXISTS (SELECT 1 FROM {item.text}{where})"
@@ -110,24 +110,30 @@ class FurtherForms(Grammar):
         """A subquery that gives one value."""
         if type_ is BOOLEAN:
             return self.truth(outer)
-        item, where = self._correlated(outer)
+        item, where = self.correlated(outer)
         having = f" HAVING {self.comparison(INTEGER, 'COUNT(*)', '1')}" if self.chance(0.15) else ""
         shown = self.aggregate(type_, list(item.columns), False, False)
         return f"(SELECT {shown} AS c0 FROM {item.text}{where}{having})"
 
-    def _correlated(self, outer: list[Column]) -> tuple[Item, str]:
+    def correlated(self, outer: list[Column]) -> tuple[Item, str]:
         """What a subquery reads, and its WHERE."""
         item = self.item(0)
         inner = list(item.columns)
         conditions = [self.predicate(inner, 0, 0)] if self.chance(0.3) else []
-        pairs = [(a, b) for a in inner for b in outer if a.type is b.type]
-        if pairs and self.chance(0.75):
-            self.is_correlated = True
-            for a, b in self.rng.sample(pairs, min(len(pairs), self.rng.choice((1, 1, 2)))):
-                conditions.append(f"{a.text} {self.pick('=', '=', '=', '<', '<>', 'IS NOT DISTINCT FROM')} {b.text}")
+        conditions += self.correlating(inner, outer)
         if self.chance(0.15):
             conditions.append(self.subquery(inner))
         return item, f" WHERE {' AND '.join(conditions)}" if conditions else ""
+
+    def correlating(self, inner: list[Column], outer: list[Column]) -> list[str]:
+        """Mostly, one condition or two on columns of a subquery and of the query around it."""
+        pairs = [(a, b) for a in inner for b in outer if a.type is b.type]
+        if not pairs or not self.chance(0.75):
+            return []
+        self.is_correlated = True
+        chosen = self.rng.sample(pairs, min(len(pairs), self.rng.choice((1, 1, 2))))
+        compared = ("=", "=", "=", "<", "<>", "IS NOT DISTINCT FROM")
+        return [f"{a.text} {self.pick(*compared)} {b.text}" for a, b in chosen]
 
     # ----------------------------------------------------------------------------------------------------- blocks
 
@@ -147,12 +153,10 @@ class FurtherForms(Grammar):
         if self.options.overs:
             forms.append(self._overs)
         if self.options.limits and not operator:
-            forms += [self._first_of_keys, *[self._first_rows] * (FLOAT not in wanted)]
+            forms += [self._first_of_keys, *[self._first_rows] * self.are_sorted(wanted)]
         distinct, shown, tail = self.rng.choice(forms)(wanted, columns)
-        named = ", ".join(f"{s} AS c{i}" for i, s in enumerate(shown))
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        select = f"{operator}({named})" if operator else named
-        return f"SELECT {distinct}{select} FROM {sources}{where}{tail}", tuple(wanted)
+        return self.select(shown, f"{sources}{where}{tail}", operator, distinct), tuple(wanted)
 
     def _expressions(self, wanted: list[Type], columns: list[Column], depth: int = 1) -> list[str]:
         return [self.expression(t, columns, depth) for t in wanted]
@@ -214,16 +218,17 @@ class FurtherForms(Grammar):
     def _first_of_keys(self, wanted: list[Type], columns: list[Column]) -> tuple[str, list[str], str]:
         """DISTINCT ON."""
         keys = [self.rng.choice(columns).text for _ in range(self.rng.randint(1, 2))]
-        more = [self._sort_key(columns) for _ in range(self.rng.randint(0, 2))]
+        more = [self.sort_key(columns) for _ in range(self.rng.randint(0, 2))]
         order = f" ORDER BY {', '.join([*keys, *more])}" if self.chance(0.8) else ""
         return f"DISTINCT ON ({', '.join(keys)}) ", self._expressions(wanted, columns), order
 
     def _first_rows(self, wanted: list[Type], columns: list[Column]) -> tuple[str, list[str], str]:
         """LIMIT by what is not shown."""
-        keys = ", ".join(self._sort_key(columns) for _ in range(2))
+        keys = ", ".join(self.sort_key(columns) for _ in range(2))
         return "", self._expressions(wanted, columns), f" ORDER BY {keys} LIMIT {self.rng.randint(1, 3)}"
 
-    def _sort_key(self, columns: list[Column]) -> str:
+    def sort_key(self, columns: list[Column]) -> str:
+        """A column or an expression, in some order."""
         key = self.rng.choice(columns).text
         if self.chance(0.4):
             key = f"COALESCE({self.expression(INTEGER, columns, 0)}, {self.expression(INTEGER, columns, 0)})"
@@ -238,11 +243,12 @@ class FurtherForms(Grammar):
             " ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING",
             " RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING",
         )
-        shown = [self._over(t, self.expression(t, columns, 0), f"OVER (w{frame})") for t in wanted]
+        shown = [self.call_over(t, self.expression(t, columns, 0), f"OVER (w{frame})") for t in wanted]
         partition = f"PARTITION BY {self.rng.choice(columns).text} " if self.chance(0.6) else ""
-        return "", shown, f" WINDOW w AS ({partition}ORDER BY {self._sort_key(columns)})"
+        return "", shown, f" WINDOW w AS ({partition}ORDER BY {self.sort_key(columns)})"
 
-    def _over(self, type_: Type, arg: str, over: str) -> str:
+    def call_over(self, type_: Type, arg: str, over: str) -> str:
+        """A call of the type over the window w, or a frame of it."""
         calls = [
             arg,
             f"{self.pick('LAG', 'LEAD')}({arg}) IGNORE NULLS OVER w",

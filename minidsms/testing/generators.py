@@ -17,7 +17,7 @@ from zlib import crc32
 from hypothesis import strategies as st
 
 from minidsms.testing.feeds import Advance, Progress, Push, Slack, Step, random_feed
-from minidsms.testing.further_forms import FurtherForms
+from minidsms.testing.further_blocks import FurtherBlocks
 from minidsms.testing.grammar import RELATIONS, STREAMS, Options
 from minidsms.testing.history import History
 from minidsms.testing.user_definitions import USER_AGGREGATES, USER_FUNCTIONS
@@ -138,7 +138,7 @@ def random_company(seed: int, options: Options = Options(), size: int = 14) -> l
 
 
 def _company(rng: Random, options: Options, size: int, queries: int) -> list[Case]:
-    grammar = FurtherForms(rng, options)
+    grammar = FurtherBlocks(rng, options)
     views = [grammar.view(f"V{i}").text for i in range(rng.choice((0, 0, 1, 2, 3)))] if options.views else []
     texts: list[str] = []
     for _ in range(queries):

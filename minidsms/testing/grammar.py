@@ -22,6 +22,7 @@ ROUNDED = ("variance", "stddev", "stddev_pop", "corr")
 
 INTEGER, FLOAT, TEXT, BOOLEAN = Type.INTEGER, Type.FLOAT, Type.TEXT, Type.BOOLEAN
 TIMESTAMP, INTERVAL = Type.TIMESTAMP, Type.INTERVAL
+DATE, TIME, LIST = Type.DATE, Type.TIME, Type.INTEGER.list_type
 PRICE, TOTAL = Type.decimal(9, 2), Type.decimal(38, 2)
 """A DECIMAL whose codes are all computed, and what its sum is, which may have others."""
 
@@ -31,6 +32,7 @@ STREAMS: dict[str, tuple[tuple[str, Type], ...]] = {
     "Sc": (("k", INTEGER), ("b", BOOLEAN)),
     "Sd": (("k", INTEGER), ("at", TIMESTAMP), ("d", INTERVAL), ("v", INTEGER)),
     "Se": (("k", INTEGER), ("p", PRICE), ("w", TOTAL), ("v", INTEGER)),
+    "Sf": (("k", INTEGER), ("d", DATE), ("h", TIME), ("l", LIST), ("v", INTEGER)),
 }
 RELATIONS: dict[str, tuple[tuple[str, Type], ...]] = {"Rel": (("k", INTEGER), ("a", INTEGER), ("t", TEXT))}
 
@@ -44,7 +46,8 @@ class Options:
     decimals: DECIMAL, likewise.
     functions: the user's.  slack: streams out of order.  ticks: RSTREAM at every tick.  late: registration amid the
     feed.  limits: ORDER BY .. LIMIT.  overs: OVER.  lists: UNNEST.  filters: further conjuncts in every
-    WHERE.  constants: the part of FROM items that are VALUES.  forms: those of `further_forms`.
+    WHERE.  constants: the part of FROM items that are VALUES.  forms: those of `further_forms`.  types: those of
+    `further_types`, and the blocks of `further_blocks`.
     """
 
     views: bool = True
@@ -67,6 +70,7 @@ class Options:
     lists: bool = True
     constants: float = 0.0
     forms: bool = True
+    types: bool = True
 
 
 @dataclass(frozen=True)
@@ -129,6 +133,16 @@ class Grammar:
         """One of the texts."""
         return self.rng.choice(texts)
 
+    def alias(self) -> str:
+        """A fresh one."""
+        self._aliases += 1
+        return f"a{self._aliases - 1}"
+
+    def select(self, shown: list[str], rest: str, operator: str, distinct: str = "") -> str:
+        """SELECT of the outputs c0, c1, .. FROM the rest."""
+        named = ", ".join(f"{s} AS c{i}" for i, s in enumerate(shown))
+        return f"SELECT {distinct}{f'{operator}({named})' if operator else named} FROM {rest}"
+
     # ------------------------------------------------------------------------------------------------- statements
 
     def view(self, name: str) -> View:
@@ -189,13 +203,17 @@ class Grammar:
                 shown[0], wanted[0] = self.global_one(wanted[0])
             if self.chance(0.15):
                 tail += f" HAVING {self.comparison(INTEGER, self.aggregate(INTEGER, columns, False, False), '1')}"
-        named = ", ".join(f"{s} AS c{i}" for i, s in enumerate(shown))
         distinct = "DISTINCT " if shape == "distinct" else ""
-        select = f"{operator}({distinct}{named})" if operator and not distinct else f"{distinct}{named}"
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        if self.options.limits and not self.options.portable and FLOAT not in wanted and self.chance(0.12):
+        is_sorted = self.options.limits and not self.options.portable and self.are_sorted(wanted)
+        if is_sorted and self.chance(0.12):
             tail += self.first_rows(len(wanted))
-        return f"SELECT {select} FROM {sources}{where}{tail}", tuple(wanted)
+        return self.select(shown, f"{sources}{where}{tail}", "" if distinct else operator, distinct), tuple(wanted)
+
+    @staticmethod
+    def are_sorted(types: Sequence[Type]) -> bool:
+        """Whether rows of these types may be chosen by their order: floats may differ in the last place."""
+        return not any(type_ is FLOAT or type_.is_nested for type_ in types)
 
     def over(
         self,
@@ -222,10 +240,8 @@ class Grammar:
             outer = ", ".join(f"c{i}" for i in range(len(shown)))
             condition = self.pick("n <= 2", "n = 1", "2 > n", "n > 1", "n < 3 AND c0 IS NOT NULL")
             if self.chance(0.4):
-                named = ", ".join(f"{s} AS c{i}" for i, s in enumerate(shown))
                 qualified = condition.replace("n ", f"{rank} ", 1) if condition[0] == "n" else f"2 > {rank}"
-                select = f"{operator}({named})" if operator else named
-                return f"SELECT {select} FROM {sources}{where} QUALIFY {qualified}", tuple(wanted)
+                return self.select(shown, f"{sources}{where} QUALIFY {qualified}", operator), tuple(wanted)
             select = f"{operator}({outer})" if operator else outer
             return f"SELECT {select} FROM (SELECT {inner} FROM {sources}{where}) WHERE {condition}", tuple(wanted)
         place = self.rng.randrange(len(wanted))
@@ -256,9 +272,7 @@ class Grammar:
         neighbour = f"{self.pick('LAG', 'LEAD')}({arg}{self.pick('', ', 2', default)}) OVER ({partition} {order})"
         value = self.pick(f"FIRST_VALUE({arg})", f"LAST_VALUE({arg})", f"NTH_VALUE({arg}, 2)")
         shown[place] = self.rng.choice([neighbour, f"{value} OVER ({partition} {order}{frame})", *aggregates])
-        named = ", ".join(f"{s} AS c{i}" for i, s in enumerate(shown))
-        select = f"{operator}({named})" if operator else named
-        return f"SELECT {select} FROM {sources}{where}", tuple(wanted)
+        return self.select(shown, f"{sources}{where}", operator), tuple(wanted)
 
     def first_rows(self, width: int) -> str:
         """ORDER BY .. LIMIT over the outputs c0, c1, .."""
@@ -400,8 +414,7 @@ class Grammar:
 
     def unnested(self, columns: list[Column]) -> Item:
         """The elements of a list of integers or of texts that is made of the columns."""
-        alias = f"a{self._aliases}"
-        self._aliases += 1
+        alias = self.alias()
         number, text = (self.expression(t, columns, 0) for t in (INTEGER, TEXT))
         if self.chance(0.4):
             separator = self.pick("'a'", "''")
@@ -414,8 +427,7 @@ class Grammar:
 
     def item(self, depth: int) -> Item:
         """A windowed stream, base relation, view, subquery or windowed subquery, under a fresh alias."""
-        alias = f"a{self._aliases}"
-        self._aliases += 1
+        alias = self.alias()
         if self.options.constants and self.chance(self.options.constants):
             return self.values(alias)
         chosen = self.rng.random()

@@ -34,6 +34,7 @@ from minidsms.spark.session import session
 from minidsms.testing.compare import Answer, bind_case, catalog_of, difference_of, run_definition
 from minidsms.testing.definition import answer
 from minidsms.testing.generators import Case, random_case
+from minidsms.testing.grammar import Options
 from minidsms.testing.history import Change, Failure, value_order
 from minidsms.testing.history import History as Fed
 
@@ -56,6 +57,8 @@ SMALL = {
 thousand classes, and has room for them, for their code and for what is young from the start.
 """
 
+ON_SPARK = Options(types=False)
+"""What is written here for Spark to read has no DATE, TIME or list."""
 WAYS = ("frames", "engines", "replay")
 PARTITION = 10
 """Ticks of a partition of the archives: a history has several files."""
@@ -317,7 +320,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     told = _Told()
     waiting: list[Streamed] = []
     for seed in range(options.seed, options.seed + options.cases):
-        case = random_case(seed, size=options.size)
+        case = random_case(seed, ON_SPARK, options.size)
         for way, outcome in check_archived(spark, case, [way for way in ways if way in WAYS]):
             told.add(f"seed {seed}, by {way}", way, outcome)
         if "streams" in ways:

@@ -61,6 +61,8 @@ class Lines:
 
 
 def _csv_field(value: Any) -> str:
+    if isinstance(value, tuple):
+        value = json.dumps(value)
     if isinstance(value, str):
         return '"' + value.replace('"', '""') + '"'
     return "" if value is None else str(value)

@@ -14,7 +14,7 @@ import minidsms
 from minidsms.spark import run
 from minidsms.testing.feeds import Advance, Push
 from minidsms.testing.generators import Case, declaration, random_case
-from tests.long.spark_answers import check_spark
+from tests.long.spark_answers import ON_SPARK, check_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -131,13 +131,13 @@ def test_spark_answers_as_the_definition_says(spark: SparkSession, name: str) ->
 
 @pytest.mark.parametrize("seed", [1, 10])
 def test_spark_answers_a_generated_query(spark: SparkSession, seed: int) -> None:
-    assert check_spark(spark, random_case(seed)) == "agreed"
+    assert check_spark(spark, random_case(seed, ON_SPARK)) == "agreed"
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(100, 160))
 def test_spark_answers_generated_queries(spark: SparkSession, seed: int) -> None:
-    assert check_spark(spark, random_case(seed)).startswith(("agreed", "refused"))
+    assert check_spark(spark, random_case(seed, ON_SPARK)).startswith(("agreed", "refused"))
 
 
 def test_sums_of_small_negative_floats_keep_their_digits(spark: SparkSession, tmp_path: Path) -> None:

@@ -23,9 +23,13 @@ from minidsms.spark.plan import setting_of
 from minidsms.spark.slicing import SLICE_BYTES, Extent, read_twice, slices
 from minidsms.testing.compare import Answer, bind_case, catalog_of, difference_of, run_definition
 from minidsms.testing.generators import Case, random_case
+from minidsms.testing.grammar import Options
 from minidsms.testing.history import Change
 from minidsms.values.arrow_types import array_of_words, stored_type
 from tests.long.archived import archive_feed
+
+SLICED = Options(types=False)
+"""What is read back here of the tasks' tables are words, which DATE, TIME and lists are not."""
 
 
 def answer_by_slices(query: Bound, catalog: Catalog, folder: str, parts: Sequence[Part]) -> Answer:
@@ -81,13 +85,13 @@ def compare(folder: str, case: Case, rng: random.Random) -> bool:
 
 
 def test_slices_together_answer_as_the_definition(tmp_path: Path) -> None:
-    compared = sum(compare(str(tmp_path / str(s)), random_case(s), random.Random(s)) for s in range(60))
+    compared = sum(compare(str(tmp_path / str(s)), random_case(s, SLICED), random.Random(s)) for s in range(60))
     assert compared >= 12
 
 
 @pytest.mark.long
 def test_slices_of_many_generated_cases_answer_as_the_definition(tmp_path: Path) -> None:
-    compared = sum(compare(str(tmp_path / str(s)), random_case(s), random.Random(s)) for s in range(1000, 6000))
+    compared = sum(compare(str(tmp_path / str(s)), random_case(s, SLICED), random.Random(s)) for s in range(1000, 6000))
     assert compared >= 1000
 
 

@@ -97,6 +97,18 @@ def test_cases_use_the_whole_language() -> None:
     words += ["ISTREAM", "DSTREAM", "RSTREAM", "CREATE VIEW", "CREATE RELATION", "FIRST(", "STDDEV", "None", "-1, ("]
     words += ["SLACK", "LATE DROP", "INTERVAL '", "MILLISECONDS", "AS TIMESTAMP", "rstream = 'ticks'", "here the query"]
     words += ["uf_twice(", "uf_tag(", "uf_half(", "uf_odd(", "ua_span(", "ua_products(", "stream='S"]
+    words += [
+        "LIST_CONCAT(",
+        "TRANSFORM(",
+        "STRUCT(a := ",
+        "['a']",
+        "DATE '",
+        "TIME '",
+        "TRY_CAST(",
+        "CAST(NULL AS",
+        "UNNEST(",
+    ]
+    words += ["QUALIFY", "FILTER (WHERE", "GROUPING(", "CUBE (", "USING (k)", ") JOIN (", "VALUES (", "EXCEPT ALL"]
     assert [word for word in words if word not in text] == []
 
 
