@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from minidsms.elements import Type
+from minidsms.elements import Type, has_true
 from minidsms.expressions.value import INT64_MAX, INT64_MIN, Value, any_failed, both_valid, extent, finish, finish_float
 
 Binary = Callable[[Value, Value], Value]
@@ -172,6 +172,8 @@ def float_unary(function: Callable[..., np.ndarray], is_total: bool = False) -> 
 def float_divide(a: Value, b: Value) -> Value:
     """IEEE division, but NULL by zero."""
     zero = b.values == 0.0
+    if not has_true(zero):
+        return finish_float(np.divide(a.values, b.values), both_valid(a, b), any_failed(a, b))
     quotient = np.divide(a.values, np.where(zero, 1.0, b.values)) + 0.0
     null = zero | np.isnan(quotient)
     return finish(quotient, both_valid(a, b), any_failed(a, b), null=null)

@@ -21,6 +21,7 @@ from minidsms.values.coded import CODE_OF_ZERO, EXACT, MOST_COMPUTED, fitted, un
 
 _MOST_PLACES = 18
 """10 to the power of it is an int64."""
+_POWERS_OF_TEN = [Value(np.array([10**k], np.int64), bounds=(10**k, 10**k)) for k in range(_MOST_PLACES + 1)]
 _EXACT_FLOAT, _EXACT_PLACES = 2**53, 22
 """Whole numbers up to the first, and powers of ten up to the second, are FLOATs; a quotient of two is rounded once."""
 _SURE, _HALF = 2.0**40, 0.499
@@ -185,7 +186,7 @@ def _scaled_up(digits: Value | None, by: int) -> Value | None:
     """With so many zeros behind."""
     if digits is None or by == 0:
         return digits
-    return None if by > _MOST_PLACES else _sure(arithmetic.multiply(digits, Value(np.array([10**by], np.int64))))
+    return None if by > _MOST_PLACES else _sure(arithmetic.multiply(digits, _POWERS_OF_TEN[by]))
 
 
 def _floor(digits: Any, unit: int) -> Any:

@@ -118,7 +118,7 @@ class Programmed:
 
     def value(self, frame: Frame) -> Value | None:
         """Of the only expression."""
-        found = self.values(frame)
+        found = None if self._is_impossible else self.values(frame)
         return None if found is None else found[0]
 
     def _call(self, frame: Frame, rows: Int64Array | None, out: Int64Array, states: Int8Array) -> int | None:
