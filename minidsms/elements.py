@@ -39,7 +39,7 @@ def has_true(mask: BoolArray) -> bool:
     return 1 in mask.tobytes()
 
 
-def is_all_true(mask: npt.NDArray[np.bool_] | npt.NDArray[np.uint8]) -> bool:
+def is_all_true(mask: npt.NDArray[np.bool_] | npt.NDArray[np.uint8] | npt.NDArray[np.int8]) -> bool:
     """As `mask.all()`, likewise; also of bytes."""
     return 0 not in mask.tobytes()
 

@@ -37,6 +37,7 @@ class Over(Resuming):
     ) -> None:  # fmt: skip
         super().__init__([input_], schema)
         self._call = call
+        self._row_nbytes = 8 * (len(schema) + 8)
         keeps = kernels.KEEPS_ALL
         sees_all = call.function in SHARES or (call.is_framed and call.frame.end is None)
         self._states = None if spec is None or call.slides else FrameStates(spec, (), texts)
@@ -58,7 +59,7 @@ class Over(Resuming):
         batch = self.uncounted(batches[0])
         if batch is None:
             return
-        self.claim(8 * len(batch) * (len(self.schema) + 8))
+        self.claim(self._row_nbytes * len(batch.ts))
         for told in self._rows.take(batch):
             yield self._batch(told)
         if self._rows.failed_at is not None:
@@ -66,7 +67,7 @@ class Over(Resuming):
             self.fail(self._rows.failed_at, reason or f"{self._call.label} overflows {self._call.type}")
 
     def _batch(self, told: kernels.RankedRows) -> Batch:
-        batch = Batch(told.ts, told.sign, self._rows.columns(told, self._call.type), is_own=True)
+        batch = Batch(told.ts.copy(), told.sign.copy(), self._rows.columns(told, self._call.type), is_own=True)
         batch.is_netted = True
         return batch
 

@@ -40,6 +40,7 @@ class Top(Resuming):
     ) -> None:
         super().__init__([input_], input_.schema)
         self._limit, self._offset = limit, offset
+        self._row_nbytes = 8 * (len(input_.schema) + 8)
         self._sorted = FirstRows(input_.schema, order, texts, limit, offset, not input_append_only)
         self.is_self_contained = not input_.schema.coded
 
@@ -47,12 +48,12 @@ class Top(Resuming):
         batch = self.uncounted(batches[0])
         if batch is None:
             return
-        self.claim(8 * len(batch) * (len(self.schema) + 8))
+        self.claim(self._row_nbytes * len(batch.ts))
         for told in self._sorted.take(batch):
             yield self._batch(told)
 
     def _batch(self, told: RankedRows) -> Batch:
-        batch = Batch(told.ts, told.sign, columns_of_words(told.words, self.schema), is_own=True)
+        batch = Batch(told.ts.copy(), told.sign.copy(), columns_of_words(told.words, self.schema), is_own=True)
         batch.is_netted = True
         return batch
 

@@ -20,6 +20,7 @@ from minidsms.elements import (
     Schema,
     Type,
     columns_of_words,
+    is_all_true,
     row_words,
     words_width,
 )
@@ -134,7 +135,9 @@ class SortedPartitions:
     # ---------------------------------------------------------------------------------------------------- the changes
 
     def take(self, batch: Batch) -> Iterator[kernels.RankedRows]:
-        """Take changes in; gives the rows that are taken back and put out, by instant, in arrays of their own."""
+        """Take changes in; gives the rows that are taken back and put out, by instant, good until the next are asked
+        for.
+        """
         return self._carry_out(batch)
 
     def _carry_out(
@@ -205,14 +208,12 @@ class SortedPartitions:
 
     def _written(self, n: int) -> kernels.RankedRows:
         ts, sign, words, results, told, high = self._out
-        return kernels.RankedRows(
-            ts[:n].copy(), sign[:n].copy(), words[:n].copy(), results[:n].copy(), told[:n].copy(), high[:n].copy()
-        )
+        return kernels.RankedRows(ts[:n], sign[:n], words[:n], results[:n], told[:n], high[:n])
 
     def columns(self, told: kernels.RankedRows, type_: Type) -> list[Column]:
-        """Of rows that `take` or `present` gives; the result has this type."""
-        valid = None if told.told.all() else told.told != 0
-        results = self._codes_of(told) if self._sums_digits else told.results
+        """Of rows that `take` or `present` gives, in arrays of their own; the result has this type."""
+        valid = None if is_all_true(told.told) else told.told != 0
+        results = self._codes_of(told) if self._sums_digits else told.results.copy()
         return [*columns_of_words(told.words, self.schema), Column.from_words(results, valid, type_)]
 
     def _codes_of(self, told: kernels.RankedRows) -> Int64Array:
@@ -226,7 +227,7 @@ class SortedPartitions:
         return codes
 
     def present(self) -> kernels.RankedRows:
-        """The rows that are put out at present (ts of no meaning)."""
+        """The rows that are put out at present (ts of no meaning), as `take` gives them."""
         if len(self._out.ts) < self.held:
             self._reserve(self.held)
         return self._written(self._tell(self._work(NO_CHANGES)))
