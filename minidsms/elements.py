@@ -119,6 +119,13 @@ class Column:
         """The same values in arrays of its own."""
         return Column(self.values.copy(), None if self.valid is None else self.valid.copy())
 
+    def owned(self) -> Column:
+        """The same values in arrays that are no views."""
+        values, valid = self.values, self.valid
+        if values.base is None and (valid is None or valid.base is None):
+            return self
+        return self.copy()
+
     def take(self, rows: Int64Array) -> Column:
         """The values at the given positions, (m,), in that order; also accepts a bool mask of n."""
         return Column(self.values[rows], None if self.valid is None else self.valid[rows])
@@ -174,6 +181,27 @@ class RunSource(ColumnSource, Protocol):
     def view(self, column: int, start: int, stop: int) -> Column:
         """The column's values of the elements [start, stop)."""
         ...
+
+
+class Choice:
+    """Columns of batches, by their numbers.
+
+    Batches of one operator name their columns of a store by one and the same sequence, push after push. So does what is
+    chosen of them: whoever prepares something for a sequence need not do it again.
+    """
+
+    __slots__ = ("_known", "columns")
+
+    def __init__(self, columns: Sequence[int]) -> None:
+        self.columns = columns
+        self._known: tuple[Sequence[int], Sequence[int]] | None = None
+
+    def numbers(self, among: Sequence[int]) -> Sequence[int]:
+        """Of the columns chosen, the numbers in the store that the batch's columns have there."""
+        known = self._known
+        if known is None or known[0] is not among:
+            known = self._known = among, [among[i] for i in self.columns]
+        return known[1]
 
 
 class Batch:
@@ -307,9 +335,13 @@ class Batch:
         return column
 
     @property
-    def columns(self) -> list[Column]:
+    def columns(self) -> Sequence[Column]:
         """All columns, gathered."""
-        return [self.column(i) for i in range(len(self._columns))]
+        columns = self._columns
+        if None in columns:
+            for i in range(len(columns)):
+                self.column(i)
+        return columns  # type: ignore[return-value]
 
     def columns_at(self, indexes: Sequence[int], rows: Int64Array) -> list[Column]:
         """These columns of the elements at these positions (ascending), in arrays of their own: `select`, `take`, and
@@ -349,16 +381,17 @@ class Batch:
         batch.is_netted = self.is_netted
         return batch
 
-    def select(self, columns: Sequence[int]) -> Batch:
+    def select(self, choice: Choice) -> Batch:
         """The same elements with only these columns, in this order; references stay references."""
+        columns = [*map(self._columns.__getitem__, choice.columns)]
         if self._source is None:
-            return Batch(self.ts, self.sign, [self._columns[i] for i in columns], self.seq)  # type: ignore[misc]
-        return self._referring([self._source_columns[i] for i in columns], [self._columns[i] for i in columns])
+            return Batch(self.ts, self.sign, columns, self.seq)  # type: ignore[arg-type]
+        return self._referring(choice.numbers(self._source_columns), columns)
 
     def stamped(self) -> Batch:
         """The same references into a stream's store, and to the instants it has of the elements as a last column."""
-        instants = len(self._source.schema)  # type: ignore[union-attr]
-        return self._referring([*self._source_columns, instants], [*self._columns, Column(self.ts)])
+        numbers = self._source.stamped(self._source_columns)  # type: ignore[union-attr]
+        return self._referring(numbers, [*self._columns, Column(self.ts)])
 
     def _referring(self, numbers: Sequence[int], columns: list[Column | None]) -> Batch:
         """The same elements with other columns of the source. columns: those that have been gathered."""
@@ -372,6 +405,15 @@ class Batch:
     def with_columns(self, columns: Sequence[Column]) -> Batch:
         """The same elements with computed columns."""
         return Batch(self.ts, self.sign, columns, self.seq)
+
+    def owned(self) -> Batch:
+        """The same rows in arrays of their own, which may be kept; their arrival numbers are left behind."""
+        if self.is_own:
+            return self
+        ts, sign = self.ts, self.sign
+        if sign is not None and sign.base is not None:
+            sign = sign.copy()
+        return Batch(ts if ts.base is None else ts.copy(), sign, [c.owned() for c in self.columns], is_own=True)
 
     @classmethod
     def concat(cls, batches: Sequence[Batch]) -> Batch:

@@ -37,14 +37,16 @@ class WaitingBatches:
         self._room: _Room | None = None
         self.changes = self.nbytes = 0
 
-    def append(self, batch: Batch) -> None:
-        """Let a batch wait behind the others."""
+    def append(self, batch: Batch) -> Batch:
+        """Let a batch wait behind the others, in arrays of its own; gives it, in these arrays if they were made."""
         n = len(batch.ts)
         if n >= _SMALL or len(self._batches) < _FEW or not self._write(batch, n):
             self._show()
+            batch = batch.owned()
             self._batches.append(batch)
+            self.nbytes += n * batch.row_nbytes
         self.changes += n
-        self.nbytes += n * batch.row_nbytes
+        return batch
 
     def _write(self, batch: Batch, n: int) -> bool:
         """Write its rows to the room, or to a new one; False where memory lacks."""
@@ -54,6 +56,7 @@ class WaitingBatches:
                 self._show()
                 room = self._room = _Room(batch, max(_LEAST_ROOM, n, min(self.changes, _MOST_ROOM)))
             room.write(batch, n)
+            self.nbytes += n * room.row_nbytes
         except MemoryError:
             self._show()
             self._room = None
@@ -106,9 +109,12 @@ def parts_of(batches: Sequence[Batch], n: int) -> Iterator[Batch]:
 
 
 class _Room:
-    """Room for rows like those of a batch. end: of the rows written.  shown: of those that stand in batches."""
+    """Room for rows like those of a batch. end: of the rows written.  shown: of those that stand in batches.
+    row_nbytes: as `Batch` has it.
+    """
 
     def __init__(self, like: Batch, n: int) -> None:
+        self.row_nbytes = 9 + 8 * like.width
         self.ts = np.empty(n, np.int64)
         self._sign: Int8Array | None = None
         self._values = [np.empty(n, column.values.dtype) for column in like.columns]
@@ -117,19 +123,20 @@ class _Room:
 
     def write(self, batch: Batch, n: int) -> None:
         """Write its n rows, for which there is room. After a MemoryError nothing more may be written."""
-        first, end = self.end, self.end + n
+        end = self.end + n
+        here = slice(self.end, end)
         if batch.sign is not None:
             if self._sign is None:
                 self._sign = np.ones(len(self.ts), np.int8)
-            self._sign[first:end] = batch.sign
-        for i, (values, column) in enumerate(zip(self._values, batch.columns)):
-            values[first:end] = column.values
+            self._sign[here] = batch.sign
+        for i, column in enumerate(batch.columns):
+            self._values[i][here] = column.values
             if column.valid is not None:
                 valid = self._valid[i]
                 if valid is None:
                     valid = self._valid[i] = np.ones(len(self.ts), np.bool_)
-                valid[first:end] = column.valid
-        self.ts[first:end] = batch.ts
+                valid[here] = column.valid
+        self.ts[here] = batch.ts
         self.end = end
 
     def show(self) -> Batch:

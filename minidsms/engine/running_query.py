@@ -150,11 +150,11 @@ class RunningQuery:
                 if not n:
                     return refused
                 batch = batch.slice(0, n)
+        batch = self._pending.append(batch)
         self._results += n
         if connection.news.is_wanted:
             connection.news.note(self)
         connection.memory.grow(n * self._row_nbytes)
-        self._pending.append(batch)
         # Who is woken looks what waits before he takes the lock; he may go meanwhile, in a thread of his own.
         for wake in tuple(self.wakers):
             wake()
@@ -225,7 +225,7 @@ class RunningQuery:
         """Let what a screen holds wait here."""
         if self._folding is not None and self._folding.is_waiting:
             for batch in self._folding.take():
-                self._pending.append(batch)
+                batch = self._pending.append(batch)
                 if self._newest is not None:
                     self._newest.add(batch)
                 if self.kind == "relation":

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from minidsms.elements import Batch
+from minidsms.elements import Batch, Choice
 
 
 @runtime_checkable
@@ -25,16 +25,16 @@ class KnowsContents(Protocol):
 class PresentContents:
     """The present rows of a relation: those of an operator, through projections that only choose columns.
 
-    choices: the columns each projection chooses, the last one first.
+    choices: what each projection chooses, the last one first.
     """
 
-    def __init__(self, operator: KnowsContents, choices: Sequence[Sequence[int]] = ()) -> None:
+    def __init__(self, operator: KnowsContents, choices: Sequence[Choice] = ()) -> None:
         self.operator = operator
         self._choices = choices
 
     def __call__(self) -> Batch:
         """The rows, as insertions (ts of no meaning)."""
         batch = self.operator.contents()
-        for chosen in reversed(self._choices):
-            batch = batch.select(chosen)
+        for choice in reversed(self._choices):
+            batch = batch.select(choice)
         return batch

@@ -90,7 +90,7 @@ class CountedRows:
                 return ids
             self.table.grow()
 
-    def _ids(self, columns: list[Column]) -> Int64Array:
+    def _ids(self, columns: Sequence[Column]) -> Int64Array:
         return self.table.acquire_columns(typed(columns, self.schema))
 
     def settle(self) -> None:

@@ -70,6 +70,8 @@ class Net(Operator):
         kept = surviving(batch)
         if kept is not None:
             batch = batch.take(kept)
+        if batch.reference is None and batch.seq is None:
+            return (batch,)
         return (Batch(batch.ts, batch.sign, batch.columns, is_own=batch.is_own),)
 
     def contents(self) -> Batch:

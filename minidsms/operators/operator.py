@@ -316,15 +316,16 @@ class Operator:
                 if batch is not None:
                     queue.put(batch)
             return QUEUED
-        counters, consumed = self.counters, 0
+        consumed = 0
         for batch in batches:
             if batch is not None:
                 consumed += len(batch.ts)
         if not consumed and not (self.acts_on_time and self.wakes_at() <= until):
             self.progress = until
             return None
+        counters = self.counters
         untimed = counters.untimed
-        start = 0 if untimed else perf_counter_ns() - COMPILED.wall_ns
+        start = 0 if untimed and consumed < SMALL else perf_counter_ns() - COMPILED.wall_ns
         if self.progress == MIN_INSTANT:
             self._note_latest(batches)
         given, n, emission = None, 0, _NO_MORE
@@ -332,8 +333,6 @@ class Operator:
             if self.compilation is not None:
                 self.compilation.between(counters.elements_in, self.progress)
             counters.elements_in += consumed
-            if untimed and consumed >= SMALL:
-                start = perf_counter_ns() - COMPILED.wall_ns
             produced = self.process(batches, until)
             if type(produced) is tuple and len(produced) == 1:
                 given = produced[0]

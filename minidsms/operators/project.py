@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from minidsms.elements import Batch, BoolArray, Column, Schema
+from minidsms.elements import Batch, BoolArray, Choice, Column, Schema
 from minidsms.operators.operator import Description, Operator
 from minidsms.operators.select import Explain
 from minidsms.queues import Queue
 
-Projection = Callable[[Batch], tuple[list[Column], BoolArray | None]]
+Projection = Callable[[Batch], tuple[Sequence[Column], BoolArray | None]]
 """batch -> (columns, rows where an expression failed or None)."""
 
 
@@ -36,19 +36,15 @@ class Project(Operator):
         self._projection = projection
         self._explain = explain
         self._detail = detail
-        self._chosen = chosen
-
-    @property
-    def chosen(self) -> list[int] | None:
-        """The input columns, in order, when no expression computes anything; else None."""
-        return self._chosen
+        self.choice = None if chosen is None else Choice(chosen)
+        """Of the input columns, when no expression computes anything; else None."""
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         (batch,) = batches
         if batch is None:
             return ()
-        if self._chosen is not None:
-            return (batch.select(self._chosen),)
+        if self.choice is not None:
+            return (batch.select(self.choice),)
         columns, failed = self._projection(batch)
         if failed is not None and failed.any():
             row = int(np.argmax(failed))

@@ -23,7 +23,7 @@ from minidsms.cql.catalog import Catalog
 from minidsms.cql.origins import equal_pair
 from minidsms.cql.scalar_text import print_aggregate
 from minidsms.cql.window_spec import WindowKind
-from minidsms.elements import Batch, Int64Array, Schema
+from minidsms.elements import Batch, Choice, Int64Array, Schema
 from minidsms.engine.network import InputProgress, Network, RelationProgress, close_operator
 from minidsms.expressions import (
     Context,
@@ -220,11 +220,11 @@ class PhysicalPlanner:
 
     def _contents(self, node: Node) -> PresentContents | None:
         """What gives the present rows of a relation, where the operator that makes them knows them."""
-        choices: list[list[int]] = []
+        choices: list[Choice] = []
         operator = self._operator(node)
         # By operator, not by node: a semijoin may end in a projection, and what it reads is not what it shows.
-        while isinstance(operator, Project) and operator.chosen is not None:
-            choices.append(operator.chosen)
+        while isinstance(operator, Project) and operator.choice is not None:
+            choices.append(operator.choice)
             producer = operator.inputs[0].producer
             assert producer is not None
             operator = producer

@@ -70,6 +70,7 @@ class StreamStore:
         self.schema = schema
         self.types = *schema.types, Type.TIMESTAMP
         self._all_columns = range(len(schema))
+        self._all_stamped = range(len(schema) + 1)
         self.row_nbytes = 8 + sum(t.dtype.itemsize for t in schema.types)
         """Bytes of an element, without masks of NULLs."""
         self.tail = 0
@@ -259,6 +260,10 @@ class StreamStore:
             ]
             table = self.table = np.array(rows, np.int64).reshape(len(rows), 3)
         return table, self._mask
+
+    def stamped(self, columns: Sequence[int]) -> Sequence[int]:
+        """These columns, and behind them the instants."""
+        return self._all_stamped if columns is self._all_columns else [*columns, len(self.schema)]
 
     def batch(self, start: int, stop: int) -> Batch:
         """The elements [start, stop) as a batch of references."""
