@@ -483,6 +483,10 @@ class Connection(Archiving, ReadsSources):
             with contextlib.ExitStack() as closing:
                 closing.callback(setattr, self, "_closed", True)  # last: who sees it may open the same files
                 closing.callback(self._let_go)
+                for stream in self._streams.values():
+                    closing.callback(stream.release)
+                for relation in self._relations.values():
+                    closing.callback(relation.release)
                 closing.callback(self._callbacks.forget)
                 closing.callback(self.behind.close)
                 closing.callback(self.close_archives)

@@ -498,6 +498,8 @@ class Query(RunningQuery, AsFrames):
             self._pending.take()
             self.untold.clear()
             self._present.clear()
+            if self._network is not None:
+                self._network.release()
 
     def abandon(self) -> None:
         """In a child of fork(): the query is its parent's, and closed here."""

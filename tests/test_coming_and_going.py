@@ -4,17 +4,21 @@ same for hours, and with figures of the whole process.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import sys
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 import minidsms
+from minidsms.durability.connection import DurableConnection
+from minidsms.operators.operator import Operator
 from minidsms.past import past
 from minidsms.plan import templates
+from minidsms.synopses.stream_store import StreamStore
 
 TEXTS: dict[str, Callable[[int], str]] = {
     "one text": lambda i: "SELECT t, COUNT(*) FROM S [ROWS 3] WHERE a > 1 GROUP BY t",
@@ -84,6 +88,106 @@ def test_a_connection_with_folder_and_archives_is_let_go_once_it_is_closed(tmp_p
         another.execute("CREATE STREAM S (a INTEGER)")
     gc.collect()
     assert gone() is None
+
+
+@contextlib.contextmanager
+def no_search_for_garbage() -> Iterator[None]:
+    """What only refers to itself stays, as it does for hours in a program that has much."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def there(kind: type) -> int:
+    """How many objects of a class there are that have anything."""
+    return sum(isinstance(each, kind) and bool(vars(each)) for each in gc.get_objects())
+
+
+HOLDING = (
+    "SELECT t, COUNT(*), MEDIAN(a) FROM S [RANGE 100] GROUP BY t",
+    "SELECT t, SUM(a) FROM S WHERE a > 1 GROUP BY t",
+    "SELECT DISTINCT a FROM S",
+    "SELECT a FROM S EXCEPT SELECT a + 1 FROM S [ROWS 3]",
+    "SELECT ISTREAM(x.a) FROM S [RANGE 50] x, S [RANGE 10] y, R z WHERE x.a = y.a AND y.t = z.t",
+    "SELECT ISTREAM(x.a) FROM S [RANGE 50] x, S [RANGE 10] y WHERE x.a = y.a AND x.t = y.t",
+    "SELECT x.a, y.t FROM S [ROWS 5] x LEFT JOIN R y ON x.a = y.a",
+    "SELECT RSTREAM(x.a, y.t) FROM S [NOW] x LEFT JOIN R y ON x.a = y.a",
+    "SELECT a FROM S [ROWS 9] x WHERE EXISTS (SELECT 1 FROM R y WHERE y.a = x.a)",
+    "SELECT ISTREAM(a, AVG(a) OVER (PARTITION BY t ORDER BY ts ROWS 3 PRECEDING)) FROM S [NOW]",
+    "SELECT t, MAX(a) FROM S [PARTITION BY t ROWS 2] GROUP BY t",
+    "SELECT a FROM S [ROWS 20] ORDER BY a LIMIT 3",
+    "SELECT RSTREAM(t, COUNT(*)) FROM S [RANGE 8 SLIDE 4] GROUP BY t",
+)
+
+
+@pytest.mark.parametrize("text", HOLDING)
+@pytest.mark.parametrize("state_reduction", ["auto", "k-mon"])
+def test_a_query_that_is_closed_holds_nothing_before_any_search_for_garbage(text: str, state_reduction: str) -> None:
+    with minidsms.connect(state_reduction=state_reduction) as db, no_search_for_garbage():
+        db.execute("CREATE STREAM S (a INTEGER, t TEXT); CREATE RELATION R (a INTEGER, t TEXT)")
+        before = there(Operator)
+        other = db.query(text)
+        alone = there(Operator)
+        query = db.query(text)
+        for ts in range(4):
+            db.push("R", [(i, f"x{i}") for i in range(ts)], ts=ts)
+            db.push("S", [(i, f"x{i}") for i in range(5)], ts=ts)
+        db.execute(f"ALTER QUERY {query.name} PAUSE")  # it goes on with operators of its own
+        db.execute(f"ALTER QUERY {query.name} RESUME")
+        db.push("S", [(i, f"x{i}") for i in range(5)], ts=4)
+        query.close()
+        assert there(Operator) == alone
+        db.push("S", (1, "x1"), ts=5)
+        db.advance(6)
+        assert len(other.fetch())
+        other.close()
+        assert there(Operator) == before
+        assert query.name not in db.queries and other.position >= 0
+
+
+def test_a_query_that_has_failed_holds_what_explain_shows_until_it_is_closed() -> None:
+    with minidsms.connect() as db, no_search_for_garbage():
+        db.execute("CREATE STREAM S (a INTEGER)")
+        before = there(Operator)
+        query = db.query("SELECT SUM(a) FROM S [RANGE 5]")
+        db.push("S", [(2**62,), (2**62,), (1,)], ts=[0, 1, 2])
+        db.advance(3)
+        assert query.failure is not None and "Aggregate" in query.explain(analyze=True)
+        query.close()
+        assert there(Operator) == before
+
+
+def test_a_connection_that_is_closed_holds_no_rows_though_the_program_keeps_it() -> None:
+    with no_search_for_garbage():
+        before = there(StreamStore)
+        db = minidsms.connect()
+        db.execute("CREATE STREAM S (a INTEGER); CREATE RELATION R (a INTEGER)")
+        query = db.query("SELECT a FROM S [ROWS 100000]")
+        db.push("S", [(i,) for i in range(50_000)], ts=1)
+        db.push("R", [(i,) for i in range(500)], ts=1)
+        db.close()
+        left = [each for each in gc.get_objects() if isinstance(each, StreamStore)]
+        assert len(left) <= before + 2 and query.state == "closed"
+        assert sum(each.nbytes for each in left[before:]) < 100_000
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc")
+def test_a_checkpoint_leaves_neither_twins_nor_files_behind(tmp_path: Path) -> None:
+    with minidsms.connect(str(tmp_path / "db")) as db, no_search_for_garbage():
+        db.execute("CREATE STREAM S (a INTEGER, t TEXT); CREATE RELATION R (a INTEGER)")
+        for text in ("SELECT t, COUNT(*) FROM S GROUP BY t", "SELECT a FROM S [RANGE 10]", "SELECT a FROM R"):
+            db.query(text)
+        before = there(DurableConnection), there(Operator)
+        for ts in range(5):
+            db.push("S", [(i, f"x{i}") for i in range(5)], ts=ts)
+            db.push("R", (ts,), ts=ts)
+            db.execute("CHECKPOINT")
+        mapped = [line for line in Path("/proc/self/maps").read_text().splitlines() if str(tmp_path) in line]
+        assert (there(DurableConnection), there(Operator)) == before
+        assert not mapped
 
 
 def test_templates_are_kept_of_the_kinds_met_last_only(monkeypatch: pytest.MonkeyPatch) -> None:

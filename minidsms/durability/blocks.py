@@ -180,7 +180,7 @@ class Content:
         self._told = [len(rest)] if told is None else told
         self._rest, self._folder = rest, folder
         self._left: list[memoryview] = []
-        self._reading: Iterator[memoryview] = self._read()
+        self._reading = _read(self._told, rest, folder)
 
     @property
     def pieces(self) -> list[Piece]:
@@ -200,18 +200,9 @@ class Content:
         """All of it stands in a block."""
         return all(isinstance(each, str) for each in self._told)
 
-    def _read(self) -> Iterator[memoryview]:
-        at = 0
-        for each in self._told:
-            if isinstance(each, str):
-                yield read_block(self._folder, each)
-            else:
-                yield self._rest[at : at + each]
-                at += each
-
     def whole(self) -> memoryview:
         """All of it. Error where a block is missing or damaged."""
-        return _joined(list(self._read()))
+        return _joined(list(_read(self._told, self._rest, self._folder)))
 
     def take(self, nbytes: int) -> memoryview:
         """So many of its bytes, behind those that have been taken; they may be changed where they are a copy."""
@@ -228,8 +219,20 @@ class Content:
 
     def check(self) -> None:
         """Error where a block is missing or damaged."""
-        for _ in self._read():
+        for _ in _read(self._told, self._rest, self._folder):
             pass
+
+
+def _read(told: Sequence[int | str], rest: memoryview, folder: str) -> Iterator[memoryview]:
+    """The parts that are told of, one after the other. A `Content` refers to it; referred to itself, it would keep the
+    segment that it stands in mapped."""
+    at = 0
+    for each in told:
+        if isinstance(each, str):
+            yield read_block(folder, each)
+        else:
+            yield rest[at : at + each]
+            at += each
 
 
 def _joined(pieces: Sequence[memoryview]) -> memoryview:

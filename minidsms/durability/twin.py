@@ -32,8 +32,13 @@ class Twin(DurableConnection):
             raise Error(f"{log_folder!r}: its last entry cannot be carried out again")
         self.files.is_reading = False
 
+    def close(self) -> None:
+        """Forget it, and everything it has: its parts refer to it, and would else stay until a search for garbage."""
+        super().close()
+        vars(self).clear()
+
     def _end(self) -> None:
-        """Forget it."""
+        """Write nothing."""
         self._is_ending = True
         Connection._end(self)
 

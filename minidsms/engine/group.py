@@ -265,6 +265,7 @@ class Group:
         self._is_changed, self._by_hand = True, ByHand(())
         self.operators = [op for op in self.operators if id(op) not in gone]
         self.sources = [op for op in self.sources if id(op) not in gone]
+        stubs = {id(s) for operator in gone.values() for s in operator.synopses()}
         for operator in gone.values():
             for queue in operator.inputs:
                 producer = queue.producer
@@ -273,7 +274,8 @@ class Group:
                 queue.clear()
             self.running.remove(operator)
             close_operator(operator)
-        stubs = {id(s) for operator in gone.values() for s in operator.synopses()}
+            operator.failures = None
+        self.screens.forget(gone)
         self.stubs = [s for s in self.stubs if id(s) not in stubs]
 
     # --------------------------------------------------------------------------------------------------- progress

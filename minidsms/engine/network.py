@@ -114,7 +114,7 @@ class Network:
         self.failure: Failure | None = None
         self.ending: Failure | None = None
         """How it is going to fail, as it did when the same came before."""
-        self.on_failure: Callable[[Failure], object] = lambda failure: None
+        self.on_failure: Callable[[Failure], object] = _ignored
         self.group: Group | None = None
 
     @property
@@ -222,6 +222,23 @@ class Network:
         for operator in self.operators:
             if operator.failures is None:  # no group runs it
                 close_operator(operator)
+
+    def release(self) -> None:
+        """Its query is closed: what only its operators hold goes at once, whoever still refers to the query."""
+        let_go(self.operators)
+        self.operators, self.sources, self.output, self.contents, self.group = [], [], None, None, None
+        self.on_failure = _ignored
+
+
+def _ignored(failure: Failure) -> None:
+    """Nobody is told of it."""
+
+
+def let_go(operators: Iterable[Operator]) -> None:
+    """Nobody asks for these operators any more: those that no group runs let go of what they have."""
+    for operator in operators:
+        if operator.failures is None:
+            operator.let_go()
 
 
 def close_operator(operator: Operator) -> None:

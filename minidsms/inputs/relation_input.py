@@ -194,6 +194,10 @@ class RelationInput:
         """The TEXT codes held (0 stands for NULL)."""
         return self.store.live_codes()
 
+    def release(self) -> None:
+        """The connection has been closed: what is held goes at once, whoever still refers to this."""
+        self.store, self._keyed = RelationStore(self.schema), None
+
     # --------------------------------------------------------------------------------------------------- checks
 
     def _first_open(self) -> int:

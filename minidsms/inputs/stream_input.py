@@ -104,6 +104,10 @@ class StreamInput:
         self.store, self._waiting = store, waiting
         self._define(definition, self.converter.dictionary, self.converter.tick_ns)
 
+    def release(self) -> None:
+        """The connection has been closed: what is held goes at once, whoever still refers to this."""
+        self.store, self._waiting = StreamStore(self.schema), SlackBuffer(self.schema)
+
     # ---------------------------------------------------------------------------------------------------- input
 
     def push(

@@ -539,6 +539,11 @@ class Join(Operator):
         for window in self.index.windows:
             window.release()
 
+    def let_go(self) -> None:
+        """See `Operator`; the index goes, too, to which its windows and what adapts the join refer."""
+        vars(self.index).clear()
+        super().let_go()
+
     def synopses(self) -> tuple[Synopsis, ...]:
         """The inputs' rows, the subresults and the caches."""
         if self._reduced is not None:

@@ -129,6 +129,11 @@ class LookupJoin(Operator):
         """End the claim on the relation's store."""
         self._right.release()
 
+    def let_go(self) -> None:
+        """See `Operator`; the index goes, too, to which its windows refer."""
+        vars(self._index).clear()
+        super().let_go()
+
     def synopses(self) -> tuple[Synopsis, ...]:
         """The relation's rows."""
         return (self._right,)

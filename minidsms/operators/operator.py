@@ -207,6 +207,12 @@ class Operator:
         """
         return MIN_INSTANT
 
+    def let_go(self) -> None:
+        """It is neither run nor asked for anything any more, and loses all that it has: operators, queues, loops and
+        synopses refer to each other, and would else stay until a search for garbage, which may be hours away.
+        """
+        vars(self).clear()
+
     def fail(self, ts: int, reason: str) -> None:
         """No answer exists at ts or later; the earliest failure counts."""
         if self.failure is None or ts < self.failure.ts:

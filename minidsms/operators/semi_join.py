@@ -103,6 +103,11 @@ class SemiJoin(Operator):
         """End the claims on the inputs' stores."""
         self._left.release()
 
+    def let_go(self) -> None:
+        """See `Operator`; the index goes, too, to which its windows refer."""
+        vars(self._index).clear()
+        super().let_go()
+
     def synopses(self) -> tuple[Synopsis, ...]:
         """Left's rows and right's counts."""
         return (self._left, self._right)

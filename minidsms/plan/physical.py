@@ -160,12 +160,15 @@ class PhysicalPlanner:
     ) -> Network:
         """The running plan of a query. tail: where a screen may run it.  constant: where it is one of a family."""
         try:
-            return self._network(root, deliver, tail, constant)
+            made = self._network(root, deliver, tail, constant)
         except BaseException as error:
             for operator in self._made:
                 close_operator(operator)
             if not isinstance(error, _MeetsOthers):
                 raise
+        else:
+            self._begin(self._running)  # functions of the operators refer to it, and it should not to them
+            return made
         # Beside the family, not in it.
         self._begin(RunningOperators(self._running.is_sharing))
         return self.network(root, deliver, tail, constant)

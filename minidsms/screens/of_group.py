@@ -6,7 +6,7 @@ its producer, as plans know it, is still the operator that the screen reads.  do
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 from minidsms.operators.operator import Operator
 from minidsms.operators.screen import FEWEST, Screen, Woken
@@ -89,6 +89,11 @@ class Screens:
             screen.settle()
             self._put_before(screen, known[key])
         self._find_turns(operators)
+
+    def forget(self, gone: Container[int]) -> None:
+        """These operators, by id, run no more."""
+        self.turns = [operator for operator in self.turns if id(operator) not in gone]
+        self.awake = [operator for operator in self.awake if id(operator) not in gone]
 
     def _take_away(self, operators: Sequence[Operator]) -> None:
         """Let every filter's queue hang on its producer again."""

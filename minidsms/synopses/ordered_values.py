@@ -56,7 +56,7 @@ class OrderedValues(GroupArrays):
         self._is_append_only = is_append_only
         self._ignores_nulls = ignores_nulls or share is not None
         self._share = share
-        self._texts = TextBytes(texts, self._held_codes)
+        self._texts = TextBytes(texts)
         self._by_type = arg_type if by_type is None else by_type
         self._is_text = self._by_type.is_ranked and not by_arrival
         self._ties = kernels.NO_TIES if by_type is None else _tied(arg_type)
@@ -172,11 +172,11 @@ class OrderedValues(GroupArrays):
         """See that the texts that may be compared are there."""
         if self._ties != kernels.TIED_TEXTS:
             if self._is_text:
-                self._texts.cover(keys[is_value])
+                self._texts.cover(keys[is_value], self._held_codes)
         elif self._is_text:
-            self._texts.cover(np.concatenate([keys[is_value], words[is_value]]))
+            self._texts.cover(np.concatenate([keys[is_value], words[is_value]]), self._held_codes)
         else:
-            self._texts.cover(words[is_value])
+            self._texts.cover(words[is_value], self._held_codes)
 
     def _held_codes(self) -> Int64Array:
         held = [self._held(kernels.KEY)] if self._is_text else []

@@ -66,7 +66,7 @@ class SortedPartitions:
         by = [(column, key.descending, key.nulls_first, kind_of(schema.types[column])) for column, key in sorting]
         compared = [*(column for column, _ in sorting), *self._compared(call)]
         self._coded = [column for column in compared if schema.types[column].is_coded]
-        self._texts = TextBytes(texts, self._held_codes)
+        self._texts = TextBytes(texts)
         self._dictionary = texts
         self._sums_digits = call.sums_decimals
         self._asked = kernels.RankAsked(
@@ -152,7 +152,7 @@ class SortedPartitions:
         room: Int64Array = np.empty((3, n), np.int64)
         words = row_words(batch.columns)
         if self._coded:
-            self._texts.cover(self._codes(words))
+            self._texts.cover(self._codes(words), self._held_codes)
             self._asked = self._asked._replace(texts=self._texts.written)
         changes = kernels.RowChanges(normal(batch.ts), normal(batch.signs), ids, words, *room)
         status = -1

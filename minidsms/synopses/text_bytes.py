@@ -24,10 +24,10 @@ _UNKNOWN = -1
 
 
 class TextBytes:
-    """texts: the dictionary; None where there are no codes.  held: gives the codes whose texts its owner holds."""
+    """texts: the dictionary; None where there are no codes."""
 
-    def __init__(self, texts: Texts | None, held: Callable[[], Int64Array]) -> None:
-        self._texts, self._held = texts, held
+    def __init__(self, texts: Texts | None) -> None:
+        self._texts = texts
         self.forget()
 
     @property
@@ -46,11 +46,11 @@ class TextBytes:
         self._used = 0
         self._has_held = False
 
-    def cover(self, codes: Int64Array) -> None:
-        """See that the texts of these codes, and of those held, are here."""
+    def cover(self, codes: Int64Array, held: Callable[[], Int64Array]) -> None:
+        """See that the texts of these codes are here, and of those that the owner holds, which `held` gives."""
         new = self._unknown(codes)
         if not self._has_held or (len(new) and not self._add(new)):
-            self._write_anew(codes)
+            self._write_anew(np.concatenate([codes, held()]))
 
     def _unknown(self, codes: Int64Array) -> Int64Array:
         """Those that stand in the dictionary and not here, each once."""
@@ -73,8 +73,8 @@ class TextBytes:
         return True
 
     def _write_anew(self, codes: Int64Array) -> None:
-        """Write these and what is held, and no more; there is room for as much."""
-        codes = np.unique(np.concatenate([codes, self._held()]))
+        """Write these, and no others; there is room for as much."""
+        codes = np.unique(codes)
         codes = codes[codes > 0]
         written = self._in_bytes(codes)
         total = sum(map(len, written))

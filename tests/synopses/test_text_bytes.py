@@ -36,14 +36,18 @@ def agree(codes: Int64Array, values: list[object], bytes_: TextBytes, rng: Rando
 def test_texts_stand_in_their_order_while_they_come_and_go() -> None:
     rng, dictionary = Random(1), TextDictionary()
     held: list[str] = []
-    bytes_ = TextBytes(dictionary, lambda: np.array([dictionary.code(text) for text in held], np.int64))
+    bytes_ = TextBytes(dictionary)
+
+    def held_codes() -> Int64Array:
+        return np.array([dictionary.code(text) for text in held], np.int64)
+
     for step in range(60):
         new = {"".join(rng.choices(LETTERS, k=rng.choice((0, 1, 2, 3, 40)))) for _ in range(rng.choice((1, 9, 40)))}
-        bytes_.cover(np.array([0, *(dictionary.code(text) for text in new)], np.int64))
+        bytes_.cover(np.array([0, *(dictionary.code(text) for text in new)], np.int64), held_codes)
         held = rng.sample(sorted({*held, *new}), rng.randrange(2, 60) % (len({*held, *new}) + 1))
         if step % 7 == 0:
             bytes_.forget()
-            bytes_.cover(np.zeros(0, np.int64))
+            bytes_.cover(np.zeros(0, np.int64), held_codes)
         if len(held) > 1:
             agree(np.array([dictionary.code(text) for text in held]), [*held], bytes_, rng)
     assert len(bytes_.written.written) < 1 << 14, "what is gone is let go of"
@@ -54,8 +58,8 @@ def test_decimals_stand_in_their_order_whether_their_codes_are_computed_or_not()
     digits = sorted({rng.choice((-1, 1)) * rng.randrange(10 ** rng.randrange(1, 38)) for _ in range(300)})
     codes = np.array([dictionary.code_of_digits(d) for d in digits], np.int64)
     assert (codes < 0).any() and (codes > 0).any()
-    bytes_ = TextBytes(dictionary, lambda: codes)
-    bytes_.cover(codes[:3])
+    bytes_ = TextBytes(dictionary)
+    bytes_.cover(codes[:3], lambda: codes)
     agree(codes, [text_of_digits(d) for d in digits], bytes_, rng)
 
 
