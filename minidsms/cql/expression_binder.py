@@ -26,13 +26,13 @@ from minidsms.cql.foreign_windows import NAMES as WINDOW_NAMES
 from minidsms.cql.foreign_windows import window_here
 from minidsms.cql.functions import CALLED, FUNCTIONS, INT64_MAX, INT64_MIN, SYNONYMS, can_cast, common_type
 from minidsms.cql.lengths import PartOfLength, bucket_of_months, parts_of_length
-from minidsms.cql.lexer import MONTHS
 from minidsms.cql.long_number import LongNumber
 from minidsms.cql.over import Overs
 from minidsms.cql.rewriting import connective, seen_from_inside
 from minidsms.cql.scope import Ambiguous, Scope, ambiguous, did_you_mean, listing
 from minidsms.cql.session import Piece, Session, parts
 from minidsms.cql.times import UNIT_NS, NotATime, duration_ticks
+from minidsms.cql.words import MONTHS
 from minidsms.cql.written_out import aggregate_written_out, over_written_out, written_out
 from minidsms.elements import Type
 from minidsms.functions import LIBRARY

@@ -23,9 +23,9 @@ from minidsms.aggregates import AGGREGATES, SYNONYMS
 from minidsms.aggregates.aggregate import Ordering
 from minidsms.cql import syntax
 from minidsms.cql.errors import CqlError
-from minidsms.cql.lexer import MONTHS, UNITS
 from minidsms.cql.long_number import LongNumber, number_of
 from minidsms.cql.syntax import Span
+from minidsms.cql.words import MONTHS, UNITS
 from minidsms.elements import Type
 from minidsms.values.types import MOST_DIGITS
 

@@ -6,7 +6,7 @@ Invariant: these are hints for errors only; a column or user function of such a 
 from __future__ import annotations
 
 from minidsms.aggregates.over import NEIGHBOURS, RANKS
-from minidsms.cql.lexer import MONTHS, UNITS
+from minidsms.cql.words import MONTHS, UNITS
 
 _NO_CLOCK = (
     "a CQL query has no clock: a window such as [NOW] or [RANGE 10 SECONDS] says what is current, and "

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from minidsms.cql import syntax
-from minidsms.cql.lexer import MONTHS
+from minidsms.cql.words import MONTHS
 from minidsms.cql.written_out import read_expression, with_arguments
 
 _BUCKET = """

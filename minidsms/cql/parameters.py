@@ -18,8 +18,8 @@ import numpy as np
 
 from minidsms.counted import counted
 from minidsms.cql.errors import CqlError, Error
-from minidsms.cql.lexer import UNITS
 from minidsms.cql.printer import print_text
+from minidsms.cql.words import UNITS
 from minidsms.values.types import MOST_DIGITS
 
 Parameters = Sequence[Any] | Mapping[str, Any]

@@ -16,9 +16,9 @@ from lark import Lark, Token, UnexpectedToken
 
 from minidsms.cql import lexer, syntax, tables
 from minidsms.cql.errors import CqlError
-from minidsms.cql.lexer import STATEMENT_WORDS
 from minidsms.cql.syntax_errors import accepted, syntax_error
 from minidsms.cql.tree_builder import TreeBuilder, check_tree
+from minidsms.cql.words import STATEMENT_WORDS
 from minidsms.elements import Type
 from minidsms.process.forking import keep_whole
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from minidsms.cql import syntax
-from minidsms.cql.lexer import QUOTED_WORDS
+from minidsms.cql.words import QUOTED_WORDS
 
 _INDENT = "  "
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")

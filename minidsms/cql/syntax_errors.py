@@ -11,8 +11,9 @@ from collections.abc import Collection
 from lark import Lark, Token, UnexpectedToken
 
 from minidsms.cql.errors import CqlError
-from minidsms.cql.lexer import STATEMENT_WORDS, Statement
+from minidsms.cql.lexer import Statement
 from minidsms.cql.ways_out import Place, way_out, way_out_by_grammar
+from minidsms.cql.words import STATEMENT_WORDS
 
 _SHOWN = {
     "LPAR": '"("',

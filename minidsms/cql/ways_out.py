@@ -17,7 +17,7 @@ from minidsms.cql.foreign_joins import join_here
 from minidsms.cql.foreign_names import FOREIGN_JOINS, foreign_hint
 from minidsms.cql.foreign_statements import declaration_here
 from minidsms.cql.foreign_windows import window_here
-from minidsms.cql.lexer import MONTHS, RESERVED, STATEMENT_WORDS, UNITS
+from minidsms.cql.words import MONTHS, RESERVED, STATEMENT_WORDS, UNITS
 
 _CLAUSES = ("FROM", "WHERE", "GROUP", "HAVING")
 _BEFORE_A_NAME = frozenset(

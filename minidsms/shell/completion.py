@@ -12,9 +12,9 @@ from lark import Token
 
 from minidsms.cql import lexer
 from minidsms.cql.errors import CqlError
-from minidsms.cql.lexer import STATEMENT_WORDS
 from minidsms.cql.parser import following
 from minidsms.cql.tree_builder import SHOWN
+from minidsms.cql.words import STATEMENT_WORDS, STREAM_OPERATORS, UNITS
 from minidsms.shell.candidates import Candidate, files, matching, words
 from minidsms.shell.clauses import begun_quote, clause_at, declared_columns, tables_in
 from minidsms.shell.names import Names
@@ -47,7 +47,7 @@ _WORDS = {
 _TYPES = tuple((str(t), "type") for t in Type.SCALARS) + tuple((t, "type") for t in ("DECIMAL(", "STRUCT(", "MAP("))
 _SHOWN = tuple((what.upper(), "SHOW") for what in SHOWN)
 _FORMATS = tuple((f, "format") for f in ("csv", "json", "parquet", "arrow", "stream"))
-_UNITS = tuple((f"{unit.upper()}S", "unit") for unit in reversed(lexer.UNITS))
+_UNITS = tuple((f"{unit.upper()}S", "unit") for unit in reversed(UNITS))
 _OFFERED_AT_ONCE = frozenset(
     {"FROM", "JOIN", "BY", "SHOW", "DESCRIBE", "DROP", "SELECT", "LSQB", "DOT", "SET", "WHERE", "ON", "HAVING"}
     | {"EXPLAIN", "ALTER", "CREATE", "QUERY", "STREAM", "RELATION", "VIEW", "FORMAT"}
@@ -100,7 +100,7 @@ def _keywords(tokens: list[Token], allowed: frozenset[str], prefix: str) -> list
     offered = []
     for terminal in sorted(allowed):
         if terminal == "STREAM_OPERATOR":
-            offered += [(f"{word}(", "to a stream") for word in sorted(lexer.STREAM_OPERATORS)]
+            offered += [(f"{word}(", "to a stream") for word in sorted(STREAM_OPERATORS)]
         elif terminal.isalpha() and terminal not in _NO_WORDS:
             word = _WORDS.get(terminal, terminal)
             if terminal == "TIMESTAMP" and clause_at(tokens) == "DECLARATION":

@@ -133,7 +133,7 @@ def known_type(type_: Type) -> Type:
 
 
 def _quoted(name: str) -> str:
-    from minidsms.cql.lexer import RESERVED
+    from minidsms.cql.words import RESERVED
 
     if _PLAIN_NAME.fullmatch(name) and name.upper() not in RESERVED:
         return name

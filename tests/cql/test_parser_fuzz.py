@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minidsms.cql.errors import CqlError
-from minidsms.cql.lexer import QUOTED_WORDS
 from minidsms.cql.parser import parse, parse_query
 from minidsms.cql.printer import print_statement
 from minidsms.cql.stream_script import is_stream_script, parse_script
+from minidsms.cql.words import QUOTED_WORDS
 
 VALID = [
     "SELECT DISTINCT a, S.b AS c, S.*, COUNT(*) FROM S [RANGE 10 DAYS SLIDE 2 DAYS] x, R WHERE a IN (1, 2) GROUP BY a",
