@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -60,6 +60,8 @@ class Query(RunningQuery, AsFrames):
     """
 
     _connection: Connection
+    _decided: Sequence[Decision] = ()
+    """What `decisions` tells of it when its plan is gone."""
 
     def __dir__(self) -> list[str]:
         """What docs/python-api.md lists; the rest is the engine's."""
@@ -389,7 +391,7 @@ class Query(RunningQuery, AsFrames):
         """Every change of the running plan, oldest first: when, why, from what to what, and what it gained."""
         with self._connection.lock:
             taken = [d for a in adaptations_of(self.network.working) for d in a.decisions]
-            return sorted(taken, key=lambda d: d.number)
+            return sorted([*self._decided, *taken], key=lambda d: d.number)
 
     def explain(self, analyze: bool = False, format: str = "text", rules: bool = False) -> str:
         """The logical and the physical plan; analyze adds live figures, rules the plan after each rewrite rule.
@@ -499,6 +501,7 @@ class Query(RunningQuery, AsFrames):
             self.untold.clear()
             self._present.clear()
             if self._network is not None:
+                self._decided = self.decisions()
                 self._network.release()
 
     def abandon(self) -> None:

@@ -18,6 +18,7 @@ from minidsms.durability.connection import DurableConnection
 from minidsms.operators.operator import Operator
 from minidsms.past import past
 from minidsms.plan import templates
+from minidsms.streamon.loop import adaptations_of
 from minidsms.synopses.stream_store import StreamStore
 
 TEXTS: dict[str, Callable[[int], str]] = {
@@ -157,6 +158,81 @@ def test_a_query_that_has_failed_holds_what_explain_shows_until_it_is_closed() -
         db.advance(3)
         assert query.failure is not None and "Aggregate" in query.explain(analyze=True)
         query.close()
+        assert there(Operator) == before
+
+
+@pytest.mark.parametrize("closed_first", [0, 1, 2])
+def test_queries_that_have_failed_at_once_go_on_to_be_shown_when_one_is_closed(closed_first: int) -> None:
+    with minidsms.connect() as db, no_search_for_garbage():
+        db.execute("CREATE STREAM S (a INTEGER)")
+        before = there(Operator)
+        text = "SELECT SUM(a) AS s FROM S [RANGE 5]"
+        queries = [db.query(text), db.query(text), db.query(f"SELECT s + 1 FROM ({text})")]
+        db.push("S", [(2**62,), (2**62,), (1,)], ts=[0, 1, 2])
+        db.advance(3)
+        queries.pop(closed_first).close()
+        for query in queries:
+            assert query.failure is not None and "Aggregate" in query.explain(analyze=True)
+            assert query.stats()["operators"] and query.nbytes >= 0
+        for query in queries:
+            query.close()
+        assert there(Operator) == before
+
+
+def test_a_query_that_has_failed_alone_is_shown_when_those_it_shared_with_are_closed() -> None:
+    with minidsms.connect() as db, no_search_for_garbage():
+        db.execute("CREATE STREAM S (a INTEGER)")
+        before = there(Operator)
+        counted = "(SELECT COUNT(*) AS n FROM S [ROWS 10])"
+        failing, other = db.query(f"SELECT {2**63 - 2} + n FROM {counted}"), db.query(f"SELECT n FROM {counted}")
+        db.push("S", [(1,), (2,), (3,)], ts=[1, 2, 3])
+        db.advance(4)
+        assert failing.failure is not None and other.failure is None
+        other.pause()  # it goes on with copies, which nobody else shows
+        other.close()
+        assert "Aggregate" in failing.explain(analyze=True)
+        failing.close()
+        assert there(Operator) == before
+
+
+@pytest.mark.parametrize("rows", [1, 5000])
+@pytest.mark.parametrize("closed", [0, 1, 2])
+def test_a_function_may_close_a_query_amid_a_slice(rows: int, closed: int) -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (a INTEGER)")
+        queries: list[minidsms.Query] = []
+
+        def closing(a: int) -> int:
+            if a == 5 and queries[closed].state != "closed":
+                queries[closed].close()
+            return a
+
+        db.create_function("closing", closing, ["INTEGER"], "INTEGER")
+        text = "SELECT ISTREAM(closing(a)) FROM S [ROWS 3]"
+        queries += [db.query(text), db.query("SELECT ISTREAM(a) FROM S [ROWS 2]"), db.query(text)]
+        db.push("S", [(5,)] * rows, ts=1)
+        db.push("S", (7,), ts=2)
+        db.advance(3)
+        left = [query for query in queries if query.state != "closed"]
+        assert len(left) == 2
+        assert all(query.fetch()[-1].row == (7,) for query in left)
+
+
+def test_a_query_that_is_closed_tells_the_decisions_of_its_plan_and_holds_no_rows_of_a_reduced_join() -> None:
+    with minidsms.connect(state_reduction="auto", memory_limit="1GB") as db, no_search_for_garbage():
+        db.execute("CREATE STREAM S (a INTEGER); CREATE STREAM T (a INTEGER)")
+        before = there(Operator)
+        query = db.query("SELECT ISTREAM(x.a) FROM S [RANGE 50] x, T [RANGE 50] y WHERE x.a = y.a")
+        for ts in range(3):
+            db.push("S", [(i,) for i in range(5)], ts=ts)
+            db.push("T", [(i,) for i in range(5)], ts=ts)
+        (place,) = (each for each in adaptations_of(query.network.working) if each.technique == "state reduction")
+        place.pin(True)
+        db.advance(5)
+        decisions = query.decisions()
+        assert decisions and "KMonJoin" in query.explain(analyze=True)
+        query.close()
+        assert query.decisions() == decisions
         assert there(Operator) == before
 
 

@@ -101,7 +101,8 @@ class Group:
         self.stubs: list[OwnsStore] = []
         """Which may own stores (`rest`)."""
         self._until = MIN_INSTANT
-        self._in_flight = False
+        self.is_in_flight = False
+        """A slice is under way: operators may be in the middle of it that no network uses any more."""
         self._is_changed = False
         self.screens = Screens(screening)
         self._by_hand = ByHand(())
@@ -357,7 +358,7 @@ class Group:
             self.progress = until
             return self.is_cut and self.release(heartbeat, batch_size)
         self._until, self.released, self._most = until, released, most
-        self._in_flight = True
+        self.is_in_flight = True
         return True
 
     def _before_endings(self, until: int) -> int:
@@ -417,7 +418,7 @@ class Group:
         elif elements >= scheduler.least:
             return False
         if elements <= by_hand.most and self.allowance.is_open and by_hand.pass_on(self._until):
-            self._in_flight = False
+            self.is_in_flight = False
             self.progress = self._until
             if self._failed:
                 self.finish()
@@ -441,7 +442,7 @@ class Group:
 
     def finish(self) -> None:
         """The slice has passed."""
-        self._in_flight = False
+        self.is_in_flight = False
         self.screens.woken.rest()
         self.progress = self._until
         if self._failed:
@@ -461,12 +462,12 @@ class Group:
 
     def interrupt(self, reason: str) -> None:
         """An exception has cut a step short: what was in flight is lost, and with it the answers from there on."""
-        if self._in_flight:
+        if self.is_in_flight:
             self.stop(f"interrupted by {reason}")
 
     def stop(self, reason: str) -> None:
         """No query has an answer behind the last slice, or what it has put out of the one under way."""
-        self._in_flight = self.is_cut = False
+        self.is_in_flight = self.is_cut = False
         self._failed.clear()
         for network in [n for n in self.networks if n.failure is None]:
             answered = self.progress if network.output is None else max(self.progress, network.output.progress)
@@ -479,7 +480,7 @@ class Group:
 
     def _fail(self, network: Network, failure: Failure) -> None:
         """A query has come to its end; what only it used computes nothing more, and holds nothing back."""
-        network.failure, network.sources = failure, []
+        network.fail(failure)
         network.on_failure(failure)
         self._drop(network)
 
@@ -510,7 +511,7 @@ class Group:
     def nbytes(self) -> int:
         """Bytes held by the operators, and, while they are at work, by the queues between them."""
         held: int = sum(s.nbytes for op in (*self.operators, *self.screens) for s in op.synopses())
-        return held + (sum(q.nbytes for op in self.operators for q in op.inputs) if self._in_flight else 0)
+        return held + (sum(q.nbytes for op in self.operators for q in op.inputs) if self.is_in_flight else 0)
 
 
 def _greatest(inputs: Iterable[InputProgress]) -> int:

@@ -217,6 +217,12 @@ class Network:
         self.folding.unfold()
         self.operators, self.output, self.sources, self.links = made.operators, made.output, made.sources, made.links
 
+    def fail(self, failure: Failure) -> None:
+        """It has come to its end; its operators stay, for who looks at them, until the query is closed."""
+        self.failure, self.sources = failure, []
+        for operator in self.operators:
+            operator.shown += 1
+
     def close(self) -> None:
         """Give up a plan that no group has taken: its operators' claims on stores."""
         for operator in self.operators:
@@ -224,21 +230,20 @@ class Network:
                 close_operator(operator)
 
     def release(self) -> None:
-        """Its query is closed: what only its operators hold goes at once, whoever still refers to the query."""
-        let_go(self.operators)
+        """Its query is closed: what only its operators hold goes at once, whoever still refers to the query; but not
+        amid a slice, where a function of the user has closed it: they may yet have a turn.
+        """
+        is_amid = self.group is not None and self.group.is_in_flight
+        for operator in self.operators:
+            operator.shown -= self.failure is not None
+            if operator.failures is None and not operator.shown and not is_amid:
+                operator.let_go()
         self.operators, self.sources, self.output, self.contents, self.group = [], [], None, None, None
         self.on_failure = _ignored
 
 
 def _ignored(failure: Failure) -> None:
     """Nobody is told of it."""
-
-
-def let_go(operators: Iterable[Operator]) -> None:
-    """Nobody asks for these operators any more: those that no group runs let go of what they have."""
-    for operator in operators:
-        if operator.failures is None:
-            operator.let_go()
 
 
 def close_operator(operator: Operator) -> None:

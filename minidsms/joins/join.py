@@ -92,6 +92,9 @@ class Reduced(Protocol):
     def close(self) -> None:
         """End what it claims."""
 
+    def let_go(self) -> None:
+        """Lose all that it has."""
+
 
 class Sparing(Protocol):
     """What may have the join keep fewer rows."""
@@ -542,6 +545,8 @@ class Join(Operator):
     def let_go(self) -> None:
         """See `Operator`; the index goes, too, to which its windows and what adapts the join refer."""
         vars(self.index).clear()
+        if self._reduced is not None:
+            self._reduced.let_go()
         super().let_go()
 
     def synopses(self) -> tuple[Synopsis, ...]:

@@ -168,7 +168,9 @@ class Operator:
         self.progress = MIN_INSTANT
         self.failure: Failure | None = None
         self.failures: list[Operator] | None = None
-        """Where the engine looks for operators that have failed; set when it takes the plan."""
+        """Where the engine looks for operators that have failed; set while it runs the plan."""
+        self.shown = 0
+        """Failed queries that show it until they are closed, though it may run no more."""
         self.is_immediate = False
         self.counters = Counters()
         self._emission: Iterator[Batch] | None = None

@@ -46,7 +46,7 @@ from minidsms.synopses.stream_store import Reader, StreamStore
 from minidsms.values.dictionary import HeldText, TextDictionary
 
 _OTHERS_OWN = {
-    Operator: ("outputs", "failures", "allowance"),
+    Operator: ("outputs", "failures", "shown", "allowance"),
     Select: ("screen",),
     StreamSource: ("store", "reader", "own"),
     StreamStore: ("_readers", "table"),
@@ -226,7 +226,7 @@ class _Memory:
             if name not in left_out:
                 object.__setattr__(made, name, self._users(held) if _is_users(value, name) else self.copy(held))
         if isinstance(value, Operator):
-            made.outputs, made.failures = [], None
+            made.outputs, made.failures, made.shown = [], None, 0
         if isinstance(value, Select):
             made.screen = None
         if issubclass(type(value), Registered):
