@@ -218,6 +218,25 @@ def test_a_function_may_close_a_query_amid_a_slice(rows: int, closed: int) -> No
         assert all(query.fetch()[-1].row == (7,) for query in left)
 
 
+def test_a_query_whose_close_was_interrupted_is_closed_and_may_be_asked_for_what_it_tells_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupted(operator: Operator) -> None:
+        vars(operator).clear()
+        raise KeyboardInterrupt
+
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (a INTEGER)")
+        query, other = (db.query("SELECT a FROM S [ROWS 3] WHERE a > 0") for _ in range(2))
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(Operator, "let_go", interrupted)
+            query.close()
+        assert query.state == "closed" and query.decisions() == [] and query.nbytes == 0
+        db.push("S", (1,), ts=1)
+        db.advance(2)
+        assert len(other.fetch()) == 1
+
+
 def test_a_query_that_is_closed_tells_the_decisions_of_its_plan_and_holds_no_rows_of_a_reduced_join() -> None:
     with minidsms.connect(state_reduction="auto", memory_limit="1GB") as db, no_search_for_garbage():
         db.execute("CREATE STREAM S (a INTEGER); CREATE STREAM T (a INTEGER)")

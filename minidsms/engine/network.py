@@ -219,9 +219,9 @@ class Network:
 
     def fail(self, failure: Failure) -> None:
         """It has come to its end; its operators stay, for who looks at them, until the query is closed."""
-        self.failure, self.sources = failure, []
         for operator in self.operators:
             operator.shown += 1
+        self.failure, self.sources = failure, []
 
     def close(self) -> None:
         """Give up a plan that no group has taken: its operators' claims on stores."""
@@ -233,13 +233,14 @@ class Network:
         """Its query is closed: what only its operators hold goes at once, whoever still refers to the query; but not
         amid a slice, where a function of the user has closed it: they may yet have a turn.
         """
-        is_amid = self.group is not None and self.group.is_in_flight
-        for operator in self.operators:
+        operators, is_amid = self.operators, self.group is not None and self.group.is_in_flight
+        # First: an interrupt on the way leaves nothing behind that is asked for what has gone.
+        self.operators, self.sources, self.output, self.contents, self.group = [], [], None, None, None
+        self.on_failure = _ignored
+        for operator in operators:
             operator.shown -= self.failure is not None
             if operator.failures is None and not operator.shown and not is_amid:
                 operator.let_go()
-        self.operators, self.sources, self.output, self.contents, self.group = [], [], None, None, None
-        self.on_failure = _ignored
 
 
 def _ignored(failure: Failure) -> None:
