@@ -235,7 +235,7 @@ class Network:
         """
         operators, is_amid = self.operators, self.group is not None and self.group.is_in_flight
         # First: an interrupt on the way leaves nothing behind that is asked for what has gone.
-        self.operators, self.sources, self.output, self.contents, self.group = [], [], None, None, None
+        self.operators, self.sources, self.output, self.contents = [], [], None, None
         self.on_failure = _ignored
         for operator in operators:
             operator.shown -= self.failure is not None
