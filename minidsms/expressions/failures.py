@@ -17,6 +17,7 @@ from minidsms.expressions import user
 from minidsms.expressions.compiler import Context, compile_node
 from minidsms.expressions.value import Columns, Frame, Value
 from minidsms.functions import LIBRARY
+from minidsms.process.interrupts import let_handlers_exit
 from minidsms.values.coded import as_text
 
 
@@ -112,6 +113,7 @@ def _user_reason(expr: bound.UserCall, context: Context, frame: Frame) -> str:
             (result,) = array.tolist()
         user.python_result(definition, result, context.tick_ns)
     except (Exception, SystemExit) as error:
+        let_handlers_exit(error)
         return str(error) if isinstance(error, user.WrongResult) else told(error)
     return "the function failed"
 

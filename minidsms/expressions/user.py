@@ -6,9 +6,8 @@ object arrays of such values) of only those rows in which every argument is non-
 asking it; it returns an array of as many rows, in which None, a masked entry or NaN is NULL.
 
 Invariant: a failure belongs to a row. An exception, SystemExit too, or a result that is not of the declared type, fails
-that row;
-a vectorised call that raises is halved until the rows that raise stand alone: answers do not depend on batches (T5).
-Rows whose argument failed are not passed.
+that row; a vectorised call that raises is halved until the rows that raise stand alone: answers do not depend on
+batches (T5). Rows whose argument failed are not passed.
 """
 
 from __future__ import annotations

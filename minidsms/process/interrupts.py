@@ -16,7 +16,6 @@ out. docs/processes.md.
 
 from __future__ import annotations
 
-import functools
 import os
 import signal
 import threading
@@ -28,7 +27,7 @@ from collections.abc import Callable
 from inspect import CO_GENERATOR
 from sys import _getframe as _frame
 from threading import get_ident
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any, Protocol
 
 _INTERRUPT = int(signal.SIGINT)
@@ -211,25 +210,21 @@ def let_through() -> None:
 
 
 def let_handlers_exit(error: BaseException) -> None:
-    """Raise a SystemExit again that a signal's handler, as its frames tell, has raised amid a function of the program.
-    Others are the function's.
+    """Raise a SystemExit again that a signal's handler has raised amid a function of the program. Others are the
+    function's.
     """
-    if not isinstance(error, SystemExit):
-        return
-    codes = {_code_of(_handler(number)) for number in signal.valid_signals()}
-    trace = error.__traceback__
+    trace = error.__traceback__ if isinstance(error, SystemExit) else None
     while trace is not None:
-        if trace.tb_frame.f_code in codes:
+        if _is_handlers(trace.tb_frame):
             raise error
         trace = trace.tb_next
 
 
-def _code_of(handler: Any) -> CodeType | None:
-    while isinstance(handler, functools.partial):
-        handler = handler.func
-    if callable(handler) and not hasattr(handler, "__code__"):
-        handler = getattr(handler, "__func__", type(handler).__call__)
-    return getattr(handler, "__code__", None)
+def _is_handlers(frame: FrameType) -> bool:
+    """It has been given the frame that it stands on, as Python gives handlers the one that they interrupt."""
+    below = frame.f_back
+    given = [part for each in frame.f_locals.values() for part in (each if type(each) is tuple else (each,))]
+    return below is not None and any(part is below for part in given)
 
 
 class EngineLock:
