@@ -30,7 +30,7 @@ from minidsms.durability.segments import entries
 from minidsms.operators.over import Over
 from minidsms.plan.matching import ONE
 from minidsms.plan.rules.pass_what_enters import _Streams
-from minidsms.plan.unnesting import _Builder
+from minidsms.plan.unnesting import _Builder, _Widened
 
 
 @pytest.fixture
@@ -353,6 +353,27 @@ def test_state_of_correlated_groups_that_had_a_constant_key_goes_on(
     with opened(folder) as db:
         feed(db, 30, 60)
         assert [db.queries[name].fetch() for name in queries] == expected
+
+
+def test_state_below_an_operand_that_can_fail_goes_on(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = kept_state.KeptState.entries
+
+    def of_version_7(state: kept_state.KeptState) -> Iterator[tuple[Fields, list[Piece]]]:
+        return (({**fields, "version": 7}, pieces) for fields, pieces in written(state))
+
+    with monkeypatch.context() as patch, opened(folder) as db:
+        patch.setattr(kept_state.KeptState, "entries", of_version_7)
+        patch.setattr(_Widened, "tried", lambda widened, key: key)
+        db.execute("CREATE STREAM S (k INTEGER, v INTEGER)")
+        db.execute("CREATE QUERY q AS SELECT (SELECT SUM(v) FROM S WHERE k = a.v + 1) AS s FROM S [ROWS 1] AS a")
+        db.push("S", [(2, 5), (3, 1)], ts=0)
+        db.advance(0)
+        assert db.queries["q"].snapshot() == [(5,)]
+        db.checkpoint()
+    with opened(folder) as db:
+        db.push("S", [(2, 2), (9, 1)], ts=1)
+        db.advance(1)
+        assert db.queries["q"].snapshot() == [(7,)]
 
 
 def test_state_of_over_that_was_computed_in_python_is_refused() -> None:
