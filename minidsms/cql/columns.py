@@ -8,7 +8,7 @@ from typing import Any
 
 from minidsms.cql import syntax
 from minidsms.cql.scope import Ambiguous, Column, Scope, listing
-from minidsms.cql.session import Session, parts
+from minidsms.cql.session import Session, cut, parts
 
 _HINT = "COLUMNS('^a|b$') are the columns of such names, COLUMNS(*) all"
 
@@ -44,9 +44,10 @@ def _each(
 ) -> list[syntax.SelectItem]:
     first = calls[0]
     there = scope.star()
-    found = [(alias, column) for alias, column in there if column.name in _chosen(session, first, there)]
+    chosen, *others = (_chosen(session, call, there) for call in calls)
+    found = [(alias, column) for alias, column in there if column.name in chosen]
     names = listing(column.name for _, column in there)
-    if any(_chosen(session, call, there) != _chosen(session, first, there) for call in calls):
+    if any(other != chosen for other in others):
         raise session.error("COLUMNS stands for different columns in one item", item.span, "", "write two items")
     if not found:
         raise session.error("no column has such a name", first.span, f"there are: {names}")
@@ -54,7 +55,8 @@ def _each(
         raise session.error(
             "AS names one column, and these are several", item.span, f"there are: {names}", "leave AS out"
         )
-    written, place = session.snippet(item.expr.span), session.snippet(first.span)
+    written = session.text[slice(*item.expr.span)]
+    places = {session.text[slice(*call.span)] for call in calls}
     items = []
     for alias, column in found:
         name = name_of(scope, alias, column)
@@ -62,8 +64,11 @@ def _each(
             raise session.error(f'several columns are called "{column.name}"', first.span, "", "rename one in a query")
         name = replace(name, span=first.span)
         expr = _replaced(item.expr, name)
-        told = item.alias or (None if expr is name else written.replace(place, column.name))
-        items.append(syntax.SelectItem(expr, told, span=item.span))
+        told = written
+        for place in places:
+            told = told.replace(place, column.name)
+        shown = item.alias or (None if expr is name else cut(told))
+        items.append(syntax.SelectItem(expr, shown, span=item.span))
     return items
 
 

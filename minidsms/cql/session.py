@@ -88,8 +88,7 @@ class Session:
     def snippet(self, span: tuple[int, int]) -> str:
         """The text at a place, on one line, cut."""
         # A huge text is not split only to be cut.
-        written = " ".join(self.text[span[0] : min(span[1], span[0] + 4 * _SNIPPET)].split())
-        return written if len(written) <= _SNIPPET else written[: _SNIPPET - 2] + ".."
+        return cut(self.text[span[0] : min(span[1], span[0] + 4 * _SNIPPET)])
 
     def stream(self, key: str) -> bound.BaseStream:
         """The node of a declared stream."""
@@ -127,6 +126,12 @@ class Session:
             new = tuple(self._expand_value(v) for v in value)
             return new if any(a is not b for a, b in zip(new, value)) else value
         return value
+
+
+def cut(text: str) -> str:
+    """A text on one line, as far as names and errors show it."""
+    written = " ".join(text.split())
+    return written if len(written) <= _SNIPPET else written[: _SNIPPET - 2] + ".."
 
 
 def tables_named(root: syntax.Syntax) -> list[str]:

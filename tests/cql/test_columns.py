@@ -11,7 +11,13 @@ ITEMS = [
     ("COLUMNS(*)", "sym TEXT, bid FLOAT, ask FLOAT", ("a", 3.0, 5.0)),
     ("sym, -COLUMNS('^b')", "sym TEXT, -bid FLOAT", ("a", -3.0)),
     ("COLUMNS('d$') AS x", "x FLOAT", (3.0,)),
-    ("COLUMNS('bid|ask') * 2 + COLUMNS('bid|ask')", "bid * 2 + bid FLOAT, ask * 2 + ask FLOAT", (9.0, 15.0)),
+    ("COLUMNS('bid|ask') * 2 + COLUMNS('ask|bid')", "bid * 2 + bid FLOAT, ask * 2 + ask FLOAT", (9.0, 15.0)),
+    (
+        "CASE WHEN sym = 'a long name of something' THEN 0 ELSE COLUMNS('bid|ask') END",
+        "CASE WHEN sym = 'a long name of something' THEN 0 ELSE bid.. FLOAT, "
+        "CASE WHEN sym = 'a long name of something' THEN 0 ELSE ask.. FLOAT",
+        (3.0, 5.0),
+    ),
 ]
 
 
