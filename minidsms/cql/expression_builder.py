@@ -422,8 +422,13 @@ class ExpressionBuilder(Transformer[Token, Part]):
             case (syntax.Call(function="ARRAY_AGG", span=call.span) as listed, place) if call.function == "ELEMENT_AT":
                 # FIRST(x ORDER BY k) is the first of these.
                 return dataclasses.replace(call, args=(self.filtered([listed, *parts[1:]]), place), span=span)
+        from minidsms.cql.written_out import aggregate_written_out  # reads expressions itself
+
         key = call.function.lower()
         aggregate = AGGREGATES.get(SYNONYMS.get(key, key))
+        made = aggregate_written_out(key, call)
+        if made is not None:
+            return self._filtered_within(made, parts)
         if aggregate is None or not (call.args or call.within):
             raise self.fail("FILTER stands behind an aggregate", call)
         if aggregate.name == "array_agg" and call.nulls != "ignore":
@@ -449,12 +454,21 @@ class ExpressionBuilder(Transformer[Token, Part]):
         value = syntax.Literal(1, span=call.span) if counts_rows else call.args[0]
         return dataclasses.replace(call, args=(chosen(value), *call.args[1:]), span=span)
 
+    def _filtered_within(self, made: syntax.Expr, parts: list[Part]) -> syntax.Call:
+        """An aggregate in other words, of the rows that fulfil the condition."""
+        assert isinstance(made, syntax.Call)
+        if made.function.lower() in AGGREGATES:
+            return self.filtered([made, *parts[1:]])
+        args = tuple(self._filtered_within(arg, parts) for arg in made.args)
+        return dataclasses.replace(made, args=args, span=span_of(parts))
+
     def over(self, parts: list[Part]) -> syntax.Over | syntax.Call:
         call: syntax.Call = parts[0]
         rows, span = parts[2], span_of(parts)
         inner = call.args[0] if call.args else None
         if isinstance(inner, syntax.Call) and inner.span == call.span:  # of lists that FILTER has made
-            return dataclasses.replace(call, args=(self.over([inner, *parts[1:]]),), span=span)
+            calls = (self.over([arg, *parts[1:]]) if isinstance(arg, syntax.Call) else arg for arg in call.args)
+            return dataclasses.replace(call, args=tuple(calls), span=span)
         if isinstance(rows, syntax.Over):
             return dataclasses.replace(rows, call=call, span=span)
         return syntax.Over(call, window=str(rows), span=span)
@@ -489,8 +503,9 @@ class ExpressionBuilder(Transformer[Token, Part]):
         if len(parts) == 3:
             lengths = self._lengths_in(parts[1])
             if len(lengths) > 1:
-                hint = f"INTERVAL '{lengths[0][0]}' {lengths[0][1].upper()}: one number and one unit"
-                raise self.fail("the distance of a frame has one unit", parts[1], hint=hint)
+                raise self.fail(
+                    "the distance of a frame has one unit", parts[1], hint="write it in one: INTERVAL '90' MINUTE"
+                )
             place = {"start_pos": parts[1].start_pos, "end_pos": parts[1].end_pos}
             number, unit = (Token(kind, word, **place) for kind, word in zip(("TEXT", "UNIT"), lengths[0]))
         is_negative, length = self.duration_of(number, unit, span)

@@ -10,6 +10,8 @@ import itertools
 import re
 from collections.abc import Callable
 
+from minidsms.aggregates import AGGREGATES, SYNONYMS
+
 _NAME = r'(?:[^\W\d]\w*|"[^"]+"|`[^`]+`)'
 _COLUMN = rf"{_NAME}(?:\.{_NAME})?"
 _NO_ALIAS = r"(?!(?:ASOF|LEFT|INNER|JOIN|ON|USING|FOR|MATCH_CONDITION)\b)"
@@ -45,7 +47,10 @@ _NEAR = re.compile(r"\b(?:ASOF|SYSTEM_TIME|LATERAL|APPLY|MATCH_RECOGNIZE)\b", re
 _LONGEST = 2000
 """Characters of a statement that are looked at."""
 _COMPARED = re.compile(rf"\s*(?P<a>{_COLUMN})\s*(?P<op><=|>=|=|<|>)\s*(?P<b>{_COLUMN})\s*$")
-_GROUPED = re.compile(r"\b(?:GROUP\s+BY|OVER\s*\(|DISTINCT)|\b(?:COUNT|SUM|AVG|MIN|MAX)\s*\(", re.IGNORECASE)
+_AGGREGATED = re.compile(rf"\b(?:{'|'.join((*AGGREGATES, *SYNONYMS))})\s*\(", re.IGNORECASE)
+_GROUPED = re.compile(rf"\b(?:GROUP\s+BY|OVER\s*\(|DISTINCT)|{_AGGREGATED.pattern}", re.IGNORECASE)
+_SELECTED = re.compile(r"(?P<distinct>DISTINCT )?(?P<items>(?!.*\bOVER\b).*)$", re.IGNORECASE)
+_COUNTED = re.compile(rf"\bCOUNT(?:_IF)?\s*\([^()]*\)(?:\s+AS\s+(?P<name>{_NAME}))?", re.IGNORECASE)
 _OF_STREAMS = re.compile(r"(?P<operator>[IDR]STREAM)\s*\((?P<items>.*)\)$", _FLAGS)
 
 
@@ -67,7 +72,7 @@ def _as_of(found: re.Match[str]) -> str:
     right = found["right_as"] or found["right"]
     if found["using"] is not None:
         *keys, _ = (name.strip() for name in found["using"].split(","))
-        condition = f"USING ({', '.join(keys)})"
+        condition = f"USING ({', '.join(keys)})" if keys else "ON TRUE"
     else:
         compared = [_COMPARED.match(part) for part in re.split(r"\bAND\b", found["on"], flags=re.IGNORECASE)]
         compared += [] if found["match"] is None else [_COMPARED.match(found["match"])]
@@ -112,15 +117,19 @@ def _lateral(found: re.Match[str]) -> str:
     """A query that is grouped or ranked by the key that it is joined by."""
     inner = found["inner_as"] or re.split(r"[\s\[]", found["inner"])[0]
     key, other = (found["a"], found["b"]) if _is_of(found["a"], inner) else (found["b"], found["a"])
-    if not _is_of(key, inner) or _is_of(other, inner):
+    select = _SELECTED.match(" ".join(found["items"].split()))
+    if select is None or not _is_of(key, inner) or _is_of(other, inner):
+        return ""
+    distinct, items = select["distinct"] or "", select["items"]
+    of_rows = _AGGREGATED.search(items) is not None
+    if found["limit"] and (of_rows or distinct):
         return ""
     bare, name = key.rpartition(".")[2], found["name"]
     kind = (found["kind"] or found["apply"] or "").upper()
     join = "LEFT JOIN" if kind in ("LEFT", "OUTER") else "JOIN"
-    of_rows = _GROUPED.search(found["items"]) is not None
     if of_rows:  # one row for each of those outside
         join = "LEFT JOIN"
-    items, source = " ".join(found["items"].split()), found["inner"] + (f" AS {inner}" if found["inner_as"] else "")
+    source = found["inner"] + (f" AS {inner}" if found["inner_as"] else "")
     if found["limit"]:
         ranked = (
             f"ROW_NUMBER() OVER (PARTITION BY {key} ORDER BY {' '.join(found['order'].split())}) <= {found['limit']}"
@@ -128,8 +137,10 @@ def _lateral(found: re.Match[str]) -> str:
         query = f"SELECT {key} AS {name}_{bare}, {items} FROM {source} QUALIFY {ranked}"
     else:
         grouped = f" GROUP BY {key}" if of_rows else ""
-        query = f"SELECT {key} AS {name}_{bare}, {items} FROM {source}{grouped}"
-    return f"join a query that shows its key: {join} ({query}) AS {name} ON {name}.{name}_{bare} = {other}"
+        query = f"SELECT {distinct}{key} AS {name}_{bare}, {items} FROM {source}{grouped}"
+    counted = _COUNTED.search(items)
+    of_none = f"; COALESCE({name}.{counted['name'] or 'n'}, 0) is the count, 0 of no rows" if counted else ""
+    return f"join a query that shows its key: {join} ({query}) AS {name} ON {name}.{name}_{bare} = {other}{of_none}"
 
 
 def _pattern(found: re.Match[str]) -> str:

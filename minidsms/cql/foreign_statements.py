@@ -6,11 +6,13 @@ SELECT is a VIEW.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
 from lark import Token
 
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _LONGEST = 400
 """Characters of a statement that a hint shows whole."""
 _BEFORE_KIND = frozenset({"OR", "REPLACE", "TEMP", "TEMPORARY", "MATERIALIZED", "EXTERNAL", "UNLOGGED", "LIVE"})
@@ -85,7 +87,7 @@ def _slack(part: Sequence[Token]) -> str:
     if len(part) < 7 or part[-3].upper() != "INTERVAL" or part[-4] != "-":
         return ""
     number, unit = part[-2].strip("'"), part[-1].upper()
-    return f" SLACK {number} {unit}" if number.isdecimal() else ""
+    return f" SLACK {number} {unit}" if _NUMBER.fullmatch(number) else ""
 
 
 def _written(text: str, tokens: Sequence[Token]) -> str:

@@ -39,12 +39,14 @@ NAMES = frozenset({"tumble", "hop", "session", "tumblingwindow", "hoppingwindow"
 """Functions that elsewhere make windows."""
 
 
-ESPER_VIEWS = "time|time_batch|length|length_batch|lastevent|unique|keepall|firstevent|firstunique|groupwin|ext_timed"
-"""Words behind a `#` at a name that are no comment."""
+VIEW_OF_ESPER = r"(?:\w+(?:[.:]\w+)?\(|(?i:lastevent|keepall|firstevent)\b)"
+"""What behind a name and `#` is a view, and no comment."""
 _ESPER = re.compile(
-    rf"(?P<stream>{_NAME})(?:#|\.(?:win|std)\s*:)\s*(?P<view>{ESPER_VIEWS})\b\s*(?:\((?P<rest>[^()]*)\))?",
+    rf"(?P<stream>{_NAME})(?P<views>(?:(?:#(?:window[.:])?|\.(?:win|std)\s*:)\s*\w+\b\s*(?:\([^()]*\))?)+)",
     re.IGNORECASE,
 )
+_VIEW = re.compile(r"[#.:]\s*(?P<view>\w+)\b\s*(?:\((?P<rest>[^()]*)\)|(?![\w(.:]))")
+_ESPER_LENGTH = re.compile(r"(?P<n>\d+(?:\.\d+)?)(?:\s*(?P<unit>[a-z]+))?$", re.IGNORECASE)
 _ESPER_UNITS = {
     word: unit
     for unit, words in {
@@ -62,24 +64,38 @@ def esper_window(text: str, place: int) -> str:
     """The stream with the window that Esper writes by a view, at a place of the text; "" for anything else."""
     for found in _ESPER.finditer(text, max(0, place - 100), place + 100):
         if found.start() <= place <= found.end():
-            return _of_view(found["stream"], found["view"].lower(), (found["rest"] or "").strip())
+            views = [(view["view"].lower(), (view["rest"] or "").strip()) for view in _VIEW.finditer(found["views"])]
+            return f"{found['stream']} {_of_views(views)}"
     return ""
 
 
-def _of_view(stream: str, view: str, rest: str) -> str:
-    number, _, unit = rest.partition(" ")
-    length = f"{number} {_ESPER_UNITS.get(unit.strip().lower(), 'SECONDS')}" if number.isdecimal() else "30 SECONDS"
-    rows = rest if rest.isdecimal() else "10"
-    window = {
-        "time": f"[RANGE {length}]",
-        "time_batch": f"[TUMBLE {length}]",
-        "length": f"[ROWS {rows}]",
-        "length_batch": f"[ROWS {rows} SLIDE {rows}]",
-        "lastevent": "[ROWS 1]",
-        "unique": f"[PARTITION BY {rest or 'k'} ROWS 1]",
-        "keepall": "[RANGE UNBOUNDED]",
-    }.get(view)
-    return f"{stream} {window}" if window else f"{stream} [PARTITION BY k ROWS 1], or another window in brackets"
+def _of_views(views: Sequence[tuple[str, str]]) -> str:
+    """The window of views with what stands in their parentheses."""
+    match views:
+        case [("time" | "timebatch" | "time_batch" as view, length)] if meant := _of_esper(length):
+            return f"[{'RANGE' if view == 'time' else 'TUMBLE'} {meant}]"
+        case [("ext_timed" | "externaltime", arguments)] if meant := _of_esper(arguments.rpartition(",")[2].strip()):
+            return f"[RANGE {meant}]"
+        case [("length", rows)] if rows.isdecimal():
+            return f"[ROWS {rows}]"
+        case [("lengthbatch" | "length_batch", rows)] if rows.isdecimal():
+            return f"[ROWS {rows} SLIDE {rows}]"
+        case [("lastevent", _)]:
+            return "[ROWS 1]"
+        case [("unique", keys)] if keys:
+            return f"[PARTITION BY {keys} ROWS 1]"
+        case [("groupwin", keys), ("length", rows)] if keys and rows.isdecimal():
+            return f"[PARTITION BY {keys} ROWS {rows}]"
+        case [("keepall", _)]:
+            return "[RANGE UNBOUNDED]"
+    return "with its window in brackets: [RANGE 30 SECONDS], [TUMBLE 30 SECONDS], [ROWS 10], [PARTITION BY k ROWS 1]"
+
+
+def _of_esper(length: str) -> str:
+    """A length of time, in seconds where it has no unit; "" for any other text."""
+    found = _ESPER_LENGTH.match(length)
+    unit = None if found is None else _ESPER_UNITS.get((found["unit"] or "s").lower())
+    return "" if found is None or unit is None else f"{found['n']} {unit}"
 
 
 def window_here(text: str, place: int) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from lark import Token
 
 from minidsms.cql.errors import CqlError
-from minidsms.cql.foreign_windows import ESPER_VIEWS, esper_window
+from minidsms.cql.foreign_windows import VIEW_OF_ESPER, esper_window
 from minidsms.cql.keywords import find_keywords
 from minidsms.cql.words import BEFORE_LISTS, RESERVED
 
@@ -64,7 +64,7 @@ _SYMBOLS = {
 }
 
 _LEXEME = re.compile(
-    rf"""(?P<space>(?:\s+|--[^\n]*|\#(?!>>?[ ]?'\{{|(?<=\w\#)(?i:{ESPER_VIEWS})\b)[^\n]*
+    rf"""(?P<space>(?:\s+|--[^\n]*|\#(?!>>?[ ]?'\{{|(?<=[\w"`]\#){VIEW_OF_ESPER})[^\n]*
     |/\*[^*]*\*+(?:[^/*][^*]*\*+)*/)+)
     |(?P<word>[^\W\d]\w*)
     |(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)

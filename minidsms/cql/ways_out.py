@@ -155,6 +155,7 @@ _IN_STATEMENTS = {
     ("INSERT", "ON"): _CHANGE,
     ("SHOW", "TABLE"): _SHOWN_BY,
     ("SHOW", "FROM"): _SHOWN_BY,
+    ("SHOW", "IN"): _SHOWN_BY,
     ("SHOW", "CREATE"): _SHOWN_BY,
     ("DROP", "TABLE"): "write DROP STREAM name, or DROP RELATION name",
     ("ALTER", "TABLE"): "write ALTER STREAM name",
@@ -168,7 +169,11 @@ _LONG_UNITS = frozenset({"MONTH", "MONTHS", "YEAR", "YEARS"})
 _UNITS = (*UNITS, *MONTHS)
 _OF_NAMES = ("write DROP", "write ALTER", "write SELECT * FROM name", "write DESCRIBE", "db.upsert", "db.push")
 """How hints begin in which a name may stand."""
-_NO_NAMES = frozenset({"TABLE", "QUERY", "IF", "EXISTS", "TO", "SET", "EXTENDED", "FORMATTED"})
+_NO_NAMES = frozenset(
+    {"TABLE", "QUERY", "IF", "EXISTS", "TO", "SET", "EXTENDED", "FORMATTED", "INTO", "IGNORE", "REPLACE", "INSERT"}
+)
+_PLAIN = re.compile(r"[^\W\d]\w*")
+"""A name that stands bare."""
 _NAME_ENDS = 8
 """Behind so many words CREATE OR REPLACE TEMP TABLE IF NOT EXISTS x has ended."""
 _UNIT_HINT = (
@@ -245,7 +250,7 @@ def way_out(place: Place, text: str) -> str:
     if window is not None:
         return _in_window(place, window)
     if place.statement == "INSERT" and place.word in ("SELECT", "WITH"):
-        return f"{_NO_QUERY}: CREATE VIEW {place.before()} AS {place.word} .."
+        return f"{_NO_QUERY}: CREATE VIEW {_named(place)} AS {place.word} .."
     if place.declares and place.at <= _NAME_ENDS and (meant := declaration_here(place.tokens, text)):
         if re.search(r"\bFROM\s+(?:'|read_)", meant, re.IGNORECASE):
             return _INPUTS
@@ -273,10 +278,21 @@ def way_out(place: Place, text: str) -> str:
 
 def _naming(hint: str, place: Place) -> str:
     """A hint that tells what to write of a name, or of a relation R, with the one that the statement names."""
-    names = [token for token in place.tokens[1:] if token.type == "IDENT" and token.upper() not in _NO_NAMES]
-    if not names or place.at > 4 or not hint.startswith(_OF_NAMES):
+    name = _named(place)
+    if name == "name" or not hint.startswith(_OF_NAMES) or not (place.at <= 4 or place.statement == "INSERT"):
         return hint
-    return re.sub(r"\b(?:name|R)\b", lambda _: str(names[0]), hint)
+    return re.sub(r"'R'|\bR\b|\bname\b", lambda found: repr(name.strip("`")) if found[0] == "'R'" else name, hint)
+
+
+def _named(place: Place) -> str:
+    """What the statement names, as it is written; "name" where it names nothing, or one thing in another."""
+    tokens = place.tokens
+    places = (i for i in range(1, len(tokens)) if tokens[i].type == "IDENT" and tokens[i].upper() not in _NO_NAMES)
+    at = next(places, None)
+    if at is None or (at + 1 < len(tokens) and tokens[at + 1].type == "DOT"):
+        return "name"
+    name = str(tokens[at])
+    return name if _PLAIN.fullmatch(name) and name.upper() not in RESERVED else f"`{name}`"
 
 
 def way_out_by_grammar(place: Place, text: str) -> str:

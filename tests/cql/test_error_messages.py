@@ -716,8 +716,16 @@ ELSEWHERE = [
     ("CREATE RELATION R (k INTEGER KEY)", "KEY (columns) stands behind the columns"),
     ("PRINT S", "SELECT * FROM S;"),
     ("SHOW COLUMNS FROM S", "DESCRIBE name"),
+    ("SHOW COLUMNS IN S", "DESCRIBE name"),
+    ("MERGE INTO Cars USING S ON Cars.car = S.k", "INSERT OR REPLACE INTO Cars VALUES (..)"),
+    ("INSERT INTO Cars VALUES (1, 'a') ON CONFLICT DO NOTHING", "db.push('Cars', rows, sign=..)"),
+    ("INSERT INTO Made (k) SELECT k FROM S", "CREATE VIEW Made AS SELECT .."),
+    ('DROP TABLE "my cars"', "write DROP STREAM `my cars`, or DROP RELATION `my cars`"),
+    ('DROP TABLE "select"', "write DROP STREAM `select`"),
+    ('UPDATE "my cars" SET a = 1', "db.upsert('my cars', rows) and INSERT OR REPLACE INTO `my cars` VALUES (..)"),
+    ("DROP TABLE main.cars", "write DROP STREAM name"),
     ("SELECT PERCENTILE(v, 95) FROM S", "QUANTILE_CONT(x, 0.95)"),
-    ("SELECT SUM(v) OVER (ORDER BY ts RANGE INTERVAL '1 day 2 hours' PRECEDING) FROM S", "INTERVAL '1' DAY"),
+    ("SELECT SUM(v) OVER (ORDER BY ts RANGE INTERVAL '1 day 2 hours' PRECEDING) FROM S", "INTERVAL '90' MINUTE"),
     ("SELECT SUM(v) OVER (ORDER BY ts RANGE INTERVAL '1 month' PRECEDING) FROM S", "write it in DAYS"),
     (
         "UPDATE Cars SET owner = 'x' WHERE car = 1",
@@ -730,6 +738,13 @@ ELSEWHERE = [
     ("SELECT k FROM S.win:time_batch(5 min)", "write S [TUMBLE 5 MINUTES]"),
     ("SELECT k FROM S#unique(k) AS s", "write S [PARTITION BY k ROWS 1]"),
     ("SELECT k FROM S.std:lastevent()", "write S [ROWS 1]"),
+    ("SELECT k FROM S#keepall", "write S [RANGE UNBOUNDED]"),
+    ('SELECT k FROM "S"#time_batch(1.5 min)', 'write "S" [TUMBLE 1.5 MINUTES]'),
+    ("SELECT k FROM S#time(1 hour 30 min)", "write S with its window in brackets"),
+    ("SELECT k FROM S.win:ext_timed(ts, 5 sec)", "write S [RANGE 5 SECONDS]"),
+    ("SELECT k FROM S#groupwin(k)#length(5)", "write S [PARTITION BY k ROWS 5]"),
+    ("SELECT k FROM S#sort(5, v)", "write S with its window in brackets"),
+    ("FROM S#window.lengthBatch(5) SELECT k", "write S [ROWS 5 SLIDE 5]"),
     ("SELECT IRSTREAM k FROM S", "leave IRSTREAM out"),
     ("SELECT PREV(1, v) FROM S", "LAG(x) OVER"),
     ("INSERT INTO Made SELECT k FROM S", "CREATE VIEW Made AS SELECT .."),
@@ -745,6 +760,10 @@ ELSEWHERE = [
     (
         "CREATE TABLE X (t TIMESTAMP(3), WATERMARK FOR t AS t - INTERVAL '5' SECOND)",
         "CREATE STREAM X (t TIMESTAMP) TIMESTAMP BY t SLACK 5 SECOND",
+    ),
+    (
+        "CREATE TABLE X (t TIMESTAMP(3), WATERMARK FOR t AS t - INTERVAL '0.5' SECOND)",
+        "CREATE STREAM X (t TIMESTAMP) TIMESTAMP BY t SLACK 0.5 SECOND",
     ),
     ("CREATE QUERY q INTO 'x.csv' AS SELECT k FROM S", "CREATE QUERY name AS SELECT .. INTO 'file'"),
     ("SELECT FLOOR(at TO MINUTE) FROM Pos", "DATE_TRUNC('minute', at)"),
@@ -925,6 +944,10 @@ JOINS = [
         "SELECT RSTREAM(*) FROM S [NOW] LEFT JOIN T [PARTITION BY k ROWS 1] USING (k) WHERE v > 1",
     ),
     (
+        "SELECT * FROM S ASOF JOIN T USING (ts)",
+        "SELECT RSTREAM(*) FROM S [NOW] JOIN T [ROWS 1] ON TRUE",
+    ),
+    (
         "SELECT s.v, t.w FROM S AS s LEFT ASOF JOIN T AS t MATCH_CONDITION (t.ts <= s.ts) ON s.k = t.k",
         "SELECT RSTREAM(s.v, t.w) FROM S [NOW] AS s LEFT JOIN T [PARTITION BY k ROWS 1] AS t ON s.k = t.k",
     ),
@@ -953,7 +976,16 @@ LATERALS = [
     ),
     (
         "SELECT owner, n FROM Cars CROSS JOIN LATERAL (SELECT COUNT(*) AS n FROM S [ROWS 9] WHERE Cars.car = S.k) AS x",
-        "LEFT JOIN (SELECT S.k AS x_k, COUNT(*) AS n FROM S [ROWS 9] GROUP BY S.k) AS x ON x.x_k = Cars.car",
+        "LEFT JOIN (SELECT S.k AS x_k, COUNT(*) AS n FROM S [ROWS 9] GROUP BY S.k) AS x ON x.x_k = Cars.car; "
+        "COALESCE(x.n, 0) is the count, 0 of no rows",
+    ),
+    (
+        "SELECT owner, n FROM Cars, LATERAL (SELECT MEDIAN(v) AS n FROM S [ROWS 9] WHERE Cars.car = S.k) AS x",
+        "LEFT JOIN (SELECT S.k AS x_k, MEDIAN(v) AS n FROM S [ROWS 9] GROUP BY S.k) AS x ON x.x_k = Cars.car",
+    ),
+    (
+        "SELECT owner, v FROM Cars, LATERAL (SELECT DISTINCT v FROM S [ROWS 9] WHERE Cars.car = S.k) AS x",
+        "JOIN (SELECT DISTINCT S.k AS x_k, v FROM S [ROWS 9]) AS x ON x.x_k = Cars.car",
     ),
 ]
 
@@ -967,7 +999,7 @@ def test_a_lateral_query_is_shown_as_one_by_its_key(text: str, meant: str) -> No
         assert caught.value.hint == f"join a query that shows its key: {meant}"
         select, _, behind = text.partition(" FROM ")
         table = behind.partition(",")[0].partition(" CROSS")[0]
-        db.query(f"{select} FROM {table} {meant}")
+        db.query(f"{select} FROM {table} {meant.partition(';')[0]}")
 
 
 def test_a_pattern_of_rows_is_shown_as_joins_in_the_order_of_time() -> None:

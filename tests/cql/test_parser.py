@@ -533,3 +533,8 @@ def test_a_frame_reaches_as_far_as_the_text_of_an_interval() -> None:
     assert statement(queries[0]) == statement(queries[1])
     between = "BETWEEN INTERVAL '2 hours' PRECEDING AND INTERVAL '1 hour' PRECEDING"
     assert statement(f"SELECT SUM(a) OVER (ORDER BY ts RANGE {between}) FROM S") is not None
+
+
+def test_a_comment_begins_behind_a_name_too() -> None:
+    for behind in ("# time(1) is over", "#", " #time(30 sec)", "#lengthy (notes)", "#time flies", "#a (b)"):
+        assert statement(f"SELECT a FROM S{behind}") == statement("SELECT a FROM S")

@@ -273,7 +273,10 @@ def test_what_no_frame_gives_is_refused(call: str, reason: str) -> None:
     ("call", "expected"),
     [
         ("JSON_AGG(v)", ["[1]", "[1,null]", "[null,2]"]),
+        ("JSON_AGG(v) FILTER (WHERE v > 1 OR v IS NULL)", [None, "[null]", "[null,2]"]),
+        ("JSON_OBJECT_AGG(CAST(v AS TEXT), v) FILTER (WHERE v > 1)", [None, None, '{"2":2}']),
         ("EARLIEST_BY_OFFSET(v)", [1, 1, 2]),
+        ("LATEST_BY_OFFSET(v) FILTER (WHERE v < 2)", [1, 1, None]),
         ("LATEST_BY_OFFSET(v)", [1, 1, 2]),
         ("FIRST(v)", [1, 1, None]),
         ("LAST(v)", [1, None, 2]),
@@ -283,9 +286,11 @@ def test_aggregates_in_other_words_are_of_frames_too(call: str, expected: list[A
     with minidsms.connect() as db:
         db.execute("CREATE STREAM S (v INTEGER)")
         q = db.query(f"SELECT {call} OVER (ORDER BY ts ROWS 1 PRECEDING) AS r FROM S")
+        of_a_group = db.query(f"SELECT {call} AS r FROM S [ROWS 2]")
         db.push("S", [(1,), (None,), (2,)], ts=[1, 2, 3])
         db.advance(3)
         assert [change.row[0] for change in q.fetch()] == expected
+        assert of_a_group.snapshot() == [(expected[-1],)]
 
 
 def test_of_far_neighbours_that_are_not_null_a_stream_keeps_as_many_as_are_asked_for() -> None:
