@@ -181,6 +181,8 @@ class Converter:
         hint = f"a row is a tuple of {k} ({', '.join(self.schema.names[:30])}), or all rows are dicts"
         if len(rows) == k and not any(isinstance(value, tuple | list | Mapping) for value in rows):
             hint = "a row alone is a tuple: push(name, tuple(row))"
+        if _is_of_dataclass(row):
+            hint = "give the rows as dicts: push(name, [dataclasses.asdict(row) for row in rows])"
         raise self.error(f"row {at} does not read like the others: {show(row)}", hint)
 
     def _transpose_named(self, rows: list[Mapping[Any, Any]], are_dicts: bool) -> Sequence[Any]:
@@ -351,6 +353,10 @@ def is_ascending(ts: Int64Array) -> bool:
     return bool(np.logical_and.reduce(ts[1:] >= ts[:-1]))
 
 
+def _is_of_dataclass(value: Any) -> bool:
+    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+
+
 def _as_rows(data: Any) -> str:
     """How to push what is none of the forms that are read."""
     if isinstance(data, Iterator | Set):
@@ -359,9 +365,10 @@ def _as_rows(data: Any) -> str:
         return "give what it comes to: push(name, frame.collect())"
     if isinstance(data, np.ndarray) and data.ndim == 2:
         return "give its rows as tuples: push(name, list(map(tuple, array.tolist())))"
-    if dataclasses.is_dataclass(data):
+    if _is_of_dataclass(data):
         return "give a row as a dict: push(name, dataclasses.asdict(row))"
-    if hasattr(data, "to_dict") and hasattr(data, "index"):  # a row of a pandas table
+    labels = getattr(data, "index", ()) if hasattr(data, "to_dict") else ()  # of a row of a pandas table
+    if len(labels) and all(isinstance(label, str) for label in labels):
         return "give a row as a dict: push(name, row.to_dict()), or the whole table at once"
     if isinstance(data, str | bytes) and data[:1] in ("{", "[", b"{", b"["):
         return "read it first: push(name, json.loads(text))"
