@@ -16,6 +16,7 @@ import numpy as np
 
 from minidsms.aggregates import AGGREGATES
 from minidsms.aggregates.aggregate import kept_by_kernel
+from minidsms.aggregates.moments import OF_PAIRS
 from minidsms.aggregates.ordered import share_of
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, JoinKind, Node, SetKind, StreamKind
@@ -106,6 +107,22 @@ class Inputs:
 
     stream: Callable[[str], tuple[StreamStore, InputProgress, Int64Array]]
     relation: Callable[[str], tuple[RelationStore, RelationProgress]]
+
+
+_KEEP_WANTED = frozenset(("arg_min", "arg_max", "arg_min_n", "arg_max_n", "first_n", "last_n"))
+"""Aggregates that keep the rows that are asked for, where none leaves."""
+_ROWS_OF_SUMS = 10
+"""As many rows take as much as the six sums of pairs."""
+
+
+def _most_rows(call: bound.AggregateCall, is_append_only: bool) -> int | None:
+    """How many rows a state of the table keeps at most; None where it is all."""
+    if call.function in OF_PAIRS:
+        return _ROWS_OF_SUMS
+    if not is_append_only or call.distinct or call.function not in _KEEP_WANTED or call.settings is None:
+        return None
+    most: int = (call.settings.parameters or (1,))[0]
+    return most
 
 
 class PhysicalPlanner:
@@ -804,6 +821,7 @@ class PhysicalPlanner:
             call.distinct,
             settings.by_arrival,
             ROW_BYTES,
+            _most_rows(call, is_append_only),
         )
 
     def _set_operation(self, node: bound.SetOperation) -> Operator:

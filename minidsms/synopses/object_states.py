@@ -54,7 +54,7 @@ class ObjectAggregate:
 
     values: a row counts where the first `values` of its arguments are not NULL.  distinct: equal rows count once.
     by_arrival: the last thing a state is given of a row is its arrival number.  row_nbytes: what a state keeps of a
-    row, as far as it is known.
+    row, as far as it is known.  most_rows: so many rows, at most, are kept for a group, or what takes as much.
     """
 
     name: str
@@ -65,6 +65,7 @@ class ObjectAggregate:
     distinct: bool = False
     by_arrival: bool = False
     row_nbytes: int = 0
+    most_rows: int | None = None
 
 
 class DistinctRows:
@@ -132,7 +133,9 @@ class ObjectStates:
     @property
     def nbytes(self) -> int:
         """About what the rows kept take; of a user's objects nothing is known."""
-        return self._rows * self._definition.row_nbytes
+        most = self._definition.most_rows
+        rows = self._rows if most is None else min(self._rows, most * len(self._states))
+        return rows * self._definition.row_nbytes
 
     def __len__(self) -> int:
         return len(self._states)

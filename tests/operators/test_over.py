@@ -300,3 +300,13 @@ def test_of_far_neighbours_that_are_not_null_a_stream_keeps_as_many_as_are_asked
         db.push("S", [(1,), (None,), (2,), (3,), (None,)], ts=[1, 2, 3, 4, 5])
         db.advance(5)
         assert [change.row for change in q.fetch()] == [(1, -1), (None, -1), (2, -1), (3, 1), (None, 2)]
+
+
+@pytest.mark.parametrize("call", ["LAG(v, 2) IGNORE NULLS", "ARG_MAX(v, v)", "CORR(v, v)", "LAST_N(v, 2)"])
+def test_rows_that_are_forgotten_are_not_counted_as_held(call: str) -> None:
+    with minidsms.connect(memory_limit=4_000_000) as db:
+        db.execute("CREATE STREAM S (v INTEGER)")
+        q = db.query(f"SELECT {call} OVER (ORDER BY ts) AS r FROM S")
+        for first in range(0, 50_000, 1000):
+            db.push("S", {"v": range(1000)}, ts=range(first, first + 1000))
+            q.fetch()
