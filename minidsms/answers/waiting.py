@@ -27,7 +27,7 @@ class WaitingBatches:
     >>> import numpy as np
     >>> waiting = WaitingBatches()
     >>> for ts in range(40):
-    ...     waiting.append(Batch(np.array([ts]), None, []))
+    ...     _ = waiting.append(Batch(np.array([ts]), None, []))
     >>> [len(batch) for batch in waiting.batches()], waiting.changes
     ([1, 1, 1, 1, 32, 4], 40)
     """

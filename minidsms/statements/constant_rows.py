@@ -52,7 +52,7 @@ def constant_rows(db: Connection, query: Bound, text: str) -> tuple[tuple[str, .
     schema = Schema(tuple(Field(name, expr.type) for name, expr in zip(node.schema.names, shown)))
     root = plan(bound.projected(node, shown, schema.names), text).root
     batches: list[Batch] = []
-    network = planner_of(db, stored(db)).network(root, batches.append)
+    network = planner_of(db, stored(db)).network(root, lambda batch: batches.append(batch.owned()))
     db.allowance.begin()
     try:
         for operator in network.operators:

@@ -40,7 +40,7 @@ class HistoryGate:
             return self._deliver(batch)
         cut = int(np.searchsorted(batch.ts, self._frontier, side="right"))
         if self._is_relation and cut:
-            self._past.append(batch.slice(0, cut))
+            self._past.append(batch.slice(0, cut).owned())
         refused = None
         if cut < len(batch):
             refused = self.open()
