@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 from collections.abc import Iterator
 
@@ -12,6 +13,7 @@ import minidsms
 from minidsms.answers import waiting
 from minidsms.elements import Batch, Column
 from minidsms.query import Query
+from tests.long.allocations import Allocations, failing
 
 DECLARED = "CREATE STREAM S (k INTEGER, t TEXT)"
 COUNTS = "SELECT k, COUNT(*), MAX(t) FROM S [RANGE 20] GROUP BY k"
@@ -114,6 +116,23 @@ def test_answers_wait_apart_where_memory_lacks_for_a_room(
     monkeypatch.undo()
     pushed(db, 40, 20)
     assert before + q.fetch() == kept.fetch()
+
+
+def test_who_is_looked_on_gives_no_row_of_the_instant_at_which_memory_lacks() -> None:
+    lacking = 0
+    for at in range(1, 100):
+        with minidsms.connect() as db:
+            db.execute(DECLARED)
+            q = db.query("SELECT t, k FROM S [RANGE 4] WHERE k >= 1")
+            q.look_on(5)
+            pushed(db, 0, 12)
+            with failing(Allocations(at)) as allocations, contextlib.suppress(MemoryError):
+                pushed(db, 12, 1)
+            if not allocations.failed:
+                break
+            lacking += q.failure is not None and q.failure[1].startswith("Output")
+            assert q.failure is None or all(change.ts < q.failure[0] for change in q.fetch())
+    assert lacking
 
 
 @pytest.mark.parametrize("there_is", [0, 1])

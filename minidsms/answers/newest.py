@@ -26,7 +26,7 @@ class Newest:
 
     def add(self, batch: Batch) -> None:
         """Take what has been delivered."""
-        self._batches.append(batch.owned())
+        self._batches.append(batch)
         self._n += len(batch)
         while self._n - len(self._batches[0]) >= KEPT:
             self._n -= len(self._batches.popleft())

@@ -27,7 +27,7 @@ class WaitingBatches:
     >>> import numpy as np
     >>> waiting = WaitingBatches()
     >>> for ts in range(40):
-    ...     _ = waiting.append(Batch(np.array([ts]), None, []))
+    ...     waiting.append(Batch(np.array([ts]), None, []))
     >>> [len(batch) for batch in waiting.batches()], waiting.changes
     ([1, 1, 1, 1, 32, 4], 40)
     """
@@ -37,8 +37,8 @@ class WaitingBatches:
         self._room: _Room | None = None
         self.changes = self.nbytes = 0
 
-    def append(self, batch: Batch) -> Batch:
-        """Let a batch wait behind the others, in arrays of its own; gives it, in these arrays if they were made."""
+    def append(self, batch: Batch) -> None:
+        """Let a batch wait behind the others, in arrays of its own. Raises MemoryError, and nothing has changed."""
         n = len(batch.ts)
         if n >= _SMALL or len(self._batches) < _FEW or not self._write(batch, n):
             self._show()
@@ -46,7 +46,6 @@ class WaitingBatches:
             self._batches.append(batch)
             self.nbytes += n * batch.row_nbytes
         self.changes += n
-        return batch
 
     def _write(self, batch: Batch, n: int) -> bool:
         """Write its rows to the room, or to a new one; False where memory lacks."""
@@ -110,7 +109,7 @@ def parts_of(batches: Sequence[Batch], n: int) -> Iterator[Batch]:
 
 class _Room:
     """Room for rows like those of a batch. end: of the rows written.  shown: of those that stand in batches.
-    row_nbytes: as `Batch` has it.
+    row_nbytes: as `Batch` has it, at most.
     """
 
     def __init__(self, like: Batch, n: int) -> None:

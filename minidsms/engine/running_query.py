@@ -150,7 +150,12 @@ class RunningQuery:
                 if not n:
                     return refused
                 batch = batch.slice(0, n)
-        batch = self._pending.append(batch)
+        # What memory may lack for comes first: of a query that fails there neither answers nor present rows are shown.
+        if self._newest is not None:
+            batch = batch.owned()
+        if self.kind == "relation" and (self._network is None or self._network.contents is None):
+            self._present.add(batch)
+        self._pending.append(batch)
         self._results += n
         if connection.news.is_wanted:
             connection.news.note(self)
@@ -162,8 +167,6 @@ class RunningQuery:
             self.recorder.add_batch(batch)
         if self._newest is not None:
             self._newest.add(batch)
-        if self.kind == "relation" and (self._network is None or self._network.contents is None):
-            self._present.add(batch)
         return refused
 
     def _collect(self) -> list[Batch]:
@@ -225,7 +228,7 @@ class RunningQuery:
         """Let what a screen holds wait here."""
         if self._folding is not None and self._folding.is_waiting:
             for batch in self._folding.take():
-                batch = self._pending.append(batch)
+                self._pending.append(batch)
                 if self._newest is not None:
                     self._newest.add(batch)
                 if self.kind == "relation":
