@@ -60,7 +60,7 @@ def _compare(tmp_path: Path, seeds: range) -> int:
 
 
 def test_a_backfilled_query_answers_as_if_it_had_always_been_there(tmp_path: Path) -> None:
-    assert _compare(tmp_path, range(100, 130)) > 20
+    assert _compare(tmp_path, range(100, 130)) > 15
 
 
 @pytest.mark.long
