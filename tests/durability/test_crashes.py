@@ -37,7 +37,7 @@ def test_growing_files_are_read_once_through_rotations_truncations_and_ten_crash
 
 
 def test_what_was_measured_is_the_same_after_crashes() -> None:
-    assert check_measured(2)
+    assert check_measured(3)
 
 
 def test_files_are_read_once_through_fifteen_crashes() -> None:
