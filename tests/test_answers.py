@@ -9,12 +9,11 @@ import pytest
 pytest.importorskip("minidsms.connection")
 
 from minidsms.cql.errors import CqlError
-from minidsms.synopses.stream_store import StreamStore
 from minidsms.testing.compare import check, check_together, run_definition
 from minidsms.testing.generators import random_case, random_company
 from minidsms.testing.grammar import Options
 from tests.long.failing_cases import random_failing
-from tests.long.soak import CHOICES, random_drops, random_settings
+from tests.long.soak import CHOICES, FIRST_NUMBERS, numbered_from, random_drops, random_settings
 
 CASES = 24
 BLOCK = 12
@@ -56,13 +55,11 @@ def test_a_query_fails_where_and_only_where_its_definition_does(seed: int) -> No
         check(case, rows_per_push, expected, batch_size=batch_size)
 
 
-@pytest.mark.parametrize("first", [2**31 - 20, 2**32 - 20])
-def test_the_answer_is_the_defined_one_where_32_bits_number_no_more_elements(
-    first: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(StreamStore, "first", first)
-    for seed in range(30_000, 30_008):
-        check(random_case(seed), **{**random_settings(seed), "compilation": "off"})
+@pytest.mark.parametrize("first", FIRST_NUMBERS[-2:])
+def test_the_answer_is_the_defined_one_where_32_bits_number_no_more_elements(first: int) -> None:
+    with numbered_from(first):
+        for seed in range(30_000, 30_008):
+            check(random_case(seed), **{**random_settings(seed), "compilation": "off"})
 
 
 def test_queries_side_by_side_do_not_disturb_each_other_even_where_some_are_dropped() -> None:

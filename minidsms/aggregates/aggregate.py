@@ -81,7 +81,7 @@ class Aggregate:
     literals: by position, the arguments that must be written as literals, each with its check; optional ones have a
     default.  ordering: where ORDER BY may stand.  distinct: whether DISTINCT is taken, and makes a difference.
     passes_nulls: rows with a NULL argument do not count.  several: the row for a call with one argument more, the
-    number of values wanted.
+    number of values wanted.  keeps_wanted: where rows only come, a state keeps no more of them than are wanted.
     summary, example: one line of documentation; a call over the rows of `docs/aggregates.md`, and what it gives.
     """
 
@@ -100,6 +100,7 @@ class Aggregate:
     distinct: bool = False
     passes_nulls: bool = True
     several: str = ""
+    keeps_wanted: bool = False
 
     @property
     def kept_as(self) -> str:

@@ -123,13 +123,13 @@ FUNCTIONS = (
         "first_n", 2, 2, listed, "any type, and a number of values",
         "the list of the first n values, as they arrived or in the order of ORDER BY",
         ("FIRST_N(v, 3 ORDER BY w DESC, t)", "[2, None, 2]"), AtTheFront,
-        literals={1: number_of_values}, ordering=Ordering.INSIDE, passes_nulls=False,
+        literals={1: number_of_values}, ordering=Ordering.INSIDE, passes_nulls=False, keeps_wanted=True,
     ),
     Aggregate(
         "last_n", 2, 2, listed, "any type, and a number of values",
         "the list of the last n values, as they arrived or in the order of ORDER BY; the last one comes last",
         ("LAST_N(v, 2) IGNORE NULLS", "[2, 2]"), AtTheBack,
-        literals={1: number_of_values}, ordering=Ordering.INSIDE, passes_nulls=False,
+        literals={1: number_of_values}, ordering=Ordering.INSIDE, passes_nulls=False, keeps_wanted=True,
     ),
     Aggregate(
         "string_agg", 1, 2, _text, "TEXT, and a separator (a comma without it)",

@@ -261,31 +261,35 @@ FUNCTIONS = (
     Aggregate(
         "arg_min", 2, 2, _same, "a value of any type, and one that has an order",
         "the first argument in the row where the second is least; of several, its least",
-        ("ARG_MIN(t, w)", "'a'"), kept_by_kernel, several="arg_min_n",
+        ("ARG_MIN(t, w)", "'a'"), kept_by_kernel, several="arg_min_n", keeps_wanted=True,
     ),
     Aggregate(
         "arg_max", 2, 2, _same, "a value of any type, and one that has an order",
         "the first argument in the row where the second is greatest; of several, its greatest",
-        ("ARG_MAX(t, w)", "'c'"), kept_by_kernel, several="arg_max_n",
+        ("ARG_MAX(t, w)", "'c'"), kept_by_kernel, several="arg_max_n", keeps_wanted=True,
     ),
     Aggregate(
         "min_n", 2, 2, _listed_by, "any type but lists, and a number of values",
         "the list of the n least, the least first",
         ("MIN_N(w, 2)", "[10, 20]"), _least_ones, literals={1: number_of_values}, distinct=True,
+        keeps_wanted=True,
     ),
     Aggregate(
         "max_n", 2, 2, _listed_by, "any type but lists, and a number of values",
         "the list of the n greatest, the greatest first",
         ("MAX_N(w, 3)", "[40, 40, 20]"), _greatest_ones, literals={1: number_of_values}, distinct=True,
+        keeps_wanted=True,
     ),
     Aggregate(
         "arg_min_n", 3, 3, _listed_by, "two values of any type, and a number of values",
         "the first arguments in the n rows where the second is least, the least first",
         ("ARG_MIN_N(t, w, 2)", "['a', 'b']"), _least_ones, literals={2: number_of_values},
+        keeps_wanted=True,
     ),
     Aggregate(
         "arg_max_n", 3, 3, _listed_by, "two values of any type, and a number of values",
         "the first arguments in the n rows where the second is greatest, the greatest first",
         ("ARG_MAX_N(t, w, 3)", "['c', 'b', 'b']"), _greatest_ones, literals={2: number_of_values},
+        keeps_wanted=True,
     ),
 )  # fmt: skip

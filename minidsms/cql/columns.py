@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
-from typing import Any
+from dataclasses import replace
+from functools import partial
 
 from minidsms.cql import syntax
 from minidsms.cql.scope import Ambiguous, Column, Scope, listing
@@ -39,6 +39,11 @@ def _is_columns(part: object) -> bool:
     return isinstance(part, syntax.Call) and part.function.lower() == "columns"
 
 
+def _in_place(name: syntax.Name, part: syntax.Syntax) -> syntax.Syntax | None:
+    """The name in the place of COLUMNS; queries inside have columns of their own."""
+    return name if _is_columns(part) else part if isinstance(part, syntax.Query) else None
+
+
 def _each(
     session: Session, item: syntax.SelectItem, calls: Sequence[syntax.Syntax], scope: Scope
 ) -> list[syntax.SelectItem]:
@@ -63,7 +68,7 @@ def _each(
         if name is None:
             raise session.error(f'several columns are called "{column.name}"', first.span, "", "rename one in a query")
         name = replace(name, span=first.span)
-        expr = _replaced(item.expr, name)
+        expr = syntax.rewritten(item.expr, partial(_in_place, name))
         told = written
         for place in places:
             told = told.replace(place, column.name)
@@ -86,16 +91,3 @@ def _chosen(session: Session, call: syntax.Syntax, there: Sequence[tuple[str, Co
                 raise session.error(problem, call.span, "", _HINT)
             return frozenset(column.name for _, column in there if matches(column.name, pattern))
     raise session.error("COLUMNS takes a regular expression in quotes, or *", call.span, "", _HINT)
-
-
-def _replaced(node: Any, name: syntax.Name) -> Any:
-    """An expression with a name in the places of its COLUMNS."""
-    if isinstance(node, tuple):
-        return tuple(_replaced(part, name) for part in node)
-    if _is_columns(node):
-        return name
-    if not isinstance(node, syntax.Syntax) or isinstance(node, syntax.Query):
-        return node
-    return replace(
-        node, **{f.name: _replaced(getattr(node, f.name), name) for f in fields(node) if "span" not in f.name}
-    )

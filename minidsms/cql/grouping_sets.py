@@ -5,8 +5,8 @@ Invariant: in a set's query an expression of GROUP BY that is not in the set is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import fields, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import reduce
 from itertools import chain, combinations, islice, product
 from typing import Any
@@ -117,24 +117,12 @@ def _of_set(
         is_key = isinstance(expr, syntax.Expr) and _folded(expr) in present
         return expr if is_whole or is_key or isinstance(expr, syntax.Query) else None
 
-    items = tuple(_rewritten(item, seen) for item in select.items)
-    having = None if select.having is None else _rewritten(select.having, seen)
+    items = tuple(syntax.rewritten(item, seen) for item in select.items)
+    having = None if select.having is None else syntax.rewritten(select.having, seen)
     if not keys and having is None and not any(has_aggregates(i.expr, session.catalog) for i in items):
         having = syntax.Literal(True)  # one group of all rows, though nothing says so
     group_by = tuple(every[k] for k in keys)
     return replace(select, items=items, group_by=group_by, having=having, distinct=False, written=select.items)
-
-
-def _rewritten(value: Any, change: Callable[[syntax.Syntax], syntax.Syntax | None]) -> Any:
-    """The tree with what `change` gives in the place of nodes; where it gives None, their parts are looked at."""
-    if isinstance(value, tuple):
-        return tuple(_rewritten(v, change) for v in value)
-    if not isinstance(value, syntax.Syntax) or isinstance(value, syntax.LiteralList):
-        return value
-    changed = change(value)
-    if changed is not None:
-        return changed
-    return replace(value, **{f.name: _rewritten(getattr(value, f.name), change) for f in fields(value)})
 
 
 def _folded(expr: Any) -> syntax.Syntax:
@@ -145,5 +133,5 @@ def _folded(expr: Any) -> syntax.Syntax:
             return syntax.Name(part.name.lower(), None if part.qualifier is None else part.qualifier.lower())
         return None
 
-    folded: syntax.Syntax = _rewritten(expr, lowered)
+    folded: syntax.Syntax = syntax.rewritten(expr, lowered)
     return folded

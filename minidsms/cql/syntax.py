@@ -10,7 +10,9 @@ docs/semantics R1, S3, "Statements".
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 from minidsms.elements import Type
 
@@ -756,3 +758,15 @@ Statement = (
     | QueryStatement
 )
 """A statement."""
+
+
+def rewritten(value: Any, change: Callable[[Syntax], Syntax | None]) -> Any:
+    """The tree with what `change` gives in the place of nodes; where it gives None, their parts are looked at."""
+    if isinstance(value, tuple):
+        return tuple(rewritten(part, change) for part in value)
+    if not isinstance(value, Syntax) or isinstance(value, LiteralList):
+        return value
+    changed = change(value)
+    if changed is not None:
+        return changed
+    return replace(value, **{f.name: rewritten(getattr(value, f.name), change) for f in fields(value)})

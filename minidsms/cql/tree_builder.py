@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from lark import Token
@@ -233,6 +234,12 @@ class TreeBuilder(ExpressionBuilder):
     def named_window(self, parts: list[Part]) -> tuple[Token, syntax.Over]:
         return parts[0], parts[2]
 
+    def _with_its_window(self, windows: Mapping[str, syntax.Over], part: syntax.Syntax) -> syntax.Syntax | None:
+        """An OVER that names no window any more. Queries inside have windows of their own."""
+        if isinstance(part, syntax.Over):
+            return self._with_window(part, windows)
+        return part if isinstance(part, syntax.Query) else None
+
     def _with_window(self, over: syntax.Over, windows: Mapping[str, syntax.Over]) -> syntax.Over:
         """What stands behind OVER, with the window that it names written out."""
         if over.window is None:
@@ -327,20 +334,9 @@ class TreeBuilder(ExpressionBuilder):
         given = {clause.field: clause.value for clause in clauses if clause is not None}
         windows = given.pop("windows", {})
         if windows:
-            items, given["qualify"] = self._written_out((items, given.get("qualify")), windows)
+            written = tuple(items), given.get("qualify")
+            items, given["qualify"] = syntax.rewritten(written, partial(self._with_its_window, windows))
         return syntax.Select(tuple(items), distinct=distinct, span=span_of(parts), **given)
-
-    def _written_out(self, value: Part, windows: Mapping[str, syntax.Over]) -> Part:
-        """Items or a condition in which no OVER names a window any more. Queries inside have windows of their own."""
-        if isinstance(value, tuple | list):
-            return type(value)(self._written_out(part, windows) for part in value)
-        if not isinstance(value, syntax.Syntax) or isinstance(value, syntax.Query | syntax.LiteralList):
-            return value
-        if isinstance(value, syntax.Over):
-            return self._with_window(value, windows)
-        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-        inside = {name: self._written_out(part, windows) for name, part in fields.items() if name != "span"}
-        return dataclasses.replace(value, **inside)
 
     def query_in_parentheses(self, parts: list[Part]) -> syntax.Query:
         return dataclasses.replace(parts[1], span=span_of(parts))  # type: ignore[no-any-return]

@@ -3,36 +3,9 @@
 from __future__ import annotations
 
 RESERVED = frozenset(
-    [
-        "SELECT",
-        "DISTINCT",
-        "FROM",
-        "WHERE",
-        "GROUP",
-        "HAVING",
-        "UNION",
-        "EXCEPT",
-        "INTERSECT",
-        "ALL",
-        "AND",
-        "OR",
-        "NOT",
-        "IN",
-        "BETWEEN",
-        "LIKE",
-        "IS",
-        "NULL",
-        "TRUE",
-        "FALSE",
-        "CASE",
-        "WHEN",
-        "THEN",
-        "ELSE",
-        "END",
-        "AS",
-        "ON",
-        "JOIN",
-    ]
+    {"SELECT", "DISTINCT", "FROM", "WHERE", "GROUP", "HAVING", "UNION", "EXCEPT", "INTERSECT", "ALL", "AND", "OR"}
+    | {"NOT", "IN", "BETWEEN", "LIKE", "IS", "NULL", "TRUE", "FALSE", "CASE", "WHEN", "THEN", "ELSE", "END", "AS"}
+    | {"ON", "JOIN"}
 )
 """Words that are keywords everywhere; as a name they stand in backquotes."""
 

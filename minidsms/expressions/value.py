@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.elements import AnyArray, BoolArray, Column, Int64Array, Type, has_true
+from minidsms.elements import AnyArray, BoolArray, Column, Int64Array, Type, has_true, valid_in_all
 from minidsms.machine_code.compile_time import COMPILED
 from minidsms.values.dictionary import TextDictionary
 
@@ -145,11 +145,7 @@ def extent(values: AnyArray) -> tuple[Any, Any]:
 
 def both_valid(*values: Value) -> BoolArray | None:
     """The rows where all are valid."""
-    result: BoolArray | None = None
-    for value in values:
-        if value.valid is not None:
-            result = value.valid if result is None else result & value.valid
-    return result
+    return valid_in_all([value.valid for value in values])
 
 
 def any_failed(*values: Value) -> BoolArray | None:

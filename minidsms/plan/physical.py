@@ -109,8 +109,6 @@ class Inputs:
     relation: Callable[[str], tuple[RelationStore, RelationProgress]]
 
 
-_KEEP_WANTED = frozenset(("arg_min", "arg_max", "arg_min_n", "arg_max_n", "first_n", "last_n"))
-"""Aggregates that keep the rows that are asked for, where none leaves."""
 _ROWS_OF_SUMS = 10
 """As many rows take as much as the six sums of pairs."""
 
@@ -119,7 +117,7 @@ def _most_rows(call: bound.AggregateCall, is_append_only: bool) -> int | None:
     """How many rows a state of the table keeps at most; None where it is all."""
     if call.function in OF_PAIRS:
         return _ROWS_OF_SUMS
-    if not is_append_only or call.distinct or call.function not in _KEEP_WANTED or call.settings is None:
+    if not (is_append_only and AGGREGATES[call.function].keeps_wanted) or call.distinct or call.settings is None:
         return None
     most: int = (call.settings.parameters or (1,))[0]
     return most

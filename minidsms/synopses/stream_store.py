@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -59,8 +59,6 @@ class StreamStore:
     """The instants and columns of [tail, head), with the instants, where they stand outside the ring."""
     history: int | None = None
     """The first element that a query WITH HISTORY sees, where that is not the first one held."""
-    first: ClassVar[int] = 0
-    """The number of the first element; tests begin where 32 bits are about to end, which others reach in hours."""
     begins: int = 0
     """The first element that came here, not to a store before this one."""
     table: Int64Array | None = None
@@ -75,7 +73,7 @@ class StreamStore:
         self._all_stamped = range(len(schema) + 1)
         self.row_nbytes = 8 + sum(t.dtype.itemsize for t in schema.types)
         """Bytes of an element, without masks of NULLs."""
-        self.tail = self.head = self.first
+        self.tail = self.head = 0
         self._mask = _FIRST_CAPACITY - 1
         self._ts: Int64Array = np.zeros(_FIRST_CAPACITY, np.int64)
         self._values: list[AnyArray] = [*(np.zeros(_FIRST_CAPACITY, t.dtype) for t in schema.types), self._ts]

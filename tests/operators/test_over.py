@@ -302,7 +302,7 @@ def test_of_far_neighbours_that_are_not_null_a_stream_keeps_as_many_as_are_asked
         assert [change.row for change in q.fetch()] == [(1, -1), (None, -1), (2, -1), (3, 1), (None, 2)]
 
 
-@pytest.mark.parametrize("call", ["LAG(v, 2) IGNORE NULLS", "ARG_MAX(v, v)", "CORR(v, v)", "LAST_N(v, 2)"])
+@pytest.mark.parametrize("call", ["LAG(v, 2) IGNORE NULLS", "ARG_MAX(v, v)", "CORR(v, v)", "LAST_N(v, 2)", "MIN(v, 2)"])
 def test_rows_that_are_forgotten_are_not_counted_as_held(call: str) -> None:
     with minidsms.connect(memory_limit=4_000_000) as db:
         db.execute("CREATE STREAM S (v INTEGER)")
