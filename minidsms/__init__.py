@@ -47,7 +47,10 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
 
-    value = getattr(importlib.import_module(f"{__name__}.{_HOMES.get(name, 'cql.errors')}"), name)
+    from minidsms.process.collecting import Uncollected
+
+    with Uncollected():
+        value = getattr(importlib.import_module(f"{__name__}.{_HOMES.get(name, 'cql.errors')}"), name)
     globals()[name] = value
     return value
 

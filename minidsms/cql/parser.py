@@ -16,7 +16,6 @@ from lark import Lark, Token, UnexpectedToken
 
 from minidsms.cql import lexer, syntax, tables
 from minidsms.cql.errors import CqlError
-from minidsms.cql.syntax_errors import accepted, syntax_error
 from minidsms.cql.tree_builder import TreeBuilder, check_tree
 from minidsms.cql.words import STATEMENT_WORDS
 from minidsms.elements import Type
@@ -45,11 +44,15 @@ class _Grammar:
             try:
                 return lark.parse(statement.tokens, start)
             except UnexpectedToken as error:
+                from minidsms.cql.syntax_errors import syntax_error
+
                 raise syntax_error(lark, start, statement, text, error) from None
             finally:
                 self.builder.text = ""
 
     def following(self, tokens: list[Token]) -> frozenset[str]:
+        from minidsms.cql.syntax_errors import accepted
+
         with self.lock:
             return accepted(self.loaded(), "statement", tokens)
 

@@ -18,7 +18,6 @@ from lark import Token
 from minidsms.cql import syntax
 from minidsms.cql.errors import CqlError
 from minidsms.cql.expression_builder import MAX_INTEGER, ExpressionBuilder, Part, part_span, span_of
-from minidsms.cql.foreign_joins import join_here
 from minidsms.cql.foreign_names import FOREIGN_JOINS, foreign_hint
 from minidsms.cql.lexer import MAX_NESTING
 from minidsms.elements import Type
@@ -174,6 +173,8 @@ class TreeBuilder(ExpressionBuilder):
         if len(written) < 2 or written[-1].upper() not in FOREIGN_JOINS or written[-2].upper() == "AS":
             return
         kind = written[-1].upper()
+        from minidsms.cql.foreign_joins import join_here
+
         meant = join_here(self.text, left.span[1])
         raise self.fail(f"CQL has no {kind} JOIN", left, hint=meant or FOREIGN_JOINS[kind])
 
