@@ -334,6 +334,10 @@ class Connection(Archiving, ReadsSources):
         data, ts: as for `push`; of rows with one key the last stays. Raises what `push` does, and Error where the
         relation has no KEY; then nothing has changed.
         """
+        return self.change_relation(name, lambda relation: relation.upsert(data, ts))
+
+    def change_relation(self, name: str, change: Callable[[RelationInput], int]) -> int:
+        """Let a relation be changed by what gives how many rows it has taken; returns that."""
         with self.lock:
             key = self._open_for_rows(name)
             if key not in self._relations:
@@ -343,9 +347,9 @@ class Connection(Archiving, ReadsSources):
                     else (self._unknown(name))
                 )
             if self._callbacks.are_calling():
-                self._callbacks.defer(lambda: self.upsert(name, data, ts))
+                self._callbacks.defer(lambda: self.change_relation(name, change))
                 return 0
-            taken = self._open_for_change(key).upsert(data, ts)
+            taken = change(self._open_for_change(key))
             told = self._step(key)
         if told:
             self._callbacks.tell()

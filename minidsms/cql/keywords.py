@@ -109,6 +109,7 @@ class _Context:
         condition = _CONDITIONS.get(words[0], ())
         is_conditional = tuple(words[self.kind_at + 1 : self.kind_at + 1 + len(condition)]) == condition
         self.name_at = self.kind_at + 1 + (len(condition) if is_conditional else 0)
+        self.set_at = self.words.index("SET", 2) if words[0] == "UPDATE" and "SET" in words[2:5] else 0
         # `SET all = on`: nothing behind these words is a query, so nothing in it is reserved.
         self.is_plain = words[0] in ("SET", "SHOW", "DESCRIBE", "DROP", "ALTER") and self._type(1) == "WORD"
 
@@ -129,6 +130,8 @@ class _Context:
         if self.words[0] == "INSERT" and self.depth == 0:
             is_place = i < 4 and word in ("OR", "REPLACE", "INTO") and "INTO" not in self.words[1:i]
             return word if is_place or (word == "VALUES" and self._type(i + 1) == "LPAR") else "IDENT"
+        if self.words[0] == "UPDATE" and i < self.set_at + 1:
+            return word if i == self.set_at or word == "AS" else "IDENT"
         if self.words[0] in ("CREATE", "REGISTER") and i < self.name_at and (i != self.kind_at or word in KINDS):
             return word
         if i == 1 and word == "ANALYZE" and self.words[0] == "EXPLAIN" and len(self.tokens) > 2:

@@ -30,6 +30,11 @@ def print_statement(statement: syntax.Statement) -> str:
         case syntax.Insert(name=name, columns=columns, rows=exprs, replaces=replaces):
             into = f"INSERT {'OR REPLACE ' if replaces else ''}INTO {print_name(name)}{_name_list(columns)}"
             return f"{into} VALUES {_rows(exprs)}"
+        case syntax.Delete(table=table, where=where):
+            return f"DELETE FROM {_from_item(table, '')}{_where(where)}"
+        case syntax.Update(table=table, assignments=assignments, where=where):
+            given = ", ".join(f"{print_name(a.alias or '')} = {print_expression(a.expr)}" for a in assignments)
+            return f"UPDATE {_from_item(table, '')} SET {given}{_where(where)}"
         case syntax.QueryStatement(query=query):
             return print_query(query)
         case syntax.CreateStream() | syntax.CreateRelation():
@@ -64,6 +69,10 @@ def print_statement(statement: syntax.Statement) -> str:
             return f"SET {print_name(name)} = {_value(value)}"
         case _:
             assert_never(statement)
+
+
+def _where(condition: syntax.Expr | None) -> str:
+    return "" if condition is None else f"\nWHERE {_condition(condition, '')}"
 
 
 def _rows(rows: Sequence[Sequence[syntax.Expr]]) -> str:

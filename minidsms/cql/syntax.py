@@ -703,6 +703,36 @@ class Insert(Syntax):
 
 
 @dataclass(frozen=True)
+class Delete(Syntax):
+    """DELETE FROM name [AS alias] [WHERE where]. table: without window."""
+
+    table: TableRef
+    where: Expr | None = None
+
+    @property
+    def name(self) -> str:
+        """Of the relation, as in Insert."""
+        return self.table.name
+
+
+@dataclass(frozen=True)
+class Update(Syntax):
+    """UPDATE name [AS alias] SET column = expr, .. [WHERE where].
+
+    table: without window.  assignments: the expressions, the columns as their aliases.
+    """
+
+    table: TableRef
+    assignments: tuple[SelectItem, ...]
+    where: Expr | None = None
+
+    @property
+    def name(self) -> str:
+        """Of the relation, as in Insert."""
+        return self.table.name
+
+
+@dataclass(frozen=True)
 class QueryStatement(Syntax):
     """A query that stands alone: it is registered and runs."""
 
@@ -740,6 +770,8 @@ FromItem = TableRef | QueryRef | ParenthesisedRef | Unnest | Join
 """What stands in FROM."""
 Query = Select | Limited | Values | SetOperation | RelationToStream | With
 """A query."""
+RowChange = Insert | Delete | Update
+"""What gives rows, or takes them, and declares nothing."""
 Statement = (
     CreateStream
     | CreateRelation
@@ -754,7 +786,7 @@ Statement = (
     | Describe
     | Explain
     | SetSetting
-    | Insert
+    | RowChange
     | QueryStatement
 )
 """A statement."""

@@ -404,6 +404,22 @@ class TreeBuilder(ExpressionBuilder):
         values = tuple(row.values for row in rows)
         return syntax.Insert(str(name), names, values, replaces is not None, span=span, name_span=part_span(name))
 
+    def delete(self, parts: list[Part]) -> syntax.Delete:
+        _, _, name, alias, where = parts
+        return syntax.Delete(self._changed(name, alias), where and where.value, span=span_of(parts))
+
+    def update(self, parts: list[Part]) -> syntax.Update:
+        _, name, alias, _, *assignments, where = parts
+        return syntax.Update(
+            self._changed(name, alias), tuple(assignments[::2]), where and where.value, span=span_of(parts)
+        )
+
+    def _changed(self, name: Token, alias: Token | None) -> syntax.TableRef:
+        return syntax.TableRef(str(name), None, _text(alias), span=span_of([name, alias]))
+
+    def assignment(self, parts: list[Part]) -> syntax.SelectItem:
+        return syntax.SelectItem(parts[2], str(parts[0]), span=span_of(parts))
+
     def one_word_type(self, parts: list[Part]) -> Type:
         return self.type([parts[0], None, *parts[1:]])
 

@@ -32,6 +32,7 @@ _CHANGE = (
     "db.upsert('R', rows) and INSERT OR REPLACE INTO R VALUES (..) replace rows by their KEY; "
     "db.push('R', rows, sign=..) makes any change"
 )
+_ALL_ROWS = "DELETE FROM R takes out all rows"
 _PATTERN = "write REGEXP_MATCHES(text, 'pattern'), or LIKE"
 _KEPT = "CREATE VIEW names a query, CREATE QUERY keeps its answer up to date"
 _BEHIND = "the window stands behind the stream: FROM S [TUMBLE 1 MINUTE]"
@@ -57,7 +58,8 @@ _FOREIGN = {
     "TERMINATE": "write DROP QUERY name, or ALTER QUERY name PAUSE",
     "EXTENDED": "write DESCRIBE name",
     **dict.fromkeys(("BEGIN", "COMMIT", "ROLLBACK"), _NO_TRANSACTIONS),
-    **dict.fromkeys(("MERGE", "TRUNCATE", "UPSERT"), _CHANGE),
+    **dict.fromkeys(("MERGE", "UPSERT"), _CHANGE),
+    "TRUNCATE": _ALL_ROWS,
     **dict.fromkeys(("MATERIALIZED", "TEMP", "TEMPORARY"), _KEPT),
     "GLOB": _PATTERN,
     **dict.fromkeys(("ATTACH", "SOURCE", "COPY"), f"{_INPUTS}; {_ANSWERS}"),
@@ -92,8 +94,8 @@ _FOREIGN = {
     "FETCH": "FETCH stands behind ORDER BY: ORDER BY a FETCH FIRST 5 ROWS ONLY, or LIMIT 5",
     "RECURSIVE": "CQL has no recursion: the tables of a WITH stand on those before them",
     "INSERT": "a statement: INSERT INTO S (a, b) VALUES (1, 2), or push() from Python",
-    "UPDATE": _CHANGE,
-    "DELETE": "db.push('R', rows, sign=-1) takes rows out of a relation",
+    "UPDATE": "UPDATE R SET a = 1 WHERE k = 2 changes rows of a relation",
+    "DELETE": "DELETE FROM R WHERE k = 2 takes rows out of a relation",
     "WINDOW": "the window stands behind the stream, for example FROM S [ROWS 10]",
     "TABLE": "declare a STREAM or a RELATION",
     "QUALIFY": "QUALIFY stands behind HAVING and before ORDER BY: QUALIFY ROW_NUMBER() OVER (..) <= 3",
@@ -145,6 +147,7 @@ _BY_WORDS = {
     ("BY", "NAME"): "UNION puts columns together by their places: name them in the same order on both sides",
     ("BY", "ALL"): "name the columns, or their places: ORDER BY 1, 2",
     ("PLAN", "FOR"): "write EXPLAIN SELECT ..",
+    ("TRUNCATE", "TABLE"): _ALL_ROWS,
 }
 """Words that follow each other."""
 _NO_QUERY = "INSERT writes its rows out: VALUES (..), (..); CREATE VIEW names what a query gives"
@@ -153,6 +156,7 @@ _IN_STATEMENTS = {
     ("INSERT", "SELECT"): _NO_QUERY,
     ("INSERT", "WITH"): _NO_QUERY,
     ("INSERT", "ON"): _CHANGE,
+    ("UPDATE", "FROM"): "the values come from subqueries: SET a = (SELECT .. WHERE ..) WHERE EXISTS (SELECT ..)",
     ("SHOW", "TABLE"): _SHOWN_BY,
     ("SHOW", "FROM"): _SHOWN_BY,
     ("SHOW", "IN"): _SHOWN_BY,
@@ -167,7 +171,7 @@ _WINDOW_FORMS = (
 )
 _LONG_UNITS = frozenset({"MONTH", "MONTHS", "YEAR", "YEARS"})
 _UNITS = (*UNITS, *MONTHS)
-_OF_NAMES = ("write DROP", "write ALTER", "write SELECT * FROM name", "write DESCRIBE", "db.upsert", "db.push")
+_OF_NAMES = ("write DROP", "write ALTER", "write SELECT * FROM name", "write DESCRIBE", "db.upsert", "DELETE", "UPDATE")
 """How hints begin in which a name may stand."""
 _NO_NAMES = frozenset(
     {"TABLE", "QUERY", "IF", "EXISTS", "TO", "SET", "EXTENDED", "FORMATTED", "INTO", "IGNORE", "REPLACE", "INSERT"}
@@ -471,6 +475,8 @@ def _in_statements(place: Place) -> str:
         return f"{word} is a reserved word; a column of that name stands in backquotes: `{place.token}`"
     if place.declares and word == "INTO" and "AS" in expected:
         return _ANSWERS
+    if place.statement == "DELETE" and (before := place.before()) is not None and before.upper() == "USING":
+        return "the other relation stands in the condition: WHERE k IN (SELECT k FROM ..)"
     if place.token is None and "FROM" in expected and not place.is_behind("FROM"):
         return "a query reads something: SELECT .. FROM a stream, relation or view"
     return ""

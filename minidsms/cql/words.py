@@ -12,6 +12,7 @@ RESERVED = frozenset(
 STREAM_OPERATORS = frozenset({"ISTREAM", "DSTREAM", "RSTREAM"})
 STATEMENT_WORDS = frozenset(
     {"CREATE", "REGISTER", "DROP", "ALTER", "SHOW", "DESCRIBE", "EXPLAIN", "SET", "INSERT", "VALUES", "CHECKPOINT"}
+    | {"DELETE", "UPDATE"}
 )
 """Words that are keywords where a statement begins."""
 KINDS = frozenset({"STREAM", "RELATION", "VIEW", "QUERY"})

@@ -14,7 +14,7 @@ import secrets
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from minidsms.answers.callbacks import Callbacks
 from minidsms.archive.connected import begin, target_of
@@ -78,8 +78,8 @@ _OF_PROCESS = ("safe", "allowed_paths")
 """Settings that each connection to a folder is given anew: they say what its process may do."""
 MOST_TOLD = 20
 """Checkpoints that SHOW CHECKPOINTS tells of."""
-_READING = (syntax.Show, syntax.Describe, syntax.Explain, syntax.Insert)
-"""Statements that change nothing; an INSERT does by its push, which is kept."""
+_READING: TypeAlias = syntax.Show | syntax.Describe | syntax.Explain | syntax.RowChange
+"""Statements that change nothing; those of rows do by what they push, which is kept."""
 _ARCHIVES = "a connection that a folder keeps writes archives"
 
 
@@ -381,8 +381,8 @@ class DurableConnection(Connection):
 
     def carry_out(self, statement: syntax.Statement, text: str, place: tuple[int, int] | None = None) -> Any:
         """Carry out one statement of a text, and keep it. place: its number and digest in a file (`script`)."""
-        if isinstance(statement, syntax.Insert) and place is not None:
-            return self._insert_once(statement, text, place)
+        if isinstance(statement, syntax.RowChange) and place is not None:
+            return self._change_once(statement, text, place)
         if isinstance(statement, _READING):
             return carry_out(self, statement, text)
         if isinstance(statement, syntax.QueryStatement) and is_constant(statement.query, self.catalog):
@@ -482,8 +482,8 @@ class DurableConnection(Connection):
         if not self.files.is_reading:
             super().try_sink(sink, schema, instead_of)
 
-    def _insert_once(self, statement: syntax.Insert, text: str, place: tuple[int, int]) -> Any:
-        """Carry out an INSERT of a file: that it has been stands in the entry of what it pushes."""
+    def _change_once(self, statement: syntax.RowChange, text: str, place: tuple[int, int]) -> Any:
+        """Carry out a change of rows of a file: that it has been stands in the entry of what it pushes."""
         with self.lock:
             inputs = {each.definition.name.lower(): each.journal for each in self.inputs}
             journal = inputs.get(statement.name.lower())
@@ -491,7 +491,7 @@ class DurableConnection(Connection):
                 return carry_out(self, statement, text)  # it says what is wrong
             with journal.carrying_out(place) as is_kept:
                 result = carry_out(self, statement, text)
-                if not is_kept():  # it has replaced rows by equal ones
+                if not is_kept():  # it has changed nothing
                     with _Taking(self):
                         self._append(kind="process", script=place)
             self.script[place[0]] = place[1]

@@ -100,7 +100,7 @@ class RelationInput:
         """
         n, columns = self.converter.columns(data)
         signs = self._read_signs(sign, n)
-        instants = self.converter.instants(self._first_open() if ts is None else ts, n)
+        instants = self.converter.instants(self.first_open() if ts is None else ts, n)
         return self._change(instants, signs, columns) if n else 0
 
     def advance(self, ts: int) -> None:
@@ -113,9 +113,14 @@ class RelationInput:
             self.journal.hear(ts)
         self.advance(ts)
 
+    def first_open(self) -> int:
+        """The first instant, at or after 0 and the last change, at which a change may be made."""
+        first = max(0, self.closed() + 1)
+        return first if self.last_ts is None else max(first, self.last_ts)
+
     def next_instant(self) -> int:
         """The clock's instant, or the first that is still open behind it; the first that is open for the first rows."""
-        first = max(self._first_open(), self.told + 1)
+        first = max(self.first_open(), self.told + 1)
         return first if self._clock is None or self.last_ts is None else max(first, self._clock())
 
     def keep_pace(self) -> None:
@@ -130,7 +135,7 @@ class RelationInput:
             hint = "declare one: CREATE RELATION R (..) KEY (column)"
             raise self.converter.error("no KEY says which rows a row replaces", hint)
         n, columns = self.converter.columns(data)
-        instants = self.converter.instants(self._first_open() if ts is None else ts, n)
+        instants = self.converter.instants(self.first_open() if ts is None else ts, n)
         if n == 0:
             return 0
         self._check_order(instants)
@@ -140,6 +145,16 @@ class RelationInput:
         changed, signs, rows = self._keyed.replacing(instants, columns)
         if len(changed):
             self._change(changed, signs, rows)
+        return n
+
+    def exchange(self, leaving: Sequence[Column], coming: Sequence[Column] | None) -> int:
+        """Take out rows that are present, and put others in their places, if any; returns how many were taken out."""
+        n = len(leaving[0])
+        columns, signs = list(leaving), np.full(n, -1, np.int8)
+        if coming is not None:
+            columns = [Column.concat(pair) for pair in zip(leaving, coming)]
+            signs = np.concatenate([signs, -signs])
+        self._change(np.full(len(signs), self.first_open(), np.int64), signs, columns)
         return n
 
     def _change(self, instants: Int64Array, signs: Int8Array | None, columns: Sequence[Column]) -> int:
@@ -199,10 +214,6 @@ class RelationInput:
         self.store, self._keyed = RelationStore(self.schema), None
 
     # --------------------------------------------------------------------------------------------------- checks
-
-    def _first_open(self) -> int:
-        first = max(0, self.closed() + 1)
-        return first if self.last_ts is None else max(first, self.last_ts)
 
     def _check_order(self, ts: Int64Array) -> None:
         first, row = ts.item(0), 0

@@ -30,6 +30,10 @@ class RelationEvents(ReadsRelation):
         super().__init__(relation, store, start, NO_COLUMNS)
         self._present: Int64Array = np.maximum(store.present().ts, start)
 
+    def arrive(self, instant: int) -> None:
+        """Something comes at an instant, behind what is present, that changes nothing."""
+        self._present = np.append(self._present, instant)
+
     def is_as_new(self, start: int) -> bool:
         """A source made now, with this argument, would tell the same."""
         is_at_start = not len(self._present) or self.start == start

@@ -31,6 +31,8 @@ _KNOWN = frozenset(
         "AlterQuery",
         "AlterStream",
         "AddColumn",
+        "Delete",
+        "Update",
         "Show",
         "Describe",
         "Explain",

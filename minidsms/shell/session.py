@@ -191,7 +191,7 @@ class Session:
         if isinstance(result, Table):
             self.results.table(result, self.mode)
             return
-        if isinstance(statement, syntax.Insert):
+        if isinstance(statement, syntax.RowChange):
             self._hint_at_advance()
         for query in new:
             if query.sink is not None and query.sink.path != "-":

@@ -20,8 +20,10 @@ from minidsms.cql.catalog import Catalog, RelationDef, StreamDef
 from minidsms.cql.errors import CqlError, Error, MemoryLimitError, QueryError
 from minidsms.cql.session import Session, tables_named
 from minidsms.cql.values import check_widths, constant_binder
-from minidsms.elements import Batch, Field, Schema, Type
+from minidsms.elements import MIN_INSTANT, Batch, Field, Schema, Type
 from minidsms.expressions import constant_column
+from minidsms.operators.relation_events import RelationEvents
+from minidsms.operators.relation_source import ReadsRelation
 from minidsms.plan.planner import plan
 from minidsms.statements.connectors import placed_at
 from minidsms.statements.registering import context_of, planner_of, stored
@@ -36,8 +38,15 @@ _COUNTED = (Type.INTEGER, Type.TIMESTAMP, Type.INTERVAL)
 
 def is_constant(query: syntax.Query, catalog: Catalog) -> bool:
     """It reads no stream and no relation, nor do the views it names."""
+    return not tables_read(query, catalog)
+
+
+def tables_read(query: syntax.Query, catalog: Catalog) -> frozenset[str]:
+    """The streams and relations that it names (and what nobody has declared), or the views it names."""
     views = {name: catalog.views.get(name) for name in tables_named(query)}
-    return all(view is not None and is_constant(view.query, catalog) for view in views.values())
+    return frozenset().union(
+        *({name} if view is None else tables_read(view.query, catalog) for name, view in views.items())
+    )
 
 
 def constant_rows(db: Connection, query: Bound, text: str) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
@@ -50,20 +59,33 @@ def constant_rows(db: Connection, query: Bound, text: str) -> tuple[tuple[str, .
         bound.Cast(Type.TEXT, ref) if ref.type is Type.TIMESTAMP else ref for ref in bound.column_refs(node.schema)
     ]
     schema = Schema(tuple(Field(name, expr.type) for name, expr in zip(node.schema.names, shown)))
-    root = plan(bound.projected(node, shown, schema.names), text).root
+    codec = ResultCodec(schema, db.dictionary, db.tick_ns)
+    batches = rows_once(db, bound.projected(node, shown, schema.names), text)
+    return schema.names, tuple(row for batch in batches for row in codec.rows(batch))
+
+
+def rows_once(db: Connection, node: bound.Node, text: str, instant: int = MIN_INSTANT) -> list[Batch]:
+    """What a query over constants and the present rows of relations gives. instant: at which these are there.
+
+    Raises CqlError, and QueryError where the query fails.
+    """
     batches: list[Batch] = []
-    network = planner_of(db, stored(db)).network(root, lambda batch: batches.append(batch.owned()))
+    planner = planner_of(db, stored(db), start=instant)
+    network = planner.network(plan(node, text).root, lambda batch: batches.append(batch.owned()))
     db.allowance.begin()
     try:
         for operator in network.operators:
             operator.allowance = db.allowance
+            if isinstance(operator, ReadsRelation):
+                operator.allow(instant)
+            if isinstance(operator, RelationEvents):
+                operator.arrive(instant)  # COUNT(*) of a relation that nothing has come in is 0
         while any([operator.is_ready() and operator.run(db.settings["queue_size"]) for operator in network.operators]):
             pass
         failed = next((operator.failure for operator in network.operators if operator.failure is not None), None)
         if failed is not None:
             raise QueryError(failed.reason)
-        codec = ResultCodec(schema, db.dictionary, db.tick_ns)
-        return schema.names, tuple(row for batch in batches for row in codec.rows(batch))
+        return batches
     finally:
         db.allowance.end()
         network.close()

@@ -36,6 +36,7 @@ from minidsms.query import Query
 from minidsms.settings import SETTINGS
 from minidsms.sinks.sink import asked_of
 from minidsms.statements.altering import add_column, alter_query, alter_stream
+from minidsms.statements.changing_rows import change_rows
 from minidsms.statements.connectors import open_declared, open_into, placed_at, show_sinks, show_sources
 from minidsms.statements.constant_rows import constant_rows, insert, is_constant
 from minidsms.statements.history import HistoryGate
@@ -109,6 +110,8 @@ def carry_out(db: Connection, statement: syntax.Statement, text: str) -> Any:
             return register(db, statement.query, text, None)
         case syntax.Insert():
             return insert(db, statement, text)
+        case syntax.Delete() | syntax.Update():
+            return change_rows(db, statement, text)
         case syntax.CreateStream() | syntax.CreateRelation():
             return _create_input(db, statement, text)
         case syntax.CreateView():

@@ -77,16 +77,17 @@ def test_an_insert_of_the_file_is_carried_out_once(capsys: pytest.CaptureFixture
         DECLARED
         + "CREATE RELATION R (k INTEGER, n TEXT) KEY (k); INSERT INTO R VALUES (1, 'a'), (0, 'b');\n"
         + "INSERT OR REPLACE INTO R VALUES (1, 'a'); INSERT OR REPLACE INTO R VALUES (1, 'c');\n"
+        + "DELETE FROM R WHERE n = 'a'; UPDATE R SET n = n || '!' WHERE k = 0;\n"
         + "CREATE QUERY q AS SELECT at, n FROM S [NOW], R WHERE S.k = R.k INTO 'out.csv'; VALUES (1, 2);\n"
     )
     for options in (("--until", "40"), ("--until", "70"), ()):
         assert run(*options) == 0
         with minidsms.connect("db") as db:
-            assert db.position("R") == 4
+            assert db.position("R") == 6
             db.checkpoint()
-    assert "R at element 4" in capsys.readouterr().err
+    assert "R at element 6" in capsys.readouterr().err
     rows = {tuple(line.split(",")[2:]) for line in Path("out.csv").read_text().splitlines()[1:]}
-    assert rows == {(str(at), "bc"[at % 3]) for at in range(100) if at % 3 < 2}
+    assert rows == {(str(at), ("b!", "c")[at % 3]) for at in range(100) if at % 3 < 2}
     text = Path("job.cql").read_text()
     Path("job.cql").write_text(text + "INSERT INTO S VALUES (1)")
     assert run() == 1 and "a row has 1 value, not 2" in capsys.readouterr().err

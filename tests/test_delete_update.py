@@ -1,0 +1,213 @@
+"""DELETE and UPDATE of relations, beside those of SQLite."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+import minidsms
+from minidsms.connection import Connection
+from minidsms.cql.errors import CqlError, LateElementError
+
+
+@pytest.fixture
+def db() -> Iterator[Connection]:
+    with minidsms.connect() as db:
+        db.execute("""
+            CREATE STREAM S (k TEXT, v INTEGER); CREATE RELATION Q (id INTEGER, at TIMESTAMP);
+            CREATE RELATION R (id INTEGER, n TEXT, p DECIMAL(6, 2)); CREATE VIEW V AS SELECT id FROM R
+        """)
+        yield db
+
+
+CONDITIONS = (
+    "a = 1", "a <> b", "a IS NULL", "b > 1 OR t = 'x'", "t LIKE '%y%'", "NOT (a = b)", "a IN (1, 2)",
+    "a IN (SELECT a FROM Other)", "NOT EXISTS (SELECT * FROM Other o WHERE o.a = b)", "b >= (SELECT MAX(b) FROM Rel)",
+    "a + b > (SELECT COUNT(*) FROM Other)", "a NOT IN (SELECT b FROM Other WHERE b > 1)", "a BETWEEN 0 AND b",
+)  # fmt: skip
+ASSIGNMENTS = (
+    "a = b", "a = a + 1", "a = NULL", "a = b, b = a", "t = t || 'y'", "t = 'x', a = 3", "b = (SELECT MAX(a) FROM Rel)",
+    "b = CASE WHEN a = 1 THEN 5 ELSE b END", "a = (SELECT COUNT(*) FROM Other o WHERE o.a = Rel.b)",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_statements_do_what_they_do_in_sqlite(seed: int) -> None:
+    rng = random.Random(seed)
+    with minidsms.connect() as db, sqlite3.connect(":memory:") as other:
+        for name in ("Rel", "Other"):
+            db.execute(f"CREATE RELATION {name} (a INTEGER, b INTEGER, t TEXT)")
+            other.execute(f"CREATE TABLE {name} (a INTEGER, b INTEGER, t TEXT)")
+        q = db.query("SELECT a, b, t FROM Rel")
+        shown: Counter[object] = Counter()
+        for instant in range(30):
+            kind = rng.random()
+            name = rng.choice(("Rel", "Rel", "Other"))
+            if kind < 0.4:
+                rows = [
+                    (rng.choice((None, 0, 1, 2, 3)), rng.randrange(4), rng.choice((None, "x", "yx")))
+                    for _ in range(rng.randrange(1, 5))
+                ]
+                db.push(name, rows, ts=instant)
+                other.executemany(f"INSERT INTO {name} VALUES (?, ?, ?)", rows)
+            else:
+                where = rng.choice(("", *(f" WHERE {c}" for c in rng.sample(CONDITIONS, 4))))
+                set_ = rng.choice(ASSIGNMENTS)
+                text = f"DELETE FROM Rel{where}" if kind < 0.6 and where else f"UPDATE Rel SET {set_}{where}"
+                db.advance(instant - 1)
+                assert db.execute(text) == other.execute(text).rowcount, text
+            db.advance(instant)
+            for _, sign, row in q.fetch():
+                shown[row] += sign
+            assert +shown == Counter(other.execute("SELECT a, b, t FROM Rel").fetchall()) == shown - Counter()
+
+
+def test_changes_are_made_at_the_first_open_instant_and_deletions_come_first(db: Connection) -> None:
+    q = db.query("SELECT id, n FROM R")
+    db.push("R", [(1, "a", None), (2, "b", None)], ts=3)
+    db.advance(9)
+    assert db.execute("UPDATE R AS r SET n = UPPER(r.n), id = r.id WHERE r.id < 2") == 1
+    assert db.execute("DELETE FROM R WHERE id = 2") == 1
+    assert db.execute("DELETE FROM R WHERE id = 2") == 0
+    db.advance(10)
+    changes = [(ts, sign, row) for ts, sign, row in q.fetch()]
+    assert changes[:2] == [(3, 1, (1, "a")), (3, 1, (2, "b"))]
+    assert changes[2:] == [(10, -1, (1, "a")), (10, -1, (2, "b")), (10, 1, (1, "A"))]
+    with pytest.raises(LateElementError):
+        db.push("R", [(5, "e", None)], ts=9)
+
+
+def present(db: Connection, columns: str) -> list[object]:
+    """What a query that begins now shows of R."""
+    q = db.query(f"SELECT {columns} FROM R")
+    db.advance(1000 + len(db.queries))
+    rows = [row if len(row) > 1 else row[0] for _, _, row in q.fetch()]
+    q.close()
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [("1.005", "1.01"), ("p * 1.255", "12.55"), ("7", "7.00"), ("NULL", None), ("1e0 / 3", "0.33")],
+)
+def test_numbers_are_rounded_to_the_places_of_a_decimal(db: Connection, value: str, expected: str | None) -> None:
+    db.push("R", (1, "a", Decimal("10.00")))
+    assert db.execute(f"UPDATE R SET p = {value}") == 1
+    assert present(db, "p") == [None if expected is None else Decimal(expected)]
+
+
+def test_texts_are_read_as_times_and_columns_may_be_called_as_keywords(db: Connection) -> None:
+    q = db.query("SELECT at FROM Q")
+    db.execute("INSERT INTO Q VALUES (1, 0); UPDATE Q SET at = '1970-01-01 00:00:01' WHERE id = 1")
+    db.advance(5)
+    assert [row for _, _, row in q.fetch()] == [(1000,)]
+    db.execute("CREATE RELATION U (set INTEGER, update INTEGER, delete TEXT); INSERT INTO U VALUES (1, 2, 'a')")
+    assert db.execute("UPDATE U u SET set = u.update, `delete` = delete || 'b' WHERE update = 2") == 1
+    assert db.execute("DELETE FROM U AS delete WHERE delete.set = 2 AND delete.delete = 'ab'") == 1
+
+
+@pytest.mark.parametrize(
+    ("statement", "reason"),
+    [
+        ("DELETE FROM X", 'no relation "X"'),
+        ("UPDATE S SET v = 1", "S is a stream"),
+        ("DELETE FROM V", "V is a view"),
+        ("DELETE FROM R WHERE id IN (SELECT v FROM S [ROWS 3])", "S is a stream"),
+        ("UPDATE R SET m = 1", 'there is no column "m"'),
+        ("UPDATE R SET id = 1, ID = 2", '"ID" is given two values'),
+        ("UPDATE R SET id = 'a'", "TEXT cannot stand where INTEGER is wanted"),
+        ("UPDATE R SET id = 2.5", "FLOAT cannot stand where INTEGER is wanted"),
+        ("UPDATE R SET id = MAX(id)", "write a subquery: id = "),
+        ("DELETE FROM R WHERE n", "WHERE needs a condition"),
+        ("DELETE FROM R WHERE MAX(id) = 1", "aggregate"),
+        ("DELETE R WHERE id = 1", "expected FROM"),
+        ("UPDATE R SET id = q.id FROM Q q WHERE q.id = R.id", "the values come from subqueries"),
+        ("DELETE FROM R USING Q WHERE Q.id = R.id", "the other relation stands in the condition"),
+        ("TRUNCATE R", "DELETE FROM R takes out all rows"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_and_changes_nothing(db: Connection, statement: str, reason: str) -> None:
+    db.push("R", (1, "a", None))
+    with pytest.raises(CqlError) as caught:
+        db.execute(statement)
+    assert reason in str(caught.value)
+    assert present(db, "id") == [1]
+
+
+def test_a_row_that_fails_leaves_all_as_they_were(db: Connection) -> None:
+    db.push("R", [(1, "1", None), (2, "b", None)])
+    for text in ("UPDATE R SET id = CAST(n AS INTEGER)", "DELETE FROM R WHERE CAST(n AS INTEGER) = 1"):
+        with pytest.raises(CqlError, match="cannot be read as INTEGER"):
+            db.execute(text)
+    with pytest.raises(CqlError, match="DECIMAL"):
+        db.execute("UPDATE R SET p = 1e9")
+    assert sorted(present(db, "id, n")) == [(1, "1"), (2, "b")]
+
+
+def test_a_callback_defers_the_change_until_it_has_returned(db: Connection) -> None:
+    counts: list[int] = []
+    db.query("SELECT k FROM S").on_change(lambda change: counts.append(db.execute("DELETE FROM R WHERE id = 1")))
+    db.push("R", [(1, "a", None), (2, "b", None)], ts=0)
+    db.push("S", ("a", 1), ts=0)
+    db.advance(1)
+    assert counts == [0] and present(db, "id") == [2]
+
+
+def test_keyed_rows_are_replaced_behind_a_change(db: Connection) -> None:
+    db.execute("CREATE RELATION K (id INTEGER, n TEXT) KEY (id); INSERT OR REPLACE INTO K VALUES (1, 'a'), (2, 'b')")
+    db.execute("UPDATE K SET id = 3 WHERE id = 1; DELETE FROM K WHERE id = 2")
+    q = db.query("SELECT id, n FROM K")
+    db.execute("INSERT OR REPLACE INTO K VALUES (1, 'x'), (3, 'y'), (2, 'z')")
+    db.advance(5)
+    assert sorted(row for _, _, row in q.fetch()) == [(1, "x"), (2, "z"), (3, "y")]
+
+
+@pytest.mark.parametrize("checkpoint", [False, True])
+def test_a_folder_keeps_the_changes_and_not_the_statement(tmp_path: Path, checkpoint: bool) -> None:
+    with minidsms.connect(tmp_path / "db") as db:
+        db.execute("CREATE RELATION R (id INTEGER, n TEXT); CREATE RELATION Q (id INTEGER)")
+        db.execute("CREATE QUERY q AS SELECT id, n FROM R")
+        db.push("R", [(1, "a"), (2, "b"), (3, "c")], ts=1)
+        db.push("Q", (2,), ts=1)
+        db.advance(1)
+        db.execute("UPDATE R SET n = 'm' WHERE id IN (SELECT id FROM Q); DELETE FROM R WHERE id = 1; DELETE FROM Q")
+        if checkpoint:
+            db.checkpoint()
+    with minidsms.connect(tmp_path / "db") as db:
+        db.advance(5)
+        assert Counter((row, sign) for _, sign, row in db.queries["q"].fetch()) == Counter(
+            [((1, "a"), 1), ((2, "b"), 1), ((3, "c"), 1), ((2, "b"), -1), ((2, "m"), 1), ((1, "a"), -1)]
+        )
+        assert db.execute("UPDATE R SET id = id + 1") == 2
+
+
+def test_an_archive_gets_the_changes(tmp_path: Path) -> None:
+    with minidsms.connect() as db:
+        db.execute(f"CREATE RELATION R (id INTEGER) ARCHIVE '{tmp_path / 'a'}'; INSERT INTO R VALUES (1), (2)")
+        db.execute("UPDATE R SET id = 9 WHERE id = 2")
+    with minidsms.connect() as db:
+        db.execute(f"CREATE RELATION R (id INTEGER) FROM '{tmp_path / 'a'}' FORMAT archive")
+        q = db.query("SELECT id FROM R")
+        db.run()
+        assert Counter((row, sign) for _, sign, row in q.fetch()) == Counter([((1,), 1), ((9,), 1)])
+
+
+def test_statements_stand_in_parameters_and_print_as_they_were_written(db: Connection) -> None:
+    from minidsms.cql.parser import parse
+    from minidsms.cql.printer import print_statement
+
+    db.push("R", [(1, "a", None), (2, "it's", None)])
+    assert db.execute("UPDATE R SET n = ? WHERE n = ?", ["x", "it's"]) == 1
+    for text in (
+        "DELETE FROM R",
+        "DELETE FROM R AS x WHERE x.a = 1 AND b IN (SELECT b FROM Q)",
+        "UPDATE `select` SET `from` = 1, b = (SELECT MAX(a) FROM R) WHERE b IS NULL OR NOT a",
+    ):
+        (tree,) = parse(text)
+        assert parse(print_statement(tree)) == [tree]
