@@ -211,3 +211,14 @@ def test_statements_stand_in_parameters_and_print_as_they_were_written(db: Conne
     ):
         (tree,) = parse(text)
         assert parse(print_statement(tree)) == [tree]
+
+
+def test_there_may_be_more_rows_than_a_queue_holds() -> None:
+    with minidsms.connect(queue_size=1000, batch_size=100) as db:
+        db.execute("CREATE RELATION R (a INTEGER); CREATE RELATION Q (a INTEGER)")
+        for n in (1000, 2500):
+            db.push("R", {"a": list(range(n))})
+            db.push("Q", {"a": list(range(0, n, 5))})
+            assert db.execute("UPDATE R SET a = a + 1 WHERE a IN (SELECT a FROM Q)") == n // 5
+            assert db.execute("DELETE FROM R") == n
+            assert db.execute("DELETE FROM Q WHERE a >= 0") == n // 5

@@ -25,6 +25,7 @@ from minidsms.expressions import constant_column
 from minidsms.operators.relation_events import RelationEvents
 from minidsms.operators.relation_source import ReadsRelation
 from minidsms.plan.planner import plan
+from minidsms.scheduler.round_robin import RoundRobin
 from minidsms.statements.connectors import placed_at
 from minidsms.statements.registering import context_of, planner_of, stored
 from minidsms.values.coded import fitted
@@ -80,8 +81,7 @@ def rows_once(db: Connection, node: bound.Node, text: str, instant: int = MIN_IN
                 operator.allow(instant)
             if isinstance(operator, RelationEvents):
                 operator.arrive(instant)  # COUNT(*) of a relation that nothing has come in is 0
-        while any([operator.is_ready() and operator.run(db.settings["queue_size"]) for operator in network.operators]):
-            pass
+        RoundRobin(db.settings["queue_size"]).run(network.operators)
         failed = next((operator.failure for operator in network.operators if operator.failure is not None), None)
         if failed is not None:
             raise QueryError(failed.reason)
