@@ -18,7 +18,7 @@ from minidsms.cql.grouping_sets import has_sets, one_by_one
 from minidsms.cql.scope import listing
 from minidsms.cql.session import Piece, Session, parts
 from minidsms.cql.sources import named_columns
-from minidsms.cql.values import bind_values
+from minidsms.cql.values import bind_values, over_one_row
 from minidsms.cql.window_spec import WindowKind, WindowSpec
 from minidsms.elements import Field, Schema, Type
 
@@ -47,7 +47,8 @@ class QueryBinder:
             case syntax.Limited():
                 return BlockBinder(self.session, outer, False, self._from_item, self.relation).bind(query.query, query)
             case syntax.Values():
-                return bind_values(self.session, query)
+                select = over_one_row(self.session, query)
+                return bind_values(self.session, query) if select is None else self.bind(select, outer, False)
             case syntax.SetOperation():
                 return self._set_operation(query, outer, correlated)
             case syntax.RelationToStream(op=op, query=inner):

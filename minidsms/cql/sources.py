@@ -379,17 +379,17 @@ def _reference(fields: Schema, width: int, i: int) -> bound.ColumnRef:
 
 
 def named_columns(session: Session, node: bound.Node, columns: tuple[str, ...], span: tuple[int, int]) -> bound.Node:
-    """A subquery's node under the column names given behind its alias; () leaves its own."""
+    """A subquery's node under the column names given behind its alias; those behind the last leave their own."""
     if not columns:
         return node
-    if len(columns) != len(node.schema):
+    if len(columns) > len(node.schema):
         raise session.error(
             f"{counted(len(columns), 'column name')} for {counted(len(node.schema), 'column')}",
             span,
             "",
             f"the subquery gives: {listing(node.schema.names)}",
         )
-    return replace(node, schema=bound.named(node.schema, columns))
+    return replace(node, schema=bound.named(node.schema, (*columns, *node.schema.names[len(columns) :])))
 
 
 def equate_conjuncts(scope: Scope, condition: syntax.Expr) -> None:

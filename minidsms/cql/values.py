@@ -14,7 +14,7 @@ from minidsms.cql.errors import CqlError
 from minidsms.cql.expression_binder import Context, ExpressionBinder
 from minidsms.cql.printer import print_text
 from minidsms.cql.scope import Scope
-from minidsms.cql.session import Piece, Session
+from minidsms.cql.session import Piece, Session, parts
 from minidsms.elements import Field, Schema
 
 
@@ -35,6 +35,18 @@ def bind_values(session: Session, query: syntax.Values) -> Piece:
     return Piece(bound.Constant(schema, tuple(zip(*columns))), query)
 
 
+def over_one_row(session: Session, query: syntax.Values) -> syntax.Select | None:
+    """SELECT without FROM in which subqueries stand, as one over a row that has nothing; None for what has none."""
+    items = query.rows[0]
+    found = [part for item in items for part in parts(item, syntax.Query)]
+    if not query.is_select or not any(isinstance(part, syntax.Query) for part in found):
+        return None
+    for part in found:
+        _check_no_column(session, part)
+    nothing = syntax.Values(((syntax.SelectItem(syntax.Literal(None)),),))
+    return syntax.Select(items, (syntax.QueryRef(nothing, None, "one", ("no column",)),), span=query.span)
+
+
 def check_widths(widths: Sequence[int], text: str, written: syntax.Syntax) -> None:
     """CqlError where rows differ in how many values they have."""
     other = next((width for width in widths if width != widths[0]), None)
@@ -46,17 +58,23 @@ def constant_binder(session: Session) -> Callable[[syntax.Expr], bound.Expr]:
     """What binds an expression over no row."""
 
     def no_query(query: syntax.Query, context: Context) -> Piece:
-        raise session.error("a subquery where there are only constants", query.span, "", "register it as a query")
+        raise session.error(
+            "a subquery where there are only constants", query.span, "", "SELECT without FROM may have subqueries"
+        )
 
     binder = ExpressionBinder(session, Context(Scope([]), "a row without FROM"), no_query)
 
     def value(expr: syntax.Expr) -> bound.Expr:
-        if isinstance(expr, syntax.Star | syntax.Name):
-            shown = session.snippet(expr.span)
-            hint = f"name what it is of: SELECT {shown} FROM S"
-            if isinstance(expr, syntax.Name) and expr.qualifier is None and shown.startswith('"'):
-                hint = f"double quotes enclose names; a text stands in single quotes: {print_text(expr.name[:40])}"
-            raise session.error("a column needs FROM", expr.span, "", hint)
+        _check_no_column(session, expr)
         return binder.value(expr)
 
     return value
+
+
+def _check_no_column(session: Session, part: syntax.Syntax) -> None:
+    if isinstance(part, syntax.Star | syntax.Name):
+        shown = session.snippet(part.span)
+        hint = f"name what it is of: SELECT {shown} FROM S"
+        if isinstance(part, syntax.Name) and part.qualifier is None and shown.startswith('"'):
+            hint = f"double quotes enclose names; a text stands in single quotes: {print_text(part.name[:40])}"
+        raise session.error("a column needs FROM", part.span, "", hint)
