@@ -535,13 +535,20 @@ class Generator(Syntax):
 
 
 @dataclass(frozen=True)
-class CreateStream(Syntax):
+class Named(Syntax):
+    """A statement about what has a name. name_span: where that stands."""
+
+    name: str
+    name_span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True)
+class CreateStream(Named):
     """CREATE STREAM (or REGISTER STREAM); clauses in any order. archive: the folder, or None.
 
     is_optional: IF NOT EXISTS, of all that is created.
     """
 
-    name: str
     columns: tuple[ColumnDef, ...]
     timestamp_by: Name | None = None
     slack: Duration | None = None
@@ -550,47 +557,41 @@ class CreateStream(Syntax):
     source: Source | Generator | None = None
     archive: str | None = None
     is_optional: bool = False
-    name_span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True)
-class CreateRelation(Syntax):
+class CreateRelation(Named):
     """CREATE RELATION (or REGISTER RELATION)."""
 
-    name: str
     columns: tuple[ColumnDef, ...]
     key: tuple[Name, ...] = ()
     source: Source | Generator | None = None
     archive: str | None = None
     is_optional: bool = False
-    name_span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True)
-class CreateView(Syntax):
+class CreateView(Named):
     """CREATE [OR REPLACE] VIEW name [(columns)] AS query.
 
     types: what a STREAM script's `vtable` gives its columns, or ().
     """
 
-    name: str
     query: Query
     columns: tuple[str, ...] = ()
     types: tuple[Type, ...] = ()
     is_optional: bool = False
     replaces: bool = False
-    name_span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True)
-class CreateQuery(Syntax):
+class CreateQuery(Named):
     """CREATE [OR REPLACE] QUERY name AS query, then INTO path FORMAT format, ARCHIVE folder, WITH HISTORY, BACKFILL
     FROM folder.
 
     options: of WITH (..) behind INTO. Paths stand in quotes; the clauses are optional and in any order.
     """
 
-    name: str
     query: Query
     into: str | None = None
     format: str | None = None
@@ -600,48 +601,39 @@ class CreateQuery(Syntax):
     options: tuple[Option, ...] = ()
     is_optional: bool = False
     replaces: bool = False
-    name_span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True)
-class Drop(Syntax):
+class Drop(Named):
     """DROP kind [IF EXISTS] name. kind: 'stream', 'relation', 'view' or 'query'."""
 
     kind: str
-    name: str
     is_optional: bool = False
-    name_span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True)
-class AlterQuery(Syntax):
+class AlterQuery(Named):
     """ALTER QUERY name action. action: 'set' (then setting and value), 'pause', 'resume', 'pin plan', 'unpin plan'."""
 
-    name: str
     action: str
     setting: str | None = None
     value: bool | int | float | str | None = None
-    name_span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
     setting_span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True)
-class AlterStream(Syntax):
+class AlterStream(Named):
     """ALTER STREAM name action. action: 'pause' or 'resume', of its source."""
 
-    name: str
     action: str
-    name_span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True)
-class AddColumn(Syntax):
+class AddColumn(Named):
     """ALTER STREAM name ADD COLUMN [IF NOT EXISTS] column."""
 
-    name: str
     column: ColumnDef
     is_optional: bool = False
-    name_span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -658,11 +650,8 @@ class Show(Syntax):
 
 
 @dataclass(frozen=True)
-class Describe(Syntax):
+class Describe(Named):
     """DESCRIBE name."""
-
-    name: str
-    name_span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
 
 
 FORMATS = ("csv", "json", "parquet", "arrow", "stream", "sqlite", "duckdb", "archive", "avro", "protobuf")
@@ -683,23 +672,19 @@ class Explain(Syntax):
 
 
 @dataclass(frozen=True)
-class SetSetting(Syntax):
+class SetSetting(Named):
     """SET name = value. A bare word is its text, in the case it was written in; TRUE and FALSE are booleans."""
 
-    name: str
     value: bool | int | float | str
-    name_span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True)
-class Insert(Syntax):
+class Insert(Named):
     """INSERT [OR REPLACE] INTO name [(columns)] VALUES rows. columns: () where the text names none."""
 
-    name: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Expr, ...], ...]
     replaces: bool = False
-    name_span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True)

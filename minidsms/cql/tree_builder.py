@@ -649,7 +649,7 @@ class TreeBuilder(ExpressionBuilder):
     def drop(self, parts: list[Part]) -> syntax.Drop:
         _, kind, condition, _, name = parts
         spans = {"span": span_of(parts), "name_span": part_span(name)}
-        return syntax.Drop(kind.lower(), str(name), condition is not None, **spans)
+        return syntax.Drop(str(name), kind.lower(), condition is not None, **spans)
 
     def alter(self, parts: list[Part]) -> syntax.AlterQuery:
         action = parts[3].lower() + (" plan" if parts[3].type in ("PIN", "UNPIN") else "")

@@ -494,7 +494,7 @@ def test_the_remaining_statements_are_read() -> None:
     assert statement("CREATE VIEW v (x) AS (SELECT a FROM S)") == s.CreateView("v", query, ("x",))
     assert statement("CREATE QUERY q AS SELECT a FROM S") == s.CreateQuery("q", query)
     for kind in ("stream", "relation", "view", "query"):
-        assert statement(f"DROP {kind.upper()} x") == s.Drop(kind, "x")
+        assert statement(f"DROP {kind.upper()} x") == s.Drop("x", kind)
     for what in ("streams", "queries", "views", "settings"):
         assert statement(f"SHOW {what}") == s.Show(what)
     assert statement("DESCRIBE S") == s.Describe("S")
