@@ -11,15 +11,15 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import NamedTuple, assert_never
+from typing import Any, assert_never
 
-from minidsms.aggregates import AGGREGATES, OF_DIFFERENT
+from minidsms.aggregates import AGGREGATES
 from minidsms.aggregates import SYNONYMS as AGGREGATE_SYNONYMS
 from minidsms.counted import counted
 from minidsms.cql import bound, syntax
 from minidsms.cql.aggregate_calls import AggregateCallBinder
 from minidsms.cql.aggregates import Groups, has_aggregates, is_aggregate
-from minidsms.cql.coercion import agree, coerce, coerce_columns, mismatch, read_literals, typed
+from minidsms.cql.coercion import agree, coerce, coerce_columns, read_literals
 from minidsms.cql.errors import CqlError
 from minidsms.cql.foreign_names import foreign_hint
 from minidsms.cql.foreign_windows import NAMES as WINDOW_NAMES
@@ -27,13 +27,16 @@ from minidsms.cql.foreign_windows import window_here
 from minidsms.cql.functions import CALLED, FUNCTIONS, INT64_MAX, INT64_MIN, SYNONYMS, can_cast, common_type
 from minidsms.cql.lengths import PartOfLength, bucket_of_months, parts_of_length
 from minidsms.cql.long_number import LongNumber
+from minidsms.cql.nested import NestedBinder
 from minidsms.cql.over import Overs
 from minidsms.cql.rewriting import connective, seen_from_inside
 from minidsms.cql.scope import Ambiguous, Scope, ambiguous, did_you_mean, listing
 from minidsms.cql.session import Piece, Session, parts
-from minidsms.cql.times import UNIT_NS, NotATime, duration_ticks
+from minidsms.cql.stand_ins import of_different, stood_in
+from minidsms.cql.times import NotATime, duration_ticks
 from minidsms.cql.words import MONTHS
 from minidsms.cql.written_out import aggregate_written_out, over_written_out, written_out
+from minidsms.cql.wrong_types import LENGTHS, wrong_types
 from minidsms.elements import Type
 from minidsms.functions import LIBRARY
 from minidsms.functions.calendar import DAYS_AND_MORE, PARTS, TAKE_A_UNIT, UNITS
@@ -44,10 +47,7 @@ from minidsms.values.types import known_type
 
 _BEHIND_GROUPS = ("HAVING", "QUALIFY", "ORDER BY")
 """Clauses where a column without a value in a group gives way to a name of the select list."""
-_BY_TICKS = ("avg", "median", "quantile_cont", "percentile_cont", "stddev", "stddev_pop")
-_BY_TEXT = ("any_value", "arg_min", "arg_max")
 _BY_PATTERN = ("format_timestamp", "parse_timestamp", "from_char")
-_LENGTHS = "write EXTRACT(EPOCH FROM x), its seconds, or x / INTERVAL '1' MINUTE, how many whole minutes it has"
 MAX_DEPTH = 220
 """How deep an expression may nest; the parser's cap on written nesting lies below it."""
 
@@ -103,12 +103,11 @@ class ExpressionBinder:
         """What names of the select list stand for, and of how many parts that is."""
         self._items: set[syntax.Span] = set()
         """Where names stand for what the select list gives them, and not for columns."""
-        self._parameters: list[bound.Parameter] = []  # of the lambdas around
-        self._named_parameters: dict[str, bound.Expr] = {}
+        self._nested = NestedBinder(self)
 
     def condition(self, expr: syntax.Expr) -> bound.Expr:
         """A condition: BOOLEAN."""
-        return self._boolean(self.value(expr), self.context.clause)
+        return self.boolean(self.value(expr), self.context.clause)
 
     def value(self, expr: syntax.Expr) -> bound.Expr:
         """An expression over the clause's row: over the groups' row where the block is grouped."""
@@ -140,10 +139,10 @@ class ExpressionBinder:
             case syntax.Binary(op=op, left=left, right=right):
                 return self._binary(op, left, right, expr)
             case syntax.Logical(op=op, operands=operands):
-                checked = [self._boolean(self.bind(o), op.upper()) for o in operands]
+                checked = [self.boolean(self.bind(o), op.upper()) for o in operands]
                 return connective(op, checked, expr.span)
             case syntax.Unary(op="not", operand=operand):
-                return self._not(self._boolean(self.bind(operand), "NOT"), expr)
+                return self._not(self.boolean(self.bind(operand), "NOT"), expr)
             case syntax.Unary(operand=operand):
                 return self._negative(self.bind(operand), expr)
             case syntax.Call():
@@ -219,8 +218,8 @@ class ExpressionBinder:
     def _column(self, name: syntax.Name) -> bound.Expr:
         """The column in this query's row, or in an enclosing query's where that is allowed."""
         of = name.name if name.qualifier is None else name.qualifier
-        if of.lower() in self._named_parameters:
-            parameter = replace(self._named_parameters[of.lower()], span=name.span)
+        if of.lower() in self._nested.named:
+            parameter = replace(self._nested.named[of.lower()], span=name.span)
             return parameter if name.qualifier is None else self._member(parameter, name)
         is_named = name.qualifier is None and name.name.lower() in self.context.named
         found = self._find(self.context, name)
@@ -262,8 +261,8 @@ class ExpressionBinder:
             self._check_of_row(name, context.named[alias])
         if alias not in self._meant:
             before = itertools.takewhile(lambda named: named[0] != alias, context.named.items())
-            binder = ExpressionBinder(self.session, replace(context, named=dict(before)), self.bind_relation)
-            binder._depth, binder._meant = self._depth, self._meant
+            binder = self._inner(named=dict(before))
+            binder._meant = self._meant
             found = binder.bind(context.named[alias])  # which knows no parameters of lambdas around the name
             self._meant[alias] = found, sum(1 for _ in bound.walk(found))
         found, size = self._meant[alias]
@@ -280,7 +279,7 @@ class ExpressionBinder:
         meant = self.session.expand(meant)
         for part in parts(meant, syntax.Query):
             of = part.qualifier or part.name if isinstance(part, syntax.Name) else ""
-            if of.lower() in self._named_parameters:
+            if of.lower() in self._nested.named:
                 reason = f'"{name.name}" stands for what has "{of}" in it, and the lambda has a parameter of that name'
                 raise self.session.error(reason, name.span, "", "call the parameter otherwise")
         self.session.expanded[id(name)] = meant
@@ -315,7 +314,7 @@ class ExpressionBinder:
         """`s.a`, where s is no table."""
         if struct.type.kind != "STRUCT":
             raise self.session.error(f"{struct.type} has no fields", name.span)
-        return self._field(struct, bound.Literal(Type.TEXT, name.name), name)
+        return self._nested.field(struct, bound.Literal(Type.TEXT, name.name), name)
 
     def _unknown_column(self, name: syntax.Name) -> CqlError:
         error = self.context.scope.unknown(name.name, name.qualifier, self.session.text, name.span)
@@ -386,11 +385,11 @@ class ExpressionBinder:
         if function in ("+", "-") and any(a.type is Type.TIME for a in args):
             return self._with_times(function, args, expr)
         if function in ("*", "/") and _scales_interval(function, args):
-            counts = [self._count_of(a) if a.type is Type.INTERVAL else a for a in args]
-            return self._as_interval(self.apply(function, counts, expr), expr)
+            ticks = [bound.Cast(Type.INTEGER, a, span=a.span) if a.type is Type.INTERVAL else a for a in args]
+            return self._from_stand_in(self.apply(function, ticks, expr), Type.INTERVAL, expr)
         signature = described.resolve([a.type for a in args])
         if signature is None:
-            raise self._wrong_types(described, args, expr)
+            raise wrong_types(self.session, described, args, expr)
         converted = tuple(
             a if want is a.type else coerce(self.session, a, want) for a, want in zip(args, signature.args)
         )
@@ -400,11 +399,11 @@ class ExpressionBinder:
         """A TIME beside an INTERVAL is another TIME of the day; TIME - TIME is an INTERVAL, DATE + TIME a TIMESTAMP."""
         left, right = args
         if not {left.type, right.type} <= {Type.TIME, Type.INTERVAL, Type.DATE, Type.TIMESTAMP}:
-            raise self._wrong_types(FUNCTIONS[op], args, expr)
+            raise wrong_types(self.session, FUNCTIONS[op], args, expr)
         spans = [bound.Cast(Type.INTERVAL, a, span=a.span) if a.type is Type.TIME else a for a in args]
         if left.type is right.type:
             if op == "+":
-                raise self._wrong_types(FUNCTIONS[op], args, expr)
+                raise wrong_types(self.session, FUNCTIONS[op], args, expr)
             return self.apply(op, spans, expr)
         found = self.apply(op, spans, expr)
         return bound.Cast(Type.TIME, found, span=expr.span) if Type.INTERVAL in (left.type, right.type) else found
@@ -424,65 +423,8 @@ class ExpressionBinder:
             return args
         return [coerce(self.session, a, Type.TIMESTAMP) if i in times else a for i, a in enumerate(args)]
 
-    def _wrong_types(self, function: Function, args: Sequence[bound.Expr], expr: syntax.Syntax) -> CqlError:
-        if function.takes == FUNCTIONS["="].takes:
-            listed = next((a for a in args if a.type.is_nested), None)
-            if listed is not None and common_type([a.type for a in args]) is not None:
-                name = function.name if not function.name[0].isalpha() else function.name.upper()
-                reason = f"{'lists' if listed.type.element else f'{listed.type.kind}s'} have no order, for {name}"
-                raise self.session.error(reason, listed.span, f"this is {listed.type}")
-            collects = function.name in ("coalesce", "least", "greatest", "nullif")
-            verb = f"{function.name.upper()} cannot bring together" if collects else "cannot compare"
-            return mismatch(self.session, args, verb)
-        given = listing(str(a.type) for a in args)
-        place = expr.span if expr.span != (0, 0) else args[0].span
-        hint = self._conversion(function, args)
-        if function.name == "+" and all(a.type is Type.TEXT for a in args):
-            hint = "texts are put together with ||"
-        elif function.name == "list_contains" and args[0].type is Type.TEXT:
-            hint = (
-                "what stands behind IN is a list or in parentheses: x IN ('a', 'b'); part of a text is CONTAINS(t, 'a')"
-            )
-        elif function.name == "element_at" and [a.type for a in args] == [Type.TEXT] * 2:
-            hint = "a member of JSON is j -> 'a', or as text j ->> 'a'"
-        elif function.name == "element_at" and args[0].type is Type.BOOLEAN:
-            hint = "write REGEXP_EXTRACT(text, 'pattern', 1), the first group of the match"
-        elif function.name == "substring" and [a.type for a in args[:2]] == [Type.TEXT] * 2:
-            hint = f"write REGEXP_EXTRACT({', '.join(self.session.snippet(a.span) for a in args[:2])}, 1)"
-        elif function.name == "trunc" and args[0].type in (Type.TIMESTAMP, Type.DATE):
-            hint = "write DATE_TRUNC('hour', t)"
-        elif function.name == "length" and args[0].type.is_nested:
-            hint = "CARDINALITY counts the elements of a list, and the keys of a MAP"
-        elif function.takes == "BOOLEAN":
-            hint = "compare it with something, as in x <> 0"
-        elif function.name in PARTS.values() and args[0].type is Type.INTERVAL:
-            hint = _LENGTHS
-            if function.name in UNIT_NS:
-                hint = f"write x / INTERVAL '1' {function.name.upper()}, an INTEGER"
-        name = function.name if not function.name[0].isalpha() else function.name.upper()
-        return self.session.error(f"{name} takes {function.takes}, not {given}", place, "", hint)
-
-    def _conversion(self, function: Function, args: Sequence[bound.Expr]) -> str:
-        """What makes of one argument, or of all texts, what the function takes."""
-        wants_text = "TEXT" in function.takes
-        odd = [i for i, a in enumerate(args) if (a.type is Type.TEXT) != wants_text and a.type is not Type.NULL]
-        beside = sorted({a.type for a in args} & {Type.INTEGER, Type.FLOAT, Type.TIMESTAMP}, key=str)
-        for changed in (*((i,) for i in odd), tuple(odd)):
-            for target in (
-                [Type.TEXT] if wants_text else [*beside, Type.FLOAT, Type.INTEGER, Type.TIMESTAMP, Type.INTERVAL]
-            ):
-                signature = function.resolve([target if i in changed else a.type for i, a in enumerate(args)])
-                if signature is None or any(signature.args[i] is not target for i in changed):
-                    continue
-                first = args[changed[0]]
-                written = self.session.snippet(first.span) or ".."
-                if can_cast(first.type, target):
-                    return f"convert it: CAST({written} AS {target})"
-                if isinstance(first, bound.Literal):
-                    return f"write {target} {written}"
-        return ""
-
-    def _boolean(self, expr: bound.Expr, where: str) -> bound.Expr:
+    def boolean(self, expr: bound.Expr, where: str) -> bound.Expr:
+        """The expression as a condition. where: it stands, in words."""
         if expr.type not in (Type.BOOLEAN, Type.NULL):
             raise self.session.error(
                 f"{where} needs a condition, and this is {expr.type}",
@@ -583,7 +525,7 @@ class ExpressionBinder:
                     pass  # it fails where it is evaluated
         if not can_cast(operand.type, target):
             is_count = operand.type is Type.INTERVAL and target.kind in ("FLOAT", "DECIMAL")
-            hint = _LENGTHS if is_count else ""
+            hint = LENGTHS if is_count else ""
             raise self.session.error(f"{operand.type} cannot be cast to {target}", expr.span, "", hint)
         return bound.Cast(target, operand, span=expr.span)
 
@@ -592,7 +534,7 @@ class ExpressionBinder:
         conditions, results = [], []
         for when, then in expr.whens:
             if operand is None:
-                conditions.append(self._boolean(self.bind(when), "WHEN"))
+                conditions.append(self.boolean(self.bind(when), "WHEN"))
             else:
                 conditions.append(self.apply("=", [operand, self.bind(when)], when))
             results.append(self.bind(then))
@@ -655,15 +597,15 @@ class ExpressionBinder:
                     raise self.session.error("the width of a bucket is one month and more", expr.args[0].span)
                 return self.bind(bucket_of_months(int(months), expr))
         if key in ("struct", "map"):
-            return self._struct(expr) if key == "struct" else self._map(expr)
+            return self._nested.struct(expr) if key == "struct" else self._nested.map(expr)
         if key in ("list_transform", "list_filter", "list_reduce"):
-            return self._with_lambda(key, expr)
+            return self._nested.with_lambda(key, expr)
         return self._called(key, described, [self.bind(arg) for arg in self._with_unit(key, expr.args)], expr)
 
     def _called(self, key: str, described: Function, args: list[bound.Expr], expr: syntax.Call) -> bound.Expr:
         """A function that `scalar.Call` knows, or what it is written with, over its arguments."""
         if key in ("element_at", "struct_extract", "json_extract") and args[0].type.fields:
-            return self._field(args[0], args[1], expr)
+            return self._nested.field(args[0], args[1], expr)
         if key == "date_part":
             return self._date_part(args, expr)
         if key in _BY_PATTERN:
@@ -715,155 +657,6 @@ class ExpressionBinder:
             found = self.apply("convert_tz", [found, args[2], utc], expr)
         kind = {"parse_date": Type.DATE, "to_date": Type.DATE, "parse_time": Type.TIME}.get(expr.function.lower())
         return found if kind is None else bound.Cast(kind, found, span=expr.span)
-
-    def _struct(self, expr: syntax.Call) -> bound.Expr:
-        """STRUCT(a := 1, b): the names are those before `:=`, or of the columns; ROW(1, 2): f1 and f2."""
-        fields: list[tuple[str, bound.Expr]] = []
-        for i, arg in enumerate(expr.args, 1):
-            named = arg.name if isinstance(arg, syntax.Pair) else arg
-            if expr.function.lower() == "row":
-                named = syntax.Name(f"f{i}", span=arg.span)
-            if not isinstance(named, syntax.Name) or (isinstance(arg, syntax.Pair) and named.qualifier is not None):
-                raise self.session.error("a value in STRUCT needs a name", arg.span, "", "write STRUCT(a := 1, b := 2)")
-            if named.name.lower() in (name.lower() for name, _ in fields):
-                raise self.session.error(f'two fields are called "{named.name}"', arg.span)
-            value = self.bind(arg.value if isinstance(arg, syntax.Pair) else arg)
-            fields.append((named.name, typed(self.session, value)))
-        type_ = Type.struct([(name, value.type) for name, value in fields])
-        return bound.Call(type_, "struct", tuple(value for _, value in fields), span=expr.span)
-
-    def _map(self, expr: syntax.Call) -> bound.Expr:
-        """MAP('a' := 1, 'b' := 2)."""
-        keys, values = [], []
-        for arg in expr.args:
-            if not isinstance(arg, syntax.Pair):
-                raise self.session.error("MAP takes keys and values", arg.span, "", "write MAP('a' := 1, 'b' := 2)")
-            keys.append(self.bind(arg.name))
-            values.append(self.bind(arg.value))
-        keys = [typed(self.session, key) for key in agree(self.session, keys, "the keys of a MAP differ:")]
-        values = [typed(self.session, value) for value in agree(self.session, values, "the values of a MAP differ:")]
-        if keys[0].type not in (Type.TEXT, Type.INTEGER):
-            raise self.session.error("the keys of a MAP are TEXT or INTEGER", keys[0].span, f"this is {keys[0].type}")
-        both = tuple(e for pair in zip(keys, values) for e in pair)
-        return bound.Call(Type.map(keys[0].type, values[0].type), "map", both, span=expr.span)
-
-    def _field(self, operand: bound.Expr, key: bound.Expr, expr: syntax.Expr) -> bound.Expr:
-        """`s.a` and `s['a']` of a STRUCT, `m['a']` of a MAP."""
-        if operand.type.kind == "MAP":
-            return self.apply("map_extract", [operand, key], expr)
-        name = key.value if isinstance(key, bound.Literal) else None
-        names = [n for n, _ in operand.type.fields]
-        places = [i for i, n in enumerate(names) if isinstance(name, str) and n.lower() == name.lower()]
-        if not places:
-            hint = did_you_mean(name, names) if isinstance(name, str) else "a field is named by a text: s['a']"
-            place = key.span if key.span != (0, 0) else expr.span
-            raise self.session.error("this STRUCT has no such field", place, f"it has: {listing(names)}", hint)
-        at = bound.Literal(Type.INTEGER, places[0])
-        return bound.Call(operand.type.fields[places[0]][1], "struct_extract", (operand, at), span=expr.span)
-
-    def _with_lambda(self, key: str, expr: syntax.Call) -> bound.Expr:
-        """TRANSFORM(l, x -> ..), FILTER(l, x -> ..) and REDUCE(l, beginning, (s, x) -> ..)."""
-        *before, last = expr.args
-        listed = self.bind(before[0])
-        if listed.type.kind == "MAP":
-            return self._of_map(key, listed, expr)
-        if listed.type.element is None:
-            is_quantified = isinstance(last, syntax.Lambda) and last.parameters == (syntax.ELEMENT,)
-            taking = "ALL and ANY take a list or a query" if is_quantified else f"{expr.function} takes a list"
-            raise self.session.error(f"{taking}, not {listed.type}", listed.span, "", foreign_hint(expr.function))
-        if key == "list_transform" and len(before) > 1:
-            raise self.session.error(f"{expr.function} of a list takes one lambda", before[1].span)
-        if not isinstance(last, syntax.Lambda):
-            example = "(s, x) -> s + x" if key == "list_reduce" else "x -> x + 1"
-            raise self.session.error(f"{expr.function} ends with a lambda", last.span, "", f"for example {example}")
-        if key != "list_reduce":
-            taken = self._lambda(last, (listed.type.element, Type.INTEGER), 1)
-            if key == "list_filter":
-                body = self._boolean(taken.body, "the lambda of FILTER")
-                return bound.Call(
-                    listed.type, key, (listed, replace(taken, type=Type.BOOLEAN, body=body)), span=expr.span
-                )
-            return bound.Call(taken.type.list_type, key, (listed, taken), span=expr.span)
-        start = typed(self.session, self.bind(before[1]))
-        taken = self._lambda(last, (start.type, listed.type.element), 2)
-        wider = common_type([start.type, taken.type])
-        if wider is not None and wider is not start.type:
-            start = coerce(self.session, start, wider)
-            taken = self._lambda(last, (wider, listed.type.element), 2)
-        body = coerce(self.session, taken.body, start.type)
-        return bound.Call(start.type, key, (listed, start, replace(taken, type=body.type, body=body)), span=expr.span)
-
-    def _of_map(self, key: str, mapped: bound.Expr, expr: syntax.Call) -> bound.Expr:
-        """TRANSFORM(m, (k, v) -> .., (k, v) -> ..), FILTER(m, (k, v) -> ..) and REDUCE(m, beginning, (s, k, v) -> ..):
-        those of the list of pairs.
-        """
-        entries = self.apply("map_entries", [mapped], expr)
-        pair = entries.type.element
-        assert pair is not None
-        wanted = expr.args[1:] if key != "list_reduce" else expr.args[2:]
-        taken = [w for w in wanted if isinstance(w, syntax.Lambda)]
-        if not len(taken) == len(wanted) == (2 if key == "list_transform" else 1):
-            example = "(k, v) -> k, (k, v) -> v + 1" if key == "list_transform" else "(k, v) -> v > 1"
-            reason = f"{expr.function} of a MAP ends with lambdas of keys and values"
-            raise self.session.error(reason, expr.span, "", f"for example {expr.function}(m, {example})")
-        if key == "list_reduce":
-            start = typed(self.session, self.bind(expr.args[1]))
-            (found,) = self._lambdas_of_pairs(taken, pair, (start.type,))
-            body = coerce(self.session, found.body, start.type)
-            return bound.Call(
-                start.type, key, (entries, start, replace(found, type=body.type, body=body)), span=expr.span
-            )
-        found, *more = self._lambdas_of_pairs(taken, pair)
-        if key == "list_filter":
-            found = replace(found, type=Type.BOOLEAN, body=self._boolean(found.body, "the lambda of FILTER"))
-            kept = bound.Call(entries.type, key, (entries, found), span=expr.span)
-            return self.apply("map_from_entries", [kept], expr)
-        made = Type.struct((("key", found.type), ("value", more[0].type)))
-        body = bound.Call(made, "struct", (found.body, more[0].body), span=expr.span)
-        pairs = bound.Call(made.list_type, key, (entries, replace(found, type=made, body=body)), span=expr.span)
-        return self.apply("map_from_entries", [pairs], expr)
-
-    def _lambdas_of_pairs(
-        self, lambdas: Sequence[syntax.Lambda], pair: Type, before: tuple[Type, ...] = ()
-    ) -> list[bound.Lambda]:
-        """Lambdas whose last two parameters are the fields of a pair that they are called with."""
-        made = []
-        for each in lambdas:
-            names = each.parameters
-            if len(names) != len(before) + 2 or len({n.lower() for n in names}) < len(names):
-                raise self.session.error(f"the lambda takes {len(before) + 2} different parameters here", each.span)
-            one = replace(each, parameters=(*names[: len(before)], f"{names[-2]}, {names[-1]}"))
-            place = len(self._parameters) + len(before)
-            fields = [
-                bound.Call(t, "struct_extract", (bound.Parameter(pair, place, ""), bound.Literal(Type.INTEGER, i)))
-                for i, (_, t) in enumerate(pair.fields)
-            ]
-            made.append(self._lambda(one, (*before, pair), len(before) + 1, dict(zip(names[-2:], fields))))
-        return made
-
-    def _lambda(
-        self,
-        expr: syntax.Lambda,
-        types: Sequence[Type],
-        least: int,
-        others: Mapping[str, bound.Expr] | None = None,
-    ) -> bound.Lambda:
-        """A lambda that is called with values of these types; the last ones it need not take. others: what further
-        names stand for in it.
-        """
-        names = [n.lower() for n in expr.parameters]
-        if not least <= len(names) <= len(types) or len(set(names)) < len(names):
-            wanted = str(least) if least == len(types) else f"{least} or {len(types)}"
-            reason = f"the lambda takes {wanted} different parameter{'s' * (wanted != '1')} here"
-            raise self.session.error(reason, expr.span)
-        first, around = len(self._parameters), dict(self._named_parameters)
-        own = [bound.Parameter(t, first + i, n) for i, (t, n) in enumerate(zip(types, expr.parameters))]
-        self._parameters += own
-        self._named_parameters |= dict(zip(names, own)) | {n.lower(): e for n, e in (others or {}).items()}
-        body = typed(self.session, self.bind(expr.body))
-        self._parameters = self._parameters[:first]
-        self._named_parameters = around
-        return bound.Lambda(body.type, body, first, expr.parameters, span=expr.span)
 
     def _check_literals(self, function: Function, args: Sequence[bound.Expr], expr: syntax.Call) -> None:
         """Patterns, units and time zones are literals: what is wrong with one is said when the query is read."""
@@ -960,7 +753,7 @@ class ExpressionBinder:
         return tuple(coerce(self.session, a, t) for a, t in zip(args, types))
 
     def _refuse_in_lambda(self, what: str, expr: syntax.Syntax) -> None:
-        if self._parameters:
+        if self._nested.parameters:
             raise self.session.error(f"{what} may not stand in a lambda", expr.span)
 
     def _aggregate(self, expr: syntax.Call, key: str) -> bound.Expr:
@@ -972,18 +765,13 @@ class ExpressionBinder:
         if groups is None:
             hint = "put the condition in HAVING" if clause == "WHERE" else ""
             raise self.session.error(f"the aggregate {expr.function} may not stand in {clause}", expr.span, "", hint)
-        expr = _of_different(expr, key)
-        inside = replace(
-            self.context, clause=f"the aggregate {expr.function}", groups=None, overs=None, correlated=False, named={}
-        )
-        binder = ExpressionBinder(self.session, inside, self.bind_relation)
-        binder._depth = self._depth
+        expr = of_different(expr, key)
+        of = f"the aggregate {expr.function}"
+        binder = self._inner(clause=of, groups=None, overs=None, correlated=False, named={})
         order = [binder.bind(sort.expr) for sort in expr.order]
-        stars = [a for a in expr.args if isinstance(a, syntax.Star)]
-        if stars and (key != "count" or len(expr.args) != 1 or expr.distinct or order):
-            raise self.session.error("* is counted with COUNT(*) only", stars[0].span)
+        counts_rows = self._counts_rows(expr, bool(order))
         user = self.session.catalog.aggregates.get(key)
-        args = [] if stars else [binder.bind(arg) for arg in expr.args]
+        args = [] if counts_rows else [binder.bind(arg) for arg in expr.args]
         name = expr.function.lower()
         if user is not None:
             if expr.distinct or order or expr.nulls:
@@ -991,24 +779,25 @@ class ExpressionBinder:
             converted = self._user_args(user.name, user.arg_types, args, expr)
             call = bound.AggregateCall(key, None, user.type, user=True, args=converted, span=expr.span)
             return groups.add(call, name)
-        if stars:
+        if counts_rows:
             return groups.add(bound.AggregateCall("count", None, Type.INTEGER, span=expr.span), name)
         calls = AggregateCallBinder(self.session, expr, AGGREGATE_SYNONYMS.get(key, key))
-        of_what = order if expr.within else args
-        meant = _stand_in(expr, of_what)
-        if meant is not None:
-            values = [_cast_through(of_what[0], meant.through), *of_what[1:]]
-            args, order = (args, values) if expr.within else (values, order)
-            return self._from_stand_in(groups.add(calls.bind(args, order), name), meant.result, expr)
-        return groups.add(calls.bind(args, order), name)
+        args, order, result = stood_in(expr, args, order)
+        found = groups.add(calls.bind(args, order), name)
+        return found if result is None else self._from_stand_in(found, result, expr)
 
-    def _count_of(self, interval: bound.Expr) -> bound.Expr:
-        """The ticks of an INTERVAL."""
-        return bound.Cast(Type.INTEGER, interval, span=interval.span)
+    def _inner(self, **changed: Any) -> ExpressionBinder:
+        """For what stands inside of what is being bound, in a context that differs so."""
+        binder = ExpressionBinder(self.session, replace(self.context, **changed), self.bind_relation)
+        binder._depth = self._depth
+        return binder
 
-    def _as_interval(self, number: bound.Expr, expr: syntax.Syntax) -> bound.Expr:
-        """A number of ticks as INTERVAL, rounded to whole ones."""
-        return self._from_stand_in(number, Type.INTERVAL, expr)
+    def _counts_rows(self, call: syntax.Call, is_ordered: bool) -> bool:
+        """Whether it is COUNT(*). CqlError where * stands in another call."""
+        stars = [arg for arg in call.args if isinstance(arg, syntax.Star)]
+        if stars and (call.function.lower() != "count" or len(call.args) != 1 or call.distinct or is_ordered):
+            raise self.session.error("* is counted with COUNT(*) only", stars[0].span)
+        return bool(stars)
 
     def _from_stand_in(self, found: bound.Expr, result: Type, expr: syntax.Syntax) -> bound.Expr:
         """What an aggregate gives of stand-ins, as the type of its own; ticks are rounded to whole ones."""
@@ -1022,7 +811,7 @@ class ExpressionBinder:
         written = aggregate_written_out(expr.call.function.lower(), expr.call)
         if written is not None:
             return self.bind(over_written_out(written, expr))
-        expr = replace(expr, call=_of_different(expr.call, expr.call.function.lower()))
+        expr = replace(expr, call=of_different(expr.call, expr.call.function.lower()))
         if expr.window is not None:
             hint = "FROM .. WINDOW w AS (PARTITION BY k ORDER BY ts)"
             raise self.session.error(f'there is no window "{expr.window}"', expr.span, "", hint)
@@ -1032,25 +821,18 @@ class ExpressionBinder:
                 call = self.session.snippet(expr.span)
                 hint = f"give it a name in a query in FROM: FROM (SELECT *, {call} AS x FROM ..)"
             raise self.session.error(f"OVER may not stand in {self.context.clause}", expr.span, "", hint)
-        inside = replace(self.context, clause=f"{expr.call.function} with OVER", overs=None)
-        binder = ExpressionBinder(self.session, inside, self.bind_relation)
-        binder._depth = self._depth
-        stars = [arg for arg in expr.call.args if isinstance(arg, syntax.Star)]
-        if stars and (expr.call.function.lower() != "count" or len(expr.call.args) != 1 or expr.call.distinct):
-            raise self.session.error("* is counted with COUNT(*) only", stars[0].span)
-        args = [] if stars else [binder.value(arg) for arg in expr.call.args]
+        binder = self._inner(clause=f"{expr.call.function} with OVER", overs=None)
+        args = [] if self._counts_rows(expr.call, False) else [binder.value(arg) for arg in expr.call.args]
         partition = [binder.value(key) for key in expr.partition]
         order = [binder.value(key.expr) for key in expr.order]
         within = [binder.value(key.expr) for key in expr.call.order] if expr.call.within else []
-        of_what = within or args
         user = self.session.catalog.aggregates.get(expr.call.function.lower())
         if user is not None:
-            args = list(self._user_args(user.name, user.arg_types, args, expr.call))
-        elif (meant := _stand_in(expr.call, of_what)) is not None:
-            values = [_cast_through(of_what[0], meant.through), *of_what[1:]]
-            args, within = (args, values) if within else (values, within)
-            return self._from_stand_in(overs.add(expr, args, partition, order, within), meant.result, expr)
-        return overs.add(expr, args, partition, order, within)
+            args, result = list(self._user_args(user.name, user.arg_types, args, expr.call)), None
+        else:
+            args, within, result = stood_in(expr.call, args, within)
+        found = overs.add(expr, args, partition, order, within)
+        return found if result is None else self._from_stand_in(found, result, expr)
 
     # ----------------------------------------------------------------------------------------------- subqueries
 
@@ -1108,52 +890,6 @@ def _scales_interval(op: str, args: Sequence[bound.Expr]) -> bool:
     is_interval = [a.type is Type.INTERVAL for a in args]
     has_fraction = [a.type is Type.FLOAT or a.type.kind == "DECIMAL" for a in args]
     return (is_interval[0] and has_fraction[1]) or (op == "*" and has_fraction[0] and is_interval[1])
-
-
-class _StandIn(NamedTuple):
-    """The types that an aggregate's first value is cast through, and the type of what it gives of them."""
-
-    through: tuple[Type, ...]
-    result: Type
-
-
-_TICKS_OF = {Type.INTERVAL: (Type.INTEGER,), Type.TIMESTAMP: (Type.INTEGER,), Type.DATE: (Type.TIMESTAMP, Type.INTEGER)}
-
-
-def _stand_in(call: syntax.Call, values: Sequence[bound.Expr]) -> _StandIn | None:
-    """Means and the like of times are computed from their ticks, choices among nested values from their texts."""
-    key = AGGREGATE_SYNONYMS.get(call.function.lower(), call.function.lower())
-    type_ = values[0].type if values else Type.NULL
-    if key in _BY_TICKS and type_ in _TICKS_OF:
-        is_length = type_ is Type.INTERVAL or key.startswith("stddev")
-        return _StandIn(_TICKS_OF[type_], Type.INTERVAL if is_length else Type.TIMESTAMP)
-    if key in _BY_TEXT and type_.is_nested and len(call.args) < 3:
-        return _StandIn((Type.TEXT,), type_)
-    return None
-
-
-def _cast_through(value: bound.Expr, types: Sequence[Type]) -> bound.Expr:
-    for type_ in types:
-        value = bound.Cast(type_, value, span=value.span)
-    return value
-
-
-def _of_different(call: syntax.Call, key: str) -> syntax.Call:
-    """What is called by a name that means DISTINCT with that word, and COUNT of several different values with one."""
-    if key in OF_DIFFERENT:
-        call = replace(call, distinct=True)
-    if AGGREGATE_SYNONYMS.get(key, key) == "count" and call.distinct and len(call.args) > 1:
-        call = replace(call, args=(_together(call.args),))
-    return call
-
-
-def _together(args: Sequence[syntax.Expr]) -> syntax.Expr:
-    """Several values as one list; NULL where one of them is, for such rows are not counted."""
-    span = (args[0].span[0], args[-1].span[1])
-    texts = tuple(syntax.Cast(arg, Type.TEXT, span=arg.span) for arg in args)
-    present = tuple(syntax.IsNull(arg, True, span=arg.span) for arg in args)
-    listed = syntax.Call("LIST_VALUE", texts, span=span)
-    return syntax.Case(None, ((syntax.Logical("and", present, span=span), listed),), span=span)
 
 
 def _moves_days(function: str, args: Sequence[bound.Expr]) -> bool:

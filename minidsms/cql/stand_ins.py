@@ -1,0 +1,60 @@
+"""Aggregates that are computed from other values than they are called with, whose results are turned back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from minidsms.aggregates import OF_DIFFERENT, SYNONYMS
+from minidsms.cql import bound, syntax
+from minidsms.elements import Type
+
+_BY_TICKS = ("avg", "median", "quantile_cont", "percentile_cont", "stddev", "stddev_pop")
+_BY_TEXT = ("any_value", "arg_min", "arg_max")
+_TICKS_OF = {Type.INTERVAL: (Type.INTEGER,), Type.TIMESTAMP: (Type.INTEGER,), Type.DATE: (Type.TIMESTAMP, Type.INTEGER)}
+
+
+def stood_in(
+    call: syntax.Call, args: list[bound.Expr], order: list[bound.Expr]
+) -> tuple[list[bound.Expr], list[bound.Expr], Type | None]:
+    """The arguments and the order (WITHIN GROUP) with what stands for the first value; the type that the result is to
+    have, None where nothing stands for anything.
+
+    Means and the like of times are computed from their ticks, choices among nested values from their texts.
+    """
+    values = order if call.within else args
+    key = SYNONYMS.get(call.function.lower(), call.function.lower())
+    type_ = values[0].type if values else Type.NULL
+    through: tuple[Type, ...] = ()
+    result = type_
+    if key in _BY_TICKS and type_ in _TICKS_OF:
+        through = _TICKS_OF[type_]
+        is_length = type_ is Type.INTERVAL or key.startswith("stddev")
+        result = Type.INTERVAL if is_length else Type.TIMESTAMP
+    elif key in _BY_TEXT and type_.is_nested and len(call.args) < 3:
+        through = (Type.TEXT,)
+    if not through:
+        return args, order, None
+    first = values[0]
+    for target in through:
+        first = bound.Cast(target, first, span=first.span)
+    values = [first, *values[1:]]
+    return (args, values, result) if call.within else (values, order, result)
+
+
+def of_different(call: syntax.Call, key: str) -> syntax.Call:
+    """What is called by a name that means DISTINCT with that word, and COUNT of several different values with one."""
+    if key in OF_DIFFERENT:
+        call = replace(call, distinct=True)
+    if SYNONYMS.get(key, key) == "count" and call.distinct and len(call.args) > 1:
+        call = replace(call, args=(_together(call.args),))
+    return call
+
+
+def _together(args: Sequence[syntax.Expr]) -> syntax.Expr:
+    """Several values as one list; NULL where one of them is, for such rows are not counted."""
+    span = (args[0].span[0], args[-1].span[1])
+    texts = tuple(syntax.Cast(arg, Type.TEXT, span=arg.span) for arg in args)
+    present = tuple(syntax.IsNull(arg, True, span=arg.span) for arg in args)
+    listed = syntax.Call("LIST_VALUE", texts, span=span)
+    return syntax.Case(None, ((syntax.Logical("and", present, span=span), listed),), span=span)
