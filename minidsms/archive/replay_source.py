@@ -14,8 +14,7 @@ from minidsms.archive.files import numbers, read_file, read_files, within
 from minidsms.archive.format import Archive, ArchiveFile
 from minidsms.cql.errors import Error
 from minidsms.elements import Schema
-from minidsms.inputs.rejected import RejectedRows
-from minidsms.sources.source import SIGN_COLUMN, TS_COLUMN, Pace
+from minidsms.sources.source import SIGN_COLUMN, TS_COLUMN, BaseSource
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ def local_tables(
     return read_files(archive, files, fields, where)
 
 
-class ReplaySource:
+class ReplaySource(BaseSource):
     """A span of an archive, as a source of an input with this schema.
 
     Columns that are not demanded are NULL, but for the one that the input is timed by, which is `_ts`.
@@ -73,11 +72,7 @@ class ReplaySource:
         tables: Tables,
         timestamp_by: int | None = None,
     ) -> None:
-        self.path = archive.folder
-        self.schema = schema
-        self.rejected = RejectedRows()
-        self.first_line: int | None = None
-        self.pace = Pace()
+        super().__init__(archive.folder, schema)
         self.is_stream = archive.metadata.kind == "stream"
         self.last_ts: int | None = None
         self.position: dict[str, int] | None = None
@@ -190,7 +185,7 @@ class ReplaySource:
         return greatest
 
 
-class GivenSource:
+class GivenSource(BaseSource):
     """Elements that an archive has held, as a source of an input. read: gives them as `ReplaySource.read` does.
 
     last_ts: the greatest ts of the archive, with the rows left out.
@@ -199,13 +194,9 @@ class GivenSource:
     bytes_total = bytes_read = 0
 
     def __init__(self, path: str, schema: Schema, read: Callable[[], Iterator[pa.RecordBatch]], last_ts: int | None):
-        self.path = path
-        self.schema = schema
+        super().__init__(path, schema)
         self.read = read
         self.last_ts = last_ts
-        self.rejected = RejectedRows()
-        self.first_line: int | None = None
-        self.pace = Pace()
 
     def close(self) -> None:
         """Nothing is held open."""

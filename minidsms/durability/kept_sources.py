@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any
 from minidsms.cql.errors import Error
 from minidsms.cql.masking import masked
 from minidsms.elements import Schema
-from minidsms.inputs.rejected import RejectedRows
 from minidsms.sources.frames import is_generator
 from minidsms.sources.live_lines import FeederGoesOn, LiveLines
 from minidsms.sources.read_until import ReadUntil
-from minidsms.sources.source import GoesOn, LiveSource, Pace, Source
+from minidsms.sources.source import BaseSource, GoesOn, LiveSource, Source
 
 if TYPE_CHECKING:
     from minidsms.durability.journal import KeptSource
@@ -39,17 +38,13 @@ def address_of(name: str, source: Any, options: Mapping[str, Any]) -> str:
     return place if place == "-" or "://" in place or is_generator(place) else os.path.abspath(place)
 
 
-class SourceToCome:
+class SourceToCome(BaseSource):
     """Stands for a source while the log is carried out, and for one that has ended or cannot be opened again."""
 
     def __init__(self, opening: Callable[[], Source | LiveSource], path: str) -> None:
+        super().__init__(path, Schema(()))
         self._opening = opening
         self._failure: Error | None = None
-        self.path = path
-        self.schema = Schema(())
-        self.rejected = RejectedRows()
-        self.first_line: int | None = None
-        self.pace = Pace()
         self.bytes_total = self.bytes_read = 0
 
     def open(self, name: str, kept: KeptSource, held: Callable[[], Any]) -> list[str]:

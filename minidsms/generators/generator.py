@@ -16,8 +16,7 @@ import pyarrow as pa
 
 from minidsms.cql.errors import Error
 from minidsms.elements import Int64Array, Schema
-from minidsms.inputs.rejected import RejectedRows
-from minidsms.sources.source import Pace, choose_columns
+from minidsms.sources.source import BaseSource, choose_columns
 
 BLOCK_EVENTS = 8192
 
@@ -131,15 +130,11 @@ def _checked(generator: Generator, name: str, value: Any, default: Any) -> Any:
     return value
 
 
-class GeneratorSource:
+class GeneratorSource(BaseSource):
     """The rows of one stream of a generator, as a bounded source, or one without end."""
 
     def __init__(self, generator: Generator, given: Parameters, schema: Schema) -> None:
-        self.path = f"{generator.name}('{given.stream}')"
-        self.schema = schema
-        self.rejected = RejectedRows()
-        self.first_line: int | None = None
-        self.pace = Pace()
+        super().__init__(f"{generator.name}('{given.stream}')", schema)
         self._given = given
         types, self._rows = generator.streams[given.stream]
         self._columns = choose_columns(self.path, list(types), schema, False)

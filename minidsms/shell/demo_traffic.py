@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from minidsms.elements import Schema, Type
-from minidsms.inputs.rejected import RejectedRows
-from minidsms.sources.source import Pace
+from minidsms.sources.source import BaseSource
 
 DECLARATIONS = (
     "CREATE STREAM Pos (at TIMESTAMP, car INTEGER, road TEXT, speed FLOAT) TIMESTAMP BY at",
@@ -35,16 +34,11 @@ START_S = 1_767_254_400
 """2026-01-01 08:00:00 UTC."""
 
 
-class TrafficSource:
+class TrafficSource(BaseSource):
     """A source (see `minidsms.sources.source`). seconds: of event time.  tick_ns: length of a tick."""
 
-    pace = Pace()
-
     def __init__(self, seconds: int, tick_ns: int) -> None:
-        self.path = "demo"
-        self.schema = _SCHEMA
-        self.rejected = RejectedRows()
-        self.first_line: int | None = None
+        super().__init__("demo", _SCHEMA)
         self._rows = seconds * _ROWS_PER_S
         self.bytes_total = self._rows * _ROW_BYTES
         self._read = 0

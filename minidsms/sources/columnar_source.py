@@ -16,24 +16,18 @@ import pyarrow as pa
 from minidsms.cql.errors import Error
 from minidsms.elements import Schema
 from minidsms.inputs.foreign import check_whole
-from minidsms.inputs.rejected import RejectedRows
 from minidsms.sources.files import LOCAL, Files, OpenFile, cannot_read, open_file
 from minidsms.sources.read_ahead import ReadAhead
-from minidsms.sources.source import BATCH_ROWS, FileColumn, Pace, choose_columns
+from minidsms.sources.source import BATCH_ROWS, BaseSource, FileColumn, choose_columns
 
 
-class ParquetSource:
+class ParquetSource(BaseSource):
     """Rows of a Parquet file."""
-
-    pace = Pace()
 
     def __init__(self, path: str, schema: Schema, relation: bool = False, files: Files = LOCAL) -> None:
         from pyarrow import parquet
 
-        self.path = path
-        self.schema = schema
-        self.rejected = RejectedRows()
-        self.first_line: int | None = None
+        super().__init__(path, schema)
         self.position: Any = None
         self.rejected_before = 0
         self._from = 0
@@ -106,18 +100,13 @@ class ParquetSource:
         self.close()
 
 
-class ArrowSource:
+class ArrowSource(BaseSource):
     """Rows of an Arrow IPC file or stream."""
-
-    pace = Pace()
 
     def __init__(self, path: str, schema: Schema, relation: bool = False, files: Files = LOCAL) -> None:
         from pyarrow import ipc
 
-        self.path = path
-        self.schema = schema
-        self.rejected = RejectedRows()
-        self.first_line: int | None = None
+        super().__init__(path, schema)
         self._opened = _natively(path, files)
         self.bytes_total = self._opened.size
         try:

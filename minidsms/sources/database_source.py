@@ -18,19 +18,16 @@ from minidsms.cql.errors import Error, shown
 from minidsms.cql.masking import masked
 from minidsms.elements import Schema, Type
 from minidsms.extras import library
-from minidsms.inputs.rejected import RejectedRows
 from minidsms.sources import postgres
 from minidsms.sources.files import cannot_read, open_file
-from minidsms.sources.source import BATCH_ROWS, Pace, choose_columns
+from minidsms.sources.source import BATCH_ROWS, BaseSource, choose_columns
 from minidsms.sources.text_columns import arrow_type
 
 DATABASES = ("sqlite", "duckdb")
 
 
-class DatabaseSource:
+class DatabaseSource(BaseSource):
     """The rows of a table. kind: one of DATABASES, or "postgresql".  table: None where there is one alone."""
-
-    pace = Pace()
 
     def __init__(
         self,
@@ -41,10 +38,7 @@ class DatabaseSource:
         relation: bool = False,
         allow_remote: bool = False,
     ) -> None:
-        self.path = masked(path)
-        self.schema = schema
-        self.rejected = RejectedRows()
-        self.first_line: int | None = None
+        super().__init__(masked(path), schema)
         self.bytes_total = self.bytes_read = 0
         if kind == "postgresql":
             self._database = postgres.connected(path, allow_remote)

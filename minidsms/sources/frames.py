@@ -16,27 +16,22 @@ from minidsms.cql.catalog import SourceDef
 from minidsms.cql.errors import Error
 from minidsms.elements import Schema
 from minidsms.inputs.foreign import raised
-from minidsms.inputs.rejected import RejectedRows
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.sources.columnar_source import checked_batch, guarded
 from minidsms.sources.opening import open_definition, open_source
 from minidsms.sources.options import Options
-from minidsms.sources.source import BATCH_ROWS, LiveSource, Pace, Source, choose_columns
+from minidsms.sources.source import BATCH_ROWS, BaseSource, LiveSource, Pace, Source, choose_columns
 
 _GENERATOR = "generator://"
 _ROWS = "a table as a dict is {column: [value, ..], ..}; single rows are pushed: db.push(name, rows)"
 
 
-class FrameSource:
+class FrameSource(BaseSource):
     """Rows of one table, or of the tables that an iterable gives. name: as errors say it."""
 
     def __init__(self, frames: Any, schema: Schema, relation: bool = False, name: str = "the table") -> None:
-        self.path = name
-        self.schema = schema
-        self.rejected = RejectedRows()
-        self.first_line: int | None = None
-        self.pace = Pace()
+        super().__init__(name, schema)
         self._relation = relation
         self._frames: Any = [frames] if is_frame(frames) else frames
         # The size of an Arrow table is known; of what others and iterables still have there is no fraction to tell.

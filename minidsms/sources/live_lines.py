@@ -14,13 +14,12 @@ from typing import Any, Protocol, runtime_checkable
 
 from minidsms.cql.errors import Error
 from minidsms.elements import Schema
-from minidsms.inputs.rejected import RejectedRows
 from minidsms.process.threads import begun
 from minidsms.sources.blocks import Block
 from minidsms.sources.csv_form import CsvForm
 from minidsms.sources.inbox import Inbox
 from minidsms.sources.line_rows import LineRows
-from minidsms.sources.source import Pace
+from minidsms.sources.source import BaseSource
 
 _KEPT_NOTES = 100
 _log = logging.getLogger("minidsms.sources")
@@ -55,7 +54,7 @@ class FeederGoesOn(Protocol):
         ...
 
 
-class LiveLines:
+class LiveLines(BaseSource):
     """Rows of lines that a feeder waits for.
 
     notes_pushed: keep account in `pushed`, for a feeder that has to tell somebody else how far it is.
@@ -72,11 +71,7 @@ class LiveLines:
         feeder: Feeder,
         is_lenient: bool = False,
     ) -> None:
-        self.path = path
-        self.schema = schema
-        self.rejected = RejectedRows()
-        self.first_line: int | None = None
-        self.pace = Pace()
+        super().__init__(path, schema)
         self.notes: deque[str] = deque(maxlen=_KEPT_NOTES)
         self.state = "waiting to run"
         self.bytes_read = 0

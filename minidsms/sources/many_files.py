@@ -12,20 +12,14 @@ from typing import Any
 
 from minidsms.cql.errors import Error, shown
 from minidsms.elements import Schema
-from minidsms.inputs.rejected import RejectedRows
-from minidsms.sources.source import GoesOn, Pace, Source
+from minidsms.sources.source import BaseSource, GoesOn, Source
 
 
-class ManyFiles:
+class ManyFiles(BaseSource):
     """paths: not empty.  open_one: opens one of them as a source."""
 
-    pace = Pace()
-
     def __init__(self, path: str, paths: Sequence[str], schema: Schema, open_one: Callable[[str], Source]) -> None:
-        self.path = path
-        self.schema = schema
-        self.rejected = RejectedRows()
-        self.first_line: int | None = None
+        super().__init__(path, schema)
         self.rejected_before = 0
         self._paths, self._open_one = list(paths), open_one
         self._i, self._current = 0, open_one(self._paths[0])

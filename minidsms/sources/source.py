@@ -65,6 +65,18 @@ class Source(Protocol):
         ...
 
 
+class BaseSource:
+    """What sources have from the beginning, bounded and live ones; see `Source`."""
+
+    first_line: int | None = None
+    pace = Pace()
+
+    def __init__(self, path: str, schema: Schema) -> None:
+        self.path = path
+        self.schema = schema
+        self.rejected = RejectedRows()
+
+
 @dataclass(frozen=True)
 class Heartbeat:
     """Said by a source between its rows: nothing at or before the instant comes any more."""
