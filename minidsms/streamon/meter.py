@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 
@@ -14,3 +15,15 @@ class Meter(Protocol):
 
     def spent(self) -> tuple[float, int]:
         """Cost units, nanoseconds where time is measured, and elements, since the beginning."""
+
+
+class JoinExecutor:
+    """What the Executors of joins have alike. names: of the inputs, for plans in words.  meter: of the join."""
+
+    def __init__(self, names: Sequence[str], meter: Meter) -> None:
+        self.names = tuple(names)
+        self._meter = meter
+
+    def spent(self) -> tuple[float, int]:
+        """Nanoseconds of joining, or slots inspected and tuples where time is not measured; elements taken."""
+        return self._meter.spent()

@@ -12,16 +12,15 @@ from random import Random
 from minidsms.joins.plan import CacheSpec, JoinPlan
 from minidsms.kernels.access_methods.bit_addresses import Bits
 from minidsms.streamon.caching.contracts import CachingJoin
-from minidsms.streamon.meter import Meter
+from minidsms.streamon.meter import JoinExecutor, Meter
 
 
-class CacheExecutor:
+class CacheExecutor(JoinExecutor):
     """names: of the join's inputs, for plans in words.  meter: of the join."""
 
     def __init__(self, join: CachingJoin, names: Sequence[str], meter: Meter) -> None:
+        super().__init__(names, meter)
         self.join = join
-        self.names = tuple(names)
-        self._meter = meter
 
     @property
     def elements(self) -> int:
@@ -71,7 +70,3 @@ class CacheExecutor:
     def cache_name(self, spec: CacheSpec) -> str:
         """A cache in words, with its pipeline: cache [S, R] for T."""
         return f"cache {self.cache_text(spec)} for {self.names[spec.pipeline]}"
-
-    def spent(self) -> tuple[float, int]:
-        """Nanoseconds of joining, or slots inspected and tuples where time is not measured; elements taken."""
-        return self._meter.spent()

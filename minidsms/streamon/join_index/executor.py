@@ -13,7 +13,7 @@ from minidsms.elements import Schema
 from minidsms.joins.graph import JoinGraph
 from minidsms.joins.plan import Index, JoinPlan, Key, Patterns
 from minidsms.kernels.access_methods.bit_addresses import MOST_BITS, Bits
-from minidsms.streamon.meter import Meter
+from minidsms.streamon.meter import JoinExecutor, Meter
 from minidsms.synopses.window_index import WindowIndex
 
 
@@ -43,14 +43,13 @@ class IndexedJoin(Protocol):
         """Store the rows of input i that stand under these configurations under the newest one."""
 
 
-class IndexExecutor:
+class IndexExecutor(JoinExecutor):
     """names: of the inputs; schemas: theirs, for plans in words.  meter: of the join."""
 
     def __init__(self, join: IndexedJoin, names: Sequence[str], schemas: Sequence[Schema], meter: Meter) -> None:
+        super().__init__(names, meter)
         self.join = join
-        self.names = tuple(names)
         self._schemas = tuple(schemas)
-        self._meter = meter
 
     @property
     def plan(self) -> Index:
@@ -133,7 +132,3 @@ class IndexExecutor:
             told = ", ".join(f"{self._schemas[j].names[c]} {bits}" for c, bits in zip(columns, each.of))
             return f"bits of {told}"
         return ", ".join(self.key_text(j, key) for key in each)
-
-    def spent(self) -> tuple[float, int]:
-        """Nanoseconds of joining, or slots inspected and tuples where time is not measured; elements taken."""
-        return self._meter.spent()

@@ -13,7 +13,7 @@ from typing import Protocol
 from minidsms.joins.graph import JoinGraph
 from minidsms.joins.logical_filters import random_order
 from minidsms.joins.plan import Orders
-from minidsms.streamon.meter import Meter
+from minidsms.streamon.meter import JoinExecutor, Meter
 
 
 class Reorderable(Protocol):
@@ -37,13 +37,12 @@ class Reorderable(Protocol):
         """Since the beginning: nanoseconds, slots inspected, elements taken, tuples put out."""
 
 
-class OrderExecutor:
+class OrderExecutor(JoinExecutor):
     """names: of the inputs, for plans in words.  meter: of the join."""
 
     def __init__(self, join: Reorderable, names: Sequence[str], meter: Meter) -> None:
+        super().__init__(names, meter)
         self._join = join
-        self.names = tuple(names)
-        self._meter = meter
 
     @property
     def plan(self) -> Orders:
@@ -71,7 +70,3 @@ class OrderExecutor:
         """R: S, T | S: R, T | T: S, R"""
         names = self.names
         return " | ".join(f"{names[i]}: {', '.join(names[j] for j in order)}" for i, order in enumerate(plan))
-
-    def spent(self) -> tuple[float, int]:
-        """Nanoseconds of joining, or slots inspected and tuples where time is not measured; elements taken."""
-        return self._meter.spent()

@@ -12,7 +12,7 @@ from typing import Protocol
 from minidsms.joins.graph import JoinGraph
 from minidsms.joins.plan import Orders, Tree
 from minidsms.joins.tree import MOST_SEARCHED, all_trees, flat, is_binary, normal, random_tree, tree_text
-from minidsms.streamon.meter import Meter
+from minidsms.streamon.meter import JoinExecutor, Meter
 
 
 class Plantable(Protocol):
@@ -40,17 +40,16 @@ class Plantable(Protocol):
         """Since the beginning: nanoseconds, slots inspected, elements taken, tuples put out."""
 
 
-class TreeExecutor:
+class TreeExecutor(JoinExecutor):
     """names: of the inputs.  binary: only trees of two-way joins are plans.  meter: of the join; it takes its
     time or, without measures_time, counts steps.
     """
 
     def __init__(self, join: Plantable, names: Sequence[str], binary: bool, meter: Meter, measures_time: bool) -> None:
+        super().__init__(names, meter)
         self.join = join
-        self.names = tuple(names)
         self.binary = binary
         self.measures_time = measures_time
-        self._meter = meter
         self._all: tuple[Tree, ...] | None = None
 
     @property
@@ -85,7 +84,3 @@ class TreeExecutor:
     def plan_text(self, plan: Tree) -> str:
         """((R, S), T)"""
         return tree_text(plan, self.names)
-
-    def spent(self) -> tuple[float, int]:
-        """Nanoseconds of joining, or slots inspected and tuples where time is not measured; elements taken."""
-        return self._meter.spent()

@@ -12,7 +12,7 @@ from minidsms.joins.graph import JoinGraph
 from minidsms.joins.logical_filters import random_order
 from minidsms.joins.plan import JoinPlan, JoinRoutes
 from minidsms.streamon.content_routing.random_routes import random_routes
-from minidsms.streamon.meter import Meter
+from minidsms.streamon.meter import JoinExecutor, Meter
 
 
 class RoutedJoin(Protocol):
@@ -33,7 +33,7 @@ class RoutedJoin(Protocol):
         """Divide the elements of inputs by these routes."""
 
 
-class RoutesExecutor:
+class RoutesExecutor(JoinExecutor):
     """names: of the inputs, for plans in words.  attributes: of the inputs whose rows may be told apart.  meter: of the
     join.
     """
@@ -41,10 +41,9 @@ class RoutesExecutor:
     def __init__(
         self, join: RoutedJoin, names: Sequence[str], attributes: Mapping[int, Attributes], meter: Meter
     ) -> None:
+        super().__init__(names, meter)
         self.join = join
-        self.names = tuple(names)
         self.attributes = attributes
-        self._meter = meter
 
     @property
     def plan(self) -> JoinRoutes:
@@ -77,7 +76,3 @@ class RoutesExecutor:
         """R by k: 3 orders."""
         routes = dict(plan)[i]
         return f"{self.names[i]} by {', '.join(map(str, routes.classifiers))}: {len(routes.orders)} orders"
-
-    def spent(self) -> tuple[float, int]:
-        """Nanoseconds of joining, or slots inspected and tuples where time is not measured; elements taken."""
-        return self._meter.spent()
