@@ -267,6 +267,21 @@ class LookupJoin(Node):
         return f"{'Left ' if self.outer else ''}Lookup Join on {on or 'every row'}"
 
 
+def putting_out(project: bound.Project, join: MultiJoin | LookupJoin, above: Sequence[Expr] = ()) -> Node:
+    """A projection over a join that puts out the columns read and no others, and itself chooses columns.
+
+    above: filters that stand between the two.
+    """
+    if not above and project.only_chooses:
+        chosen = [e.index for e in project.exprs if isinstance(e, bound.ColumnRef)]
+        return dataclasses.replace(join, schema=project.schema, columns=tuple(join.columns[i] for i in chosen))
+    used = sorted({i for e in (*project.exprs, *above) for i in columns_used(e)})
+    place = {old: new for new, old in enumerate(used)}.__getitem__
+    schema, columns = Schema(tuple(join.schema[i] for i in used)), tuple(join.columns[i] for i in used)
+    source = filtered(dataclasses.replace(join, schema=schema, columns=columns), [renumbered(e, place) for e in above])
+    return dataclasses.replace(project, input=source, exprs=tuple(renumbered(e, place) for e in project.exprs))
+
+
 @dataclass(frozen=True, eq=False)
 class ReducedJoin(MultiJoin):
     """A join over streams and relations that keeps rows of its own, and only those it needs (`plan.state_reduction`).

@@ -28,6 +28,7 @@ from minidsms.plan.logical import (
     filtered,
     nodes,
     projected,
+    putting_out,
     reader_counts,
     renumbered,
     shift,
@@ -87,7 +88,8 @@ def merged(node: Node, is_alone: Sequence[bool]) -> Node:
         left, right = (_part(child, alone) for child, alone in zip(node.inputs, is_alone))
         return _joined(node, left, right)
     if isinstance(node, bound.Project) and is_alone[0]:
-        return _narrowed(node)
+        join, above = unfiltered(node.input)
+        return putting_out(node, join, above) if isinstance(join, MultiJoin) else node
     return node
 
 
@@ -151,22 +153,6 @@ def _place(end: tuple[int, Expr], windows: list[Node]) -> tuple[int, int]:
     schema = windows[i].schema
     windows[i] = projected(windows[i], [*column_refs(schema), expr], [*schema.names, f"key{len(schema) + 1}"])
     return i, len(schema)
-
-
-def _narrowed(node: bound.Project) -> Node:
-    """A projection over an n-way join: the join puts out the columns read, and itself chooses columns."""
-    join, above = unfiltered(node.input)
-    if not isinstance(join, MultiJoin):
-        return node
-    if not above and all(isinstance(e, bound.ColumnRef) for e in node.exprs):
-        chosen = [e.index for e in node.exprs if isinstance(e, bound.ColumnRef)]
-        return dataclasses.replace(join, schema=node.schema, columns=tuple(join.columns[i] for i in chosen))
-    used = sorted({i for e in (*node.exprs, *above) for i in columns_used(e)})
-    new = {old: k for k, old in enumerate(used)}
-    schema = bound.Schema(tuple(join.schema[i] for i in used))
-    source: Node = dataclasses.replace(join, schema=schema, columns=tuple(join.columns[i] for i in used))
-    source = filtered(source, [renumbered(e, new.__getitem__) for e in above])
-    return dataclasses.replace(node, input=source, exprs=tuple(renumbered(e, new.__getitem__) for e in node.exprs))
 
 
 def _parted(root: Node) -> Node:

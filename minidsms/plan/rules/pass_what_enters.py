@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, JoinKind, Node, StreamKind
 from minidsms.cql.origins import equal_pair
-from minidsms.elements import Schema
 from minidsms.plan.logical import (
     Entering,
     LookupJoin,
@@ -31,13 +30,12 @@ from minidsms.plan.logical import (
     NewRows,
     SemiJoin,
     column_refs,
-    columns_used,
     conjuncts,
     filtered,
     nodes,
     projected,
+    putting_out,
     reader_counts,
-    renumbered,
 )
 
 
@@ -92,7 +90,7 @@ class _Streams:
         if isinstance(node, bound.ByRow) and is_alone:
             stream = self._stream(node.input)
             if isinstance(node, bound.Project) and isinstance(stream, LookupJoin):
-                return _narrowed(node, stream)
+                return putting_out(node, stream)
             return node.over([stream])
         if isinstance(node, bound.SetOperation) and is_alone:
             return node.over([self._stream(child) for child in node.inputs])
@@ -155,18 +153,6 @@ def _matching(join: bound.Join | MultiJoin) -> _Matching | None:
         return None
     columns = [(0, c) for c in range(width)] + [(1, c) for c in range(len(join.right.schema))]
     return _Matching(pairs, columns, outer, rest)
-
-
-def _narrowed(project: bound.Project, join: LookupJoin) -> Node:
-    """The projection of what is looked up, of which only the columns read are put out."""
-    if project.only_chooses:
-        chosen = [e.index for e in project.exprs if isinstance(e, bound.ColumnRef)]
-        return dataclasses.replace(join, schema=project.schema, columns=tuple(join.columns[i] for i in chosen))
-    used = sorted({i for e in project.exprs for i in columns_used(e)})
-    fields, columns = Schema(tuple(join.schema[i] for i in used)), tuple(join.columns[i] for i in used)
-    source = dataclasses.replace(join, schema=fields, columns=columns)
-    exprs = tuple(renumbered(e, used.index) for e in project.exprs)
-    return dataclasses.replace(project, input=source, exprs=exprs)
 
 
 def has_one_row(node: Node) -> bool:
