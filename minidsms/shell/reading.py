@@ -33,6 +33,16 @@ def read_text(path: str) -> str:
         raise Error(f"{path!r} is no UTF-8 text: line {line} has the byte 0x{data[error.start]:02x}") from None
 
 
+def read_statements(path: str) -> str:
+    """The text of a file of CQL. Error where it cannot be read, or is a STREAM script."""
+    from minidsms.cql.stream_script import is_stream_script
+
+    text = read_text(path)
+    if is_stream_script(text):
+        raise Error(f"{path!r} is a STREAM script\nhelp: minidsms run {path}")
+    return text
+
+
 def text_or_file(told: str) -> str:
     """Statements, or the text of the file that is named: no statement is one word. Error where it cannot be read."""
     return read_text(told) if os.path.exists(told) or len(told.split()) == 1 else told

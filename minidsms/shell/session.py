@@ -145,16 +145,13 @@ class Session:
         """Run the inputs of a file. Error where it cannot be read, or reads itself."""
         import os
 
-        from minidsms.cql.stream_script import is_stream_script
-        from minidsms.shell.reading import read_text
+        from minidsms.shell.reading import read_statements
 
         self.safety.check_path(path)
         place = os.path.realpath(path)
         if place in self._reading:
             raise Error(f"{path!r} reads itself")
-        text = read_text(path)
-        if is_stream_script(text):
-            raise Error(f"{path!r} is a STREAM script\nhelp: minidsms run {path}")
+        text = read_statements(path)
         self._reading.append(place)
         try:
             self.run_text(text)

@@ -27,6 +27,7 @@ def add_ui(commands: Any) -> None:
 def ui(options: argparse.Namespace) -> int:
     """Serve until interrupted; the exit code."""
     from minidsms.connection import connect
+    from minidsms.shell.reading import read_statements
     from minidsms.web.workbench import Workbench
 
     if options.folders and not options.is_safe:
@@ -34,7 +35,7 @@ def ui(options: argparse.Namespace) -> int:
     given = {"time_unit": options.time_unit} if options.time_unit else {}
     with connect(options.folder, safe=options.is_safe, allowed_paths=tuple(options.folders or ()), **given) as db:
         if options.file is not None:
-            error = Workbench(db).run(_statements(options.file))["error"]
+            error = Workbench(db).run(read_statements(options.file))["error"]
             if error is not None:
                 raise Error(error["text"])
         print(db.ui(options.port, open_browser=not options.no_browser).url, flush=True)
@@ -44,13 +45,3 @@ def ui(options: argparse.Namespace) -> int:
         except KeyboardInterrupt:
             return 0
     return 0
-
-
-def _statements(path: str) -> str:
-    from minidsms.cql.stream_script import is_stream_script
-    from minidsms.shell.reading import read_text
-
-    text = read_text(path)
-    if is_stream_script(text):
-        raise Error(f"{path!r} is a STREAM script\nhelp: minidsms run {path}")
-    return text
