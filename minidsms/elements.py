@@ -28,9 +28,10 @@ Int32Array = npt.NDArray[np.int32]
 BoolArray = npt.NDArray[np.bool_]
 AnyArray = npt.NDArray[np.generic]
 
-MIN_INSTANT = -(2**63) + 1
+INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+MIN_INSTANT = INT64_MIN + 1
 """Progress of an input that has shown nothing yet: before every instant."""
-MAX_INSTANT = 2**63 - 1
+MAX_INSTANT = INT64_MAX
 """Progress of an input that has ended: after every instant."""
 
 
@@ -78,6 +79,21 @@ class Schema:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(each.name for each in self.fields)
+
+    def unique_names(self, taken: Iterable[str]) -> tuple[str, ...]:
+        """The names, whatever their case; one that repeats, or is taken, gets a number. taken: in lower case.
+
+        >>> Schema.of(("k", Type.INTEGER), ("K", Type.INTEGER), ("ts", Type.INTEGER)).unique_names(["ts"])
+        ('k', 'K_2', 'ts_2')
+        """
+        seen, unique = set(taken), []
+        for name in self.names:
+            new, n = name, 2
+            while new.lower() in seen:
+                new, n = f"{name}_{n}", n + 1
+            seen.add(new.lower())
+            unique.append(new)
+        return tuple(unique)
 
     @property
     def coded(self) -> tuple[int, ...]:

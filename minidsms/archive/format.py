@@ -92,15 +92,7 @@ class Metadata:
         return self._fields(self.schema)
 
     def _fields(self, schema: Schema) -> tuple[str, ...]:
-        taken = set(OWN_COLUMNS) | {_PARTITION[self.version]}
-        fields = []
-        for name in schema.names:
-            field, n = name, 2
-            while field.lower() in taken:
-                field, n = f"{name}_{n}", n + 1
-            taken.add(field.lower())
-            fields.append(field)
-        return tuple(fields)
+        return schema.unique_names((*OWN_COLUMNS, _PARTITION[self.version]))
 
     @property
     def arrow_schema(self) -> pa.Schema:

@@ -24,7 +24,7 @@ from minidsms.cql.errors import CqlError
 from minidsms.cql.foreign_names import foreign_hint
 from minidsms.cql.foreign_windows import NAMES as WINDOW_NAMES
 from minidsms.cql.foreign_windows import window_here
-from minidsms.cql.functions import CALLED, FUNCTIONS, INT64_MAX, INT64_MIN, SYNONYMS, can_cast, common_type
+from minidsms.cql.functions import CALLED, FUNCTIONS, SYNONYMS, can_cast, common_type
 from minidsms.cql.lengths import PartOfLength, bucket_of_months, parts_of_length
 from minidsms.cql.long_number import LongNumber
 from minidsms.cql.nested import NestedBinder
@@ -37,7 +37,7 @@ from minidsms.cql.times import NotATime, duration_ticks
 from minidsms.cql.words import MONTHS
 from minidsms.cql.written_out import aggregate_written_out, over_written_out, written_out
 from minidsms.cql.wrong_types import LENGTHS, wrong_types
-from minidsms.elements import Type
+from minidsms.elements import INT64_MAX, INT64_MIN, Type
 from minidsms.functions import LIBRARY
 from minidsms.functions.calendar import DAYS_AND_MORE, PARTS, TAKE_A_UNIT, UNITS
 from minidsms.functions.function import Function

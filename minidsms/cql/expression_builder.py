@@ -26,13 +26,12 @@ from minidsms.cql.errors import CqlError
 from minidsms.cql.long_number import LongNumber, number_of
 from minidsms.cql.syntax import Span
 from minidsms.cql.words import MONTHS, UNITS
-from minidsms.elements import Type
+from minidsms.elements import INT64_MAX, Type
 from minidsms.values.types import MOST_DIGITS
 
 Part = Any
 """A token, a node, a list of either, or None."""
 
-MAX_INTEGER = 2**63 - 1
 _DURATION = re.compile(r"([+-]?)\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 _COUNT = re.compile(r"[0-9]+")
 _SHORT_UNITS = {"min": "minute", "sec": "second", "hr": "hour", "mon": "month", "yr": "year"}
@@ -96,8 +95,8 @@ class ExpressionBuilder(Transformer[Token, Part]):
     def integer_of(self, token: Token) -> int:
         """The int64 a NUMBER token spells; one more is let through for the minus before it (see `check_tree`)."""
         digits = token.lstrip("0") or "0"
-        if len(digits) > 19 or int(digits) > MAX_INTEGER + 1:
-            raise self.fail("this integer does not fit in 64 bits", token, hint=f"the greatest is {MAX_INTEGER}")
+        if len(digits) > 19 or int(digits) > INT64_MAX + 1:
+            raise self.fail("this integer does not fit in 64 bits", token, hint=f"the greatest is {INT64_MAX}")
         return int(digits)
 
     def count_of(self, token: Token) -> int:
@@ -105,8 +104,8 @@ class ExpressionBuilder(Transformer[Token, Part]):
         if not _COUNT.fullmatch(token):
             raise self.fail(f'"{token}" is not a number of rows', token, hint="ROWS takes a whole number")
         value = self.integer_of(token)
-        if value > MAX_INTEGER:
-            raise self.fail("this integer does not fit in 64 bits", token, hint=f"the greatest is {MAX_INTEGER}")
+        if value > INT64_MAX:
+            raise self.fail("this integer does not fit in 64 bits", token, hint=f"the greatest is {INT64_MAX}")
         return value
 
     def number(self, parts: list[Part]) -> syntax.Literal:
@@ -128,7 +127,7 @@ class ExpressionBuilder(Transformer[Token, Part]):
         digits = match.group(2)
         whole, point, fraction = digits.partition(".")
         whole = whole.lstrip("0") or "0"
-        if len(whole) > 19 or int(whole) > MAX_INTEGER:
+        if len(whole) > 19 or int(whole) > INT64_MAX:
             raise self.fail("this length of time does not fit in 64 bits", number)
         fraction = fraction.rstrip("0")
         unit_name = None if unit is None else unit.lower().removesuffix("s")
@@ -225,8 +224,7 @@ class ExpressionBuilder(Transformer[Token, Part]):
     def plus(self, parts: list[Part]) -> syntax.Expr:
         return self._within(parts[1], span_of(parts))
 
-    def group(self, parts: list[Part]) -> syntax.Expr:
-        return self._within(parts[1], span_of(parts))
+    group = plus
 
     def _within(self, expr: syntax.Expr, span: Span) -> syntax.Expr:
         return dataclasses.replace(expr, span=span)
@@ -582,8 +580,7 @@ class ExpressionBuilder(Transformer[Token, Part]):
         field = syntax.Literal(str(name), span=part_span(name))
         return syntax.Call("STRUCT_EXTRACT", (operand, field), span=span_of(parts))
 
-    def pair(self, parts: list[Part]) -> syntax.Pair:
-        return syntax.Pair(parts[0], parts[2], span=span_of(parts))
+    pair = entry
 
     def lambda_(self, parts: list[Part]) -> syntax.Lambda:
         written, _, body = parts
@@ -614,13 +611,11 @@ class ExpressionBuilder(Transformer[Token, Part]):
     def row(self, parts: list[Part]) -> syntax.Row:
         return syntax.Row((parts[1], *parts[3]), span=span_of(parts))
 
-    def exprs(self, parts: list[Part]) -> tuple[syntax.Expr, ...]:
+    def exprs(self, parts: list[Part]) -> tuple[Part, ...]:
+        """The parts of a list, without the commas between them."""
         return tuple(parts[::2])
 
-    names = groupings = arguments = exprs
-
-    def idents(self, parts: list[Part]) -> tuple[Token, ...]:
-        return tuple(parts[::2])
+    names = groupings = arguments = idents = columns = exprs
 
     # ------------------------------------------------------------------------------------------------- windows
 

@@ -17,7 +17,6 @@ from minidsms.functions.function import Function, Signature, fixed
 from minidsms.values.types import MOST_DIGITS, known_type
 
 COMPARISONS = frozenset(("=", "<>", "<", "<=", ">", ">="))
-INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
 
 def common_type(types: Sequence[Type]) -> Type | None:

@@ -10,7 +10,7 @@ import re
 from decimal import Decimal, InvalidOperation
 
 from minidsms.counted import counted
-from minidsms.cql.functions import INT64_MAX, INT64_MIN
+from minidsms.elements import INT64_MAX, INT64_MIN
 
 UNIT_NS = {
     "nanosecond": 1,

@@ -17,10 +17,10 @@ from lark import Token
 
 from minidsms.cql import syntax
 from minidsms.cql.errors import CqlError
-from minidsms.cql.expression_builder import MAX_INTEGER, ExpressionBuilder, Part, part_span, span_of
+from minidsms.cql.expression_builder import ExpressionBuilder, Part, part_span, span_of
 from minidsms.cql.foreign_names import FOREIGN_JOINS, foreign_hint
 from minidsms.cql.lexer import MAX_NESTING
-from minidsms.elements import Type
+from minidsms.elements import INT64_MAX, Type
 from minidsms.values.types import MOST_DIGITS
 
 TYPES = {
@@ -523,9 +523,6 @@ class TreeBuilder(ExpressionBuilder):
     def column(self, parts: list[Part]) -> syntax.ColumnDef:
         return syntax.ColumnDef(str(parts[0]), parts[1], span=part_span(parts[0]))
 
-    def columns(self, parts: list[Part]) -> tuple[syntax.ColumnDef, ...]:
-        return tuple(parts[::2])
-
     def view_columns(self, parts: list[Part]) -> _Columns:
         return _Columns(parts[1], span=span_of(parts))
 
@@ -677,8 +674,8 @@ class TreeBuilder(ExpressionBuilder):
         literal = self.number([token])
         if parts[0] is not None:
             return dataclasses.replace(literal, value=-literal.value, span=span)  # type: ignore[operator]
-        if type(literal.value) is int and literal.value > MAX_INTEGER:
-            raise self.fail("this integer does not fit in 64 bits", token, hint=f"the greatest is {MAX_INTEGER}")
+        if type(literal.value) is int and literal.value > INT64_MAX:
+            raise self.fail("this integer does not fit in 64 bits", token, hint=f"the greatest is {INT64_MAX}")
         return literal
 
     def set_setting(self, parts: list[Part]) -> syntax.SetSetting:
@@ -763,8 +760,8 @@ def check_tree(root: syntax.Syntax, text: str) -> None:
         if not isinstance(node, syntax.Syntax) or isinstance(node, syntax.LiteralList):
             continue
         if isinstance(node, syntax.Literal):
-            if type(node.value) is int and node.value > MAX_INTEGER:
-                hint = f"the greatest is {MAX_INTEGER}"
+            if type(node.value) is int and node.value > INT64_MAX:
+                hint = f"the greatest is {INT64_MAX}"
                 raise CqlError("this integer does not fit in 64 bits", text, node.span, hint=hint)
             continue
         depth += isinstance(node, counted)

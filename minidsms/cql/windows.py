@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import assert_never
 
 from minidsms.cql import bound, syntax
-from minidsms.cql.functions import INT64_MAX
 from minidsms.cql.scope import Ambiguous, Scope, ambiguous
 from minidsms.cql.session import Session
 from minidsms.cql.times import NotATime, duration_ticks
 from minidsms.cql.window_spec import WindowKind, WindowSpec
+from minidsms.elements import INT64_MAX
 
 
 def bind_window(session: Session, window: syntax.Window, scope: Scope) -> WindowSpec:

@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from minidsms.elements import Type, has_true
-from minidsms.expressions.value import INT64_MAX, INT64_MIN, Value, any_failed, both_valid, extent, finish, finish_float
+from minidsms.elements import INT64_MAX, INT64_MIN, Type, has_true
+from minidsms.expressions.value import Value, any_failed, both_valid, extent, finish, finish_float
 
 Binary = Callable[[Value, Value], Value]
 Unary = Callable[[Value], Value]

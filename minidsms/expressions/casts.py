@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from minidsms.cql.times import NotATime, iso_ticks
-from minidsms.elements import Type
+from minidsms.elements import INT64_MAX, INT64_MIN, Type
 from minidsms.expressions import decimals
 from minidsms.expressions.text import CodeTable, per_combination
 from minidsms.expressions.timestamps import day, iso_of_ticks
-from minidsms.expressions.value import INT64_MAX, INT64_MIN, Value, extent, finish
+from minidsms.expressions.value import Value, extent, finish
 from minidsms.functions.function import FAILED
 from minidsms.inputs.values import ValueRefused, inner_reader
 from minidsms.values.coded import DAY_US, FIRST_DAY, LAST_DAY, as_text, fitted, value_of

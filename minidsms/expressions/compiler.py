@@ -18,11 +18,10 @@ import numpy as np
 
 from minidsms.cql import bound
 from minidsms.cql.catalog import FunctionDef
-from minidsms.elements import Batch, BoolArray, Column, Int64Array, Type, has_true, is_all_true
+from minidsms.elements import INT64_MAX, Batch, BoolArray, Column, Int64Array, Type, has_true, is_all_true
 from minidsms.expressions import arithmetic, casts, decimals, lambdas, library, logic, text, timestamps, user
 from minidsms.expressions.programs import Programmed
 from minidsms.expressions.value import (
-    INT64_MAX,
     Columns,
     Frame,
     Node,

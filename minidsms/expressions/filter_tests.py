@@ -20,9 +20,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from minidsms.cql import bound
-from minidsms.elements import AnyArray, BoolArray, Column, Int64Array, Type
+from minidsms.elements import INT64_MAX, INT64_MIN, AnyArray, BoolArray, Column, Int64Array, Type
 from minidsms.expressions.logic import FLIPPED
-from minidsms.expressions.value import FEW, INT64_MAX, INT64_MIN, KERNELS_FROM, constants
+from minidsms.expressions.value import FEW, KERNELS_FROM, constants
 from minidsms.kernels.arrays import normal
 from minidsms.machine_code.compile_time import COMPILED
 from minidsms.values.dictionary import TextDictionary

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.elements import BoolArray, Column, Int64Array, Type, is_all_true
+from minidsms.elements import INT64_MIN, BoolArray, Column, Int64Array, Type, is_all_true
 from minidsms.expressions import like
-from minidsms.expressions.value import FEW, INT64_MIN, Value, any_failed, both_valid, finish, full
+from minidsms.expressions.value import FEW, Value, any_failed, both_valid, finish, full
 from minidsms.functions.function import FAILED
 from minidsms.values.coded import value_of
 from minidsms.values.dictionary import TextDictionary

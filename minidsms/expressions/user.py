@@ -20,8 +20,8 @@ import numpy as np
 
 from minidsms.cql.catalog import FunctionDef
 from minidsms.cql.errors import Error
-from minidsms.elements import Column, Int64Array, Type
-from minidsms.expressions.value import INT64_MAX, INT64_MIN, Value, any_failed, both_valid, finish, full
+from minidsms.elements import INT64_MAX, INT64_MIN, Column, Int64Array, Type
+from minidsms.expressions.value import Value, any_failed, both_valid, finish, full
 from minidsms.inputs.values import ValueRefused, inner_reader
 from minidsms.process.interrupts import breakable, let_handlers_exit
 from minidsms.values.coded import shown

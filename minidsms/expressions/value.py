@@ -19,8 +19,6 @@ from minidsms.elements import AnyArray, BoolArray, Column, Int64Array, Type, has
 from minidsms.machine_code.compile_time import COMPILED
 from minidsms.values.dictionary import TextDictionary
 
-INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
-
 KERNELS_FROM = 16_384
 """Rows for which kernels are loaded."""
 FEW = 64

@@ -18,10 +18,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from minidsms.cql.errors import DataError
-from minidsms.elements import AnyArray, BoolArray, Column, Int64Array, Type
+from minidsms.elements import INT64_MAX, INT64_MIN, AnyArray, BoolArray, Column, Int64Array, Type
 from minidsms.inputs.alike import Unknown, different
 from minidsms.inputs.foreign import check_bounds, raised
-from minidsms.inputs.values import INT64_MAX, INT64_MIN, UNIT_NS, ValueRefused, show, value_reader
+from minidsms.inputs.values import UNIT_NS, ValueRefused, show, value_reader
 from minidsms.values.arrow_types import (
     FEW_TEXTS,
     codes_of_decimal_texts,

@@ -19,11 +19,8 @@ from typing import Any
 import numpy as np
 
 from minidsms.cql.times import BeyondTicks, NotATime, iso_ticks
-from minidsms.elements import Type
+from minidsms.elements import INT64_MAX, INT64_MIN, Type
 from minidsms.values.coded import DAY_US, FIRST_DAY, LAST_DAY, day_of, fitted, microseconds_of, text_of
-
-INT64_MIN = -(2**63)
-INT64_MAX = 2**63 - 1
 
 _DECIMAL_TEXT = re.compile(r"\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,17})?\s*", re.ASCII)
 _WHOLE_TEXT = re.compile(r"-?[0-9]{1,19}", re.ASCII)

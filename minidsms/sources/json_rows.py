@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import json as arrow_json
 
-from minidsms.elements import Schema, Type
+from minidsms.elements import INT64_MAX, INT64_MIN, Schema, Type
 from minidsms.inputs.rejected import RejectedRows
-from minidsms.inputs.values import EXACT_JSON, INT64_MAX, INT64_MIN, ValueRefused, inner_reader, value_reader
+from minidsms.inputs.values import EXACT_JSON, ValueRefused, inner_reader, value_reader
 from minidsms.sources.blocks import Block, Reject, lines, reject
 from minidsms.sources.few_lines import is_few
 from minidsms.sources.json_members import nested_text

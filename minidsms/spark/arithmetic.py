@@ -11,19 +11,14 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from minidsms.cql import bound
-from minidsms.elements import Type
-from minidsms.spark.computed import Computed, NotExpressibleError, any_failed, finite, overflow
+from minidsms.elements import INT64_MIN, Type
+from minidsms.spark.computed import Computed, NotExpressibleError, any_failed, finite, long, overflow
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-INT64_MIN = -(2**63)
 _EXACT = 2.0**52
 """From here on every double is a whole number."""
-
-
-def _integer(value: int) -> Column:
-    return F.lit(value).cast("bigint")
 
 
 def _both(a: Computed, b: Computed) -> Column:
@@ -45,24 +40,24 @@ def _divide(expr: bound.Call, a: Computed, b: Computed) -> Computed:
     literal = expr.args[1]
     if isinstance(literal, bound.Literal) and literal.value not in (0, -1, None):
         return Computed(F.call_function("div", a.value, b.value), any_failed((a, b)))
-    too_large = (a.value == _integer(INT64_MIN)) & (b.value == _integer(-1))
-    divisor = F.when((b.value != _integer(0)) & ~too_large, b.value)
+    too_large = (a.value == long(INT64_MIN)) & (b.value == long(-1))
+    divisor = F.when((b.value != long(0)) & ~too_large, b.value)
     return Computed(F.call_function("div", a.value, divisor), overflow(expr, too_large, (a, b)))
 
 
 def _remainder(expr: bound.Call, a: Computed, b: Computed) -> Computed:
     # Any x % -1 is 0, as x % 1 is; the smallest integer by -1 would overflow on the way.
-    divisor = F.when(b.value == _integer(-1), _integer(1)).when(b.value != _integer(0), b.value)
+    divisor = F.when(b.value == long(-1), long(1)).when(b.value != long(0), b.value)
     return Computed(a.value % divisor, any_failed((a, b)))
 
 
 def _negate(expr: bound.Call, a: Computed) -> Computed:
-    result = F.try_subtract(_integer(0), a.value)
+    result = F.try_subtract(long(0), a.value)
     return Computed(result, overflow(expr, a.value.isNotNull() & result.isNull(), (a,)))
 
 
 def _absolute(expr: bound.Call, a: Computed) -> Computed:
-    least = a.value == _integer(INT64_MIN)
+    least = a.value == long(INT64_MIN)
     return Computed(F.when(~least, F.abs(F.when(~least, a.value))), overflow(expr, least, (a,)))
 
 
@@ -87,16 +82,14 @@ def _round_integer(expr: bound.Call, a: Computed, places: Computed) -> Computed:
     if power <= 0:
         return a
     if power > 19:
-        return Computed(F.when(a.value.isNotNull(), _integer(0)), a.failed)
+        return Computed(F.when(a.value.isNotNull(), long(0)), a.failed)
     if power == 19:  # 10 ** 19 does not fit
-        too_large = (a.value >= _integer(5 * 10**18)) | (a.value <= _integer(-5 * 10**18))
-        return Computed(F.when(~too_large, _integer(0)), overflow(expr, too_large, (a,)))
+        too_large = (a.value >= long(5 * 10**18)) | (a.value <= long(-5 * 10**18))
+        return Computed(F.when(~too_large, long(0)), overflow(expr, too_large, (a,)))
     unit = 10**power
-    rest = a.value % _integer(unit)
+    rest = a.value % long(unit)
     # The remainder is taken away first: the distance to the next unit then cannot overflow, only the step to it can.
-    step = F.when(F.abs(rest) >= _integer(unit // 2), F.signum(rest).cast("bigint") * _integer(unit)).otherwise(
-        _integer(0)
-    )
+    step = F.when(F.abs(rest) >= long(unit // 2), F.signum(rest).cast("bigint") * long(unit)).otherwise(long(0))
     result = F.try_add(a.value - rest, step)
     return Computed(result, overflow(expr, a.value.isNotNull() & result.isNull(), (a,)))
 

@@ -50,6 +50,13 @@ def no_value(type_: Type) -> Column:
     return F.lit(None).cast(spark_type(type_))
 
 
+def long(value: int) -> Column:
+    """A constant of ticks, or an INTEGER."""
+    from pyspark.sql import functions as F
+
+    return F.lit(value).cast("bigint")
+
+
 def finite(value: Column) -> Column:
     """A computed FLOAT as the engine keeps it: NaN is NULL, -0.0 is 0.0."""
     from pyspark.sql import functions as F

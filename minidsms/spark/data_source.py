@@ -24,7 +24,6 @@ from minidsms.spark import archives
 from minidsms.spark.compiler import logical_plan
 from minidsms.spark.frames import SIGN, TS, names
 from minidsms.spark.in_tasks import Setting
-from minidsms.spark.offload import unique_names
 from minidsms.spark.own_slices import WHOLE, Part, answers, parts_of
 from minidsms.spark.partitioning import lookback_of
 from minidsms.spark.places import shared
@@ -151,7 +150,7 @@ class _QueryReader(DataSourceReader):
         if obstacle is not None and self._parts:
             self._parts = [Part(self._parts[0].begin, self._parts[-1].end, WHOLE)]
         self._types = schema.types
-        self._names = [TS, SIGN, *unique_names(schema, (TS, SIGN))]
+        self._names = [TS, SIGN, *schema.unique_names((TS, SIGN))]
         types = ["bigint", "tinyint", *(spark_type_of(stored_type(t)) for t in schema.types)]
         self.ddl = ", ".join(f"{quoted(name)} {type_}" for name, type_ in zip(self._names, types))
 

@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from minidsms.cql import bound
 from minidsms.elements import MAX_INSTANT
 from minidsms.spark.computed import Computed
+from minidsms.spark.computed import long as long
 from minidsms.spark.expressions import Expressions
 
 if TYPE_CHECKING:
@@ -103,11 +104,6 @@ class World:
             reason = reasons[0] if len(reasons) == 1 else F.coalesce(*reasons)
             told = node.frame.select(F.col(node.instant).alias(TS), reason.alias("_reason"))
             self.failures.append(told.where(F.col("_reason").isNotNull()))
-
-
-def long(value: int) -> Column:
-    """A constant of ticks."""
-    return F.lit(value).cast("bigint")
 
 
 def quotient(a: Column, b: int) -> Column:

@@ -37,28 +37,16 @@ def finished(world: World, frame: DataFrame, schema: Schema, own: Sequence[str])
     """The columns c0, c1 .. under the names of the schema; where the query failed, evaluating it raises."""
     if world.failures:
         frame = _failing(world, frame)
-    unique = unique_names(schema, own)
+    unique = schema.unique_names(own)
     columns = zip(names(len(schema)), schema.types, unique)
     return frame.select(*own, *(stored(F.col(c), type_).alias(name) for c, type_, name in columns))
-
-
-def unique_names(schema: Schema, own: Sequence[str]) -> list[str]:
-    """The names of the schema; one that repeats, or is one of `own`, gets a number."""
-    taken, unique = set(own), []
-    for name in schema.names:
-        new, n = name, 2
-        while new.lower() in taken:
-            new, n = f"{name}_{n}", n + 1
-        taken.add(new.lower())
-        unique.append(new)
-    return unique
 
 
 def with_times(frame: DataFrame, schema: Schema, tick_ns: int) -> DataFrame:
     """A finished frame with times as Spark has them: `_time` beside `_ts`, and columns that are TIMESTAMP."""
     own = [name for name in frame.columns[: len(frame.columns) - len(schema)] if name != TS]
     columns = []
-    for old, type_, new in zip(frame.columns[1 + len(own) :], schema.types, unique_names(schema, (TS, TIME, *own))):
+    for old, type_, new in zip(frame.columns[1 + len(own) :], schema.types, schema.unique_names((TS, TIME, *own))):
         column = F.col(quoted(old))
         columns.append((time_of(column, tick_ns) if type_ is Type.TIMESTAMP else column).alias(new))
     return frame.select(TS, time_of(F.col(TS), tick_ns).alias(TIME), *own, *columns)

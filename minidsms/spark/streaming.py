@@ -34,7 +34,7 @@ from minidsms.spark.computed import spark_type
 from minidsms.spark.costs import shape_of
 from minidsms.spark.frames import SIGN, TS, long, names, time_of
 from minidsms.spark.in_tasks import Setting, engine_of
-from minidsms.spark.offload import unique_names, with_times
+from minidsms.spark.offload import with_times
 from minidsms.spark.packing import AT, PACKED, by_part, packed, packer, unpack
 from minidsms.spark.partitioning import ByKey, by_key
 from minidsms.spark.plan import setting_of
@@ -173,7 +173,7 @@ def stream(
     answered = together.groupBy("part").transformWithStateInPandas(engines, "payload binary", "append", "eventtime")
     own = names(len(schema := ready.query.node.schema))
     ddl = f"{TS} bigint, {SIGN} tinyint" + "".join(f", {c} {spark_type(t)}" for c, t in zip(own, schema.types))
-    unique = unique_names(schema, (TS, SIGN))
+    unique = schema.unique_names((TS, SIGN))
     changes = answered.mapInArrow(unpack, ddl).select(
         TS, SIGN, *[stored(F.col(c), t).alias(n) for c, t, n in zip(own, schema.types, unique)]
     )

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from minidsms.cql import bound
 from minidsms.cql.times import NotATime, iso_ticks
 from minidsms.elements import Type
-from minidsms.spark.computed import Computed, NotExpressibleError, any_failed, fails, finite, no_value
+from minidsms.spark.computed import Computed, NotExpressibleError, any_failed, fails, finite, long, no_value
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -27,24 +27,20 @@ _INTEGER = r"\A[\s\x85\xa0]*[+-]?[0-9]{1,400}[\s\x85\xa0]*\z"
 _FLOAT = r"\A(?i)[\s\x85\xa0]*[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)[\s\x85\xa0]*\z"
 
 
-def _long(value: int) -> Column:
-    return F.lit(value).cast("bigint")
-
-
 def _clamped(value: Column) -> Column:
-    inside = F.when(value > _long(_FAR), _long(_FAR)).when(value < _long(-_FAR), _long(-_FAR))
+    inside = F.when(value > long(_FAR), long(_FAR)).when(value < long(-_FAR), long(-_FAR))
     return inside.otherwise(value)
 
 
 def _substring(text: Column, start: Column, length: Column | None = None) -> Column:
     """The characters at start to start + length - 1, as far as there are any."""
     first = _clamped(start)
-    begin = F.greatest(first, _long(1))
-    begin_at = F.least(begin, _long(_MOST)).cast("int")
+    begin = F.greatest(first, long(1))
+    begin_at = F.least(begin, long(_MOST)).cast("int")
     if length is None:
         return F.call_function("substring", text, begin_at, F.when(start.isNotNull(), F.lit(_MOST)))
     end = first + _clamped(length)
-    size = F.least(F.greatest(end - begin, _long(0)), _long(_MOST)).cast("int")
+    size = F.least(F.greatest(end - begin, long(0)), long(_MOST)).cast("int")
     # greatest and least pass over NULL, substring does not.
     known = start.isNotNull() & length.isNotNull()
     return F.when(known, F.call_function("substring", text, begin_at, size))
@@ -115,9 +111,9 @@ def from_text(expr: bound.Cast, text: Computed, tick_ns: int) -> Computed:
         if not isinstance(expr.arg, bound.Literal):
             raise NotExpressibleError("CAST of TEXT to TIMESTAMP")
         try:
-            return Computed(_long(iso_ticks(str(expr.arg.value), tick_ns)), text.failed)
+            return Computed(long(iso_ticks(str(expr.arg.value), tick_ns)), text.failed)
         except NotATime:
-            return Computed(_long(0), _unreadable(expr, text, present))
+            return Computed(long(0), _unreadable(expr, text, present))
     if expr.type is Type.FLOAT:
         reads = text.value.rlike(_FLOAT) & (F.char_length(text.value) <= F.lit(400))
         value = F.when(reads, F.regexp_replace(text.value, r"[\s\x85\xa0]", "").try_cast("double"))
