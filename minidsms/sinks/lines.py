@@ -72,8 +72,9 @@ class Greeter(Protocol):
 class LineSink:
     """A sink of lines in a format.
 
-    output: opened when the sink is; by default a file that appears whole at the path, which is written by a thread.
-    header: whether a format that has a header writes it.  bytes: written so far.
+    makes_format: makes the lines.  makes_output: opens the output when the sink is opened; by default a file that
+    appears whole at the path, which is written by a thread.  header: whether a format that has a header writes it.
+    bytes: written so far.
     """
 
     def __init__(
@@ -89,25 +90,15 @@ class LineSink:
         self._bytes = 0
         self.notes: deque[str] = deque(maxlen=100)
         self._header = header
-        self._make_format = format
-        self._make_output = output
+        self.makes_format = format
+        self.makes_output = output
         self._output: Output | None = None
         self._format: LineFormat | None = None
         self._behind: Behind | None = None
 
-    @property
-    def makes_format(self) -> Callable[[Schema, ResultCodec], LineFormat]:
-        """What makes the lines."""
-        return self._make_format
-
-    @property
-    def makes_output(self) -> Callable[[str], Output]:
-        """What opens the output."""
-        return self._make_output
-
     def go_on(self, output: Output, rows: int, nbytes: int) -> None:
         """Write to this when it is opened, behind what it holds already."""
-        self._make_output = lambda path: output
+        self.makes_output = lambda path: output
         self._header = nbytes == 0
         self.rows, self._bytes = rows, nbytes
 
@@ -120,8 +111,8 @@ class LineSink:
 
     def open(self, schema: Schema, codec: ResultCodec) -> None:
         """Open the output and write the header."""
-        self._format = self._make_format(schema, codec)
-        self._output = self._make_output(self.path)
+        self._format = self.makes_format(schema, codec)
+        self._output = self.makes_output(self.path)
         self.notes = getattr(self._output, "notes", self.notes)
         self.path = getattr(self._output, "shown", self.path)
         header = self._format.header() if self._header else b""
