@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import secrets
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -395,7 +394,7 @@ class DurableConnection(Connection):
         piece = text[statement.span[0] : statement.span[1]]
         told: dict[str, Any] = {} if place is None else {"script": place}
         if getattr(statement, "archive", None) is not None:
-            self.archives.id = told["archive"] = secrets.token_hex(8)
+            told["archive"] = self.archives.new_id()
         with self.lock:
             self._check()
             if isinstance(statement, syntax.QueryStatement):
@@ -452,7 +451,7 @@ class DurableConnection(Connection):
         self._mark(is_forced=True)
         told: dict[str, Any] = {"cql": text[statement.span[0] : statement.span[1]], "replaces": True}
         if statement.archive is not None:
-            self.archives.id = told["archive"] = secrets.token_hex(8)
+            told["archive"] = self.archives.new_id()
         mark = self.files.beginning(sink, 0) if sink is not None and self.files.can_keep(sink) else None
         if mark is not None:
             told["mark"] = vars(mark)
@@ -914,8 +913,7 @@ class DurableConnection(Connection):
                 return
             what = "query" if name_of(name).lower() in self.queries else "to"
             told: dict[str, Any] = {what: name, "folder": folder and os.path.abspath(local(folder, _ARCHIVES))}
-            self.archives.id = secrets.token_hex(8)
-            told |= {"partition": partition, "archive": self.archives.id}
+            told |= {"partition": partition, "archive": self.archives.new_id()}
             with self.logged("archive", **told):
                 self._archive(name, folder, partition, is_new)
 

@@ -9,6 +9,7 @@ their order within an instant may be another next time.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
@@ -43,6 +44,11 @@ class KeptArchives:
         self.are_written = True
         self.lost: dict[str, str] = {}
         self.log: Log | None = None
+
+    def new_id(self) -> str:
+        """The id of a recorder that begins with the present call."""
+        self.id = secrets.token_hex(8)
+        return self.id
 
     def sync_log(self) -> None:
         """In the archiver's thread: what is committed follows from what is on disk."""
