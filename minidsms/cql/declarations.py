@@ -13,11 +13,10 @@ from typing import Any
 
 from minidsms.cql import syntax
 from minidsms.cql.catalog import Catalog, RelationDef, SourceDef, StreamDef, ViewDef
-from minidsms.cql.errors import CqlError
 from minidsms.cql.scope import did_you_mean, listing
 from minidsms.cql.session import Session
 from minidsms.cql.times import UNIT_NS
-from minidsms.cql.views import bind_view
+from minidsms.cql.views import bind_view, check_views
 from minidsms.cql.windows import ticks
 from minidsms.elements import Field, Schema, Type
 
@@ -59,16 +58,7 @@ def widened(statement: syntax.AddColumn, catalog: Catalog, text: str) -> StreamD
         raise session.error(f'{before.name} has a column "{column.name}" already', column.span)
     after = replace(before, schema=Schema((*before.schema, Field(column.name, column.type))))
     catalog = replace(catalog, streams={**catalog.streams, statement.name.lower(): after})
-    for view in catalog.views.values():
-        try:
-            bind_view(view, catalog)
-        except CqlError as error:
-            raise session.error(
-                f"the view {view.name} cannot stand on this: {error.reason}",
-                column.span,
-                "",
-                f"DROP VIEW {view.name} first",
-            ) from None
+    check_views(catalog.views.values(), catalog, text, column.span)
     return after
 
 

@@ -7,7 +7,7 @@ look at the views that stand on it: it shares no node with a query.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import MutableMapping
+from collections.abc import Iterable, MutableMapping
 from dataclasses import dataclass, replace
 
 from minidsms.counted import counted
@@ -40,6 +40,16 @@ def bind_view(view: ViewDef, catalog: Catalog) -> bound.Node:
         return _bind_once(view, session, known).node
     except RecursionError:
         raise CqlError("the view nests too deeply") from None
+
+
+def check_views(views: Iterable[ViewDef], catalog: Catalog, text: str, span: syntax.Span) -> None:
+    """CqlError, at the span of the text that declares something anew, where one of the views cannot stand on that."""
+    for view in views:
+        try:
+            bind_view(view, catalog)
+        except CqlError as error:
+            reason = f"the view {view.name} cannot stand on this: {error.reason}"
+            raise CqlError(reason, text, span, "", f"DROP VIEW {view.name} first") from None
 
 
 def _views_named(query: syntax.Query, catalog: Catalog) -> list[str]:

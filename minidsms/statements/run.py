@@ -16,7 +16,7 @@ from minidsms.answers.frames import AsFrames, table_of_values
 from minidsms.archive.connected import is_archived_in
 from minidsms.counted import counted
 from minidsms.cql import syntax
-from minidsms.cql.binder import Bound, bind, bind_view, relation_def, stream_def, view_def
+from minidsms.cql.binder import Bound, bind, relation_def, stream_def, view_def
 from minidsms.cql.catalog import Catalog, RelationDef, StreamDef, ViewDef
 from minidsms.cql.declarations import option_values
 from minidsms.cql.errors import CqlError, Error, one_line, quoted
@@ -24,6 +24,7 @@ from minidsms.cql.functions import CALLED
 from minidsms.cql.parser import parse, parse_query
 from minidsms.cql.printer import print_query
 from minidsms.cql.session import tables_named
+from minidsms.cql.views import check_views
 from minidsms.elements import MIN_INSTANT, Type
 from minidsms.limits.allowance import TOO_MANY_ANSWERS
 from minidsms.operators.operator import Failure
@@ -195,12 +196,7 @@ def _create_view(db: Connection, statement: syntax.CreateView, text: str) -> Non
     view = view_def(statement, replace(db.catalog, views=others), text)
     new = replace(db.catalog, views={**others, statement.name.lower(): view})
     if is_there:
-        for other in others.values():
-            try:
-                bind_view(other, new)
-            except CqlError as error:
-                reason = f"the view {other.name} cannot stand on this: {error.reason}"
-                raise CqlError(reason, text, statement.span, "", f"DROP VIEW {other.name} first") from None
+        check_views(others.values(), new, text, statement.span)
     db.catalog.views[statement.name.lower()] = view
     db.templates.forget()
 
