@@ -24,7 +24,7 @@ from minidsms.cql.functions import can_fail
 from minidsms.cql.keys import Key, declared, shown_by
 from minidsms.cql.node import AS_WRITTEN, Carried, Memory
 from minidsms.cql.node import Node as Node
-from minidsms.cql.origins import Origin, Origins, equal_pair, equal_places, together
+from minidsms.cql.origins import Origin, Origins, equal_pairs, equal_places, together
 from minidsms.cql.scalar import AggregateCall as AggregateCall
 from minidsms.cql.scalar import Call as Call
 from minidsms.cql.scalar import Case as Case
@@ -555,8 +555,7 @@ class Join(Node):
         left, right = below
         width = len(left)
         found: list[Origin | None] = [None] * len(self.schema)
-        pairs = [equal_pair(part, width) for part in conjuncts(self.condition)]
-        for i, j in equal_places([pair for pair in pairs if pair is not None]):
+        for i, j in equal_places(equal_pairs(conjuncts(self.condition), width)[0]):
             both = together(left[i], right[j])
             # Columns that were equal to one of the two before are equal to both now.
             for k, origin in enumerate((*left, *right)):

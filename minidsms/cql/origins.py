@@ -6,7 +6,7 @@ into parts that never see each other's rows: each node says what becomes of the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from minidsms.cql.functions import can_fail
 from minidsms.cql.scalar import Call, ColumnRef, Expr, columns_used, shift
@@ -28,6 +28,18 @@ def together(a: Origin | None, b: Origin | None) -> Origin | None:
 def equal_places(pairs: Sequence[tuple[Expr, Expr]]) -> list[tuple[int, int]]:
     """The pairs that are of two columns, by number."""
     return [(a.index, b.index) for a, b in pairs if isinstance(a, ColumnRef) and isinstance(b, ColumnRef)]
+
+
+def equal_pairs(parts: Iterable[Expr], width: int) -> tuple[list[tuple[Expr, Expr]], list[Expr]]:
+    """What `equal_pair` gives of the conjuncts that are equalities of both sides, and the other conjuncts."""
+    pairs, rest = [], []
+    for part in parts:
+        pair = equal_pair(part, width)
+        if pair is None:
+            rest.append(part)
+        else:
+            pairs.append(pair)
+    return pairs, rest
 
 
 def equal_pair(part: Expr, width: int) -> tuple[Expr, Expr] | None:

@@ -21,7 +21,7 @@ from minidsms.aggregates.ordered import share_of
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, JoinKind, Node, SetKind, StreamKind
 from minidsms.cql.catalog import Catalog
-from minidsms.cql.origins import equal_pair
+from minidsms.cql.origins import equal_pairs
 from minidsms.cql.scalar_text import print_aggregate
 from minidsms.cql.window_spec import WindowKind
 from minidsms.elements import Batch, Choice, Int64Array, Schema
@@ -520,10 +520,7 @@ class PhysicalPlanner:
         filters = self._adaptivity.condition(
             filters_of(condition, self._context), f"Select {text}", self._attributes(node.input.schema)
         )
-
-        def explain(batch: Batch, row: int) -> str:
-            return self._explain((condition,), batch, row)
-
+        explain = functools.partial(self._explain, (condition,))
         return Select(self._queue(node.input), filters, explain, text, box_of(condition))
 
     def _attributes(self, schema: Schema) -> Attributes:
@@ -533,14 +530,10 @@ class PhysicalPlanner:
     def _project(self, node: bound.Project) -> Project:
         exprs = node.exprs
         chosen = [e.index for e in exprs if isinstance(e, bound.ColumnRef)]
-
-        def explain(batch: Batch, row: int) -> str:
-            return self._explain(exprs, batch, row)
-
         return Project(
             self._queue(node.input),
             Projection(exprs, self._context),
-            explain,
+            functools.partial(self._explain, exprs),
             node.schema,
             ", ".join(print_expression(e) for e in exprs),
             chosen if len(chosen) == len(exprs) else None,
@@ -599,14 +592,7 @@ class PhysicalPlanner:
         from minidsms.joins.spec import Condition, JoinSpec
 
         width = len(node.left.schema)
-        pairs: list[tuple[Expr, Expr]] = []
-        rest: list[Expr] = []
-        for part in conjuncts(node.condition):
-            pair = equal_pair(part, width)
-            if pair is not None:
-                pairs.append(pair)
-            else:
-                rest.append(part)
+        pairs, rest = equal_pairs(conjuncts(node.condition), width)
         left, left_keys = self._keyed(node.left, [a for a, _ in pairs])
         right, right_keys = self._keyed(node.right, [b for _, b in pairs])
         shift = len(left.schema) - width
@@ -698,16 +684,12 @@ class PhysicalPlanner:
             for i, probe in enumerate(node.probes)
         ]
         text = " AND ".join(each.text for each in (*filters, *probes))
-
-        def explain(batch: Batch, row: int) -> str:
-            return self._explain(tuple(conditions), batch, row)
-
         return ProbingSelect(
             self._queue(node.input),
             [self._queue(probe.right) for probe in node.probes],
             self._adaptivity.condition([*filters, *probes], f"Select {text}", self._attributes(node.schema)),
             probes,
-            explain,
+            functools.partial(self._explain, conditions),
             text,
         )
 

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr
-from minidsms.cql.origins import equal_pair
+from minidsms.cql.origins import equal_pairs
 from minidsms.elements import MIN_INSTANT
 from minidsms.plan.logical import conjunction, conjuncts
 from minidsms.spark.computed import Computed
@@ -33,14 +33,7 @@ _SLICE = "_slice"
 
 def join(world: World, left: Intervals, right: Intervals, condition: Expr | None, small: str = "") -> Intervals:
     """The inner join; the left row, then the right one. small: "left" or "right", a side to be sent to all tasks."""
-    pairs: list[tuple[Expr, Expr]] = []
-    rest: list[Expr] = []
-    for part in conjuncts(condition):
-        pair = equal_pair(part, left.width)
-        if pair is None:
-            rest.append(part)
-        else:
-            pairs.append(pair)
+    pairs, rest = equal_pairs(conjuncts(condition), left.width)
     pieces = slice_length(left, right)
     a = _side(world, left, [e for e, _ in pairs], "l", 0, pieces)
     b = _side(world, right, [e for _, e in pairs], "r", left.width, pieces)

@@ -15,7 +15,7 @@ import dataclasses
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, JoinKind, Node
 from minidsms.cql.functions import can_fail
-from minidsms.cql.origins import equal_pair
+from minidsms.cql.origins import equal_pairs
 from minidsms.plan.logical import (
     SemiJoin,
     column_refs,
@@ -66,22 +66,21 @@ def _expand(node: bound.Join, is_parted: bool) -> Node:
         below = [p for p in parts if columns_used(p) and max(columns_used(p)) < width and not can_fail(p)]
         left = filtered(left, below)
         parts = [p for p in parts if p not in below]
-    pairs = [pair for pair in (equal_pair(p, width) for p in parts) if pair is not None]
-    equalities_only = len(pairs) == len(parts)
+    pairs, others = equal_pairs(parts, width)
     reads_both = bool(pairs) and all(columns_used(a) and columns_used(b) for a, b in pairs)
-    is_one = equalities_only and reads_both and not is_parted
+    is_one = not others and reads_both and not is_parted
     kind = JoinKind.LEFT if is_one and node.join is not JoinKind.RIGHT else JoinKind.INNER
     inner = dataclasses.replace(node, join=kind, left=left, right=right, condition=conjunction(parts))
     if is_one and node.join is JoinKind.RIGHT:
         return _turned(inner)
     result: Node = inner
     if node.join in (JoinKind.LEFT, JoinKind.FULL) and not is_one:
-        unmatched = _unmatched(left, right, pairs if equalities_only else None, inner, 0)
+        unmatched = _unmatched(left, right, None if others else pairs, inner, 0)
         exprs = [*column_refs(left.schema), *_nulls(right)]
         result = union_all(result, projected(unmatched, exprs, node.schema.names))
     if node.join in (JoinKind.RIGHT, JoinKind.FULL):
         turned = [(b, a) for a, b in pairs]
-        unmatched = _unmatched(right, left, turned if equalities_only else None, inner, width)
+        unmatched = _unmatched(right, left, None if others else turned, inner, width)
         exprs = [*_nulls(left), *column_refs(right.schema)]
         result = union_all(result, projected(unmatched, exprs, node.schema.names))
     return result

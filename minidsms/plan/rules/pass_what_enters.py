@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, JoinKind, Node, StreamKind
-from minidsms.cql.origins import equal_pair
+from minidsms.cql.origins import equal_pairs
 from minidsms.plan.logical import (
     Entering,
     LookupJoin,
@@ -141,13 +141,7 @@ def _matching(join: bound.Join | MultiJoin) -> _Matching | None:
         equal = [(side[0], side[1]) for side in sides]
         return _Matching(equal, join.columns, join.outer, is_banded=bool(join.bands))
     width = len(join.left.schema)
-    pairs, rest = [], []
-    for part in conjuncts(join.condition):
-        pair = equal_pair(part, width)
-        if pair is None:
-            rest.append(part)
-        else:
-            pairs.append(pair)
+    pairs, rest = equal_pairs(conjuncts(join.condition), width)
     outer = join.join is JoinKind.LEFT
     if outer and rest:
         return None
