@@ -38,7 +38,7 @@ from minidsms.durability.journal import Journal
 from minidsms.durability.kept_state import KeptState, NoSuchOperator, texts_entry
 from minidsms.durability.log import Log
 from minidsms.durability.meaning import about
-from minidsms.durability.moment import InputMoment, Moment
+from minidsms.durability.moment import InputMoment, Moment, QueryMoment
 from minidsms.durability.retention import Retention
 from minidsms.durability.segments import Found, entries
 from minidsms.elements import MIN_INSTANT, Batch, Int64Array
@@ -46,6 +46,7 @@ from minidsms.statements.rules import folded
 
 if TYPE_CHECKING:
     from minidsms.durability.connection import DurableConnection
+    from minidsms.query import Query
 
 
 ROWS_AT_ONCE = 65_536
@@ -87,15 +88,22 @@ def write_checkpoint(
         try:
             with contextlib.closing(Twin(settings, log.folder, None, go_on)) as twin:
                 there = twin.queries
-                different = {k for k, q in moment.queries.items() if k not in there or not q.is_like(there[k])}
+                unlike = (k for k, q in moment.queries.items() if k not in there or not q.is_like(there[k]))
+                different = {k: _failing(there.get(k), moment.queries[k]) for k in unlike}
                 _check_inputs(moment, twin)
         except NoSuchOperator as error:
-            different = {error.query}
+            different = {error.query: ""}
         if not different:
             return shortened.whole, shortened.last, writer.linked_bytes
-        if different <= whole.keys():
-            raise Error(f"no checkpoint was made: query {min(different)} does not come out of it as it is")
+        if different.keys() <= whole.keys():
+            name, failing = min(different.items())
+            raise Error(f"no checkpoint was made: query {name} does not come out of it as it is{failing}")
         whole |= dict.fromkeys(different, "it does not come out as it is of less")
+
+
+def _failing(query: Query | None, ours: QueryMoment) -> str:
+    """How it failed where ours did not, as for want of memory, to be told behind what follows from it."""
+    return f": {query.failure[1]}" if query and query.failure and query.failure != ours.failure else ""
 
 
 def _check_inputs(moment: Moment, twin: DurableConnection) -> None:

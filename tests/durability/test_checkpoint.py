@@ -620,6 +620,32 @@ def test_a_query_that_does_not_come_out_the_same_keeps_its_past(folder: str) -> 
         assert what_is_there(db) == before
 
 
+_MEMORY = {"is_free": True}
+"""What `needing` finds."""
+
+
+def needing(k: int) -> int:
+    if not _MEMORY["is_free"]:
+        raise MemoryError("no room")
+    return k
+
+
+def test_a_checkpoint_tells_why_a_query_fails_where_it_is_proved(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(folder) as db:
+        db.execute("CREATE STREAM S (k INTEGER)")
+        db.create_function("needing", needing, ["INTEGER"], "INTEGER")
+        q = db.query("SELECT needing(k) AS k FROM S [RANGE 10]", name="q")
+        db.push("S", [(1,), (2,)], ts=5)
+        db.advance(7)
+        before = what_is_there(db)
+        monkeypatch.setitem(_MEMORY, "is_free", False)
+        with pytest.raises(Error, match=r"query q does not come out of it as it is: .*MemoryError: no room"):
+            db.checkpoint()
+        monkeypatch.undo()
+        assert q.failure is None and what_is_there(db) == before
+        db.checkpoint()
+
+
 def test_texts_in_state_stay_where_a_checkpoint_is_begun_again(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """One query keeps texts in its state, and another one does not come out as it is at first."""
     with opened(folder) as db:
