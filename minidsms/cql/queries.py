@@ -47,8 +47,8 @@ class QueryBinder:
             case syntax.Limited():
                 return BlockBinder(self.session, outer, False, self._from_item, self.relation).bind(query.query, query)
             case syntax.Values():
-                select = over_one_row(self.session, query)
-                return bind_values(self.session, query) if select is None else self.bind(select, outer, False)
+                over = over_one_row(self.session, query)
+                return bind_values(self.session, query) if over is None else self.bind(over, outer, False)
             case syntax.SetOperation():
                 return self._set_operation(query, outer, correlated)
             case syntax.RelationToStream(op=op, query=inner):
