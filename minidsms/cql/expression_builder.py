@@ -393,7 +393,9 @@ class ExpressionBuilder(Transformer[Token, Part]):
             case None | () if name.lower() == "count" and distinct is None:  # of DuckDB
                 args = (syntax.Star(span=span),)
         order = inside or behind or ()
-        is_one = name.lower() in ("first_value", "last_value") or (name.lower() in ("first", "last") and len(args) == 1)
+        is_one = name.lower() in ("first_value", "last_value") or (
+            name.lower() in ("first", "last") and len(args or ()) == 1
+        )
         if inside is not None and is_one:
             place = syntax.Literal(1 if name.lower().startswith("first") else -1, span=span)
             listed = syntax.Call("ARRAY_AGG", args or (), distinct is not None, order, nulls=said, span=span)

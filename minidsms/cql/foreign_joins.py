@@ -1,7 +1,7 @@
 """Joins of other systems as the query that they mean here: hints for errors.
 
-DuckDB, Snowflake, RisingWave: ASOF JOIN.  Flink: FOR SYSTEM_TIME AS OF.  PostgreSQL: LATERAL.  Flink, Oracle, Trino:
-MATCH_RECOGNIZE. What is shown has the names that are written; where a text is more than these forms, "" is.
+Flink: FOR SYSTEM_TIME AS OF.  PostgreSQL: LATERAL.  Flink, Oracle, Trino: MATCH_RECOGNIZE. What is shown has the
+names that are written; where a text is more than these forms, "" is.
 """
 
 from __future__ import annotations
@@ -14,18 +14,13 @@ from minidsms.aggregates import AGGREGATES, SYNONYMS
 
 _NAME = r'(?:[^\W\d]\w*|"[^"]+"|`[^`]+`)'
 _COLUMN = rf"{_NAME}(?:\.{_NAME})?"
-_NO_ALIAS = r"(?!(?:ASOF|LEFT|INNER|JOIN|ON|USING|FOR|MATCH_CONDITION)\b)"
+_NO_ALIAS = r"(?!(?:LEFT|INNER|JOIN|ON|USING|FOR)\b)"
 _SIDE = rf"(?P<{{0}}>{_NAME})(?:\s+(?:AS\s+)?(?P<{{0}}_as>{_NO_ALIAS}{_NAME}))?"
 _KIND = r"(?P<kind>LEFT\s+(?:OUTER\s+)?|INNER\s+)?"
 _HEAD = rf"\bSELECT\s+(?P<items>[^;]*?)\s+FROM\s+{_SIDE.format('left')}\s+"
 _TAIL = r"(?P<rest>\s+(?:WHERE|GROUP|HAVING|QUALIFY|ORDER|EMIT)\b[^;]*?)?\s*(?:;|$)"
 _FLAGS = re.IGNORECASE | re.DOTALL
 
-_AS_OF = re.compile(
-    rf"{_HEAD}(?:ASOF\s+{_KIND}|{_KIND.replace('kind', 'kind2')}ASOF\s+)JOIN\s+{_SIDE.format('right')}\s+"
-    rf"(?:MATCH_CONDITION\s*\(?(?P<match>[^()]*?)\)?\s+)?(?:ON\s+(?P<on>[^;()]*?)|USING\s*\((?P<using>[^()]*)\)){_TAIL}",
-    _FLAGS,
-)
 _AT_TIME = re.compile(
     rf"{_HEAD}{_KIND}JOIN\s+(?P<right>{_NAME})\s+FOR\s+SYSTEM_TIME\s+AS\s+OF\s+(?:{_COLUMN}|PROCTIME\s*\(\s*\))"
     rf"(?:\s+(?:AS\s+)?(?P<right_as>(?!ON\b){_NAME}))?\s+ON\s+(?P<on>[^;()]*?){_TAIL}",
@@ -43,10 +38,9 @@ _PATTERN = re.compile(
     r"\bPATTERN\s*\((?P<pattern>[^()]*)\)",
     _FLAGS,
 )
-_NEAR = re.compile(r"\b(?:ASOF|SYSTEM_TIME|LATERAL|APPLY|MATCH_RECOGNIZE)\b", re.IGNORECASE)
+_NEAR = re.compile(r"\b(?:SYSTEM_TIME|LATERAL|APPLY|MATCH_RECOGNIZE)\b", re.IGNORECASE)
 _LONGEST = 2000
 """Characters of a statement that are looked at."""
-_COMPARED = re.compile(rf"\s*(?P<a>{_COLUMN})\s*(?P<op><=|>=|=|<|>)\s*(?P<b>{_COLUMN})\s*$")
 _AGGREGATED = re.compile(rf"\b(?:{'|'.join((*AGGREGATES, *SYNONYMS))})\s*\(", re.IGNORECASE)
 _GROUPED = re.compile(rf"\b(?:GROUP\s+BY|OVER\s*\(|DISTINCT)|{_AGGREGATED.pattern}", re.IGNORECASE)
 _SELECTED = re.compile(r"(?P<distinct>DISTINCT )?(?P<items>(?!.*\bOVER\b).*)$", re.IGNORECASE)
@@ -61,49 +55,23 @@ def join_here(text: str, place: int) -> str:
     first = text.rfind(";", 0, place) + 1
     statement = " ".join(text[first : first + _LONGEST].partition(";")[0].split())
     forms: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
-        (_AS_OF, _as_of), (_AT_TIME, _at_time), (_LATERAL, _lateral), (_PATTERN, _pattern),
+        (_AT_TIME, _at_time), (_LATERAL, _lateral), (_PATTERN, _pattern),
     )  # fmt: skip
     found = ((form.search(statement), written) for form, written in forms)
     return next((written(match) for match, written in found if match is not None), "")
 
 
-def _as_of(found: re.Match[str]) -> str:
-    """The last row of each key, joined with each row as it comes."""
-    right = found["right_as"] or found["right"]
-    if found["using"] is not None:
-        *keys, _ = (name.strip() for name in found["using"].split(","))
-        condition = f"USING ({', '.join(keys)})" if keys else "ON TRUE"
-    else:
-        compared = [_COMPARED.match(part) for part in re.split(r"\bAND\b", found["on"], flags=re.IGNORECASE)]
-        compared += [] if found["match"] is None else [_COMPARED.match(found["match"])]
-        equal = [each for each in compared if each is not None and each["op"] == "="]
-        times = [each for each in compared if each is not None and each["op"] in ("<=", ">=")]
-        if len(times) != 1 or len(equal) + 1 != len(compared) or not equal:
-            return ""
-        later = times[0]["a" if times[0]["op"] == ">=" else "b"]
-        keys = [key for each in equal for key in (each["a"], each["b"]) if _is_of(key, right)]
-        if _is_of(later, right) or len(keys) != len(equal):
-            return ""
-        condition = f"ON {' AND '.join(each[0].strip() for each in equal)}"
-    bare = ", ".join(key.rpartition(".")[2] for key in keys)
-    window = f"[PARTITION BY {bare} ROWS 1]" if bare else "[ROWS 1]"
-    return (
-        f"write {_looked_up(found, f' {window}', condition)}: the last row of {right} when the row of the stream came"
-    )
-
-
 def _at_time(found: re.Match[str]) -> str:
     """A relation as it is when the row comes."""
-    write = _looked_up(found, "", f"ON {' '.join(found['on'].split())}")
+    write = _looked_up(found, f"ON {' '.join(found['on'].split())}")
     return f"write {write}; a stream {found['right']} stands with its window, [PARTITION BY key ROWS 1]"
 
 
-def _looked_up(found: re.Match[str], window: str, condition: str) -> str:
+def _looked_up(found: re.Match[str], condition: str) -> str:
     """The query that looks the rows of the left side up in the right one as they come."""
-    groups = found.groupdict()
     left = f"{found['left']} [NOW]" + (f" AS {found['left_as']}" if found["left_as"] else "")
-    right = f"{found['right']}{window}" + (f" AS {found['right_as']}" if found["right_as"] else "")
-    join = "LEFT JOIN" if (found["kind"] or groups.get("kind2") or "").upper().startswith("LEFT") else "JOIN"
+    right = found["right"] + (f" AS {found['right_as']}" if found["right_as"] else "")
+    join = "LEFT JOIN" if (found["kind"] or "").upper().startswith("LEFT") else "JOIN"
     items, rest = " ".join(found["items"].split()), " ".join((found["rest"] or "").split())
     behind = f"FROM {left} {join} {right} {condition}{f' {rest}' if rest else ''}"
     if _GROUPED.search(f"{items} {rest}"):

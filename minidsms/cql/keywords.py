@@ -415,7 +415,16 @@ class _Context:
         return self._type(i - 1) in _ENDS_OF_FROM_ITEMS and self._word(i + 1) in _NATURAL_JOINS
 
     def _join(self, i: int, word: str) -> bool:
-        return self._word(i + 1) in ("JOIN", "OUTER")
+        before_as_of = word in ("INNER", "LEFT", "OUTER") and self.words[i + 1 : i + 3] == ["ASOF", "JOIN"]
+        return self._word(i + 1) in ("JOIN", "OUTER") or before_as_of
+
+    def _as_of(self, i: int, word: str) -> bool:
+        """`S AS a ASOF LEFT JOIN T`, `S AS a LEFT ASOF JOIN T`."""
+        behind_item = self._type(i - 1) in _ENDS_OF_FROM_ITEMS and self._word(i + 1) in ("JOIN", "INNER", "LEFT")
+        return behind_item or (self._type(i - 1) in JOIN_WORDS and self._word(i + 1) == "JOIN")
+
+    def _matched(self, i: int, word: str) -> bool:
+        return self._type(i - 1) in _ENDS_OF_FROM_ITEMS and self._type(i + 1) == "LPAR"
 
     def _filter(self, i: int, word: str) -> bool:
         return self._is_behind_call(i) and self._type(i + 1) == "LPAR" and self._word(i + 2) == "WHERE"
@@ -480,6 +489,8 @@ _ROLES: dict[str, _Role] = {
         (("ANY", "SOME"), _Context._quantifier),
         (("WITH",), _Context._common_table),
         (("NATURAL",), _Context._natural),
+        (("ASOF",), _Context._as_of),
+        (("MATCH_CONDITION",), _Context._matched),
         (JOIN_WORDS, _Context._join),
         (("FILTER",), _Context._filter),
         (("EXTRACT",), _Context._extract),

@@ -212,7 +212,7 @@ def _from_item(item: syntax.FromItem, indent: str) -> str:
             if isinstance(right, syntax.Join):
                 second = f"({second})"
             keyword = "JOIN" if kind == "inner" else f"{kind.upper()} JOIN"
-            keyword = f"NATURAL {keyword}" if item.natural else keyword
+            keyword = f"{'NATURAL ' * item.natural}{'ASOF ' * item.as_of}{keyword}"
             condition = ""
             if on is not None:
                 condition = " ON " + print_expression(on, indent)

@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from minidsms.counted import counted
-from minidsms.cql import bound, syntax
+from minidsms.cql import as_of, bound, syntax
 from minidsms.cql.bound import JoinKind, StreamKind
 from minidsms.cql.coercion import agree
 from minidsms.cql.defaults import is_monotonic
 from minidsms.cql.errors import CqlError
 from minidsms.cql.expression_binder import Context, ExpressionBinder
+from minidsms.cql.over import is_instant
 from minidsms.cql.rewriting import conjunction
 from minidsms.cql.scalar import shift
 from minidsms.cql.scope import Ambiguous, Column, Merged, Scope, ambiguous, did_you_mean, listing
@@ -285,6 +286,8 @@ class SourceBinder:
         return Source(node, source.scope, replace(tree, on=self.session.expand(ref.on)))
 
     def _join(self, ref: syntax.Join) -> Source:
+        if ref.as_of:
+            return self._as_of(ref)
         left = self.bind(ref.left)
         if isinstance(ref.right, syntax.Unnest):
             return self._join_unnested(ref, left, ref.right)
@@ -331,6 +334,81 @@ class SourceBinder:
                 scope.equate(a, b)
         scope.merge(merged + [m for m in scope.merged if not m.covers & covered])
         return conjunction(equalities)
+
+    # --------------------------------------------------------------------------------------------- joins as of
+
+    def _as_of(self, ref: syntax.Join) -> Source:
+        """The window of the leftmost stream over its elements, each with what it finds as it comes (R11)."""
+        found, first, window = self._found_as_of(ref)
+        spec = bind_window(self.session, window, first.scope)
+        stream = bound.to_stream(StreamKind.RSTREAM, found.node, False)
+        table, *others = found.scope.tables
+        node: bound.Node = bound.Window.of(stream, spec, table.alias)
+        if spec.step is not None and not self.named.isdisjoint(BOUNDS.names):
+            bounds = [Column(f.name, _reference(BOUNDS, len(stream.schema), i)) for i, f in enumerate(BOUNDS)]
+            table = replace(table, implied=(*table.implied, *bounds))
+            node = bound.Bounds.of(node, spec)
+        return Source(node, replace(found.scope, tables=[table, *others]), found.tree)
+
+    def _found_as_of(self, ref: syntax.Join) -> tuple[Source, Source, syntax.Window]:
+        """The elements of an instant with what they find; those of the leftmost stream alone, and its window."""
+        if isinstance(ref.left, syntax.Join) and ref.left.as_of:
+            left, first, window = self._found_as_of(ref.left)
+        else:
+            item = as_of.stream_item(self.session, ref.left)
+            window = as_of.left_window(self.session, item)
+            left = self._held(self._stream(item), syntax.NowWindow(), window)
+            first = left
+        right = self._stream(as_of.without_window(self.session, as_of.stream_item(self.session, ref.right)))
+        compared = as_of.compared(self.session, ref, left.scope, right.scope)
+        keys = compared.keys
+        right = self._held(right, syntax.PartitionWindow(keys, 1) if keys else syntax.RowsWindow(1), None)
+        self._check_instant(compared.earlier, right, right)
+        self._check_instant(compared.later, left, first)
+        scope = self._beside(left, right, ref.right)
+        kind = KINDS[ref.kind]
+        condition: bound.Expr = bound.Literal(Type.BOOLEAN, True)
+        if ref.using and keys:
+            condition = self._using(replace(ref, using=keys), kind, left, right, scope)
+        elif compared.equal:
+            # Under the stream of what is found the enclosing row is out of reach.
+            binder = ExpressionBinder(self.session, Context(scope, "ON", None), self.bind_relation)
+            for part in compared.equal:
+                equate_conjuncts(scope, part)
+            condition = conjunction([binder.condition(part) for part in compared.equal])
+        node = bound.Join(left.node.schema + right.node.schema, kind, left.node, right.node, condition)
+        on = None if ref.on is None else self.session.expand(ref.on)
+        return Source(node, scope, replace(ref, left=left.tree, right=right.tree, on=on)), first, window
+
+    def _stream(self, item: as_of.StreamItem) -> Source:
+        """A side of an ASOF JOIN without its window."""
+        source = self._item(replace(item, window=None))
+        if not isinstance(source.node, bound.BaseRelation):
+            return source
+        name = source.node.name
+        hint = f"what {name} has at the instant of a row is found by FROM S [NOW] AS s JOIN {name} ON s.k = {name}.k"
+        raise self.session.error("ASOF JOIN joins two streams", item.span, f'"{name}" is a relation', hint)
+
+    def _held(self, source: Source, window: syntax.Window, written: syntax.Window | None) -> Source:
+        """The stream in a window that the join gives it; the tree has the one that is written."""
+        held = self._windowed(source, window)
+        assert isinstance(held.tree, as_of.StreamItem)
+        return replace(held, tree=replace(held.tree, window=written))
+
+    def _check_instant(self, name: syntax.Name, source: Source, stream: Source) -> None:
+        """CqlError where the column is not known to hold the instants of the stream, the first of the source."""
+        try:
+            found = source.scope.find(name.name, name.qualifier)
+        except Ambiguous as problem:
+            raise ambiguous(name.name, problem.tables, self.session.text, name.span) from None
+        if found is None:
+            raise source.scope.unknown(name.name, name.qualifier, self.session.text, name.span)
+        assert isinstance(found, bound.ColumnRef)
+        is_first = found.index < len(stream.node.schema)
+        if not is_first or not is_instant(stream.node, found.index, self.session.catalog):
+            alias = stream.scope.tables[0].alias or "S"
+            note = f"the instant of a row is {alias}.ts, and the column that TIMESTAMP BY names"
+            raise self.session.error("an ASOF JOIN compares instants", name.span, note, f"write {alias}.ts")
 
     def _common_columns(self, ref: syntax.Join, left: Scope, right: Scope) -> tuple[syntax.Name, ...]:
         """The columns of a NATURAL JOIN: the names that both sides have, in the order of the left one."""
@@ -394,8 +472,7 @@ def named_columns(session: Session, node: bound.Node, columns: tuple[str, ...], 
 
 def equate_conjuncts(scope: Scope, condition: syntax.Expr) -> None:
     """Tell the scope which columns the condition makes equal, so that either may be named bare (R1)."""
-    conjuncts = condition.operands if isinstance(condition, syntax.Logical) and condition.op == "and" else (condition,)
-    for conjunct in conjuncts:
+    for conjunct in syntax.conjuncts(condition):
         match conjunct:
             case syntax.Binary(op="=", left=syntax.Name() as a, right=syntax.Name() as b):
                 left, right = _certain(scope, a), _certain(scope, b)

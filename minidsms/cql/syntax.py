@@ -99,6 +99,11 @@ class Logical(Syntax):
     operands: tuple[Expr, ...]
 
 
+def conjuncts(condition: Expr) -> tuple[Expr, ...]:
+    """What AND connects, or the condition alone."""
+    return condition.operands if isinstance(condition, Logical) and condition.op == "and" else (condition,)
+
+
 @dataclass(frozen=True)
 class IsNull(Syntax):
     """operand IS [NOT] NULL."""
@@ -401,7 +406,10 @@ class Unnest(Syntax):
 
 @dataclass(frozen=True)
 class Join(Syntax):
-    """left [NATURAL] kind JOIN right [ON on | USING (using)]. kind: 'inner', 'left', 'right', 'full' or 'cross'."""
+    """left [NATURAL] kind JOIN right [ON on | USING (using)]. kind: 'inner', 'left', 'right', 'full' or 'cross'.
+
+    as_of: it is an ASOF JOIN, inner or left; what MATCH_CONDITION says is the last condition of on.
+    """
 
     kind: str
     left: FromItem
@@ -409,6 +417,7 @@ class Join(Syntax):
     on: Expr | None = None
     using: tuple[Name, ...] = ()
     natural: bool = False
+    as_of: bool = False
 
 
 # -------------------------------------------------------------------------------------------------------- queries

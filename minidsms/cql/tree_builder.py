@@ -185,6 +185,26 @@ class TreeBuilder(ExpressionBuilder):
         word = "inner" if kind is None else kind.lower()
         return syntax.Join(word, parts[0], parts[-1], natural=True, span=span_of(parts))
 
+    def as_of(self, parts: list[Part]) -> str:
+        return "left" if any(part is not None and part.type == "LEFT" for part in parts) else "inner"
+
+    def matched(self, parts: list[Part]) -> syntax.Expr:
+        return parts[2]  # type: ignore[no-any-return]
+
+    def as_of_join(self, parts: list[Part]) -> syntax.Join:
+        left, kind, _, right, *conditions = parts
+        self._check_alias(left)
+        clause = next((part for part in conditions if isinstance(part, _Clause)), None)
+        matched = [part for part in conditions if part is not None and part is not clause]
+        join = syntax.Join(kind, left, right, as_of=True, span=span_of(parts))
+        if clause is not None and clause.field == "using":
+            if matched:
+                reason = "USING names the instants of an ASOF JOIN, too: no MATCH_CONDITION stands beside it"
+                raise self.fail(reason, clause, hint="write ON a.k = b.k, or leave MATCH_CONDITION out")
+            return dataclasses.replace(join, using=clause.value)
+        on = [*(() if clause is None else syntax.conjuncts(clause.value)), *matched]
+        return dataclasses.replace(join, on=syntax.Logical("and", tuple(on), span=on[0].span) if on[1:] else on[0])
+
     def cross_join(self, parts: list[Part]) -> syntax.Join:
         return syntax.Join("cross", parts[0], parts[3], span=span_of(parts))
 

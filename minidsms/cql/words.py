@@ -23,7 +23,9 @@ TAKE_A_LAMBDA = frozenset(
 
 BEFORE_PARENTHESIS = frozenset({"CAST", "TRY_CAST", "EXISTS", "USING"})
 JOIN_WORDS = frozenset({"LEFT", "RIGHT", "FULL", "INNER", "CROSS", "OUTER"})
-BEGIN_CLAUSES = frozenset({"ORDER", "QUALIFY", "WINDOW", "NATURAL", "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "LIMIT"})
+BEGIN_CLAUSES = frozenset(
+    {"ORDER", "QUALIFY", "WINDOW", "NATURAL", "ASOF", "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "LIMIT"}
+)
 """Words that are not reserved, and that an alias may stand before."""
 QUOTED_WORDS = (
     RESERVED | STREAM_OPERATORS | BEFORE_PARENTHESIS | JOIN_WORDS | BEGIN_CLAUSES | {"ANY", "SOME", "INTO", "WITH"}

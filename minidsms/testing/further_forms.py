@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from minidsms.elements import Type
 from minidsms.testing.grammar import BOOLEAN, FLOAT, INTEGER, STREAMS, TEXT, Column, Grammar, Item, View
@@ -63,9 +63,11 @@ class FurtherForms(Grammar):
     # ------------------------------------------------------------------------------------------------------- FROM
 
     def sources(self, depth: int) -> tuple[str, list[str], list[Item]]:
-        """As of `Grammar`, or two streams joined by USING or NATURAL JOIN."""
+        """As of `Grammar`, or two streams joined by USING, NATURAL JOIN or ASOF JOIN."""
         if not self.is_wide or self.chance(0.92):
             return super().sources(depth)
+        if self.chance(0.3):
+            return self._as_of()
         names = [self.rng.choice(("Sa", "Sb", "Sc")) for _ in range(2)]
         items = []
         for name in names:
@@ -82,6 +84,23 @@ class FurtherForms(Grammar):
             text = f"{items[0].text} NATURAL {kind}JOIN {items[1].text}"
         columns = tuple(c for item in items for c in item.columns if not c.text.endswith(".ts"))
         return text, [], [Item(text, columns, False)]
+
+    def _as_of(self) -> tuple[str, list[str], list[Item]]:
+        """The elements of a stream with what they find in one stream or two."""
+        window = self.pick("", "[NOW] ", f"[RANGE {self.rng.randint(1, 6)}] ", "[TUMBLE 3] ", "[RANGE 4 SLIDE 2] ")
+        items: list[Item] = []
+        for i in range(self.rng.randint(2, 3)):
+            name, alias = self.rng.choice(("Sa", "Sb", "Sc")), self.alias()
+            before = "" if items else window
+            items.append(self.named(f"{name} {before}AS {alias}", alias, STREAMS[name], True))
+            if i > 0:
+                keys = self.pick(f"{items[0].columns[0].text} = {alias}.k AND ", "")
+                first = items[0].text.rpartition(" ")[2]
+                kind = self.pick("ASOF", "ASOF LEFT")
+                on = self.pick(f"ON {keys}{first}.ts >= {alias}.ts", f"MATCH_CONDITION ({alias}.ts <= {first}.ts)")
+                items[i] = replace(items[i], text=f"{items[i - 1].text} {kind} JOIN {items[i].text} {on}")
+        columns = tuple(column for item in items for column in item.columns)
+        return items[-1].text, [], [Item(items[-1].text, columns, False)]
 
     # ----------------------------------------------------------------------------------------- subqueries as values
 

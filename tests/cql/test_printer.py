@@ -121,6 +121,13 @@ def from_items(queries: st.SearchStrategy[s.Query], e: st.SearchStrategy[s.Expr]
             st.builds(lambda k, l, r, u: s.Join(k, l, r, using=u), kinds, items, items, using),
             st.builds(s.Join, st.just("cross"), items, items),
             st.builds(lambda k, l, r: s.Join(k, l, r, natural=True), kinds, items, items),
+            st.builds(
+                lambda k, l, r, c: s.Join(k, l, r, on=c, as_of=True),
+                st.sampled_from(["inner", "left"]),
+                items,
+                items,
+                e,
+            ),
         )
 
     return st.recursive(first, larger, max_leaves=3)

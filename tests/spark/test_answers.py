@@ -88,6 +88,9 @@ QUERIES = {
         "SELECT k FROM Sa [RANGE 3] WHERE EXISTS (SELECT * FROM Sb WHERE Sb.k = Sa.k AND Sb.t = 'b')"
     ),
     "a scalar query": "SELECT v, (SELECT MAX(a) FROM Rel WHERE Rel.k = Sa.k) FROM Sa [NOW]",
+    "what elements find as of their instants": (
+        "SELECT A.k, A.v, B.t FROM Sa [RANGE 3] AS A ASOF LEFT JOIN Sb AS B ON A.k = B.k AND A.ts >= B.ts"
+    ),
     "set operators": ("SELECT k FROM Sa [RANGE 2] EXCEPT ALL SELECT k FROM Sb [RANGE 2] UNION SELECT a FROM Rel"),
     "INTERSECT": "SELECT DISTINCT t FROM Sa [RANGE 3] INTERSECT ALL SELECT t FROM Sb [RANGE UNBOUNDED]",
     "RSTREAM when a window or a relation changes": "RSTREAM (SELECT Sa.k, a FROM Sa [RANGE 2], Rel WHERE Sa.k = Rel.k)",
