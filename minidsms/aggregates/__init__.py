@@ -43,6 +43,7 @@ SYNONYMS = {
     "collect_set": "array_agg",
     "count_distinct": "count",
     "approx_count_distinct": "count",
+    "approx_distinct": "count",
     "topkdistinct": "max_n",
     "earliest_by_offset": "first",
     "latest_by_offset": "last",
@@ -54,5 +55,5 @@ SYNONYMS = {
 """Other spellings of the same aggregates; the bound tree only knows the first one. EARLIEST_BY_OFFSET and
 LATEST_BY_OFFSET pass over NULLs; what is called JSON is JSON made of the lists."""
 
-OF_DIFFERENT = frozenset(("collect_set", "count_distinct", "approx_count_distinct", "topkdistinct"))
+OF_DIFFERENT = frozenset(("collect_set", "count_distinct", "approx_count_distinct", "approx_distinct", "topkdistinct"))
 """Spellings that mean DISTINCT."""

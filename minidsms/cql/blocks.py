@@ -163,24 +163,29 @@ class BlockBinder:
 
     def _with_elements(self, select: syntax.Select) -> syntax.Select:
         """UNNEST(list) or EXPLODE(list), once in the select list of a block without groups, stands in FROM."""
-        is_unnest = [isinstance(i.expr, syntax.Call) and i.expr.function.lower() in _ELEMENTS for i in select.items]
-        others = [item for item, found in zip(select.items, is_unnest) if not found]
-        if (
-            sum(is_unnest) != 1
-            or select.group_by
-            or any(has_aggregates(item.expr, self.session.catalog) for item in others)
-        ):
+        calls = [
+            part
+            for item in select.items
+            for part in parts(item.expr, syntax.Query | syntax.Case | syntax.Lambda)
+            if isinstance(part, syntax.Call) and part.function.lower() in _ELEMENTS
+        ]
+        if len(calls) != 1 or select.group_by:
             return select
-        place = is_unnest.index(True)
-        call = select.items[place].expr
-        assert isinstance(call, syntax.Call)
+        call = calls[0]
         if len(call.args) != 1 or call.distinct or call.order or call.nulls:
             return select
-        unnest = syntax.Unnest(call.args[0], _UNNESTED, (_UNNESTED,), span=call.span)
         element = syntax.Name(_UNNESTED, _UNNESTED, span=call.span)
-        item = syntax.SelectItem(element, select.items[place].alias or call.function.lower(), span=call.span)
-        items = [_without_elements(i) for i in select.items]
-        return replace(select, items=(*items[:place], item, *items[place + 1 :]), sources=(*select.sources, unnest))
+        items = []
+        for each in select.items:
+            item = syntax.rewritten(each, lambda part: element if part is call else None)
+            if item.expr is element and item.alias is None:
+                item = replace(item, alias=call.function.lower())
+            items.append(item)
+        if any(has_aggregates(item.expr, self.session.catalog) for item in items):
+            return select
+        unnest = syntax.Unnest(call.args[0], _UNNESTED, (_UNNESTED,), span=call.span)
+        items = [_without_elements(item) for item in items]
+        return replace(select, items=tuple(items), sources=(*select.sources, unnest))
 
     def _sort_keys(
         self,

@@ -438,6 +438,7 @@ MISTAKES = [
         "",
     ),
     ("SELECT CURRENT_DATE FROM Pos [ROWS 2]", 8, 'unknown column "CURRENT_DATE"', NO_CLOCK),
+    ("SELECT FIRST() FROM S [ROWS 2]", 8, "FIRST takes one argument, not 0", ""),
     ("SELECT k FROM", 14, 'the statement ends too early, after "FROM"', ""),
     (
         "SELECT ISTREAM(1)",

@@ -68,3 +68,29 @@ def test_what_cannot_be_unnested_is_told(source: str, told: str) -> None:
         db.execute("CREATE STREAM S (v INTEGER, t TEXT)")
         with pytest.raises(minidsms.CqlError, match=re.escape(told)):
             db.query(f"SELECT * FROM {source}")
+
+
+@pytest.mark.parametrize(
+    ("items", "same"),
+    [
+        ("k, UNNEST([v, k, NULL]) + 1 AS e", "k, e + 1 AS e"),
+        ("CAST(EXPLODE([v, k, NULL]) AS TEXT) || 'x' AS e, *", "CAST(e AS TEXT) || 'x' AS e, s.*"),
+        ("DISTINCT UNNEST([v, k, NULL]) % 2 AS e", "DISTINCT e % 2 AS e"),
+        ("[k, UNNEST([v, k, NULL])] AS e", "[k, e] AS e"),
+    ],
+)
+@pytest.mark.parametrize("batch_size", [1, 2, 7, 1000])
+def test_an_element_in_the_select_list_is_that_of_the_last_item_of_from(items: str, same: str, batch_size: int) -> None:
+    texts = (
+        f"SELECT {items} FROM Sa [RANGE 3] AS s WHERE k <> 1",
+        f"SELECT {same} FROM Sa [RANGE 3] AS s, UNNEST([v, k, NULL]) AS u (e) WHERE k <> 1",
+    )
+    feed = random_feed(random.Random(items), ["Sa"], 14)
+    for text in texts:
+        check(Case((declaration("Sa"),), text, feed), batch_size=batch_size)
+    with minidsms.connect() as db:
+        db.execute(declaration("Sa"))
+        queries = [db.query(text) for text in texts]
+        db.push("Sa", [(k, v, None, "a") for k, v in product((0, 1, 2), (5, None))], ts=[1, 1, 2, 3, 3, 4])
+        db.advance(9)
+        assert queries[0].fetch() == queries[1].fetch() != []
