@@ -191,7 +191,10 @@ def _type(name: object) -> Type:
     """The type of a column of an archive."""
     from minidsms.cql.parser import parse_type
 
-    return Type.NULL if name == Type.NULL.name else parse_type(str(name))
+    try:
+        return Type.NULL if name == Type.NULL.name else parse_type(str(name))
+    except Error:
+        raise ValueError(f"{name!r} is no type") from None
 
 
 @dataclass(frozen=True)

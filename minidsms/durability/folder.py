@@ -19,6 +19,7 @@ import os
 import re
 import shutil
 from dataclasses import dataclass, field, replace
+from operator import index
 from typing import IO, Any
 
 from minidsms.archive.atomic import check_name, sync_folder, write_temporary
@@ -100,6 +101,8 @@ def metadata_of(folder: str) -> Metadata | None:
         if data["version"] not in range(1, VERSION + 1):
             raise Error(f"{path!r}: version {data['version']} of the format; this minidsms reads up to {VERSION}")
         before = dict(data.get("before", {}))
+        if before:
+            before = {"log": before["log"], "entries": index(before["entries"]), "begin": index(before["begin"])}
         for name in (data["log"], *([before["log"]] if before else [])):
             if not _LOG.fullmatch(name):
                 raise ValueError(f"{name!r} is no log")

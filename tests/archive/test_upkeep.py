@@ -279,3 +279,10 @@ def test_a_partition_out_of_range_is_no_metadata(archive: Archive, ticks: str) -
     path.write_text(path.read_text().replace('"partition_ticks": 50', f'"partition_ticks": {ticks}'))
     with pytest.raises(Error, match="no metadata of an archive"):
         find(os.path.dirname(archive.folder), "S")
+
+
+def test_a_type_that_is_none_is_no_metadata(archive: Archive) -> None:
+    path = Path(archive.folder) / "_archive.json"
+    path.write_text(path.read_text().replace('"type": "INTEGER"', '"type": "INTEGEZ"', 1))
+    with pytest.raises(Error, match=r"_archive.json: no metadata of an archive \('INTEGEZ' is no type"):
+        find(os.path.dirname(archive.folder), "S")

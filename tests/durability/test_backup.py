@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import shutil
 import threading
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -118,6 +120,21 @@ def test_a_copy_that_was_not_completed_does_not_open(db: minidsms.Connection, tm
             opens(str(tmp_path / "copy"))
     (tmp_path / "new" / "log-1").mkdir(parents=True)  # a process was ended here as it made the folder
     minidsms.connect(tmp_path / "new").close()
+
+
+@pytest.mark.parametrize("name", ["log", "entries", "begin"])
+@pytest.mark.parametrize("damage", [lambda name, value: (name + "x", value), lambda name, value: (name, [value])])
+def test_what_a_checkpoint_was_made_of_is_read_whole_or_not(
+    db: minidsms.Connection, tmp_path: Path, name: str, damage: Callable[[str, object], tuple[str, object]]
+) -> None:
+    db.checkpoint()
+    db.close()
+    path = tmp_path / "db" / "minidsms.json"
+    said = json.loads(path.read_text())
+    said["before"] = dict(damage(*item) if item[0] == name else item for item in said["before"].items())
+    path.write_text(json.dumps(said))
+    with pytest.raises(Error, match=r"minidsms.json': not what a minidsms folder holds"):
+        minidsms.connect(tmp_path / "db")
 
 
 def test_check_tells_what_a_folder_holds(
