@@ -79,6 +79,8 @@ MOST_TOLD = 20
 """Checkpoints that SHOW CHECKPOINTS tells of."""
 _READING: TypeAlias = syntax.Show | syntax.Describe | syntax.Explain | syntax.RowChange
 """Statements that change nothing; those of rows do by what they push, which is kept."""
+_OF_THE_PROCESS = (KeyboardInterrupt, SystemExit, ImportError, SystemError)
+"""What is no fault of a query: a signal's handler has ended the call, or Python lacked memory amid a first import."""
 _ARCHIVES = "a connection that a folder keeps writes archives"
 
 
@@ -237,8 +239,8 @@ class DurableConnection(Connection):
             self._append_amid(kind="failed", query=query.name, **told)
 
     def cut_short(self, groups: Sequence[Group], error: BaseException) -> None:
-        if self.log is not None and isinstance(error, KeyboardInterrupt | SystemExit):
-            self._is_astray = True  # a signal's handler has ended the call: when that comes again, no query fails
+        if self.log is not None and isinstance(error, _OF_THE_PROCESS):
+            self._is_astray = True  # when the call comes again, no query fails
         super().cut_short(groups, error)
 
     def note_shed(self, stream: StreamInput, rows: Int64Array, kept: BoolArray | None) -> None:
