@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import minidsms
-from minidsms.cql import expression_binder
+from minidsms.cql import stand_ins
 from minidsms.cql.errors import Error
 from minidsms.durability import checkpoints, copying, kept_state, moment, repair
 from minidsms.durability import connection as connection_module
@@ -431,7 +431,7 @@ def test_what_is_left_of_a_frame_does_not_fail_where_the_frame_did_not(folder: s
 
 def test_state_of_over_that_counted_equal_values_is_refused(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(expression_binder, "OF_DIFFERENT", ())
+        patch.setattr(stand_ins, "OF_DIFFERENT", ())
         with opened(folder) as db:
             db.execute("CREATE STREAM S (k INTEGER)")
             db.execute("CREATE QUERY q AS SELECT COUNT_DISTINCT(k) OVER (ORDER BY ts ROWS 2 PRECEDING) AS n FROM S")
