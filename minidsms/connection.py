@@ -289,10 +289,14 @@ class Connection(Archiving, ReadsSources):
         try:
             return self._push(name, data, ts, sign, block)
         except MemoryLimitError:
-            with self.lock:
-                if not self._is_stepping:
-                    self.memory.forget_refused()
+            self._forget_refused()
             raise
+
+    def _forget_refused(self) -> None:
+        """A call had no room for what it was given: what it has begun to take is forgotten."""
+        with self.lock:
+            if not self._is_stepping:
+                self.memory.forget_refused()
 
     def _push(self, name: str, data: Any, ts: Any, sign: Any, block: bool) -> int:
         with self.lock:
@@ -338,6 +342,13 @@ class Connection(Archiving, ReadsSources):
 
     def change_relation(self, name: str, change: Callable[[RelationInput], int]) -> int:
         """Let a relation be changed by what gives how many rows it has taken; returns that."""
+        try:
+            return self._change_relation(name, change)
+        except MemoryLimitError:
+            self._forget_refused()
+            raise
+
+    def _change_relation(self, name: str, change: Callable[[RelationInput], int]) -> int:
         with self.lock:
             key = self._open_for_rows(name)
             if key not in self._relations:

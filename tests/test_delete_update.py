@@ -222,3 +222,36 @@ def test_there_may_be_more_rows_than_a_queue_holds() -> None:
             assert db.execute("UPDATE R SET a = a + 1 WHERE a IN (SELECT a FROM Q)") == n // 5
             assert db.execute("DELETE FROM R") == n
             assert db.execute("DELETE FROM Q WHERE a >= 0") == n // 5
+
+
+def test_other_relations_are_read_as_they_are(db: Connection) -> None:
+    db.push("R", [(1, "a", None), (2, "b", None), (3, "c", None)], ts=1)
+    db.push("Q", [(1, 0), (2, 0)], ts=5)
+    assert db.execute("DELETE FROM R WHERE id NOT IN (SELECT id FROM Q)") == 1
+    db.push("Q", (2, 0), ts=9, sign=-1)
+    assert db.execute("UPDATE R SET n = (SELECT COUNT(*) || 'x' FROM Q)") == 2
+    assert sorted(present(db, "id, n")) == [(1, "1x"), (2, "1x")]
+
+
+def test_a_function_may_not_use_the_connection_and_a_callback_reads_what_is_there(db: Connection) -> None:
+    db.create_function("pushes", lambda v: db.push("R", (v, "p", None)), ["INTEGER"], "INTEGER")
+    db.push("R", [(1, "a", None)], ts=0)
+    with pytest.raises(CqlError, match="must not use the connection"):
+        db.execute("DELETE FROM R WHERE pushes(id) = 1")
+
+    def changes(change: object) -> None:
+        db.execute("CREATE RELATION Later (id INTEGER)")
+        db.execute("INSERT INTO Later VALUES (1); DELETE FROM R WHERE id IN (SELECT id FROM Later)")
+
+    db.query("SELECT k FROM S").on_change(changes)
+    db.push("S", ("a", 1), ts=0)
+    db.advance(1)
+    assert present(db, "id") == []
+
+
+def test_a_folder_has_synced_the_changes_when_the_statement_returns(tmp_path: Path) -> None:
+    with minidsms.connect(tmp_path / "db", durability="sync") as db:
+        db.execute("CREATE RELATION R (id INTEGER); INSERT INTO R VALUES (1), (2)")
+        for text in ("UPDATE R SET id = id + 1", "DELETE FROM R"):
+            assert db.execute(text) == 2
+            assert db.log is not None and db.log.is_synced

@@ -1,13 +1,14 @@
 """GROUP BY GROUPING SETS, ROLLUP and CUBE: a query for each set of keys, joined by UNION ALL (docs/semantics R10).
 
 Invariant: in a set's query an expression of GROUP BY that is not in the set is NULL; not in aggregates and subqueries.
+What has OVER, and QUALIFY, stand in a query over the rows of all sets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from itertools import chain, combinations, islice, product
 from typing import Any
 
@@ -15,7 +16,7 @@ from minidsms.counted import counted
 from minidsms.cql import syntax
 from minidsms.cql.aggregates import has_aggregates, is_aggregate
 from minidsms.cql.scope import Ambiguous, Scope
-from minidsms.cql.session import Session
+from minidsms.cql.session import Session, parts
 
 Keys = tuple[syntax.Expr, ...]
 MOST_SETS = 64
@@ -44,17 +45,126 @@ def key_meant(session: Session, key: syntax.Expr, select: syntax.Select, scope: 
     return next((i.expr for i in select.items if i.alias is not None and i.alias.lower() == alias), key)
 
 
-def one_by_one(session: Session, select: syntax.Select, scope: Scope) -> syntax.Query:
-    """The queries of the sets, one after the other."""
+def one_by_one(session: Session, query: syntax.Select | syntax.Limited, scope: Scope) -> syntax.Query:
+    """The queries of the sets, one after the other, and what is of the rows of all above them."""
+    select = query.query if isinstance(query, syntax.Limited) else query
     choices = _some(product(*(_some(_sets(e)) for e in select.group_by)))
     if len(choices) > MOST_SETS:
         raise session.error(f"these are more than {MOST_SETS} sets of keys", select.group_by[0].span)
     sets = [_together(choice) for choice in choices]
     every = {key: key_meant(session, key, select, scope) for keys in sets for key in keys}
+    shown = [item.expr for item in select.items] + ([] if select.qualify is None else [select.qualify])
+    has_over = any(isinstance(part, syntax.Over) for expr in shown for part in parts(expr, syntax.Query))
+    if not has_over and query is select:
+        return _of_sets(session, select, sets, every)
+    above = _Above(session, select, scope)
+    rows_of = above.taken_apart(query)
+    return rows_of(_of_sets(session, above.below(), sets, every))
+
+
+def _of_sets(
+    session: Session, select: syntax.Select, sets: Sequence[Keys], every: dict[syntax.Expr, syntax.Expr]
+) -> syntax.Query:
     queries: list[syntax.Query] = [_of_set(session, select, keys, every) for keys in sets]
     return reduce(
         lambda left, right: syntax.SetOperation("union", not select.distinct, left, right, span=select.span), queries
     )
+
+
+class _Above:
+    """Takes a query apart into what is of each set's rows, whose values are columns, and what is of the rows of all."""
+
+    def __init__(self, session: Session, select: syntax.Select, scope: Scope) -> None:
+        self._session, self._select, self._scope = session, select, scope
+        self._below: list[syntax.SelectItem] = []
+        self._names: dict[syntax.Syntax, str] = {}
+        aliases = [(item.alias or "").lower() for item in select.items]
+        self._aliases = {alias for alias in aliases if alias}
+        self._unique = {alias for alias in self._aliases if aliases.count(alias) == 1}
+        self._called: set[str] = set()
+        for alias, item in zip(aliases, select.items):
+            if alias and self._is_above(item.expr):
+                self._called.add(alias)
+
+    def taken_apart(self, query: syntax.Select | syntax.Limited) -> Callable[[syntax.Query], syntax.Query]:
+        """What makes the query of the rows of all sets."""
+        select = self._select
+        items = tuple(map(self._item, select.items))
+        qualify = None if select.qualify is None else syntax.rewritten(select.qualify, self._seen)
+        order = tuple(map(self._key, query.order)) if isinstance(query, syntax.Limited) else ()
+
+        def over(rows: syntax.Query) -> syntax.Query:
+            source = syntax.QueryRef(rows, span=select.span)
+            whole = syntax.Select(items, (source,), distinct=select.distinct, qualify=qualify, span=select.span)
+            return replace(query, query=whole, order=order) if isinstance(query, syntax.Limited) else whole
+
+        return over
+
+    def below(self) -> syntax.Select:
+        """The query of each set's rows, with what `taken_apart` has found to be needed of them."""
+        written = self._select.written or self._select.items
+        return replace(self._select, items=tuple(self._below), distinct=False, qualify=None, written=written)
+
+    def _key(self, key: syntax.SortKey) -> syntax.SortKey:
+        expr = key.expr
+        if isinstance(expr, syntax.Name) and expr.qualifier is None and expr.name.lower() in self._aliases:
+            return key
+        return replace(key, expr=syntax.rewritten(expr, self._seen))
+
+    def _item(self, item: syntax.SelectItem) -> syntax.SelectItem:
+        is_called = item.alias is not None and item.alias.lower() in self._unique
+        if item.alias is not None and is_called and not self._is_above(item.expr):
+            self._give(item.expr, item.alias)  # others may call it so
+        name = item.expr.name if isinstance(item.expr, syntax.Name) else self._session.snippet(item.expr.span)
+        return replace(item, expr=syntax.rewritten(item.expr, self._seen), alias=item.alias or name or None)
+
+    def _give(self, expr: syntax.Expr, name: str) -> None:
+        self._names[expr] = name
+        self._below.append(syntax.SelectItem(expr, name, span=expr.span))
+
+    def _stays(self, expr: syntax.Syntax) -> bool:
+        """It is no value of a set's rows: its parts may be."""
+        return isinstance(expr, syntax.Star) or self._is_constant(expr) or self._is_above(expr)
+
+    def _seen(self, part: syntax.Syntax) -> syntax.Syntax | None:
+        """What stands above for a part of what was written; None: its own parts are looked at."""
+        if isinstance(part, syntax.Over):
+            call, seen = part.call, partial(syntax.rewritten, change=self._seen)
+            call = replace(call, args=seen(call.args), order=seen(call.order))
+            return replace(part, call=call, partition=seen(part.partition), order=seen(part.order))
+        if not isinstance(part, syntax.Expr):
+            return None
+        if self._stays(part):
+            return part if isinstance(part, syntax.Name | syntax.Star) or self._is_constant(part) else None
+        if part not in self._names:
+            self._give(part, f"value {len(self._below) + 1}")
+        return syntax.Name(self._names[part], span=part.span)
+
+    def _is_above(self, expr: syntax.Syntax) -> bool:
+        """Something in it has OVER, or is called as what has."""
+        return any(
+            isinstance(part, syntax.Over)
+            or (
+                isinstance(part, syntax.Name)
+                and part.qualifier is None
+                and part.name.lower() in self._called
+                and not self._is_column(part.name)
+            )
+            for part in parts(expr, syntax.Query)
+        )
+
+    def _is_column(self, name: str) -> bool:
+        try:
+            return self._scope.find(name, None) is not None
+        except Ambiguous:
+            return True
+
+    def _is_constant(self, expr: syntax.Syntax) -> bool:
+        return not any(
+            isinstance(part, syntax.Name | syntax.Query)
+            or (isinstance(part, syntax.Call) and is_aggregate(part.function, self._session.catalog))
+            for part in parts(expr)
+        )
 
 
 def _is_call(expr: syntax.Syntax, *names: str) -> bool:
@@ -122,7 +232,8 @@ def _of_set(
     if not keys and having is None and not any(has_aggregates(i.expr, session.catalog) for i in items):
         having = syntax.Literal(True)  # one group of all rows, though nothing says so
     group_by = tuple(every[k] for k in keys)
-    return replace(select, items=items, group_by=group_by, having=having, distinct=False, written=select.items)
+    written = select.written or select.items
+    return replace(select, items=items, group_by=group_by, having=having, distinct=False, written=written)
 
 
 def _folded(expr: Any) -> syntax.Syntax:

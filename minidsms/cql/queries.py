@@ -36,8 +36,8 @@ class QueryBinder:
                 block = BlockBinder(self.session, outer, False, self._from_item, self.relation)
                 return self.bind(one_by_one(self.session, query, block.scope_of(query)), outer, correlated)
             case syntax.Limited(query=select) if has_sets(select):
-                hint = "SELECT * FROM (SELECT .. GROUP BY ..) ORDER BY .. LIMIT n"
-                raise self.session.error("ORDER BY .. LIMIT is of one GROUP BY", query.span, "", hint)
+                block = BlockBinder(self.session, outer, False, self._from_item, self.relation)
+                return self.bind(one_by_one(self.session, query, block.scope_of(select)), outer, False)
             case syntax.Select():
                 # Of the rows for each outer row only some would be there, and unnesting makes one relation of all.
                 shown = (*query.items, *(() if query.qualify is None else (query.qualify,)))

@@ -302,7 +302,7 @@ class TreeBuilder(ExpressionBuilder):
         return dataclasses.replace(clause, span=(clause.span[0], part_span(parts[-1])[1]))
 
     def select(self, parts: list[Part]) -> syntax.Select | syntax.Limited:
-        return self._limited(self._select(parts, parts[2], [parts[1]], parts[3:-1]), parts[-1])
+        return self._limited(self._select(parts, parts[2], [parts[1]], parts[3:-1]), parts)
 
     def select_first(self, parts: list[Part]) -> syntax.Select | syntax.Limited:
         """DISTINCT ON: the first row of each key, as QUALIFY ROW_NUMBER() says it."""
@@ -329,7 +329,7 @@ class TreeBuilder(ExpressionBuilder):
             hint = "SELECT DISTINCT ON (..) .. FROM (SELECT .. QUALIFY ..)"
             raise self.fail("DISTINCT ON and QUALIFY in one SELECT", select.qualify, hint=hint)
         select = dataclasses.replace(select, qualify=is_first)
-        return self._limited(select, last if isinstance(last, _Clause) else None)
+        return self._limited(select, parts) if isinstance(last, _Clause) else select
 
     def select_behind(self, parts: list[Part]) -> syntax.Select | syntax.Limited:
         """FROM .. SELECT ..; without SELECT all columns are meant."""
@@ -338,15 +338,20 @@ class TreeBuilder(ExpressionBuilder):
             span = part_span(parts[0])
             items = [syntax.SelectItem(syntax.Star(span=span), span=span)]
         select = self._select(parts, items, [parts[2]], [parts[0], *parts[4:-1]])
-        return self._limited(select, parts[-1])
+        return self._limited(select, parts)
 
     def select_stream(self, parts: list[Part]) -> syntax.RelationToStream:
         select = self._select(parts, parts[5], [parts[1], parts[4]], parts[7:-1])
-        return syntax.RelationToStream(parts[2].lower(), self._limited(select, parts[-1]), span=select.span)
+        return syntax.RelationToStream(parts[2].lower(), self._limited(select, parts), span=select.span)
 
-    @staticmethod
-    def _limited(select: syntax.Select, clause: _Clause | None) -> syntax.Select | syntax.Limited:
-        return select if clause is None else syntax.Limited(select, *clause.value, span=select.span)
+    def _limited(self, select: syntax.Select, parts: list[Part]) -> syntax.Select | syntax.Limited:
+        if parts[-1] is None:
+            return select
+        order, limit, offset = parts[-1].value
+        windows = next((part.value for part in parts if isinstance(part, _Clause) and part.field == "windows"), None)
+        if windows:
+            order = syntax.rewritten(order, partial(self._with_its_window, windows))
+        return syntax.Limited(select, order, limit, offset, span=select.span)
 
     def _select(
         self, parts: list[Part], items: list[syntax.SelectItem], modes: list[Part], clauses: list[Part]

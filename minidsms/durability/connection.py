@@ -550,9 +550,9 @@ class DurableConnection(Connection):
         with _Taking(self):
             return super().push(name, data, ts, sign, block)
 
-    def upsert(self, name: str, data: Any, ts: Any = None) -> int:
+    def change_relation(self, name: str, change: Callable[[RelationInput], int]) -> int:
         with _Taking(self):
-            return super().upsert(name, data, ts)
+            return super().change_relation(name, change)
 
     def _open_for_change(self, key: str) -> RelationInput:
         if self._is_left:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -530,6 +530,17 @@ class Database:
             self._is_stepping = allowance.is_at_work = False
             if not allowance.is_open:
                 allowance.end()
+
+    @contextlib.contextmanager
+    def computing(self) -> Iterator[None]:
+        """Rows are computed beside the queries that run: what is called meanwhile must not use the connection."""
+        self._is_stepping = True
+        self.allowance.begin()
+        try:
+            yield
+        finally:
+            self._is_stepping = False
+            self.allowance.end()
 
     def cut_short(self, groups: Sequence[Group], error: BaseException) -> None:
         """An exception has come out of a step of these groups."""

@@ -27,17 +27,20 @@ if TYPE_CHECKING:
 
 def change_rows(db: Connection, statement: syntax.Delete | syntax.Update, text: str) -> int:
     """Carry it out; how many rows have left, or given their places to others."""
-    schema = _schema_of(statement.table, db.catalog, text)
-    assignments = statement.assignments if isinstance(statement, syntax.Update) else ()
-    for each in assignments:
-        if has_aggregates(each.expr, db.catalog):
-            hint = f"write a subquery: {each.alias} = (SELECT .. FROM {statement.name})"
-            raise CqlError("a row has no aggregates", text, each.expr.span, "", hint)
-    assigned = _places(schema, assignments, text)
-    node = _rows_and_values(db.catalog, statement, schema, assigned, text)
+    _schema_of(statement.table, db.catalog, text)
 
     def change(relation: RelationInput) -> int:
-        batches = rows_once(db, node, text, relation.first_open())
+        schema = relation.schema
+        assignments = statement.assignments if isinstance(statement, syntax.Update) else ()
+        for each in assignments:
+            if has_aggregates(each.expr, db.catalog):
+                hint = f"write a subquery: {each.alias} = (SELECT .. FROM {statement.name})"
+                raise CqlError("a row has no aggregates", text, each.expr.span, "", hint)
+        assigned = _places(schema, assignments, text)
+        node = _rows_and_values(db.catalog, statement, schema, assigned, text)
+        # Other relations may have changed at later instants: all are read as they are now.
+        changed = (each.last_ts for each in db.inputs if isinstance(each, RelationInput) and each.last_ts is not None)
+        batches = rows_once(db, node, text, max([relation.first_open(), *changed]))
         if not batches:
             return 0
         columns = [Column.concat([batch.column(c) for batch in batches]) for c in range(len(node.schema))]

@@ -73,21 +73,20 @@ def rows_once(db: Connection, node: bound.Node, text: str, instant: int = MIN_IN
     batches: list[Batch] = []
     planner = planner_of(db, stored(db), start=instant)
     network = planner.network(plan(node, text).root, lambda batch: batches.append(batch.owned()))
-    db.allowance.begin()
     try:
-        for operator in network.operators:
-            operator.allowance = db.allowance
-            if isinstance(operator, ReadsRelation):
-                operator.allow(instant)
-            if isinstance(operator, RelationEvents):
-                operator.arrive(instant)  # COUNT(*) of a relation that nothing has come in is 0
-        RoundRobin(db.settings["queue_size"]).run(network.operators)
+        with db.computing():
+            for operator in network.operators:
+                operator.allowance = db.allowance
+                if isinstance(operator, ReadsRelation):
+                    operator.allow(instant)
+                if isinstance(operator, RelationEvents):
+                    operator.arrive(instant)  # COUNT(*) of a relation that nothing has come in is 0
+            RoundRobin(db.settings["queue_size"]).run(network.operators)
         failed = next((operator.failure for operator in network.operators if operator.failure is not None), None)
         if failed is not None:
             raise QueryError(failed.reason)
         return batches
     finally:
-        db.allowance.end()
         network.close()
 
 

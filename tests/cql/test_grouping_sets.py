@@ -41,6 +41,17 @@ GROUPED = (
     "SELECT v + k AS n, COUNT(*), GROUPING(v + k) FROM S GROUP BY CUBE (n, k)",
     "SELECT v % 2 AS v, COUNT(*) FROM S GROUP BY ROLLUP (v)",
     "SELECT COALESCE(k, 9) AS k, COUNT(*) FROM S GROUP BY CUBE (k, t)",
+    "SELECT k, t, SUM(v) AS s, RANK() OVER (ORDER BY SUM(v) DESC) AS r FROM S GROUP BY ROLLUP (k, t)",
+    "SELECT k, COUNT(*) OVER (), SUM(SUM(v)) OVER (PARTITION BY GROUPING(k)) FROM S GROUP BY CUBE (k, t)",
+    "SELECT DISTINCT t, COUNT(*) OVER (PARTITION BY t) AS n FROM S GROUP BY ROLLUP (t, k)",
+    "SELECT k, COUNT(*) FILTER (WHERE v > 5) AS n, LAG(SUM(v), 1, 0) OVER (ORDER BY k NULLS LAST, GROUPING(k)) AS l "
+    "FROM S GROUP BY ROLLUP (k)",
+    "SELECT k AS z, COUNT(*) AS n FROM S GROUP BY CUBE (z, t) HAVING n > 2 "
+    "QUALIFY DENSE_RANK() OVER (PARTITION BY z ORDER BY n DESC) = 1",
+    "SELECT t, SUM(v) * 2 - MAX(SUM(v)) OVER w AS s, SUM(v) FROM S GROUP BY ROLLUP (t, k) WINDOW w AS (ORDER BY t)",
+    "SELECT t, k, SUM(v) AS s FROM S GROUP BY ROLLUP (t, k) ORDER BY s DESC, t NULLS LAST, k NULLS LAST LIMIT 4",
+    "SELECT t, k FROM S GROUP BY CUBE (t, k) ORDER BY SUM(v), 1 NULLS LAST, 2 NULLS LAST LIMIT 3 OFFSET 2",
+    "SELECT DISTINCT t, COUNT(*) FROM S GROUP BY ROLLUP (t, k) ORDER BY COUNT(*) DESC, t NULLS LAST LIMIT 3",
 )
 
 
@@ -62,6 +73,24 @@ def test_printed_sets_are_those_that_were_parsed(query: str) -> None:
     assert parse_query(print_query(parsed)) == parsed
 
 
+def test_what_has_over_may_be_called_by_its_name_and_follows_every_change() -> None:
+    rows = "SELECT k, SUM(v) AS s FROM S [RANGE 3] GROUP BY ROLLUP (k)"
+    for one, other in (
+        ("SELECT k, SUM(v) AS s, RANK() OVER (ORDER BY s) AS r, r + 1 AS n FROM S [RANGE 3] GROUP BY ROLLUP (k) "
+         "QUALIFY n < 4 AND r > 0",
+         f"SELECT k, s, RANK() OVER (ORDER BY s) AS r, r + 1 AS n FROM ({rows}) QUALIFY r < 3"),
+        ("SELECT SUM(v) AS s, 7 AS c, ROW_NUMBER() OVER (ORDER BY c, k) AS r FROM S [RANGE 3] GROUP BY ROLLUP (k)",
+         f"SELECT s, 7 AS c, ROW_NUMBER() OVER (ORDER BY k) AS r FROM ({rows})"),
+    ):  # fmt: skip
+        with minidsms.connect() as db:
+            db.execute("CREATE STREAM S (k INTEGER, v INTEGER)")
+            first, second = db.query(one), db.query(other)
+            assert first.schema == second.schema
+            db.push("S", [(k, v) for k, _, v in ROWS], ts=list(range(30)))
+            db.advance(40)
+            assert sorted(first.fetch(), key=repr) == sorted(second.fetch(), key=repr)
+
+
 def test_the_defaults_show_a_query_for_each_set() -> None:
     with minidsms.connect() as db:
         db.execute("CREATE STREAM S (k INTEGER, v INTEGER)")
@@ -80,7 +109,8 @@ def test_the_defaults_show_a_query_for_each_set() -> None:
         (f"SELECT k FROM S GROUP BY CUBE ({', '.join(f'k + {i}' for i in range(60))})", "more than 64 sets of keys"),
         ("SELECT GROUPING(v) FROM S GROUP BY ROLLUP (k)", "GROUPING tells of expressions of GROUP BY"),
         ("SELECT v FROM S GROUP BY ROLLUP (k)", 'column "v" has no single value in a group'),
-        ("SELECT k FROM S GROUP BY ROLLUP (k) ORDER BY k LIMIT 1", "ORDER BY .. LIMIT is of one GROUP BY"),
+        ("SELECT v, RANK() OVER () FROM S GROUP BY ROLLUP (k)", 'column "v" has no single value in a group'),
+        ("SELECT DISTINCT k FROM S GROUP BY ROLLUP (k) ORDER BY COUNT(*) LIMIT 1", "with DISTINCT, ORDER BY names"),
         ("SELECT k FROM S GROUP BY GROUPED SETS ((k))", 'unexpected "SETS" after "GROUPED"'),
         ("SELECT ROLLUP(k) FROM S", "ROLLUP"),
     ],
