@@ -130,6 +130,13 @@ def test_texts_are_read_as_times_and_columns_may_be_called_as_keywords(db: Conne
         ("UPDATE R SET id = q.id FROM Q q WHERE q.id = R.id", "the values come from subqueries"),
         ("DELETE FROM R USING Q WHERE Q.id = R.id", "the other relation stands in the condition"),
         ("TRUNCATE R", "DELETE FROM R takes out all rows"),
+        ("DELETE FROM R WHERE id = 1 RETURNING id", "a query tells every change"),
+        ("UPDATE R SET id = 1 RETURNING id", "a query tells every change"),
+        ("DELETE FROM R ORDER BY id LIMIT 1", "WHERE k IN (SELECT k FROM .. ORDER BY v LIMIT 3)"),
+        ("UPDATE R SET (id, n) = (1, 'a')", "each column has its value"),
+        ("EXPLAIN DELETE FROM R WHERE id = 1", "EXPLAIN shows the plan of a query"),
+        ("DELETE", "DELETE FROM R WHERE k = 2"),
+        ("UPDATE R", "UPDATE R SET a = 1 WHERE k = 2"),
     ],
 )
 def test_what_cannot_be_done_is_refused_and_changes_nothing(db: Connection, statement: str, reason: str) -> None:

@@ -152,11 +152,18 @@ _BY_WORDS = {
 """Words that follow each other."""
 _NO_QUERY = "INSERT writes its rows out: VALUES (..), (..); CREATE VIEW names what a query gives"
 _SHOWN_BY = "DESCRIBE name tells the columns, .schema name in the shell the statement"
+_FIRST_LEAVE = "a condition says which rows leave: WHERE k IN (SELECT k FROM .. ORDER BY v LIMIT 3)"
 _IN_STATEMENTS = {
     ("INSERT", "SELECT"): _NO_QUERY,
     ("INSERT", "WITH"): _NO_QUERY,
     ("INSERT", "ON"): _CHANGE,
     ("UPDATE", "FROM"): "the values come from subqueries: SET a = (SELECT .. WHERE ..) WHERE EXISTS (SELECT ..)",
+    ("DELETE", "ORDER"): _FIRST_LEAVE,
+    ("DELETE", "LIMIT"): _FIRST_LEAVE,
+    **dict.fromkeys(
+        (("DELETE", "RETURNING"), ("UPDATE", "RETURNING"), ("INSERT", "RETURNING")),
+        "a query tells every change: db.query('SELECT * FROM ..').fetch()",
+    ),
     ("SHOW", "TABLE"): _SHOWN_BY,
     ("SHOW", "FROM"): _SHOWN_BY,
     ("SHOW", "IN"): _SHOWN_BY,
@@ -475,8 +482,14 @@ def _in_statements(place: Place) -> str:
         return f"{word} is a reserved word; a column of that name stands in backquotes: `{place.token}`"
     if place.declares and word == "INTO" and "AS" in expected:
         return _ANSWERS
-    if place.statement == "DELETE" and (before := place.before()) is not None and before.upper() == "USING":
+    if place.statement == "DELETE" and place.word_before() == "USING":
         return "the other relation stands in the condition: WHERE k IN (SELECT k FROM ..)"
+    if place.statement == "EXPLAIN" and place.word_before() in ("DELETE", "UPDATE", "INSERT"):
+        return "EXPLAIN shows the plan of a query; which rows are meant shows SELECT * FROM .. WHERE .."
+    if place.statement in ("DELETE", "UPDATE") and place.token is None:
+        return _FOREIGN[place.statement]
+    if place.statement == "UPDATE" and place.kind == "LPAR" and place.is_behind("SET"):
+        return "each column has its value: SET a = 1, b = 2"
     if place.token is None and "FROM" in expected and not place.is_behind("FROM"):
         return "a query reads something: SELECT .. FROM a stream, relation or view"
     return ""
