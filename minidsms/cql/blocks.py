@@ -52,10 +52,11 @@ def _given_once(items: Sequence[syntax.SelectItem]) -> dict[str, syntax.Expr]:
 
 @dataclass(frozen=True)
 class Output:
-    """One column of the select list."""
+    """One column of the select list. has_alias: AS has given the name."""
 
     name: str
     expr: bound.Expr
+    has_alias: bool = False
 
 
 class BlockBinder:
@@ -197,9 +198,10 @@ class BlockBinder:
     ) -> tuple[tuple[int, bound.SortKey], ...]:
         """By which of the outputs rows are sorted; what the select list does not show is added to them."""
         binder = self._binder(scope, "ORDER BY", groups=groups, named=self.given_once)
+        shown = len(outputs)
         keys = []
         for key in limited.order:
-            place = self._place_in(key.expr, select, outputs)
+            place = self._place_in(key.expr, outputs[:shown])
             if place is None:
                 expr = binder.value(key.expr)
                 place = next((i for i, output in enumerate(outputs) if output.expr == expr), len(outputs))
@@ -213,18 +215,16 @@ class BlockBinder:
             keys.append((place, bound.SortKey(key.descending, bool(key.nulls_first))))
         return tuple(keys)
 
-    def _place_in(self, expr: syntax.Expr, select: syntax.Select, outputs: list[Output]) -> int | None:
+    def _place_in(self, expr: syntax.Expr, outputs: list[Output]) -> int | None:
         """Where in the select list a place or an alias stands; None for an expression."""
         if isinstance(expr, syntax.Literal) and type(expr.value) is int:
-            if not 1 <= expr.value <= len(select.items):
-                count = len(select.items)
-                reason = f"ORDER BY {expr.value}: the select list has {counted(count, 'column')}"
+            if not 1 <= expr.value <= len(outputs):
+                reason = f"ORDER BY {expr.value}: the select list has {counted(len(outputs), 'column')}"
                 raise self.session.error(reason, expr.span)
-            if any(isinstance(item.expr, syntax.Star) for item in select.items[: expr.value]):
-                raise self.session.error(f"ORDER BY {expr.value} counts past a *", expr.span, "", "name the column")
             return expr.value - 1
         if isinstance(expr, syntax.Name) and expr.qualifier is None and expr.name.lower() in self.aliases:
-            return next(i for i, output in enumerate(outputs) if output.name.lower() == expr.name.lower())
+            name = expr.name.lower()
+            return next(i for i, output in enumerate(outputs) if output.has_alias and output.name.lower() == name)
         return None
 
     def _binder(
@@ -330,7 +330,8 @@ class BlockBinder:
                 # A column that has no name of its own can only be had by the star.
                 trees += written if len(written) == len(columns) else [item]
             else:
-                outputs.append(Output(item.alias or self._name(item.expr, len(outputs)), binder.value(item.expr)))
+                called = item.alias or self._name(item.expr, len(outputs))
+                outputs.append(Output(called, binder.value(item.expr), item.alias is not None))
                 trees.append(replace(item, expr=self.session.expand(item.expr)))
                 alias = (item.alias or "").lower()
                 if self.given_once.get(alias) is item.expr:
