@@ -117,7 +117,7 @@ class Catalog:
 
     tick_ns: nanoseconds in one tick.  rstream_ticks: `SET rstream = 'ticks'`.  bag_set_operations: UNION and EXCEPT
     keep duplicates (STREAM scripts).  limits: how many "inputs" and "literals" a query may have.  queries: those that
-    run; no FROM may name one.
+    run; no FROM may name one.  is_of_archives: streams and relations are the archives of a folder.
     """
 
     tick_ns: int = 1_000_000
@@ -128,6 +128,7 @@ class Catalog:
     aggregates: dict[str, AggregateDef] = field(default_factory=dict)
     rstream_ticks: bool = False
     bag_set_operations: bool = False
+    is_of_archives: bool = False
     limits: dict[str, int | None] = field(default_factory=dict)
     queries: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
     _bound: BoundViews = field(default_factory=BoundViews, compare=False, repr=False)

@@ -143,11 +143,11 @@ class SourceBinder:
     def _unknown_table(self, ref: syntax.TableRef) -> CqlError:
         known = [*self.session.common, *self.session.catalog.names()]
         place = (ref.span[0], min(ref.span[1], ref.span[0] + len(ref.name))) if ref.span != (0, 0) else ref.span
-        note = f"there are: {listing(known)}" if known else "nothing has been declared yet"
-        hint = (
-            did_you_mean(ref.name, [*known, *self.session.catalog.system_names()])
-            or f"declare it: CREATE STREAM {ref.name} (..)"
-        )
+        nothing, way_out = "nothing has been declared yet", f"declare it: CREATE STREAM {ref.name} (..)"
+        if self.session.catalog.is_of_archives:
+            nothing, way_out = "the folder holds no archives", f"its archive would be {ref.name}/ in the folder"
+        note = f"there are: {listing(known)}" if known else nothing
+        hint = did_you_mean(ref.name, [*known, *self.session.catalog.system_names()]) or way_out
         if ref.name.lower() in self.session.catalog.queries:
             hint = f'"{ref.name}" is a query, and queries read views: CREATE VIEW names what several of them read'
         return self.session.error(f'unknown stream, relation or view "{ref.name}"', place, note, hint)

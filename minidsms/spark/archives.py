@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 def declare(catalog: Catalog, archives: Sequence[Archive]) -> None:
     """Make the archives' streams and relations known. Error where their time units differ."""
+    catalog.is_of_archives = True
     for archive in archives:
         metadata = archive.metadata
         if metadata.tick_ns != archives[0].metadata.tick_ns:

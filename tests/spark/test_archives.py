@@ -190,7 +190,7 @@ def test_what_a_way_cannot_answer_is_refused_with_the_reasons_and_one_engine_can
 
 def test_what_is_not_there_is_an_error_that_names_it(archived: tuple[Connection, str], spark: SparkSession) -> None:
     _, folder = archived
-    with pytest.raises(CqlError, match="Nowhere"):
+    with pytest.raises(CqlError, match="its archive would be Nowhere/ in the folder"):
         run("SELECT * FROM Nowhere", folder)
     with pytest.raises(CqlError, match="one query"):
         run("CREATE VIEW V AS SELECT * FROM Pos", folder)
