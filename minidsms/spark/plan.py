@@ -43,6 +43,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+_MOST_UNFOLDED = 5_000
+"""Nodes of a plan that Spark carries out, those that are read twice counted twice."""
+
+
 @dataclass(frozen=True)
 class Choice:
     """A plan and how it is carried out. cut: how engines in tasks share it; None for DataFrame operations alone.
@@ -107,14 +111,15 @@ def choose(
             f"  by key: {cut.no_key}\n  by time: {cut.no_time}"
         )
     else:
-        able["engines"] = Choice(root, cut, why or "", frames if isinstance(cut, BySlices) else None, "engines")
+        at = frames if by is None and isinstance(cut, BySlices) else None
+        able["engines"] = Choice(root, cut, why or "", at, "engines")
     if extent is None:
         refused["replay"] = "cannot be replayed: there are no archives"
         wanted = by or next((way for way in ("frames", "engines") if way in able), "engines")
         if wanted in refused:
             raise Error(f"this query {refused[wanted]}")
         return able[wanted]
-    able["replay"] = Choice(root, Alone(), why or "", frames, "replay")
+    able["replay"] = Choice(root, Alone(), why or "", way="replay")
     if by in refused:
         raise Error(f"this query {refused[by]}\nhelp: one engine can replay the archives: by replay")
     shape = shape_of(print_query(query.expanded))
@@ -143,7 +148,10 @@ def _estimate(way: str, cut: ByKey | BySlices | Alone | None, extent: Extent, ta
 
 
 def _beyond_spark(root: Stop, expressions: Expressions) -> str | None:
-    """What of the plan no Spark column means exactly; None where all can be said."""
+    """What of the plan no Spark column means exactly, or Spark computes far too often; None where all can be said."""
+    unfolded = _unfolded(root)
+    if unfolded > _MOST_UNFOLDED:
+        return f"parts that stand in others again and again, {unfolded:,} in all"
     for node in nodes(root):
         refused = beyond_frames(node)
         if refused is not None:
@@ -154,6 +162,18 @@ def _beyond_spark(root: Stop, expressions: Expressions) -> str | None:
         except NotExpressibleError as problem:
             return str(problem)
     return None
+
+
+def _unfolded(root: Stop) -> int:
+    """How many nodes the plan would have if each had its inputs for itself.
+
+    Outer joins without keys, such as those of subqueries that are values, read what is left of them twice and put the
+    two together, which doubles the parts that Spark divides it into.
+    """
+    sizes: dict[int, int] = {}
+    for node in nodes(root):
+        sizes[id(node)] = 1 + sum(sizes[id(child)] for child in node.inputs)
+    return sizes[id(root)]
 
 
 def inputs(query: Bound, catalog: Catalog) -> list[tuple[str, bool, Schema]]:

@@ -184,6 +184,13 @@ def test_what_a_way_cannot_answer_is_refused_with_the_reasons_and_one_engine_can
         db.offload("by_key", folder, by="frames")
     with pytest.raises(Error, match="it has the aggregate median"):
         run("SELECT road, MEDIAN(speed) FROM Pos [RANGE 2 SECONDS] GROUP BY road", folder, by="frames")
+    values = ", ".join(f"(SELECT MAX(most) FROM Lim WHERE most > {i}) AS m{i}" for i in range(15))
+    many = f"SELECT road, {values} FROM Lim"
+    with pytest.raises(Error, match="parts that stand in others again and again"):
+        run(many, folder, by="frames")
+    assert sorted(map(tuple, run(many, folder, at=[5]).collect()), key=str) == [
+        (5, road, *[10.0] * 10, *[None] * 5) for road in "ab"
+    ]
     with pytest.raises(Error, match="there are: frames, engines, replay"):
         run("SELECT COUNT(*) FROM Pos", folder, by="magic")
 
