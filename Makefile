@@ -8,6 +8,7 @@ MALFORMED ?= --cases 20000
 SWITCHES ?= --switches 50000
 REDUCTIONS ?= --cases 300
 BESIDE ?= --cases 1000
+TPCDS ?= --seed 1
 PAGE ?= --seconds 3600
 SLOPES ?= --seconds 600 --rate 5 --connections 10000 --registrations 100000
 CRASHES ?= --cases 1000
@@ -16,7 +17,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help env demo test long alone check soak interrupts slopes page soak-spark kills-spark house switches reductions beside crashes matrix bench bench-peers tables docs dist clean
+.PHONY: help env demo test long alone check soak interrupts slopes page soak-spark kills-spark house switches reductions beside tpcds crashes matrix bench bench-peers tables docs dist clean
 
 help:
 	@echo "make demo    replay the departures from New York in 2013 through continuous queries (DEMO='--year' for all of it)"
@@ -31,6 +32,7 @@ help:
 	@echo "make switches  joins whose orders, trees and caches change at every k-th element (SWITCHES='--switches N --seed S')"
 	@echo "make reductions  joins of thousands of rows with and without state_reduction (REDUCTIONS='--cases N --seed S')"
 	@echo "make beside  queries over thousands of rows, and nested at random, beside DuckDB's answers (BESIDE='--cases N --seed S --kind folder')"
+	@echo "make tpcds   the 99 queries of TPC-DS beside DuckDB, whose extension tpcds says them (TPCDS='--seed N')"
 	@echo "make crashes  random queries in a folder, on a disk that crashes again and again (CRASHES='--cases N --seed S')"
 	@echo "make matrix  several queries at once under every scheduler, batch, queue and sharing (MATRIX='--companies N')"
 	@echo "make soak-spark  1,000 generated cases on Spark, also as streams, against the definition (an hour)"
@@ -114,6 +116,9 @@ reductions: env
 
 beside: env
 	@$(BIN)/python -m tests.long.beside_duckdb $(BESIDE)
+
+tpcds: env
+	@$(BIN)/python -m tests.long.tpcds $(TPCDS)
 
 crashes: env
 	@$(BIN)/python -m tests.long.crash_cases $(CRASHES)
