@@ -49,7 +49,10 @@ def benchmark() -> tuple[dict[str, list[tuple[str, str]]], dict[int, str]]:
         try:
             duck.execute("LOAD tpcds")
         except duckdb.Error:
-            duck.execute("INSTALL tpcds; LOAD tpcds")
+            try:
+                duck.execute("INSTALL tpcds; LOAD tpcds")
+            except duckdb.Error as error:
+                raise SystemExit(f"DuckDB has no extension tpcds, and cannot fetch it: {error}") from None
         duck.execute("CALL dsdgen(sf = 0)")
         names = [name for (name,) in duck.execute("SHOW TABLES").fetchall()]
         schemas = {name: [row[:2] for row in duck.execute(f"DESCRIBE {name}").fetchall()] for name in names}
