@@ -61,6 +61,15 @@ QUERIES = [
     "SELECT k, v AS w FROM A [SESSION 2 PARTITION BY k] WHERE w > 0",
 ]
 
+COLUMN_NAMES = [
+    "SELECT x, s.y, u FROM A [PARTITION BY x ROWS 2] AS s (x, y, z) WHERE y > 0",
+    "SELECT a.i, b.i AS j, name FROM A a (i) [RANGE 3], R AS b (i) WHERE a.i = b.i AND a.ts < b.since",
+    "SELECT i, MAX(ts) FROM A [ROWS 4] AS s (i, j, x, u, ts) GROUP BY i",
+    "SELECT COUNT(*) FROM (SELECT k, v FROM A WHERE v > 0) [ROWS 3] AS s (w) WHERE w = 1",
+    "WITH P AS (SELECT k, v FROM A WHERE v > 0) SELECT v, SUM(k) FROM P [ROWS 3] AS s (v, k) GROUP BY v",
+    "SELECT s.i, t.j FROM A [RANGE 4] AS s (i) ASOF LEFT JOIN B AS t (i, j) ON s.i = t.i AND s.ts >= t.ts",
+]
+
 
 def _feed(rng: Random) -> tuple[Push | Advance, ...]:
     def row() -> tuple[int | float | str | None, ...]:
@@ -85,3 +94,9 @@ def _feed(rng: Random) -> tuple[Push | Advance, ...]:
 def test_a_query_in_other_words_answers_as_the_definition_says(query: str) -> None:
     for seed in range(2):
         assert check(Case(TABLES, query, _feed(Random(seed)))) == "agreed"
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 7, 1000])
+@pytest.mark.parametrize("query", COLUMN_NAMES)
+def test_it_does_in_batches_of_every_size(query: str, batch_size: int) -> None:
+    assert check(Case(TABLES, query, _feed(Random(batch_size))), batch_size=batch_size) == "agreed"

@@ -62,6 +62,13 @@ NESTED = [
     "SELECT k FROM S WHERE k SIMILAR TO 'k[01]' OR k NOT SIMILAR TO '(k|x)(0|1)'",
 ]
 
+COLUMN_NAMES = [
+    "SELECT x, b, t FROM S AS a (x, b) WHERE a.x <> 'k1'",
+    "SELECT * EXCLUDE (w) FROM S a (k, w) ORDER BY f LIMIT 3",
+    "SELECT a.x, b.x, COUNT(*) FROM S AS a (y, x) JOIN S b (y, x) USING (y) GROUP BY ALL",
+    "SELECT k, v FROM S AS a (v, k) ORDER BY f LIMIT 4",
+]
+
 OTHERS = [
     "SELECT k, FIRST(v ORDER BY f) AS a, LAST(v ORDER BY f) AS b, FIRST(v ORDER BY f DESC) AS c FROM S GROUP BY k",
     "SELECT k, FIRST(v ORDER BY f) FILTER (WHERE v > 3) AS a FROM S GROUP BY k",
@@ -81,7 +88,7 @@ def _canonical(row: tuple[Any, ...]) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("text", [*NAMES, *MONTHS, *LENGTHS, *NESTED, *OTHERS])
+@pytest.mark.parametrize("text", [*NAMES, *MONTHS, *LENGTHS, *NESTED, *COLUMN_NAMES, *OTHERS])
 def test_a_query_of_duckdb_gives_here_what_it_gives_there(text: str) -> None:
     table = pa.table({name: pa.array(column, type_) for (name, type_), column in zip(COLUMNS.items(), zip(*ROWS))})
     with minidsms.connect(time_unit="us") as db, duckdb.connect() as there:

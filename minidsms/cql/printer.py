@@ -199,8 +199,8 @@ def _condition(condition: syntax.Expr, indent: str) -> str:
 
 def _from_item(item: syntax.FromItem, indent: str) -> str:
     match item:
-        case syntax.TableRef(name=name, window=window, alias=alias):
-            return print_name(name) + _window_and_alias(window, alias)
+        case syntax.TableRef(name=name, window=window, alias=alias, columns=columns):
+            return print_name(name) + _window_and_alias(window, alias) + _name_list(columns)
         case syntax.QueryRef(query=query, window=window, alias=alias, columns=columns):
             return _nested(query, indent) + _window_and_alias(window, alias) + _name_list(columns)
         case syntax.Unnest(list=listed, alias=alias, columns=columns):

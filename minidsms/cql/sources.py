@@ -136,7 +136,8 @@ class SourceBinder:
             node = self.session.views[key].node
         else:
             raise self._unknown_table(ref)
-        scope = Scope.of_table(ref.alias or ref.name, node.schema, ref.name)
+        schema = renamed(self.session, node.schema, ref.columns, ref.span, ref.name)
+        scope = Scope.of_table(ref.alias or ref.name, schema, ref.name)
         source = Source(node, scope, replace(ref, window=None))
         return source if ref.window is None else self._windowed(source, ref.window)
 
@@ -457,17 +458,18 @@ def _reference(fields: Schema, width: int, i: int) -> bound.ColumnRef:
 
 
 def named_columns(session: Session, node: bound.Node, columns: tuple[str, ...], span: tuple[int, int]) -> bound.Node:
-    """A subquery's node under the column names given behind its alias; those behind the last leave their own."""
+    """A subquery's node under the column names given behind its alias; itself where there are none."""
     if not columns:
         return node
-    if len(columns) > len(node.schema):
-        raise session.error(
-            f"{counted(len(columns), 'column name')} for {counted(len(node.schema), 'column')}",
-            span,
-            "",
-            f"the subquery gives: {listing(node.schema.names)}",
-        )
-    return replace(node, schema=bound.named(node.schema, (*columns, *node.schema.names[len(columns) :])))
+    return replace(node, schema=renamed(session, node.schema, columns, span, "the subquery"))
+
+
+def renamed(session: Session, schema: Schema, columns: tuple[str, ...], span: tuple[int, int], of: str) -> Schema:
+    """A schema with the column names given behind an alias; those behind the last leave their own. of: whose it is."""
+    if len(columns) > len(schema):
+        reason = f"{counted(len(columns), 'column name')} for {counted(len(schema), 'column')}"
+        raise session.error(reason, span, "", f"{of} gives: {listing(schema.names)}")
+    return bound.named(schema, (*columns, *schema.names[len(columns) :])) if columns else schema
 
 
 def equate_conjuncts(scope: Scope, condition: syntax.Expr) -> None:
@@ -501,13 +503,13 @@ def _could_be_stream(tree: syntax.FromItem) -> bool:
 def _as_istream(tree: syntax.FromItem, node: bound.Node) -> syntax.FromItem:
     """The tree of a monotonic view or subquery with ISTREAM written out."""
     match tree:
-        case syntax.TableRef(name=name, alias=alias):
+        case syntax.TableRef(name=name, alias=alias, columns=columns):
             items = tuple(syntax.SelectItem(syntax.Name(n)) for n in node.schema.names)
             lower = [n.lower() for n in node.schema.names]
             if len(set(lower)) < len(lower):
                 items = (syntax.SelectItem(syntax.Star()),)
             query = syntax.Select(items, (syntax.TableRef(name),))
-            return syntax.QueryRef(syntax.RelationToStream("istream", query), None, alias or name)
+            return syntax.QueryRef(syntax.RelationToStream("istream", query), None, alias or name, columns)
         case syntax.QueryRef(query=query):
             return replace(tree, query=syntax.RelationToStream("istream", query))
         case syntax.ParenthesisedRef(item=item):

@@ -369,11 +369,12 @@ class PartitionWindow(Syntax):
 
 @dataclass(frozen=True)
 class TableRef(Syntax):
-    """name [window] [AS alias]: a stream, relation or view."""
+    """name [window] [[AS] alias [(columns)]]: a stream, relation or view."""
 
     name: str
     window: Window | None = None
     alias: str | None = None
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -114,17 +114,28 @@ class TreeBuilder(ExpressionBuilder):
         return parts[1]  # type: ignore[no-any-return]
 
     def table(self, parts: list[Part]) -> syntax.TableRef:
-        name, window, alias = parts
-        return syntax.TableRef(str(name), window, _text(alias), span=span_of(parts))
+        name, window, alias, columns = parts
+        if columns is not None:
+            self._check_columns(alias, columns)
+        return syntax.TableRef(str(name), window, _text(alias), _names(columns), span=span_of(parts))
+
+    def _check_columns(self, alias: Token, columns: _Columns) -> None:
+        """`S WITH (NOLOCK)` would otherwise be an S that is called WITH."""
+        from minidsms.cql.ways_out import TAKEN_FOR_NAMES
+
+        start, end = part_span(alias)
+        word = self.text[start:end].upper()
+        if (word == "WITH" or word in TAKEN_FOR_NAMES) and self.text[:start].split()[-1].upper() != "AS":
+            hint = TAKEN_FOR_NAMES.get(word, f"an alias of that name stands behind AS: AS {alias} ({columns.names[0]})")
+            raise self.fail(f'unexpected "(" after "{alias}"', columns, hint=hint)
 
     def table_alias_first(self, parts: list[Part]) -> syntax.TableRef:
-        name, alias, window = parts
-        return dataclasses.replace(self.table([name, window, alias]), span=span_of(parts))
+        name, alias, columns, window = parts
+        return dataclasses.replace(self.table([name, window, alias, columns]), span=span_of(parts))
 
     def query_ref(self, parts: list[Part]) -> syntax.QueryRef:
         query, window, alias, columns = parts
-        names = () if columns is None else tuple(str(c) for c in columns.names)
-        return syntax.QueryRef(query, window, _text(alias), names, span=span_of(parts))
+        return syntax.QueryRef(query, window, _text(alias), _names(columns), span=span_of(parts))
 
     def query_ref_alias_first(self, parts: list[Part]) -> syntax.QueryRef:
         query, alias, columns, window = parts
@@ -135,8 +146,7 @@ class TreeBuilder(ExpressionBuilder):
         if name.lower() not in ("unnest", "explode"):
             hint = foreign_hint(name) or "UNNEST(list) AS name gives a row for each element"
             raise self.fail(f"{name} is no relation with arguments", name, hint=hint)
-        names = () if columns is None else tuple(str(c) for c in columns.names)
-        return syntax.Unnest(listed, _text(alias), names, span=span_of(parts))
+        return syntax.Unnest(listed, _text(alias), _names(columns), span=span_of(parts))
 
     def parenthesised(self, parts: list[Part]) -> syntax.FromItem:
         item, window, alias = parts[1], parts[3], parts[4]
@@ -375,9 +385,7 @@ class TreeBuilder(ExpressionBuilder):
         return syntax.With(tables, parts[-1], span=span_of(parts))
 
     def common_table(self, parts: list[Part]) -> syntax.CommonTable:
-        name, columns = parts[0], parts[1]
-        names = () if columns is None else tuple(str(c) for c in columns.names)
-        return syntax.CommonTable(str(name), parts[3], names, span=span_of(parts))
+        return syntax.CommonTable(str(parts[0]), parts[3], _names(parts[1]), span=span_of(parts))
 
     def stream_of(self, parts: list[Part]) -> syntax.RelationToStream:
         return syntax.RelationToStream(parts[0].lower(), parts[1], span=span_of(parts))
@@ -424,10 +432,10 @@ class TreeBuilder(ExpressionBuilder):
 
     def insert(self, parts: list[Part]) -> syntax.Insert:
         first, replaces, name, columns, rows = parts[0], parts[1], parts[4], parts[5], parts[7]
-        names = () if columns is None else tuple(str(c) for c in columns.names)
         span = (part_span(first)[0], rows[-1].span[1])
         values = tuple(row.values for row in rows)
-        return syntax.Insert(str(name), names, values, replaces is not None, span=span, name_span=part_span(name))
+        given = _names(columns)
+        return syntax.Insert(str(name), given, values, replaces is not None, span=span, name_span=part_span(name))
 
     def delete(self, parts: list[Part]) -> syntax.Delete:
         _, _, name, alias, where = parts
@@ -647,8 +655,7 @@ class TreeBuilder(ExpressionBuilder):
         return syntax.CreateRelation(parts[2].name, parts[4], span=span_of(parts), **given)
 
     def create_view(self, parts: list[Part]) -> syntax.CreateView:
-        columns = () if parts[3] is None else tuple(str(c) for c in parts[3].names)
-        return syntax.CreateView(parts[2].name, parts[5], columns, span=span_of(parts), **parts[2].given)
+        return syntax.CreateView(parts[2].name, parts[5], _names(parts[3]), span=span_of(parts), **parts[2].given)
 
     def replace_view(self, parts: list[Part]) -> syntax.CreateView:
         create, _, _, view, name, *rest = parts
@@ -768,6 +775,10 @@ class _Columns(syntax.Syntax):
 
 def _text(token: Token | None) -> str | None:
     return None if token is None else str(token)
+
+
+def _names(columns: _Columns | None) -> tuple[str, ...]:
+    return () if columns is None else tuple(map(str, columns.names))
 
 
 def check_tree(root: syntax.Syntax, text: str) -> None:

@@ -104,7 +104,7 @@ _FOREIGN = {
     "DEFAULT": "columns have no default values; what is not given is NULL",
     "VALUES": _CONSTANTS,
 }
-_TAKEN_FOR_NAMES = {
+TAKEN_FOR_NAMES = {
     "TOP": "write SELECT .. ORDER BY .. LIMIT n",
     "TABLE": _BEHIND,
     "SETS": "the sets stand in parentheses: GROUPING SETS ((a, b), a, ())",
@@ -124,6 +124,7 @@ _TAKEN_FOR_NAMES = {
     "VALUES": _CONSTANTS,
     "WATERMARK": "how late rows may come is declared with the stream: CREATE STREAM .. SLACK 5 SECONDS",
     "STRAIGHT_JOIN": "write JOIN: plans order joins themselves",
+    "SAMPLE": _NO_SAMPLES,
 }
 """Words of other systems that read as names here; what follows them then is unexpected."""
 _BY_KINDS = {
@@ -340,9 +341,12 @@ def _by_what_came(place: Place) -> str:
         return "a frame is ROWS n PRECEDING, RANGE 10 SECONDS PRECEDING or ROWS BETWEEN n PRECEDING AND m FOLLOWING"
     if place.declares and (found := _in_declaration(place)):
         return found
-    if place.word_before() == "ROW" and place.kind == "LPAR" and place.has_words("VALUES"):
+    if place.word_before(2) == "ROW" and place.kind_before() == "LPAR" and place.has_words("VALUES"):
         return _CONSTANTS
     pairs = list(itertools.pairwise(tokens[:at]))
+    for i, (a, b) in enumerate(pairs[1:], 1):
+        if b.type == "LPAR" and a.type == pairs[i - 1][0].type == "IDENT" and a.upper() in TAKEN_FOR_NAMES:
+            return TAKEN_FOR_NAMES[a.upper()]
     series = [b for a, b in pairs if a.type in ("FROM", "JOIN") and b.type == "IDENT"]
     if any(name.upper() in ("GENERATE_SERIES", "RANGE") for name in series):
         return _SERIES
@@ -355,7 +359,7 @@ def _in_declaration(place: Place) -> str:
     """Where something is declared."""
     word, last_kind, expected = place.word, place.kind_before(), place.expected
     if place.has_words("WATERMARK") or word == "WATERMARK":
-        return _TAKEN_FOR_NAMES["WATERMARK"]
+        return TAKEN_FOR_NAMES["WATERMARK"]
     if place.word_before() == "KEY" and place.kind == "LPAR":
         return _FOREIGN["PRIMARY"]
     if place.word_before() == "INTO" and place.kind == "IDENT":
@@ -431,10 +435,10 @@ def _at_names(place: Place) -> str:
         return "write SELECT * FROM name"
     if last == "TABLE" and place.statement == "DESCRIBE":
         return f"write DESCRIBE {place.token or 'name'}"
-    if last_kind == "IDENT" and last in _TAKEN_FOR_NAMES and place.token is not None:
-        return _TAKEN_FOR_NAMES[last]
+    if last_kind == "IDENT" and last in TAKEN_FOR_NAMES and place.token is not None:
+        return TAKEN_FOR_NAMES[last]
     if last_kind == "LPAR" and place.kind_before(2) == "IDENT":
-        return _TAKEN_FOR_NAMES.get(place.word_before(2), "")
+        return TAKEN_FOR_NAMES.get(place.word_before(2), "")
     return ""
 
 

@@ -381,6 +381,7 @@ def test_a_stream_declaration_resolves_its_columns_and_times() -> None:
         ("CREATE RELATION n (a INTEGER) KEY (x)", 'unknown column "x"'),
         ("CREATE VIEW s AS SELECT * FROM P", "already"),
         ("CREATE VIEW n (x, y) AS SELECT a FROM S", "2 column names for 1"),
+        ("CREATE VIEW n AS SELECT x FROM S AS t (x, y, z, u)", "4 column names for"),
         ("CREATE VIEW n AS SELECT q FROM S", 'unknown column "q"'),
     ],
 )

@@ -103,6 +103,7 @@ def from_items(queries: st.SearchStrategy[s.Query], e: st.SearchStrategy[s.Expr]
     names = st.lists(NAMES, max_size=2).map(tuple)
     first = st.one_of(
         st.builds(s.TableRef, NAMES, OPTIONAL_WINDOW, OPTIONAL_NAME),
+        st.builds(s.TableRef, NAMES, OPTIONAL_WINDOW, NAMES, names),
         st.builds(s.QueryRef, queries, OPTIONAL_WINDOW),
         st.builds(s.QueryRef, queries, OPTIONAL_WINDOW, NAMES, names),
     )
