@@ -69,6 +69,15 @@ COLUMN_NAMES = [
     "SELECT k, v FROM S AS a (v, k) ORDER BY f LIMIT 4",
 ]
 
+FRAMES = [
+    f"SELECT v, SUM(v) OVER (ORDER BY CAST(t AS DATE) {frame}) AS s FROM S"
+    for frame in (
+        "RANGE BETWEEN INTERVAL '60 days' PRECEDING AND CURRENT ROW",
+        "RANGE BETWEEN 29 PRECEDING AND 30 FOLLOWING",
+        "RANGE BETWEEN INTERVAL '9 weeks' PRECEDING AND INTERVAL '24 hours' PRECEDING",
+    )
+]
+
 OTHERS = [
     "SELECT k, FIRST(v ORDER BY f) AS a, LAST(v ORDER BY f) AS b, FIRST(v ORDER BY f DESC) AS c FROM S GROUP BY k",
     "SELECT k, FIRST(v ORDER BY f) FILTER (WHERE v > 3) AS a FROM S GROUP BY k",
@@ -88,7 +97,7 @@ def _canonical(row: tuple[Any, ...]) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("text", [*NAMES, *MONTHS, *LENGTHS, *NESTED, *COLUMN_NAMES, *OTHERS])
+@pytest.mark.parametrize("text", [*NAMES, *MONTHS, *LENGTHS, *NESTED, *COLUMN_NAMES, *FRAMES, *OTHERS])
 def test_a_query_of_duckdb_gives_here_what_it_gives_there(text: str) -> None:
     table = pa.table({name: pa.array(column, type_) for (name, type_), column in zip(COLUMNS.items(), zip(*ROWS))})
     with minidsms.connect(time_unit="us") as db, duckdb.connect() as there:

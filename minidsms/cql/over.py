@@ -37,6 +37,7 @@ from minidsms.cql.coercion import agree, typed
 from minidsms.cql.errors import CqlError
 from minidsms.cql.scalar import rewrite
 from minidsms.cql.session import Session
+from minidsms.cql.times import UNIT_NS, NotATime, duration_ticks
 from minidsms.cql.windows import ticks
 from minidsms.elements import Field, Schema, Type
 from minidsms.values.types import known_type
@@ -52,7 +53,7 @@ _WITH_NUMBER = {
 }
 _IN_FRAMES = {"first": "first_value", "last": "last_value"}
 """Aggregates by arrival, which the order of a frame takes the place of."""
-_OF_DISTANCE = (Type.INTEGER, Type.TIMESTAMP, Type.INTERVAL)
+_OF_DISTANCE = (Type.INTEGER, Type.TIMESTAMP, Type.INTERVAL, Type.DATE)
 """The types of keys that frames reach from by a distance."""
 
 
@@ -212,12 +213,13 @@ class Overs:
         written = over.frame
         if written is None:
             return PEERS if over.order else PARTITION
-        start, end = (self._bound_of(written, each) for each in (written.start, written.end))
+        is_of_days = written.by_value and len(order) == 1 and order[0].type is Type.DATE
+        start, end = (self._bound_of(written, each, is_of_days) for each in (written.start, written.end))
         if start is not None and end is not None and start > end:
             raise self._error("a frame begins before it ends", written, "BETWEEN n PRECEDING AND CURRENT ROW")
         frame = Frame(written.by_value, start, end)
         if frame.is_by_distance and (len(order) != 1 or order[0].type not in _OF_DISTANCE):
-            reason = "RANGE with a distance needs one key, an INTEGER, a TIMESTAMP or an INTERVAL"
+            reason = "RANGE with a distance needs one key, an INTEGER, a TIMESTAMP, an INTERVAL or a DATE"
             raise self._error(
                 reason, written, "ORDER BY ts RANGE 10 SECONDS PRECEDING, or count rows: ROWS n PRECEDING"
             )
@@ -225,14 +227,22 @@ class Overs:
             return PARTITION
         return frame
 
-    def _bound_of(self, frame: syntax.Frame, bound_: syntax.FrameBound) -> int | None:
+    def _bound_of(self, frame: syntax.Frame, bound_: syntax.FrameBound, is_of_days: bool) -> int | None:
         length = bound_.length
         if length is None:
             return None if bound_.direction else 0
         if not frame.by_value and (length.unit is not None or not length.number.isdecimal()):
             raise self._error("ROWS counts rows", bound_, "a length of time stands behind RANGE")
-        n = ticks(self.session, length)
+        n = self._days(length) if is_of_days else ticks(self.session, length)
         return n * bound_.direction
+
+    def _days(self, length: syntax.Duration) -> int:
+        """How many days away a DATE is; so many where the length has no unit."""
+        try:
+            return duration_ticks(length.number, length.unit or "day", UNIT_NS["day"])
+        except NotATime:
+            hint = "RANGE BETWEEN INTERVAL '3 days' PRECEDING AND .."
+            raise self._error("a DATE is whole days away", length, hint) from None
 
     def _with_number(
         self, call: syntax.Call, name: str, args: Sequence[bound.Expr]

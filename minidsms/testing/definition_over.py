@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import operator
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -119,8 +120,7 @@ def _is_within(rows: Sequence[Row], place: int, other: int, call: OverCall) -> b
 def _compared(row: Row, other: Row, distance: int, call: OverCall) -> int:
     """Whether a row stands before the keys of another one and so much (-1), behind them (1) or with them (0)."""
     for column, key in call.order:
-        value: Any = row[column]
-        bound: Any = other[column]
+        value, bound = _number(row[column]), _number(other[column])
         if bound is not None and distance:
             bound += -distance if key.descending else distance
         if value is None or bound is None:
@@ -129,6 +129,11 @@ def _compared(row: Row, other: Row, distance: int, call: OverCall) -> int:
         elif value != bound:
             return -1 if (value < bound) != key.descending else 1
     return 0
+
+
+def _number(value: Any) -> Any:
+    """A date's day; any other value as it is."""
+    return value.toordinal() if isinstance(value, datetime.date) else value
 
 
 def _rows(call: OverCall, values: Sequence[Any]) -> list[Row]:

@@ -593,6 +593,7 @@ HABITS = [
     ("SELECT car ^ 2 FROM Pos", "POWER"),
     ("SELECT car ** 2 FROM Pos", "POWER"),
     ("SELECT RANK() FROM Pos", "RANK() OVER"),
+    ("SELECT SUM(v) OVER (ORDER BY DATE '2020-01-01' + k RANGE 36 HOURS PRECEDING) FROM S", "INTERVAL '3 days'"),
     ("SELECT car FROM Pos TABLESAMPLE (10 PERCENT)", "no samples"),
     ("SELECT car FROM Pos [NOW] SAMPLE (x)", "no samples"),
     ("SELECT NOLOCK FROM Pos WITH (NOLOCK)", "AS WITH (NOLOCK)"),

@@ -72,6 +72,21 @@ def test_rows_that_no_later_row_can_change_are_let_go_and_the_answer_stays(call:
         assert check(case, None, expected, batch_size=batch_size) == "agreed"
 
 
+@pytest.mark.parametrize("batch_size", [1, 2, 7, 1000])
+@pytest.mark.parametrize("key", ["d", "d DESC NULLS FIRST"])
+def test_a_frame_reaches_so_many_days_from_a_date(key: str, batch_size: int) -> None:
+    frames = (
+        "RANGE 1 PRECEDING",
+        "RANGE BETWEEN INTERVAL '2 days' PRECEDING AND 24 HOURS PRECEDING",
+        "RANGE BETWEEN CURRENT ROW AND INTERVAL '1' WEEK FOLLOWING",
+    )
+    aggregates = ("SUM(v)", "FIRST_VALUE(v)", "MAX(k)", "MEDIAN(v)")
+    calls = [f"{call} OVER (PARTITION BY k ORDER BY {key} {frame})" for frame in frames for call in aggregates]
+    query = f"SELECT d, v, {', '.join(f'{call} AS c{i}' for i, call in enumerate(calls))} FROM Sf [RANGE 4]"
+    feed = random_feed(Random(batch_size), ("Sf",), 40, may_be_extreme=False)
+    assert check(Case((declaration("Sf"),), query, feed), batch_size=batch_size) == "agreed"
+
+
 @pytest.mark.parametrize("frame", FRAMES)
 @pytest.mark.parametrize("key", ["v", "v DESC NULLS FIRST"])
 def test_a_frame_holds_what_its_bounds_say_whatever_the_order(frame: str, key: str) -> None:
