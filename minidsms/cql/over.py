@@ -258,8 +258,11 @@ class Overs:
             return arg, 1 if name in NEIGHBOURS else None
         number, least = values[0], 0 if name in NEIGHBOURS else 1
         if not isinstance(number, bound.Literal) or type(number.value) is not int or number.value < least:
-            what = "looks a whole number of rows away" if name in NEIGHBOURS else "takes a number from 1"
-            raise self._error(f"{call.function} {what}", call.args[name != "ntile"])
+            what, hint = "takes a number from 1", ""
+            if name in NEIGHBOURS:
+                what, called = "looks a whole number of rows away", call.function.upper()
+                hint = f"by a column: CASE n WHEN 1 THEN {called}(x, 1) OVER w WHEN 2 THEN {called}(x, 2) OVER w END"
+            raise self._error(f"{call.function} {what}", call.args[name != "ntile"], hint)
         return arg, number.value
 
     def _with_default(

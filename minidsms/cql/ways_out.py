@@ -261,6 +261,8 @@ def way_out(place: Place, text: str) -> str:
     window = _open_window(place)
     if window is not None:
         return _in_window(place, window)
+    if meant := _with_rollup(place, text):
+        return f"write {meant}"
     if place.statement == "INSERT" and place.word in ("SELECT", "WITH"):
         return f"{_NO_QUERY}: CREATE VIEW {_named(place)} AS {place.word} .."
     if place.declares and place.at <= _NAME_ENDS and (meant := declaration_here(place.tokens, text)):
@@ -286,6 +288,16 @@ def way_out(place: Place, text: str) -> str:
         ):
             return _naming(_FOREIGN[candidate.upper()], place)
     return ""
+
+
+def _with_rollup(place: Place, text: str) -> str:
+    """GROUP BY with the ROLLUP or CUBE that stands behind its keys by WITH; "" where none does."""
+    with_at = place.at if place.word == "WITH" else place.at - 1
+    words = [token.upper() for token in place.tokens[: with_at + 2]]
+    if words[with_at:] not in (["WITH", "ROLLUP"], ["WITH", "CUBE"]) or "GROUP" not in words:
+        return ""
+    keys = place.tokens[len(words) - words[::-1].index("GROUP") + 1 : with_at]
+    return f"GROUP BY {words[-1]} ({text[keys[0].start_pos : keys[-1].end_pos]})" if keys else ""
 
 
 def _naming(hint: str, place: Place) -> str:
@@ -486,6 +498,8 @@ def _in_statements(place: Place) -> str:
         return f"{word} is a reserved word; a column of that name stands in backquotes: `{place.token}`"
     if place.declares and word == "INTO" and "AS" in expected:
         return _ANSWERS
+    if place.statement == "UPDATE" and place.kind == "DOT" and place.expected == {"EQUAL"}:
+        return f"a column is set by its name alone: SET {place.tokens[place.at + 1]} = .." if place.word_after else ""
     if place.statement == "DELETE" and place.word_before() == "USING":
         return "the other relation stands in the condition: WHERE k IN (SELECT k FROM ..)"
     if place.statement == "EXPLAIN" and place.word_before() in ("DELETE", "UPDATE", "INSERT"):

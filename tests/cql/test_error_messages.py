@@ -593,6 +593,14 @@ HABITS = [
     ("SELECT car ^ 2 FROM Pos", "POWER"),
     ("SELECT car ** 2 FROM Pos", "POWER"),
     ("SELECT RANK() FROM Pos", "RANK() OVER"),
+    ("SELECT car, COUNT(*) FROM Pos [NOW] GROUP BY Pos.car, speed + 1 WITH ROLLUP", "ROLLUP (Pos.car, speed + 1)"),
+    ("SELECT car, COUNT(*) FROM Pos [NOW] GROUP BY car WITH CUBE", "write GROUP BY CUBE (car)"),
+    ("UPDATE Cars AS c SET c.owner = 'x'", "SET owner = .."),
+    ("SELECT LEAD(k, v) OVER (ORDER BY ts) FROM S", "CASE n WHEN 1 THEN LEAD(x, 1) OVER w"),
+    ("SELECT ARRAY_LOWER([k], 1) FROM S", "a list begins at 1"),
+    ("SELECT ARRAY_FILL(k, [2]) FROM S", "write LIST_TRANSFORM(GENERATE_SERIES(1, n), i -> x)"),
+    ("SELECT QUOTE_IDENT(road) FROM Pos", "REPLACE(name,"),
+    ("SELECT UNISTR(road) FROM Pos", "CHR(n)"),
     ("SELECT SUM(v) OVER (ORDER BY DATE '2020-01-01' + k RANGE 36 HOURS PRECEDING) FROM S", "INTERVAL '3 days'"),
     ("SELECT car FROM Pos TABLESAMPLE (10 PERCENT)", "no samples"),
     ("SELECT car FROM Pos [NOW] SAMPLE (x)", "no samples"),
@@ -938,6 +946,8 @@ def test_no_cast_is_advised_that_there_is_not(text: str) -> None:
         "SELECT COUNT(*) FROM Pos [HOP 1 HOUR EVERY 5 MINUTES]",
         "SELECT REGEXP_EXTRACT(road, 'a(.)', 1), road ->> '$.b.c' FROM Pos [SESSION 30 MINUTE PARTITION BY car]",
         "SELECT at + INTERVAL '1' month, at + INTERVAL (car) DAY FROM Pos",
+        "SELECT CASE k WHEN 1 THEN LAG(v, 1) OVER w WHEN 2 THEN LAG(v, 2) OVER w END FROM S WINDOW w AS (ORDER BY ts)",
+        "SELECT LIST_TRANSFORM(GENERATE_SERIES(1, k), i -> v), '\"' || REPLACE('', '\"', '\"\"') || '\"' FROM S",
     ],
 )
 def test_what_hints_say_is_accepted(text: str) -> None:
