@@ -76,6 +76,11 @@ FRAMES = [
         "RANGE BETWEEN 29 PRECEDING AND 30 FOLLOWING",
         "RANGE BETWEEN INTERVAL '9 weeks' PRECEDING AND INTERVAL '24 hours' PRECEDING",
     )
+] + [
+    f"SELECT k, v, {call} OVER (PARTITION BY k ORDER BY {key} GROUPS {frame}) AS s FROM S"
+    for call in ("SUM(v)", "COUNT(*)", "MAX(f)", "AVG(DISTINCT v)")
+    for key in ("v", "v % 3 DESC NULLS FIRST, v % 2")
+    for frame in ("2 PRECEDING", "BETWEEN 1 PRECEDING AND 1 FOLLOWING", "BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING")
 ]
 
 OTHERS = [

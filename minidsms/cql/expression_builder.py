@@ -488,7 +488,7 @@ class ExpressionBuilder(Transformer[Token, Part]):
                 raise self.fail("a frame begins before it ends", bound)
         if start.direction > end.direction:
             raise self.fail("a frame begins before it ends", parts[-1], hint="BETWEEN n PRECEDING AND CURRENT ROW")
-        return syntax.Frame(unit.type == "RANGE", start, end, span=span_of(parts))
+        return syntax.Frame(unit.lower(), start, end, span=span_of(parts))
 
     def frame_bound(self, parts: list[Part]) -> syntax.FrameBound:
         span = span_of(parts)

@@ -37,7 +37,9 @@ _BEHIND_SORT_KEYS = frozenset(
     | {"INTO", "WITH", "ARCHIVE", "BACKFILL"}
 )
 """What may stand behind ASC and DESC."""
-_OVER_WORDS = frozenset({"OVER", "PARTITION", "ROWS", "RANGE", "UNBOUNDED", "PRECEDING", "FOLLOWING", "CURRENT", "ROW"})
+_OVER_WORDS = frozenset(
+    {"OVER", "PARTITION", "ROWS", "RANGE", "GROUPS", "UNBOUNDED", "PRECEDING", "FOLLOWING", "CURRENT", "ROW"}
+)
 _TIME_ZONE = ("AT", "TIME", "ZONE")
 _ENDS_OF_VALUES = frozenset({"IDENT", "TEXT", "RPAR", "NOT", "END", "NULL", "RLIST", "RINDEX", "RBRACE"})
 _ENDS_OF_FROM_ITEMS = (_ENDS_OF_VALUES - {"NOT"}) | {"RSQB", "NUMBER", "UNIT", "TRUE", "FALSE", "NUMBERS", "TEXTS"}
@@ -314,7 +316,7 @@ class _Context:
         if self.depth not in self.frames:
             return False
         match word:
-            case "ROWS" | "RANGE":
+            case "ROWS" | "RANGE" | "GROUPS":
                 begins = before not in ("BY", "COMMA", "DOT") and before not in BEFORE_LISTS - {"LPAR"}
                 return begins and (
                     self._type(i + 1) == "NUMBER" or after in ("UNBOUNDED", "BETWEEN", "CURRENT", "INTERVAL")

@@ -10,7 +10,7 @@ told apart by nothing that the block does not use.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from minidsms.aggregates import AGGREGATES as TABLE
@@ -118,17 +118,25 @@ class Overs:
         label = self.session.snippet(call.span)
         ordered = tuple(zip([typed(self.session, e) for e in order], keys))
         parted = tuple([typed(self.session, e) for e in partition])
+        if over.frame is not None and over.frame.unit == "groups" and shape.frame.is_by_distance:
+            # So many groups of equal keys away is so far away in the numbers of these.
+            number = self._place(_Written(_Shape("dense_rank", Type.INTEGER), parted, ordered, None, "DENSE_RANK()"))
+            ordered = ((bound.OverRef(Type.INTEGER, number), SortKey()),)
         fills = shape.function in FILLING or (name in NEIGHBOURS and shape.settings is not None)
         written = _Written(shape, parted, ordered, None if fills else default, label)
-        if written not in self.calls:
-            self.calls.append(written)
-        found: bound.Expr = bound.OverRef(shape.type, self.calls.index(written), span=over.span)
+        found: bound.Expr = bound.OverRef(shape.type, self._place(written), span=over.span)
         if name in NEIGHBOURS and shape.settings is not None:
             assert shape.arg is not None
             found = _farthest(found, shape.arg.type, name == "lag", shape.settings.parameters[0])
         if fills and default is not None:
             return bound.Call(found.type, "coalesce", (found, default), span=over.span)
         return found
+
+    def _place(self, call: _Written) -> int:
+        """The number of a call."""
+        if call not in self.calls:
+            self.calls.append(call)
+        return self.calls.index(call)
 
     def _shape(
         self, over: syntax.Over, name: str, args: Sequence[bound.Expr], order: Sequence[bound.Expr],
@@ -143,7 +151,7 @@ class Overs:
             raise self._error(f"{call.function} takes no DISTINCT", over)
         if name in (*RANKS, *SHARES, *NEIGHBOURS):
             if frame is not None:
-                raise self._error(f"{call.function} looks at no frame", frame, f"leave {_unit(frame)} out")
+                raise self._error(f"{call.function} looks at no frame", frame, f"leave {frame.unit.upper()} out")
             if not over.order and name != "row_number":
                 raise self._error(f"{call.function} needs an order", over, "OVER (PARTITION BY .. ORDER BY ..)")
         if name in (*RANKS, "percent_rank", "cume_dist"):
@@ -213,12 +221,14 @@ class Overs:
         written = over.frame
         if written is None:
             return PEERS if over.order else PARTITION
-        is_of_days = written.by_value and len(order) == 1 and order[0].type is Type.DATE
+        if written.unit == "groups" and not over.order:
+            raise self._error("GROUPS needs an order", written, "OVER (PARTITION BY .. ORDER BY .. GROUPS ..)")
+        is_of_days = written.unit == "range" and len(order) == 1 and order[0].type is Type.DATE
         start, end = (self._bound_of(written, each, is_of_days) for each in (written.start, written.end))
         if start is not None and end is not None and start > end:
             raise self._error("a frame begins before it ends", written, "BETWEEN n PRECEDING AND CURRENT ROW")
-        frame = Frame(written.by_value, start, end)
-        if frame.is_by_distance and (len(order) != 1 or order[0].type not in _OF_DISTANCE):
+        frame = Frame(written.unit != "rows", start, end)
+        if written.unit == "range" and frame.is_by_distance and (len(order) != 1 or order[0].type not in _OF_DISTANCE):
             reason = "RANGE with a distance needs one key, an INTEGER, a TIMESTAMP, an INTERVAL or a DATE"
             raise self._error(
                 reason, written, "ORDER BY ts RANGE 10 SECONDS PRECEDING, or count rows: ROWS n PRECEDING"
@@ -231,8 +241,9 @@ class Overs:
         length = bound_.length
         if length is None:
             return None if bound_.direction else 0
-        if not frame.by_value and (length.unit is not None or not length.number.isdecimal()):
-            raise self._error("ROWS counts rows", bound_, "a length of time stands behind RANGE")
+        if frame.unit != "range" and (length.unit is not None or not length.number.isdecimal()):
+            reason = "ROWS counts rows" if frame.unit == "rows" else "GROUPS counts groups of rows with equal keys"
+            raise self._error(reason, bound_, "a length of time stands behind RANGE")
         n = self._days(length) if is_of_days else ticks(self.session, length)
         return n * bound_.direction
 
@@ -284,7 +295,8 @@ class Overs:
         columns: dict[bound.Expr, int] = {}
 
         def column(expr: bound.Expr) -> int:
-            return columns.setdefault(expr, len(columns))
+            """Its number; of the result of a call, which stands behind all columns, -1 less that of the call."""
+            return -1 - expr.index if isinstance(expr, bound.OverRef) else columns.setdefault(expr, len(columns))
 
         def argument(shape: _Shape) -> int | None:
             for expr in shape.several:  # by these rows that are equal in the keys are sorted
@@ -324,6 +336,7 @@ class Overs:
         )
         over: bound.Node = bound.Project(Schema(fields), node, tuple(columns))
         for call in calls:
+            call = replace(call, order=tuple((i if i >= 0 else len(columns) - 1 - i, key) for i, key in call.order))
             first = call.order[0] if call.order else None
             in_order = (
                 first is not None and not first[1].descending and is_instant(over, first[0], self.session.catalog)
@@ -381,7 +394,3 @@ def _farthest(nearest: bound.Expr, type_: Type, is_before: bool, n: int) -> boun
     has_all = bound.Call(Type.BOOLEAN, "=", (count, places[0]))
     found = bound.Call(type_, "element_at", (nearest, places[1]))
     return bound.Case(type_, ((has_all, found),), bound.Literal(type_, None))
-
-
-def _unit(frame: syntax.Frame) -> str:
-    return "RANGE" if frame.by_value else "ROWS"

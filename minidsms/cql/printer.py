@@ -392,7 +392,7 @@ def _over(over: syntax.Over, indent: str) -> str:
     if over.window is not None:
         parts.insert(0, print_name(over.window))
     if over.frame is not None:
-        unit = "RANGE" if over.frame.by_value else "ROWS"
+        unit = over.frame.unit.upper()
         start, end = _frame_bound(over.frame.start), _frame_bound(over.frame.end)
         parts.append(f"{unit} {start}" if over.frame.end.direction == 0 else f"{unit} BETWEEN {start} AND {end}")
     return f"{print_expression(over.call, indent)} OVER ({' '.join(parts)})"

@@ -238,9 +238,9 @@ class FrameBound(Syntax):
 
 @dataclass(frozen=True)
 class Frame(Syntax):
-    """ROWS or RANGE BETWEEN start AND end."""
+    """unit BETWEEN start AND end. unit: rows, range or groups."""
 
-    by_value: bool
+    unit: str
     start: FrameBound
     end: FrameBound
 

@@ -48,6 +48,10 @@ _NO_SAMPLES = "CQL has no samples: filter by a column, or bound the stream by a 
 _PREPARED = "a query with parameters: db.query('SELECT .. WHERE v > ?', params=[..])"
 _CONSTANTS = foreign_hint("values")
 _SERIES = "a list becomes rows by UNNEST: FROM (SELECT 1) AS one, UNNEST(GENERATE_SERIES(1, 5)) AS i"
+_NO_EXCLUSION = (
+    "a frame holds all rows between its bounds; those before the row and behind it are two frames: ROWS BETWEEN 2 "
+    "PRECEDING AND 1 PRECEDING, ROWS BETWEEN 1 FOLLOWING AND 2 FOLLOWING; by GROUPS without equal keys"
+)
 _CHANGES = (
     "leave EMIT out: an answer is told by its changes, each as soon as its instant is over; ISTREAM(..) around the "
     "select list gives only what is new"
@@ -349,6 +353,8 @@ def way_out_by_grammar(place: Place, text: str) -> str:
 def _by_what_came(place: Place) -> str:
     """By what stands anywhere before."""
     tokens, at = place.tokens, place.at
+    if place.is_behind("OVER") and place.word == "EXCLUDE":
+        return _NO_EXCLUSION
     if place.is_behind("OVER") and ({"UNBOUNDED", "CURRENT", "PRECEDING"} & set(place.expected)):
         return "a frame is ROWS n PRECEDING, RANGE 10 SECONDS PRECEDING or ROWS BETWEEN n PRECEDING AND m FOLLOWING"
     if place.declares and (found := _in_declaration(place)):

@@ -87,6 +87,19 @@ def test_a_frame_reaches_so_many_days_from_a_date(key: str, batch_size: int) -> 
     assert check(Case((declaration("Sf"),), query, feed), batch_size=batch_size) == "agreed"
 
 
+@pytest.mark.parametrize("batch_size", [1, 2, 7, 1000])
+@pytest.mark.parametrize("key", ["v", "v DESC NULLS FIRST, x", "ts"])
+@pytest.mark.parametrize("source", ["Sa", "Sa [RANGE 4]", "Sa [ROWS 6]"])
+def test_a_frame_reaches_so_many_groups_of_equal_keys(source: str, key: str, batch_size: int) -> None:
+    over = f"OVER (PARTITION BY k ORDER BY {key} GROUPS BETWEEN"
+    calls = (
+        f"SUM(v) {over} 1 PRECEDING AND CURRENT ROW), DENSE_RANK() OVER (PARTITION BY k ORDER BY {key}), "
+        f"COUNT(*) {over} UNBOUNDED PRECEDING AND 1 PRECEDING), LAST_VALUE(t) {over} CURRENT ROW AND 1 FOLLOWING), "
+        f"MAX(x) {over} 1 FOLLOWING AND UNBOUNDED FOLLOWING), ARRAY_AGG(v) {over} 1 PRECEDING AND 1 PRECEDING)"
+    )
+    assert check(case_of(f"SELECT k, {calls} FROM {source}", batch_size), batch_size=batch_size) == "agreed"
+
+
 @pytest.mark.parametrize("frame", FRAMES)
 @pytest.mark.parametrize("key", ["v", "v DESC NULLS FIRST"])
 def test_a_frame_holds_what_its_bounds_say_whatever_the_order(frame: str, key: str) -> None:
